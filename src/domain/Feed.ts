@@ -1,0 +1,83 @@
+import type { Category, Entry, Extensions, Generator, Image, ItunesItem, Link, Person, Text } from "./Entry.ts"
+
+/**
+ * What a feed says of itself: everything but its entries.
+ *
+ * Plain JSON like `Entry`; it is stored with the resource and sent as the header of each notification.
+ */
+export interface FeedHeader {
+  /** The publisher's id of the feed (atom:id, rdf:about, JSON Feed `feed_url`), when there is one. */
+  readonly id?: string
+  readonly title?: Text
+  readonly subtitle?: Text
+  readonly links?: ReadonlyArray<Link>
+  readonly updated?: number
+  readonly published?: number
+  readonly language?: string
+  readonly rights?: Text
+  readonly info?: Text
+  readonly authors?: ReadonlyArray<Person>
+  readonly contributors?: ReadonlyArray<Person>
+  readonly publisher?: Person
+  readonly categories?: ReadonlyArray<Category>
+  readonly generator?: Generator
+  readonly image?: Image
+  readonly icon?: string
+  readonly logo?: string
+  readonly docs?: string
+  readonly license?: string
+  readonly cloud?: { readonly [attribute: string]: string }
+  readonly textInput?: { readonly [name: string]: string }
+  readonly itunes?: ItunesItem & {
+    readonly owner?: Person
+    readonly categories?: ReadonlyArray<string>
+    readonly type?: string
+    readonly newFeedUrl?: string
+    readonly complete?: boolean
+  }
+  readonly hints?: PollingHints
+  readonly extensions?: Extensions
+}
+
+/** What the publisher says about how often to come, as read; `Polling` decides what is made of it. */
+export interface PollingHints {
+  /** RSS `ttl`, minutes. */
+  readonly ttl?: number
+  /** RSS 1.0 syndication module. */
+  readonly updatePeriod?: string
+  readonly updateFrequency?: number
+  /** GMT hours 0..23. */
+  readonly skipHours?: ReadonlyArray<number>
+  /** English day names as in RSS 2.0. */
+  readonly skipDays?: ReadonlyArray<string>
+}
+
+/** `rss20`, `atom10`, `rss10`, `json11` …: which dialect and version a document was read as. */
+export type FeedVersion = string
+
+/** A whole feed document, read. Entries are in document order. */
+export interface Feed {
+  readonly version: FeedVersion
+  /** WHATWG name of the encoding that the document was decoded from. */
+  readonly encoding: string
+  readonly header: FeedHeader
+  readonly entries: ReadonlyArray<Entry>
+  /** What had to be repaired, in words for a person (`inspect` shows them); empty for a clean document. */
+  readonly repairs: ReadonlyArray<string>
+}
+
+/** Links of a relation, in document order. */
+export const linksOf = (links: ReadonlyArray<Link> | undefined, rel: string): ReadonlyArray<Link> =>
+  links === undefined ? [] : links.filter((link) => link.rel === rel)
+
+/** The page that a person would open. */
+export const permalink = (of: { readonly links?: ReadonlyArray<Link> }): string | undefined =>
+  linksOf(of.links, "alternate")[0]?.href
+
+/** Self URL, as announced in the document. */
+export const selfLink = (header: FeedHeader): string | undefined => linksOf(header.links, "self")[0]?.href
+
+/** URLs of the hubs that the document advertises. */
+export const hubs = (header: FeedHeader): ReadonlyArray<string> => linksOf(header.links, "hub").map((link) => link.href)
+
+export type { Entry }
