@@ -1,0 +1,56 @@
+import { Result } from "effect"
+import { getDomain } from "tldts"
+import { badParameter, type Refusal } from "./Refusal.ts"
+
+/** Characters of a `hub.topic`, at most. */
+export const maxTopicLength = 2048
+
+/** Partitions of the cluster. Fixed: a resource's partition is stored with it. */
+export const partitions = 256
+
+/**
+ * A watched URL: as the subscriber wrote it (echoed byte for byte), and the canonical form under which resources are shared.
+ */
+export interface Topic {
+  readonly given: string
+  readonly canonical: string
+  /** Lower-case host name, without port. */
+  readonly host: string
+}
+
+/**
+ * Reads a topic. `http` and `https` stay two topics; scheme and host are lower-cased, the default port goes, the fragment stays (it selects).
+ */
+export const parse = (given: string, parameter = "hub.topic"): Result.Result<Topic, Refusal> => {
+  if (given === "") {
+    return refused(parameter, "You did not provide a valid hub.topic.")
+  }
+  if (given.length > maxTopicLength) {
+    return refused(parameter, `${parameter} has ${given.length} characters; at most ${maxTopicLength} are accepted.`)
+  }
+  const url = URL.parse(given)
+  if (url === null) {
+    return refused(parameter, `${parameter} is not a URL: received ${quote(given)}; an absolute http or https URL is needed.`)
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    return refused(parameter, `${parameter} has the scheme ${quote(url.protocol)}; only http and https URLs can be watched.`)
+  }
+  return Result.succeed({ given, canonical: url.href, host: url.hostname })
+}
+
+const refused = (parameter: string, what: string) =>
+  Result.fail(badParameter(parameter, `Please provide a valid hub.topic (feed) URL that is accepted on this hub. ${what}`))
+
+/** Received text for an error sentence: one line, bounded, quoted. */
+export const quote = (text: string): string => JSON.stringify(text.length > 120 ? `${text.slice(0, 117)}...` : text)
+
+/**
+ * The partition of a host: all hosts of one registrable domain share it, so their politeness, connections and back-off live in one place.
+ */
+export const partitionOf = (host: string): number => fnv1a(getDomain(host, { allowPrivateDomains: true }) ?? host) % partitions
+
+const fnv1a = (text: string): number => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash >>> 0
+}

@@ -1,0 +1,32 @@
+import { Context, type Effect, Schema } from "effect"
+
+/** One POST to a callback. */
+export interface Parcel {
+  readonly callback: string
+  readonly contentType: string
+  readonly body: Uint8Array
+  /** Everything but Content-Type, Content-Length, Host and the signatures. */
+  readonly headers: ReadonlyArray<readonly [name: string, value: string]>
+  /** Signs the body (`X-Hub-Signature`); without it nothing is signed. */
+  readonly secret?: string
+}
+
+export interface DeliveryAnswer {
+  /** Any HTTP status; 2xx is success. */
+  readonly status: number
+  /** Milliseconds from the start of the request to the end of the answer. */
+  readonly latency: number
+  /** First characters of the answer's body, for the delivery log; bounded. */
+  readonly excerpt: string
+}
+
+/** No answer came from the callback. */
+export class DeliveryError extends Schema.TaggedError<DeliveryError>()("DeliveryError", {
+  kind: Schema.Literals(["refused-address", "dns", "connect", "tls", "timeout", "protocol"]),
+  message: Schema.String
+}) {}
+
+/** Posts notifications to callbacks: 10 s at most each, redirects not followed, addresses guarded. */
+export class Deliverer extends Context.Service<Deliverer, {
+  readonly post: (parcel: Parcel) => Effect.Effect<DeliveryAnswer, DeliveryError>
+}>()("windhover/domain/ports/Deliverer") {}

@@ -1,0 +1,35 @@
+import { Context, type Redacted } from "effect"
+
+/** What the operator decided, read once from the environment and validated together (`windhover settings` lists it). */
+export interface SettingsValues {
+  /** TCP port of the HTTP server; 0 = any free one. */
+  readonly port: number
+  readonly host: string
+  /** Where subscribers reach the service; no trailing slash. */
+  readonly baseUrl: string
+  readonly dataDir: string
+  /** PostgreSQL ≥ 14; undefined = the embedded database in `dataDir`. */
+  readonly databaseUrl: Redacted.Redacted | undefined
+  readonly adminLogin: string
+  readonly adminPassword: Redacted.Redacted | undefined
+  readonly adminToken: Redacted.Redacted | undefined
+  /** Fetch from and deliver to private addresses as well (demo, tests, a trusted network). */
+  readonly allowPrivate: boolean
+  /** Seconds; 60 but for tests. */
+  readonly minPeriod: number
+  /** `host:port` under which other runners reach this one; undefined = alone. */
+  readonly runnerAddress: { readonly host: string; readonly port: number } | undefined
+  /** Extension namespace of status and XMPP. */
+  readonly extNamespace: string
+  /** Prefix of the second spelling of `X-Service-Credits` and `X-Service-Retried`. */
+  readonly headerPrefix: string
+  readonly hubOpen: boolean
+  /** Actors that keep their state in memory between messages, over all partitions of this runner. */
+  readonly maxResident: number
+  /** Fetches and deliveries under way at once. */
+  readonly maxFetches: number
+  readonly maxDeliveries: number
+  readonly logLevel: "debug" | "info" | "warn" | "error"
+}
+
+export class Settings extends Context.Service<Settings, SettingsValues>()("windhover/domain/ports/Settings") {}
