@@ -1,0 +1,49 @@
+/** What a token may do; the main password may do everything. */
+export const rights = ["subscribe", "unsubscribe", "list", "retrieve", "publish", "xmpp"] as const
+
+export type Right = typeof rights[number]
+
+export interface Account {
+  readonly id: number
+  /** A legal JID local part: lower case, no spaces, none of `"&'/:<>@`. */
+  readonly login: string
+  /** Bare JID for XMPP from the subscriber's own server. */
+  readonly jid?: string
+  /** May be negative; never blocks. */
+  readonly credits: number
+  readonly createdAt: number
+}
+
+/** A credential of an account; the token itself is shown once and stored as its hash. */
+export interface Token {
+  readonly id: number
+  readonly accountId: number
+  readonly name: string
+  readonly rights: ReadonlyArray<Right>
+  readonly createdAt: number
+}
+
+/** Who is calling, and what the credential lets them do. */
+export interface Caller {
+  readonly account: Account
+  readonly rights: ReadonlySet<Right>
+  /** Identifies the credential for rate limits; no secret. */
+  readonly credential: string
+}
+
+/** Rights as the bit set that is stored: bit i is `rights[i]`. */
+export const toBits = (granted: Iterable<Right>): number => {
+  let bits = 0
+  for (const right of granted) bits |= 1 << rights.indexOf(right)
+  return bits
+}
+
+export const fromBits = (bits: number): ReadonlyArray<Right> => rights.filter((_, i) => (bits & (1 << i)) !== 0)
+
+const loginPattern = /^[a-z0-9][a-z0-9._+-]{0,62}$/
+
+/** Why a login cannot be used, or undefined when it can. */
+export const loginProblem = (login: string): string | undefined =>
+  loginPattern.test(login)
+    ? undefined
+    : "A login has 1 to 63 characters, starts with a letter or digit, and holds only a-z, 0-9, '.', '_', '+' and '-'."

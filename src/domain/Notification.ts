@@ -1,0 +1,48 @@
+import type { Entry } from "./Entry.ts"
+import type { FeedHeader } from "./Feed.ts"
+import type { Status } from "./Status.ts"
+
+/** The bytes of a resource that is no feed, as pulled. */
+export interface Document {
+  readonly contentType: string
+  readonly body: Uint8Array
+}
+
+/** What happened to a resource, stored once for all its subscribers. */
+export interface Notification {
+  readonly id: number
+  readonly resourceId: number
+  readonly createdAt: number
+  /** As it was then; `feed` is filled in for each subscriber. */
+  readonly status: Omit<Status, "feed">
+  readonly header?: FeedHeader
+  readonly news: News
+}
+
+export type News =
+  /** New (or recently updated) entries, newest first. */
+  | { readonly _tag: "Entries"; readonly entries: ReadonlyArray<Entry> }
+  | { readonly _tag: "Document"; readonly document: Document }
+  /** The resource entered its error state. */
+  | { readonly _tag: "Failure" }
+
+/** One notification on its way to one subscription: a row of the outbox. */
+export interface Delivery {
+  readonly id: number
+  readonly subscriptionId: number
+  /** 1, 2, 3 … of the subscription, without gaps: the order of delivery. */
+  readonly sequence: number
+  /** Balance of the account after this notification; the same at each try. */
+  readonly credits: number
+  /** Tries that have failed. */
+  readonly attempt: number
+  /** When the next try is due, epoch ms. */
+  readonly dueAt: number
+  readonly notification: Notification
+}
+
+/** Why a try failed, for the log and the dropped row: HTTP status (0: no answer) and a sentence. */
+export interface Attempt {
+  readonly code: number
+  readonly message: string
+}

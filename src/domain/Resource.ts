@@ -1,0 +1,83 @@
+import type { FeedHeader } from "./Feed.ts"
+import type { Status } from "./Status.ts"
+
+/** What is watched, by content and by the fragment of the topic. `unknown` until the first document was read. */
+export type ResourceKind = "unknown" | "feed" | "json" | "html-fragment" | "json-fragment" | "other"
+
+/**
+ * Everything a resource's actor knows and needs for its next poll. Times are epoch milliseconds.
+ *
+ * The first group is written at every poll, lazily and in bulk; the second only when something changed.
+ */
+export interface ResourceState {
+  readonly id: number
+  /** Canonical topic. */
+  readonly url: string
+  readonly host: string
+  readonly partition: number
+
+  readonly nextFetch: number
+  readonly lastFetch?: number
+  /** Seconds. */
+  readonly period: number
+  readonly code?: number
+  /** Failed fetches in a row. */
+  readonly failures: number
+
+  readonly kind: ResourceKind
+  readonly http?: string
+  readonly lastParse?: number
+  readonly etag?: string
+  readonly lastModified?: string
+  /** Last GET without validators; one a day is sent. */
+  readonly lastFull?: number
+  /** xxh64 of the last body that was read with success. */
+  readonly signature?: bigint
+  /** In the error state: its status-only notification has been sent. */
+  readonly inError: boolean
+  readonly header?: FeedHeader
+  /** Packed ids, see `SeenIds`. */
+  readonly seen: Uint8Array
+  /** Packed 8-byte hashes of the entry slices of the last document (two-stage reading). */
+  readonly slices: Uint8Array
+  /** How entry ids are made for this resource; sticky, see `EntryId`. */
+  readonly idPolicy?: unknown
+  readonly generatedIds: boolean
+  readonly entriesSinceMaintenance: number
+  readonly lastMaintenanceAt?: number
+  readonly velocity?: number
+  readonly popularity?: number
+  readonly pornRank?: number
+  readonly bozoRank?: number
+  /** Active subscriptions, when the state was loaded. */
+  readonly subscribers: number
+}
+
+/** The hot part: what an unchanged poll moves. */
+export interface Polled {
+  readonly id: number
+  readonly nextFetch: number
+  readonly lastFetch: number
+  readonly period: number
+  readonly code: number
+  readonly failures: number
+}
+
+/** The status that subscribers of `topic` (as they wrote it) see. */
+export const statusOf = (state: ResourceState, topic: string): Status => {
+  const status: { -readonly [K in keyof Status]: Status[K] } = { feed: topic, period: state.period }
+  if (state.header?.title !== undefined) status.title = state.header.title.value
+  if (state.code !== undefined) status.code = state.code
+  if (state.http !== undefined) status.http = state.http
+  status.nextFetch = state.nextFetch
+  if (state.lastFetch !== undefined) status.lastFetch = state.lastFetch
+  if (state.lastParse !== undefined) status.lastParse = state.lastParse
+  if (state.lastMaintenanceAt !== undefined) status.lastMaintenanceAt = state.lastMaintenanceAt
+  status.entriesCountSinceLastMaintenance = state.entriesSinceMaintenance
+  if (state.velocity !== undefined) status.velocity = state.velocity
+  if (state.popularity !== undefined) status.popularity = state.popularity
+  if (state.pornRank !== undefined) status.pornRank = state.pornRank
+  if (state.bozoRank !== undefined) status.bozoRank = state.bozoRank
+  if (state.generatedIds) status.generatedIds = true
+  return status
+}

@@ -1,0 +1,35 @@
+/** `raw` sends a resource's own bytes: the default for what is no feed. */
+export type Format = "atom" | "json"
+
+/** Which API it was made through: see "Two faces" in the documentation. */
+export type Face = "api" | "hub"
+
+/** How notifications leave: to a callback, to a JID, or not at all (`{base_url}/dev/null`). */
+export type Channel = "webhook" | "xmpp" | "null"
+
+/** Pending: the intent is not verified yet. Paused: its channel is not served for now. Ended ones are deleted. */
+export type SubscriptionState = "pending" | "active" | "paused"
+
+export interface Subscription {
+  readonly id: number
+  readonly accountId: number
+  readonly resourceId: number
+  /** Byte for byte as the subscriber wrote it. */
+  readonly topic: string
+  readonly channel: Channel
+  /** Callback URL or bare JID. */
+  readonly endpoint: string
+  /** Host of the callback, domain of the JID. */
+  readonly host: string
+  /** Undefined: Atom for feeds, raw bytes for everything else. */
+  readonly format?: Format
+  readonly secret?: string
+  readonly face: Face
+  readonly state: SubscriptionState
+  /** End of a hub-face lease, epoch ms. */
+  readonly leaseUntil?: number
+  readonly createdAt: number
+}
+
+/** Characters of a `hub.callback`, at most. */
+export const maxCallbackLength = 250

@@ -1,0 +1,25 @@
+import { Context, type Effect, type Option, type Redacted, Schema } from "effect"
+import type { Account, Caller, Right, Token } from "../Account.ts"
+import type { StoreError } from "./StoreError.ts"
+
+/** The login exists already. */
+export class LoginTaken extends Schema.TaggedError<LoginTaken>()("LoginTaken", { login: Schema.String }) {}
+
+export class AccountStore extends Context.Service<AccountStore, {
+  readonly create: (login: string, password: Redacted.Redacted) => Effect.Effect<Account, LoginTaken | StoreError>
+  readonly find: (login: string) => Effect.Effect<Option.Option<Account>, StoreError>
+  readonly list: Effect.Effect<ReadonlyArray<Account>, StoreError>
+  /** False when there is no such login. */
+  readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>
+  /** None when login, password or token do not fit; takes equally long for a login that does not exist. */
+  readonly authenticate: (login: string, secret: Redacted.Redacted) => Effect.Effect<Option.Option<Caller>, StoreError>
+  /** The token is made (or taken from `preset`), shown once and stored as its hash. */
+  readonly createToken: (options: {
+    readonly accountId: number
+    readonly name: string
+    readonly rights: ReadonlyArray<Right>
+    readonly preset?: Redacted.Redacted
+  }) => Effect.Effect<{ readonly token: Token; readonly secret: Redacted.Redacted }, StoreError>
+  readonly tokens: (accountId: number) => Effect.Effect<ReadonlyArray<Token>, StoreError>
+  readonly revokeToken: (accountId: number, tokenId: number) => Effect.Effect<boolean, StoreError>
+}>()("windhover/domain/ports/AccountStore") {}

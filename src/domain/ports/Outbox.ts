@@ -1,0 +1,34 @@
+import { Context, type Effect } from "effect"
+import type { Attempt, Delivery } from "../Notification.ts"
+import type { StoreError } from "./StoreError.ts"
+
+/** What the owner of a subscription finds in the outbox, in order of sequence. */
+export interface Backlog {
+  readonly deliveries: ReadonlyArray<Delivery>
+  /** There are more behind the last one. */
+  readonly more: boolean
+  /** The next sequence that will be given out: with an empty backlog, what to expect. */
+  readonly nextSequence: number
+}
+
+/**
+ * Deliveries that are not confirmed yet. A row is written by `ResourceStore.record`, in the transaction of the entries;
+ * it goes when the callback confirmed, and stays as dropped when the schedule is through.
+ */
+export class Outbox extends Context.Service<Outbox, {
+  /** The first waiting deliveries of a subscription; batched over actors. */
+  readonly backlog: (subscriptionId: number, limit: number) => Effect.Effect<Backlog, StoreError>
+  /** Confirmed: the row is deleted within 50 ms, in bulk. A crash before that delivers once more. */
+  readonly confirm: (deliveryId: number) => Effect.Effect<void>
+  /** Failed and due again at `dueAt`; in bulk. */
+  readonly postpone: (delivery: Delivery, dueAt: number, attempt: Attempt) => Effect.Effect<void, StoreError>
+  /** Given up: kept, visible and replayable; in bulk. */
+  readonly drop: (delivery: Delivery, attempt: Attempt) => Effect.Effect<void, StoreError>
+  /** Subscriptions of these partitions with waiting deliveries that were due before `before` (epoch ms): what a dead owner left. */
+  readonly stalled: (
+    partitions: ReadonlyArray<number>,
+    before: number
+  ) => Effect.Effect<ReadonlyArray<{ readonly partition: number; readonly subscriptionId: number }>, StoreError>
+  /** Writes what `confirm` has kept. */
+  readonly flush: Effect.Effect<void, StoreError>
+}>()("windhover/domain/ports/Outbox") {}

@@ -1,0 +1,51 @@
+import { Context, type Effect, type Option } from "effect"
+import type { ResourceState } from "../Resource.ts"
+import type { Channel, Face, Format, Subscription, SubscriptionState } from "../Subscription.ts"
+import type { Topic } from "../Topic.ts"
+import type { StoreError } from "./StoreError.ts"
+
+export interface NewSubscription {
+  readonly accountId: number
+  readonly topic: Topic
+  readonly partition: number
+  readonly channel: Channel
+  readonly endpoint: string
+  readonly host: string
+  readonly format?: Format
+  readonly secret?: string
+  readonly face: Face
+  readonly state: SubscriptionState
+  readonly leaseUntil?: number
+}
+
+/** A subscription with what the list shows of its resource. */
+export interface Listed {
+  readonly subscription: Subscription
+  readonly resource: ResourceState
+  /** Notifications that are waiting, and that were given up. */
+  readonly waiting: number
+  readonly dropped: number
+}
+
+export class SubscriptionStore extends Context.Service<SubscriptionStore, {
+  /**
+   * Makes the resource when it is new (due now), and the subscription, or gives an existing one its new format, secret, lease and state:
+   * the pair (resource, endpoint) of an account and face is single.
+   */
+  readonly subscribe: (
+    wanted: NewSubscription
+  ) => Effect.Effect<{ readonly subscription: Subscription; readonly resource: ResourceState; readonly created: boolean }, StoreError>
+  /** Deletes it and cancels its queued deliveries; false when there was none. */
+  readonly remove: (id: number) => Effect.Effect<boolean, StoreError>
+  readonly load: (id: number) => Effect.Effect<Option.Option<Subscription>, StoreError>
+  /** All subscriptions of an account to a canonical topic, oldest first. */
+  readonly ofTopic: (accountId: number, url: string) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
+  /** All subscriptions of an account with this endpoint, oldest first, at most `limit`. */
+  readonly ofEndpoint: (accountId: number, endpoint: string, limit: number) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
+  /** Oldest first; `page` counts from 1. */
+  readonly list: (query: {
+    readonly accountId: number
+    readonly page: number
+    readonly byPage: number
+  }) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number }, StoreError>
+}>()("windhover/domain/ports/SubscriptionStore") {}
