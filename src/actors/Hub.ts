@@ -1,0 +1,78 @@
+import { Context, type Effect } from "effect"
+import type { Caller } from "#domain/Account.ts"
+import type { Document } from "#domain/Notification.ts"
+import type { Entry } from "#domain/Entry.ts"
+import type { FeedHeader } from "#domain/Feed.ts"
+import type { Listed } from "#domain/ports/SubscriptionStore.ts"
+import type { Refusal } from "#domain/Refusal.ts"
+import type { Status } from "#domain/Status.ts"
+import type { Face, Format, Subscription } from "#domain/Subscription.ts"
+
+export interface SubscribeRequest {
+  readonly caller: Caller
+  /** As received; not checked yet. */
+  readonly topic: string
+  readonly callback: string
+  readonly format?: Format
+  readonly secret?: string
+  readonly verify?: "sync" | "async"
+  readonly verifyToken?: string
+  readonly face: Face
+  /** Fetch a resource that was never fetched before answering (5 s at most). */
+  readonly retrieve: boolean
+}
+
+export interface UnsubscribeRequest {
+  readonly caller: Caller
+  readonly topic: string
+  /** May be missing when the account has a single subscription to the topic. */
+  readonly callback?: string
+  readonly verify?: "sync" | "async"
+  readonly verifyToken?: string
+  readonly face: Face
+}
+
+export interface RetrieveRequest {
+  readonly caller: Caller
+  readonly topic?: string
+  readonly callback?: string
+  readonly count: number
+  readonly before?: string
+  readonly after?: string
+}
+
+/** What is stored of one resource (or, for a callback with several topics, of all of them together). */
+export interface Representation {
+  readonly status: Status
+  readonly header?: FeedHeader
+  /** Newest first; empty for resources that are no feeds. */
+  readonly entries: ReadonlyArray<Entry>
+  readonly document?: Document
+  /** The format that the subscription was made with. */
+  readonly format?: Format
+}
+
+/** `verified`: done (204, or 200 with the representation); `pending`: the callback is asked in the background (202). */
+export interface Subscribed {
+  readonly outcome: "done" | "pending"
+  readonly subscription: Subscription
+  /** With `retrieve` only. */
+  readonly representation?: Representation
+}
+
+/** The operations, for every face and protocol. Checks parameters; who may call is checked by `requireRight` of the face. */
+export class Hub extends Context.Service<Hub, {
+  readonly subscribe: (request: SubscribeRequest) => Effect.Effect<Subscribed, Refusal>
+  readonly unsubscribe: (request: UnsubscribeRequest) => Effect.Effect<"done" | "pending", Refusal>
+  /** `page` from 1; `byPage` 1 to 500. */
+  readonly list: (request: {
+    readonly caller: Caller
+    readonly page: number
+    readonly byPage: number
+  }) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number }, Refusal>
+  readonly retrieve: (request: RetrieveRequest) => Effect.Effect<Representation, Refusal>
+  /** The publisher's ping: each topic is fetched soon. Never fails, also for topics that nobody watches. */
+  readonly publish: (topics: ReadonlyArray<string>) => Effect.Effect<void>
+  /** True when the partitions that this runner holds are awake (`/readyz`). */
+  readonly ready: Effect.Effect<boolean>
+}>()("windhover/actors/Hub") {}
