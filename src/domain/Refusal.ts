@@ -15,9 +15,11 @@ export class NotSubscribed extends Schema.TaggedClass<NotSubscribed>()("NotSubsc
 /** The callback did not confirm the intent. */
 export class NotVerified extends Schema.TaggedClass<NotVerified>()("NotVerified", { message: Schema.String }) {}
 
-export class Unauthenticated extends Schema.TaggedClass<Unauthenticated>()("Unauthenticated", { message: Schema.String }) {}
+export class Unauthenticated
+  extends Schema.TaggedClass<Unauthenticated>()("Unauthenticated", { message: Schema.String }) {}
 
-export class Forbidden extends Schema.TaggedClass<Forbidden>()("Forbidden", { right: Schema.String, message: Schema.String }) {}
+export class Forbidden
+  extends Schema.TaggedClass<Forbidden>()("Forbidden", { right: Schema.String, message: Schema.String }) {}
 
 /** Too many requests; `retryAfter` in seconds. */
 export class Throttled extends Schema.TaggedClass<Throttled>()("Throttled", {
@@ -51,4 +53,5 @@ export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
 
 export const refuse = (reason: RefusalReason): Refusal => new Refusal({ reason })
 
-export const badParameter = (parameter: string, message: string): Refusal => refuse(new BadParameter({ parameter, message }))
+export const badParameter = (parameter: string, message: string): Refusal =>
+  refuse(new BadParameter({ parameter, message }))

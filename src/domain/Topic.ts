@@ -30,16 +30,24 @@ export const parse = (given: string, parameter = "hub.topic"): Result.Result<Top
   }
   const url = URL.parse(given)
   if (url === null) {
-    return refused(parameter, `${parameter} is not a URL: received ${quote(given)}; an absolute http or https URL is needed.`)
+    return refused(
+      parameter,
+      `${parameter} is not a URL: received ${quote(given)}; an absolute http or https URL is needed.`
+    )
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return refused(parameter, `${parameter} has the scheme ${quote(url.protocol)}; only http and https URLs can be watched.`)
+    return refused(
+      parameter,
+      `${parameter} has the scheme ${quote(url.protocol)}; only http and https URLs can be watched.`
+    )
   }
   return Result.succeed({ given, canonical: url.href, host: url.hostname })
 }
 
 const refused = (parameter: string, what: string) =>
-  Result.fail(badParameter(parameter, `Please provide a valid hub.topic (feed) URL that is accepted on this hub. ${what}`))
+  Result.fail(
+    badParameter(parameter, `Please provide a valid hub.topic (feed) URL that is accepted on this hub. ${what}`)
+  )
 
 /** Received text for an error sentence: one line, bounded, quoted. */
 export const quote = (text: string): string => JSON.stringify(text.length > 120 ? `${text.slice(0, 117)}...` : text)
@@ -47,7 +55,8 @@ export const quote = (text: string): string => JSON.stringify(text.length > 120 
 /**
  * The partition of a host: all hosts of one registrable domain share it, so their politeness, connections and back-off live in one place.
  */
-export const partitionOf = (host: string): number => fnv1a(getDomain(host, { allowPrivateDomains: true }) ?? host) % partitions
+export const partitionOf = (host: string): number =>
+  fnv1a(getDomain(host, { allowPrivateDomains: true }) ?? host) % partitions
 
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5

@@ -1,5 +1,5 @@
 import { Context, type Effect, type Option, type Redacted, Schema } from "effect"
-import type { Account, Caller, Right, Token } from "../Account.ts"
+import type { Account, Caller, Right, Token } from "#domain/Account.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** The login exists already. */

@@ -31,7 +31,17 @@ export interface Fetched {
  * No answer came. `kind` says at which stage, `message` says it in a sentence for the resource's status; neither holds credentials of the URL.
  */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
-  kind: Schema.Literals(["refused-address", "dns", "connect", "tls", "timeout", "too-large", "redirects", "encoding", "protocol"]),
+  kind: Schema.Literals([
+    "refused-address",
+    "dns",
+    "connect",
+    "tls",
+    "timeout",
+    "too-large",
+    "redirects",
+    "encoding",
+    "protocol"
+  ]),
   message: Schema.String
 }) {}
 

@@ -1,7 +1,7 @@
 import { Context, type Effect, type Option } from "effect"
-import type { Entry } from "../Entry.ts"
-import type { Delivery, Document } from "../Notification.ts"
-import type { Polled, ResourceState } from "../Resource.ts"
+import type { Entry } from "#domain/Entry.ts"
+import type { Delivery, Document } from "#domain/Notification.ts"
+import type { Polled, ResourceState } from "#domain/Resource.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** Everything that one changed poll writes, in one transaction. */
@@ -31,7 +31,9 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   /** By id; loads of all actors that are awake within some milliseconds are one query. */
   readonly load: (id: number) => Effect.Effect<Option.Option<ResourceState>, StoreError>
   /** The alarms of a partition: every resource with a subscription, and when it is due (epoch ms); index by index. */
-  readonly alarms: (partition: number) => Effect.Effect<{ readonly ids: Float64Array; readonly dueAt: Float64Array }, StoreError>
+  readonly alarms: (
+    partition: number
+  ) => Effect.Effect<{ readonly ids: Float64Array; readonly dueAt: Float64Array }, StoreError>
   /** An unchanged poll: kept in memory and written in bulk within 2 s. Lost by a crash, it is polled again: harmless. */
   readonly touch: (polled: Polled) => Effect.Effect<void>
   /**

@@ -1,7 +1,7 @@
 import { Context, type Effect, type Option } from "effect"
-import type { ResourceState } from "../Resource.ts"
-import type { Channel, Face, Format, Subscription, SubscriptionState } from "../Subscription.ts"
-import type { Topic } from "../Topic.ts"
+import type { ResourceState } from "#domain/Resource.ts"
+import type { Channel, Face, Format, Subscription, SubscriptionState } from "#domain/Subscription.ts"
+import type { Topic } from "#domain/Topic.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface NewSubscription {
@@ -34,14 +34,21 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
    */
   readonly subscribe: (
     wanted: NewSubscription
-  ) => Effect.Effect<{ readonly subscription: Subscription; readonly resource: ResourceState; readonly created: boolean }, StoreError>
+  ) => Effect.Effect<
+    { readonly subscription: Subscription; readonly resource: ResourceState; readonly created: boolean },
+    StoreError
+  >
   /** Deletes it and cancels its queued deliveries; false when there was none. */
   readonly remove: (id: number) => Effect.Effect<boolean, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Subscription>, StoreError>
   /** All subscriptions of an account to a canonical topic, oldest first. */
   readonly ofTopic: (accountId: number, url: string) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
   /** All subscriptions of an account with this endpoint, oldest first, at most `limit`. */
-  readonly ofEndpoint: (accountId: number, endpoint: string, limit: number) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
+  readonly ofEndpoint: (
+    accountId: number,
+    endpoint: string,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
   /** Oldest first; `page` counts from 1. */
   readonly list: (query: {
     readonly accountId: number
