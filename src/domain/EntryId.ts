@@ -1,0 +1,202 @@
+import type { Entry } from "./Entry.ts"
+import { linksOf, permalink } from "./Feed.ts"
+import { ofString } from "./Fingerprint.ts"
+
+/** What an id is made from. In order of preference; an entry that lacks the thing falls to the next. */
+export type IdRule = "publisher" | "link" | "enclosure" | "content"
+
+/**
+ * How the ids of one resource are made: decided by its first document that has entries, and kept from then on.
+ *
+ * A change of rule gives every entry a new id, that is, floods every subscriber. So the rule only moves when it cannot hold any longer
+ * (the ids are gone, or all alike), and `version` names the algorithm, so that a better one serves new resources alone. Plain JSON.
+ */
+export interface IdPolicy {
+  readonly version: 1
+  readonly rule: IdRule
+  /** Why this rule, in words for a person. */
+  readonly reason: string
+}
+
+/** An entry as a dialect's reader gives it: its id may be absent or empty. */
+export type RawEntry = Omit<Entry, "id"> & { readonly id?: string }
+
+/** Where an entry's id came from. */
+export interface Identity {
+  readonly rule: IdRule
+  /** `given`: as published; `absent`: there was none; `unusable`: there was one, but the policy passes it over; `repeated`: told apart from its namesake. */
+  readonly reason: "given" | "absent" | "unusable" | "repeated"
+  /** What stays the same for the same entry but for scheme and host: the id itself, or the URL that it was made from. */
+  readonly basis: string
+}
+
+export interface Assigned {
+  /** In document order, each with an id of its own; exact repetitions and older versions of the same entry are left out. */
+  readonly entries: ReadonlyArray<Entry>
+  /** Index by index with `entries`. */
+  readonly identities: ReadonlyArray<Identity>
+  /** To be stored with the resource; `undefined` as long as no document had entries. */
+  readonly policy: IdPolicy | undefined
+  /** The stored policy could not hold: ids of this document cannot be compared with those seen before. */
+  readonly moved: boolean
+}
+
+const RULES: ReadonlyArray<IdRule> = ["publisher", "link", "enclosure", "content"]
+
+/**
+ * Gives every entry of a document its id.
+ *
+ * Ids that the publisher gave are kept byte for byte. Pure: the same document and policy give the same ids at every fetch.
+ */
+export const assignIds = (raw: ReadonlyArray<RawEntry>, policy: IdPolicy | undefined): Assigned => {
+  if (raw.length === 0) return { entries: [], identities: [], policy, moved: false }
+  const decided = policy !== undefined && holds(policy.rule, raw) ? policy : decide(raw, policy)
+  const named = raw.map((entry) => name(entry, decided.rule))
+  const apart = tellApart(named)
+  return {
+    entries: apart.map(withId),
+    identities: apart.map(identity),
+    policy: decided,
+    moved: policy !== undefined && decided !== policy
+  }
+}
+
+const withId = ({ entry, id, rule }: Named): Entry => rule === "publisher" ? { ...entry, id } : { ...entry, id, generatedId: true }
+
+const decide = (raw: ReadonlyArray<RawEntry>, previous: IdPolicy | undefined): IdPolicy => {
+  const first = previous === undefined ? 0 : RULES.indexOf(previous.rule) + 1
+  const rule = RULES.slice(first).find((candidate) => holds(candidate, raw)) ?? "content"
+  return { version: 1, rule, reason: reasonFor(rule, raw) }
+}
+
+const reasonFor = (rule: IdRule, raw: ReadonlyArray<RawEntry>): string => {
+  if (rule === "publisher") return "the publisher gives usable ids"
+  const why = raw.some((entry) => givenId(entry) !== undefined) ? "all entries carry the same id" : "no entry carries an id"
+  return `${why}; ids are made from the ${rule === "content" ? "title and content" : rule}`
+}
+
+/** A rule holds when some entries have what it needs and these do not all have the same: a constant tells nothing. */
+const holds = (rule: IdRule, raw: ReadonlyArray<RawEntry>): boolean => {
+  if (rule === "content") return true
+  let first: { readonly key: string; readonly essence: string } | undefined
+  let constant = false
+  for (const entry of raw) {
+    const key = keyOf(rule, entry)
+    if (key === undefined) continue
+    if (first === undefined) first = { key, essence: essence(rule, entry) }
+    else if (key !== first.key) return true
+    else constant ||= essence(rule, entry) !== first.essence
+  }
+  return first !== undefined && !constant
+}
+
+interface Named {
+  readonly entry: RawEntry
+  readonly rule: IdRule
+  readonly key: string
+  readonly id: string
+  readonly repeated: boolean
+}
+
+const name = (entry: RawEntry, policy: IdRule): Named => {
+  const rules = RULES.slice(RULES.indexOf(policy))
+  const rule = rules.find((candidate) => keyOf(candidate, entry) !== undefined) ?? "content"
+  const key = keyOf(rule, entry) ?? ""
+  return { entry, rule, key, id: made(rule, entry, key), repeated: false }
+}
+
+const made = (rule: IdRule, entry: RawEntry, key: string): string =>
+  rule === "publisher" ? key : rule === "content" ? contentId(entry, key) : slug(key)
+
+const keyOf = (rule: IdRule, entry: RawEntry): string | undefined => {
+  switch (rule) {
+    case "publisher":
+      return givenId(entry)
+    case "link":
+      return permalink(entry)
+    case "enclosure":
+      return linksOf(entry.links, "enclosure")[0]?.href
+    case "content":
+      return contentKey(entry)
+  }
+}
+
+const givenId = (entry: RawEntry): string | undefined => entry.id === undefined || entry.id.trim() === "" ? undefined : entry.id
+
+/**
+ * Entries of one document that ended up with the same id: the oldest keeps it, the others get a suffix of their own.
+ *
+ * The oldest, because it most likely had the id alone at an earlier fetch. When it leaves the feed and the next oldest takes the id over,
+ * that id has been seen and nobody is told twice. Of several versions of one entry (Atom allows that) only the latest stays.
+ */
+const tellApart = (named: ReadonlyArray<Named>): ReadonlyArray<Named> => {
+  const groups = Map.groupBy(named, ({ id }) => id)
+  if (groups.size === named.length) return named
+  const kept = new Map<Named, Named>()
+  for (const group of groups.values()) {
+    const versions = [...Map.groupBy(group, ({ rule, entry }) => essence(rule, entry)).values()].map(latest)
+    const holder = oldest(versions)
+    for (const one of versions) kept.set(one, one === holder ? one : suffixed(one))
+  }
+  return named.flatMap((one) => kept.get(one) ?? [])
+}
+
+const suffixed = (one: Named): Named => ({
+  ...one,
+  id: `${one.id}${one.rule === "publisher" ? "#" : "-"}${hex(essence(one.rule, one.entry))}`,
+  repeated: true
+})
+
+const latest = (versions: ReadonlyArray<Named>): Named =>
+  versions.reduce((best, one) => (one.entry.updated ?? 0) > (best.entry.updated ?? 0) ? one : best)
+
+/** By date, and by place in the document where dates are missing or equal: feeds begin with the newest. */
+const oldest = (group: ReadonlyArray<Named>): Named => group.reduce((best, one) => age(one) <= age(best) ? one : best)
+
+const age = ({ entry }: Named): number => entry.published ?? entry.updated ?? 0
+
+/**
+ * Two entries with the same id and the same essence are one entry.
+ *
+ * Content is edited without a new title or link, so under the publisher's id it only counts when there is no title.
+ * A made id says less, and there it counts always: better a repeated entry than a lost one.
+ */
+const essence = (rule: IdRule, entry: RawEntry): string => {
+  const content = rule === "publisher" && entry.title !== undefined ? "" : contentKey(entry)
+  return JSON.stringify([entry.title?.value, permalink(entry), content])
+}
+
+const identity = ({ entry, rule, key, id, repeated }: Named): Identity => ({
+  rule,
+  reason: repeated ? "repeated" : rule === "publisher" ? "given" : givenId(entry) === undefined ? "absent" : "unusable",
+  basis: rule === "content" ? id : repeated ? `${key}#${hex(essence(rule, entry))}` : key
+})
+
+const LONGEST_SLUG = 200
+
+/**
+ * A URL or title as an id: `http://a.example/1.html` gives `http-a-example-1-html`.
+ *
+ * Letters beyond ASCII go through their percent-encoding, or two links in another script would give the same id. A long one is cut, and its hash says the rest.
+ */
+const slug = (value: string): string => {
+  const ascii = value.toWellFormed().replace(/[^\0-\x7f]+/g, encodeURIComponent)
+  const whole = ascii.toLowerCase().replace(/[^a-z0-9]+/g, "-")
+  return whole.length <= LONGEST_SLUG ? whole : `${whole.slice(0, LONGEST_SLUG - 17)}-${hex(value)}`
+}
+
+/** The title is only there for a person; the hash makes the id. */
+const contentId = (entry: RawEntry, key: string): string => {
+  const words = slug(entry.title?.value.slice(0, 40) ?? "").slice(0, 60).replace(/^-|-$/g, "")
+  return `${words === "" ? "entry" : words}-${hex(key)}`
+}
+
+const contentKey = (entry: RawEntry): string => {
+  const title = entry.title?.value
+  const content = entry.content?.[0]?.value ?? entry.summary?.value
+  return title === undefined && content === undefined
+    ? JSON.stringify([entry.published, entry.updated, entry.links?.map(({ href }) => href), entry.categories?.map(({ term }) => term)])
+    : JSON.stringify([title?.trim(), content?.trim()])
+}
+
+const hex = (value: string): string => ofString(value).toString(16).padStart(16, "0")
