@@ -24,13 +24,13 @@ export class Forbidden
 /** Too many requests; `retryAfter` in seconds. */
 export class Throttled extends Schema.TaggedClass<Throttled>()("Throttled", {
   message: Schema.String,
-  retryAfter: Schema.Number
+  retryAfter: Schema.Finite
 }) {}
 
 /** A part that is needed is away for the moment (the database, the owner of a partition); `retryAfter` in seconds. */
 export class Unavailable extends Schema.TaggedClass<Unavailable>()("Unavailable", {
   message: Schema.String,
-  retryAfter: Schema.Number
+  retryAfter: Schema.Finite
 }) {}
 
 export type RefusalReason =
