@@ -28,6 +28,9 @@ export const parse = (given: string, parameter = "hub.topic"): Result.Result<Top
   if (given.length > maxTopicLength) {
     return refused(parameter, `${parameter} has ${given.length} characters; at most ${maxTopicLength} are accepted.`)
   }
+  if (hasControlCharacter(given)) {
+    return refused(parameter, `${parameter} holds a control character: received ${quote(given)}; percent-encode it.`)
+  }
   const url = URL.parse(given)
   if (url === null) {
     return refused(
@@ -48,6 +51,9 @@ const refused = (parameter: string, what: string) =>
   Result.fail(
     badParameter(parameter, `Please provide a valid hub.topic (feed) URL that is accepted on this hub. ${what}`)
   )
+
+/** `URL.parse` drops some of them without a word; as given they would forge a header of a notification or a line of a stream. */
+export const hasControlCharacter = (text: string): boolean => /[\u0000-\u001f\u007f]/.test(text)
 
 /** Received text for an error sentence: one line, bounded, quoted. */
 export const quote = (text: string): string => JSON.stringify(text.length > 120 ? `${text.slice(0, 117)}...` : text)

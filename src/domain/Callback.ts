@@ -1,0 +1,33 @@
+import { Result } from "effect"
+import { badParameter, type Refusal } from "./Refusal.ts"
+import { maxCallbackLength } from "./Subscription.ts"
+import { hasControlCharacter, quote } from "./Topic.ts"
+
+/** Where notifications go: as the subscriber wrote it (echoed byte for byte), and its host. */
+export interface Callback {
+  readonly given: string
+  /** Lower-case host name, without port. */
+  readonly host: string
+}
+
+/** Reads a `hub.callback`. Whether its address may be reached is known at connection time only. */
+export const parse = (given: string, parameter = "hub.callback"): Result.Result<Callback, Refusal> => {
+  const refused = (what: string) => Result.fail(badParameter(parameter, what))
+  if (given === "") {
+    return refused(`Please provide a ${parameter}: the http or https URL that notifications are posted to.`)
+  }
+  if (given.length > maxCallbackLength) {
+    return refused(`${parameter} has ${given.length} characters; at most ${maxCallbackLength} are accepted.`)
+  }
+  if (hasControlCharacter(given)) {
+    return refused(`${parameter} holds a control character: received ${quote(given)}; percent-encode it.`)
+  }
+  const url = URL.parse(given)
+  if (url === null) {
+    return refused(`${parameter} is not a URL: received ${quote(given)}; an absolute http or https URL is needed.`)
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    return refused(`${parameter} has the scheme ${quote(url.protocol)}; notifications go to http and https URLs only.`)
+  }
+  return Result.succeed({ given, host: url.hostname })
+}
