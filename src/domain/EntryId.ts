@@ -61,7 +61,8 @@ export const assignIds = (raw: ReadonlyArray<RawEntry>, policy: IdPolicy | undef
   }
 }
 
-const withId = ({ entry, id, rule }: Named): Entry => rule === "publisher" ? { ...entry, id } : { ...entry, id, generatedId: true }
+const withId = ({ entry, id, rule }: Named): Entry =>
+  rule === "publisher" ? { ...entry, id } : { ...entry, id, generatedId: true }
 
 const decide = (raw: ReadonlyArray<RawEntry>, previous: IdPolicy | undefined): IdPolicy => {
   const first = previous === undefined ? 0 : RULES.indexOf(previous.rule) + 1
@@ -71,7 +72,9 @@ const decide = (raw: ReadonlyArray<RawEntry>, previous: IdPolicy | undefined): I
 
 const reasonFor = (rule: IdRule, raw: ReadonlyArray<RawEntry>): string => {
   if (rule === "publisher") return "the publisher gives usable ids"
-  const why = raw.some((entry) => givenId(entry) !== undefined) ? "all entries carry the same id" : "no entry carries an id"
+  const why = raw.some((entry) => givenId(entry) !== undefined)
+    ? "all entries carry the same id"
+    : "no entry carries an id"
   return `${why}; ids are made from the ${rule === "content" ? "title and content" : rule}`
 }
 
@@ -121,7 +124,8 @@ const keyOf = (rule: IdRule, entry: RawEntry): string | undefined => {
   }
 }
 
-const givenId = (entry: RawEntry): string | undefined => entry.id === undefined || entry.id.trim() === "" ? undefined : entry.id
+const givenId = (entry: RawEntry): string | undefined =>
+  entry.id === undefined || entry.id.trim() === "" ? undefined : entry.id
 
 /**
  * Entries of one document that ended up with the same id: the oldest keeps it, the others get a suffix of their own.
@@ -195,7 +199,12 @@ const contentKey = (entry: RawEntry): string => {
   const title = entry.title?.value
   const content = entry.content?.[0]?.value ?? entry.summary?.value
   return title === undefined && content === undefined
-    ? JSON.stringify([entry.published, entry.updated, entry.links?.map(({ href }) => href), entry.categories?.map(({ term }) => term)])
+    ? JSON.stringify([
+      entry.published,
+      entry.updated,
+      entry.links?.map(({ href }) => href),
+      entry.categories?.map(({ term }) => term)
+    ])
     : JSON.stringify([title?.trim(), content?.trim()])
 }
 

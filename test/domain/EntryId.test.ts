@@ -2,7 +2,17 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { assignIds, type IdPolicy, type RawEntry } from "#domain/EntryId.ts"
 
-const entry = (fields: { id?: string; link?: string; title?: string; content?: string; published?: number; updated?: number; enclosure?: string }): RawEntry => ({
+const entry = (
+  fields: {
+    id?: string
+    link?: string
+    title?: string
+    content?: string
+    published?: number
+    updated?: number
+    enclosure?: string
+  }
+): RawEntry => ({
   ...(fields.id === undefined ? {} : { id: fields.id }),
   ...(fields.title === undefined ? {} : { title: { value: fields.title, type: "text" } }),
   ...(fields.content === undefined ? {} : { content: [{ value: fields.content, type: "html" }] }),
@@ -27,7 +37,10 @@ describe("EntryId", () => {
 
   it("makes a slug of the link when there is no id", () => {
     const link = "http://www.livescience.com/9973-long-lived-salamanders-offer-clues-aging.html"
-    const { entries, policy, identities } = assignIds([entry({ link, title: "Salamanders" }), entry({ link: "https://a.example/", title: "Home" })], undefined)
+    const { entries, policy, identities } = assignIds([
+      entry({ link, title: "Salamanders" }),
+      entry({ link: "https://a.example/", title: "Home" })
+    ], undefined)
     assert.strictEqual(entries[0]?.id, "http-www-livescience-com-9973-long-lived-salamanders-offer-clues-aging-html")
     assert.strictEqual(entries[1]?.id, "https-a-example-")
     assert.strictEqual(entries[0]?.generatedId, true)
@@ -53,17 +66,26 @@ describe("EntryId", () => {
     const first = idsOf([entry({ title: "Parker Solar Probe", content: "a" }), entry({ content: "b" })])
     assert.match(first[0] ?? "", /^parker-solar-probe-[0-9a-f]{16}$/)
     assert.match(first[1] ?? "", /^entry-[0-9a-f]{16}$/)
-    assert.deepStrictEqual(idsOf([entry({ content: "b" }), entry({ title: "Parker Solar Probe", content: "a" })]), first.toReversed())
+    assert.deepStrictEqual(
+      idsOf([entry({ content: "b" }), entry({ title: "Parker Solar Probe", content: "a" })]),
+      first.toReversed()
+    )
   })
 
   it("treats blank ids as absent, each for itself", () => {
-    const { entries, identities } = assignIds([entry({ id: "real", title: "a" }), entry({ id: " \n", link: "http://a.example/1" })], undefined)
+    const { entries, identities } = assignIds([
+      entry({ id: "real", title: "a" }),
+      entry({ id: " \n", link: "http://a.example/1" })
+    ], undefined)
     assert.deepStrictEqual(entries.map(({ id }) => id), ["real", "http-a-example-1"])
     assert.deepStrictEqual(identities.map(({ reason }) => reason), ["given", "absent"])
   })
 
   it("treats one id for all entries as none", () => {
-    const { entries, policy, identities } = assignIds([1, 2, 3].map((n) => entry({ id: "item", link: `http://a.example/${n}` })), undefined)
+    const { entries, policy, identities } = assignIds(
+      [1, 2, 3].map((n) => entry({ id: "item", link: `http://a.example/${n}` })),
+      undefined
+    )
     assert.deepStrictEqual(entries.map(({ id }) => id), ["http-a-example-1", "http-a-example-2", "http-a-example-3"])
     assert.strictEqual(policy?.reason, "all entries carry the same id; ids are made from the link")
     assert.strictEqual(identities[0]?.reason, "unusable")
@@ -73,7 +95,10 @@ describe("EntryId", () => {
     const home = "http://a.example/"
     const raw = ["1", "2"].map((n) => entry({ link: home, title: n, enclosure: `http://a.example/${n}.mp3` }))
     assert.deepStrictEqual(idsOf(raw), ["http-a-example-1-mp3", "http-a-example-2-mp3"])
-    assert.strictEqual(assignIds(["1", "2"].map((n) => entry({ link: home, title: n })), undefined).policy?.rule, "content")
+    assert.strictEqual(
+      assignIds(["1", "2"].map((n) => entry({ link: home, title: n })), undefined).policy?.rule,
+      "content"
+    )
   })
 
   it("tells namesakes apart; the oldest keeps the id", () => {
@@ -95,9 +120,16 @@ describe("EntryId", () => {
   })
 
   it("keeps only the latest version of an entry that is there twice", () => {
-    const raw = [entry({ id: "x", title: "t", content: "old", updated: 1 }), entry({ id: "x", title: "t", content: "new", updated: 2 }), entry({ id: "y" })]
+    const raw = [
+      entry({ id: "x", title: "t", content: "old", updated: 1 }),
+      entry({ id: "x", title: "t", content: "new", updated: 2 }),
+      entry({ id: "y" })
+    ]
     const { entries } = assignIds(raw, undefined)
-    assert.deepStrictEqual(entries.map(({ id, content }) => [id, content?.[0]?.value]), [["x", "new"], ["y", undefined]])
+    assert.deepStrictEqual(entries.map(({ id, content }) => [id, content?.[0]?.value]), [["x", "new"], [
+      "y",
+      undefined
+    ]])
   })
 
   it("does not lose entries that only differ in content when ids are made", () => {
@@ -117,7 +149,10 @@ describe("EntryId", () => {
 
   it("stays with made ids when the publisher begins to give some", () => {
     const { policy } = assignIds([entry({ link: "http://a.example/1" })], undefined)
-    const later = assignIds([entry({ id: "guid-2", link: "http://a.example/2" }), entry({ id: "guid-1", link: "http://a.example/1" })], policy)
+    const later = assignIds([
+      entry({ id: "guid-2", link: "http://a.example/2" }),
+      entry({ id: "guid-1", link: "http://a.example/1" })
+    ], policy)
     assert.deepStrictEqual(later.entries.map(({ id }) => id), ["http-a-example-2", "http-a-example-1"])
     assert.isFalse(later.moved)
     assert.strictEqual(later.policy, policy)
@@ -126,17 +161,23 @@ describe("EntryId", () => {
   it("moves on when the policy cannot hold, and says so", () => {
     const { policy } = assignIds([entry({ id: "item", link: "http://a.example/1", title: "a" })], undefined)
     assert.strictEqual(policy?.rule, "publisher")
-    const later = assignIds([entry({ id: "item", link: "http://a.example/2", title: "b" }), entry({ id: "item", link: "http://a.example/1", title: "a" })], policy)
+    const later = assignIds([
+      entry({ id: "item", link: "http://a.example/2", title: "b" }),
+      entry({ id: "item", link: "http://a.example/1", title: "a" })
+    ], policy)
     assert.strictEqual(later.policy?.rule, "link")
     assert.isTrue(later.moved)
   })
 
-  const raws = fc.array(fc.record({
-    id: fc.constantFrom("", "a", "b", "c"),
-    link: fc.constantFrom("http://a.example/1", "http://a.example/2", "http://b.example/ü"),
-    title: fc.constantFrom("one", "two", "three"),
-    content: fc.constantFrom("x", "y")
-  }, { requiredKeys: [] }).map(entry), { maxLength: 12 })
+  const raws = fc.array(
+    fc.record({
+      id: fc.constantFrom("", "a", "b", "c"),
+      link: fc.constantFrom("http://a.example/1", "http://a.example/2", "http://b.example/ü"),
+      title: fc.constantFrom("one", "two", "three"),
+      content: fc.constantFrom("x", "y")
+    }, { requiredKeys: [] }).map(entry),
+    { maxLength: 12 }
+  )
 
   it("gives every entry an id of its own, whatever is missing or repeated", () => {
     fc.assert(fc.property(raws, (raw) => {

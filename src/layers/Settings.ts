@@ -1,0 +1,297 @@
+import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { loginProblem } from "#domain/Account.ts"
+import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
+
+/** One or more settings cannot be used; each problem is a sentence that names its variable. */
+export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
+  problems: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return this.problems.join("\n")
+  }
+}
+
+/** One setting: its variable, what it means, the default in words, and how it is read. */
+interface Setting<A> {
+  readonly variable: string
+  readonly meaning: string
+  readonly fallback: string
+  readonly read: (text: string) => A | Problem
+  readonly missing: A
+  /** Shown as `(set)` instead of its value. */
+  readonly secret?: true
+}
+
+/** What a value has to be, to end the sentence `NAME is "x"; …`. */
+class Problem {
+  readonly wanted: string
+  constructor(wanted: string) {
+    this.wanted = wanted
+  }
+}
+
+const text = (text: string) => text
+
+const integer = (minimum: number, maximum: number) => (text: string): number | Problem => {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  return value >= minimum && value <= maximum
+    ? value
+    : new Problem(`a whole number from ${minimum} to ${maximum} is needed`)
+}
+
+const flag = (text: string): boolean | Problem => {
+  const value = text.toLowerCase()
+  if (["true", "yes", "1", "on"].includes(value)) return true
+  if (["false", "no", "0", "off"].includes(value)) return false
+  return new Problem("true or false is needed")
+}
+
+const webAddress = (text: string): string | Problem => {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === ""
+    ? url.href.replace(/\/+$/, "")
+    : new Problem("an http or https URL without query is needed, such as https://push.example.org")
+}
+
+const databaseAddress = (text: string): Redacted.Redacted | Problem =>
+  /^postgres(ql)?:\/\//.test(text)
+    ? Redacted.make(text)
+    : new Problem("a URL such as postgres://user:password@host:5432/database is needed")
+
+const login = (text: string): string | Problem =>
+  loginProblem(text) === undefined ? text : new Problem(loginProblem(text) ?? "")
+
+const runnerAddress = (text: string): { readonly host: string; readonly port: number } | Problem => {
+  const match = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})$/.exec(text)
+  const port = Number(match?.[2])
+  return match?.[1] !== undefined && port > 0 && port < 65536
+    ? { host: match[1].replace(/^\[|\]$/g, ""), port }
+    : new Problem("host:port is needed, such as 10.0.0.7:9090")
+}
+
+const secret = (minimum: number) => (text: string): Redacted.Redacted | Problem =>
+  text.length >= minimum ? Redacted.make(text) : new Problem(`at least ${minimum} characters are needed`)
+
+const headerPrefix = (text: string): string | Problem =>
+  /^[A-Za-z0-9-]{1,60}-$/.test(text) ? text : new Problem("the start of a header name that ends in '-' is needed")
+
+const oneOf = <const A extends string>(...values: ReadonlyArray<A>) => (text: string): A | Problem =>
+  values.find((value) => value === text.toLowerCase()) ?? new Problem(`one of ${values.join(", ")} is needed`)
+
+/** All settings, in the order in which `windhover settings` lists them. */
+const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> } = {
+  port: {
+    variable: "WINDHOVER_PORT",
+    meaning: "TCP port of the HTTP server; 0 takes any free one.",
+    fallback: "8080",
+    read: integer(0, 65535),
+    missing: 8080
+  },
+  host: {
+    variable: "WINDHOVER_HOST",
+    meaning: "Address that the HTTP server listens on.",
+    fallback: "0.0.0.0",
+    read: text,
+    missing: "0.0.0.0"
+  },
+  baseUrl: {
+    variable: "WINDHOVER_BASE_URL",
+    meaning: "URL under which subscribers and publishers reach the service.",
+    fallback: "http://localhost:<port>",
+    read: webAddress,
+    missing: ""
+  },
+  dataDir: {
+    variable: "WINDHOVER_DATA_DIR",
+    meaning: "Directory of the embedded database.",
+    fallback: "./data",
+    read: text,
+    missing: "./data"
+  },
+  databaseUrl: {
+    variable: "WINDHOVER_DATABASE_URL",
+    meaning: "PostgreSQL 14 or newer, as a URL; instead of the embedded database.",
+    fallback: "the embedded database",
+    read: databaseAddress,
+    missing: undefined,
+    secret: true
+  },
+  adminLogin: {
+    variable: "WINDHOVER_ADMIN_LOGIN",
+    meaning: "Login of the first account, made at the first start.",
+    fallback: "admin",
+    read: login,
+    missing: "admin"
+  },
+  adminPassword: {
+    variable: "WINDHOVER_ADMIN_PASSWORD",
+    meaning: "Its password, at least 8 characters.",
+    fallback: "a random one, printed once",
+    read: secret(8),
+    missing: undefined,
+    secret: true
+  },
+  adminToken: {
+    variable: "WINDHOVER_ADMIN_TOKEN",
+    meaning: "Its token with all rights, at least 16 characters.",
+    fallback: "a random one, printed once",
+    read: secret(16),
+    missing: undefined,
+    secret: true
+  },
+  allowPrivate: {
+    variable: "WINDHOVER_ALLOW_PRIVATE",
+    meaning: "Fetch from and deliver to private and loopback addresses as well: for a trusted network only.",
+    fallback: "false",
+    read: flag,
+    missing: false
+  },
+  minPeriod: {
+    variable: "WINDHOVER_MIN_PERIOD",
+    meaning: "Seconds between two polls of a feed, at least; below 60 for tests only.",
+    fallback: "60",
+    read: integer(1, 86_400),
+    missing: 60
+  },
+  runnerAddress: {
+    variable: "WINDHOVER_RUNNER_ADDRESS",
+    meaning:
+      "host:port under which the other runners of a cluster reach this one (private network: it has no authentication). Needs WINDHOVER_DATABASE_URL.",
+    fallback: "alone",
+    read: runnerAddress,
+    missing: undefined
+  },
+  extNamespace: {
+    variable: "WINDHOVER_EXT_NAMESPACE",
+    meaning: "XML namespace of the status element.",
+    fallback: "http://superfeedr.com/xmpp-pubsub-ext",
+    read: (text) => URL.canParse(text) ? text : new Problem("an absolute URI is needed"),
+    missing: "http://superfeedr.com/xmpp-pubsub-ext"
+  },
+  headerPrefix: {
+    variable: "WINDHOVER_HEADER_PREFIX",
+    meaning: "Second spelling of the X-Service- headers of a notification.",
+    fallback: "X-Superfeedr-",
+    read: headerPrefix,
+    missing: "X-Superfeedr-"
+  },
+  hubOpen: {
+    variable: "WINDHOVER_HUB_OPEN",
+    meaning: "Serve the open WebSub hub at /hub.",
+    fallback: "true",
+    read: flag,
+    missing: true
+  },
+  maxResident: {
+    variable: "WINDHOVER_MAX_RESIDENT",
+    meaning: "Actors of this runner that keep their state in memory between two messages; about 2 kB each.",
+    fallback: "100000",
+    read: integer(100, 10_000_000),
+    missing: 100_000
+  },
+  maxFetches: {
+    variable: "WINDHOVER_MAX_FETCHES",
+    meaning: "Fetches under way at once.",
+    fallback: "512",
+    read: integer(1, 10_000),
+    missing: 512
+  },
+  maxDeliveries: {
+    variable: "WINDHOVER_MAX_DELIVERIES",
+    meaning: "Deliveries under way at once.",
+    fallback: "512",
+    read: integer(1, 10_000),
+    missing: 512
+  },
+  logLevel: {
+    variable: "WINDHOVER_LOG_LEVEL",
+    meaning: "debug, info, warn or error.",
+    fallback: "info",
+    read: oneOf("debug", "info", "warn", "error"),
+    missing: "info"
+  }
+}
+
+/** A setting as `windhover settings` shows it. */
+export interface Explained {
+  readonly variable: string
+  readonly meaning: string
+  readonly fallback: string
+  /** What it is set to, `(set)` for secrets; undefined when the default is in force. */
+  readonly value: string | undefined
+}
+
+const variables = Effect.fnUntraced(function*() {
+  const found = new Map<string, string>()
+  for (const { variable } of Object.values(table)) {
+    const value = yield* Config.option(Config.String(variable))
+    if (Option.isSome(value) && value.value !== "") found.set(variable, value.value)
+  }
+  return found
+})
+
+/** All settings with what they mean, for a person. */
+export const explain = Effect.fn("Settings.explain")(function*() {
+  const found = yield* variables()
+  return Object.values(table).map((setting): Explained => {
+    const value = found.get(setting.variable)
+    return {
+      variable: setting.variable,
+      meaning: setting.meaning,
+      fallback: setting.fallback,
+      value: value !== undefined && setting.secret === true ? "(set)" : value
+    }
+  })
+})
+
+/** Reads and checks everything; all problems are reported together. */
+export const read = Effect.fn("Settings.read")(function*() {
+  const found = yield* variables()
+  const problems: Array<string> = []
+  const take = <A>(setting: Setting<A>): A => {
+    const value = found.get(setting.variable)
+    if (value === undefined) return setting.missing
+    const outcome = setting.read(value)
+    if (!(outcome instanceof Problem)) return outcome
+    problems.push(
+      `${setting.variable} is ${setting.secret === true ? "not usable" : JSON.stringify(value)}; ${outcome.wanted}.`
+    )
+    return setting.missing
+  }
+  const values: SettingsValues = {
+    port: take(table.port),
+    host: take(table.host),
+    baseUrl: take(table.baseUrl),
+    dataDir: take(table.dataDir),
+    databaseUrl: take(table.databaseUrl),
+    adminLogin: take(table.adminLogin),
+    adminPassword: take(table.adminPassword),
+    adminToken: take(table.adminToken),
+    allowPrivate: take(table.allowPrivate),
+    minPeriod: take(table.minPeriod),
+    runnerAddress: take(table.runnerAddress),
+    extNamespace: take(table.extNamespace),
+    headerPrefix: take(table.headerPrefix),
+    hubOpen: take(table.hubOpen),
+    maxResident: take(table.maxResident),
+    maxFetches: take(table.maxFetches),
+    maxDeliveries: take(table.maxDeliveries),
+    logLevel: take(table.logLevel)
+  }
+  if (values.runnerAddress !== undefined && values.databaseUrl === undefined) {
+    problems.push(
+      `${table.runnerAddress.variable} is set, but ${table.databaseUrl.variable} is not; runners of a cluster share one PostgreSQL.`
+    )
+  }
+  if (problems.length > 0) return yield* new SettingsError({ problems })
+  return values.baseUrl === "" ? { ...values, baseUrl: `http://localhost:${values.port}` } : values
+})
+
+export const layer = Layer.effect(Settings, read())
+
+/** For tests and tools: the defaults, with some of them replaced. */
+export const layerTest = (values: Partial<SettingsValues> = {}) =>
+  Layer.sync(Settings, () => {
+    const defaults = Object.fromEntries(Object.entries(table).map(([name, setting]) => [name, setting.missing]))
+    return Settings.of({ ...(defaults as unknown as SettingsValues), baseUrl: "http://localhost:8080", ...values })
+  })

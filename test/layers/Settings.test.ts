@@ -1,0 +1,63 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Redacted } from "effect"
+import * as Settings from "#layers/Settings.ts"
+
+const withVariables = (variables: Record<string, string>) =>
+  Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(variables)))
+
+describe("Settings", () => {
+  it.effect("has a default for everything", () =>
+    Effect.gen(function*() {
+      const values = yield* Settings.read()
+      assert.strictEqual(values.port, 8080)
+      assert.strictEqual(values.baseUrl, "http://localhost:8080")
+      assert.strictEqual(values.databaseUrl, undefined)
+      assert.strictEqual(values.allowPrivate, false)
+      assert.strictEqual(values.minPeriod, 60)
+      assert.strictEqual(values.headerPrefix, "X-Superfeedr-")
+    }).pipe(withVariables({})))
+
+  it.effect("reads what is set", () =>
+    Effect.gen(function*() {
+      const values = yield* Settings.read()
+      assert.strictEqual(values.port, 9000)
+      assert.strictEqual(values.baseUrl, "https://push.example.org/hub")
+      assert.deepStrictEqual(values.runnerAddress, { host: "::1", port: 9090 })
+      assert.strictEqual(values.databaseUrl && Redacted.value(values.databaseUrl), "postgres://u:p@db/w")
+      assert.strictEqual(values.logLevel, "debug")
+    }).pipe(withVariables({
+      WINDHOVER_PORT: "9000",
+      WINDHOVER_BASE_URL: "https://push.example.org/hub/",
+      WINDHOVER_RUNNER_ADDRESS: "[::1]:9090",
+      WINDHOVER_DATABASE_URL: "postgres://u:p@db/w",
+      WINDHOVER_LOG_LEVEL: "DEBUG"
+    })))
+
+  it.effect("reports all problems together, each by name, and no secret", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Settings.read())
+      assert.deepStrictEqual(error._tag === "SettingsError" ? error.problems : [error.message], [
+        "WINDHOVER_PORT is \"80800\"; a whole number from 0 to 65535 is needed.",
+        "WINDHOVER_BASE_URL is \"push.example.org\"; an http or https URL without query is needed, such as https://push.example.org.",
+        "WINDHOVER_DATABASE_URL is not usable; a URL such as postgres://user:password@host:5432/database is needed.",
+        "WINDHOVER_ADMIN_PASSWORD is not usable; at least 8 characters are needed.",
+        "WINDHOVER_ALLOW_PRIVATE is \"maybe\"; true or false is needed.",
+        "WINDHOVER_RUNNER_ADDRESS is set, but WINDHOVER_DATABASE_URL is not; runners of a cluster share one PostgreSQL."
+      ])
+    }).pipe(withVariables({
+      WINDHOVER_PORT: "80800",
+      WINDHOVER_BASE_URL: "push.example.org",
+      WINDHOVER_DATABASE_URL: "mysql://u:hunter2@db",
+      WINDHOVER_ADMIN_PASSWORD: "short",
+      WINDHOVER_ALLOW_PRIVATE: "maybe",
+      WINDHOVER_RUNNER_ADDRESS: "10.0.0.7:9090"
+    })))
+
+  it.effect("explains every setting and hides secrets", () =>
+    Effect.gen(function*() {
+      const explained = yield* Settings.explain()
+      assert.deepStrictEqual(explained.find((setting) => setting.variable === "WINDHOVER_ADMIN_TOKEN")?.value, "(set)")
+      assert.deepStrictEqual(explained.find((setting) => setting.variable === "WINDHOVER_PORT")?.value, "0")
+      assert.strictEqual(explained.find((setting) => setting.variable === "WINDHOVER_HOST")?.value, undefined)
+    }).pipe(withVariables({ WINDHOVER_ADMIN_TOKEN: "0123456789abcdef", WINDHOVER_PORT: "0" })))
+})
