@@ -1,0 +1,146 @@
+import type { Fingerprint } from "./Fingerprint.ts"
+import { ofString } from "./Fingerprint.ts"
+
+/** What is remembered of an entry as long as it stands in the document. */
+export interface Trace {
+  readonly id: Fingerprint
+  /** Of the id without its scheme, see `formOf`; 0n when the id is no http URL. */
+  readonly form: Fingerprint
+  /** Of title and link: shows an entry whose id has changed and nothing else. 0n when it has neither. */
+  readonly essence: Fingerprint
+}
+
+/**
+ * The ids of a resource that were seen, newest first.
+ *
+ * Packed, because a runner keeps a million of these: 24 bytes an entry of the current document, 8 bytes an id that has left it.
+ * Those that left are tombstones: a feed that shrinks for a day, or an entry that comes back, must not be told as news.
+ */
+export interface SeenIds {
+  /** The only host of the current document's URL ids; empty when there are several, or none. */
+  readonly site: string
+  /** Entries in the document: the largest number of late, so that one truncated document does not forget what a whole one held. */
+  readonly window: number
+  readonly document: ReadonlyArray<Trace>
+  readonly others: ReadonlyArray<Fingerprint>
+  readonly has: (id: Fingerprint) => boolean
+}
+
+const VERSION = 1
+const HEADER = 12
+const TRACE = 24
+const FEWEST_TOMBSTONES = 200
+const WINDOWS = 3
+
+/**
+ * Reads the packed form; `undefined` when nothing was ever remembered (a first fetch), or when the bytes are not ours.
+ *
+ * To take the second for the first is safe: the next document is stored and nobody is told, instead of everybody everything.
+ */
+export const unpack = (bytes: Uint8Array): SeenIds | undefined => {
+  if (bytes.length < HEADER || bytes[0] !== VERSION) return undefined
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const start = HEADER + view.getUint8(1)
+  const end = start + view.getUint32(4, true) * TRACE
+  if (end > bytes.length || (bytes.length - end) % 8 !== 0) return undefined
+  const document: Array<Trace> = []
+  for (let at = start; at < end; at += TRACE) {
+    document.push({
+      id: view.getBigUint64(at, true),
+      form: view.getBigUint64(at + 8, true),
+      essence: view.getBigUint64(at + 16, true)
+    })
+  }
+  const others: Array<Fingerprint> = []
+  for (let at = end; at < bytes.length; at += 8) others.push(view.getBigUint64(at, true))
+  return seenIds(new TextDecoder().decode(bytes.subarray(HEADER, start)), view.getUint32(8, true), document, others)
+}
+
+/** Reads as `unpack` reads what this gives. */
+export const pack = ({ site, window, document, others }: SeenIds): Uint8Array => {
+  const host = new TextEncoder().encode(site)
+  const bytes = new Uint8Array(HEADER + host.length + document.length * TRACE + others.length * 8)
+  const view = new DataView(bytes.buffer)
+  view.setUint8(0, VERSION)
+  view.setUint8(1, host.length)
+  view.setUint32(4, document.length, true)
+  view.setUint32(8, window, true)
+  bytes.set(host, HEADER)
+  let at = HEADER + host.length
+  const put = (hash: Fingerprint) => {
+    view.setBigUint64(at, hash, true)
+    at += 8
+  }
+  for (const { id, form, essence } of document) {
+    put(id)
+    put(form)
+    put(essence)
+  }
+  others.forEach(put)
+  return bytes
+}
+
+/** The lookup is built when it is first asked: most documents that change hold at most one new id, but some are never asked at all. */
+const seenIds = (
+  site: string,
+  window: number,
+  document: ReadonlyArray<Trace>,
+  others: ReadonlyArray<Fingerprint>
+): SeenIds => {
+  let lookup: Set<Fingerprint> | undefined
+  const has = (id: Fingerprint): boolean => {
+    if (lookup === undefined) {
+      lookup = new Set(others)
+      for (const trace of document) lookup.add(trace.id)
+    }
+    return lookup.has(id)
+  }
+  return { site, window, document, others, has }
+}
+
+export const empty: SeenIds = seenIds("", 0, [], [])
+
+/**
+ * What is remembered after a document.
+ *
+ * `marks` are hashes to remember beside the ids. Ids that left are kept for three windows more at least, and never fewer than 200.
+ */
+export const remember = (
+  previous: SeenIds,
+  document: ReadonlyArray<Trace>,
+  site: string,
+  marks: ReadonlyArray<Fingerprint> = []
+): SeenIds => {
+  const window = Math.max(document.length, previous.window - Math.ceil(previous.window / 16))
+  const limit = Math.max(WINDOWS * window, FEWEST_TOMBSTONES)
+  const present = new Set(document.map(({ id }) => id))
+  const others = new Set<Fingerprint>()
+  const keep = (id: Fingerprint) => {
+    if (others.size < limit && !present.has(id)) others.add(id)
+  }
+  marks.forEach(keep)
+  for (const { id } of previous.document) keep(id)
+  previous.others.forEach(keep)
+  return seenIds(site.length > 255 ? "" : site, window, document, [...others])
+}
+
+const HTTP = /^https?:\/\/([^/?#]*)(.*)$/is
+
+/**
+ * The hash of an http URL without its scheme: `http://a.example/1` and `https://a.example/1` have the same form. 0n for anything else.
+ *
+ * With `host` it is the form that the URL would have on that host. A bare home page has none there: too many sites have one.
+ */
+export const formOf = (basis: string, host?: string): Fingerprint => {
+  const parts = HTTP.exec(basis)
+  if (parts === null) return 0n
+  const path = parts[2] ?? ""
+  if (host !== undefined && (path === "" || path === "/")) return 0n
+  return ofString(`//${host ?? parts[1]?.toLowerCase()}${path}`)
+}
+
+/** The host that all http URLs among the ids share; empty when they do not, or there are none. */
+export const siteOf = (bases: ReadonlyArray<string>): string => {
+  const hosts = new Set(bases.flatMap((basis) => HTTP.exec(basis)?.[1]?.toLowerCase() ?? []))
+  return hosts.size === 1 ? [...hosts].join() : ""
+}
