@@ -209,3 +209,16 @@ const contentKey = (entry: RawEntry): string => {
 }
 
 const hex = (value: string): string => ofString(value).toString(16).padStart(16, "0")
+
+/** A stored policy as a value; anything else is none, and the next document decides anew. */
+export const policyOf = (stored: unknown): IdPolicy | undefined => {
+  if (
+    typeof stored !== "object" || stored === null || !("version" in stored && "rule" in stored && "reason" in stored)
+  ) {
+    return undefined
+  }
+  const rule = RULES.find((known) => known === stored.rule)
+  return stored.version === 1 && rule !== undefined && typeof stored.reason === "string"
+    ? { version: 1, rule, reason: stored.reason }
+    : undefined
+}

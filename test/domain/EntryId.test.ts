@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { assignIds, type IdPolicy, type RawEntry } from "#domain/EntryId.ts"
+import { assignIds, type IdPolicy, policyOf, type RawEntry } from "#domain/EntryId.ts"
 
 const entry = (
   fields: {
@@ -167,6 +167,16 @@ describe("EntryId", () => {
     ], policy)
     assert.strictEqual(later.policy?.rule, "link")
     assert.isTrue(later.moved)
+  })
+
+  it("reads a stored policy, and none from anything else", () => {
+    const { policy } = assignIds([entry({ link: "http://a.example/1" })], undefined)
+    assert.deepStrictEqual(policyOf(JSON.parse(JSON.stringify(policy))), policy)
+    assert.isTrue(
+      [undefined, null, "link", {}, { ...policy, version: 2 }, { ...policy, rule: "x" }].every((other) =>
+        policyOf(other) === undefined
+      )
+    )
   })
 
   const raws = fc.array(
