@@ -1,6 +1,8 @@
-import { Effect, Schema } from "effect"
-import { Migrator, SqlClient, type SqlError } from "effect/sql"
+import { Effect } from "effect"
+import { Migrator, SqlClient, SqlError } from "effect/sql"
+import { DatabaseError } from "./DatabaseError.ts"
 import { statements as schema } from "./migrations/0001-schema.ts"
+import { describe } from "./SqlFailure.ts"
 
 /** All migrations, in order. Append only: a released one is never edited. The number is the schema's version. */
 const migrations: ReadonlyArray<{ readonly name: string; readonly statements: ReadonlyArray<string> }> = [
@@ -12,13 +14,6 @@ export const version = migrations.length
 
 const table = "windhover_migrations"
 
-/** The database cannot be brought to this program's schema; `message` is the sentence for the operator. */
-export class MigrationFailed extends Schema.TaggedError<MigrationFailed>()("MigrationFailed", {
-  reason: Schema.Literals(["newer", "no-trigrams", "failed"]),
-  message: Schema.String,
-  cause: Schema.optionalKey(Schema.Defect())
-}) {}
-
 /** Key of the advisory lock that a migrating program holds: "windhove" in ASCII. */
 const lock = 0x77696e64686f7665n
 
@@ -28,27 +23,37 @@ const lock = 0x77696e64686f7665n
  * Several runners may start at once: they take turns by an advisory lock, and all but the first find nothing left to do.
  * Returns the names of those that ran, as `0001_schema`.
  */
-export const migrate: Effect.Effect<ReadonlyArray<string>, MigrateError, SqlClient.SqlClient> = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  return yield* sql.withTransaction(Effect.gen(function*() {
-    yield* sql`set local statement_timeout = 0` // waiting for the lock and building an index take what they take
-    yield* sql`select pg_advisory_xact_lock(${lock})`
-    yield* refuseNewer
-    yield* needTrigrams
-    const done = yield* Migrator.make({})({ table, loader: Migrator.fromRecord(records) })
-    return done.map(([id, name]) => key(id, name))
-  }))
-}).pipe(
-  Effect.catchTag("MigrationError", (error) =>
-    Effect.fail(
-      new MigrationFailed({ reason: "failed", message: `${error.message}: ${explain(error.cause)}`, cause: error })
-    )),
+export const migrate: Effect.Effect<ReadonlyArray<string>, DatabaseError, SqlClient.SqlClient> = Effect.gen(
+  function*() {
+    const sql = yield* SqlClient.SqlClient
+    return yield* sql.withTransaction(Effect.gen(function*() {
+      yield* sql`set local statement_timeout = 0` // waiting for the lock and building an index take what they take
+      yield* sql`select pg_advisory_xact_lock(${lock})`
+      yield* refuseNewer
+      yield* needTrigrams
+      const done = yield* Migrator.make({})({ table, loader: Migrator.fromRecord(records) })
+      return done.map(([id, name]) => key(id, name))
+    }))
+  }
+).pipe(
+  Effect.catchTag(
+    "MigrationError",
+    (error) => Effect.fail(failed(`${error.message} (${explain(error.cause)})`, error))
+  ),
+  Effect.catchTag("SqlError", (error) => Effect.fail(failed(explain(error), error))),
   Effect.withSpan("Migrations.migrate")
 )
 
-const key = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
+const failed = (what: string, cause: unknown) =>
+  new DatabaseError({
+    reason: "migration",
+    message: `The database could not be brought to schema ${version}, and was left as it was: ${what}.`,
+    cause
+  })
 
-const explain = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
+const explain = (cause: unknown): string => SqlError.isSqlError(cause) ? describe(cause) : String(cause)
+
+const key = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
 
 /** One statement a call: the extended protocol takes no more. */
 const records = Object.fromEntries(migrations.map(({ name, statements }, i) => [
@@ -66,7 +71,7 @@ const refuseNewer = Effect.gen(function*() {
   const [newest] = yield* sql<{ id: number; name: string }>`
     select migration_id as id, name from ${sql(table)} order by migration_id desc limit 1`
   if (newest === undefined || newest.id <= version) return
-  return yield* new MigrationFailed({
+  return yield* new DatabaseError({
     reason: "newer",
     message:
       `A newer Windhover has migrated the database to ${key(newest.id, newest.name)}; this one knows ${version}. `
@@ -80,7 +85,7 @@ const needTrigrams = Effect.gen(function*() {
   const [extension] = yield* sql<{ installed: string | null }>`
     select installed_version as installed from pg_available_extensions where name = 'pg_trgm'`
   if (extension === undefined) {
-    return yield* new MigrationFailed({
+    return yield* new DatabaseError({
       reason: "no-trigrams",
       message: "The PostgreSQL server has no pg_trgm extension, which searching subscriptions needs. "
         + "Install the server's contrib package (Debian ships it with the server, Alpine as postgresql-contrib)."
@@ -88,7 +93,7 @@ const needTrigrams = Effect.gen(function*() {
   }
   if (extension.installed !== null) return
   yield* sql`create extension if not exists pg_trgm`.pipe(Effect.mapError((error) =>
-    new MigrationFailed({
+    new DatabaseError({
       reason: "no-trigrams",
       message: "The database user may not install the extension pg_trgm, which searching subscriptions needs. "
         + "Have an administrator run in this database: create extension pg_trgm",
@@ -96,5 +101,3 @@ const needTrigrams = Effect.gen(function*() {
     })
   ))
 })
-
-export type MigrateError = MigrationFailed | SqlError.SqlError

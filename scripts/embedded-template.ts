@@ -1,0 +1,52 @@
+/**
+ * Makes `src/layers/embedded-postgres/template.tar.zst`: a database cluster as initdb leaves it, less what one program alone does not need.
+ *
+ * Run it after a change of the version of @electric-sql/pglite: `bin/node scripts/embedded-template.ts`.
+ */
+import { PGlite } from "@electric-sql/pglite"
+import { execFileSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as zlib from "node:zlib"
+
+const target = path.join(import.meta.dirname, "../src/layers/embedded-postgres/template.tar.zst")
+const work = fs.mkdtempSync(path.join(os.tmpdir(), "windhover-template-"))
+const cluster = path.join(work, "cluster")
+
+const database = await PGlite.create({ dataDir: cluster })
+// Two copies of the system catalogue, which only `create database` reads. Without them a cluster is a third of the size,
+// and no database is left whose transaction ids nobody would freeze.
+await database.query("update pg_database set datistemplate = false where datistemplate")
+await database.query("drop database template0")
+await database.query("drop database template1")
+await database.query("vacuum (freeze, analyze)")
+// What initdb logged is in the tables by now: start a segment that is all but empty, and leave the others out.
+await database.query("select pg_switch_wal()")
+await database.query("checkpoint")
+const { rows } = await database.query<{ segment: string }>("select pg_walfile_name(pg_current_wal_lsn()) as segment")
+await database.close()
+for (const file of fs.readdirSync(path.join(cluster, "pg_wal"), { withFileTypes: true })) {
+  if (file.isFile() && file.name !== rows[0]?.segment) fs.rmSync(path.join(cluster, "pg_wal", file.name))
+}
+
+const archive = execFileSync(
+  "tar",
+  [
+    "--create",
+    "--format=ustar",
+    "--sort=name",
+    "--owner=0",
+    "--group=0",
+    "--numeric-owner",
+    "--mtime=@0",
+    "--directory",
+    cluster,
+    "."
+  ],
+  { maxBuffer: 2 ** 28 }
+)
+const packed = zlib.zstdCompressSync(archive, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 22 } })
+fs.writeFileSync(target, packed)
+fs.rmSync(work, { recursive: true })
+process.stdout.write(`${target}: ${packed.length} bytes of ${archive.length}\n`)

@@ -1,0 +1,83 @@
+import { PgClient } from "@effect/sql-pg"
+import { type Duration, Effect, type Layer, type Redacted, Schedule } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { DatabaseError } from "./DatabaseError.ts"
+import { describe, isPassing, sqlState } from "./SqlFailure.ts"
+
+/** Bytes of one row, at most: the largest stored document, and what comes with it. */
+export const maxMessageSize = 32 * 1024 * 1024
+
+/** Major version; older ones are not supported by their makers either. */
+const oldest = 14
+
+/**
+ * A PostgreSQL server, by URL: version 14 or newer.
+ *
+ * At the start the server is waited for, a minute unless `patience` says otherwise: the services of a machine start in any order.
+ * Later it may go away and come back: statements fail with `ConnectionError` meanwhile, then connections are opened anew.
+ */
+export const layer = (
+  options: { readonly url: Redacted.Redacted; readonly patience?: Duration.Input }
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
+  PgClient.layerFrom(Effect.gen(function*() {
+    const client = yield* connect(options.url)
+    yield* checkVersion(client).pipe(
+      Effect.tapError((error) =>
+        mayCome(error) ? Effect.logWarning(`Waiting for PostgreSQL: ${error.message}`) : Effect.void
+      ),
+      Effect.retry({
+        while: mayCome,
+        schedule: Schedule.spaced("2 seconds").pipe(Schedule.upTo({ duration: options.patience ?? "1 minute" }))
+      })
+    )
+    return client
+  }))
+
+const connect = (url: Redacted.Redacted) =>
+  PgClient.make({
+    url,
+    applicationName: "windhover",
+    startupParameters: {
+      // Nothing here is meant to take long; what does is stuck, and would hold its locks for ever.
+      statement_timeout: "30s",
+      idle_in_transaction_session_timeout: "60s"
+    },
+    keepAlive: "30 seconds", // a peer that vanished is noticed while nothing is asked of it
+    maxMessageSize
+  }).pipe(
+    Effect.orDie, // it connects at the first statement, not here
+    Effect.map((client) => Object.assign(client, { driver: "pg" }))
+  )
+
+const checkVersion = (sql: SqlClient.SqlClient): Effect.Effect<void, DatabaseError> =>
+  sql<{ number: number; name: string }>`
+    select current_setting('server_version_num')::int as number, current_setting('server_version') as name`.pipe(
+    Effect.mapError(notReached),
+    Effect.flatMap(([server]) =>
+      server === undefined || server.number < oldest * 10_000
+        ? Effect.fail(
+          new DatabaseError({
+            reason: "too-old",
+            message:
+              `The PostgreSQL server at WINDHOVER_DATABASE_URL has version ${server?.name}; ${oldest} or newer is needed.`
+          })
+        )
+        : Effect.void
+    )
+  )
+
+const mayCome = (error: DatabaseError) => error.reason === "unreachable"
+
+const notReached = (error: SqlError.SqlError): DatabaseError =>
+  error.reason._tag === "AuthenticationError" || sqlState(error) === "3D000" || !isPassing(error)
+    ? new DatabaseError({
+      reason: "refused",
+      message: `The PostgreSQL server refused the connection: ${describe(error)}. `
+        + "Check user, password and database name in WINDHOVER_DATABASE_URL.",
+      cause: error
+    })
+    : new DatabaseError({
+      reason: "unreachable",
+      message: `No PostgreSQL server answers at WINDHOVER_DATABASE_URL: ${describe(error)}.`,
+      cause: error
+    })

@@ -1,0 +1,35 @@
+import type { SqlError } from "effect/sql"
+import { StoreError } from "#domain/ports/StoreError.ts"
+
+/** What a store answers when a statement failed. */
+export const storeError = (error: SqlError.SqlError): StoreError =>
+  new StoreError({ reason: isPassing(error) ? "unavailable" : "defect", message: describe(error) })
+
+/** The five characters by which the server names an error; undefined when it said nothing. */
+export const sqlState = (error: SqlError.SqlError): string | undefined => {
+  const cause = error.reason.cause
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+/** The same statement may succeed later: the server is away, starting, overloaded, full or about to change its role. */
+export const isPassing = (error: SqlError.SqlError): boolean =>
+  error.reason.isRetryable || error.reason._tag === "AuthenticationError" || passing.test(sqlState(error) ?? "")
+
+/**
+ * Connection (08), resources (53), operator intervention (57), the server's disk (58); a missing database (3D000),
+ * a standby that is not promoted yet (25006), and a session that the server ended as idle (25P03).
+ */
+const passing = /^(08|53|57|58|3D000|25006|25P03)/
+
+/** What happened, in the server's words where it said some. */
+export const describe = (error: SqlError.SqlError): string => {
+  const cause = error.reason.cause
+  const words = cause instanceof AggregateError
+    ? cause.errors.map(String).join("; ")
+    : cause instanceof Error
+    ? cause.message
+    : ""
+  const state = sqlState(error)
+  return `${words === "" ? error.message : words}${state === undefined ? "" : ` (SQLSTATE ${state})`}`
+}

@@ -1,0 +1,101 @@
+import { PGlite } from "@electric-sql/pglite"
+import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
+import { NodeFS } from "@electric-sql/pglite/nodefs"
+import * as fs from "node:fs"
+import type { Execute } from "./Sessions.ts"
+
+/** One PostgreSQL backend over a cluster's directory. */
+export interface Backend {
+  readonly execute: Execute
+  /** Writes everything out, so that the next start has nothing to recover. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Starts PGlite as a database that keeps what it acknowledged.
+ *
+ * As it comes it does not: it runs with fsync off, its file system has no fsync, and it goes on after a panic as if nothing had happened.
+ * `crash` is called in the middle of such a fault and must not return.
+ */
+export const openBackend = async (
+  cluster: string,
+  crash: (why: unknown) => never,
+  log: (line: string) => void
+): Promise<Backend> => {
+  const database = await PGlite.create({
+    fs: durableFiles(cluster, crash),
+    extensions: { pg_trgm },
+    startParams: [...PGlite.defaultStartParams.filter((parameter) => parameter !== "-F"), ...configuration],
+    onStderr: (line) => {
+      log(line)
+      return true
+    }
+  })
+  crashOnPanic(database, crash)
+  return {
+    execute: (cycle) => database.execProtocolRawSync(cycle) as Uint8Array<ArrayBuffer>, // its memory is not shared
+    close: () => database.close()
+  }
+}
+
+const configuration = [
+  "wal_sync_method=fsync", // the other methods end in system calls that do nothing here
+  "shared_buffers=16MB", // the kernel's page cache does the rest
+  "log_min_messages=fatal", // an error is told to the client that made it
+  "log_min_error_statement=panic"
+].flatMap((setting) => ["-c", setting])
+
+interface NodeStream {
+  readonly nfd?: number
+}
+
+/** PGlite's directory on disk, with the fsync that it lacks. */
+const durableFiles = (cluster: string, crash: (why: unknown) => never): NodeFS => {
+  const files = new NodeFS(cluster)
+  const init = files.init.bind(files)
+  files.init = async (pg, options) => {
+    const { emscriptenOpts } = await init(pg, options)
+    const preRun = emscriptenOpts.preRun ?? []
+    // Before the backend starts: recovery after a crash writes, and syncs, as well.
+    preRun.unshift((module) => {
+      const operations: { fsync?: (stream: NodeStream) => number } = streamOperations(module.NODEFS)
+      operations.fsync = ({ nfd }) => {
+        try {
+          if (nfd !== undefined) fs.fdatasyncSync(nfd)
+          return 0
+        } catch (error) {
+          return crash(error) // what was not written once may be gone from the kernel's cache: only a recovery tells
+        }
+      }
+    })
+    return { emscriptenOpts: { ...emscriptenOpts, preRun } }
+  }
+  return files
+}
+
+/** Emscripten's types leave out the table that its files call through. */
+const streamOperations = (type: object): object => {
+  if (!("stream_ops" in type) || typeof type.stream_ops !== "object" || type.stream_ops === null) {
+    throw new Error("this version of PGlite has no NODEFS.stream_ops to mend")
+  }
+  return type.stream_ops
+}
+
+/** Status of the exception by which PostgreSQL leaves a failed statement (its longjmp). */
+const statementFailed = 100
+
+/** PGlite swallows whatever the main loop throws. Only a failed statement is harmless: a panic, a trap or an exit is the end. */
+const crashOnPanic = (database: PGlite, crash: (why: unknown) => never): void => {
+  const module = database.Module
+  const once = module._PostgresMainLoopOnce
+  module._PostgresMainLoopOnce = () => {
+    try {
+      once()
+    } catch (error) {
+      if (typeof error === "object" && error !== null && "status" in error && error.status === statementFailed) {
+        throw error
+      }
+      crash(error)
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/** What the thread of the embedded database is started with. */
+export interface Start {
+  /** Directory of the cluster; exists. */
+  readonly cluster: string
+  /** Milliseconds after which a silent transaction is ended when others wait for it. */
+  readonly idleTransaction: number
+}
+
+export type ToWorker =
+  | { readonly _tag: "Open"; readonly id: number }
+  | { readonly _tag: "Data"; readonly id: number; readonly bytes: Uint8Array }
+  | { readonly _tag: "Close"; readonly id: number }
+  | { readonly _tag: "Shutdown" }
+
+export type FromWorker =
+  | { readonly _tag: "Ready" }
+  | { readonly _tag: "Data"; readonly id: number; readonly bytes: Uint8Array }
+  | { readonly _tag: "Closed"; readonly id: number }
+  /** A line of the server's log. */
+  | { readonly _tag: "Log"; readonly line: string }
+  /** It does not start, or cannot go on; the thread ends next. */
+  | { readonly _tag: "Crashed"; readonly why: string }

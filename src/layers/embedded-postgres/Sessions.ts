@@ -1,0 +1,147 @@
+import { closeStatements, type Frame, Frames, rollback } from "./Frames.ts"
+
+/** Runs one cycle of the wire protocol to its end and returns everything that the server answers. */
+export type Execute = (cycle: Uint8Array) => Uint8Array<ArrayBuffer>
+
+interface Connection {
+  readonly id: number
+  readonly frames: Frames
+  /** Prepared statements that it left in the backend. */
+  readonly statements: Set<string>
+}
+
+interface Cycle {
+  /** Undefined: housekeeping, whose answer nobody waits for. */
+  readonly connection: Connection | undefined
+  readonly bytes: Uint8Array
+}
+
+/**
+ * Lets many connections share one backend, which knows only a single session.
+ *
+ * Cycles run one after the other in order of arrival, but for this: while a transaction is open, only its connection gets on.
+ * A connection that closes leaves nothing behind: its transaction is rolled back, its prepared statements are removed.
+ */
+export class Sessions {
+  readonly #connections = new Map<number, Connection>()
+  #queue: Array<Cycle> = []
+  #owner: Connection | undefined
+  #ownerSince = 0
+  readonly #execute: Execute
+  /** Takes bytes that have a buffer of their own; `undefined` tells that the backend closed the connection. */
+  readonly #send: (id: number, bytes: Uint8Array<ArrayBuffer> | undefined) => void
+  readonly #now: () => number
+
+  constructor(
+    execute: Execute,
+    send: (id: number, bytes: Uint8Array<ArrayBuffer> | undefined) => void,
+    now: () => number = () => performance.now()
+  ) {
+    this.#execute = execute
+    this.#send = send
+    this.#now = now
+  }
+
+  open(id: number): void {
+    this.#connections.set(id, { id, frames: new Frames(), statements: new Set() })
+  }
+
+  receive(id: number, chunk: Uint8Array): void {
+    const connection = this.#connections.get(id)
+    if (connection === undefined) return
+    for (const frame of connection.frames.push(chunk)) this.#take(connection, frame)
+    this.#pump()
+  }
+
+  /** The client closed the connection. */
+  close(id: number): void {
+    const connection = this.#connections.get(id)
+    if (connection !== undefined) this.#drop(connection)
+    this.#pump()
+  }
+
+  /** Ends a transaction whose client has not spoken for `idle` milliseconds while others wait for it. */
+  expire(idle: number): void {
+    if (this.#owner === undefined || this.#queue.length === 0 || this.#now() - this.#ownerSince < idle) return
+    const { id } = this.#owner
+    this.#drop(this.#owner)
+    this.#send(id, undefined)
+    this.#pump()
+  }
+
+  #take(connection: Connection, frame: Frame): void {
+    switch (frame._tag) {
+      case "EncryptionRequest":
+        return this.#send(connection.id, Uint8Array.of(no))
+      case "Startup":
+        this.#queue.push({ connection, bytes: frame.bytes })
+        return
+      case "Cycle":
+        for (const name of frame.parsed) if (name !== "") connection.statements.add(name)
+        for (const name of frame.closed) connection.statements.delete(name)
+        this.#queue.push({ connection, bytes: frame.bytes })
+        return
+      case "CancelRequest": // a running statement cannot be reached; the client takes the closed connection for an answer
+      case "Terminate":
+        this.#drop(connection)
+        return this.#send(connection.id, undefined)
+    }
+  }
+
+  #drop(connection: Connection): void {
+    this.#connections.delete(connection.id)
+    this.#queue = this.#queue.filter((cycle) => cycle.connection !== connection)
+    if (this.#owner === connection) {
+      this.#execute(rollback())
+      this.#owner = undefined
+    }
+    if (connection.statements.size > 0) {
+      this.#queue.push({ connection: undefined, bytes: closeStatements(connection.statements) })
+    }
+  }
+
+  #pump(): void {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      const idle = this.#answer(next.connection, this.#execute(next.bytes))
+      this.#owner = idle ? undefined : next.connection
+      if (!idle) this.#ownerSince = this.#now()
+    }
+  }
+
+  #next(): Cycle | undefined {
+    if (this.#owner === undefined) return this.#queue.shift()
+    const at = this.#queue.findIndex((cycle) => cycle.connection === this.#owner)
+    return at < 0 ? undefined : this.#queue.splice(at, 1)[0]
+  }
+
+  /** Sends the answer on, notifications to everybody; true when the backend is out of any transaction. */
+  #answer(to: Connection | undefined, answer: Uint8Array<ArrayBuffer>): boolean {
+    const view = new DataView(answer.buffer, answer.byteOffset, answer.byteLength)
+    let idle = false
+    let sent = 0
+    for (let at = 0; at + 5 <= answer.length;) {
+      const end = at + 1 + view.getInt32(at + 1)
+      if (answer[at] === notificationResponse) {
+        this.#forward(to, answer.subarray(sent, at))
+        for (const connection of this.#connections.values()) this.#send(connection.id, answer.slice(at, end))
+        sent = end
+      } else if (answer[at] === readyForQuery) idle = answer[at + 5] === idleStatus
+      at = end
+    }
+    this.#forward(to, answer.subarray(sent))
+    return idle
+  }
+
+  #forward(to: Connection | undefined, bytes: Uint8Array<ArrayBuffer>): void {
+    if (to !== undefined && bytes.length > 0) {
+      this.#send(to.id, bytes.length === bytes.buffer.byteLength ? bytes : bytes.slice())
+    }
+  }
+}
+
+/** Answers a request for encryption: there is no wire to protect. */
+const no = 0x4e // N
+
+const notificationResponse = 0x41 // A
+const readyForQuery = 0x5a // Z
+const idleStatus = 0x49 // I

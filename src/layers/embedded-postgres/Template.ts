@@ -1,0 +1,69 @@
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
+
+/**
+ * A database cluster as initdb leaves it: unpacked, it saves six seconds of computing.
+ *
+ * Made by `scripts/embedded-template.ts`, of the version of PGlite that package.json pins.
+ */
+const template = path.join(import.meta.dirname, "template.tar.zst")
+
+const block = 512
+
+/**
+ * Unpacks the template as `target`, which must not exist; all of it or, when that fails or the machine stops, nothing.
+ *
+ * Rejects with the file system's error.
+ */
+export const unpackTemplate = async (target: string): Promise<void> => {
+  const partial = `${target}.partial`
+  await fs.promises.rm(partial, { recursive: true, force: true })
+  const archive = await promisify(zlib.zstdDecompress)(await fs.promises.readFile(template))
+  const entries = [...read(archive)]
+  const directories = entries.filter((entry) => entry.directory).map((entry) => path.join(partial, entry.name))
+  for (const directory of directories) await fs.promises.mkdir(directory, { mode: 0o700, recursive: true })
+  const files = entries.filter((entry) => !entry.directory)
+  await Promise.all(files.map((file) => write(path.join(partial, file.name), file.content)))
+  for (const directory of directories) await sync(directory)
+  await fs.promises.rename(partial, target)
+  await sync(path.dirname(target))
+}
+
+interface TarEntry {
+  readonly name: string
+  readonly directory: boolean
+  readonly content: Uint8Array
+}
+
+/** Entries of a ustar archive of our own making: names under 100 characters, files and directories only. */
+function* read(archive: Buffer): Generator<TarEntry> {
+  for (let at = 0; archive[at] !== undefined && archive[at] !== 0;) {
+    const name = archive.toString("latin1", at, archive.indexOf(0, at))
+    const size = Number.parseInt(archive.toString("latin1", at + 124, at + 135), 8)
+    const directory = archive[at + 156] === 0x35
+    at += block
+    yield { name, directory, content: archive.subarray(at, at + size) }
+    at += Math.ceil(size / block) * block
+  }
+}
+
+const write = async (file: string, content: Uint8Array): Promise<void> => {
+  const handle = await fs.promises.open(file, "wx", 0o600)
+  try {
+    await handle.writeFile(content)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const sync = async (directory: string): Promise<void> => {
+  const handle = await fs.promises.open(directory, "r")
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

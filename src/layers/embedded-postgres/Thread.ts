@@ -1,0 +1,79 @@
+import { Effect, type Scope } from "effect"
+import type { Duplex } from "node:stream"
+import { Worker } from "node:worker_threads"
+import { Connector } from "./Connector.ts"
+import type { FromWorker, Start, ToWorker } from "./Messages.ts"
+
+/** A running embedded database. */
+export interface Thread {
+  readonly connect: () => Duplex
+  /** Waits for the end that nobody asked for, and says why it came; from then on all connections are closed. */
+  readonly ended: Effect.Effect<string>
+}
+
+/** A transaction that says nothing for so many milliseconds makes way when others wait. */
+const idleTransaction = 60_000
+
+/**
+ * Starts the thread on a cluster's directory and waits until it serves; fails with the reason when it does not.
+ * When the scope closes, the database writes everything out before the thread ends.
+ */
+export const startThread = (cluster: string): Effect.Effect<Thread, string, Scope.Scope> =>
+  Effect.gen(function*() {
+    const handle = yield* Effect.acquireRelease(Effect.sync(() => new Handle({ cluster, idleTransaction })), (handle) =>
+      handle.stop)
+    yield* handle.ready
+    return {
+      connect: () =>
+        handle.connector.connect(),
+      ended: handle.ended
+    }
+  })
+
+class Handle {
+  readonly connector: Connector
+  readonly ready: Effect.Effect<void, string>
+  readonly ended: Effect.Effect<string>
+  readonly stop: Effect.Effect<void>
+  readonly #worker: Worker
+  readonly #end: Promise<string>
+  /** Last lines of the server's log: why it ended is in there. */
+  readonly #log: Array<string> = []
+
+  constructor(start: Start) {
+    this.#worker = new Worker(new URL("./worker.ts", import.meta.url), {
+      workerData: start,
+      name: "database",
+      execArgv: []
+    })
+    this.connector = new Connector(this.#worker)
+    const ready = new Promise<void>((resolve) =>
+      this.#worker.on("message", (message: FromWorker) => message._tag === "Ready" ? resolve() : this.#note(message))
+    )
+    this.#worker.on("error", (error) => this.#log.push(String(error)))
+    this.#end = new Promise((resolve) => this.#worker.once("exit", (code) => resolve(this.#why(code))))
+    void this.#end.then((why) => this.connector.fail(new Error(why)))
+    this.ended = Effect.promise(() => this.#end)
+    this.ready = Effect.raceFirst(Effect.promise(() => ready), Effect.flatMap(this.ended, Effect.fail))
+    this.stop = Effect.promise(() => this.#shutDown()).pipe(
+      Effect.timeoutOption("10 seconds"),
+      Effect.andThen(Effect.promise(() => this.#worker.terminate()))
+    )
+  }
+
+  #note(message: FromWorker): void {
+    if (message._tag !== "Log" && message._tag !== "Crashed") return
+    this.#log.push(message._tag === "Log" ? message.line.trim() : message.why)
+    if (this.#log.length > 8) this.#log.shift()
+  }
+
+  #why(code: number): string {
+    return this.#log.length > 0 ? this.#log.join("; ") : `its thread ended with code ${code}`
+  }
+
+  #shutDown(): Promise<string> {
+    const shutdown: ToWorker = { _tag: "Shutdown" }
+    this.#worker.postMessage(shutdown)
+    return this.#end
+  }
+}
