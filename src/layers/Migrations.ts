@@ -36,11 +36,10 @@ export const migrate: Effect.Effect<ReadonlyArray<string>, DatabaseError, SqlCli
     }))
   }
 ).pipe(
-  Effect.catchTag(
-    "MigrationError",
-    (error) => Effect.fail(failed(`${error.message} (${explain(error.cause)})`, error))
-  ),
-  Effect.catchTag("SqlError", (error) => Effect.fail(failed(explain(error), error))),
+  Effect.catchTags({
+    MigrationError: (error) => Effect.fail(failed(`${error.message} (${explain(error.cause)})`, error)),
+    SqlError: (error) => Effect.fail(failed(explain(error), error))
+  }),
   Effect.withSpan("Migrations.migrate")
 )
 

@@ -47,11 +47,16 @@ class Handle {
       execArgv: []
     })
     this.connector = new Connector(this.#worker)
-    const ready = new Promise<void>((resolve) =>
-      this.#worker.on("message", (message: FromWorker) => message._tag === "Ready" ? resolve() : this.#note(message))
-    )
+    const ready = new Promise<void>((resolve) => {
+      this.#worker.on("message", (message: FromWorker) => {
+        if (message._tag === "Ready") resolve()
+        else this.#note(message)
+      })
+    })
     this.#worker.on("error", (error) => this.#log.push(String(error)))
-    this.#end = new Promise((resolve) => this.#worker.once("exit", (code) => resolve(this.#why(code))))
+    this.#end = new Promise((resolve) => {
+      this.#worker.once("exit", (code) => resolve(this.#why(code)))
+    })
     void this.#end.then((why) => this.connector.fail(new Error(why)))
     this.ended = Effect.promise(() => this.#end)
     this.ready = Effect.raceFirst(Effect.promise(() => ready), Effect.flatMap(this.ended, Effect.fail))

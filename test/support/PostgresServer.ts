@@ -1,0 +1,159 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { once } from "node:events"
+import * as fs from "node:fs"
+import * as net from "node:net"
+import * as os from "node:os"
+import * as path from "node:path"
+import { promisify } from "node:util"
+
+/**
+ * A real PostgreSQL server of the test's own: in a temporary directory, on a free port of loopback, gone when it is stopped.
+ *
+ * It runs from Debian's binaries, as `nobody` when the tests run as root (a server refuses root). It never syncs: what survives a crash
+ * of the machine is not what tests are about. What survives the kill of its processes is.
+ */
+export interface PostgresServer {
+  readonly directory: string
+  readonly url: (database: string) => string
+  /** Runs statements as the superuser and returns unaligned rows. */
+  readonly run: (database: string, statements: string) => Promise<string>
+  /** Ends all its processes as a crash would. */
+  readonly kill: () => Promise<void>
+  /** Starts it again on the same port, after `kill`. */
+  readonly start: () => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+const user = "windhover"
+
+/** Directory of the newest installed server's binaries. */
+export const findBinaries = (root = "/usr/lib/postgresql"): string | undefined => {
+  const versions = fs.existsSync(root) ? fs.readdirSync(root).map(Number).filter(Number.isInteger) : []
+  const newest = versions.toSorted((a, b) => b - a).find((version) => fs.existsSync(`${root}/${version}/bin/postgres`))
+  return newest === undefined ? undefined : `${root}/${newest}/bin`
+}
+
+export const startServer = async (binaries: string): Promise<PostgresServer> => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), "windhover-postgres-"))
+  const owner = unprivileged()
+  if (owner !== undefined) fs.chownSync(directory, owner.uid, owner.gid)
+  const data = path.join(directory, "data")
+  const password = randomBytes(12).toString("hex")
+  initialize(binaries, directory, data, password, owner)
+  const port = await freePort()
+  let child: ChildProcess | undefined
+
+  const run = async (database: string, statements: string) => {
+    const { stdout } = await promisify(execFile)(
+      `${binaries}/psql`,
+      [
+        "-XqAt",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-h",
+        directory,
+        "-p",
+        String(port),
+        "-U",
+        user,
+        "-d",
+        database,
+        "-c",
+        statements
+      ]
+    )
+    return stdout.trim()
+  }
+
+  const start = async () => {
+    child = serve(binaries, directory, data, port, owner)
+    await ready(child)
+    const found = await run("postgres", "show data_directory")
+    if (found !== data) {
+      throw new Error(`the server on port ${port} is a stranger: its data are in ${found}, not ${data}`)
+    }
+  }
+
+  const end = async (signal: "SIGQUIT" | "SIGINT") => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, "exit")
+    child.kill(signal)
+    await exited
+  }
+
+  await start()
+  return {
+    directory,
+    url: (database) => `postgres://${user}:${password}@127.0.0.1:${port}/${database}`,
+    run,
+    kill: () => end("SIGQUIT"), // immediate shutdown: no checkpoint, recovery at the next start
+    start,
+    stop: async () => {
+      await end("SIGINT")
+      fs.rmSync(directory, { recursive: true, force: true })
+    }
+  }
+}
+
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
+const unprivileged = (): Owner | undefined =>
+  process.getuid?.() === 0
+    ? { uid: Number(execFileSync("id", ["-u", "nobody"])), gid: Number(execFileSync("id", ["-g", "nobody"])) }
+    : undefined
+
+const initialize = (binaries: string, directory: string, data: string, password: string, owner: Owner | undefined) => {
+  const secret = path.join(directory, "password")
+  fs.writeFileSync(secret, password, { mode: 0o600 })
+  if (owner !== undefined) fs.chownSync(secret, owner.uid, owner.gid)
+  execFileSync(
+    `${binaries}/initdb`,
+    [
+      ...["-D", data, "-U", user, "-E", "UTF8", "--locale=C", "--no-sync"],
+      ...[`--pwfile=${secret}`, "--auth-local=trust", "--auth-host=scram-sha-256"]
+    ],
+    { ...owner, cwd: directory, stdio: ["ignore", "ignore", "pipe"] }
+  )
+}
+
+const serve = (binaries: string, directory: string, data: string, port: number, owner: Owner | undefined) => {
+  const settings = {
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: directory,
+    port: String(port),
+    max_connections: "200",
+    shared_buffers: "64MB",
+    fsync: "off",
+    full_page_writes: "off",
+    log_min_messages: "log"
+  }
+  const command = [`${binaries}/postgres`, "-D", data]
+  for (const [name, value] of Object.entries(settings)) command.push("-c", `${name}=${value}`)
+  // The kernel stops the server when the process that runs the tests dies without saying so.
+  const [program = "", ...words] = ["setpriv", "--pdeathsig", "INT", ...command]
+  return spawn(program, words, { ...owner, cwd: directory, stdio: ["ignore", "ignore", "pipe"] })
+}
+
+const ready = (child: ChildProcess) =>
+  new Promise<void>((resolve, reject) => {
+    let log = ""
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      log = (log + text).slice(-4000)
+      if (log.includes("ready to accept connections")) resolve()
+    })
+    child.once("error", reject)
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${log}`)))
+  })
+
+const freePort = async (): Promise<number> => {
+  const server = net.createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  server.close()
+  if (address === null || typeof address === "string") throw new Error("no TCP address")
+  return address.port
+}
