@@ -113,8 +113,14 @@ const initialize = (binaries: string, directory: string, data: string, password:
   execFileSync(
     `${binaries}/initdb`,
     [
-      ...["-D", data, "-U", user, "-E", "UTF8", "--locale=C", "--no-sync"],
-      ...[`--pwfile=${secret}`, "--auth-local=trust", "--auth-host=scram-sha-256"]
+      `--pgdata=${data}`,
+      `--username=${user}`,
+      "--encoding=UTF8",
+      "--locale=C",
+      "--no-sync",
+      `--pwfile=${secret}`,
+      "--auth-local=trust",
+      "--auth-host=scram-sha-256"
     ],
     { ...owner, cwd: directory, stdio: ["ignore", "ignore", "pipe"] }
   )
