@@ -1,6 +1,6 @@
 import type { Entry } from "./Entry.ts"
 import { linksOf, permalink } from "./Feed.ts"
-import { ofString } from "./Fingerprint.ts"
+import { hex, slug } from "./Slug.ts"
 
 /** What an id is made from. In order of preference; an entry that lacks the thing falls to the next. */
 export type IdRule = "publisher" | "link" | "enclosure" | "content"
@@ -176,19 +176,6 @@ const identity = ({ entry, rule, key, id, repeated }: Named): Identity => ({
   basis: rule === "content" ? id : repeated ? `${key}#${hex(essence(rule, entry))}` : key
 })
 
-const LONGEST_SLUG = 200
-
-/**
- * A URL or title as an id: `http://a.example/1.html` gives `http-a-example-1-html`.
- *
- * Letters beyond ASCII go through their percent-encoding, or two links in another script would give the same id. A long one is cut, and its hash says the rest.
- */
-const slug = (value: string): string => {
-  const ascii = value.toWellFormed().replace(/[^\0-\x7f]+/g, encodeURIComponent)
-  const whole = ascii.toLowerCase().replace(/[^a-z0-9]+/g, "-")
-  return whole.length <= LONGEST_SLUG ? whole : `${whole.slice(0, LONGEST_SLUG - 17)}-${hex(value)}`
-}
-
 /** The title is only there for a person; the hash makes the id. */
 const contentId = (entry: RawEntry, key: string): string => {
   const words = slug(entry.title?.value.slice(0, 40) ?? "").slice(0, 60).replace(/^-|-$/g, "")
@@ -207,8 +194,6 @@ const contentKey = (entry: RawEntry): string => {
     ])
     : JSON.stringify([title?.trim(), content?.trim()])
 }
-
-const hex = (value: string): string => ofString(value).toString(16).padStart(16, "0")
 
 /** A stored policy as a value; anything else is none, and the next document decides anew. */
 export const policyOf = (stored: unknown): IdPolicy | undefined => {

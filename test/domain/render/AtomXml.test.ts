@@ -1,0 +1,182 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import type { Entry } from "#domain/Entry.ts"
+import { entryXml, renderAtom } from "#domain/render/AtomXml.ts"
+import { legal } from "#domain/render/Xml.ts"
+import { renderStatusXml } from "#domain/render/StatusXml.ts"
+import { hostile, model } from "#test/generators/Model.ts"
+import { type Element, children, names, parse } from "./xml.ts"
+
+const EXT = "http://ext.example/ns"
+const NAMESPACES =
+  `xmlns="http://www.w3.org/2005/Atom" xmlns:geo="http://www.georss.org/georss" xmlns:as="http://activitystrea.ms/spec/1.0/" xmlns:sf="${EXT}"`
+const status = { feed: "https://news.example/rss", code: 200 }
+const at = (iso: string) => Date.parse(iso)
+const text = (value: string, type = "text") => ({ value, type })
+
+/** The children of an entry, rendered alone. */
+const inside = (entry: Entry) => {
+  const xml = entryXml(entry, EXT)
+  return xml.slice(xml.indexOf(">") + 1, -"</entry>".length)
+}
+
+const strings = (of: Element): ReadonlyArray<string> => [
+  ...Object.values(of.attributes),
+  ...of.children.flatMap((child) => typeof child === "string" ? child : strings(child))
+]
+
+describe("AtomXml", () => {
+  it("is the wire's: status, links, title, id, entries", () => {
+    const header = {
+      id: "urn:news",
+      title: text("News"),
+      links: [{ href: "https://news.example/", rel: "alternate" }],
+      updated: at("2013-10-12T20:00:00Z")
+    }
+    const entry = {
+      id: "item-1",
+      title: text("Salamanders & aging"),
+      summary: text(`<a href="https://news.example/1">Comments</a>`, "html"),
+      links: [
+        { href: "http://site.example/1.html", rel: "alternate" },
+        { href: "https://news.example/1", rel: "replies" }
+      ]
+    }
+    assert.strictEqual(
+      renderAtom({ status, header, entries: [entry], extNamespace: EXT }),
+      `<?xml version="1.0" encoding="UTF-8"?><feed xmlns="http://www.w3.org/2005/Atom">` +
+        renderStatusXml(status, EXT) +
+        `<link title="News" rel="alternate" href="https://news.example/" type="text/html"/>` +
+        "<title>News</title><updated>2013-10-12T20:00:00Z</updated><id>urn:news</id>" +
+        `<entry ${NAMESPACES}><id>item-1</id><title>Salamanders &amp; aging</title>` +
+        `<summary type="html">&lt;a href="https://news.example/1"&gt;Comments&lt;/a&gt;</summary>` +
+        `<link title="Salamanders &amp; aging" rel="alternate" href="http://site.example/1.html" type="text/html"/>` +
+        `<link title="Salamanders &amp; aging" rel="replies" href="https://news.example/1" type="text/html"/>` +
+        "</entry></feed>"
+    )
+  })
+
+  it("announces hub and topic before the publisher's links", () => {
+    const read = parse(renderAtom({
+      status,
+      header: { title: text("T"), links: [{ href: "http://old.example/", rel: "self", type: "application/atom+xml" }] },
+      entries: [],
+      extNamespace: EXT,
+      hub: "http://hub.example/",
+      self: "https://news.example/rss"
+    }))
+    assert.deepStrictEqual(children(read).flatMap(({ name, attributes }) => name === "link" ? [attributes] : []), [
+      { rel: "hub", href: "http://hub.example/" },
+      { rel: "self", href: "https://news.example/rss" },
+      { rel: "self", href: "http://old.example/", type: "application/atom+xml" }
+    ])
+  })
+
+  it("is a status and no entry when nothing was ever read, and still an Atom feed", () => {
+    const read = parse(renderAtom({ status, header: undefined, entries: [], extNamespace: EXT }))
+    assert.deepStrictEqual(names(read), ["status", "title", "id"])
+  })
+
+  it("renders every element of an entry, in order", () => {
+    const picture = { href: "http://a.example/1.png", rel: "picture", type: "image/png", title: "A picture" }
+    const second = { name: "Second", uri: "http://a.example/second", email: "second@a.example" }
+    const first = { ...second, id: "id-first", title: "First", objectTypes: ["http://as.example/person"], links: [picture] }
+    const entry: Entry = {
+      id: "x",
+      language: "en",
+      published: at("2013-04-21T14:00:40+02:00"),
+      updated: at("2013-04-21T14:00:40.5+02:00"),
+      title: text("T"),
+      content: [text("Shiny"), text("not sent")],
+      summary: text("S"),
+      points: [{ latitude: 47.597553, longitude: -122.15925 }],
+      shape: { type: "Box", coordinates: [[2, 1], [4, 3]] },
+      links: [picture],
+      categories: [{ term: "Things" }, { term: "Picture", scheme: "http://a.example/tags", label: "Pictures" }],
+      authors: [first, second],
+      contributors: [{ name: "Third" }],
+      rights: text("<i>mine</i>", "html"),
+      verbs: ["http://as.example/post"],
+      objects: [{
+        objectTypes: ["http://as.example/place"],
+        id: "object-id",
+        title: "Object",
+        published: at("2013-04-20T13:00:40Z"),
+        updated: at("2013-04-20T13:00:41Z"),
+        content: text("hello world"),
+        authors: [second],
+        categories: [{ term: "spot" }],
+        links: [picture]
+      }],
+      source: {
+        id: "feed-id",
+        title: text("feed-title"),
+        updated: at("2013-04-21T12:00:40Z"),
+        links: [picture],
+        authors: [second],
+        generator: { name: "Engine", version: "2" }
+      }
+    }
+    const link = `<link title="A picture" rel="picture" href="http://a.example/1.png" type="image/png"/>`
+    const two = "<author><name>Second</name><uri>http://a.example/second</uri><email>second@a.example</email></author>"
+    assert.isTrue(entryXml(entry, EXT).startsWith(`<entry ${NAMESPACES} xml:lang="en">`))
+    assert.strictEqual(
+      inside(entry),
+      "<id>x</id><published>2013-04-21T12:00:40Z</published><updated>2013-04-21T12:00:40.500Z</updated><title>T</title>" +
+        `<summary type="text">S</summary><content type="text">Shiny</content>` +
+        "<geo:point>47.597553 -122.15925</geo:point><geo:box>1 2 3 4</geo:box>" +
+        link +
+        `<category term="Things"/><category term="Picture" scheme="http://a.example/tags" label="Pictures"/>` +
+        "<author><name>Second</name><uri>http://a.example/second</uri><email>second@a.example</email><id>id-first</id>" +
+        `<title>First</title><as:object-type>http://as.example/person</as:object-type>${link}</author>` +
+        two +
+        `<contributor><name>Third</name></contributor><rights type="html">&lt;i&gt;mine&lt;/i&gt;</rights>` +
+        "<as:verb>http://as.example/post</as:verb>" +
+        "<as:object><as:object-type>http://as.example/place</as:object-type><id>object-id</id><title>Object</title>" +
+        "<published>2013-04-20T13:00:40Z</published><updated>2013-04-20T13:00:41Z</updated>" +
+        `<content type="text">hello world</content>${two}<category term="spot"/>${link}</as:object>` +
+        "<source><id>feed-id</id><title>feed-title</title><updated>2013-04-21T12:00:40Z</updated>" +
+        `${link}${two}<generator version="2">Engine</generator></source>`
+    )
+  })
+
+  it("says nothing that is not known", () => {
+    assert.strictEqual(inside({ id: "x" }), "<id>x</id>")
+  })
+
+  it("sends XHTML as HTML, media types as they are, and content that lies elsewhere by its address", () => {
+    assert.strictEqual(
+      inside({ id: "x", content: [text("<p>a</p>", "xhtml")], summary: text("a", "text/markdown") }),
+      `<id>x</id><summary type="text/markdown">a</summary><content type="html">&lt;p&gt;a&lt;/p&gt;</content>`
+    )
+    assert.strictEqual(
+      inside({ id: "x", content: [{ value: "", type: "video/mp4", src: "http://a.example/1.mp4" }] }),
+      `<id>x</id><content type="video/mp4" src="http://a.example/1.mp4"></content>`
+    )
+  })
+
+  it("says the language of a text only when it is not the entry's", () => {
+    assert.strictEqual(
+      inside({ id: "x", language: "en", title: { ...text("T"), language: "en" }, summary: { ...text("S"), language: "de" } }),
+      `<id>x</id><title>T</title><summary type="text" xml:lang="de">S</summary>`
+    )
+  })
+
+  it("does not give a link the markup of a title", () => {
+    const links = [{ href: "http://a.example/", rel: "alternate" }]
+    assert.include(inside({ id: "x", title: text("<b>T</b>", "html"), links }), `<link rel="alternate" href`)
+  })
+
+  it("is well-formed and in order, whatever strangers wrote", () => {
+    const { entry, header, status } = model(hostile)
+    fc.assert(
+      fc.property(status, header, fc.array(entry, { maxLength: 3 }), (status, header, entries) => {
+        const read = parse(renderAtom({ status, header, entries, extNamespace: EXT }))
+        assert.strictEqual(names(read)[0], "status")
+        assert.strictEqual(names(read).filter((name) => name === "entry").length, entries.length)
+assert.isTrue(strings(read).every((value) => value === legal(value)))
+      }),
+      { numRuns: 200 }
+    )
+  })
+})

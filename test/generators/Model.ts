@@ -1,0 +1,173 @@
+import fc from "fast-check"
+import type { ActivityObject, Category, Entry, Generator, Link, Person, Point, Source, Text } from "#domain/Entry.ts"
+import type { FeedHeader } from "#domain/Feed.ts"
+import type { Status } from "#domain/Status.ts"
+
+/**
+ * Values of the model, as a reader could have given them.
+ *
+ * `words` makes every string that a stranger chooses; URLs, types and languages have a form of their own.
+ */
+export const model = (words: fc.Arbitrary<string>) => {
+  const moment = fc.integer({ min: Date.UTC(1971, 0), max: Date.UTC(2100, 0) })
+  const url = fc.tuple(fc.domain(), fc.webPath(), fc.constantFrom("", "?a=1&b=%C3%BC")).map(([host, path, query]) =>
+    `https://${host}${path === "" ? "/" : path}${query}`
+  )
+  const mime = fc.constantFrom("text/html", "application/atom+xml", "image/png", "audio/mpeg")
+  const language = fc.constantFrom("en", "en-US", "de", "zh-Hant")
+  const many = <A>(one: fc.Arbitrary<A>) => fc.array(one, { minLength: 1, maxLength: 3 })
+
+  const text: fc.Arbitrary<Text> = fc.record({ value: words, type: fc.constantFrom("text", "html") })
+  const link: fc.Arbitrary<Link> = fc.record(
+    {
+      href: url,
+      rel: fc.constantFrom("alternate", "replies", "enclosure", "related", "via"),
+      type: mime,
+      title: words,
+      hreflang: language,
+      length: fc.nat()
+    },
+    { requiredKeys: ["href", "rel"] }
+  )
+  const person: fc.Arbitrary<Person> = fc.record(
+    {
+      name: words,
+      email: fc.emailAddress(),
+      uri: url,
+      id: words,
+      title: words,
+      objectTypes: many(url),
+      links: many(link)
+    },
+    { requiredKeys: ["name"] }
+  )
+  const category: fc.Arbitrary<Category> = fc.record({ term: words, scheme: url, label: words }, {
+    requiredKeys: ["term"]
+  })
+  const generator: fc.Arbitrary<Generator> = fc.record({ name: words, uri: url, version: words }, {
+    requiredKeys: ["name"]
+  })
+  const degrees = (most: number) =>
+    fc.integer({ min: -most * 1000, max: most * 1000 }).map((thousandths) => thousandths / 1000)
+  const point: fc.Arbitrary<Point> = fc.record({ latitude: degrees(90), longitude: degrees(180) })
+  const object: fc.Arbitrary<ActivityObject> = fc.record(
+    {
+      objectTypes: many(url),
+      id: words,
+      title: words,
+      published: moment,
+      updated: moment,
+      content: text,
+      summary: text,
+      authors: many(person),
+      categories: many(category),
+      links: many(link)
+    },
+    { requiredKeys: ["id"] }
+  )
+  const source: fc.Arbitrary<Source> = fc.record(
+    {
+      id: words,
+      title: text,
+      subtitle: text,
+      updated: moment,
+      rights: text,
+      links: many(link),
+      authors: many(person),
+      contributors: many(person),
+      categories: many(category),
+      icon: url,
+      logo: url,
+      generator
+    },
+    { requiredKeys: ["id"] }
+  )
+  const entry: fc.Arbitrary<Entry> = fc.record(
+    {
+      id: words,
+      title: text,
+      summary: text,
+      content: fc.array(text, { minLength: 1, maxLength: 1 }),
+      links: many(link),
+      published: moment,
+      updated: moment,
+      authors: many(person),
+      contributors: many(person),
+      categories: many(category),
+      language,
+      rights: text,
+      source,
+      points: many(point),
+      verbs: many(url),
+      objects: many(object)
+    },
+    { requiredKeys: ["id"] }
+  )
+  const header: fc.Arbitrary<FeedHeader> = fc.record(
+    {
+      id: words,
+      title: text,
+      subtitle: text,
+      links: many(link),
+      updated: moment,
+      published: moment,
+      rights: text,
+      authors: many(person),
+      contributors: many(person),
+      categories: many(category),
+      generator,
+      icon: url,
+      logo: url
+    },
+    { requiredKeys: ["id", "title"] }
+  )
+  const status: fc.Arbitrary<Status> = fc.record(
+    {
+      feed: url,
+      title: words,
+      code: fc.integer({ min: 0, max: 599 }),
+      http: words,
+      nextFetch: moment,
+      period: fc.integer({ min: 60, max: 86_400 }),
+      lastFetch: moment,
+      lastParse: moment,
+      lastMaintenanceAt: moment,
+      entriesCountSinceLastMaintenance: fc.nat(),
+      velocity: fc.nat(),
+      popularity: fc.nat(),
+      bozoRank: fc.constantFrom(0, 0.25, 1),
+      generatedIds: fc.boolean()
+    },
+    { requiredKeys: ["feed"] }
+  )
+  return { text, link, person, entry, header, status, source, object }
+}
+
+/** Anything that fits into a string: control characters, lone surrogates and markup among it. */
+export const hostile: fc.Arbitrary<string> = fc.oneof(
+  fc.string({ unit: "binary" }),
+  fc.array(
+    fc.constantFrom(
+      "<",
+      ">",
+      "&",
+      "\"",
+      "'",
+      "]]>",
+      "\0",
+      "\b",
+      "\f",
+      "\x1b",
+      "\r",
+      "\n",
+      "\t",
+      "\ud800",
+      "\udc00",
+      "\ufffe",
+      "\uffff",
+      "a",
+      "😀"
+    )
+  )
+    .map((parts) => parts.join(""))
+)
