@@ -1,0 +1,199 @@
+import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
+import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
+import { Rpc, RpcClient, type RpcClientError as ClientError, RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
+import { loginProblem, type Right, rights } from "#domain/Account.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
+
+/** What an administrator asked for cannot be done; `message` says why and what to do. */
+export class AdministrationError extends Schema.TaggedError<AdministrationError>()("AdministrationError", {
+  message: Schema.String
+}) {}
+
+const AccountView = Schema.Struct({
+  id: Schema.Int,
+  login: Schema.String,
+  credits: Schema.Finite,
+  createdAt: Schema.Finite
+})
+
+const TokenView = Schema.Struct({
+  id: Schema.Int,
+  name: Schema.String,
+  rights: Schema.Array(Schema.Literals(rights)),
+  createdAt: Schema.Finite
+})
+
+const call = <const Tag extends string, P extends Schema.Struct.Fields, S extends Schema.Top>(
+  tag: Tag,
+  payload: P,
+  success: S
+) => Rpc.make(tag, { payload, success, error: AdministrationError })
+
+/**
+ * The administrator's operations, as calls between the command line and a running service.
+ *
+ * The embedded database belongs to one process; while the service runs, the command line reaches it through a Unix socket
+ * in the data directory, which only the directory's owner can open.
+ */
+export class Calls extends RpcGroup.make(
+  call("CreateAccount", { login: Schema.String, password: Schema.String }, AccountView),
+  call("ListAccounts", {}, Schema.Array(AccountView)),
+  call("SetPassword", { login: Schema.String, password: Schema.String }, Schema.Void),
+  call(
+    "CreateToken",
+    { login: Schema.String, name: Schema.String, rights: Schema.Array(Schema.Literals(rights)) },
+    Schema.Struct({ token: TokenView, secret: Schema.String })
+  ),
+  call("ListTokens", { login: Schema.String }, Schema.Array(TokenView)),
+  call("RevokeToken", { login: Schema.String, id: Schema.Int }, Schema.Void)
+) {}
+
+type Failing<A> = Effect.Effect<A, AdministrationError>
+
+/** The same operations for the commands, wherever they are carried out. */
+export class Administration extends Context.Service<Administration, {
+  readonly createAccount: (login: string, password: string) => Failing<typeof AccountView.Type>
+  readonly accounts: Failing<ReadonlyArray<typeof AccountView.Type>>
+  readonly setPassword: (login: string, password: string) => Failing<void>
+  readonly createToken: (
+    login: string,
+    name: string,
+    rights: ReadonlyArray<Right>
+  ) => Failing<{ readonly token: typeof TokenView.Type; readonly secret: string }>
+  readonly tokens: (login: string) => Failing<ReadonlyArray<typeof TokenView.Type>>
+  readonly revokeToken: (login: string, id: number) => Failing<void>
+}>()("windhover/cli/Administration") {}
+
+const failed = (message: string) => new AdministrationError({ message })
+
+const away = <A>(effect: Effect.Effect<A, StoreError | AdministrationError>): Failing<A> =>
+  Effect.mapError(effect, (error) => error._tag === "StoreError" ? failed(error.message) : error)
+
+const minPasswordLength = 8
+
+const checkPassword = (password: string) =>
+  password.length >= minPasswordLength && password.length <= 1024
+    ? Effect.void
+    : Effect.fail(failed(`A password has ${minPasswordLength} to 1024 characters; this one has ${password.length}.`))
+
+/** In this process, over the account store. */
+export const layer = Layer.effect(
+  Administration,
+  Effect.gen(function*() {
+    const store = yield* AccountStore
+    const account = Effect.fnUntraced(function*(login: string) {
+      const found = yield* store.find(login).pipe(away)
+      if (Option.isNone(found)) {
+        return yield* failed(
+          `There is no account ${JSON.stringify(login)}. 'windhover account list' shows those there are.`
+        )
+      }
+      return found.value
+    })
+    return Administration.of({
+      createAccount: Effect.fn("Administration.createAccount")(function*(login, password) {
+        const problem = loginProblem(login)
+        if (problem !== undefined) return yield* failed(`${JSON.stringify(login)} cannot be a login. ${problem}`)
+        yield* checkPassword(password)
+        return yield* store.create(login, Redacted.make(password)).pipe(
+          Effect.catchTag(
+            "LoginTaken",
+            () => Effect.fail(failed(`The account ${JSON.stringify(login)} exists already.`))
+          ),
+          away
+        )
+      }),
+      accounts: store.list.pipe(away, Effect.withSpan("Administration.accounts")),
+      setPassword: Effect.fn("Administration.setPassword")(function*(login, password) {
+        yield* checkPassword(password)
+        const { login: existing } = yield* account(login)
+        yield* store.setPassword(existing, Redacted.make(password)).pipe(away)
+      }),
+      createToken: Effect.fn("Administration.createToken")(function*(login, name, granted) {
+        if (granted.length === 0) return yield* failed(`A token needs at least one right of: ${rights.join(", ")}.`)
+        const { id } = yield* account(login)
+        const { secret, token } = yield* store.createToken({ accountId: id, name, rights: granted }).pipe(away)
+        return { token, secret: Redacted.value(secret) }
+      }),
+      tokens: Effect.fn("Administration.tokens")(function*(login) {
+        return yield* store.tokens((yield* account(login)).id).pipe(away)
+      }),
+      revokeToken: Effect.fn("Administration.revokeToken")(function*(login, id) {
+        const revoked = yield* store.revokeToken((yield* account(login)).id, id).pipe(away)
+        if (!revoked) return yield* failed(`The account ${JSON.stringify(login)} has no token ${id}.`)
+      })
+    })
+  })
+)
+
+const socketName = "windhover.sock"
+
+/** The kernel takes no longer path of a Unix socket (108 bytes on Linux, 104 elsewhere). */
+const maxSocketPath = 100
+
+const handlers = Calls.toLayer(Effect.gen(function*() {
+  const administration = yield* Administration
+  return Calls.of({
+    CreateAccount: ({ login, password }) => administration.createAccount(login, password),
+    ListAccounts: () => administration.accounts,
+    SetPassword: ({ login, password }) => administration.setPassword(login, password),
+    CreateToken: ({ login, name, rights }) => administration.createToken(login, name, rights),
+    ListTokens: ({ login }) => administration.tokens(login),
+    RevokeToken: ({ id, login }) => administration.revokeToken(login, id)
+  })
+}))
+
+/** Answers the command line while the service runs; the data directory is locked, so a socket that is already there is a dead one. */
+export const layerServer = (dataDir: string) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const files = yield* FileSystem.FileSystem
+    const socket = (yield* Path.Path).join(dataDir, socketName)
+    if (socket.length > maxSocketPath) {
+      yield* Effect.logWarning(
+        `The path of ${socket} is too long for a socket: account and token commands work only while the service is stopped.`
+      )
+      return Layer.empty
+    }
+    yield* files.remove(socket, { force: true })
+    return RpcServer.layer(Calls).pipe(
+      Layer.provide(handlers),
+      Layer.provide(RpcServer.layerProtocolSocketServer),
+      Layer.provide(NodeSocketServer.layer({ path: socket, readableAll: false, writableAll: false })),
+      Layer.provide(RpcSerialization.layerNdjson)
+    )
+  }))
+
+const connectionLost = failed("The connection to the running service was lost. Look at its log, then try again.")
+
+/** In the running service of this data directory; fails with a `SocketError` when none runs. */
+export const layerSocket = (dataDir: string) => {
+  const connected = Layer.unwrap(
+    Effect.map(Path.Path, (path) => NodeSocket.layerNet({ path: path.join(dataDir, socketName) }))
+  )
+  const calls = Effect.gen(function*() {
+    const client = yield* RpcClient.make(Calls)
+    const lost = <A>(effect: Effect.Effect<A, AdministrationError | ClientError.RpcClientError>): Failing<A> =>
+      Effect.mapError(effect, (error) => error._tag === "RpcClientError" ? connectionLost : error)
+    return Administration.of({
+      createAccount: (login, password) => client.CreateAccount({ login, password }).pipe(lost),
+      accounts: client.ListAccounts({}).pipe(lost),
+      setPassword: (login, password) => client.SetPassword({ login, password }).pipe(lost),
+      createToken: (login, name, rights) => client.CreateToken({ login, name, rights }).pipe(lost),
+      tokens: (login) => client.ListTokens({ login }).pipe(lost),
+      revokeToken: (login, id) => client.RevokeToken({ login, id }).pipe(lost)
+    })
+  })
+  return Layer.effect(Administration, calls).pipe(
+    Layer.provide(RpcClient.layerProtocolSocket()),
+    Layer.provide(connected),
+    Layer.provide(RpcSerialization.layerNdjson)
+  )
+}
+
+/** True when a service runs on this data directory and answers. */
+export const isServed = (dataDir: string) =>
+  Effect.gen(function*() {
+    const files = yield* FileSystem.FileSystem
+    return yield* files.exists((yield* Path.Path).join(dataDir, socketName))
+  })
