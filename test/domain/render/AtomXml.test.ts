@@ -5,7 +5,7 @@ import { entryXml, renderAtom } from "#domain/render/AtomXml.ts"
 import { legal } from "#domain/render/Xml.ts"
 import { renderStatusXml } from "#domain/render/StatusXml.ts"
 import { hostile, model } from "#test/generators/Model.ts"
-import { type Element, children, names, parse } from "./xml.ts"
+import { children, type Element, names, parse } from "./xml.ts"
 
 const EXT = "http://ext.example/ns"
 const NAMESPACES =
@@ -80,7 +80,13 @@ describe("AtomXml", () => {
   it("renders every element of an entry, in order", () => {
     const picture = { href: "http://a.example/1.png", rel: "picture", type: "image/png", title: "A picture" }
     const second = { name: "Second", uri: "http://a.example/second", email: "second@a.example" }
-    const first = { ...second, id: "id-first", title: "First", objectTypes: ["http://as.example/person"], links: [picture] }
+    const first = {
+      ...second,
+      id: "id-first",
+      title: "First",
+      objectTypes: ["http://as.example/person"],
+      links: [picture]
+    }
     const entry: Entry = {
       id: "x",
       language: "en",
@@ -157,7 +163,12 @@ describe("AtomXml", () => {
 
   it("says the language of a text only when it is not the entry's", () => {
     assert.strictEqual(
-      inside({ id: "x", language: "en", title: { ...text("T"), language: "en" }, summary: { ...text("S"), language: "de" } }),
+      inside({
+        id: "x",
+        language: "en",
+        title: { ...text("T"), language: "en" },
+        summary: { ...text("S"), language: "de" }
+      }),
       `<id>x</id><title>T</title><summary type="text" xml:lang="de">S</summary>`
     )
   })
@@ -174,7 +185,7 @@ describe("AtomXml", () => {
         const read = parse(renderAtom({ status, header, entries, extNamespace: EXT }))
         assert.strictEqual(names(read)[0], "status")
         assert.strictEqual(names(read).filter((name) => name === "entry").length, entries.length)
-assert.isTrue(strings(read).every((value) => value === legal(value)))
+        assert.isTrue(strings(read).every((value) => value === legal(value)))
       }),
       { numRuns: 200 }
     )

@@ -69,7 +69,11 @@ describe("NotificationJson", () => {
 
   it("is a status with an empty header and no items for an error", () => {
     assert.strictEqual(
-      renderJson({ status: { feed: "f", code: 404, http: "Fetched (ring) 404 900" }, header: { title: text("T"), id: "x", updated: 1 }, entries: undefined }),
+      renderJson({
+        status: { feed: "f", code: 404, http: "Fetched (ring) 404 900" },
+        header: { title: text("T"), id: "x", updated: 1 },
+        entries: undefined
+      }),
       `{"status":{"code":404,"http":"Fetched (ring) 404 900","feed":"f"},"title":"","updated":null,"id":""}`
     )
   })
@@ -181,7 +185,9 @@ describe("NotificationJson", () => {
         title: "Blog",
         updated: 1_245_776_753,
         permalinkUrl: "http://blog.example/",
-        standardLinks: { alternate: [{ title: "Blog", href: "http://blog.example/", rel: "alternate", type: "text/html" }] }
+        standardLinks: {
+          alternate: [{ title: "Blog", href: "http://blog.example/", rel: "alternate", type: "text/html" }]
+        }
       }
     })
   })
@@ -190,9 +196,15 @@ describe("NotificationJson", () => {
     const entries = [{
       id: "1",
       title: text("test 2 - bis"),
-      links: [{ href: "http://a.example/1", rel: "alternate" }, { href: "http://a.example/1.mp3", rel: "enclosure", type: "audio/mpeg" }]
+      links: [{ href: "http://a.example/1", rel: "alternate" }, {
+        href: "http://a.example/1.mp3",
+        rel: "enclosure",
+        type: "audio/mpeg"
+      }]
     }]
-    const answer = rendered({ status, header: undefined, entries, retrieve: true }) as { items: ReadonlyArray<{ links: unknown }> }
+    const answer = rendered({ status, header: undefined, entries, retrieve: true }) as {
+      items: ReadonlyArray<{ links: unknown }>
+    }
     assert.deepStrictEqual(answer.items[0]?.links, {
       "http://a.example/1": {
         href: "http://a.example/1",
@@ -201,7 +213,12 @@ describe("NotificationJson", () => {
         mime_type: "text/html",
         id: "test-2-bis"
       },
-      "http://a.example/1.mp3": { href: "http://a.example/1.mp3", rel: "enclosure", mime_type: "audio/mpeg", id: "test-2-bis" }
+      "http://a.example/1.mp3": {
+        href: "http://a.example/1.mp3",
+        rel: "enclosure",
+        mime_type: "audio/mpeg",
+        id: "test-2-bis"
+      }
     })
     assert.notProperty(item({ ...entries[0], id: "1" }), "links")
   })
@@ -217,10 +234,13 @@ describe("NotificationJson", () => {
         const json = renderJson({ status, header, entries: [entry], retrieve: true })
         assert.isTrue(json.isWellFormed())
         const seen: Array<string> = []
-        const read: { items: ReadonlyArray<{ id: string; title?: string }> } = JSON.parse(json, (key, value: unknown) => {
-          seen.push(key, ...typeof value === "string" ? [value] : [])
-          return value
-        })
+        const read: { items: ReadonlyArray<{ id: string; title?: string }> } = JSON.parse(
+          json,
+          (key, value: unknown) => {
+            seen.push(key, ...typeof value === "string" ? [value] : [])
+            return value
+          }
+        )
         assert.isTrue(seen.every((value) => value === legal(value)))
         assert.strictEqual(read.items[0]?.id, legal(entry.id))
         assert.strictEqual(read.items[0]?.title, entry.title === undefined ? undefined : legal(entry.title.value))

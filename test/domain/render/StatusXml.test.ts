@@ -36,17 +36,40 @@ describe("StatusXml", () => {
 
   it("has its usual children, empty, when nothing is known", () => {
     const read = parse(renderStatusXml({ feed: "http://a.example/" }, EXT))
-    assert.deepStrictEqual(names(read), ["http", "next_fetch", "period", "last_fetch", "last_parse", "last_maintenance_at"])
+    assert.deepStrictEqual(names(read), [
+      "http",
+      "next_fetch",
+      "period",
+      "last_fetch",
+      "last_parse",
+      "last_maintenance_at"
+    ])
     assert.isTrue(children(read).every((child) => content(child) === ""))
     assert.deepStrictEqual(children(read)[0]?.attributes, {})
   })
 
   it("says all that is known, and that ids are generated only when they are", () => {
-    const known = { feed: "f", title: "T", code: 0, velocity: 1.1, popularity: 5.23, pornRank: 0, bozoRank: 0.5, generatedIds: true }
+    const known = {
+      feed: "f",
+      title: "T",
+      code: 0,
+      velocity: 1.1,
+      popularity: 5.23,
+      pornRank: 0,
+      bozoRank: 0.5,
+      generatedIds: true
+    }
     const read = parse(renderStatusXml(known, EXT))
     const values = Object.fromEntries(children(read).map((child) => [child.name, content(child)]))
     assert.deepStrictEqual(children(read)[0]?.attributes, { code: "0" })
-    assert.deepInclude(values, { title: "T", velocity: "1.1", popularity: "5.23", porn_rank: "0", bozo_rank: "0.5", generated_ids: "true" })
+    assert.deepInclude(values, {
+      title: "T",
+      velocity: "1.1",
+      popularity: "5.23",
+      porn_rank: "0",
+      bozo_rank: "0.5",
+      generated_ids: "true"
+    })
     assert.notInclude(renderStatusXml({ ...known, generatedIds: false }, EXT), "generated_ids")
   })
 

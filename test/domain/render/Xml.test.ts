@@ -35,7 +35,10 @@ describe("Xml", () => {
   it("writes dates as RFC 3339, and none that it cannot say", () => {
     assert.strictEqual(timestamp(Date.UTC(2013, 9, 12, 20, 45, 19)), "2013-10-12T20:45:19Z")
     assert.strictEqual(timestamp(Date.UTC(2015, 1, 10, 14, 22, 4, 7)), "2015-02-10T14:22:04.007Z")
-    assert.deepStrictEqual([undefined, NaN, Infinity, 8.64e15, 253402300800000, -62167219200001].map(timestamp), Array(6).fill(undefined))
+    assert.deepStrictEqual(
+      [undefined, NaN, Infinity, 8.64e15, 253402300800000, -62167219200001].map(timestamp),
+      Array(6).fill(undefined)
+    )
     assert.strictEqual(timestamp(-62167219200000), "0000-01-01T00:00:00Z")
   })
 })
