@@ -1,0 +1,38 @@
+import { Effect } from "effect"
+import type { Refusal } from "#domain/Refusal.ts"
+import type { Parameters } from "./Parameters.ts"
+
+/** The formats that a request can ask for. */
+export const formats = ["json", "atom"] as const
+
+export type Asked = typeof formats[number]
+
+/** The parameter `format` decides; without it `Accept` can ask. Undefined: nothing was asked for. */
+export const askedFormat = (
+  parameters: Parameters,
+  accept: string | undefined
+): Effect.Effect<Asked | undefined, Refusal> =>
+  Effect.map(parameters.choice("format", formats), (format) => format ?? acceptedFormat(accept ?? ""))
+
+const acceptedFormat = (accept: string): Asked | undefined => {
+  const json = qualityOf(accept, "application/json")
+  const atom = qualityOf(accept, "application/atom+xml")
+  if (json > 0 && json >= atom) return "json"
+  return atom > 0 ? "atom" : undefined
+}
+
+/** 0 when the type is not named: wildcards ask for nothing. */
+const qualityOf = (accept: string, type: string): number => {
+  for (const range of accept.split(",")) {
+    const [name = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase())
+    if (name !== type) continue
+    const quality = parameters.find((parameter) => parameter.startsWith("q="))
+    return quality === undefined ? 1 : Number(quality.slice(2)) || 0
+  }
+  return 0
+}
+
+/** Whether `If-None-Match` names this tag; weak and strong tags compare alike here (RFC 9110, 13.1.2). */
+export const matches = (ifNoneMatch: string | undefined, etag: string): boolean =>
+  ifNoneMatch !== undefined &&
+  (ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag))

@@ -1,0 +1,189 @@
+import { Effect } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import type { Hub } from "#actors/Hub.ts"
+import { type Caller, type Right, rights } from "#domain/Account.ts"
+import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
+import { quote } from "#domain/Topic.ts"
+import type { Declined } from "./Declined.ts"
+import { askedFormat } from "./Negotiation.ts"
+import type { Parameters } from "./Parameters.ts"
+import * as Reply from "./Reply.ts"
+import * as Representations from "./Representations.ts"
+
+/** One call of the API, read and authenticated. */
+export interface Call {
+  readonly caller: Caller
+  readonly parameters: Parameters
+  readonly accept: string | undefined
+  readonly ifNoneMatch: string | undefined
+  /** Name of the function that the page of the caller wants to be handed the answer. */
+  readonly jsonp: string | undefined
+  /** Namespace of `status` in Atom. */
+  readonly extNamespace: string
+}
+
+/** What a `hub.mode` does. */
+export interface Operation {
+  /** Undefined: any credential may. */
+  readonly right: Right | undefined
+  /** It changes something, so that no GET does it: links and images are fetched without being asked for. */
+  readonly changes: boolean
+  readonly run: (
+    hub: Hub["Service"],
+    call: Call
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal | Declined>
+}
+
+/** Bytes of a `hub.secret`, at most (WebSub). */
+const maxSecretLength = 200
+
+/** Characters of a `hub.verify_token`, at most: it is repeated in the URL of the verification. */
+const maxVerifyTokenLength = 1024
+
+const maxPublished = 500
+
+const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
+  const { accept, caller, parameters } = call
+  const topic = yield* parameters.one("hub.topic")
+  const callback = yield* parameters.one("hub.callback")
+  const format = yield* askedFormat(parameters, accept)
+  const secret = yield* bounded(parameters, "hub.secret", maxSecretLength)
+  const retrieve = yield* parameters.flag("retrieve")
+  const { outcome, representation } = yield* hub.subscribe({
+    caller,
+    topic: topic ?? "",
+    callback: callback ?? "",
+    ...(format !== undefined && { format }),
+    ...(secret !== undefined && { secret }),
+    ...(yield* verification(parameters)),
+    face: "api",
+    retrieve
+  })
+  if (outcome === "pending") return Reply.pending
+  return representation === undefined
+    ? Reply.done
+    : yield* Representations.reply(representation, { ...call, format, ifNoneMatch: undefined })
+})
+
+const unsubscribe = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: Call) {
+  const topic = yield* parameters.one("hub.topic")
+  const callback = yield* parameters.one("hub.callback")
+  const outcome = yield* hub.unsubscribe({
+    caller,
+    topic: topic ?? "",
+    ...(callback !== undefined && { callback }),
+    ...(yield* verification(parameters)),
+    face: "api"
+  }).pipe(Effect.mapError(notSubscribedHere))
+  return outcome === "pending" ? Reply.pending : Reply.done
+})
+
+/** There is nothing to find at the address of an unsubscription, so that it is no 404: the request cannot be done as it is. */
+const notSubscribedHere = (refusal: Refusal): Refusal =>
+  refusal.reason instanceof NotSubscribed ? badParameter("hub.topic", refusal.message) : refusal
+
+const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMatch, jsonp, parameters }: Call) {
+  yield* withoutQuery(parameters, "search")
+  const page = yield* parameters.integer("page", { minimum: 1, maximum: 1_000_000_000, fallback: 1 })
+  const byPage = yield* parameters.integer("by_page", { minimum: 1, maximum: 500, fallback: 20 })
+  const detailed = yield* parameters.flag("detailed")
+  const { items, total } = yield* hub.list({ caller, page, byPage })
+  return Representations.list(items, { detailed: detailed ? { total, page, byPage } : undefined, jsonp, ifNoneMatch })
+})
+
+const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
+  const { accept, caller, parameters } = call
+  yield* withoutQuery(parameters, "hub.callback")
+  const topic = yield* parameters.one("hub.topic")
+  const callback = yield* parameters.one("hub.callback")
+  if (topic === undefined && callback === undefined) {
+    return yield* badParameter(
+      "hub.topic",
+      "Please provide a hub.topic, the URL of a resource that you are subscribed to, or a hub.callback, the callback of your subscriptions."
+    )
+  }
+  const format = yield* askedFormat(parameters, accept)
+  const count = yield* parameters.integer("count", { minimum: 1, maximum: 50, fallback: 10 })
+  const before = yield* parameters.one("before")
+  const after = yield* parameters.one("after")
+  const representation = yield* hub.retrieve({
+    caller,
+    count,
+    ...(topic !== undefined && { topic }),
+    ...(callback !== undefined && { callback }),
+    ...(before !== undefined && { before }),
+    ...(after !== undefined && { after })
+  })
+  return yield* Representations.reply(representation, { ...call, format })
+})
+
+const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { parameters }: Call) {
+  const sent = [...parameters.all("hub.url"), ...parameters.all("hub.topic")]
+  // A comma ends a URL only where the next one starts: it may be a part of it.
+  const topics = [...new Set(sent.flatMap((value) => value.split(/\s*,\s*(?=https?:\/\/)/i)).map((url) => url.trim()))]
+  if (topics.length === 0) {
+    return yield* badParameter(
+      "hub.url",
+      "Please provide a hub.url: the URL of the resource that has new content; it can be repeated."
+    )
+  }
+  if (topics.length > maxPublished) {
+    return yield* badParameter(
+      "hub.url",
+      `hub.url names ${topics.length} URLs; at most ${maxPublished} are accepted in one request.`
+    )
+  }
+  yield* hub.publish(topics)
+  return Reply.done
+})
+
+const authenticate = Effect.fnUntraced(function*(_hub: Hub["Service"], { caller, jsonp, parameters }: Call) {
+  if (!(yield* parameters.flag("rights")) && jsonp === undefined) return Reply.done
+  const granted = JSON.stringify(Object.fromEntries(rights.map((right) => [right, caller.rights.has(right)])))
+  return jsonp === undefined ? Reply.json(granted) : Reply.script(jsonp, granted)
+})
+
+/** By `hub.mode`. */
+export const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  ["subscribe", { right: "subscribe", changes: true, run: subscribe }],
+  ["unsubscribe", { right: "unsubscribe", changes: true, run: unsubscribe }],
+  ["list", { right: "list", changes: false, run: list }],
+  ["retrieve", { right: "retrieve", changes: false, run: retrieve }],
+  ["publish", { right: "publish", changes: true, run: publish }],
+  ["authenticate", { right: undefined, changes: false, run: authenticate }]
+])
+
+/** PubSubHubbub 0.3 lets a subscriber send both words, in the order that it prefers. */
+const verification = Effect.fnUntraced(function*(parameters: Parameters) {
+  const words = parameters.all("hub.verify").flatMap((value) => value.split(",")).map((word) =>
+    word.trim().toLowerCase()
+  )
+  const verify = words.find((word) => word === "sync" || word === "async")
+  if (verify === undefined && words.length > 0) {
+    return yield* badParameter("hub.verify", `hub.verify can be sync or async; received ${quote(words.join(","))}.`)
+  }
+  const verifyToken = yield* bounded(parameters, "hub.verify_token", maxVerifyTokenLength)
+  return { ...(verify !== undefined && { verify }), ...(verifyToken !== undefined && { verifyToken }) }
+})
+
+/** What was received stays out of the sentence: it can be a secret. */
+const bounded = (parameters: Parameters, name: string, maximum: number): Effect.Effect<string | undefined, Refusal> =>
+  Effect.flatMap(parameters.one(name), (value) => {
+    const length = value === undefined ? 0 : Buffer.byteLength(value)
+    return length > maximum
+      ? Effect.fail(badParameter(name, `${name} has ${length} bytes; at most ${maximum} are accepted.`))
+      : Effect.succeed(value)
+  })
+
+/** Taking no notice of a query would answer with what was not asked for. */
+const withoutQuery = (parameters: Parameters, name: string): Effect.Effect<void, Refusal> => {
+  const key = parameters.below(name)[0]
+  return key === undefined
+    ? Effect.void
+    : Effect.fail(
+      badParameter(
+        name,
+        `${name}[...] cannot be queried by this version; received ${quote(`${name}[${key}]`)}. Leave it out.`
+      )
+    )
+}

@@ -1,0 +1,113 @@
+import { Effect } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import type { Representation } from "#actors/Hub.ts"
+import * as Fingerprint from "#domain/Fingerprint.ts"
+import type { Document } from "#domain/Notification.ts"
+import type { Listed } from "#domain/ports/SubscriptionStore.ts"
+import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import * as AtomXml from "#domain/render/AtomXml.ts"
+import * as NotificationJson from "#domain/render/NotificationJson.ts"
+import { statusOf } from "#domain/Resource.ts"
+import { type Asked, matches } from "./Negotiation.ts"
+import * as Reply from "./Reply.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** How the caller wants an answer. */
+export interface Wanted {
+  readonly format: Asked | undefined
+  readonly jsonp: string | undefined
+  readonly ifNoneMatch: string | undefined
+  /** Namespace of `status` in Atom. */
+  readonly extNamespace: string
+}
+
+/** What is stored of a resource: a feed in the format that was asked for, everything else as its own bytes. */
+export const reply = (representation: Representation, wanted: Wanted): Effect.Effect<Response, Refusal> => {
+  const { document, entries, header, status } = representation
+  const { extNamespace, ifNoneMatch, jsonp } = wanted
+  if (jsonp !== undefined && wanted.format === "atom") return Effect.fail(jsonpNeedsJson)
+  if (document !== undefined) return replyDocument(document, wanted)
+  const shown = { status, header, entries }
+  if (jsonp !== undefined) return Effect.succeed(Reply.script(jsonp, NotificationJson.retrieved(shown)))
+  return Effect.succeed(
+    wanted.format === "json"
+      ? tagged(NotificationJson.retrieved(shown), ifNoneMatch, Reply.json)
+      : tagged(AtomXml.feed(shown, extNamespace), ifNoneMatch, Reply.atom)
+  )
+}
+
+const jsonpNeedsJson = badParameter(
+  "callback",
+  "callback (JSONP) goes with the JSON format only; received format=atom. Leave one of them out."
+)
+
+const replyDocument = (
+  { body, contentType }: Document,
+  { ifNoneMatch, jsonp }: Wanted
+): Effect.Effect<Response, Refusal> => {
+  if (jsonp === undefined) {
+    const etag = etagOf(Fingerprint.ofBytes(body))
+    return Effect.succeed(
+      matches(ifNoneMatch, etag) ? Reply.notModified(etag) : Reply.document(body, sendable(contentType), { etag })
+    )
+  }
+  return Effect.map(jsonOf(body), (json) => Reply.script(jsonp, json))
+}
+
+/** Only what parses as JSON goes into a script: the bytes are a stranger's. */
+const jsonOf = (body: Uint8Array): Effect.Effect<string, Refusal> =>
+  Effect.try({
+    try: () => JSON.stringify(JSON.parse(new TextDecoder().decode(body))),
+    catch: () =>
+      badParameter(
+        "callback",
+        "callback (JSONP) goes with feeds and JSON only, and this resource is neither. Leave it out."
+      )
+  })
+
+/** The type that the publisher sent, when it can be a header's value. */
+const sendable = (contentType: string): string =>
+  /^[\x20-\x7e]+$/.test(contentType) ? contentType : "application/octet-stream"
+
+export interface ListWanted {
+  readonly jsonp: string | undefined
+  readonly ifNoneMatch: string | undefined
+  /** With it the answer is an object that holds the status of each resource. */
+  readonly detailed: { readonly total: number; readonly page: number; readonly byPage: number } | undefined
+}
+
+/** Subscriptions as a JSON array, or in detail. */
+export const list = (items: ReadonlyArray<Listed>, { detailed, ifNoneMatch, jsonp }: ListWanted): Response => {
+  const json = JSON.stringify(
+    detailed === undefined
+      ? items.map((item) => ({ subscription: subscriptionOf(item, {}) }))
+      : {
+        subscriptions: items.map((item) => ({
+          subscription: subscriptionOf(item, {
+            status: NotificationJson.status(statusOf(item.resource, item.subscription.topic))
+          })
+        })),
+        meta: { ...detailed, by_page: detailed.byPage, search: {} }
+      }
+  )
+  return jsonp === undefined ? tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json)
+}
+
+const subscriptionOf = ({ resource, subscription }: Listed, details: object) => ({
+  format: subscription.format ?? (resource.kind === "feed" || resource.kind === "unknown" ? "atom" : null),
+  endpoint: subscription.endpoint,
+  secret: subscription.secret ?? null,
+  feed: { title: resource.header?.title?.value ?? null, url: subscription.topic, ...details }
+})
+
+const tagged = (
+  body: string,
+  ifNoneMatch: string | undefined,
+  send: (body: string, headers: { readonly [name: string]: string }) => Response
+): Response => {
+  const etag = etagOf(Fingerprint.ofString(body))
+  return matches(ifNoneMatch, etag) ? Reply.notModified(etag) : send(body, { etag })
+}
+
+const etagOf = (fingerprint: Fingerprint.Fingerprint): string => `"${fingerprint.toString(16).padStart(16, "0")}"`

@@ -1,0 +1,135 @@
+import { ByteSize, Effect, Result } from "effect"
+import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
+import type { Refusal } from "#domain/Refusal.ts"
+import { quote } from "#domain/Topic.ts"
+import { Declined, malformed, tooLarge } from "./Declined.ts"
+import { maxDepth, maxParameters, merge, type Pair, type Parameters, tooManyParameters } from "./Parameters.ts"
+
+/** Bytes of a request's body, at most. */
+export const maxBodySize = 1024 * 1024
+
+type Reading<A> = Effect.Effect<A, Refusal | Declined>
+
+/**
+ * Reads the parameters of a request: its query, and its body as a form, JSON or multipart, whatever the method (clients send
+ * a query with POST and a form with GET). Where both have a name, the body wins.
+ */
+export const read = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+  const query = yield* fromForm(queryOf(request.url))
+  return yield* merge(query, yield* fromBody(request))
+}) satisfies (request: HttpServerRequest.HttpServerRequest) => Reading<Parameters>
+
+const queryOf = (url: string): string => {
+  const start = url.indexOf("?")
+  if (start < 0) return ""
+  const end = url.indexOf("#", start)
+  return url.slice(start + 1, end < 0 ? undefined : end)
+}
+
+const fromBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+  const { headers } = request
+  const announced = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+  if (!announced && request.method !== "POST") return []
+  const encoding = headers["content-encoding"]
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+    return yield* new Declined({
+      status: 415,
+      message: `The body has the Content-Encoding ${quote(encoding)}; send it uncompressed.`
+    })
+  }
+  const bytes = yield* bytesOf(request)
+  if (bytes.byteLength === 0) return []
+  return yield* parse(bytes, headers["content-type"] ?? "")
+})
+
+const bytesOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<ArrayBuffer, Declined> => {
+  if (Number(request.headers["content-length"] ?? 0) > maxBodySize) return Effect.fail(bodyTooLarge)
+  return request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBodySize)),
+    Effect.mapError((error) =>
+      isOverflow(error) ? bodyTooLarge : malformed("The body of the request ended early or could not be read.")
+    )
+  )
+}
+
+const bodyTooLarge = tooLarge(`The body of the request has more than ${maxBodySize} bytes; send less.`)
+
+const isOverflow = (error: HttpServerError.HttpServerError): boolean =>
+  error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+
+/** Without a Content-Type it is JSON when it looks so, and a form otherwise. */
+const parse = (bytes: ArrayBuffer, contentType: string): Reading<Iterable<Pair>> => {
+  const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? ""
+  if (type === "multipart/form-data") return fromMultipart(bytes, contentType)
+  const text = new TextDecoder().decode(bytes)
+  if (type === "application/x-www-form-urlencoded") return fromForm(text)
+  if (type === "application/json" || type.endsWith("+json")) return fromJson(text)
+  if (type === "") return text.trimStart().startsWith("{") ? fromJson(text) : fromForm(text)
+  return Effect.fail(
+    new Declined({
+      status: 415,
+      message:
+        `The body has the Content-Type ${
+          quote(contentType)
+        }; send the parameters as application/x-www-form-urlencoded, ` +
+        "multipart/form-data or application/json."
+    })
+  )
+}
+
+const fromForm = (text: string): Reading<Iterable<Pair>> => {
+  let ampersands = 0
+  for (let at = text.indexOf("&"); at >= 0; at = text.indexOf("&", at + 1)) {
+    if (++ampersands > maxParameters) return Effect.fail(tooManyParameters)
+  }
+  return Effect.succeed(text === "" ? [] : new URLSearchParams(text))
+}
+
+const fromMultipart = (bytes: ArrayBuffer, contentType: string): Reading<Iterable<Pair>> =>
+  Effect.gen(function*() {
+    const form = yield* Effect.tryPromise({
+      try: () => new Response(bytes, { headers: { "content-type": contentType } }).formData(),
+      catch: () =>
+        malformed("The body is no valid multipart/form-data: check its boundary and that each part has a name.")
+    })
+    const pairs: Array<Pair> = []
+    for (const [name, value] of form) {
+      if (pairs.length >= maxParameters) return yield* tooManyParameters
+      pairs.push([name, typeof value === "string" ? value : yield* Effect.promise(() => value.text())])
+    }
+    return pairs
+  })
+
+/** `null` is as good as absent; `true`, `false` and numbers are taken as their words; arrays repeat a parameter. */
+const fromJson = Effect.fnUntraced(function*(text: string) {
+  const document = yield* Effect.try({
+    try: (): unknown => JSON.parse(text),
+    catch: () => malformed(`The body is no valid JSON: it starts with ${quote(text.slice(0, 40))}.`)
+  })
+  if (typeof document !== "object" || document === null || Array.isArray(document)) {
+    return yield* malformed(`The JSON body has to be an object of parameters; received ${quote(text.slice(0, 40))}.`)
+  }
+  return yield* Effect.fromResult(flatten(document))
+})
+
+const flatten = (document: object): Result.Result<ReadonlyArray<Pair>, Declined> => {
+  const pairs: Array<Pair> = []
+  let visited = 0
+  const visit = (name: string, value: unknown, depth: number): Declined | undefined => {
+    if (++visited > maxParameters) return tooManyParameters
+    if (value === null) return undefined
+    if (typeof value !== "object") {
+      pairs.push([name, String(value).toWellFormed()])
+      return undefined
+    }
+    if (depth > maxDepth) return malformed(`The JSON body is nested deeper than ${maxDepth} levels at ${quote(name)}.`)
+    for (const [key, item] of Object.entries(value)) {
+      const path = Array.isArray(value) ? name : name === "" ? key : `${name}.${key}`
+      const problem = visit(path, item, depth + 1)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+  const problem = visit("", document, 0)
+  return problem === undefined ? Result.succeed(pairs) : Result.fail(problem)
+}

@@ -1,0 +1,40 @@
+import { Cause, Effect, Layer, Option, type Types } from "effect"
+import { HttpRouter, HttpServerError, type HttpServerResponse } from "effect/http"
+import { quote } from "#domain/Topic.ts"
+import { Authentication } from "./Authentication.ts"
+import { makeHealth } from "./Health.ts"
+import * as Reply from "./Reply.ts"
+import { makeWebhook } from "./Webhook.ts"
+
+/** Where the API answers, with or without a slash at the end; older clients post to the second. */
+const apiPaths = ["/", "/hubbub"] as const
+
+const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const webhook = yield* makeWebhook
+  const { healthz, readyz } = yield* makeHealth
+  for (const path of apiPaths) yield* router.add("*", path, webhook)
+  yield* router.add("*", "/healthz", healthz)
+  yield* router.add("*", "/readyz", readyz)
+  yield* router.addGlobalMiddleware(answerFailures)
+}))
+
+/** Whatever happens, the caller gets a sentence; what should not have happened is logged. */
+const answerFailures = (
+  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled> =>
+  Effect.catchCause(answer, (cause) => {
+    // Nobody is there any more to be answered.
+    if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+    const error = Option.getOrUndefined<unknown>(Cause.findErrorOption(cause))
+    return error instanceof HttpServerError.HttpServerError && error.reason._tag === "RouteNotFound"
+      ? Effect.succeed(notFound(error.request.url))
+      : Effect.as(Effect.logError("a request could not be answered", cause), somethingIsWrong)
+  })
+
+const notFound = (url: string) =>
+  Reply.text(404, `There is nothing at ${quote(url.split("?", 1)[0] ?? "")}; the API is at /, with a hub.mode.`)
+
+const somethingIsWrong = Reply.text(500, "Something is wrong inside Windhover; its log says more.")
+
+/** Everything that is served over HTTP; `HttpRouter.serve` puts it behind a server. */
+export const layer = routes.pipe(Layer.provide(Authentication.layer))

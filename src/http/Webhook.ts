@@ -1,0 +1,96 @@
+import { Effect } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Hub } from "#actors/Hub.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { quote } from "#domain/Topic.ts"
+import { Authentication, requireRight } from "./Authentication.ts"
+import { Declined } from "./Declined.ts"
+import { isJsonpName } from "./Jsonp.ts"
+import { type Operation, operations } from "./Operations.ts"
+import type { Parameters } from "./Parameters.ts"
+import * as Reply from "./Reply.ts"
+import { read } from "./RequestBody.ts"
+
+/**
+ * The API's one address: `hub.mode` says what is wanted. Every failure becomes an answer here.
+ */
+export const makeWebhook = Effect.gen(function*() {
+  const hub = yield* Hub
+  const authentication = yield* Authentication
+  const { extNamespace } = yield* Settings
+
+  const answer = Effect.fnUntraced(function*(
+    request: HttpServerRequest.HttpServerRequest,
+    method: string,
+    parameters: Parameters,
+    jsonp: string | undefined
+  ) {
+    const caller = yield* authentication.authenticate(request, parameters)
+    const { changes, right, run } = yield* operationOf(parameters)
+    if (changes && method !== "POST") return yield* needsPost(method)
+    if (right !== undefined) yield* requireRight(caller, right)
+    const { accept, "if-none-match": ifNoneMatch } = request.headers
+    return yield* run(hub, { caller, parameters, accept, ifNoneMatch, jsonp, extNamespace })
+  })
+
+  const handle = Effect.fn("Webhook.handle")(function*(request: HttpServerRequest.HttpServerRequest) {
+    const method = yield* methodOf(request)
+    if (method === "OPTIONS") return Reply.preflight
+    const parameters = yield* read(request)
+    const jsonp = method === "POST" ? undefined : yield* jsonpOf(parameters)
+    return yield* Effect.catch(
+      answer(request, method, parameters, jsonp),
+      (error) => Effect.succeed(Reply.failed(error, jsonp))
+    )
+  })
+
+  return (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+    Effect.catch(handle(request), (error) => Effect.succeed(Reply.failed(error)))
+})
+
+/** Clients behind a proxy that lets only GET and POST through say what they mean in a header. */
+const methodOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, Declined> => {
+  const override = request.headers["x-http-method-override"]
+  const method = override === undefined || override.trim() === "" ? request.method : override.trim().toUpperCase()
+  return Reply.methods.includes(method)
+    ? Effect.succeed(method)
+    : Effect.fail(
+      new Declined({
+        status: 405,
+        message: `The method ${quote(method)} is not known here; use GET or POST with a hub.mode.`,
+        allow: Reply.allowed
+      })
+    )
+}
+
+const jsonpOf = (parameters: Parameters): Effect.Effect<string | undefined, Refusal> =>
+  Effect.flatMap(parameters.one("callback"), (name) =>
+    name === undefined || isJsonpName(name)
+      ? Effect.succeed(name)
+      : Effect.fail(
+        badParameter(
+          "callback",
+          `callback has to be the name of a JavaScript function, of at most 128 characters; received ${quote(name)}. ` +
+            "The URL for notifications is hub.callback."
+        )
+      ))
+
+const operationOf = (parameters: Parameters): Effect.Effect<Operation, Refusal> =>
+  Effect.flatMap(parameters.one("hub.mode"), (given) => {
+    if (given === undefined) return Effect.fail(badParameter("hub.mode", `Please provide a hub.mode : ${modes}`))
+    const operation = operations.get(given.trim().toLowerCase())
+    return operation !== undefined
+      ? Effect.succeed(operation)
+      : Effect.fail(badParameter("hub.mode", `${quote(given).slice(1, -1)} is not a supported mode ${modes}`))
+  })
+
+/** As on the wire, where clients know these sentences; the younger modes follow. */
+const modes = "subscribe|unsubscribe|publish. Also known here: list, retrieve and authenticate."
+
+const needsPost = (method: string): Declined =>
+  new Declined({
+    status: 405,
+    message: `This hub.mode changes something and needs POST; received ${method}.`,
+    allow: "POST"
+  })

@@ -1,0 +1,86 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http"
+import type { Duplex } from "node:stream"
+import { Settings } from "#domain/ports/Settings.ts"
+
+/** Milliseconds, from the start of a request. */
+export interface Timeouts {
+  /** For its header: who sends it byte by byte holds a connection no longer. */
+  readonly header: number
+  /** For header and body. */
+  readonly request: number
+  /** Between two looks at what has run out. */
+  readonly check: number
+}
+
+export const defaultTimeouts: Timeouts = { header: 15_000, request: 60_000, check: 2_000 }
+
+/** A connection may wait for its next request longer than the usual proxies keep it (60 s), so that the proxy closes first. */
+const keepAlive = 65_000
+
+/** A topic of 2048 characters, percent-encoded, and a callback fit into the line of a GET. */
+const maxHeaderSize = 32 * 1024
+
+/** Milliseconds that running requests have to finish when the server stops. */
+const grace = 10_000
+
+/** The HTTP server at the address of the settings. */
+export const layerWith = (timeouts: Timeouts) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { host, port } = yield* Settings
+    return NodeHttpServer.layer(() => makeServer(timeouts), { host, port, gracefulShutdownTimeout: grace })
+  }))
+
+export const layer = layerWith(defaultTimeouts)
+
+const makeServer = (timeouts: Timeouts): Server => {
+  const server = createServer({
+    headersTimeout: timeouts.header,
+    requestTimeout: timeouts.request,
+    connectionsCheckingInterval: timeouts.check,
+    keepAliveTimeout: keepAlive,
+    maxHeaderSize,
+    // Nothing here depends on the name that the caller used, and HTTP/1.0 has none.
+    requireHostHeader: false
+  })
+  const answering = new WeakMap<Duplex, ServerResponse>()
+  server.prependListener(
+    "request",
+    (request: IncomingMessage, response: ServerResponse) => void answering.set(request.socket, response)
+  )
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
+    response.writeHead(417, { "content-type": "text/plain; charset=utf-8" })
+    response.end("The only expectation that is met here is 100-continue; leave the Expect header out.")
+  })
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const answer = answering.get(socket)
+    // In the middle of an answer a second one would be read as a part of the first.
+    if (!socket.writable || error.code === "ECONNRESET" || answer?.headersSent === true && !answer.writableFinished) {
+      return void socket.destroy()
+    }
+    const [status, sentence] = unreadable(error.code)
+    socket.end(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+        `Content-Length: ${Buffer.byteLength(sentence)}\r\nConnection: close\r\n\r\n${sentence}`
+    )
+  })
+  return server
+}
+
+/** What is said to bytes that were no request, by the parser's code. */
+const unreadable = (code: string | undefined): readonly [status: number, sentence: string] => {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return [
+        431,
+        `The header of the request has more than ${maxHeaderSize} bytes; send the parameters as a form with POST.`
+      ]
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return [413, "The chunks of the body have too many extensions; send the body without them."]
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [408, "The request did not arrive in time; send it again."]
+    default:
+      return [400, "This is no HTTP/1.1 request that can be read; nothing was done."]
+  }
+}

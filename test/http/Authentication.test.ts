@@ -1,0 +1,166 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import { Refusal } from "#domain/Refusal.ts"
+import { Authentication, RequestAllowance } from "#http/Authentication.ts"
+import { merge } from "#http/Parameters.ts"
+import { caller } from "#test/support/Api.ts"
+
+const base64 = (text: string) => Buffer.from(text).toString("base64")
+
+interface Attempt {
+  readonly header?: string
+  readonly parameter?: string
+  readonly address?: string
+}
+
+/** Who is it? The login, or the reason and the sentence. */
+const attempt = Effect.fnUntraced(function*({ address = "192.0.2.1", header, parameter }: Attempt) {
+  const authentication = yield* Authentication
+  const request = HttpServerRequest.fromWeb(
+    new Request("http://windhover.test/", header === undefined ? {} : { headers: { authorization: header } })
+  ).modify({ remoteAddress: Option.some(address) })
+  const parameters = yield* merge(parameter === undefined ? [] : [["authorization", parameter]], [])
+  return yield* authentication.authenticate(request, parameters).pipe(
+    Effect.match({
+      onSuccess: ({ account }) => account.login,
+      onFailure: (error) =>
+        error instanceof Refusal ? `${error.reason._tag}: ${error.message}` : `500: ${error.message}`
+    })
+  )
+})
+
+const known = Layer.mock(AccountStore, {
+  authenticate: (login, secret) =>
+    Effect.succeed(
+      login === "alice" && Redacted.value(secret) === "wonder:land" ? Option.some(caller()) : Option.none()
+    )
+})
+
+const withStore = (store: Layer.Layer<AccountStore>) => Effect.provide(Authentication.layer.pipe(Layer.provide(store)))
+
+const good = `Basic ${base64("alice:wonder:land")}`
+const bad = `Basic ${base64("alice:guess")}`
+
+describe("Authentication", () => {
+  it.effect("by HTTP Basic; the first colon ends the login", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* attempt({ header: good }), "alice")
+      assert.strictEqual(yield* attempt({ header: good.replace("Basic", "basic") }), "alice")
+      assert.strictEqual(
+        yield* attempt({ header: bad }),
+        "Unauthenticated: The login or the token is not right. Send login:token, or login:password."
+      )
+    }).pipe(withStore(known)))
+
+  it.effect("by the parameter, however it was encoded", () =>
+    Effect.gen(function*() {
+      const plain = base64("alice:wonder:land")
+      const wrapped = `${plain.slice(0, 8)}\r\n ${plain.slice(8)}\n`
+      for (const parameter of [plain, wrapped, `Basic ${plain}`, plain.replace(/=+$/, "")]) {
+        assert.strictEqual(yield* attempt({ parameter }), "alice")
+      }
+    }).pipe(withStore(known)))
+
+  it.effect("by a parameter whose plus sign nobody escaped", () =>
+    Effect.gen(function*() {
+      const encoded = base64("alice:ab>")
+      assert.include(encoded, "+")
+      assert.strictEqual(yield* attempt({ parameter: encoded.replaceAll("+", " ") }), "alice")
+    }).pipe(withStore(Layer.mock(AccountStore, {
+      authenticate: (_login, secret) =>
+        Effect.succeed(Redacted.value(secret) === "ab>" ? Option.some(caller()) : Option.none())
+    }))))
+
+  it.effect("says what is wrong with what it cannot read, and repeats none of it", () =>
+    Effect.gen(function*() {
+      const sentence = "Unauthenticated: The parameter authorization is not base64 of login:token."
+      assert.match(yield* attempt({}), /^Unauthenticated: Please authenticate: with HTTP Basic/)
+      for (const parameter of ["not base64!", base64("nocolon"), base64(":token"), base64("a\0:b"), "===="]) {
+        assert.strictEqual(yield* attempt({ parameter }), sentence)
+      }
+      assert.strictEqual(
+        yield* attempt({ header: "Bearer abc" }),
+        "Unauthenticated: The Authorization header has to be \"Basic\", with base64 of login:token."
+      )
+      assert.strictEqual(
+        yield* attempt({ header: "Basic ???" }),
+        "Unauthenticated: The Authorization header is not base64 of login:token."
+      )
+    }).pipe(withStore(known)))
+
+  it.effect("never takes a database that is away for a wrong password", () =>
+    Effect.gen(function*() {
+      assert.match(yield* attempt({ header: good }), /^Unavailable: /)
+    }).pipe(withStore(Layer.mock(AccountStore, {
+      authenticate: () => Effect.fail(new StoreError({ reason: "unavailable", message: "connection refused" }))
+    }))))
+
+  it.effect("and tells nothing of what broke inside it", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        yield* attempt({ header: good }),
+        "500: The login could not be checked: something is wrong inside Windhover, see its log."
+      )
+    }).pipe(withStore(Layer.mock(AccountStore, {
+      authenticate: () => Effect.fail(new StoreError({ reason: "defect", message: "column missing" }))
+    }))))
+})
+
+describe("guessing", () => {
+  const guess = (address?: string) => attempt({ header: bad, ...(address !== undefined && { address }) })
+
+  it.effect("is slowed after ten failures of one address, and only there", () =>
+    Effect.gen(function*() {
+      for (let i = 0; i < 10; i++) assert.match(yield* guess(), /^Unauthenticated/)
+      assert.strictEqual(
+        yield* guess(),
+        "Throttled: Too many logins from this address have failed; try again in 6 seconds."
+      )
+      assert.match(yield* guess("192.0.2.2"), /^Unauthenticated/)
+      yield* TestClock.adjust("6 seconds")
+      assert.match(yield* guess(), /^Unauthenticated/)
+      assert.match(yield* guess(), /^Throttled/)
+    }).pipe(withStore(known)))
+
+  it.effect("does not lock out who was right before", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* attempt({ header: good }), "alice")
+      for (let i = 0; i < 20; i++) yield* guess()
+      assert.strictEqual(yield* attempt({ header: good }), "alice")
+    }).pipe(withStore(known)))
+
+  it.effect("is not let in by being right at last", () =>
+    Effect.gen(function*() {
+      for (let i = 0; i < 10; i++) yield* guess()
+      assert.match(yield* attempt({ header: good }), /^Throttled/)
+    }).pipe(withStore(known)))
+
+  it.effect("takes a network of IPv6 for one address", () =>
+    Effect.gen(function*() {
+      for (let i = 0; i < 10; i++) yield* guess(`2001:db8:0:1::${i}`)
+      assert.match(yield* guess("2001:db8::1:ffff:0:0:1"), /^Throttled/)
+      assert.match(yield* guess("2001:db8:0:2::1"), /^Unauthenticated/)
+      assert.match(yield* guess("::ffff:192.0.2.9"), /^Unauthenticated/)
+    }).pipe(withStore(known)))
+})
+
+describe("RequestAllowance", () => {
+  it.effect("bounds the requests of a token when the operator wants it", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* attempt({ header: good }), "alice")
+      assert.strictEqual(yield* attempt({ header: good }), "alice")
+      assert.strictEqual(
+        yield* attempt({ header: good }),
+        "Throttled: Too many requests with this token; try again in 30 seconds."
+      )
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual(yield* attempt({ header: good }), "alice")
+    }).pipe(
+      withStore(known),
+      Effect.provideService(RequestAllowance, { burst: 2, perMinute: 2 })
+    ))
+})

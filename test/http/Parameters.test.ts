@@ -1,0 +1,116 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import fc from "fast-check"
+import { maxParameters, merge, normalizeName, type Pair, type Parameters } from "#http/Parameters.ts"
+
+const of = (query: ReadonlyArray<Pair>, body: ReadonlyArray<Pair> = []): Effect.Effect<Parameters> =>
+  Effect.orDie(merge(query, body))
+
+const sentence = <A>(reading: Effect.Effect<A, { readonly message: string }>): Effect.Effect<string> =>
+  Effect.map(Effect.flip(reading), (error) => error.message).pipe(Effect.orDie)
+
+describe("normalizeName", () => {
+  it.each([
+    ["hub.topic", "hub.topic"],
+    ["search[feed][url]", "search.feed.url"],
+    ["search[feed.url]", "search.feed.url"],
+    ["hub.callback[endpoint][hostname]", "hub.callback.endpoint.hostname"],
+    ["hub.url[]", "hub.url"],
+    ["hub.url[12]", "hub.url"],
+    ["a[b", "a[b"],
+    ["[b]", "[b]"],
+    ["a]b[", "a]b["],
+    ["__proto__[polluted]", "__proto__.polluted"]
+  ])("%s is %s", (given, expected) => {
+    assert.strictEqual(normalizeName(given), expected)
+  })
+
+  it("gives up on deep nesting", () => {
+    assert.strictEqual(normalizeName(`a${"[b]".repeat(7)}`), `a${".b".repeat(7)}`)
+    assert.isUndefined(normalizeName(`a${"[b]".repeat(8)}`))
+  })
+
+  it("reads any name in one way only: what it gives stays as it is", () => {
+    fc.assert(fc.property(fc.string(), (name) => {
+      const normal = normalizeName(name)
+      if (normal !== undefined && !normal.includes("[")) assert.strictEqual(normalizeName(normal), normal)
+    }))
+  })
+})
+
+describe("Parameters", () => {
+  it.effect("lets the body win over the query", () =>
+    Effect.gen(function*() {
+      const parameters = yield* of([["hub.mode", "list"], ["page", "2"]], [["hub.mode", "retrieve"]])
+      assert.strictEqual(yield* parameters.one("hub.mode"), "retrieve")
+      assert.strictEqual(yield* parameters.one("page"), "2")
+    }))
+
+  it.effect("takes an empty value for one that was not sent", () =>
+    Effect.gen(function*() {
+      const parameters = yield* of([["hub.secret", ""]])
+      assert.isUndefined(yield* parameters.one("hub.secret"))
+      assert.isFalse(parameters.has("hub.secret"))
+    }))
+
+  it.effect("keeps repeated values in order, and refuses to choose between different ones", () =>
+    Effect.gen(function*() {
+      const parameters = yield* of([["hub.url", "a"], ["hub.url[]", "b"], ["hub.topic", "x"], ["hub.topic", "x"]])
+      assert.deepStrictEqual(parameters.all("hub.url"), ["a", "b"])
+      assert.strictEqual(yield* parameters.one("hub.topic"), "x")
+      assert.strictEqual(
+        yield* sentence(parameters.one("hub.url")),
+        "hub.url was sent 2 times with different values; send it once."
+      )
+    }))
+
+  it.effect("finds nested names", () =>
+    Effect.gen(function*() {
+      const parameters = yield* of([["search[feed][url]", "x"], ["search[endpoint.url]", "y"], ["searching", "z"]])
+      assert.deepStrictEqual(parameters.below("search"), ["feed.url", "endpoint.url"])
+      assert.isTrue(parameters.has("search"))
+      assert.isFalse(parameters.has("sear"))
+    }))
+
+  it.effect("holds names of Object.prototype like any other, and none that was not sent", () =>
+    Effect.gen(function*() {
+      const parameters = yield* of([["__proto__[hub.mode]", "list"], ["constructor", "x"]])
+      assert.isUndefined(yield* parameters.one("hub.mode"))
+      assert.isUndefined(yield* parameters.one("toString"))
+      assert.strictEqual(yield* parameters.one("constructor"), "x")
+      assert.isUndefined(({} as Record<string, unknown>)["hub.mode"])
+    }))
+
+  it.effect("reads whole numbers within their bounds", () =>
+    Effect.gen(function*() {
+      const bounds = { minimum: 1, maximum: 500, fallback: 20 }
+      const read = (text: string) => Effect.flatMap(of([["by_page", text]]), (p) => p.integer("by_page", bounds))
+      assert.strictEqual(yield* read(""), 20)
+      assert.strictEqual(yield* read("500"), 500)
+      for (const wrong of ["0", "501", "-1", "1.5", "ten", "1e2", "0x10", "99999999999999999999"]) {
+        assert.strictEqual(
+          yield* sentence(read(wrong)),
+          `by_page has to be a whole number from 1 to 500; received "${wrong}". Without it, 20 is taken.`
+        )
+      }
+    }))
+
+  it.effect("reads words in any case", () =>
+    Effect.gen(function*() {
+      const read = (text: string) => Effect.flatMap(of([["format", text]]), (p) => p.choice("format", ["json", "atom"]))
+      assert.strictEqual(yield* read(" JSON "), "json")
+      assert.strictEqual(yield* sentence(read("xml")), "format can be json or atom; received \"xml\".")
+    }))
+
+  it.effect("refuses too many, too long and too deep, and NUL", () =>
+    Effect.gen(function*() {
+      const many = Array.from({ length: maxParameters + 1 }, (_, i): Pair => [`p${i}`, ""])
+      assert.strictEqual(yield* sentence(merge(many, [])), "The request has more than 1000 parameters; send fewer.")
+      assert.match(yield* sentence(merge([["x".repeat(257), ""]], [])), /^The name of a parameter has 257 characters/)
+      assert.match(yield* sentence(merge([[`a${"[b]".repeat(9)}`, ""]], [])), /nested too deep.*at most 8/)
+      assert.strictEqual(
+        yield* sentence(merge([["hub.topic", "http://a/\0"]], [])),
+        "hub.topic holds a NUL character; leave it out."
+      )
+    }))
+})

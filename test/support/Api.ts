@@ -1,0 +1,77 @@
+import { Effect, Layer, Option, Redacted } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Hub } from "#actors/Hub.ts"
+import { type Caller, type Right, rights } from "#domain/Account.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import * as Routes from "#http/Routes.ts"
+import * as Settings from "#layers/Settings.ts"
+
+/** What came back, read. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+}
+
+export const caller = (granted: ReadonlyArray<Right> = rights): Caller => ({
+  account: { id: 1, login: "alice", credits: 0, createdAt: 0 },
+  rights: new Set(granted),
+  credential: "token:1"
+})
+
+/** `alice:wonder` may do everything, `alice:RIGHT` that one thing. */
+const accounts = Layer.mock(AccountStore, {
+  authenticate: (login, secret) => {
+    const text = Redacted.value(secret)
+    const right = rights.find((name) => name === text)
+    if (login !== "alice") return Effect.succeedNone
+    if (right !== undefined) return Effect.succeedSome(caller([right]))
+    return Effect.succeed(text === "wonder" ? Option.some(caller()) : Option.none())
+  }
+})
+
+export const basic = (secret = "wonder") => ({
+  authorization: `Basic ${Buffer.from(`alice:${secret}`).toString("base64")}`
+})
+
+/**
+ * The routes over a hub that a test makes up: what it does not name dies loudly. No socket.
+ */
+export const makeApi = Effect.fnUntraced(function*(
+  hub: Partial<Hub["Service"]>,
+  store: Layer.Layer<AccountStore> = accounts
+) {
+  const app = yield* HttpRouter.toHttpEffect(
+    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, Settings.layerTest()]))
+  )
+  return (url: string, init: RequestInit = {}): Effect.Effect<Answer> =>
+    app.pipe(
+      Effect.provideService(
+        HttpServerRequest.HttpServerRequest,
+        HttpServerRequest.fromWeb(new Request(`http://windhover.test${url}`, init))
+      ),
+      Effect.orDie,
+      Effect.scoped,
+      Effect.flatMap((response) => {
+        const web = HttpServerResponse.toWeb(response)
+        return Effect.map(
+          Effect.promise(() => web.text()),
+          (body) => ({ status: web.status, headers: web.headers, body })
+        )
+      })
+    )
+})
+
+/** A form with alice's credentials; fields in pairs where one is repeated. */
+export const form = (
+  fields: Record<string, string> | ReadonlyArray<readonly [string, string]>,
+  headers: Record<string, string> = basic()
+): RequestInit => {
+  const body = new URLSearchParams()
+  for (const [name, value] of Array.isArray(fields) ? fields : Object.entries(fields)) body.append(name, value)
+  return {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+    body: body.toString()
+  }
+}

@@ -1,0 +1,20 @@
+import type { ResourceState } from "#domain/Resource.ts"
+
+/** A resource that was never fetched, with what a test says of it. */
+export const initialState = (known: Partial<ResourceState> = {}): ResourceState => ({
+  id: 1,
+  url: "http://feeds.example/a.xml",
+  host: "feeds.example",
+  partition: 0,
+  nextFetch: 0,
+  period: 900,
+  failures: 0,
+  kind: "unknown",
+  inError: false,
+  seen: new Uint8Array(),
+  slices: new Uint8Array(),
+  generatedIds: false,
+  entriesSinceMaintenance: 0,
+  subscribers: 0,
+  ...known
+})
