@@ -36,5 +36,8 @@ const notFound = (url: string) =>
 
 const somethingIsWrong = Reply.text(500, "Something is wrong inside Windhover; its log says more.")
 
-/** Everything that is served over HTTP; `HttpRouter.serve` puts it behind a server. */
+/** Everything that is served over HTTP. */
 export const layer = routes.pipe(Layer.provide(Authentication.layer))
+
+/** The same behind an `HttpServer`. A log line a request would halve what it can serve; where it listens is told by who starts it. */
+export const layerServed = HttpRouter.serve(layer, { disableLogger: true, disableListenLog: true })

@@ -20,7 +20,7 @@ export const caller = (granted: ReadonlyArray<Right> = rights): Caller => ({
 })
 
 /** `alice:wonder` may do everything, `alice:RIGHT` that one thing. */
-const accounts = Layer.mock(AccountStore, {
+export const accounts = Layer.mock(AccountStore, {
   authenticate: (login, secret) => {
     const text = Redacted.value(secret)
     const right = rights.find((name) => name === text)

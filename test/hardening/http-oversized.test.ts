@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import { basic } from "#test/support/Api.ts"
+import { serve } from "#test/support/Served.ts"
+
+const authorization = `Authorization: ${basic().authorization}`
+
+/** One POST with a body; status and sentence of the answer. */
+const post = Effect.fnUntraced(function*(type: string, body: string, framing = `Content-Length: ${body.length}`) {
+  const { connect } = yield* serve({})
+  const connection = yield* connect
+  yield* connection.send(
+    `POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Type: ${type}\r\n${framing}\r\n\r\n${body}`
+  )
+  const answer = yield* connection.receive()
+  return `${answer.status} ${answer.body}`
+})
+
+const formType = "application/x-www-form-urlencoded"
+const tooLarge = "413 The body of the request has more than 1048576 bytes; send less."
+const tooMany = "413 The request has more than 1000 parameters; send fewer."
+
+const multipart = (parts: number, value = "x") =>
+  Array.from({ length: parts }, (_, i) => `--b\r\nContent-Disposition: form-data; name="p${i}"\r\n\r\n${value}\r\n`)
+    .join("") +
+  "--b--\r\n"
+
+const pairs = (count: number) => Array.from({ length: count }, (_, i) => `p${i}=1`).join("&")
+
+describe("oversized requests", () => {
+  it.live("a body that announces too much is refused before it is read", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* post(formType, "hub.mode=list", "Content-Length: 99999999999"), tooLarge)
+    }))
+
+  it.live("a body that announces nothing is cut off at the limit", () =>
+    Effect.gen(function*() {
+      const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
+      assert.strictEqual(yield* post(formType, chunk.repeat(20), "Transfer-Encoding: chunked"), tooLarge)
+    }))
+
+  it.live("10,000 parameters are refused in every form", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* post(formType, pairs(10_000)), tooMany)
+      assert.strictEqual(yield* post(formType, "&".repeat(10_000)), tooMany)
+      assert.strictEqual(yield* post("multipart/form-data; boundary=b", multipart(10_000)), tooMany)
+      assert.strictEqual(
+        yield* post("application/json", JSON.stringify({ a: Array.from({ length: 10_000 }, () => 1) })),
+        tooMany
+      )
+      assert.strictEqual(yield* post("application/json", `{"a":[${"{},".repeat(10_000)}{}]}`), tooMany)
+    }))
+
+  it.live("query and body count together for each, and a thousand pass", () =>
+    Effect.gen(function*() {
+      assert.match(yield* post(formType, pairs(1_000)), /^422 Please provide a hub\.mode/)
+    }))
+
+  it.live("depth is bounded before it can hurt", () =>
+    Effect.gen(function*() {
+      const deep = 200_000
+      assert.match(
+        yield* post("application/json", `{"a":${"[".repeat(deep)}${"]".repeat(deep)}}`),
+        /^400 .*nested deeper than 8 levels/
+      )
+      assert.match(yield* post("application/json", `{"a":${"[".repeat(deep)}`), /^400 The body is no valid JSON/)
+      assert.match(yield* post(formType, `a${"[b]".repeat(50)}=1`), /^422 The name of a parameter is nested too deep/)
+      assert.match(
+        yield* post(formType, `${"[".repeat(1_000_000)}=1`),
+        /^422 The name of a parameter has 1000000 characters/
+      )
+    }))
+
+  it.live("none of the largest bodies takes long", () =>
+    Effect.gen(function*() {
+      const size = 1024 * 1024
+      const bodies: ReadonlyArray<readonly [type: string, body: string]> = [
+        [formType, "%".repeat(size)],
+        [formType, `hub.topic=${"%2".repeat(size / 2 - 10)}`],
+        [formType, `authorization=${" ".repeat(size - 20)}`],
+        [formType, `hub.url=${",http://".repeat(size / 8 - 10)}`],
+        ["multipart/form-data; boundary=b", multipart(15_000)],
+        ["multipart/form-data; boundary=b", "--b\r\n".repeat(size / 5 - 10)],
+        [
+          "multipart/form-data; boundary=b",
+          `--b\r\nContent-Disposition: form-data; name="${"a;".repeat(size / 2 - 50)}"\r\n\r\n`
+        ],
+        ["application/json", `{${"\"a\":{},".repeat(size / 7 - 10)}"a":1}`],
+        ["application/json", `"${"\\u0000".repeat(size / 6 - 10)}"`]
+      ]
+      for (const [type, body] of bodies) {
+        const [took, answer] = yield* Effect.timed(post(type, body))
+        assert.match(answer, /^4\d\d ./)
+        assert.isBelow(Duration.toMillis(took), 2_000, `${type} ${body.slice(0, 20)}`)
+      }
+    }))
+})

@@ -1,0 +1,59 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { basic } from "#test/support/Api.ts"
+import type { RawConnection } from "#test/support/RawHttp.ts"
+import { serve } from "#test/support/Served.ts"
+
+/** Keeps a connection alive with a byte now and then, as slow-loris does. */
+const dribble = (connection: RawConnection) =>
+  connection.send("x").pipe(Effect.repeat(Schedule.spaced("20 millis")), Effect.forkScoped)
+
+const authorization = `Authorization: ${basic().authorization}`
+
+describe("clients that are slow on purpose", () => {
+  it.live("get 408 when the header does not end, and the connection is closed", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve({})
+      const connection = yield* connect
+      yield* connection.send("GET /?hub.mode=list HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+      yield* dribble(connection)
+      const { body, status } = yield* connection.receive()
+      assert.strictEqual(`${status} ${body}`, "408 The request did not arrive in time; send it again.")
+      yield* connection.closed
+    }))
+
+  it.live("get 408 when the body does not end", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve({})
+      const connection = yield* connect
+      yield* connection.send(
+        `POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n`
+      )
+      yield* dribble(connection)
+      assert.strictEqual((yield* connection.receive()).status, 408)
+      yield* connection.closed
+    }))
+
+  it.live("hold nobody else up", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve({})
+      for (let i = 0; i < 200; i++) {
+        yield* Effect.flatMap(connect, (slow) => slow.send("POST / HTTP/1.1\r\nHost: a\r\nX: "))
+      }
+      const connection = yield* connect
+      yield* connection.send(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
+      assert.strictEqual((yield* connection.receive()).status, 204)
+    }))
+
+  it.live("may leave in the middle of a body: the service goes on", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve({})
+      for (let i = 0; i < 20; i++) {
+        yield* Effect.scoped(Effect.flatMap(connect, (gone) =>
+          gone.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhub.mode=")))
+      }
+      const connection = yield* connect
+      yield* connection.send(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
+      assert.strictEqual((yield* connection.receive()).status, 204)
+    }))
+})

@@ -1,0 +1,87 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { basic } from "#test/support/Api.ts"
+import { serve } from "#test/support/Served.ts"
+
+const authorization = `Authorization: ${basic().authorization}`
+
+/** Sends one request in its own connection; status and body of what comes back, and whether the server closes. */
+const exchange = Effect.fnUntraced(function*(bytes: string) {
+  const { connect } = yield* serve({})
+  const connection = yield* connect
+  yield* connection.send(bytes)
+  const { body, headers, status } = yield* connection.receive()
+  return { status, body, type: headers.get("content-type"), connection: headers.get("connection") }
+})
+
+const closing = { type: "text/plain; charset=utf-8", connection: "close" }
+
+describe("HttpServerNode", () => {
+  it.live("answers on a connection that stays open", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve({})
+      const connection = yield* connect
+      for (let i = 0; i < 2; i++) {
+        yield* connection.send(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
+        const { headers, status } = yield* connection.receive()
+        assert.strictEqual(status, 204)
+        assert.strictEqual(headers.get("pubsubhubbub-version"), "0.3")
+      }
+    }))
+
+  it.live("reads a form on GET", () =>
+    Effect.gen(function*() {
+      const body = "hub.mode=authenticate"
+      const answer = yield* exchange(
+        `GET / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
+          `Content-Length: ${body.length}\r\n\r\n${body}`
+      )
+      assert.strictEqual(answer.status, 204)
+    }))
+
+  it.live("serves HTTP/1.0 without a Host", () =>
+    Effect.gen(function*() {
+      const answer = yield* exchange(`GET /?hub.mode=authenticate HTTP/1.0\r\n${authorization}\r\n\r\n`)
+      assert.strictEqual(answer.status, 204)
+    }))
+
+  it.live("says that bytes are no request", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* exchange("\u0016\u0003\u0001 hello\r\n\r\n"), {
+        status: 400,
+        body: "This is no HTTP/1.1 request that can be read; nothing was done.",
+        ...closing
+      })
+    }))
+
+  it.live("says that a header is too large", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* exchange(`GET /?x=${"x".repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`), {
+        status: 431,
+        body: "The header of the request has more than 32768 bytes; send the parameters as a form with POST.",
+        ...closing
+      })
+    }))
+
+  it.live("meets no expectation but 100-continue", () =>
+    Effect.gen(function*() {
+      const answer = yield* exchange("POST / HTTP/1.1\r\nHost: a\r\nExpect: cake\r\nContent-Length: 0\r\n\r\n")
+      assert.strictEqual(
+        `${answer.status} ${answer.body}`,
+        "417 The only expectation that is met here is 100-continue; leave the Expect header out."
+      )
+    }))
+
+  it.live("lets a client wait for 100-continue", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve({})
+      const connection = yield* connect
+      const body = "hub.mode=authenticate"
+      yield* connection.send(
+        `POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nExpect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`
+      )
+      assert.strictEqual((yield* connection.receive()).status, 100)
+      yield* connection.send(body)
+      assert.strictEqual((yield* connection.receive()).status, 204)
+    }))
+})

@@ -1,0 +1,115 @@
+import { Effect } from "effect"
+import { connect, type Socket } from "node:net"
+
+/** An answer as it came over the wire. */
+export interface RawAnswer {
+  readonly status: number
+  /** Lower-case names; repeated headers joined by ", ". */
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+/** A connection on which a test writes whatever bytes it likes. */
+export interface RawConnection {
+  readonly send: (bytes: string | Uint8Array) => Effect.Effect<void>
+  /** The next answer; `bodiless` after HEAD. Fails when the server closes before one has come. */
+  readonly receive: (bodiless?: boolean) => Effect.Effect<RawAnswer>
+  /** Resolves when the server has closed the connection. */
+  readonly closed: Effect.Effect<void>
+  readonly isClosed: () => boolean
+}
+
+/** Opens a connection that ends with the test's scope. */
+export const open = Effect.fnUntraced(function*(port: number) {
+  const socket = yield* Effect.acquireRelease(
+    Effect.callback<Socket>((resume) => {
+      const socket = connect({ port, host: "127.0.0.1" }, () => resume(Effect.succeed(socket)))
+    }),
+    (socket) => Effect.sync(() => socket.destroy())
+  )
+  let buffered = Buffer.alloc(0)
+  let ended = false
+  const waiting = new Set<() => void>()
+  const wake = () => {
+    for (const look of waiting) look()
+  }
+  socket.on("data", (chunk) => {
+    buffered = Buffer.concat([buffered, chunk])
+    wake()
+  })
+  const end = () => {
+    ended = true
+    wake()
+  }
+  socket.on("end", end).on("close", end).on("error", end)
+
+  /** Looks each time that bytes came, until there is something to see. */
+  const until = <A>(look: () => A | undefined): Effect.Effect<A> =>
+    Effect.callback<A>((resume) => {
+      const attempt = () => {
+        const found = look()
+        if (found === undefined) return
+        waiting.delete(attempt)
+        resume(Effect.succeed(found))
+      }
+      waiting.add(attempt)
+      attempt()
+      return Effect.sync(() => void waiting.delete(attempt))
+    })
+
+  const receive = (bodiless = false) =>
+    Effect.flatMap(
+      until(() => {
+        const found = readAnswer(buffered, bodiless, ended)
+        if (found === undefined) return ended ? "closed" as const : undefined
+        buffered = buffered.subarray(found.length)
+        return found.answer
+      }),
+      (answer) => answer === "closed" ? Effect.die(new Error("closed before an answer came")) : Effect.succeed(answer)
+    )
+
+  const connection: RawConnection = {
+    send: (bytes) => Effect.sync(() => void socket.write(bytes)),
+    receive,
+    closed: Effect.asVoid(until(() => ended ? true : undefined)),
+    isClosed: () => ended
+  }
+  return connection
+})
+
+/** The first answer in the bytes and its length, when it is there as a whole. */
+const readAnswer = (bytes: Buffer, bodiless: boolean, ended: boolean) => {
+  const end = bytes.indexOf("\r\n\r\n")
+  if (end < 0) return undefined
+  const [line = "", ...fields] = bytes.toString("latin1", 0, end).split("\r\n")
+  const status = Number(line.split(" ", 2)[1])
+  const headers = new Map<string, string>()
+  for (const field of fields) {
+    const colon = field.indexOf(":")
+    const name = field.slice(0, colon).toLowerCase()
+    const value = field.slice(colon + 1).trim()
+    headers.set(name, headers.has(name) ? `${headers.get(name)}, ${value}` : value)
+  }
+  const start = end + 4
+  const found = (body: Buffer, length: number) => ({ answer: { status, headers, body: body.toString() }, length })
+  if (bodiless || status === 204 || status === 304 || status < 200) return found(Buffer.alloc(0), start)
+  if (headers.get("transfer-encoding") === "chunked") return readChunks(bytes, start, found)
+  const announced = headers.get("content-length")
+  if (announced === undefined) return ended ? found(bytes.subarray(start), bytes.length) : undefined
+  const stop = start + Number(announced)
+  return bytes.length < stop ? undefined : found(bytes.subarray(start, stop), stop)
+}
+
+const readChunks = <A>(bytes: Buffer, start: number, found: (body: Buffer, length: number) => A): A | undefined => {
+  const chunks: Array<Buffer> = []
+  for (let at = start;;) {
+    const end = bytes.indexOf("\r\n", at)
+    if (end < 0) return undefined
+    const size = Number.parseInt(bytes.toString("latin1", at, end), 16)
+    const next = end + 2 + size + 2
+    if (bytes.length < next) return undefined
+    if (size === 0) return found(Buffer.concat(chunks), next)
+    chunks.push(bytes.subarray(end + 2, end + 2 + size))
+    at = next
+  }
+}

@@ -1,0 +1,29 @@
+import { Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { Hub } from "#actors/Hub.ts"
+import type { AccountStore } from "#domain/ports/AccountStore.ts"
+import * as Routes from "#http/Routes.ts"
+import * as HttpServerNode from "#layers/HttpServerNode.ts"
+import * as Settings from "#layers/Settings.ts"
+import { accounts } from "./Api.ts"
+import { open } from "./RawHttp.ts"
+
+/** Short enough that a test can wait for them. */
+const timeouts: HttpServerNode.Timeouts = { header: 200, request: 400, check: 50 }
+
+/**
+ * The routes behind a real socket, over a hub that a test makes up; gives a function that opens a connection.
+ */
+export const serve = Effect.fnUntraced(
+  function*(hub: Partial<Hub["Service"]>, store: Layer.Layer<AccountStore> = accounts) {
+    const services = yield* Layer.build(
+      Routes.layerServed.pipe(
+        Layer.provideMerge(HttpServerNode.layerWith(timeouts)),
+        Layer.provide([Layer.mock(Hub, hub), store, Settings.layerTest({ port: 0, host: "127.0.0.1" })])
+      )
+    )
+    const { address } = yield* HttpServer.HttpServer.pipe(Effect.provideContext(services))
+    const port = "port" in address ? address.port : 0
+    return { port, connect: open(port) }
+  }
+)
