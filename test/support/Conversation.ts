@@ -1,0 +1,163 @@
+import { assert } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { readFileSync } from "node:fs"
+import type { RawAnswer, RawConnection } from "./RawHttp.ts"
+
+/**
+ * A conversation is a text file that tells what a client sends and what it receives:
+ *
+ *     # What it is about, in a sentence.
+ *     = something that the world does first
+ *
+ *     > GET /?hub.mode=list HTTP/1.1
+ *     > Authorization: {{alice}}
+ *
+ *     < 200
+ *     < Content-Type: application/json; charset=utf-8
+ *     <
+ *     < []
+ *
+ * Sent lines go over the wire as they are, with CRLF; `Host`, and `Content-Length` where there is a body, are added when they are not written.
+ * A received header is compared whole, or matched where it is a `/pattern/`; `!Name` says that it is not there. The body is JSON (`"…"` stands for
+ * anything), a `/pattern/`, or the text itself; a blank line with nothing after it is an empty body, and without a blank line the body does not matter.
+ * `{{name}}` is a word of the world.
+ */
+export interface Conversation {
+  readonly about: string
+  readonly steps: ReadonlyArray<Step>
+}
+
+export interface Step {
+  readonly kind: "world" | "send" | "receive"
+  readonly line: number
+  readonly lines: ReadonlyArray<string>
+}
+
+const kinds = { "=": "world", ">": "send", "<": "receive" } as const
+
+/** Reads a conversation; a line that is none of it is a mistake of its author. */
+export const parse = (text: string): Conversation => {
+  const about: Array<string> = []
+  const steps: Array<Step & { readonly lines: Array<string> }> = []
+  let open: Step & { readonly lines: Array<string> } | undefined
+  for (const [index, line] of text.split("\n").entries()) {
+    const sign = line[0]
+    if (sign === undefined) {
+      open = undefined
+    } else if (sign === "#") {
+      if (steps.length === 0) about.push(line.slice(1).trim())
+    } else if (sign === "=" || sign === ">" || sign === "<") {
+      const kind = kinds[sign]
+      if (open?.kind !== kind || kind === "world") steps.push(open = { kind, line: index + 1, lines: [] })
+      open.lines.push(line.slice(2))
+    } else {
+      throw new Error(`line ${index + 1} starts with none of # = > <: ${line}`)
+    }
+  }
+  return { about: about.join(" "), steps }
+}
+
+export const load = (path: string): Conversation => parse(readFileSync(path, "utf8"))
+
+/** Where a conversation takes place. */
+export interface World {
+  readonly connect: Effect.Effect<RawConnection, never, Scope.Scope>
+  /** Does what a `=` line says; fails when it does not know it. */
+  readonly perform: (words: string) => Effect.Effect<void>
+  /** What `{{name}}` stands for. */
+  readonly words: { readonly [name: string]: string }
+}
+
+/** Holds a conversation, step by step. */
+export const hold = Effect.fnUntraced(function*({ steps }: Conversation, world: World) {
+  let connection: RawConnection | undefined
+  let method = ""
+  for (const { kind, line, lines } of steps) {
+    const said = lines.map((text) => text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => wordOf(world, name, line)))
+    if (kind === "world") yield* world.perform(said.join(" "))
+    if (kind === "send") {
+      if (connection === undefined || connection.isClosed()) connection = yield* world.connect
+      method = said[0]?.split(" ", 1)[0] ?? ""
+      yield* connection.send(requestOf(said))
+    }
+    if (kind === "receive") {
+      if (connection === undefined) throw new Error(`line ${line}: nothing was sent yet`)
+      compare(yield* connection.receive(method === "HEAD"), said, line)
+    }
+  }
+})
+
+const wordOf = (world: World, name: string, line: number): string => {
+  const word = world.words[name]
+  if (word === undefined) throw new Error(`line ${line}: nobody knows {{${name}}}`)
+  return word
+}
+
+const requestOf = (lines: ReadonlyArray<string>): string => {
+  const blank = lines.indexOf("")
+  const head = blank < 0 ? lines : lines.slice(0, blank)
+  const body = blank < 0 ? "" : lines.slice(blank + 1).join("\r\n")
+  const has = (name: string) => head.some((field) => field.toLowerCase().startsWith(`${name}:`))
+  const added = [
+    ...(has("host") ? [] : ["Host: windhover.test"]),
+    ...(body === "" || has("content-length") || has("transfer-encoding")
+      ? []
+      : [`Content-Length: ${Buffer.byteLength(body)}`])
+  ]
+  return [...head, ...added, "", body].join("\r\n")
+}
+
+const compare = (answer: RawAnswer, expected: ReadonlyArray<string>, line: number): void => {
+  const at = `line ${line}`
+  const blank = expected.indexOf("")
+  const [status = "", ...fields] = blank < 0 ? expected : expected.slice(0, blank)
+  assert.strictEqual(`${answer.status} ${answer.body}`.slice(0, status.length), status, `${at}: ${answer.body}`)
+  for (const field of fields) compareField(answer, field, at)
+  if (blank >= 0) compareBody(answer, expected.slice(blank + 1).join("\n"), at)
+  checkManners(answer, at)
+}
+
+const compareField = ({ headers }: RawAnswer, field: string, at: string): void => {
+  if (field.startsWith("!")) return assert.isFalse(headers.has(field.slice(1).toLowerCase()), `${at}: ${field}`)
+  const colon = field.indexOf(":")
+  const name = field.slice(0, colon)
+  const wanted = field.slice(colon + 1).trim()
+  const received = headers.get(name.toLowerCase())
+  const pattern = patternOf(wanted)
+  if (pattern === undefined) assert.strictEqual(received, wanted, `${at}: ${name}`)
+  else assert.match(received ?? "", pattern, `${at}: ${name}`)
+}
+
+const compareBody = ({ body, headers }: RawAnswer, wanted: string, at: string): void => {
+  const pattern = patternOf(wanted)
+  if (pattern !== undefined) return assert.match(body, pattern, at)
+  if (headers.get("content-type")?.startsWith("application/json") !== true) return assert.strictEqual(body, wanted, at)
+  const pure: unknown = JSON.parse(wanted)
+  assert.deepStrictEqual(blanked(JSON.parse(body), pure), pure, at)
+}
+
+const patternOf = (text: string): RegExp | undefined =>
+  text.length > 1 && text.startsWith("/") && text.endsWith("/")
+    ? new RegExp(`^(?:${text.slice(1, -1)})$`, "s")
+    : undefined
+
+/** The value with "…" wherever the pattern has it. */
+const blanked = (value: unknown, pattern: unknown): unknown => {
+  if (pattern === "…") return value === undefined ? undefined : "…"
+  if (typeof value !== "object" || value === null || typeof pattern !== "object" || pattern === null) return value
+  if (Array.isArray(value)) {
+    return value.map((item: unknown, index) => blanked(item, Array.isArray(pattern) ? pattern[index] : undefined))
+  }
+  const patterns = new Map<string, unknown>(Object.entries(pattern))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, blanked(item, patterns.get(key))]))
+}
+
+/** What holds for every answer of the API, whatever was asked. */
+const checkManners = ({ body, headers, status }: RawAnswer, at: string): void => {
+  assert.strictEqual(headers.get("pubsubhubbub-version"), "0.3", at)
+  assert.strictEqual(headers.get("access-control-allow-origin"), "*", at)
+  assert.match(headers.get("cache-control") ?? "", /^(no-store|private, no-cache)$/, at)
+  if (status < 400) return
+  assert.match(body, /\w.*\S$/, `${at}: a sentence is missing`)
+  assert.strictEqual(headers.get("content-type"), "text/plain; charset=utf-8", at)
+}
