@@ -18,8 +18,7 @@ export interface Call {
   readonly ifNoneMatch: string | undefined
   /** Name of the function that the page of the caller wants to be handed the answer. */
   readonly jsonp: string | undefined
-  /** Namespace of `status` in Atom. */
-  readonly extNamespace: string
+  readonly service: Representations.Service
 }
 
 /** What a `hub.mode` does. */

@@ -5,8 +5,8 @@ import * as Fingerprint from "#domain/Fingerprint.ts"
 import type { Document } from "#domain/Notification.ts"
 import type { Listed } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
-import * as AtomXml from "#domain/render/AtomXml.ts"
-import * as NotificationJson from "#domain/render/NotificationJson.ts"
+import { renderAtom } from "#domain/render/AtomXml.ts"
+import { renderJson, statusJson } from "#domain/render/NotificationJson.ts"
 import { statusOf } from "#domain/Resource.ts"
 import { type Asked, matches } from "./Negotiation.ts"
 import * as Reply from "./Reply.ts"
@@ -18,22 +18,30 @@ export interface Wanted {
   readonly format: Asked | undefined
   readonly jsonp: string | undefined
   readonly ifNoneMatch: string | undefined
+  readonly service: Service
+}
+
+/** How this service names itself in what it sends. */
+export interface Service {
   /** Namespace of `status` in Atom. */
   readonly extNamespace: string
+  /** URL of the open hub; undefined when it is closed. */
+  readonly hub: string | undefined
 }
 
 /** What is stored of a resource: a feed in the format that was asked for, everything else as its own bytes. */
 export const reply = (representation: Representation, wanted: Wanted): Effect.Effect<Response, Refusal> => {
   const { document, entries, header, status } = representation
-  const { extNamespace, ifNoneMatch, jsonp } = wanted
-  if (jsonp !== undefined && wanted.format === "atom") return Effect.fail(jsonpNeedsJson)
+  const { format, ifNoneMatch, jsonp, service: { extNamespace, hub } } = wanted
+  if (jsonp !== undefined && format === "atom") return Effect.fail(jsonpNeedsJson)
   if (document !== undefined) return replyDocument(document, wanted)
-  const shown = { status, header, entries }
-  if (jsonp !== undefined) return Effect.succeed(Reply.script(jsonp, NotificationJson.retrieved(shown)))
+  if (jsonp !== undefined || format === "json") {
+    const json = renderJson({ status, header, entries, retrieve: true })
+    return Effect.succeed(jsonp === undefined ? tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json))
+  }
+  const links = { self: status.feed, ...(hub !== undefined && { hub }) }
   return Effect.succeed(
-    wanted.format === "json"
-      ? tagged(NotificationJson.retrieved(shown), ifNoneMatch, Reply.json)
-      : tagged(AtomXml.feed(shown, extNamespace), ifNoneMatch, Reply.atom)
+    tagged(renderAtom({ status, header, entries, extNamespace, ...links }), ifNoneMatch, Reply.atom)
   )
 }
 
@@ -85,7 +93,7 @@ export const list = (items: ReadonlyArray<Listed>, { detailed, ifNoneMatch, json
       : {
         subscriptions: items.map((item) => ({
           subscription: subscriptionOf(item, {
-            status: NotificationJson.status(statusOf(item.resource, item.subscription.topic))
+            status: statusJson(statusOf(item.resource, item.subscription.topic))
           })
         })),
         meta: { ...detailed, by_page: detailed.byPage, search: {} }

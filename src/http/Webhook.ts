@@ -18,7 +18,8 @@ import { read } from "./RequestBody.ts"
 export const makeWebhook = Effect.gen(function*() {
   const hub = yield* Hub
   const authentication = yield* Authentication
-  const { extNamespace } = yield* Settings
+  const { baseUrl, extNamespace, hubOpen } = yield* Settings
+  const service = { extNamespace, hub: hubOpen ? `${baseUrl}/hub` : undefined }
 
   const answer = Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
@@ -31,7 +32,7 @@ export const makeWebhook = Effect.gen(function*() {
     if (changes && method !== "POST") return yield* needsPost(method)
     if (right !== undefined) yield* requireRight(caller, right)
     const { accept, "if-none-match": ifNoneMatch } = request.headers
-    return yield* run(hub, { caller, parameters, accept, ifNoneMatch, jsonp, extNamespace })
+    return yield* run(hub, { caller, parameters, accept, ifNoneMatch, jsonp, service })
   })
 
   const handle = Effect.fn("Webhook.handle")(function*(request: HttpServerRequest.HttpServerRequest) {
