@@ -3,7 +3,7 @@ import type { Refusal } from "#domain/Refusal.ts"
 import type { Parameters } from "./Parameters.ts"
 
 /** The formats that a request can ask for. */
-export const formats = ["json", "atom"] as const
+const formats = ["json", "atom"] as const
 
 export type Asked = typeof formats[number]
 

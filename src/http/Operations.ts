@@ -11,7 +11,7 @@ import * as Reply from "./Reply.ts"
 import * as Representations from "./Representations.ts"
 
 /** One call of the API, read and authenticated. */
-export interface Call {
+interface Call {
   readonly caller: Caller
   readonly parameters: Parameters
   readonly accept: string | undefined

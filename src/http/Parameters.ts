@@ -6,7 +6,7 @@ import { type Declined, tooLarge } from "./Declined.ts"
 /** Name and value pairs of one request, over query and body. */
 export const maxParameters = 1000
 /** Characters of a name, brackets included. */
-export const maxNameLength = 256
+const maxNameLength = 256
 /** Parts of a name: `search[feed][url]` has three. */
 export const maxDepth = 8
 

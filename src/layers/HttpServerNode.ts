@@ -14,7 +14,7 @@ export interface Timeouts {
   readonly check: number
 }
 
-export const defaultTimeouts: Timeouts = { header: 15_000, request: 60_000, check: 2_000 }
+const defaultTimeouts: Timeouts = { header: 15_000, request: 60_000, check: 2_000 }
 
 /** A connection may wait for its next request longer than the usual proxies keep it (60 s), so that the proxy closes first. */
 const keepAlive = 65_000

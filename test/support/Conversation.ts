@@ -27,7 +27,7 @@ export interface Conversation {
   readonly steps: ReadonlyArray<Step>
 }
 
-export interface Step {
+interface Step {
   readonly kind: "world" | "send" | "receive"
   readonly line: number
   readonly lines: ReadonlyArray<string>
