@@ -6,7 +6,7 @@ import { DatabaseError } from "./DatabaseError.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 import { maintain } from "./embedded-postgres/Maintenance.ts"
 import { startThread } from "./embedded-postgres/Thread.ts"
-import { maxMessageSize } from "./Postgres.ts"
+import { maxMessageSize, mended } from "./SqlClientMended.ts"
 
 /**
  * PostgreSQL inside this process: PGlite in a thread of its own, behind the client that speaks to any server.
@@ -33,7 +33,7 @@ const make = Effect.fnUntraced(function*(directory: string) {
     connectTimeout: "1 minute", // a new connection waits behind whatever transaction is open
     maxMessageSize
   }).pipe(Effect.orDie) // it connects at the first statement, not here
-  return Object.assign(client, { driver: "pglite" })
+  return mended(client, "pglite")
 })
 
 /** Keeps a thread running until the scope closes; returns what opens a connection to the present one. */
@@ -50,7 +50,12 @@ const supervise = Effect.fnUntraced(function*(cluster: string) {
     yield* Effect.logError(`The embedded database has stopped and is started again: ${why}`)
   }).pipe(
     Effect.scoped,
-    Effect.catch((why) => Effect.andThen(Effect.logError(why), Deferred.fail(up, notStarted(cluster, why))))
+    Effect.catch((why) =>
+      Effect.flatMap(
+        Deferred.fail(up, notStarted(cluster, why)),
+        (first) => first ? Effect.void : Effect.logError(`The embedded database does not start yet: ${why}`)
+      )
+    )
   )
 
   yield* Effect.forkScoped(restarting(run))

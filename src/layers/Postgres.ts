@@ -2,10 +2,8 @@ import { PgClient } from "@effect/sql-pg"
 import { type Duration, Effect, type Layer, type Redacted, Schedule } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { DatabaseError } from "./DatabaseError.ts"
+import { maxMessageSize, mended } from "./SqlClientMended.ts"
 import { describe, isPassing, sqlState } from "./SqlFailure.ts"
-
-/** Bytes of one row, at most: the largest stored document, and what comes with it. */
-export const maxMessageSize = 32 * 1024 * 1024
 
 /** Major version; older ones are not supported by their makers either. */
 const oldest = 14
@@ -46,7 +44,7 @@ const connect = (url: Redacted.Redacted) =>
     maxMessageSize
   }).pipe(
     Effect.orDie, // it connects at the first statement, not here
-    Effect.map((client) => Object.assign(client, { driver: "pg" }))
+    Effect.map((client) => mended(client, "pg"))
   )
 
 const checkVersion = (sql: SqlClient.SqlClient): Effect.Effect<void, DatabaseError> =>

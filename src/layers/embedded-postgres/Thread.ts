@@ -30,6 +30,9 @@ export const startThread = (cluster: string): Effect.Effect<Thread, string, Scop
     }
   })
 
+/** Time and process, before each line of the server's log. */
+const stamp = /^\d{4}-\d\d-\d\d [\d:.]+ \w+ \[\d+\] /
+
 class Handle {
   readonly connector: Connector
   readonly ready: Effect.Effect<void, string>
@@ -68,11 +71,13 @@ class Handle {
 
   #note(message: FromWorker): void {
     if (message._tag !== "Log" && message._tag !== "Crashed") return
-    this.#log.push(message._tag === "Log" ? message.line.trim() : message.why)
+    this.#log.push(message._tag === "Log" ? message.line.trim().replace(stamp, "") : message.why)
     if (this.#log.length > 8) this.#log.shift()
   }
 
   #why(code: number): string {
+    const told = this.#log.filter((line) => /^(PANIC|FATAL)/.test(line)) // what follows one of these is only its echo
+    if (told.length > 0) return told.join("; ")
     return this.#log.length > 0 ? this.#log.join("; ") : `its thread ended with code ${code}`
   }
 

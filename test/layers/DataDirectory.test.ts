@@ -1,0 +1,121 @@
+import { assert, describe, it, vi } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as DataDirectory from "#layers/DataDirectory.ts"
+import { temporaryDirectory } from "#test/support/Databases.ts"
+
+const refusal = (directory: string) => Effect.flip(Effect.scoped(DataDirectory.open(directory)))
+
+/** Holds the lock of a directory in a process of its own, until it is killed. */
+const holder = (directory: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const script = `
+        import { Effect } from "effect"
+        import * as DataDirectory from "#layers/DataDirectory.ts"
+        const hold = Effect.andThen(DataDirectory.open(${
+        JSON.stringify(directory)
+      }), Effect.sync(() => process.stdout.write("held")))
+        Effect.runFork(Effect.scoped(Effect.andThen(hold, Effect.never)))
+        setInterval(() => {}, 1000)`
+      const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+      await once(child.stdout, "data")
+      return child
+    }),
+    (child) => Effect.sync(() => child.kill("SIGKILL"))
+  )
+
+describe("DataDirectory", () => {
+  it.effect("makes the directory and a cluster that only its user can read", () =>
+    Effect.gen(function*() {
+      const directory = path.join(yield* temporaryDirectory, "a", "b")
+      const cluster = yield* Effect.scoped(DataDirectory.open(directory))
+      assert.strictEqual(cluster, path.join(fs.realpathSync(directory), "database"))
+      assert.strictEqual(fs.statSync(directory).mode & 0o777, 0o700)
+      assert.strictEqual(fs.statSync(cluster).mode & 0o777, 0o700)
+      assert.strictEqual(fs.readFileSync(path.join(cluster, "PG_VERSION"), "utf8"), "18\n")
+      const before = fs.statSync(path.join(cluster, "PG_VERSION")).ino
+      yield* Effect.scoped(DataDirectory.open(directory))
+      assert.strictEqual(fs.statSync(path.join(cluster, "PG_VERSION")).ino, before)
+    }))
+
+  it.effect("unpacks anew what a stopped machine left half unpacked", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      fs.mkdirSync(path.join(directory, "database.partial"))
+      fs.writeFileSync(path.join(directory, "database.partial", "PG_VERSION"), "1")
+      const cluster = yield* Effect.scoped(DataDirectory.open(directory))
+      assert.strictEqual(fs.readFileSync(path.join(cluster, "PG_VERSION"), "utf8"), "18\n")
+      assert.isFalse(fs.existsSync(path.join(directory, "database.partial")))
+    }))
+
+  it.effect("is open once in a process", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      yield* DataDirectory.open(directory)
+      const error = yield* refusal(directory)
+      assert.strictEqual(error.reason, "locked")
+      assert.include(error.message, fs.realpathSync(directory))
+      assert.include(error.message, "WINDHOVER_DATA_DIR")
+    }))
+
+  it.live("is refused to a second process, by whatever path, until the first is gone, however it went", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      const alias = path.join(yield* temporaryDirectory, "alias")
+      fs.symlinkSync(directory, alias)
+      const child = yield* holder(directory)
+      const error = yield* refusal(alias)
+      assert.strictEqual(error.reason, "locked")
+      assert.include(error.message, fs.realpathSync(directory))
+      const gone = once(child, "exit")
+      child.kill("SIGKILL")
+      yield* Effect.promise(() => gone)
+      assert.strictEqual(yield* DataDirectory.open(alias), path.join(fs.realpathSync(directory), "database"))
+    }))
+
+  it.effect("says which path cannot be a directory", () =>
+    Effect.gen(function*() {
+      const file = path.join(yield* temporaryDirectory, "file")
+      fs.writeFileSync(file, "")
+      const error = yield* refusal(path.join(file, "data"))
+      assert.strictEqual(error.reason, "unusable")
+      assert.include(error.message, path.join(file, "data"))
+      assert.include(error.message, "ENOTDIR")
+    }))
+
+  it.effect("says that the disk is full, and starts once it is not", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
+      const open = vi.spyOn(fs.promises, "open").mockRejectedValue(full)
+      const error = yield* refusal(directory).pipe(Effect.ensuring(Effect.sync(() => open.mockRestore())))
+      assert.strictEqual(error.reason, "full")
+      assert.include(error.message, directory)
+      assert.strictEqual(yield* DataDirectory.open(directory), path.join(directory, "database"))
+    }))
+
+  it.effect.skipIf(process.getuid?.() === 0)("says that it may not write", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      fs.chmodSync(directory, 0o500)
+      const error = yield* refusal(directory)
+      assert.strictEqual(error.reason, "unusable")
+      assert.include(error.message, directory)
+    }))
+
+  it.effect("leaves a cluster of another PostgreSQL alone", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      fs.mkdirSync(path.join(directory, "database"))
+      fs.writeFileSync(path.join(directory, "database", "PG_VERSION"), "17\n")
+      const error = yield* refusal(directory)
+      assert.strictEqual(error.reason, "damaged")
+      assert.include(error.message, "PostgreSQL 17")
+    }))
+})

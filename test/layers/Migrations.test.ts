@@ -1,0 +1,106 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { migrate, version } from "#layers/Migrations.ts"
+import * as Postgres from "#layers/Postgres.ts"
+import { engines, serverDatabase } from "#test/support/Databases.ts"
+
+const tables = SqlClient.SqlClient.use((sql) =>
+  Effect.map(
+    sql<{ name: string }>`select tablename::text as name from pg_tables where schemaname = 'public' order by 1`,
+    (rows) => rows.map((row) => row.name)
+  )
+)
+
+const empty = SqlClient.SqlClient.use((sql) =>
+  Effect.andThen(sql`drop schema public cascade`, sql`create schema public`)
+)
+
+const schema = [
+  "accounts",
+  "credit_ledger",
+  "deliveries",
+  "entries",
+  "notifications",
+  "resource_state",
+  "resources",
+  "schedule",
+  "subscriptions",
+  "tokens",
+  "windhover_migrations"
+]
+
+for (const engine of engines) {
+  describe.skipIf(!engine.available)(`Migrations: ${engine.name}`, () => {
+    layer(engine.layer, { timeout: "30 seconds", excludeTestServices: true })((it) => {
+      it.effect("make the schema once, and find nothing to do after", () =>
+        Effect.gen(function*() {
+          yield* empty
+          assert.deepStrictEqual(yield* migrate, ["0001_schema"])
+          assert.deepStrictEqual(yield* tables, schema)
+          assert.deepStrictEqual(yield* migrate, [])
+        }))
+
+      it.effect("take turns when several runners start at once", () =>
+        Effect.gen(function*() {
+          yield* empty
+          const runs = yield* Effect.all(Array.from({ length: 5 }, () => migrate), { concurrency: "unbounded" })
+          assert.deepStrictEqual(runs.flat(), ["0001_schema"])
+          assert.deepStrictEqual(yield* tables, schema)
+        }))
+
+      it.effect("leave the database as it was when one fails", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* sql`create table entries (mine int)`
+          const error = yield* Effect.flip(migrate)
+          assert.strictEqual(error.reason, "migration")
+          assert.include(error.message, `relation "entries" already exists`)
+          assert.deepStrictEqual(yield* tables, ["entries"])
+          yield* sql`drop table entries`
+          assert.deepStrictEqual(yield* migrate, ["0001_schema"])
+        }))
+
+      it.effect("refuse a database that a newer program has changed", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`insert into windhover_migrations (migration_id, name) values (${version + 1}, 'future')`
+          const error = yield* Effect.flip(migrate)
+          assert.strictEqual(error.reason, "newer")
+          assert.include(error.message, `000${version + 1}_future`)
+          yield* sql`delete from windhover_migrations where migration_id = ${version + 1}`
+        }))
+    })
+  })
+}
+
+describe.skipIf(!engines.every((engine) => engine.available))("Migrations: a managed server", () => {
+  it.live("say what an administrator has to do when the user may not install pg_trgm", () =>
+    Effect.gen(function*() {
+      const url = new URL(yield* serverDatabase)
+      const run = <A, E>(url: URL, effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+        effect.pipe(Effect.provide(Postgres.layer({ url: Redacted.make(url.href) })))
+      const user = `plain_${url.pathname.slice(1)}`
+      yield* run(
+        url,
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* sql.unsafe(`create role ${user} login password 'plain'`)
+          yield* sql.unsafe(`grant all on schema public to ${user}`)
+        })
+      )
+      const plain = new URL(url)
+      plain.username = user
+      plain.password = "plain"
+      const error = yield* Effect.flip(run(plain, migrate))
+      assert.strictEqual(error.reason, "no-trigrams")
+      assert.include(error.message, "create extension pg_trgm")
+      yield* run(url, SqlClient.SqlClient.use((sql) => sql`create extension pg_trgm`))
+      assert.deepStrictEqual(yield* run(plain, migrate), ["0001_schema"])
+      yield* run(url, SqlClient.SqlClient.use((sql) => sql.unsafe(`drop owned by ${user}; drop role ${user}`))).pipe(
+        Effect.ignore
+      )
+    }))
+})

@@ -1,0 +1,82 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import fs from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
+import * as os from "node:os"
+import * as path from "node:path"
+import { type Backend, openBackend } from "#layers/embedded-postgres/Backend.ts"
+import { unpackTemplate } from "#layers/embedded-postgres/Template.ts"
+
+const simple = (text: string) => {
+  const body = Buffer.from(`${text}\0`)
+  const head = Buffer.alloc(5)
+  head.write("Q")
+  head.writeInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
+}
+
+const fdatasync = fs.fdatasyncSync
+
+describe("Backend", () => {
+  let directory: string
+  let backend: Backend
+  let syncs = 0
+  let fault: Error | undefined
+  const crashes: Array<unknown> = []
+
+  /** What the mended file system asks of the kernel goes through here. */
+  beforeAll(async () => {
+    fs.fdatasyncSync = (file) => {
+      syncs++
+      if (fault !== undefined) throw fault
+      fdatasync(file)
+    }
+    syncBuiltinESMExports()
+    directory = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "windhover-test-")), "database")
+    await unpackTemplate(directory)
+    const crash = (why: unknown): never => {
+      crashes.push(why)
+      throw why
+    }
+    backend = await openBackend(directory, crash, () => undefined)
+    run("create table kept (id int)")
+  })
+
+  afterAll(async () => {
+    fs.fdatasyncSync = fdatasync
+    syncBuiltinESMExports()
+    await backend.close()
+    fs.rmSync(path.dirname(directory), { recursive: true })
+  })
+
+  const run = (text: string) => Buffer.from(backend.execute(simple(text))).toString("latin1")
+
+  const syncsOf = (text: string) => {
+    const before = syncs
+    run(text)
+    return syncs - before
+  }
+
+  it("syncs once for each commit, and never for a read", () => {
+    const commits = Array.from({ length: 20 }, (_, i) => syncsOf(`insert into kept values (${i})`))
+    assert.deepStrictEqual(commits, Array.from({ length: 20 }, () => 1))
+    assert.strictEqual(syncsOf("select count(*) from kept"), 0)
+    assert.strictEqual(syncsOf("begin; insert into kept values (20); insert into kept values (21); commit"), 1)
+  })
+
+  it("syncs tables and control file at a checkpoint", () => {
+    assert.isAbove(syncsOf("checkpoint"), 3)
+  })
+
+  it("is a server with fsync on, as it believes itself", () => {
+    assert.include(run("show fsync"), "on")
+    assert.include(run("show synchronous_commit"), "on")
+    assert.include(run("show full_page_writes"), "on")
+  })
+
+  it("crashes rather than acknowledge what it could not sync", () => {
+    fault = Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" })
+    run("insert into kept values (22)")
+    fault = undefined
+    assert.include(String(crashes[0]), "EIO")
+  })
+})
