@@ -78,7 +78,7 @@ export class Parameters {
     words: ReadonlyArray<Word>
   ): Effect.Effect<Word | undefined, Refusal> {
     return Effect.flatMap(this.one(name), (text) => {
-      if (text === undefined) return Effect.succeed(undefined)
+      if (text === undefined) return Effect.undefined
       const word = words.find((candidate) => candidate === text.trim().toLowerCase())
       return word !== undefined
         ? Effect.succeed(word)
