@@ -53,6 +53,9 @@ export interface ResourceState {
   readonly subscribers: number
 }
 
+/** Seconds between polls of a resource that was never fetched. */
+export const initialPeriod = 900
+
 /** The hot part: what an unchanged poll moves. */
 export interface Polled {
   readonly id: number

@@ -26,7 +26,7 @@ export interface Subscription {
   readonly secret?: string
   readonly face: Face
   readonly state: SubscriptionState
-  /** End of a hub-face lease, epoch ms. */
+  /** End of a hub-face lease, epoch ms; from then on it counts as ended. */
   readonly leaseUntil?: number
   readonly createdAt: number
 }

@@ -13,7 +13,10 @@ export class AccountStore extends Context.Service<AccountStore, {
   readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>
   /** None when login, password or token do not fit; takes equally long for a login that does not exist. */
   readonly authenticate: (login: string, secret: Redacted.Redacted) => Effect.Effect<Option.Option<Caller>, StoreError>
-  /** The token is made (or taken from `preset`), shown once and stored as its hash. */
+  /**
+   * The token is made (or taken from `preset`), shown once and stored as its hash. A preset that the account has already is given the name and rights;
+   * one of another account is a `defect`.
+   */
   readonly createToken: (options: {
     readonly accountId: number
     readonly name: string

@@ -7,7 +7,10 @@ export interface PageQuery {
   readonly resourceIds: ReadonlyArray<number>
   /** 1 to 50. */
   readonly count: number
-  /** Entry ids; only entries published before or after them. */
+  /**
+   * Entry ids; only entries that come after (`before`) or ahead of them (`after`) in the order of the page, ties included.
+   * With `after` alone the page holds the nearest ones, so that going on from its first entry leaves no gap.
+   */
   readonly before?: string
   readonly after?: string
 }

@@ -16,7 +16,10 @@ export interface Backlog {
  * it goes when the callback confirmed, and stays as dropped when the schedule is through.
  */
 export class Outbox extends Context.Service<Outbox, {
-  /** The first waiting deliveries of a subscription; batched over actors. */
+  /**
+   * The first waiting deliveries of a subscription, those that are due later included, those that were confirmed excluded; batched over actors.
+   * A subscription that is gone has none.
+   */
   readonly backlog: (subscriptionId: number, limit: number) => Effect.Effect<Backlog, StoreError>
   /** Confirmed: the row is deleted within 50 ms, in bulk. A crash before that delivers once more. */
   readonly confirm: (deliveryId: number) => Effect.Effect<void>
@@ -24,7 +27,7 @@ export class Outbox extends Context.Service<Outbox, {
   readonly postpone: (delivery: Delivery, dueAt: number, attempt: Attempt) => Effect.Effect<void, StoreError>
   /** Given up: kept, visible and replayable; in bulk. */
   readonly drop: (delivery: Delivery, attempt: Attempt) => Effect.Effect<void, StoreError>
-  /** Subscriptions of these partitions with waiting deliveries that were due before `before` (epoch ms): what a dead owner left. */
+  /** Active subscriptions of these partitions with waiting deliveries that were due before `before` (epoch ms): what a dead owner left. */
   readonly stalled: (
     partitions: ReadonlyArray<number>,
     before: number

@@ -12,17 +12,31 @@ export interface Change {
   readonly entries: ReadonlyArray<Entry>
   /** Known entries whose content replaces the stored one. */
   readonly updated: ReadonlyArray<Entry>
+  /**
+   * New representation of a resource that is no feed, whether it is announced or not; what `EntryStore.document` gives from now on.
+   * At most `maxStoredLength` bytes, as the JSON of each entry: beyond it the change fails as a `defect`, and nothing of it is written.
+   */
+  readonly document?: Document
   readonly announce: Announcement | undefined
 }
 
-/** What subscribers are told; `undefined` in a `Change` tells nobody (a first fetch, a new header). */
+/** Bytes of a stored document, or of an entry as JSON, at most. */
+export const maxStoredLength = 8 * 1024 * 1024
+
+/**
+ * What subscribers are told; `undefined` in a `Change` tells nobody (a first fetch, a new header).
+ *
+ * A change that was recorded twice announces once, so that a call whose answer was lost can be made again.
+ */
 export type Announcement =
   /**
-   * `ids` of entries of this change, newest first. Of the new ones only those are announced that the store did not have:
-   * a change that was recorded twice announces once. Updated ones are announced as they are.
+   * `ids` of entries of this change, newest first. Of the new ones only those are announced that the store did not have,
+   * of the updated ones those whose stored content differed.
    */
   | { readonly _tag: "Entries"; readonly ids: ReadonlyArray<string> }
+  /** Not announced when the stored state has the signature of the new one already. Kept as `document`, too. */
   | { readonly _tag: "Document"; readonly document: Document }
+  /** Not announced when the stored state and the new one are both in the error state. */
   | { readonly _tag: "Failure" }
 
 export class ResourceStore extends Context.Service<ResourceStore, {
@@ -30,15 +44,19 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   readonly find: (url: string) => Effect.Effect<Option.Option<ResourceState>, StoreError>
   /** By id; loads of all actors that are awake within some milliseconds are one query. */
   readonly load: (id: number) => Effect.Effect<Option.Option<ResourceState>, StoreError>
-  /** The alarms of a partition: every resource with a subscription, and when it is due (epoch ms); index by index. */
+  /** The alarms of a partition: every resource with an active subscription, and when it is due (epoch ms); index by index, by id. */
   readonly alarms: (
     partition: number
   ) => Effect.Effect<{ readonly ids: Float64Array; readonly dueAt: Float64Array }, StoreError>
-  /** An unchanged poll: kept in memory and written in bulk within 2 s. Lost by a crash, it is polled again: harmless. */
+  /**
+   * An unchanged poll: kept in memory and written in bulk within 2 s; `find`, `load` and `alarms` of this process see it at once.
+   * Lost by a crash, it is polled again: harmless. One that is older than the last written fetch changes nothing.
+   */
   readonly touch: (polled: Polled) => Effect.Effect<void>
   /**
    * A changed poll: state, entries, the notification, one delivery a subscription and the credits, in one transaction; batched over actors.
-   * Returns the deliveries, ready to send.
+   * Active subscriptions get one each, whose lease has not ended, in order of their ids. Returns the deliveries, ready to send (due now);
+   * they share one `Notification`. Nothing is written for an id that is not stored.
    */
   readonly record: (change: Change) => Effect.Effect<ReadonlyArray<Delivery>, StoreError>
   /** Writes what `touch` has kept. */

@@ -29,7 +29,8 @@ export interface Listed {
 
 export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /**
-   * Makes the resource when it is new (due now), and the subscription, or gives an existing one its new format, secret, lease and state:
+   * Makes the resource when it is new (due now), and the subscription, or gives an existing one its new format, secret, lease, state
+   * and spelling of the topic:
    * the pair (resource, endpoint) of an account and face is single.
    */
   readonly subscribe: (

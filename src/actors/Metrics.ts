@@ -1,0 +1,20 @@
+import { Metric } from "effect"
+
+const deliveries = Metric.counter("windhover_deliveries", {
+  description: "Tries to deliver a notification, by outcome"
+})
+const polls = Metric.counter("windhover_polls", { description: "Fetches of watched resources, by outcome" })
+
+const counted = <K extends string>(
+  counter: Metric.Metric<number, Metric.CounterState<number>>,
+  outcomes: ReadonlyArray<K>
+) => {
+  const byOutcome = new Map(outcomes.map((outcome) => [outcome, Metric.withAttributes(counter, { outcome })]))
+  return (outcome: K) => Metric.update(byOutcome.get(outcome) ?? counter, 1)
+}
+
+/** One try of a delivery. */
+export const delivered = counted(deliveries, ["delivered", "ended", "failed"])
+
+/** One fetch of a resource. */
+export const polled = counted(polls, ["unchanged", "changed", "failed"])

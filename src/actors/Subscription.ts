@@ -1,0 +1,186 @@
+import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
+import { afterFailure, describeFailure, parcel, render, type Rendered, verdict } from "#domain/Delivery.ts"
+import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
+import { Deliverer } from "#domain/ports/Deliverer.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import type { Self } from "./Actors.ts"
+import { delivered } from "./Metrics.ts"
+import { whenAvailable } from "./Retrying.ts"
+
+/**
+ * `Deliver`: a row of the outbox that was just written. `Look`: there may be some that nobody told of (an alarm, a new owner, a sweep).
+ * `Reload`: the subscription itself has changed.
+ */
+export type Message =
+  | { readonly _tag: "Deliver"; readonly delivery: Delivery }
+  | { readonly _tag: "Look" }
+  | { readonly _tag: "Reload" }
+
+export const look: Message = { _tag: "Look" }
+
+/**
+ * What an awake subscription holds: the first waiting deliveries, without a gap, in order.
+ *
+ *   told 7 ──► is it the next one? ── yes ──► ahead: 5 6 7
+ *                                └─── no ───► `more`: the outbox has what is missing, it is read when `ahead` is empty
+ */
+export interface State {
+  readonly subscription: Subscription
+  readonly ahead: Array<Delivery>
+  /** The sequence behind the last one of `ahead`: what is below was sent, or is in `ahead`. */
+  next: number
+  more: boolean
+}
+
+/** Deliveries of one subscription in memory, at most; the others wait in the outbox. */
+const maxAhead = 64
+
+/** Messages join so that a mailbox is bounded: beyond it a delivery is not kept, but found again in the outbox. */
+export const join = (waiting: Array<Message>, message: Message): void => {
+  if (message._tag === "Deliver" && waiting.length >= maxAhead) message = look
+  if (message._tag === "Deliver" || !waiting.some(({ _tag }) => _tag === message._tag)) waiting.push(message)
+}
+
+export class SubscriptionBehavior extends Context.Service<SubscriptionBehavior, {
+  /** Delivers what waits, in order, one at a time; returns when the next try is due. */
+  readonly run: (self: Self<State, Message>) => Effect.Effect<number | undefined>
+}>()("windhover/actors/Subscription/SubscriptionBehavior") {}
+
+export const layer = Layer.effect(
+  SubscriptionBehavior,
+  Effect.gen(function*() {
+    const outbox = yield* Outbox
+    const subscriptions = yield* SubscriptionStore
+    const deliverer = yield* Deliverer
+    const settings = yield* Settings
+    const permits = yield* Semaphore.make(settings.maxDeliveries)
+    const rendering = renderOnce(settings)
+
+    const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
+      if (self.state !== undefined) return self.state
+      const subscription = Option.getOrUndefined(yield* whenAvailable(subscriptions.load(self.id)))
+      if (subscription?.state !== "active") return undefined
+      self.state = { subscription, ahead: [], next: 0, more: true }
+      return self.state
+    })
+
+    const readOutbox = Effect.fnUntraced(function*(state: State) {
+      const backlog = yield* whenAvailable(outbox.backlog(state.subscription.id, maxAhead))
+      const unsent = backlog.deliveries.filter(({ sequence }) => sequence >= state.next)
+      state.ahead.push(...unsent)
+      state.next = (unsent.at(-1)?.sequence ?? Math.max(backlog.nextSequence, state.next) - 1) + 1
+      state.more = backlog.more && unsent.length > 0
+    })
+
+    /** Sends the first one; how it went decides what becomes of its row. */
+    const send = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
+      const { subscription } = state
+      if (subscription.channel === "null") return yield* confirm(state, delivery)
+      const rendered = rendering(delivery.notification, subscription)
+      const outcome = yield* deliverer.post(parcel(subscription, delivery, rendered, settings)).pipe(
+        permits.withPermits(1),
+        Effect.map(({ excerpt, status }): Outcome => ({
+          verdict: verdict(status),
+          attempt: describeFailure(status, excerpt)
+        })),
+        Effect.catchTag(
+          "DeliveryError",
+          ({ message }) => Effect.succeed<Outcome>({ verdict: "failed", attempt: { code: 0, message } })
+        )
+      )
+      yield* delivered(outcome.verdict)
+      switch (outcome.verdict) {
+        case "delivered":
+          return yield* confirm(state, delivery)
+        case "ended":
+          return yield* end(state, outcome.attempt)
+        case "failed":
+          return yield* failed(state, delivery, outcome.attempt)
+      }
+    })
+
+    const confirm = (state: State, delivery: Delivery) =>
+      Effect.andThen(outbox.confirm(delivery.id), Effect.sync(() => void state.ahead.shift()))
+
+    const failed = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
+      const next = afterFailure(delivery.attempt + 1, yield* Clock.currentTimeMillis)
+      if (next._tag === "Drop") {
+        yield* whenAvailable(outbox.drop(delivery, attempt))
+        yield* Effect.logWarning(
+          `subscription ${delivery.subscriptionId} gives up notification ${delivery.sequence}: ${attempt.message}`
+        )
+        state.ahead.shift()
+      } else {
+        yield* whenAvailable(outbox.postpone(delivery, next.dueAt, attempt))
+        state.ahead[0] = { ...delivery, attempt: delivery.attempt + 1, dueAt: next.dueAt }
+      }
+    })
+
+    /** The callback said that it is gone: so is the subscription. */
+    const end = Effect.fnUntraced(function*(state: State, attempt: Attempt) {
+      yield* whenAvailable(subscriptions.remove(state.subscription.id))
+      yield* Effect.logInfo(`subscription ${state.subscription.id} is ended by its callback: ${attempt.message}`)
+      state.ahead.length = 0
+      state.more = false
+    })
+
+    const run = Effect.fnUntraced(function*(self: Self<State, Message>) {
+      while (true) {
+        for (let message = self.take(); message !== undefined; message = self.take()) hear(self, message)
+        const state = yield* loaded(self)
+        if (state === undefined) return undefined
+        if (state.ahead.length === 0 && state.more) yield* readOutbox(state)
+        const first = state.ahead[0]
+        if (first === undefined) return undefined
+        if (first.attempt > 0 && first.dueAt > (yield* Clock.currentTimeMillis)) return first.dueAt
+        if (self.draining()) return undefined
+        yield* send(state, first)
+      }
+    })
+
+    return SubscriptionBehavior.of({ run })
+  })
+)
+
+interface Outcome {
+  readonly verdict: "delivered" | "ended" | "failed"
+  readonly attempt: Attempt
+}
+
+/** What a message changes in memory. Without state there is nothing to change: it is loaded with all that waits. */
+const hear = (self: Self<State, Message>, message: Message): void => {
+  const { state } = self
+  if (state === undefined) return
+  switch (message._tag) {
+    case "Reload":
+      self.state = undefined
+      return
+    case "Look":
+      state.more = true
+      return
+    case "Deliver":
+      if (message.delivery.sequence < state.next) return
+      if (message.delivery.sequence === state.next && !state.more && state.ahead.length < maxAhead) {
+        state.ahead.push(message.delivery)
+        state.next++
+      } else {
+        state.more = true
+      }
+  }
+}
+
+/** Subscribers who wrote the topic alike and chose the same format get the same bytes, rendered once while the notification is in memory. */
+const renderOnce = (settings: Settings["Service"]) => {
+  const kept = new WeakMap<Notification, Map<string, Rendered>>()
+  return (notification: Notification, { format, topic }: Subscription): Rendered => {
+    let bodies = kept.get(notification)
+    if (bodies === undefined) kept.set(notification, bodies = new Map<string, Rendered>())
+    const key = `${format ?? ""} ${topic}`
+    let rendered = bodies.get(key)
+    if (rendered === undefined) bodies.set(key, rendered = render(notification, topic, format, settings))
+    return rendered
+  }
+}

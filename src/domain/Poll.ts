@@ -1,0 +1,225 @@
+import { decide, decideDocument, type Decision, failed, needsWhole } from "./Change.ts"
+import { policyOf } from "./EntryId.ts"
+import { packAll, unpackAll } from "./Fingerprint.ts"
+import type { Document } from "./Notification.ts"
+import { nextFetch, nextPeriod } from "./Polling.ts"
+import type { Fetched, FetchError, FetchRequest } from "./ports/Fetcher.ts"
+import type { ReaderError, ReadOptions, ReadResult } from "./ports/FeedReader.ts"
+import { type Announcement, type Change, maxStoredLength } from "./ports/ResourceStore.ts"
+import type { ResourceKind, ResourceState } from "./Resource.ts"
+import { fetched, type Occasion } from "./Status.ts"
+
+/** What a poll knows besides the resource and the answer. */
+export interface Circumstances {
+  /** Epoch ms. */
+  readonly now: number
+  readonly occasion: Occasion
+  /** 0 up to 1, see `Polling.nextFetch`. */
+  readonly jitter: number
+  /** Seconds. */
+  readonly minPeriod: number
+}
+
+/**
+ * What a poll comes to: a step that only moves the schedule, or a change to record.
+ *
+ *   answer ─┬─ 304, same bytes ────────────► Quiet
+ *           ├─ 2xx, other bytes ─► Read it ─► Changed (news, or only a new signature)
+ *           └─ anything else ──────────────► Changed at the first failure, then Quiet
+ */
+export type Step =
+  | { readonly _tag: "Quiet"; readonly state: ResourceState }
+  | { readonly _tag: "Changed"; readonly change: Change }
+  | { readonly _tag: "Read"; readonly options: ReadOptions }
+
+const DAY = 24 * 60 * 60_000
+
+/** The conditional GET for a resource; without conditions once a day, so that a lying validator hides nothing for longer. */
+export const request = (state: ResourceState, now: number): FetchRequest => {
+  const whole = state.signature === undefined || state.inError || now - (state.lastFull ?? 0) >= DAY
+  return {
+    url: withoutFragment(state.url),
+    ...(whole || state.etag === undefined ? {} : { etag: state.etag }),
+    ...(whole || state.lastModified === undefined ? {} : { lastModified: state.lastModified })
+  }
+}
+
+const withoutFragment = (url: string): string => {
+  const at = url.indexOf("#")
+  return at < 0 ? url : url.slice(0, at)
+}
+
+/** The first look at an answer: most polls end here. */
+export const answered = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
+  const { status } = answer
+  if (status === 304 || isSuccess(status) && answer.signature === state.signature && !state.inError) {
+    return unchanged(state, answer, at)
+  }
+  if (!isSuccess(status)) return failure(state, status, undefined, at, retryAfter(answer, at.now))
+  return { _tag: "Read", options: readOptions(state, answer) }
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+const readOptions = (state: ResourceState, answer: Fetched): ReadOptions => ({
+  ...(answer.headers["content-type"] === undefined ? {} : { contentType: answer.headers["content-type"] }),
+  url: answer.finalUrl,
+  ...(state.slices.length === 0 ? {} : { seenSlices: unpackAll(state.slices) })
+})
+
+/** The row is only rewritten when a validator moved. */
+const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
+  const moved = scheduled(state, answer.status, "unchanged", at, retryAfter(answer, at.now))
+  const next = withValidators(answer.status === 304 ? moved : { ...moved, lastFull: at.now }, answer)
+  return next.etag !== state.etag || next.lastModified !== state.lastModified
+    ? { _tag: "Changed", change: silent({ ...next, failures: 0 }) }
+    : { _tag: "Quiet", state: { ...next, failures: 0 } }
+}
+
+/** No answer came. */
+export const unanswered = (state: ResourceState, error: FetchError, at: Circumstances): Step =>
+  failure(state, 0, error.message, at)
+
+const failure = (
+  state: ResourceState,
+  code: number,
+  text: string | undefined,
+  at: Circumstances,
+  notBefore?: number
+): Step => {
+  const { announced, health } = failed(state)
+  const timed = scheduled(state, code, "failed", at, notBefore)
+  const log = fetched(at.occasion, code, timed.period)
+  const next: ResourceState = { ...timed, ...health, http: text === undefined ? log : `${log}: ${text}` }
+  return announced
+    ? { _tag: "Changed", change: { ...silent(next), announce: { _tag: "Failure" } } }
+    : { _tag: "Quiet", state: next }
+}
+
+/** Whether a document that was read in part has to be read whole after all. */
+export const wantsWhole = (state: ResourceState, result: ReadResult): boolean =>
+  result._tag === "Feed" && result.skipped > 0 &&
+  needsWhole(memoryOf(state), { entries: result.feed.entries, skipped: result.skipped })
+
+const memoryOf = (state: ResourceState) => ({
+  seen: state.seen,
+  idPolicy: policyOf(state.idPolicy),
+  bozoRank: state.bozoRank ?? 0
+})
+
+/** The document could not be read in time. */
+export const unreadable = (state: ResourceState, answer: Fetched, error: ReaderError, at: Circumstances): Step =>
+  failure(state, answer.status, `Parser Error ${error.message}`, at)
+
+/** What a document that was read changes. */
+export const read = (state: ResourceState, answer: Fetched, result: ReadResult, at: Circumstances): Step => {
+  if (result._tag === "Feed") return feedRead(state, answer, result, at)
+  return state.kind === "feed" || result.kind === "empty"
+    ? failure(state, answer.status, `Parser Error ${result.reason}`, at)
+    : documentRead(state, answer, result.kind === "json" ? "json" : "other", at)
+}
+
+const feedRead = (
+  state: ResourceState,
+  answer: Fetched,
+  { feed, skipped, slices }: Extract<ReadResult, { _tag: "Feed" }>,
+  at: Circumstances
+): Step => {
+  const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now)
+  const fresh = decision.fresh.length + decision.updated.length
+  const base = parsed(state, answer, "feed", fresh > 0, at, decision.outcome)
+  const next: ResourceState = {
+    ...base,
+    header: feed.header,
+    seen: decision.memory.seen,
+    slices: slices === undefined ? new Uint8Array() : packAll(slices),
+    idPolicy: decision.memory.idPolicy,
+    bozoRank: decision.memory.bozoRank,
+    generatedIds: decision.generatedIds || skipped > 0 && state.generatedIds,
+    entriesSinceMaintenance: state.entriesSinceMaintenance + fresh
+  }
+  return {
+    _tag: "Changed",
+    change: { state: next, entries: decision.fresh, updated: decision.updated, announce: news(decision) }
+  }
+}
+
+const news = ({ notified }: Decision): Announcement | undefined =>
+  notified.length === 0 ? undefined : { _tag: "Entries", ids: notified.map(({ id }) => id).toReversed() }
+
+const documentRead = (state: ResourceState, answer: Fetched, kind: ResourceKind, at: Circumstances): Step => {
+  if (answer.body.length > maxStoredLength) {
+    return failure(state, 0, `too large: ${answer.body.length} bytes; at most ${maxStoredLength} are kept`, at)
+  }
+  const verdict = decideDocument(state.signature, answer.signature)
+  const next = parsed(state, answer, kind, verdict === "changed", at, "parsed arbitrary content")
+  const document: Document = {
+    contentType: answer.headers["content-type"] ?? "application/octet-stream",
+    body: answer.body
+  }
+  const change = verdict === "unchanged" ? silent(next) : { ...silent(next), document }
+  return {
+    _tag: "Changed",
+    change: verdict === "changed" ? { ...change, announce: { _tag: "Document", document } } : change
+  }
+}
+
+/** The state after a document that was read with success. */
+const parsed = (
+  state: ResourceState,
+  answer: Fetched,
+  kind: ResourceKind,
+  changed: boolean,
+  at: Circumstances,
+  outcome: string
+): ResourceState => {
+  const next = scheduled(
+    { ...state, kind },
+    answer.status,
+    changed ? "changed" : "unchanged",
+    at,
+    retryAfter(answer, at.now)
+  )
+  return {
+    ...withValidators(next, answer),
+    inError: false,
+    failures: 0,
+    http: fetched(at.occasion, answer.status, next.period, outcome),
+    lastParse: at.now,
+    lastFull: at.now,
+    signature: answer.signature
+  }
+}
+
+const scheduled = (
+  state: ResourceState,
+  code: number,
+  outcome: "changed" | "unchanged" | "failed",
+  at: Circumstances,
+  notBefore: number | undefined
+): ResourceState => {
+  const previous = state.lastFetch === undefined ? undefined : state.period
+  const period = nextPeriod({ kind: state.kind, period: previous, outcome, velocity: state.velocity }, at.minPeriod)
+  return { ...state, code, period, lastFetch: at.now, nextFetch: nextFetch(at.now, period, at.jitter, notBefore) }
+}
+
+/** Validators as the server gave them; those of a 304 that repeats none stay in force, those of another document go. */
+const withValidators = ({ etag, lastModified, ...state }: ResourceState, answer: Fetched): ResourceState => {
+  const kept = answer.status === 304 ? { etag, lastModified } : {}
+  const tag = answer.headers["etag"] ?? kept.etag
+  const date = answer.headers["last-modified"] ?? kept.lastModified
+  return {
+    ...state,
+    ...(tag === undefined ? {} : { etag: tag }),
+    ...(date === undefined ? {} : { lastModified: date })
+  }
+}
+
+const retryAfter = (answer: Fetched, now: number): number | undefined => {
+  const value = answer.headers["retry-after"]
+  if (value === undefined) return undefined
+  const at = /^\d{1,6}$/.test(value.trim()) ? now + Number(value) * 1000 : Date.parse(value)
+  return Number.isNaN(at) ? undefined : Math.min(at, now + DAY)
+}
+
+const silent = (state: ResourceState): Change => ({ state, entries: [], updated: [], announce: undefined })
