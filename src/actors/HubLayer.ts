@@ -1,0 +1,307 @@
+import { Effect, Layer, Option } from "effect"
+import * as Callback from "#domain/Callback.ts"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { type ResourceState, statusOf } from "#domain/Resource.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import * as Topic from "#domain/Topic.ts"
+import {
+  Hub,
+  type Representation,
+  type RetrieveRequest,
+  type SubscribeRequest,
+  type UnsubscribeRequest
+} from "./Hub.ts"
+import { Ownership, Partitions } from "./Runner.ts"
+
+/** What a verification on the API face says of the lease: there is none, ten years stand for it. */
+const noLease = 315_360_000
+
+/** So many feeds, at least, are too many for one retrieve. */
+const tooManyFeeds = 200
+
+/** A store that is away refuses the caller for a moment; a defect is ours. */
+const orRefuse = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
+  Effect.catchTag(effect, "StoreError", (error) =>
+    error.reason === "unavailable"
+      ? Effect.fail(
+        refuse(
+          new Unavailable({
+            message: "The database cannot be reached for the moment. Please try again.",
+            retryAfter: 5
+          })
+        )
+      )
+      : Effect.die(error))
+
+const notSubscribed = (what: string) => refuse(new NotSubscribed({ message: what }))
+
+export const layer = Layer.effect(
+  Hub,
+  Effect.gen(function*() {
+    const resources = yield* ResourceStore
+    const entries = yield* EntryStore
+    const subscriptions = yield* SubscriptionStore
+    const verifier = yield* IntentVerifier
+    const partitions = yield* Partitions
+    const ownership = yield* Ownership
+    const { baseUrl } = yield* Settings
+    const scope = yield* Effect.scope
+    const background = <A>(effect: Effect.Effect<A>) => Effect.asVoid(Effect.forkIn(effect, scope))
+
+    const verify = (
+      request: SubscribeRequest | UnsubscribeRequest,
+      callback: string,
+      mode: "subscribe" | "unsubscribe"
+    ) =>
+      verifier.verify({
+        mode,
+        topic: request.topic,
+        callback,
+        leaseSeconds: mode === "subscribe" ? noLease : "",
+        ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
+      }).pipe(Effect.mapError(({ message }) => refuse(new NotVerified({ message }))))
+
+    /** Verified in the background: the answer has been given, so a failure can only be logged. */
+    const later = (what: string, effect: Effect.Effect<unknown, Refusal>, undo: Effect.Effect<void> = Effect.void) =>
+      background(
+        effect.pipe(
+          Effect.asVoid,
+          Effect.catchTag(
+            "Refusal",
+            (refusal) => Effect.andThen(undo, Effect.logWarning(`${what} was not verified: ${refusal.message}`))
+          )
+        )
+      )
+
+    const wantedBy = Effect.fnUntraced(
+      function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
+        const topic = yield* Effect.fromResult(Topic.parse(request.topic))
+        const callback = yield* Effect.fromResult(Callback.parse(request.callback))
+        return {
+          accountId: request.caller.account.id,
+          topic,
+          partition: Topic.partitionOf(topic.host),
+          channel: callback.given === `${baseUrl}/dev/null` ? "null" : "webhook",
+          endpoint: callback.given,
+          host: callback.host,
+          ...(request.format === undefined ? {} : { format: request.format }),
+          ...(request.secret === undefined ? {} : { secret: request.secret }),
+          face: request.face,
+          state: "active"
+        }
+      }
+    )
+
+    const store = Effect.fnUntraced(function*(wanted: NewSubscription) {
+      const stored = yield* orRefuse(subscriptions.subscribe(wanted))
+      yield* background(partitions.reloadResource(wanted.partition, stored.resource.id))
+      if (!stored.created) yield* background(partitions.reloadSubscription(wanted.partition, stored.subscription.id))
+      return stored
+    })
+
+    const subscribeLater = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
+      const { accountId, endpoint, face, topic } = wanted
+      const known = (yield* orRefuse(subscriptions.ofTopic(accountId, topic.canonical))).find((one) =>
+        one.endpoint === endpoint && one.face === face
+      )
+      // a subscription that stands already keeps its state until the new one is verified
+      const subscription = known ??
+        (yield* orRefuse(subscriptions.subscribe({ ...wanted, state: "pending" }))).subscription
+      const undo = known === undefined ? Effect.ignore(subscriptions.remove(subscription.id)) : Effect.void
+      yield* later(
+        `the subscription of ${endpoint} to ${topic.canonical}`,
+        Effect.andThen(verify(request, endpoint, "subscribe"), store(wanted)),
+        undo
+      )
+      return { outcome: "pending" as const, subscription }
+    })
+
+    const subscribe = Effect.fn("Hub.subscribe")(function*(request: SubscribeRequest) {
+      const wanted = yield* wantedBy(request)
+      if (request.verify === "async") return yield* subscribeLater(request, wanted)
+      if (request.verify === "sync") yield* verify(request, wanted.endpoint, "subscribe")
+      const { resource, subscription } = yield* store(wanted)
+      if (!request.retrieve) return { outcome: "done" as const, subscription }
+      if (resource.lastFetch === undefined) yield* partitions.firstFetch(wanted.partition, resource.id)
+      return {
+        outcome: "done" as const,
+        subscription,
+        representation: yield* representation(subscription, request.topic, 10)
+      }
+    })
+
+    const unsubscribed = Effect.fnUntraced(function*(request: UnsubscribeRequest) {
+      const topic = yield* Effect.fromResult(Topic.parse(request.topic))
+      const mine = (yield* orRefuse(subscriptions.ofTopic(request.caller.account.id, topic.canonical))).filter((
+        { face }
+      ) => face === request.face)
+      return { topic, subscription: yield* chosen(request, mine) }
+    })
+
+    const unsubscribe = Effect.fn("Hub.unsubscribe")(function*(request: UnsubscribeRequest) {
+      const { subscription, topic } = yield* unsubscribed(request)
+      const partition = Topic.partitionOf(topic.host)
+      const remove = Effect.gen(function*() {
+        yield* orRefuse(subscriptions.remove(subscription.id))
+        yield* partitions.forget(partition, subscription.id)
+        yield* background(partitions.reloadResource(partition, subscription.resourceId))
+      })
+      const confirmed = Effect.andThen(verify(request, subscription.endpoint, "unsubscribe"), remove)
+      if (request.verify === "async") {
+        yield* later(`the end of the subscription of ${subscription.endpoint} to ${topic.canonical}`, confirmed)
+        return "pending" as const
+      }
+      yield* request.verify === "sync" ? confirmed : remove
+      return "done" as const
+    })
+
+    const page = Effect.fnUntraced(
+      function*(request: Omit<RetrieveRequest, "caller">, resourceIds: ReadonlyArray<number>) {
+        const found = yield* orRefuse(entries.page({
+          resourceIds,
+          count: request.count,
+          ...(request.before === undefined ? {} : { before: request.before }),
+          ...(request.after === undefined ? {} : { after: request.after })
+        }))
+        if (found._tag === "Page") return found.entries.map(({ entry }) => entry)
+        return yield* badParameter(
+          found.parameter,
+          `${found.parameter} names no entry that is stored here: received ${
+            Topic.quote(found.id)
+          }; the id of an entry of this feed is needed.`
+        )
+      }
+    )
+
+    const represented = Effect.fnUntraced(function*(
+      resource: ResourceState,
+      subscription: Subscription,
+      topic: string,
+      request: Omit<RetrieveRequest, "caller">
+    ) {
+      const document = resource.kind === "feed" ? Option.none() : yield* orRefuse(entries.document(resource.id))
+      return {
+        status: statusOf(resource, topic),
+        ...(resource.header === undefined ? {} : { header: resource.header }),
+        entries: yield* page(request, [resource.id]),
+        ...(Option.isNone(document) ? {} : { document: document.value }),
+        ...(subscription.format === undefined ? {} : { format: subscription.format })
+      } satisfies Representation
+    })
+
+    const representation = Effect.fnUntraced(function*(subscription: Subscription, topic: string, count: number) {
+      const resource = yield* orRefuse(resources.load(subscription.resourceId))
+      if (Option.isNone(resource)) {
+        return yield* notSubscribed(`There is no subscription to ${Topic.quote(topic)} any more.`)
+      }
+      return yield* represented(resource.value, subscription, topic, { count })
+    })
+
+    const retrieveTopic = Effect.fnUntraced(function*(request: RetrieveRequest, given: string) {
+      const topic = yield* Effect.fromResult(Topic.parse(given))
+      const [subscription] = yield* orRefuse(subscriptions.ofTopic(request.caller.account.id, topic.canonical))
+      const resource = yield* orRefuse(resources.find(topic.canonical))
+      if (subscription === undefined || Option.isNone(resource)) {
+        return yield* notSubscribed(
+          `Please, make sure you are subscribed to that feed: no subscription to ${Topic.quote(given)}.`
+        )
+      }
+      return yield* represented(resource.value, subscription, given, request)
+    })
+
+    const retrieveCallback = Effect.fnUntraced(function*(request: RetrieveRequest, endpoint: string) {
+      const mine = yield* orRefuse(subscriptions.ofEndpoint(request.caller.account.id, endpoint, tooManyFeeds))
+      const [first] = mine
+      if (first === undefined) {
+        return yield* notSubscribed(`No subscription has the callback ${Topic.quote(endpoint)}.`)
+      }
+      if (mine.length >= tooManyFeeds) {
+        return yield* badParameter(
+          "hub.callback",
+          `hub.callback matches ${tooManyFeeds} feeds or more; fewer than ${tooManyFeeds} can be retrieved together. Name a hub.topic.`
+        )
+      }
+      if (mine.length === 1) {
+        const resource = yield* orRefuse(resources.load(first.resourceId))
+        if (Option.isSome(resource)) return yield* represented(resource.value, first, first.topic, request)
+      }
+      return {
+        status: { feed: endpoint },
+        entries: yield* page(request, mine.map(({ resourceId }) => resourceId)),
+        ...(first.format === undefined ? {} : { format: first.format })
+      } satisfies Representation
+    })
+
+    const retrieve = Effect.fn("Hub.retrieve")(function*(request: RetrieveRequest) {
+      if (request.topic !== undefined) return yield* retrieveTopic(request, request.topic)
+      if (request.callback !== undefined) return yield* retrieveCallback(request, request.callback)
+      return yield* badParameter(
+        "hub.topic",
+        "Please provide a hub.topic (or a hub.callback) to retrieve the entries of."
+      )
+    })
+
+    const ping = Effect.fnUntraced(function*(given: string) {
+      const topic = Topic.parse(given, "hub.url")
+      if (topic._tag === "Failure") return
+      const resource = yield* resources.find(topic.success.canonical)
+      if (Option.isNone(resource) || resource.value.subscribers === 0) return
+      yield* partitions.ping(resource.value.partition, resource.value.id)
+    }, Effect.catchTag("StoreError", (error) => Effect.logWarning(`a ping could not be passed on: ${error.message}`)))
+
+    return Hub.of({
+      subscribe,
+      unsubscribe,
+      list: Effect.fn("Hub.list")(({ byPage, caller, page }) =>
+        orRefuse(subscriptions.list({ accountId: caller.account.id, page, byPage }))
+      ),
+      retrieve,
+      publish: Effect.fn("Hub.publish")((topics) =>
+        background(Effect.forEach(topics, ping, { concurrency: 8, discard: true }))
+      ),
+      ready: ownership.ready
+    })
+  })
+)
+
+/** The subscription that an unsubscribe means: the one of its callback, or the only one. */
+const chosen = (
+  request: UnsubscribeRequest,
+  mine: ReadonlyArray<Subscription>
+): Effect.Effect<Subscription, Refusal> => {
+  const { callback, topic, verify } = request
+  if (callback !== undefined) {
+    const found = mine.find(({ endpoint }) => endpoint === callback)
+    return found !== undefined ? Effect.succeed(found) : Effect.fail(
+      badParameter(
+        "hub.callback",
+        `You are not subscribed to ${Topic.quote(topic)} with the callback ${
+          Topic.quote(callback)
+        }: there is nothing to unsubscribe.`
+      )
+    )
+  }
+  const [only, another] = mine
+  if (only === undefined) {
+    return Effect.fail(
+      badParameter("hub.topic", `You are not subscribed to ${Topic.quote(topic)}: there is nothing to unsubscribe.`)
+    )
+  }
+  if (another === undefined && verify === undefined) return Effect.succeed(only)
+  return Effect.fail(
+    badParameter(
+      "hub.callback",
+      verify === undefined
+        ? `You have ${mine.length} subscriptions to ${
+          Topic.quote(topic)
+        }: please provide the hub.callback of the one to end.`
+        : "Please provide a hub.callback: it is needed with hub.verify."
+    )
+  )
+}

@@ -1,0 +1,145 @@
+import { Clock, Context, Deferred, Effect, Layer, Schema, type Scope } from "effect"
+import { Entity } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import * as Actors from "./Actors.ts"
+import * as Resource from "./Resource.ts"
+import { whenAvailable } from "./Retrying.ts"
+import * as Subscription from "./Subscription.ts"
+
+/** The actors of one partition, alive as long as the scope that started them. */
+export interface PartitionActors {
+  readonly resources: Actors.Actors<Resource.Message>
+  readonly subscriptions: Actors.Actors<Subscription.Message>
+}
+
+/** Milliseconds that a stopping runner waits for deliveries that are under way. */
+const drainLimit = 10_000
+
+/** After a stop all resources may be overdue: so many ms apart they are fetched, in each of the partitions. */
+const overdueSpacing = 75
+
+/** Within so many ms everything overdue is fetched, however much it is. */
+const overdueWindow = 300_000
+
+/** Starts partitions; what `Partition` (the entity) and tests run. */
+export class Supervisor extends Context.Service<Supervisor, {
+  readonly start: (partition: number) => Effect.Effect<PartitionActors, never, Scope.Scope>
+}>()("windhover/actors/Partition/Supervisor") {
+  static readonly layer = Layer.effect(
+    Supervisor,
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const outbox = yield* Outbox
+      const residency = yield* Actors.RunnerResidency
+      const resource = yield* Resource.ResourceBehavior
+      const subscription = yield* Subscription.SubscriptionBehavior
+
+      const start = Effect.fn("Supervisor.start")(function*(partition: number) {
+        const subscriptions = yield* Actors.make<Subscription.State, Subscription.Message, never, never>({
+          name: "subscription",
+          alarm: Subscription.look,
+          behavior: subscription.run,
+          join: Subscription.join,
+          residency
+        })
+        const around: Resource.Surroundings = {
+          hosts: Resource.makeHostLimits(),
+          deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery })
+        }
+        const resources = yield* Actors.make<Resource.State, Resource.Message, never, never>({
+          name: "resource",
+          alarm: Resource.poll,
+          behavior: (self) => resource.run(self, around),
+          join: Resource.join,
+          residency
+        })
+        // runs before the actors are interrupted: what is under way is finished, nothing new is begun
+        yield* Effect.addFinalizer(() =>
+          Effect.all([resources.drain, subscriptions.drain], { concurrency: "unbounded" }).pipe(
+            Effect.timeoutOption(drainLimit)
+          )
+        )
+        yield* setAlarms(partition, resources)
+        yield* resume(partition, subscriptions)
+        return { resources, subscriptions }
+      })
+
+      /** Every watched resource gets its alarm; overdue ones one after the other. */
+      const setAlarms = Effect.fnUntraced(function*(partition: number, resources: Actors.Actors<Resource.Message>) {
+        const { dueAt, ids } = yield* whenAvailable(store.alarms(partition))
+        const now = yield* Clock.currentTimeMillis
+        const overdue = dueAt.reduce((count, at) => at <= now ? count + 1 : count, 0)
+        const spacing = Math.min(overdueSpacing, overdueWindow / Math.max(overdue, 1))
+        let position = 0
+        for (const [i, id] of ids.entries()) {
+          const at = dueAt[i] ?? now
+          yield* resources.wakeAt(id, at <= now ? now + position++ * spacing : at)
+        }
+      })
+
+      /** What a former owner left in the outbox. */
+      const resume = Effect.fnUntraced(
+        function*(partition: number, subscriptions: Actors.Actors<Subscription.Message>) {
+          const left = yield* whenAvailable(outbox.stalled([partition], Infinity))
+          yield* Effect.forEach(left, ({ subscriptionId }) => subscriptions.tell(subscriptionId, Subscription.look), {
+            discard: true
+          })
+        }
+      )
+
+      return Supervisor.of({ start })
+    })
+  )
+}
+
+/** The partitions that are awake on this runner, by number. */
+export class Held extends Context.Service<Held, Map<number, PartitionActors>>()("windhover/actors/Partition/Held") {
+  static readonly layer = Layer.sync(Held, () => new Map())
+}
+
+const id = { id: Schema.Finite }
+
+/**
+ * A partition on the cluster: one entity, whose scope owns all actors below it. When its shard moves away, all of them end,
+ * and the next owner starts them from the database. Calls are volatile: what must not be lost is a row.
+ */
+export const Partition = Entity.make("Partition", [
+  Rpc.make("Wake"),
+  Rpc.make("Ping", { payload: id }),
+  Rpc.make("ReloadResource", { payload: id }),
+  Rpc.make("ReloadSubscription", { payload: id }),
+  /** Answers when the resource has been fetched once, or cannot be. */
+  Rpc.make("FirstFetch", { payload: id }),
+  /** Answers when nothing more is sent to a subscription. */
+  Rpc.make("Forget", { payload: id })
+])
+
+/** The entity; never idle: its resources are polled although nobody calls. */
+export const layer = Partition.toLayer(
+  Effect.gen(function*() {
+    const { entityId } = yield* Entity.CurrentAddress
+    const held = yield* Held
+    const partition = Number(entityId)
+    const actors = yield* (yield* Supervisor).start(partition)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => held.set(partition, actors)),
+      () => Effect.sync(() => held.delete(partition))
+    )
+    const { resources, subscriptions } = actors
+    return Partition.of({
+      Wake: () => Effect.void,
+      Ping: ({ payload }) => resources.tell(payload.id, { _tag: "Ping" }),
+      ReloadResource: ({ payload }) => resources.tell(payload.id, { _tag: "Reload" }),
+      ReloadSubscription: ({ payload }) => subscriptions.tell(payload.id, { _tag: "Reload" }),
+      FirstFetch: Effect.fnUntraced(function*({ payload }) {
+        const done = yield* Deferred.make<void>()
+        yield* resources.tell(payload.id, { _tag: "FirstFetch", done })
+        yield* Deferred.await(done)
+      }),
+      Forget: ({ payload }) => subscriptions.stop(payload.id)
+    })
+  }),
+  { maxIdleTime: "Infinity", concurrency: "unbounded" }
+)

@@ -1,0 +1,202 @@
+import { Clock, Context, Deferred, Effect, Layer, Option, Random, Result, Semaphore } from "effect"
+import type { Delivery } from "#domain/Notification.ts"
+import {
+  answered,
+  type Circumstances,
+  read,
+  request,
+  type Step,
+  unanswered,
+  unreadable,
+  wantsWhole
+} from "#domain/Poll.ts"
+import { FeedReader } from "#domain/ports/FeedReader.ts"
+import { type Fetched, Fetcher } from "#domain/ports/Fetcher.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import type { ResourceState } from "#domain/Resource.ts"
+import type { Occasion } from "#domain/Status.ts"
+import type { Self } from "./Actors.ts"
+import { polled } from "./Metrics.ts"
+import { whenAvailable } from "./Retrying.ts"
+
+/**
+ * `Poll`: the alarm. `Ping`: a publisher says that there is news. `Reload`: its subscriptions have changed.
+ * `FirstFetch`: somebody waits for the first document.
+ */
+export type Message =
+  | { readonly _tag: "Poll" }
+  | { readonly _tag: "Ping" }
+  | { readonly _tag: "Reload" }
+  | { readonly _tag: "FirstFetch"; readonly done: Deferred.Deferred<void> }
+
+export const poll: Message = { _tag: "Poll" }
+
+export interface State {
+  resource: ResourceState
+  /** A ping that no fetch has answered yet. */
+  pinged: boolean
+  readonly waiting: Array<Deferred.Deferred<void>>
+}
+
+/** Alarms, pings and reloads that wait say the same as one of them. */
+export const join = (waiting: Array<Message>, message: Message): void => {
+  if (message._tag === "FirstFetch" || !waiting.some(({ _tag }) => _tag === message._tag)) waiting.push(message)
+}
+
+/** A share of the period, 0 up to 1, that is added to spread polls; tests set it to nothing. */
+export const Jitter = Context.Reference<Effect.Effect<number>>("windhover/actors/Resource/Jitter", {
+  defaultValue: () => Random.next
+})
+
+/** Fetches of one host under way at once. */
+const perHost = 2
+
+/** Pings of one resource are answered with a fetch not more often than this, in ms. */
+const pingSpacing = 1000
+
+/** An alarm that rings so many ms after its time is `late`. */
+const lateness = 60_000
+
+/** Limits the fetches of each host of a partition; a host without any costs nothing. */
+export interface HostLimits {
+  readonly of: (host: string) => <A, E, R>(fetch: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+}
+
+export const makeHostLimits = (): HostLimits => {
+  const hosts = new Map<string, { readonly permits: Semaphore.Semaphore; users: number }>()
+  return {
+    of: (host) => (fetch) =>
+      Effect.suspend(() => {
+        let limit = hosts.get(host)
+        if (limit === undefined) hosts.set(host, limit = { permits: Semaphore.makeUnsafe(perHost), users: 0 })
+        const { permits } = limit
+        limit.users++
+        return Effect.ensuring(
+          permits.withPermits(1)(fetch),
+          Effect.sync(() => {
+            const used = hosts.get(host)
+            if (used !== undefined && --used.users === 0) hosts.delete(host)
+          })
+        )
+      })
+  }
+}
+
+/** What a resource needs of its partition. */
+export interface Surroundings {
+  readonly hosts: HostLimits
+  readonly deliver: (delivery: Delivery) => Effect.Effect<void>
+}
+
+export class ResourceBehavior extends Context.Service<ResourceBehavior, {
+  /** Fetches when it is due, and tells what is new; returns when it is due again. */
+  readonly run: (self: Self<State, Message>, around: Surroundings) => Effect.Effect<number | undefined>
+}>()("windhover/actors/Resource/ResourceBehavior") {}
+
+export const layer = Layer.effect(
+  ResourceBehavior,
+  Effect.gen(function*() {
+    const store = yield* ResourceStore
+    const fetcher = yield* Fetcher
+    const reader = yield* FeedReader
+    const { maxFetches, minPeriod } = yield* Settings
+    const permits = yield* Semaphore.make(maxFetches)
+    const jitter = yield* Jitter
+
+    const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
+      if (self.state !== undefined) return self.state
+      const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
+      if (resource === undefined) return undefined
+      self.state = { resource, pinged: false, waiting: [] }
+      return self.state
+    })
+
+    const hear = Effect.fnUntraced(function*(self: Self<State, Message>, state: State) {
+      for (let message = self.take(); message !== undefined; message = self.take()) {
+        if (message._tag === "Ping") state.pinged = true
+        if (message._tag === "FirstFetch") state.waiting.push(message.done)
+        if (message._tag === "Reload") {
+          const resource = yield* whenAvailable(store.load(self.id))
+          if (Option.isSome(resource)) state.resource = { ...state.resource, subscribers: resource.value.subscribers }
+        }
+      }
+    })
+
+    const get = (resource: ResourceState, now: number, around: Surroundings) =>
+      fetcher.fetch(request(resource, now)).pipe(permits.withPermits(1), around.hosts.of(resource.host), Effect.result)
+
+    /** Reads what is new in the document, or all of it where that does not suffice. */
+    const readDocument = Effect.fnUntraced(function*(
+      resource: ResourceState,
+      answer: Fetched,
+      step: Extract<Step, { _tag: "Read" }>,
+      at: Circumstances
+    ) {
+      const part = yield* reader.read(answer.body, step.options)
+      if (!wantsWhole(resource, part)) return read(resource, answer, part, at)
+      const { seenSlices: _, ...whole } = step.options
+      return read(resource, answer, yield* reader.read(answer.body, whole), at)
+    })
+
+    const decided = Effect.fnUntraced(function*(resource: ResourceState, occasion: Occasion, around: Surroundings) {
+      const result = yield* get(resource, yield* Clock.currentTimeMillis, around)
+      const at: Circumstances = { now: yield* Clock.currentTimeMillis, occasion, jitter: yield* jitter, minPeriod }
+      if (Result.isFailure(result)) return unanswered(resource, result.failure, at)
+      const answer = result.success
+      const step = answered(resource, answer, at)
+      if (step._tag !== "Read") return step
+      return yield* readDocument(resource, answer, step, at).pipe(
+        Effect.catchTag("ReaderError", (error) => Effect.succeed(unreadable(resource, answer, error, at)))
+      )
+    })
+
+    /** The row first, then the subscriptions: if nobody hears, the row speaks later. */
+    const perform = Effect.fnUntraced(
+      function*(state: State, step: Exclude<Step, { _tag: "Read" }>, around: Surroundings) {
+        if (step._tag === "Quiet") {
+          const { code, failures, id, lastFetch, nextFetch, period } = state.resource = step.state
+          yield* store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
+        } else {
+          const deliveries = yield* whenAvailable(store.record(step.change))
+          state.resource = step.change.state
+          yield* Effect.forEach(deliveries, around.deliver, { discard: true })
+        }
+        yield* polled(state.resource.failures > 0 ? "failed" : step._tag === "Quiet" ? "unchanged" : "changed")
+      }
+    )
+
+    const visit = Effect.fnUntraced(function*(state: State, occasion: Occasion, around: Surroundings) {
+      state.pinged = false // a ping that comes from now on causes one more fetch
+      const step = yield* decided(state.resource, occasion, around)
+      if (step._tag !== "Read") yield* perform(state, step, around)
+      yield* Effect.forEach(state.waiting.splice(0), (done) => Deferred.succeed(done, undefined), { discard: true })
+    })
+
+    const run = Effect.fnUntraced(function*(self: Self<State, Message>, around: Surroundings) {
+      while (true) {
+        const state = yield* loaded(self)
+        if (state === undefined) return undefined
+        yield* hear(self, state)
+        const next = due(state, yield* Clock.currentTimeMillis)
+        if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
+        yield* visit(state, next, around)
+      }
+    })
+
+    return ResourceBehavior.of({ run })
+  })
+)
+
+/** Why to fetch now, or when to look again. Nobody polls for a resource without subscribers. */
+const due = (state: State, now: number): Occasion | { readonly at: number | undefined } => {
+  const { lastFetch, nextFetch, subscribers } = state.resource
+  if (state.waiting.length > 0 && lastFetch === undefined) return "ring"
+  if (state.pinged) {
+    const earliest = (lastFetch ?? 0) + pingSpacing
+    return earliest <= now ? "ping" : { at: earliest }
+  }
+  if (subscribers === 0) return { at: undefined }
+  if (nextFetch > now) return { at: nextFetch }
+  return now - nextFetch > lateness ? "late" : "ring"
+}

@@ -1,0 +1,143 @@
+import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { EntityId, Sharding } from "effect/cluster"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { refuse, Unavailable } from "#domain/Refusal.ts"
+import type { Refusal } from "#domain/Refusal.ts"
+import { partitions } from "#domain/Topic.ts"
+import { Held, Partition } from "./Partition.ts"
+import * as Subscription from "./Subscription.ts"
+
+/**
+ * How the cluster places partitions, for `ShardingConfig`: a runner that was killed is replaced within 3 to 10 s.
+ *
+ * A lock outlives its owner by at most `shardLockExpiration`; the other intervals make that time count.
+ */
+export const shardingConfig = {
+  maxResidentEntities: "unbounded",
+  shardLockExpiration: "9 seconds",
+  shardLockRefreshInterval: "2 seconds",
+  runnerHealthCheckInterval: "1 second",
+  refreshAssignmentsInterval: "500 millis",
+  entityMessagePollInterval: "1 second"
+} as const
+
+const numbers = Array.from({ length: partitions }, (_, partition) => partition)
+
+/** Which partitions this runner has to keep awake. */
+export class Ownership extends Context.Service<Ownership, {
+  readonly owned: Effect.Effect<ReadonlyArray<number>>
+  /** All owned ones are awake. */
+  readonly ready: Effect.Effect<boolean>
+}>()("windhover/actors/Runner/Ownership") {
+  static readonly layer = Layer.effect(
+    Ownership,
+    Effect.gen(function*() {
+      const sharding = yield* Sharding.Sharding
+      const held = yield* Held
+      const owned = Effect.sync(() =>
+        numbers.filter((partition) =>
+          sharding.hasShardId(sharding.getShardId(EntityId.make(String(partition)), "default"))
+        )
+      )
+      return Ownership.of({
+        owned,
+        ready: Effect.map(owned, (partitions) => partitions.length > 0 && partitions.every((one) => held.has(one)))
+      })
+    })
+  )
+}
+
+/** A loop of the runner that goes on whatever happens, and says what did. */
+const forever = (name: string, step: Effect.Effect<void>, spacing: Schedule.Schedule<unknown>) =>
+  step.pipe(
+    Effect.catchCause((cause) => Effect.logError(`${name} failed and goes on`, cause)),
+    Effect.repeat(spacing),
+    Effect.forkScoped
+  )
+
+/** A partition must run although nobody calls it: each runner wakes those whose shard it holds. */
+export const layerWake = Layer.effectDiscard(Effect.gen(function*() {
+  const { owned } = yield* Ownership
+  const held = yield* Held
+  const client = yield* Partition.client
+  const wakeOwned = Effect.gen(function*() {
+    const asleep = (yield* owned).filter((partition) => !held.has(partition))
+    yield* Effect.forEach(asleep, (partition) => Effect.ignore(client(String(partition)).Wake()), {
+      concurrency: 16,
+      discard: true
+    })
+  })
+  yield* forever("waking partitions", wakeOwned, Schedule.spaced("500 millis"))
+}))
+
+/** Deliveries are looked after when they are overdue by so many ms: their owner has died, or was never told. */
+const overdue = 30_000
+
+/** Finds deliveries that nobody works on, and tells their subscriptions. */
+export const layerSweep = Layer.effectDiscard(Effect.gen(function*() {
+  const outbox = yield* Outbox
+  const held = yield* Held
+  const sweep = Effect.gen(function*() {
+    const before = (yield* Clock.currentTimeMillis) - overdue
+    const stalled = yield* outbox.stalled([...held.keys()], before)
+    yield* Effect.forEach(
+      stalled,
+      ({ partition, subscriptionId }) =>
+        held.get(partition)?.subscriptions.tell(subscriptionId, Subscription.look) ?? Effect.void,
+      { discard: true }
+    )
+  }).pipe(
+    Effect.catchTag("StoreError", (error) => Effect.logWarning(`the sweep of the outbox waits: ${error.message}`))
+  )
+  yield* forever("the sweep of the outbox", sweep, Schedule.spaced("5 seconds"))
+}))
+
+/** Calls to the owner of a partition, wherever it is. */
+export class Partitions extends Context.Service<Partitions, {
+  /** Hints that may be lost: the row says the same at its time. */
+  readonly ping: (partition: number, resourceId: number) => Effect.Effect<void>
+  readonly reloadResource: (partition: number, resourceId: number) => Effect.Effect<void>
+  readonly reloadSubscription: (partition: number, subscriptionId: number) => Effect.Effect<void>
+  /** The resource has been fetched, or 5 s have passed. */
+  readonly firstFetch: (partition: number, resourceId: number) => Effect.Effect<void>
+  /** Nothing more is sent to the subscription; refused as unavailable when its owner cannot be reached. */
+  readonly forget: (partition: number, subscriptionId: number) => Effect.Effect<void, Refusal>
+}>()("windhover/actors/Runner/Partitions") {
+  static readonly layer = Layer.effect(
+    Partitions,
+    Effect.gen(function*() {
+      const client = yield* Partition.client
+      const at = (partition: number) => client(String(partition))
+      const hint = <A, E>(call: Effect.Effect<A, E>) =>
+        call.pipe(
+          Effect.retry({ schedule: Schedule.spaced("200 millis"), times: 25 }),
+          Effect.timeoutOption("10 seconds"),
+          Effect.catchCause((cause) =>
+            Effect.logWarning("the owner of a partition could not be told; its rows will", cause)
+          ),
+          Effect.asVoid
+        )
+      return Partitions.of({
+        ping: (partition, id) => hint(at(partition).Ping({ id })),
+        reloadResource: (partition, id) => hint(at(partition).ReloadResource({ id })),
+        reloadSubscription: (partition, id) => hint(at(partition).ReloadSubscription({ id })),
+        firstFetch: (partition, id) =>
+          Effect.asVoid(Effect.timeoutOption(hint(at(partition).FirstFetch({ id })), "5 seconds")),
+        forget: (partition, id) =>
+          at(partition).Forget({ id }).pipe(
+            Effect.retry({ schedule: Schedule.spaced("200 millis"), times: 50 }),
+            Effect.timeout("12 seconds"),
+            Effect.mapError(() =>
+              refuse(
+                new Unavailable({
+                  message:
+                    "The part of the service that delivers to this subscription is moving. Please try again in some seconds.",
+                  retryAfter: 5
+                })
+              )
+            )
+          )
+      })
+    })
+  )
+}
