@@ -1,8 +1,6 @@
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { EntityId, Sharding } from "effect/cluster"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { refuse, Unavailable } from "#domain/Refusal.ts"
-import type { Refusal } from "#domain/Refusal.ts"
 import { partitions } from "#domain/Topic.ts"
 import { Held, Partition } from "./Partition.ts"
 import * as Subscription from "./Subscription.ts"
@@ -100,8 +98,8 @@ export class Partitions extends Context.Service<Partitions, {
   readonly reloadSubscription: (partition: number, subscriptionId: number) => Effect.Effect<void>
   /** The resource has been fetched, or 5 s have passed. */
   readonly firstFetch: (partition: number, resourceId: number) => Effect.Effect<void>
-  /** Nothing more is sent to the subscription; refused as unavailable when its owner cannot be reached. */
-  readonly forget: (partition: number, subscriptionId: number) => Effect.Effect<void, Refusal>
+  /** Nothing more is sent to the subscription; an owner that cannot be reached within 10 s sends nothing either. */
+  readonly forget: (partition: number, subscriptionId: number) => Effect.Effect<void>
 }>()("windhover/actors/Runner/Partitions") {
   static readonly layer = Layer.effect(
     Partitions,
@@ -123,20 +121,7 @@ export class Partitions extends Context.Service<Partitions, {
         reloadSubscription: (partition, id) => hint(at(partition).ReloadSubscription({ id })),
         firstFetch: (partition, id) =>
           Effect.asVoid(Effect.timeoutOption(hint(at(partition).FirstFetch({ id })), "5 seconds")),
-        forget: (partition, id) =>
-          at(partition).Forget({ id }).pipe(
-            Effect.retry({ schedule: Schedule.spaced("200 millis"), times: 50 }),
-            Effect.timeout("12 seconds"),
-            Effect.mapError(() =>
-              refuse(
-                new Unavailable({
-                  message:
-                    "The part of the service that delivers to this subscription is moving. Please try again in some seconds.",
-                  retryAfter: 5
-                })
-              )
-            )
-          )
+        forget: (partition, id) => hint(at(partition).Forget({ id }))
       })
     })
   )
