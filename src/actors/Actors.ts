@@ -119,9 +119,10 @@ export const make = Effect.fnUntraced(
       if (draining) return
       const cell = cellOf(id)
       join(cell.waiting, message)
-      if (cell.fiber !== undefined) return
+      if (awake.has(cell)) return
       awake.add(cell)
-      cell.fiber = fork(live(cell))
+      // begun later, not here: a resource that tells ten thousand subscriptions must not run them all before it goes on
+      cell.fiber = fork(Effect.andThen(Effect.yieldNow, live(cell)))
     }
 
     const live = (cell: Cell<S, M>): Effect.Effect<void, never, R> =>
@@ -174,7 +175,7 @@ export const make = Effect.fnUntraced(
     const evict = (): void => {
       if (options.residency.resident <= options.residency.max) return
       for (const [id, cell] of cells) {
-        if (cell.fiber !== undefined) continue
+        if (awake.has(cell)) continue
         cells.delete(id)
         if (--options.residency.resident <= options.residency.max) return
       }
@@ -225,7 +226,7 @@ export const make = Effect.fnUntraced(
         Effect.sync(() => {
           const cell = cells.get(id)
           if (cell === undefined) ring(id, at)
-          else if (cell.fiber === undefined) setAlarm(cell, at)
+          else if (!awake.has(cell)) setAlarm(cell, at)
         }),
       stop: (id) =>
         Effect.suspend(() => {

@@ -1,0 +1,27 @@
+import { Layer } from "effect"
+import { Settings } from "#domain/ports/Settings.ts"
+import * as Actors from "./Actors.ts"
+import * as HubLayer from "./HubLayer.ts"
+import * as Partition from "./Partition.ts"
+import * as Resource from "./Resource.ts"
+import * as Runner from "./Runner.ts"
+import * as Subscription from "./Subscription.ts"
+
+const residency = Layer.effect(
+  Actors.RunnerResidency,
+  Settings.useSync(({ maxResident }) => ({ max: maxResident, resident: 0 }))
+)
+
+const supervisor = Partition.Supervisor.layer.pipe(
+  Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer)),
+  Layer.provide(residency)
+)
+
+/**
+ * All actors of a runner, and the `Hub` in front of them. From outside: the ports, and `Sharding`, which says what this runner holds.
+ */
+export const layer = Layer.mergeAll(HubLayer.layer, Runner.layerWake, Runner.layerSweep).pipe(
+  Layer.provide(Layer.mergeAll(Runner.Partitions.layer, Runner.Ownership.layer)),
+  Layer.provide(Partition.layer.pipe(Layer.provide(supervisor))),
+  Layer.provide(Partition.Held.layer)
+)

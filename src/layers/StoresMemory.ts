@@ -1,0 +1,43 @@
+import { Context, Effect, Layer } from "effect"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Accounts from "./memory/Accounts.ts"
+import * as Deliveries from "./memory/Deliveries.ts"
+import * as Entries from "./memory/Entries.ts"
+import * as Resources from "./memory/Resources.ts"
+import * as State from "./memory/State.ts"
+import * as Subscriptions from "./memory/Subscriptions.ts"
+
+/** Makes the stores of `layer` fail as a database does. */
+export class Faults extends Context.Service<Faults, {
+  /** From now on every operation fails as `unavailable`, but for `touch` and `confirm`, which cannot fail and are kept. */
+  readonly down: Effect.Effect<void>
+  readonly up: Effect.Effect<void>
+  /** The next `record` is written, and its answer lost: it fails as `unavailable` all the same. */
+  readonly loseAnswer: Effect.Effect<void>
+}>()("windhover/layers/StoresMemory/Faults") {}
+
+/**
+ * All five stores over one state in memory, on the time of `Clock`: for tests on `TestClock`.
+ *
+ * What the SQL stores write some milliseconds later is written at once here. Passwords are hashed with the least work.
+ */
+export const layer: Layer.Layer<
+  ResourceStore | EntryStore | SubscriptionStore | Outbox | AccountStore | Faults
+> = Layer.effectContext(Effect.sync(() => {
+  const state = State.make()
+  return Context.make(ResourceStore, Resources.make(state)).pipe(
+    Context.add(EntryStore, Entries.make(state)),
+    Context.add(SubscriptionStore, Subscriptions.make(state)),
+    Context.add(Outbox, Deliveries.make(state)),
+    Context.add(AccountStore, Accounts.make(state)),
+    Context.add(Faults, {
+      down: Effect.sync(() => void (state.faults.unavailable = true)),
+      up: Effect.sync(() => void (state.faults.unavailable = false)),
+      loseAnswer: Effect.sync(() => void (state.faults.loseAnswer = true))
+    })
+  )
+}))

@@ -1,0 +1,102 @@
+import { Effect, Option, type Redacted } from "effect"
+import type { Account, Right, Token } from "#domain/Account.ts"
+import { AccountStore, LoginTaken } from "#domain/ports/AccountStore.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import { hashToken, type Known, makeAuthenticate, makeToken } from "#layers/Credentials.ts"
+import * as Passwords from "#layers/Passwords.ts"
+import { operation, type State } from "./State.ts"
+
+export const make = (state: State): AccountStore["Service"] => {
+  const passwords = Passwords.make(Passwords.cheap)
+  return AccountStore.of({
+    create: Effect.fn("AccountStore.create")(function*(login: string, password: Redacted.Redacted) {
+      const passwordHash = yield* passwords.hash(password)
+      const account = yield* operation(state, (now) => create(state, login, passwordHash, now))
+      return account ?? (yield* new LoginTaken({ login }))
+    }),
+    find: Effect.fn("AccountStore.find")((login) =>
+      operation(state, () => Option.fromNullishOr(holderOf(state, login)?.account))
+    ),
+    list: operation(state, () => [...state.accounts.values()].map(({ account }) => account)),
+    setPassword: Effect.fn("AccountStore.setPassword")(function*(login: string, password: Redacted.Redacted) {
+      const passwordHash = yield* passwords.hash(password)
+      return yield* operation(state, () => {
+        const holder = holderOf(state, login)
+        if (holder !== undefined) holder.passwordHash = passwordHash
+        return holder !== undefined
+      })
+    }),
+    authenticate: Effect.fn("AccountStore.authenticate")(
+      makeAuthenticate(
+        passwords,
+        (login, tokenHash) =>
+          operation(state, () => Option.fromNullishOr(known(state, login, tokenHash.toString("hex"))))
+      )
+    ),
+    createToken: Effect.fn("AccountStore.createToken")(function*(options: {
+      readonly accountId: number
+      readonly name: string
+      readonly rights: ReadonlyArray<Right>
+      readonly preset?: Redacted.Redacted
+    }) {
+      const secret = options.preset ?? (yield* makeToken)
+      const hash = hashToken(secret).toString("hex")
+      const token = yield* operation(state, (now) => issue(state, options, hash, now))
+      return token === undefined ? yield* refused : { token, secret }
+    }),
+    tokens: Effect.fn("AccountStore.tokens")((accountId) =>
+      operation(
+        state,
+        () => [...state.tokens.values()].flatMap(({ token }) => token.accountId === accountId ? [token] : [])
+      )
+    ),
+    revokeToken: Effect.fn("AccountStore.revokeToken")((accountId, tokenId) =>
+      operation(state, () => state.tokens.get(tokenId)?.token.accountId === accountId && state.tokens.delete(tokenId))
+    )
+  })
+}
+
+const refused = new StoreError({
+  reason: "defect",
+  message: "There is no such account, or the token is another account's."
+})
+
+const holderOf = (state: State, login: string) =>
+  [...state.accounts.values()].find(({ account }) => account.login === login)
+
+const create = (state: State, login: string, passwordHash: string, createdAt: number): Account | undefined => {
+  if (holderOf(state, login) !== undefined) return undefined
+  const account: Account = { id: state.serial(), login, credits: 0, createdAt }
+  state.accounts.set(account.id, { account, passwordHash })
+  return account
+}
+
+const known = (state: State, login: string, tokenHash: string): Known | undefined => {
+  const holder = holderOf(state, login)
+  if (holder === undefined) return undefined
+  const token = [...state.tokens.values()].find((issued) =>
+    issued.hash === tokenHash && issued.token.accountId === holder.account.id
+  )?.token
+  return { ...holder, ...(token !== undefined && { token }) }
+}
+
+const issue = (
+  state: State,
+  wanted: { readonly accountId: number; readonly name: string; readonly rights: ReadonlyArray<Right> },
+  hash: string,
+  now: number
+): Token | undefined => {
+  const existing = [...state.tokens.values()].find((issued) => issued.hash === hash)?.token
+  if (!state.accounts.has(wanted.accountId) || (existing?.accountId ?? wanted.accountId) !== wanted.accountId) {
+    return undefined
+  }
+  const token: Token = {
+    id: existing?.id ?? state.serial(),
+    accountId: wanted.accountId,
+    name: wanted.name,
+    rights: wanted.rights,
+    createdAt: existing?.createdAt ?? now
+  }
+  state.tokens.set(token.id, { token, hash })
+  return token
+}

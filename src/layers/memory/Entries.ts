@@ -1,0 +1,37 @@
+import { Effect, Option } from "effect"
+import { type EntryPage, EntryStore, type PageQuery } from "#domain/ports/EntryStore.ts"
+import { type Arrived, operation, type State } from "./State.ts"
+
+export const make = (state: State): EntryStore["Service"] =>
+  EntryStore.of({
+    page: Effect.fn("EntryStore.page")((query) => operation(state, () => page(state, query))),
+    document: Effect.fn("EntryStore.document")((resourceId) =>
+      operation(state, () => Option.fromNullishOr(state.documents.get(resourceId)))
+    )
+  })
+
+interface Placed extends Arrived {
+  readonly resourceId: number
+}
+
+const page = (state: State, query: PageQuery): EntryPage => {
+  const placed = [...new Set(query.resourceIds)].flatMap((resourceId) =>
+    [...state.entries.get(resourceId)?.values() ?? []].map((arrived): Placed => ({ ...arrived, resourceId }))
+  ).toSorted(newestFirst)
+  // An id that several of the feeds have stands for its newest entry in `before`, its oldest in `after`: nothing is left out.
+  const from = query.before === undefined ? -1 : placed.findIndex(({ entry }) => entry.id === query.before)
+  const to = query.after === undefined ? placed.length : placed.findLastIndex(({ entry }) => entry.id === query.after)
+  if (query.before !== undefined && from < 0) return { _tag: "UnknownEntry", parameter: "before", id: query.before }
+  if (query.after !== undefined && to < 0) return { _tag: "UnknownEntry", parameter: "after", id: query.after }
+  const range = placed.slice(from + 1, Math.max(from + 1, to))
+  const nearest = query.after !== undefined && query.before === undefined
+  return {
+    _tag: "Page",
+    entries: (nearest ? range.slice(-query.count) : range.slice(0, query.count))
+      .map(({ resourceId, entry, firstSeen }) => ({ resourceId, entry, firstSeen }))
+  }
+}
+
+const newestFirst = (a: Placed, b: Placed): number => placeOf(b) - placeOf(a) || b.arrival - a.arrival
+
+const placeOf = ({ entry, firstSeen }: Placed): number => entry.published ?? firstSeen

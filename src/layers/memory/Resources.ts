@@ -1,0 +1,106 @@
+import { Effect, Option } from "effect"
+import type { Entry } from "#domain/Entry.ts"
+import type { Delivery } from "#domain/Notification.ts"
+import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { Polled } from "#domain/Resource.ts"
+import { checkLength, documentOf, newsOf, notificationOf } from "#layers/Announcing.ts"
+import { type Arrived, gone, loaded, operation, type State, subscribersOf } from "./State.ts"
+
+export const make = (state: State): ResourceStore["Service"] =>
+  ResourceStore.of({
+    find: Effect.fn("ResourceStore.find")((url) =>
+      operation(state, (now) =>
+        Option.map(resourceOf(state, state.idByUrl.get(url)), (resource) => loaded(state, resource, now)))
+    ),
+    load: (id) =>
+      operation(state, (now) =>
+        Option.map(resourceOf(state, id), (resource) => loaded(state, resource, now))),
+    alarms: Effect.fn("ResourceStore.alarms")((partition) => operation(state, (now) => alarms(state, partition, now))),
+    touch: (polled) => Effect.sync(() => touch(state, polled)),
+    record: Effect.fnUntraced(function*(change: Change) {
+      yield* checkLength(change)
+      const deliveries = yield* operation(state, (now) => record(state, change, now))
+      if (!state.faults.loseAnswer) return deliveries
+      state.faults.loseAnswer = false
+      return yield* gone
+    }),
+    flush: operation(state, () => {})
+  })
+
+const resourceOf = (state: State, id: number | undefined) =>
+  Option.fromNullishOr(id === undefined ? undefined : state.resources.get(id))
+
+const alarms = (state: State, partition: number, now: number) => {
+  const due = [...state.resources.values()].filter((resource) =>
+    resource.partition === partition && subscribersOf(state, resource.id, now).length > 0
+  )
+  return {
+    ids: Float64Array.from(due, (resource) => resource.id),
+    dueAt: Float64Array.from(due, (resource) => resource.nextFetch)
+  }
+}
+
+const touch = (state: State, polled: Polled) => {
+  const stored = state.resources.get(polled.id)
+  if (stored === undefined || (stored.lastFetch ?? polled.lastFetch) > polled.lastFetch) return
+  state.resources.set(polled.id, { ...stored, ...polled })
+}
+
+const record = (state: State, change: Change, now: number): ReadonlyArray<Delivery> => {
+  const stored = state.resources.get(change.state.id)
+  if (stored === undefined) return []
+  const { id, url, host, partition } = stored
+  const written = writeEntries(state, change, now)
+  const repeated = change.announce?._tag === "Document"
+    ? stored.signature !== undefined && stored.signature === change.state.signature
+    : change.announce?._tag === "Failure" && stored.inError && change.state.inError
+  state.resources.set(id, { ...change.state, id, url, host, partition })
+  const document = documentOf(change)
+  if (document !== undefined) state.documents.set(id, document)
+  const news = repeated ? undefined : newsOf(change, (entryId) => written.has(entryId))
+  if (news === undefined) return []
+  const notification = notificationOf(change, news, state.serial(), now)
+  return subscribersOf(state, id, now).map((subscriber) => {
+    const delivery: Delivery = {
+      id: state.serial(),
+      subscriptionId: subscriber.subscription.id,
+      sequence: subscriber.nextSequence++,
+      credits: charge(state, subscriber.subscription.accountId),
+      attempt: 0,
+      dueAt: now,
+      notification
+    }
+    subscriber.queue.set(delivery.id, { delivery, dropped: false })
+    state.queueOf.set(delivery.id, delivery.subscriptionId)
+    return delivery
+  })
+}
+
+/** Gives the ids of the entries that were new, or stored with another content. */
+const writeEntries = (state: State, change: Change, now: number): ReadonlySet<string> => {
+  const known = state.entries.get(change.state.id) ?? new Map<string, Arrived>()
+  state.entries.set(change.state.id, known)
+  const written = new Set<string>()
+  for (const entry of change.entries) {
+    if (known.has(entry.id)) continue
+    known.set(entry.id, { entry, firstSeen: now, arrival: state.serial() })
+    written.add(entry.id)
+  }
+  for (const entry of change.updated) {
+    const before = known.get(entry.id)
+    if (before === undefined || same(before.entry, entry)) continue
+    known.set(entry.id, { ...before, entry })
+    written.add(entry.id)
+  }
+  return written
+}
+
+const same = (a: Entry, b: Entry) => JSON.stringify(a) === JSON.stringify(b)
+
+/** Takes one credit and gives the balance after it. */
+const charge = (state: State, accountId: number): number => {
+  const holder = state.accounts.get(accountId)
+  if (holder === undefined) return 0
+  holder.account = { ...holder.account, credits: holder.account.credits - 1 }
+  return holder.account.credits
+}

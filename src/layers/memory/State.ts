@@ -1,0 +1,96 @@
+import { Clock, Effect } from "effect"
+import type { Account, Token } from "#domain/Account.ts"
+import type { Entry } from "#domain/Entry.ts"
+import type { Attempt, Delivery, Document } from "#domain/Notification.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import type { ResourceState } from "#domain/Resource.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+
+/** What the SQL stores keep in tables. Values are immutable: a change replaces them. */
+export interface State {
+  readonly resources: Map<number, ResourceState>
+  readonly idByUrl: Map<string, number>
+  readonly documents: Map<number, Document>
+  /** By resource, then by entry id. */
+  readonly entries: Map<number, Map<string, Arrived>>
+  readonly subscriptions: Map<number, Subscriber>
+  /** By resource, then by id. */
+  readonly subscribers: Map<number, Map<number, Subscriber>>
+  /** Which subscription's queue holds a delivery. */
+  readonly queueOf: Map<number, number>
+  readonly accounts: Map<number, Holder>
+  readonly tokens: Map<number, Issued>
+  /** Gives the ids, from 1, and the order of arrival. */
+  readonly serial: () => number
+  readonly faults: { unavailable: boolean; loseAnswer: boolean }
+}
+
+export interface Arrived {
+  readonly entry: Entry
+  readonly firstSeen: number
+  readonly arrival: number
+}
+
+export interface Subscriber {
+  subscription: Subscription
+  readonly partition: number
+  nextSequence: number
+  /** Its part of the outbox, in order of sequence. */
+  readonly queue: Map<number, Queued>
+}
+
+export interface Queued {
+  readonly delivery: Delivery
+  readonly lastAttempt?: Attempt
+  readonly dropped: boolean
+}
+
+export interface Holder {
+  account: Account
+  passwordHash: string
+}
+
+export interface Issued {
+  readonly token: Token
+  /** Hexadecimal SHA-256. */
+  readonly hash: string
+}
+
+export const make = (): State => {
+  let last = 0
+  return {
+    resources: new Map(),
+    idByUrl: new Map(),
+    documents: new Map(),
+    entries: new Map(),
+    subscriptions: new Map(),
+    subscribers: new Map(),
+    queueOf: new Map(),
+    accounts: new Map(),
+    tokens: new Map(),
+    serial: () => ++last,
+    faults: { unavailable: false, loseAnswer: false }
+  }
+}
+
+const isLive = (subscription: Subscription, now: number): boolean =>
+  subscription.state === "active" && (subscription.leaseUntil === undefined || subscription.leaseUntil > now)
+
+/** The live subscriptions of a resource, oldest first. */
+export const subscribersOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
+  [...state.subscribers.get(resourceId)?.values() ?? []].filter(({ subscription }) => isLive(subscription, now))
+
+/** A resource as it is loaded: with the number of its subscribers. */
+export const loaded = (state: State, resource: ResourceState, now: number): ResourceState => ({
+  ...resource,
+  subscribers: subscribersOf(state, resource.id, now).length
+})
+
+export const gone = new StoreError({ reason: "unavailable", message: "The store was made unavailable by a test." })
+
+/** One operation: takes the time, and fails while the store is unavailable. */
+export const operation = <A>(state: State, run: (now: number) => A): Effect.Effect<A, StoreError> =>
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => state.faults.unavailable ? Effect.fail(gone) : Effect.sync(() => run(now))
+  )

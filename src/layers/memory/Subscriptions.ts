@@ -1,0 +1,137 @@
+import { Effect, Option } from "effect"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { initialPeriod, type ResourceState } from "#domain/Resource.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import { loaded, operation, type State, type Subscriber } from "./State.ts"
+
+export const make = (state: State): SubscriptionStore["Service"] =>
+  SubscriptionStore.of({
+    subscribe: Effect.fn("SubscriptionStore.subscribe")((wanted) =>
+      operation(state, (now) => subscribe(state, wanted, now))
+    ),
+    remove: Effect.fn("SubscriptionStore.remove")((id) => operation(state, () => remove(state, id))),
+    load: (id) => operation(state, () => Option.fromNullishOr(state.subscriptions.get(id)?.subscription)),
+    ofTopic: Effect.fn("SubscriptionStore.ofTopic")((accountId, url) =>
+      operation(state, () =>
+        held(state, accountId, ({ subscription }) =>
+          subscription.resourceId === state.idByUrl.get(url))
+          .map(({ subscription }) => subscription))
+    ),
+    ofEndpoint: Effect.fn("SubscriptionStore.ofEndpoint")((accountId, endpoint, limit) =>
+      operation(state, () =>
+        held(state, accountId, ({ subscription }) =>
+          subscription.endpoint === endpoint)
+          .slice(0, limit).map(({ subscription }) => subscription))
+    ),
+    list: Effect.fn("SubscriptionStore.list")(({ accountId, page, byPage }) =>
+      operation(state, (now) => {
+        const all = held(state, accountId, () => true)
+        return {
+          items: all.slice((page - 1) * byPage, page * byPage).map((subscriber) => listed(state, subscriber, now)),
+          total: all.length
+        }
+      })
+    )
+  })
+
+const held = (state: State, accountId: number, fits: (subscriber: Subscriber) => boolean) =>
+  [...state.subscriptions.values()].filter((subscriber) =>
+    subscriber.subscription.accountId === accountId && fits(subscriber)
+  )
+
+const listed = (state: State, subscriber: Subscriber, now: number) => {
+  const queued = [...subscriber.queue.values()]
+  const dropped = queued.filter((row) => row.dropped).length
+  return {
+    subscription: subscriber.subscription,
+    resource: loaded(state, resourceOf(state, subscriber.subscription.resourceId), now),
+    waiting: queued.length - dropped,
+    dropped
+  }
+}
+
+const resourceOf = (state: State, id: number): ResourceState => {
+  const resource = state.resources.get(id)
+  if (resource === undefined) throw new Error(`Resource ${id} is missing: resources are never deleted.`)
+  return resource
+}
+
+const subscribe = (state: State, wanted: NewSubscription, now: number) => {
+  const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
+  const existing = held(
+    state,
+    wanted.accountId,
+    ({ subscription }) =>
+      subscription.resourceId === resourceId && subscription.endpoint === wanted.endpoint &&
+      subscription.face === wanted.face
+  )[0]
+  const subscription = subscriptionOf(
+    wanted,
+    resourceId,
+    existing?.subscription ?? { id: state.serial(), createdAt: now }
+  )
+  if (existing !== undefined) existing.subscription = subscription
+  else insert(state, { subscription, partition: wanted.partition, nextSequence: 1, queue: new Map() })
+  return {
+    subscription,
+    resource: loaded(state, resourceOf(state, resourceId), now),
+    created: existing === undefined
+  }
+}
+
+const insert = (state: State, subscriber: Subscriber) => {
+  const { id, resourceId } = subscriber.subscription
+  state.subscriptions.set(id, subscriber)
+  const ofResource = state.subscribers.get(resourceId) ?? new Map<number, Subscriber>()
+  state.subscribers.set(resourceId, ofResource.set(id, subscriber))
+}
+
+const remove = (state: State, id: number): boolean => {
+  const subscriber = state.subscriptions.get(id)
+  if (subscriber === undefined) return false
+  state.subscribers.get(subscriber.subscription.resourceId)?.delete(id)
+  for (const deliveryId of subscriber.queue.keys()) state.queueOf.delete(deliveryId)
+  return state.subscriptions.delete(id)
+}
+
+const create = (state: State, wanted: NewSubscription, now: number): number => {
+  const id = state.serial()
+  state.idByUrl.set(wanted.topic.canonical, id)
+  state.resources.set(id, {
+    id,
+    url: wanted.topic.canonical,
+    host: wanted.topic.host,
+    partition: wanted.partition,
+    nextFetch: now,
+    period: initialPeriod,
+    failures: 0,
+    kind: "unknown",
+    inError: false,
+    seen: new Uint8Array(),
+    slices: new Uint8Array(),
+    generatedIds: false,
+    entriesSinceMaintenance: 0,
+    subscribers: 0
+  })
+  return id
+}
+
+const subscriptionOf = (
+  wanted: NewSubscription,
+  resourceId: number,
+  kept: Pick<Subscription, "id" | "createdAt">
+): Subscription => ({
+  id: kept.id,
+  accountId: wanted.accountId,
+  resourceId,
+  topic: wanted.topic.given,
+  channel: wanted.channel,
+  endpoint: wanted.endpoint,
+  host: wanted.host,
+  ...(wanted.format !== undefined && { format: wanted.format }),
+  ...(wanted.secret !== undefined && { secret: wanted.secret }),
+  face: wanted.face,
+  state: wanted.state,
+  ...(wanted.leaseUntil !== undefined && { leaseUntil: wanted.leaseUntil }),
+  createdAt: kept.createdAt
+})

@@ -1,0 +1,123 @@
+import { Clock, Context, Effect, Layer } from "effect"
+import { TestRunner } from "effect/cluster"
+import { type Caller, rights } from "#domain/Account.ts"
+import type { Entry } from "#domain/Entry.ts"
+import { ofString } from "#domain/Fingerprint.ts"
+import { Deliverer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
+import { FeedReader } from "#domain/ports/FeedReader.ts"
+import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
+import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import * as Core from "#actors/Core.ts"
+import * as Resource from "#actors/Resource.ts"
+import * as Settings from "#layers/Settings.ts"
+import * as StoresMemory from "#layers/StoresMemory.ts"
+
+/** How a callback answers: a status, or nothing. */
+export type Answer = (parcel: Parcel, attempt: number) => Effect.Effect<number, DeliveryError>
+
+/** The outside world of a test: feeds that are lists of ids, callbacks that answer as they are told, and a log of both. */
+export class World extends Context.Service<World, {
+  /** What happened, as `61s poll feeds.example/a` and `121s post hooks.example/1 b,c try 0`. */
+  readonly log: Array<string>
+  /** Publishes ids, newest first. */
+  readonly publish: (url: string, ids: ReadonlyArray<string>) => void
+  /** Takes over the answers of an origin. */
+  readonly serve: (url: string, fetch: (request: FetchRequest) => Effect.Effect<Fetched, FetchError>) => void
+  readonly answer: (callback: string, answer: Answer) => void
+  readonly parcels: Array<Parcel>
+}>()("windhover/test/World") {}
+
+/** A document of ids as an answer. */
+export const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched => {
+  const text = JSON.stringify(ids)
+  return {
+    status,
+    headers: {},
+    body: new TextEncoder().encode(text),
+    signature: ofString(text),
+    finalUrl: "http://feeds.example/"
+  }
+}
+
+const short = (url: string) => url.replace(/^https?:\/\//, "")
+
+const layerWorld = Layer.effectContext(Effect.gen(function*() {
+  const clock = yield* Clock.Clock
+  const log: Array<string> = []
+  const parcels: Array<Parcel> = []
+  const documents = new Map<string, ReadonlyArray<string>>()
+  const origins = new Map<string, (request: FetchRequest) => Effect.Effect<Fetched, FetchError>>()
+  const callbacks = new Map<string, Answer>()
+  const note = (text: string) => void log.push(`${clock.currentTimeMillisUnsafe() / 1000}s ${text}`)
+
+  const fetch = (request: FetchRequest) =>
+    Effect.suspend(() => {
+      note(`poll ${short(request.url)}`)
+      return origins.get(request.url)?.(request) ?? Effect.succeed(documentOf(documents.get(request.url) ?? []))
+    })
+
+  const post = (parcel: Parcel) =>
+    Effect.suspend(() => {
+      const attempt = Number(parcel.headers.find(([name]) => name === "X-Service-Retried")?.[1] ?? 0)
+      const ids = [...new TextDecoder().decode(parcel.body).matchAll(/<entry.*?<id>(.*?)<\/id>/g)].map((match) =>
+        match[1]
+      )
+      note(`post ${short(parcel.callback)} ${ids.join(",") || "status"} try ${attempt}`)
+      parcels.push(parcel)
+      const answer = callbacks.get(parcel.callback)?.(parcel, attempt) ?? Effect.succeed(200)
+      return Effect.map(answer, (status) => ({ status, latency: 1, excerpt: "" }))
+    })
+
+  return Context.make(World, {
+    log,
+    parcels,
+    publish: (url, ids) => void documents.set(url, ids),
+    serve: (url, origin) => void origins.set(url, origin),
+    answer: (callback, answer) => void callbacks.set(callback, answer)
+  }).pipe(
+    Context.add(Fetcher, { fetch }),
+    Context.add(Deliverer, { post }),
+    Context.add(IntentVerifier, { verify: () => Effect.void }),
+    Context.add(FeedReader, { read: (bytes) => Effect.sync(() => readIds(bytes)) })
+  )
+}))
+
+/** Reads a document of ids; anything else is no feed. */
+const readIds = (bytes: Uint8Array) => {
+  const text = new TextDecoder().decode(bytes)
+  if (!text.startsWith("[")) return { _tag: "NotFeed" as const, kind: "other" as const, reason: "mismatched tag" }
+  const entries = (JSON.parse(text) as ReadonlyArray<string>).map((id): Entry => ({
+    id,
+    title: { value: id, type: "text" }
+  }))
+  return {
+    _tag: "Feed" as const,
+    feed: {
+      version: "atom10",
+      encoding: "utf-8",
+      header: { title: { value: "A feed", type: "text" } },
+      entries,
+      repairs: []
+    },
+    slices: undefined,
+    skipped: 0
+  }
+}
+
+/** The account that tests act for. */
+export const caller: Caller = {
+  account: { id: 1, login: "ann", credits: 0, createdAt: 0 },
+  rights: new Set(rights),
+  credential: "test"
+}
+
+export const timeouts = (kind: DeliveryError["kind"], message: string) =>
+  Effect.fail(new DeliveryError({ kind, message }))
+
+/** Everything between the faces and the outside, on `TestClock`, in memory, polls at their exact seconds. */
+export const layer = Core.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(StoresMemory.layer, layerWorld)),
+  Layer.provide(TestRunner.layer),
+  Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0))),
+  Layer.provideMerge(Settings.layerTest())
+)
