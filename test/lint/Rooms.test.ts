@@ -1,0 +1,339 @@
+import { assert, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+
+/** One rule of a room: a line that breaks it, what the lint then says, and a line beside it that does not. */
+interface Rule {
+  readonly at: string
+  readonly rule: string
+  readonly refused: string
+  readonly says: string
+  readonly allowed: string
+}
+
+const imports = (name: string) => `export * from "${name}"`
+const leave = "A room is left by name"
+
+const rules: ReadonlyArray<Rule> = [
+  {
+    at: "src/domain",
+    rule: "domain takes no fibers from effect",
+    refused: `export { Fiber } from "effect"`,
+    says: "values in, values out",
+    allowed: `export { Schema } from "effect"`
+  },
+  {
+    at: "src/domain",
+    rule: "domain takes no clock, not for its type either",
+    refused: `import type { Clock } from "effect"\nexport type T = Clock.Clock`,
+    says: "take `now` as an argument",
+    allowed: `import type { Option } from "effect"\nexport type T = Option.Option<number>`
+  },
+  {
+    at: "src/domain",
+    rule: "domain does not take effect whole",
+    refused: `import * as E from "effect"\nexport const layer = E.Layer`,
+    says: "values in, values out",
+    allowed: `import { Result } from "effect"\nexport const one = Result.succeed(1)`
+  },
+  {
+    at: "src/domain",
+    rule: "domain imports nothing of effect/*",
+    refused: imports("effect/http"),
+    says: "no effect/*",
+    allowed: imports("tldts")
+  },
+  {
+    at: "src/domain",
+    rule: "domain imports nothing of node:*",
+    refused: imports("node:crypto"),
+    says: "no node:*",
+    allowed: imports("xxhash-wasm")
+  },
+  {
+    at: "src/domain/ports",
+    rule: "domain imports no other room",
+    refused: imports("#actors/Hub.ts"),
+    says: "no other room",
+    allowed: imports("#domain/Topic.ts")
+  },
+  {
+    at: "src/domain",
+    rule: "domain imports no other room later either",
+    refused: `export const lazy = () => import("#layers/Settings.ts")`,
+    says: "no other room",
+    allowed: `export const lazy = () => import("./Topic.ts")`
+  },
+  {
+    at: "src/domain",
+    rule: "domain names no other room's type in passing",
+    refused: `export type T = import("#layers/Settings.ts").T`,
+    says: "import()",
+    allowed: `import type { T } from "./Topic.ts"\nexport type U = T`
+  },
+  {
+    at: "src/domain",
+    rule: "domain reads entities in normalize alone",
+    refused: imports("entities"),
+    says: "domain imports domain",
+    allowed: imports("tldts")
+  },
+  {
+    at: "src/domain/normalize",
+    rule: "domain/normalize may have entities, and no other room",
+    refused: imports("#layers/FetcherUndici.ts"),
+    says: "no other room",
+    allowed: imports("entities")
+  },
+  {
+    at: "src/domain/normalize",
+    rule: "domain/normalize takes no queues from effect",
+    refused: `export { Queue } from "effect"`,
+    says: "values in, values out",
+    allowed: `export { Option } from "effect"`
+  },
+  {
+    at: "src/domain",
+    rule: "domain asks no clock",
+    refused: `export const at = () => Date.now()`,
+    says: "passed in as `now`",
+    allowed: `export const at = (now: number) => new Date(now).toISOString()`
+  },
+  {
+    at: "src/domain",
+    rule: "domain knows no process",
+    refused: `export const home = process.cwd()`,
+    says: "process",
+    allowed: `export const home = "/"`
+  },
+  {
+    at: "src/actors",
+    rule: "actors import no face",
+    refused: imports("#http/Reply.ts"),
+    says: "actors imports actors, domain",
+    allowed: imports("#domain/Topic.ts")
+  },
+  {
+    at: "src/actors",
+    rule: "actors import no layers",
+    refused: imports("#layers/Settings.ts"),
+    says: "actors imports actors, domain",
+    allowed: imports("./Actors.ts")
+  },
+  {
+    at: "src/actors",
+    rule: "actors import no effect/http",
+    refused: imports("effect/http"),
+    says: "behind the ports of domain",
+    allowed: imports("effect/cluster")
+  },
+  {
+    at: "src/actors",
+    rule: "actors import no effect/sql",
+    refused: imports("effect/sql"),
+    says: "behind the ports of domain",
+    allowed: imports("effect/rpc")
+  },
+  {
+    at: "src/actors",
+    rule: "actors import nothing of node:*",
+    refused: imports("node:net"),
+    says: "behind the ports of domain",
+    allowed: imports("effect")
+  },
+  {
+    at: "src/actors",
+    rule: "actors ask Clock for the time",
+    refused: `export const at = () => Date.now()`,
+    says: "Time comes from Clock",
+    allowed: `import { Clock } from "effect"\nexport const at = Clock.currentTimeMillis`
+  },
+  {
+    at: "src/http",
+    rule: "http does not know its sister",
+    refused: imports("#xmpp/Jid.ts"),
+    says: "knows its sister",
+    allowed: imports("#actors/Hub.ts")
+  },
+  {
+    at: "src/http",
+    rule: "http imports no layers",
+    refused: imports("#layers/Settings.ts"),
+    says: "http imports http, domain and actors",
+    allowed: imports("#domain/ports/Settings.ts")
+  },
+  {
+    at: "src/http",
+    rule: "http stores nothing",
+    refused: imports("effect/sql"),
+    says: "stores and fetches nothing itself",
+    allowed: imports("effect/http")
+  },
+  {
+    at: "src/xmpp",
+    rule: "xmpp does not know its sister",
+    refused: imports("#http/Reply.ts"),
+    says: "knows its sister",
+    allowed: imports("#actors/Hub.ts")
+  },
+  {
+    at: "src/xmpp",
+    rule: "xmpp imports no layers",
+    refused: imports("#layers/Settings.ts"),
+    says: "xmpp imports xmpp, domain and actors",
+    allowed: imports("#domain/ports/Settings.ts")
+  },
+  {
+    at: "src/xmpp",
+    rule: "xmpp speaks no HTTP",
+    refused: imports("effect/http"),
+    says: "speaks no HTTP",
+    allowed: imports("effect/socket")
+  },
+  {
+    at: "src/xmpp",
+    rule: "xmpp stores nothing",
+    refused: imports("effect/sql"),
+    says: "stores nothing itself",
+    allowed: imports("effect/encoding")
+  },
+  ...["actors/Hub.ts", "http/Reply.ts", "xmpp/Jid.ts"].map((path) => ({
+    at: "src/layers",
+    rule: `layers import no ${path.split("/")[0]}`,
+    refused: imports(`#${path}`),
+    says: "layers imports layers and domain",
+    allowed: imports("#domain/Topic.ts")
+  })),
+  ...["domain", "actors", "http", "xmpp", "layers"].flatMap((room) => [
+    {
+      at: `src/${room}`,
+      rule: `${room} imports nothing of main`,
+      refused: imports("#main/main.ts"),
+      says: `${room} imports`,
+      allowed: imports("./Beside.ts")
+    },
+    {
+      at: `src/${room}`,
+      rule: `${room} imports nothing of the tests`,
+      refused: imports("#test/support/Api.ts"),
+      says: `${room} imports`,
+      allowed: imports("./Beside.ts")
+    },
+    {
+      at: `src/${room}`,
+      rule: `${room} is not left by a path`,
+      refused: imports("../domain/Topic.ts"),
+      says: leave,
+      allowed: imports("#domain/Topic.ts")
+    },
+    {
+      at: `src/${room}`,
+      rule: `${room} is not left by a detour`,
+      refused: imports("./deep/../../main.ts"),
+      says: leave,
+      allowed: imports("./deep/Beside.ts")
+    }
+  ]),
+  {
+    at: "src",
+    rule: "main enters rooms by their names",
+    refused: imports("./layers/Settings.ts"),
+    says: "entered by its own name",
+    allowed: imports("#layers/Settings.ts")
+  },
+  {
+    at: "src/cli",
+    rule: "main enters rooms by their own names",
+    refused: imports("#main/http/Reply.ts"),
+    says: "entered by its own name",
+    allowed: imports("#http/Reply.ts")
+  },
+  {
+    at: "src/cli",
+    rule: "main imports nothing of the tests",
+    refused: imports("#test/support/Api.ts"),
+    says: "Nobody imports the tests",
+    allowed: imports("#main/main.ts")
+  },
+  {
+    at: "bench",
+    rule: "benchmarks import nothing of the tests",
+    refused: imports("#test/support/Api.ts"),
+    says: "Nobody imports the tests",
+    allowed: imports("#layers/Settings.ts")
+  },
+  {
+    at: "test/domain",
+    rule: "tests are left by name too",
+    refused: imports("../support/Api.ts"),
+    says: leave,
+    allowed: imports("#test/support/Api.ts")
+  },
+  {
+    at: "test/domain",
+    rule: "tests assert, and expect nothing",
+    refused: `export { expect } from "@effect/vitest"`,
+    says: "`assert`",
+    allowed: `export { assert } from "@effect/vitest"`
+  }
+]
+
+interface Diagnostic {
+  readonly filename: string
+  readonly message: string
+  readonly help?: string
+}
+
+const root = join(import.meta.dirname, "..", "..")
+
+/** Runs the project's lint, as it is configured, over these files (path and source). */
+const lint = (files: ReadonlyArray<readonly [string, string]>): ReadonlyArray<Diagnostic> => {
+  const directory = mkdtempSync(join(tmpdir(), "windhover-lint-"))
+  try {
+    cpSync(join(root, ".oxlintrc.json"), join(directory, ".oxlintrc.json"))
+    for (const [path, source] of files) {
+      mkdirSync(dirname(join(directory, path)), { recursive: true })
+      writeFileSync(join(directory, path), `${source}\n`)
+    }
+    return JSON.parse(runLint(directory)).diagnostics
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+/** What oxlint prints; its exit code is 1 when it has found something. */
+const runLint = (directory: string): string => {
+  try {
+    execFileSync(process.execPath, [join(root, "node_modules/oxlint/bin/oxlint"), "--format=json"], {
+      cwd: directory,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    return assert.fail("the lint has found nothing in the planted files")
+  } catch (error) {
+    const { status, stdout } = error as { status?: number; stdout?: string }
+    if (status !== 1 || stdout === undefined) throw error
+    return stdout
+  }
+}
+
+describe("the lint of the rooms", () => {
+  const refused = (index: number) => `${rules[index]!.at}/refused-${index}.ts`
+  const allowed = (index: number) => `${rules[index]!.at}/allowed-${index}.ts`
+  const diagnostics = lint(
+    rules.flatMap((rule, index) => [[refused(index), rule.refused], [allowed(index), rule.allowed]] as const)
+  )
+  const saidOf = (path: string) =>
+    diagnostics.filter(({ filename }) => filename === path).map(({ help, message }) => `${message} ${help ?? ""}`)
+
+  rules.forEach((rule, index) =>
+    it(rule.rule, () => {
+      const said = saidOf(refused(index))
+      assert.strictEqual(said.length, 1, said.join("\n"))
+      assert.include(said[0], rule.says)
+      assert.deepStrictEqual(saidOf(allowed(index)), [])
+    })
+  )
+})
