@@ -1,5 +1,23 @@
+import { type Duration, Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { StoreError } from "#domain/ports/StoreError.ts"
+
+/**
+ * Runs what a store asks of the database, to an answer or a `StoreError`.
+ *
+ * A server ends a statement after 30 s; when nothing comes for longer, it has vanished behind its network, and the kernel would wait
+ * for a quarter of an hour. Then the statement is given up and its connection with it.
+ */
+export const ask = <A, R>(
+  work: Effect.Effect<A, SqlError.SqlError, R>,
+  deadline: Duration.Input = "40 seconds"
+): Effect.Effect<A, StoreError, R> =>
+  work.pipe(
+    Effect.mapError(storeError),
+    Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(silent) })
+  )
+
+const silent = new StoreError({ reason: "unavailable", message: "The database server does not answer." })
 
 /** What a store answers when a statement failed. */
 export const storeError = (error: SqlError.SqlError): StoreError =>

@@ -5,8 +5,9 @@ import { SqlClient } from "effect/sql"
 import { once } from "node:events"
 import * as net from "node:net"
 import { promisify } from "node:util"
+import { StoreError } from "#domain/ports/StoreError.ts"
 import * as Postgres from "#layers/Postgres.ts"
-import { storeError } from "#layers/SqlFailure.ts"
+import { ask, storeError } from "#layers/SqlFailure.ts"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
 import { findBinaries, startServer } from "#test/support/PostgresServer.ts"
 
@@ -21,6 +22,35 @@ const ownServer = Effect.acquireRelease(
   Effect.promise(() => startServer(findBinaries() ?? "")),
   (server) => Effect.promise(server.stop)
 )
+
+/** A way to a port on which bytes can be lost, as behind a network that is cut. */
+const silencer = Effect.fnUntraced(function*(target: number) {
+  const state = { silent: false, port: 0 }
+  const sockets = new Set<net.Socket>()
+  const proxy = net.createServer((near) => {
+    const far = net.connect(target, "127.0.0.1")
+    for (const [from, to] of [[near, far], [far, near]] as const) {
+      sockets.add(from)
+      from.on("data", (bytes) => state.silent || to.write(bytes))
+      from.on("error", () => from.destroy())
+      from.on("close", () => state.silent || to.destroy())
+    }
+  }).listen(0, "127.0.0.1")
+  yield* Effect.promise(() => once(proxy, "listening"))
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      proxy.close()
+      for (const socket of sockets) socket.destroy()
+    })
+  )
+  state.port = portOf(proxy)
+  return state
+})
+
+const portOf = (listening: net.Server): number => {
+  const address = listening.address()
+  return typeof address === "object" && address !== null ? address.port : 0
+}
 
 describe.skipIf(server?.available !== true)("Postgres", () => {
   layer(server?.layer ?? Layer.effectContext(Effect.die("no server")), {
@@ -80,6 +110,30 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       )
     }), 60_000)
 
+  it.live("gives up a server that has fallen silent, and goes on when it speaks again", () =>
+    Effect.gen(function*() {
+      const own = yield* ownServer
+      const proxy = yield* silencer(Number(new URL(own.url("postgres")).port))
+      const url = new URL(own.url("postgres"))
+      url.port = String(proxy.port)
+      const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(yield* open(url.href)))
+      yield* sql`create table kept (n int)`
+      const error = yield* Effect.flip(ask(
+        sql.withTransaction(Effect.gen(function*() {
+          yield* sql`insert into kept values (1)`
+          proxy.silent = true
+          yield* sql`insert into kept values (2)`
+        })),
+        "100 millis"
+      ))
+      assert.deepStrictEqual(
+        error,
+        new StoreError({ reason: "unavailable", message: "The database server does not answer." })
+      )
+      proxy.silent = false
+      assert.deepStrictEqual(yield* sql`select n from kept`.pipe(Effect.retry(Schedule.spaced("50 millis"))), [])
+    }), 60_000)
+
   it.live("waits for a server that comes later", () =>
     Effect.gen(function*() {
       const own = yield* ownServer
@@ -127,8 +181,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
     Effect.gen(function*() {
       const silent = net.createServer().listen(0, "127.0.0.1")
       yield* Effect.promise(() => once(silent, "listening"))
-      const address = silent.address()
-      const port = typeof address === "object" && address !== null ? address.port : 0
+      const port = portOf(silent)
       yield* Effect.promise(() => promisify(silent.close.bind(silent))())
       const error = yield* refusal(`postgres://user:open-sesame@127.0.0.1:${port}/windhover`)
       assert.strictEqual(error.reason, "unreachable")

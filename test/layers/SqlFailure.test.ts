@@ -1,0 +1,46 @@
+import { assert, describe, it } from "@effect/vitest"
+import { SqlError } from "effect/sql"
+import { describe as sentence, storeError } from "#layers/SqlFailure.ts"
+
+const failure = (code: string, message = "it said so") =>
+  new SqlError.SqlError({
+    reason: new SqlError.UnknownError({ cause: Object.assign(new Error(message), { code }) })
+  })
+
+describe("SqlFailure", () => {
+  it.each([
+    ["53100", "no space left on the server's disk"],
+    ["53300", "too many connections"],
+    ["57P01", "an administrator restarts the server"],
+    ["57P03", "the server is starting"],
+    ["58030", "its disk failed"],
+    ["25006", "a standby that is not promoted yet"],
+    ["3D000", "the database is being restored"]
+  ])("%s passes: %s", (code) => {
+    assert.strictEqual(storeError(failure(code)).reason, "unavailable")
+  })
+
+  it.each([
+    ["22021", "a value that is no text"],
+    ["42P01", "a table that is missing"],
+    ["XX001", "a damaged page"],
+    ["", "an answer that cannot be read"]
+  ])("%s does not pass: %s", (code) => {
+    assert.strictEqual(storeError(failure(code)).reason, "defect")
+  })
+
+  it("passes when the client lost the connection, or its password is not taken for now", () => {
+    const cause = new Error("gone")
+    for (const reason of [new SqlError.ConnectionError({ cause }), new SqlError.AuthenticationError({ cause })]) {
+      assert.strictEqual(storeError(new SqlError.SqlError({ reason })).reason, "unavailable")
+    }
+  })
+
+  it("tells what the server said, and the code to look up", () => {
+    assert.strictEqual(sentence(failure("53100")), "it said so (SQLSTATE 53100)")
+    assert.strictEqual(
+      sentence(failure("ECONNREFUSED", "connect ECONNREFUSED ::1:5432")),
+      "connect ECONNREFUSED ::1:5432"
+    )
+  })
+})
