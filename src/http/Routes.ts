@@ -1,5 +1,7 @@
 import { Cause, Effect, Layer, Option, type Types } from "effect"
-import { HttpRouter, HttpServerError, type HttpServerResponse } from "effect/http"
+import { HttpMiddleware, HttpRouter, HttpServerError, type HttpServerResponse } from "effect/http"
+import { IpNetwork } from "effect/net"
+import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication } from "./Authentication.ts"
 import { makeHealth } from "./Health.ts"
@@ -10,12 +12,17 @@ import { makeWebhook } from "./Webhook.ts"
 const apiPaths = ["/", "/hubbub"] as const
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const { trustedProxies } = yield* Settings
   const webhook = yield* makeWebhook
   const { healthz, readyz } = yield* makeHealth
   for (const path of apiPaths) yield* router.add("*", path, webhook)
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
   yield* router.addGlobalMiddleware(answerFailures)
+  if (trustedProxies.length > 0) {
+    const networks = trustedProxies.map(IpNetwork.fromStringUnsafe)
+    yield* router.addGlobalMiddleware(HttpMiddleware.xForwardedHeaders({ trustedProxies: networks }))
+  }
 }))
 
 /** Whatever happens, the caller gets a sentence; what should not have happened is logged. */

@@ -1,4 +1,5 @@
-import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Config, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { IpNetwork } from "effect/net"
 import { loginProblem } from "#domain/Account.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 
@@ -74,6 +75,13 @@ const secret = (minimum: number) => (text: string): Redacted.Redacted | Problem 
 
 const headerPrefix = (text: string): string | Problem =>
   /^[A-Za-z0-9-]{1,60}-$/.test(text) ? text : new Problem("the start of a header name that ends in '-' is needed")
+
+const networks = (text: string): ReadonlyArray<string> | Problem => {
+  const parts = text.split(",").map((part) => part.trim())
+  return parts.every((part) => Result.isSuccess(IpNetwork.fromString(part)))
+    ? parts
+    : new Problem("IP addresses or networks are needed, such as 127.0.0.1, 10.0.0.0/8")
+}
 
 const oneOf = <const A extends string>(...values: ReadonlyArray<A>) => (text: string): A | Problem =>
   values.find((value) => value === text.toLowerCase()) ?? new Problem(`one of ${values.join(", ")} is needed`)
@@ -182,6 +190,21 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     read: flag,
     missing: true
   },
+  requestsPerMinute: {
+    variable: "WINDHOVER_REQUESTS_PER_MINUTE",
+    meaning: "Requests of one token (or password) in a minute; more are answered 429.",
+    fallback: "no bound",
+    read: integer(1, 1_000_000),
+    missing: undefined
+  },
+  trustedProxies: {
+    variable: "WINDHOVER_TRUSTED_PROXIES",
+    meaning:
+      "Addresses or networks of reverse proxies in front, with commas between: their X-Forwarded-For says who calls. Failed logins are counted by it.",
+    fallback: "none",
+    read: networks,
+    missing: []
+  },
   maxResident: {
     variable: "WINDHOVER_MAX_RESIDENT",
     meaning: "Actors of this runner that keep their state in memory between two messages; about 2 kB each.",
@@ -273,6 +296,8 @@ export const read = Effect.fn("Settings.read")(function*() {
     extNamespace: take(table.extNamespace),
     headerPrefix: take(table.headerPrefix),
     hubOpen: take(table.hubOpen),
+    requestsPerMinute: take(table.requestsPerMinute),
+    trustedProxies: take(table.trustedProxies),
     maxResident: take(table.maxResident),
     maxFetches: take(table.maxFetches),
     maxDeliveries: take(table.maxDeliveries),

@@ -4,9 +4,10 @@ import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { Refusal } from "#domain/Refusal.ts"
-import { Authentication, RequestAllowance } from "#http/Authentication.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { Authentication } from "#http/Authentication.ts"
 import { merge } from "#http/Parameters.ts"
+import * as Settings from "#layers/Settings.ts"
 import { caller } from "#test/support/Api.ts"
 
 const base64 = (text: string) => Buffer.from(text).toString("base64")
@@ -27,8 +28,7 @@ const attempt = Effect.fnUntraced(function*({ address = "192.0.2.1", header, par
   return yield* authentication.authenticate(request, parameters).pipe(
     Effect.match({
       onSuccess: ({ account }) => account.login,
-      onFailure: (error) =>
-        error instanceof Refusal ? `${error.reason._tag}: ${error.message}` : `500: ${error.message}`
+      onFailure: (error) => `${error.reason._tag}: ${error.message}`
     })
   )
 })
@@ -40,7 +40,8 @@ const known = Layer.mock(AccountStore, {
     )
 })
 
-const withStore = (store: Layer.Layer<AccountStore>) => Effect.provide(Authentication.layer.pipe(Layer.provide(store)))
+const withStore = (store: Layer.Layer<AccountStore>, settings: Partial<SettingsValues> = {}) =>
+  Effect.provide(Authentication.layer.pipe(Layer.provide([store, Settings.layerTest(settings)])))
 
 const good = `Basic ${base64("alice:wonder:land")}`
 const bad = `Basic ${base64("alice:guess")}`
@@ -99,12 +100,10 @@ describe("Authentication", () => {
       authenticate: () => Effect.fail(new StoreError({ reason: "unavailable", message: "connection refused" }))
     }))))
 
-  it.effect("and tells nothing of what broke inside it", () =>
+  it.effect("takes a database that is broken for our defect", () =>
     Effect.gen(function*() {
-      assert.strictEqual(
-        yield* attempt({ header: good }),
-        "500: The login could not be checked: something is wrong inside Windhover, see its log."
-      )
+      const defect = yield* attempt({ header: good }).pipe(Effect.catchDefect((error) => Effect.succeed(String(error))))
+      assert.match(defect, /StoreError.*column missing/)
     }).pipe(withStore(Layer.mock(AccountStore, {
       authenticate: () => Effect.fail(new StoreError({ reason: "defect", message: "column missing" }))
     }))))
@@ -148,7 +147,7 @@ describe("guessing", () => {
     }).pipe(withStore(known)))
 })
 
-describe("RequestAllowance", () => {
+describe("requestsPerMinute", () => {
   it.effect("bounds the requests of a token when the operator wants it", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* attempt({ header: good }), "alice")
@@ -159,8 +158,5 @@ describe("RequestAllowance", () => {
       )
       yield* TestClock.adjust("30 seconds")
       assert.strictEqual(yield* attempt({ header: good }), "alice")
-    }).pipe(
-      withStore(known),
-      Effect.provideService(RequestAllowance, { burst: 2, perMinute: 2 })
-    ))
+    }).pipe(withStore(known, { requestsPerMinute: 2 })))
 })

@@ -440,3 +440,22 @@ describe("methods and addresses", () => {
       }
     }))
 })
+
+describe("reverse proxies", () => {
+  const guess = (client: string) => ({ headers: { ...basic("guess"), "x-forwarded-for": `203.0.113.9, ${client}` } })
+
+  it.effect("that are trusted say who calls", () =>
+    Effect.gen(function*() {
+      const api = yield* makeApi({}, undefined, { trustedProxies: ["192.0.2.0/24"] })
+      for (let i = 0; i < 10; i++) yield* api("/?hub.mode=list", guess("198.51.100.7"))
+      assert.strictEqual((yield* api("/?hub.mode=list", guess("198.51.100.7"))).status, 429)
+      assert.strictEqual((yield* api("/?hub.mode=list", guess("198.51.100.8"))).status, 401)
+    }))
+
+  it.effect("that are not trusted say nothing: anybody can send the header", () =>
+    Effect.gen(function*() {
+      const api = yield* makeApi({}, undefined, { trustedProxies: ["10.0.0.0/8"] })
+      for (let i = 0; i < 10; i++) yield* api("/?hub.mode=list", guess(`198.51.100.${i}`))
+      assert.strictEqual((yield* api("/?hub.mode=list", guess("198.51.100.99"))).status, 429)
+    }))
+})

@@ -42,6 +42,7 @@ describe("Settings", () => {
         "WINDHOVER_DATABASE_URL is not usable; a URL such as postgres://user:password@host:5432/database is needed.",
         "WINDHOVER_ADMIN_PASSWORD is not usable; at least 8 characters are needed.",
         "WINDHOVER_ALLOW_PRIVATE is \"maybe\"; true or false is needed.",
+        "WINDHOVER_TRUSTED_PROXIES is \"10.0.0.0/8, proxy\"; IP addresses or networks are needed, such as 127.0.0.1, 10.0.0.0/8.",
         "WINDHOVER_RUNNER_ADDRESS is set, but WINDHOVER_DATABASE_URL is not; runners of a cluster share one PostgreSQL."
       ])
     }).pipe(withVariables({
@@ -50,6 +51,7 @@ describe("Settings", () => {
       WINDHOVER_DATABASE_URL: "mysql://u:hunter2@db",
       WINDHOVER_ADMIN_PASSWORD: "short",
       WINDHOVER_ALLOW_PRIVATE: "maybe",
+      WINDHOVER_TRUSTED_PROXIES: "10.0.0.0/8, proxy",
       WINDHOVER_RUNNER_ADDRESS: "10.0.0.7:9090"
     })))
 

@@ -3,6 +3,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as Settings from "#layers/Settings.ts"
 
@@ -39,16 +40,19 @@ export const basic = (secret = "wonder") => ({
  */
 export const makeApi = Effect.fnUntraced(function*(
   hub: Partial<Hub["Service"]>,
-  store: Layer.Layer<AccountStore> = accounts
+  store: Layer.Layer<AccountStore> = accounts,
+  settings: Partial<SettingsValues> = {}
 ) {
   const app = yield* HttpRouter.toHttpEffect(
-    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, Settings.layerTest()]))
+    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, Settings.layerTest(settings)]))
   )
-  return (url: string, init: RequestInit = {}): Effect.Effect<Answer> =>
+  return (url: string, init: RequestInit = {}, address = "192.0.2.1"): Effect.Effect<Answer> =>
     app.pipe(
       Effect.provideService(
         HttpServerRequest.HttpServerRequest,
-        HttpServerRequest.fromWeb(new Request(`http://windhover.test${url}`, init))
+        HttpServerRequest.fromWeb(new Request(`http://windhover.test${url}`, init)).modify({
+          remoteAddress: Option.some(address)
+        })
       ),
       Effect.orDie,
       Effect.scoped,

@@ -24,6 +24,10 @@ export interface SettingsValues {
   /** Prefix of the second spelling of `X-Service-Credits` and `X-Service-Retried`. */
   readonly headerPrefix: string
   readonly hubOpen: boolean
+  /** Requests of one token or password in a minute; undefined = no bound. */
+  readonly requestsPerMinute: number | undefined
+  /** Networks (`10.0.0.0/8`) of reverse proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: ReadonlyArray<string>
   /** Actors that keep their state in memory between messages, over all partitions of this runner. */
   readonly maxResident: number
   /** Fetches and deliveries under way at once. */
