@@ -14,6 +14,7 @@ export const open = Effect.fn("DataDirectory.open")(
   function*(directory: string): Effect.fn.Return<string, DatabaseError, Scope.Scope> {
     yield* attempt(directory, () => fs.mkdirSync(directory, { recursive: true, mode: 0o700 }))
     const absolute = yield* attempt(directory, () => fs.realpathSync(directory))
+    yield* attempt(directory, () => fs.accessSync(absolute, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK))
     yield* lock(absolute)
     const cluster = path.join(absolute, "database")
     if (!fs.existsSync(cluster)) {

@@ -20,7 +20,7 @@ import { maxMessageSize, mended } from "./SqlClientMended.ts"
 export const layer = (
   options: { readonly directory: string }
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
-  Layer.effectDiscard(maintain).pipe(Layer.provideMerge(PgClient.layerFrom(make(options.directory))))
+  Layer.effectDiscard(maintain()).pipe(Layer.provideMerge(PgClient.layerFrom(make(options.directory))))
 
 const make = Effect.fnUntraced(function*(directory: string) {
   const cluster = yield* DataDirectory.open(directory)

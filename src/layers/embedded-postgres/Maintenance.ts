@@ -1,18 +1,21 @@
 import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Write-ahead log between two checkpoints, bytes: what a start after a crash has to read again. */
-const checkpointEvery = 64 * 1024 * 1024
+export interface MaintenanceOptions {
+  /** Write-ahead log between two checkpoints, bytes: what a start after a crash has to read again. */
+  readonly checkpointEvery: number
+  /** Transactions after which a table is frozen; PostgreSQL refuses to go on near 2,000 million. */
+  readonly freezeAfter: number
+}
 
-/** Transactions after which a table is frozen; PostgreSQL refuses to go on near 2,000 million. */
-const freezeAfter = 100_000_000
+const usual: MaintenanceOptions = { checkpointEvery: 64 * 1024 * 1024, freezeAfter: 100_000_000 }
 
 /**
  * Does what a server has processes for, until the scope closes: checkpoints, vacuum, and freezing of old transaction ids.
  *
  * Everything waits while one of them runs, so at most one table is vacuumed a minute, the worst first.
  */
-export const maintain = Effect.gen(function*() {
+export const maintain = Effect.fnUntraced(function*({ checkpointEvery, freezeAfter }: MaintenanceOptions = usual) {
   const sql = yield* SqlClient.SqlClient
   let checkpointed = 0
 

@@ -64,6 +64,7 @@ class Handle {
     this.ended = Effect.promise(() => this.#end)
     this.ready = Effect.raceFirst(Effect.promise(() => ready), Effect.flatMap(this.ended, Effect.fail))
     this.stop = Effect.promise(() => this.#shutDown()).pipe(
+      Effect.interruptible, // a finalizer is not, and would wait for ever
       Effect.timeoutOption("10 seconds"),
       Effect.andThen(Effect.promise(() => this.#worker.terminate()))
     )
