@@ -2,6 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { setTimeout } from "node:timers/promises"
 import { maintain } from "#layers/embedded-postgres/Maintenance.ts"
 import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
@@ -11,7 +12,7 @@ const database = Layer.unwrap(Effect.map(temporaryDirectory, (directory) => Embe
 /** Repeats a query in real time until it holds: what maintenance does is not told to anybody. */
 const eventually = (holds: Effect.Effect<boolean, unknown>) =>
   Effect.promise(async () => {
-    while (!(await Effect.runPromise(holds))) await new Promise((resolve) => setTimeout(resolve, 10))
+    while (!(await Effect.runPromise(holds))) await setTimeout(10)
   })
 
 describe("Maintenance", () => {
