@@ -58,13 +58,10 @@ const resourceOf = (state: State, id: number): ResourceState => {
 
 const subscribe = (state: State, wanted: NewSubscription, now: number) => {
   const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
-  const existing = held(
-    state,
-    wanted.accountId,
-    ({ subscription }) =>
-      subscription.resourceId === resourceId && subscription.endpoint === wanted.endpoint &&
-      subscription.face === wanted.face
-  )[0]
+  const existing = [...state.subscribers.get(resourceId)?.values() ?? []].find(({ subscription }) =>
+    subscription.accountId === wanted.accountId && subscription.endpoint === wanted.endpoint &&
+    subscription.face === wanted.face
+  )
   const subscription = subscriptionOf(
     wanted,
     resourceId,

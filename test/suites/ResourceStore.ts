@@ -1,0 +1,562 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { type Change, maxStoredLength, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { ResourceState } from "#domain/Resource.ts"
+import {
+  at,
+  entry,
+  found,
+  idsOf,
+  newAccount,
+  newSubscription,
+  record,
+  type Stores,
+  subscribe,
+  unchanged,
+  unique,
+  wantedBy
+} from "#test/support/StoreFixture.ts"
+
+/** What every `ResourceStore` keeps of its promises. */
+export const resourceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
+  it.describe("ResourceStore", () => {
+    states(it)
+    alarms(it)
+    touching(it)
+    announcing(it)
+    crediting(it)
+    bounds(it)
+  })
+}
+
+const full = (state: ResourceState): ResourceState => ({
+  ...state,
+  nextFetch: 1_700_000_900_123,
+  lastFetch: 1_700_000_000_123,
+  period: 1234,
+  code: 200,
+  failures: 2,
+  kind: "feed",
+  http: "Fetched (ring) 200 900 and parsed 1/30 entries",
+  lastParse: 1_700_000_000_456,
+  etag: "W/\"a'b\\c\"",
+  lastModified: "Tue, 14 Nov 2023 22:13:20 GMT",
+  lastFull: 1_699_999_000_001,
+  signature: 2n ** 64n - 1n,
+  inError: true,
+  header: { title: { value: "A \u{1f985} \"title\" \u0000 \ud800", type: "text" }, updated: 0 },
+  seen: Uint8Array.from({ length: 4096 }, (_, i) => i & 255),
+  slices: Uint8Array.of(0, 1, 255),
+  idPolicy: { version: 2, by: ["link", "title"] },
+  generatedIds: true,
+  entriesSinceMaintenance: 17,
+  lastMaintenanceAt: 1_690_000_000_000,
+  velocity: 12.5,
+  popularity: 0.25,
+  pornRank: 0.1,
+  bozoRank: 1,
+  subscribers: 1
+})
+
+const states = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("gives back every field of a recorded state, by id and by canonical topic", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription()
+      const wanted = full(resource)
+      assert.deepStrictEqual(yield* record(unchanged(wanted)), [])
+      assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
+      assert.deepStrictEqual(yield* store.find(resource.url), Option.some(wanted))
+    }))
+
+  it.effect("forgets the fields that the next state has no more", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription()
+      yield* record(unchanged(full(resource)))
+      yield* record(unchanged(resource))
+      assert.deepStrictEqual(yield* store.load(resource.id), Option.some(resource))
+    }))
+
+  it.effect("does not let a state move a resource to another topic or partition", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription()
+      yield* record(unchanged({ ...resource, url: "https://other.example/", host: "other.example", partition: 9 }))
+      assert.deepStrictEqual(yield* store.load(resource.id), Option.some(resource))
+    }))
+
+  it.effect("finds nothing for a topic or an id that nobody subscribed to", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      assert.deepStrictEqual(yield* store.find("https://nobody.example/"), Option.none())
+      assert.deepStrictEqual(yield* store.find("https://nobody.example/\u0000"), Option.none())
+      assert.deepStrictEqual(yield* store.load(2 ** 40), Option.none())
+    }))
+
+  it.effect("answers many loads at once, each with its own", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const account = yield* newAccount
+      const made = yield* Effect.forEach(
+        Array.from({ length: 50 }),
+        () => subscribe(wantedBy(account.id)),
+        { concurrency: 10 }
+      )
+      const loaded = yield* Effect.forEach(made, ({ resource }) => store.load(resource.id), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(
+        loaded.map((state) => Option.getOrThrow(state).url),
+        made.map(({ resource }) => resource.url)
+      )
+    }))
+
+  it.effect("writes nothing for an id that is not stored", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const change = found({ ...resource, id: 2 ** 40 }, [entry("a")])
+      assert.deepStrictEqual(yield* record(change), [])
+      const page = yield* EntryStore.use((store) => store.page({ resourceIds: [2 ** 40], count: 10 }))
+      assert.deepStrictEqual(page, { _tag: "Page", entries: [] })
+    }))
+
+  it.effect("counts the subscribers that are active and whose lease has not ended", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id)
+      const { resource } = yield* subscribe(wanted)
+      yield* subscribe({ ...wanted, endpoint: "https://b.example/", state: "pending" })
+      yield* subscribe({ ...wanted, endpoint: "https://c.example/", state: "paused" })
+      yield* subscribe({ ...wanted, endpoint: "https://d.example/", leaseUntil: 5_000 })
+      const subscribers = (now: number) =>
+        Effect.map(at(now)(store.load(resource.id)), (state) => Option.getOrThrow(state).subscribers)
+      assert.strictEqual(yield* subscribers(4_999), 2)
+      assert.strictEqual(yield* subscribers(5_000), 1)
+    }))
+}
+
+const alarms = (it: Vitest.MethodsNonLive<Stores>) => {
+  const alarmsOf = (partition: number, ids: ReadonlySet<number>) =>
+    Effect.map(
+      ResourceStore.use((store) => store.alarms(partition)),
+      (all) => Array.from(all.ids, (id, i) => [id, all.dueAt[i]] as const).filter(([id]) => ids.has(id))
+    )
+
+  it.effect("gives the alarms of a partition, by id, and of no other", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const made = yield* Effect.forEach([11, 12, 11], (partition) => subscribe(wantedBy(account.id, { partition })))
+      const states = made.map(({ resource }, i) => ({ ...resource, nextFetch: 1_700_000_000_001 + i }))
+      yield* Effect.forEach(states, (state) => record(unchanged(state)), { concurrency: "unbounded" })
+      const [a = 0, b = 0, c = 0] = states.map(({ id }) => id)
+      const ids = new Set(states.map(({ id }) => id))
+      assert.deepStrictEqual(yield* alarmsOf(11, ids), [[a, 1_700_000_000_001], [c, 1_700_000_000_003]])
+      assert.deepStrictEqual(yield* alarmsOf(12, ids), [[b, 1_700_000_000_002]])
+      assert.deepStrictEqual(yield* alarmsOf(13, ids), [])
+    }))
+
+  it.effect("a new resource is due now", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* at(1_600_000_000_777)(newSubscription({ partition: 14 }))
+      assert.deepStrictEqual(yield* alarmsOf(14, new Set([resource.id])), [[resource.id, 1_600_000_000_777]])
+    }))
+
+  it.effect("sets no alarm for a resource without an active subscription", () =>
+    Effect.gen(function*() {
+      const store = yield* SubscriptionStore
+      const pending = yield* newSubscription({ partition: 15, state: "pending" })
+      const paused = yield* newSubscription({ partition: 15, state: "paused" })
+      const ended = yield* newSubscription({ partition: 15, leaseUntil: Date.now() - 1 })
+      const left = yield* newSubscription({ partition: 15 })
+      const ids = new Set([pending, paused, ended, left].map(({ resource }) => resource.id))
+      assert.deepStrictEqual((yield* alarmsOf(15, ids)).map(([id]) => id), [left.resource.id])
+      yield* store.remove(left.subscription.id)
+      assert.deepStrictEqual(yield* alarmsOf(15, ids), [])
+    }))
+}
+
+const touching = (it: Vitest.MethodsNonLive<Stores>) => {
+  const polled = { nextFetch: 2_000, lastFetch: 1_000, period: 60, code: 304, failures: 0 }
+
+  it.effect("keeps an unchanged poll, seen at once and after it was written", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription({ partition: 16 })
+      yield* record(unchanged(full({ ...resource, lastFetch: 500 })))
+      yield* store.touch({ id: resource.id, ...polled, lastFetch: 1_700_000_000_124 })
+      const wanted = { ...full(resource), ...polled, lastFetch: 1_700_000_000_124 }
+      assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
+      assert.deepStrictEqual(yield* store.find(resource.url), Option.some(wanted))
+      yield* store.flush
+      assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
+      const all = yield* store.alarms(16)
+      assert.strictEqual(all.dueAt[all.ids.indexOf(resource.id)], 2_000)
+    }))
+
+  it.effect("keeps the last of several polls", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription({ partition: 17 })
+      yield* store.touch({ id: resource.id, ...polled })
+      yield* store.touch({ id: resource.id, ...polled, lastFetch: 1_060, nextFetch: 1_120 })
+      const all = yield* store.alarms(17)
+      assert.strictEqual(all.dueAt[all.ids.indexOf(resource.id)], 1_120)
+      yield* store.flush
+      const state = Option.getOrThrow(yield* store.load(resource.id))
+      assert.deepStrictEqual([state.lastFetch, state.nextFetch], [1_060, 1_120])
+    }))
+
+  it.effect("lets no older poll overwrite a recorded one", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription()
+      const wanted = { ...resource, lastFetch: 3_000, nextFetch: 4_000 }
+      yield* record(unchanged(wanted))
+      yield* store.touch({ id: resource.id, ...polled })
+      yield* store.flush
+      assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
+    }))
+
+  it.effect("lets a recorded poll stand over the one that was kept before it", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription()
+      yield* store.touch({ id: resource.id, ...polled })
+      const wanted = { ...resource, lastFetch: 1_060, nextFetch: 1_120, code: 200 }
+      yield* record(unchanged(wanted))
+      assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
+      yield* store.flush
+      assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
+    }))
+
+  it.effect("takes 5,000 polls and writes them all", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription()
+      for (let i = 1; i <= 5_000; i++) yield* store.touch({ id: resource.id + (i % 3_000), ...polled, lastFetch: i })
+      yield* store.touch({ id: resource.id, ...polled, lastFetch: 6_000 })
+      yield* store.flush
+      assert.strictEqual(Option.getOrThrow(yield* store.load(resource.id)).lastFetch, 6_000)
+    }))
+}
+
+const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("hands every subscriber the same notification, in order of subscription", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id)
+      const first = yield* subscribe(wanted)
+      const second = yield* subscribe({ ...wanted, endpoint: "https://b.example/", channel: "null" })
+      const state = { ...first.resource, header: { title: { value: "Feed", type: "text" } }, code: 200, lastFetch: 9 }
+      const entries = [entry("old", { published: 5 }), entry("new")]
+      const deliveries = yield* at(1_700_000_000_000)(record(found(state, entries)))
+      assert.deepStrictEqual(deliveries.map(({ subscriptionId }) => subscriptionId), [
+        first.subscription.id,
+        second.subscription.id
+      ])
+      assert.strictEqual(deliveries[0]?.notification, deliveries[1]?.notification)
+      const { id: _, ...notification } = deliveries[0]?.notification ?? assert.fail()
+      assert.deepStrictEqual(notification, {
+        resourceId: first.resource.id,
+        createdAt: 1_700_000_000_000,
+        status: {
+          title: "Feed",
+          code: 200,
+          period: 900,
+          nextFetch: first.resource.nextFetch,
+          lastFetch: 9,
+          entriesCountSinceLastMaintenance: 0
+        },
+        header: { title: { value: "Feed", type: "text" } },
+        news: { _tag: "Entries", entries: [entry("new"), entry("old", { published: 5 })] }
+      })
+      const { id: __, notification: ___, ...delivery } = deliveries[1] ?? assert.fail()
+      assert.deepStrictEqual(delivery, {
+        subscriptionId: second.subscription.id,
+        sequence: 1,
+        credits: -2,
+        attempt: 0,
+        dueAt: 1_700_000_000_000
+      })
+    }))
+
+  it.effect("tells only those that are active and whose lease has not ended", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id)
+      const { resource } = yield* subscribe({ ...wanted, state: "pending" })
+      yield* subscribe({ ...wanted, endpoint: "https://b.example/", state: "paused" })
+      const leased = yield* subscribe({ ...wanted, endpoint: "https://c.example/", leaseUntil: 5_000, face: "hub" })
+      const before = yield* at(4_999)(record(found(resource, [entry("a")])))
+      assert.deepStrictEqual(before.map(({ subscriptionId }) => subscriptionId), [leased.subscription.id])
+      assert.deepStrictEqual(yield* at(5_000)(record(found(resource, [entry("b")]))), [])
+    }))
+
+  it.effect("announces nothing that it was not told to", () =>
+    Effect.gen(function*() {
+      const { account, resource } = yield* newSubscription()
+      const quiet = { ...found(resource, [entry("a"), entry("b")]), announce: undefined }
+      assert.deepStrictEqual(yield* record(quiet), [])
+      const some: Change = { ...found(resource, [entry("c"), entry("d")]), announce: { _tag: "Entries", ids: ["d"] } }
+      const [delivery] = yield* record(some)
+      assert.deepStrictEqual([idsOf(delivery), delivery?.sequence, delivery?.credits], [["d"], 1, -1])
+      const page = yield* EntryStore.use((store) => store.page({ resourceIds: [resource.id], count: 10 }))
+      assert.strictEqual(page._tag === "Page" && page.entries.length, 4)
+      assert.strictEqual(
+        Option.getOrThrow(yield* AccountStore.use((store) => store.find(account.login))).credits,
+        -1
+      )
+    }))
+
+  it.effect("announces once what is recorded twice, and only the ids that are new", () =>
+    Effect.gen(function*() {
+      const { account, resource } = yield* newSubscription()
+      yield* record(found(resource, [entry("a"), entry("b")]))
+      assert.deepStrictEqual(yield* record(found(resource, [entry("a"), entry("b")])), [])
+      const [delivery, ...more] = yield* record(found(resource, [entry("b"), entry("c"), entry("d")]))
+      assert.deepStrictEqual(more, [])
+      assert.deepStrictEqual([idsOf(delivery), delivery?.sequence, delivery?.credits], [["d", "c"], 2, -2])
+      assert.strictEqual(
+        Option.getOrThrow(yield* AccountStore.use((store) => store.find(account.login))).credits,
+        -2
+      )
+    }))
+
+  it.effect("announces once what is recorded twice at the same time", () =>
+    Effect.gen(function*() {
+      const { resource, subscription } = yield* newSubscription()
+      const change = found(resource, [entry("a"), entry("b")])
+      const results = yield* Effect.all(Array.from({ length: 8 }, () => record(change)), { concurrency: "unbounded" })
+      assert.deepStrictEqual(results.flat().map(idsOf), [["b", "a"]])
+      const backlog = yield* Outbox.use((outbox) => outbox.backlog(subscription.id, 10))
+      assert.deepStrictEqual(backlog.deliveries.map(({ sequence }) => sequence), [1])
+      assert.strictEqual(backlog.nextSequence, 2)
+    }))
+
+  it.effect("keeps the order of several changes of one resource that are recorded together", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const store = yield* ResourceStore
+      const changes = Array.from({ length: 20 }, (_, i) => found({ ...resource, lastFetch: i }, [entry(`e${i}`)]))
+      const results = yield* Effect.forEach(changes, store.record, { concurrency: "unbounded" })
+      assert.deepStrictEqual(results.map(([delivery]) => delivery?.sequence), changes.map((_, i) => i + 1))
+      assert.deepStrictEqual(results.map(([delivery]) => idsOf(delivery)), changes.map((_, i) => [`e${i}`]))
+      assert.strictEqual(Option.getOrThrow(yield* store.load(resource.id)).lastFetch, 19)
+    }))
+
+  it.effect("replaces the content of an updated entry, and announces it once", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      yield* at(100)(record(found(resource, [entry("a"), entry("b")])))
+      const updated = entry("a", { title: { value: "Better", type: "text" } })
+      const change: Change = {
+        state: resource,
+        entries: [entry("c")],
+        updated: [updated],
+        announce: { _tag: "Entries", ids: ["a", "c"] }
+      }
+      const [delivery] = yield* at(200)(record(change))
+      assert.deepStrictEqual(delivery?.notification.news, { _tag: "Entries", entries: [updated, entry("c")] })
+      assert.deepStrictEqual(yield* record(change), [])
+      const page = yield* EntryStore.use((store) => store.page({ resourceIds: [resource.id], count: 10 }))
+      assert.deepStrictEqual(page._tag === "Page" ? page.entries : [], [
+        { resourceId: resource.id, entry: entry("c"), firstSeen: 200 },
+        { resourceId: resource.id, entry: entry("b"), firstSeen: 100 },
+        { resourceId: resource.id, entry: updated, firstSeen: 100 }
+      ])
+    }))
+
+  it.effect("adds no entry that is only said to be updated", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const change: Change = {
+        state: resource,
+        entries: [],
+        updated: [entry("never-seen")],
+        announce: { _tag: "Entries", ids: ["never-seen", "unheard-of"] }
+      }
+      assert.deepStrictEqual(yield* record(change), [])
+      const page = yield* EntryStore.use((store) => store.page({ resourceIds: [resource.id], count: 10 }))
+      assert.deepStrictEqual(page, { _tag: "Page", entries: [] })
+    }))
+
+  it.effect("announces a document once for its signature, and keeps it", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const document = { contentType: "application/json; charset=utf-8", body: Uint8Array.of(0, 1, 2, 255) }
+      const first: Change = { ...unchanged({ ...resource, kind: "json", signature: 1n }), document }
+      assert.deepStrictEqual(yield* record(first), [])
+      assert.deepStrictEqual(yield* stored(resource.id), Option.some(document))
+
+      const next = { contentType: "application/json", body: new TextEncoder().encode("{}") }
+      const change: Change = {
+        ...unchanged({ ...resource, kind: "json", signature: 2n, header: {} }),
+        announce: { _tag: "Document", document: next }
+      }
+      const [delivery] = yield* record(change)
+      assert.deepStrictEqual(delivery?.notification.news, { _tag: "Document", document: next })
+      assert.strictEqual(delivery?.notification.header, undefined)
+      assert.deepStrictEqual(yield* record(change), [])
+      assert.deepStrictEqual(yield* stored(resource.id), Option.some(next))
+      assert.strictEqual((yield* record({ ...change, state: { ...change.state, signature: 1n } }))[0]?.sequence, 2)
+    }))
+
+  it.effect("leaves the document when a change brings none", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const document = { contentType: "text/plain", body: Uint8Array.of(65) }
+      yield* record({ ...unchanged(resource), document })
+      yield* record(unchanged({ ...resource, code: 500 }))
+      assert.deepStrictEqual(yield* stored(resource.id), Option.some(document))
+    }))
+
+  it.effect("announces a failure once, until the resource has left its error state", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const failed: Change = { ...unchanged({ ...resource, inError: true, code: 500 }), announce: { _tag: "Failure" } }
+      const [delivery] = yield* record(failed)
+      assert.deepStrictEqual([delivery?.notification.news, delivery?.notification.status.code], [
+        { _tag: "Failure" },
+        500
+      ])
+      assert.deepStrictEqual(yield* record(failed), [])
+      yield* record(unchanged({ ...resource, inError: false, code: 200 }))
+      assert.strictEqual((yield* record(failed))[0]?.sequence, 2)
+    }))
+}
+
+const stored = (resourceId: number) => EntryStore.use((store) => store.document(resourceId))
+
+const crediting = (it: Vitest.MethodsNonLive<Stores>) => {
+  const creditsOf = (login: string) =>
+    Effect.map(AccountStore.use((store) => store.find(login)), (account) => Option.getOrThrow(account).credits)
+
+  it.effect("charges each account one credit a notification and shows the balance after it", () =>
+    Effect.gen(function*() {
+      const [a, b] = [yield* newAccount, yield* newAccount]
+      const wanted = wantedBy(a.id)
+      const { resource } = yield* subscribe(wanted)
+      yield* subscribe({ ...wanted, endpoint: "https://b.example/" })
+      yield* subscribe({ ...wanted, accountId: b.id })
+      const balances = (yield* record(found(resource, [entry("a")]))).map(({ credits }) => credits)
+      assert.deepStrictEqual(balances, [-1, -2, -1])
+      assert.deepStrictEqual(
+        (yield* record(found(resource, [entry("b")]))).map(({ credits, sequence }) => [credits, sequence]),
+        [[-3, 2], [-4, 2], [-2, 2]]
+      )
+      assert.deepStrictEqual([yield* creditsOf(a.login), yield* creditsOf(b.login)], [-4, -2])
+    }))
+
+  it.effect(
+    "charges crossing accounts at the same time without a deadlock or a lost credit",
+    () =>
+      Effect.gen(function*() {
+        const accounts = yield* Effect.all(Array.from({ length: 6 }, () => newAccount))
+        const resources = yield* Effect.forEach(
+          Array.from({ length: 12 }),
+          Effect.fnUntraced(function*(_, i) {
+            const order = i % 2 === 0 ? accounts : accounts.toReversed()
+            const wanted = wantedBy(0)
+            const made = yield* Effect.forEach(order, ({ id }) => subscribe({ ...wanted, accountId: id }))
+            return made[0]?.resource ?? assert.fail()
+          })
+        )
+        const rounds = 10
+        const all = yield* Effect.forEach(
+          resources,
+          Effect.fnUntraced(function*(resource) {
+            const balances: Array<ReadonlyArray<number>> = []
+            for (let round = 0; round < rounds; round++) {
+              const deliveries = yield* record(found(resource, [entry(`r${round}`)]))
+              balances.push(
+                ...deliveries.map(({ subscriptionId, credits, sequence }) => [subscriptionId, sequence, credits])
+              )
+            }
+            return balances
+          }),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(all.flat().length, resources.length * rounds * accounts.length)
+        for (const { login } of accounts) assert.strictEqual(yield* creditsOf(login), -resources.length * rounds)
+        // Each account's balances are all the numbers down to its last one, each once.
+        const balances = all.flat().map(([, , credits]) => credits ?? 0).toSorted((a, b) => b - a)
+        const wanted = Array.from({ length: resources.length * rounds }, (_, i) => accounts.map(() => -i - 1)).flat()
+        assert.deepStrictEqual(balances, wanted)
+      }),
+    30_000
+  )
+}
+
+const bounds = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("fans one change out to 10,000 subscriptions of two accounts", () =>
+    Effect.gen(function*() {
+      const [a, b] = [yield* newAccount, yield* newAccount]
+      const wanted = wantedBy(a.id)
+      const { resource } = yield* subscribe(wanted)
+      yield* Effect.forEach(
+        Array.from({ length: 9_999 }),
+        (_, i) =>
+          subscribe({ ...wanted, accountId: i % 2 === 0 ? a.id : b.id, endpoint: `https://callback.example/${i}` }),
+        { concurrency: 20, discard: true }
+      )
+      const deliveries = yield* record(found(resource, [entry("a")]))
+      assert.strictEqual(deliveries.length, 10_000)
+      assert.strictEqual(new Set(deliveries.map(({ notification }) => notification)).size, 1)
+      assert.deepStrictEqual(new Set(deliveries.map(({ sequence }) => sequence)), new Set([1]))
+      const ids = deliveries.map(({ subscriptionId }) => subscriptionId)
+      assert.deepStrictEqual(ids, ids.toSorted((x, y) => x - y))
+      assert.strictEqual(Math.min(...deliveries.map(({ credits }) => credits)), -5_001)
+    }), 120_000)
+
+  it.effect("refuses a document or an entry that is too large, and writes nothing of the change", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const document = { contentType: "text/plain", body: new Uint8Array(maxStoredLength + 1) }
+      const failure = yield* Effect.flip(record({ ...unchanged({ ...resource, code: 200 }), document }))
+      assert.strictEqual(failure.reason, "defect")
+      assert.strictEqual(
+        failure.message,
+        `The document of ${resource.url} has 8388609 bytes; at most 8388608 can be stored.`
+      )
+      const large = entry("large", { summary: { value: "x".repeat(maxStoredLength), type: "text" } })
+      const other = yield* Effect.flip(record(found(resource, [entry("small"), large])))
+      assert.strictEqual(other.reason, "defect")
+      assert.match(other.message, /^An entry of .* has \d+ bytes; at most 8388608 can be stored\.$/)
+      assert.deepStrictEqual(yield* ResourceStore.use((store) => store.load(resource.id)), Option.some(resource))
+      const page = yield* EntryStore.use((store) => store.page({ resourceIds: [resource.id], count: 10 }))
+      assert.deepStrictEqual(page, { _tag: "Page", entries: [] })
+    }))
+
+  it.effect("stores the largest document, and one change does not suffer from another's failure", () =>
+    Effect.gen(function*() {
+      const [one, two] = [yield* newSubscription(), yield* newSubscription()]
+      const body = new Uint8Array(maxStoredLength).fill(7)
+      const [kept, refused] = yield* Effect.all([
+        record({ ...unchanged(one.resource), document: { contentType: "text/plain", body } }),
+        Effect.flip(record({
+          ...unchanged(two.resource),
+          document: { contentType: "text/plain", body: new Uint8Array(maxStoredLength + 1) }
+        }))
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual([kept, refused.reason], [[], "defect"])
+      assert.deepStrictEqual(Option.getOrThrow(yield* stored(one.resource.id)).body, body)
+    }))
+
+  it.effect("keeps any character of a stranger's feed", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const odd = entry(`nul \u0000 lone \ud800 ${unique("quote ' \" \\ ")}`, {
+        title: { value: "\u0000\u0001\ud83e\udd85\udfff", type: "text" }
+      })
+      const [delivery] = yield* record(found({ ...resource, http: "a\u0000b", etag: "\"\u0000\"" }, [odd]))
+      assert.deepStrictEqual(delivery?.notification.news, { _tag: "Entries", entries: [odd] })
+      const page = yield* EntryStore.use((store) => store.page({ resourceIds: [resource.id], count: 1 }))
+      assert.deepStrictEqual(page._tag === "Page" ? page.entries.map((stored) => stored.entry) : [], [odd])
+    }))
+}

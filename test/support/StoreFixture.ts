@@ -1,0 +1,84 @@
+import { Clock, Effect, Redacted } from "effect"
+import type { Entry } from "#domain/Entry.ts"
+import type { Delivery } from "#domain/Notification.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { EntryStore } from "#domain/ports/EntryStore.ts"
+import type { Outbox } from "#domain/ports/Outbox.ts"
+import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { ResourceState } from "#domain/Resource.ts"
+
+export type Stores = AccountStore | EntryStore | Outbox | ResourceStore | SubscriptionStore
+
+/**
+ * Runs with a clock that stands at `now`. Only its readings stand: sleeping takes real time, so that batches are sent.
+ */
+export const at = (now: number) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, Clock.Clock, {
+    currentTimeMillisUnsafe: () => now,
+    currentTimeMillis: Effect.succeed(now),
+    currentTimeNanosUnsafe: () => BigInt(now) * 1_000_000n,
+    currentTimeNanos: Effect.succeed(BigInt(now) * 1_000_000n),
+    monotonicTimeNanosUnsafe: () => process.hrtime.bigint(),
+    monotonicTimeNanos: Effect.sync(() => process.hrtime.bigint()),
+    sleep: (duration) => Effect.provide(Effect.sleep(duration), realClock)
+  })
+
+const realClock = Clock.Clock.context(Clock.Clock.defaultValue())
+
+/** Stores are shared by the tests of a file: each takes names that nobody else has. */
+let last = 0
+
+export const unique = (prefix: string): string => `${prefix}${process.pid.toString(36)}x${++last}`
+
+export const newAccount = Effect.gen(function*() {
+  const accounts = yield* AccountStore
+  return yield* accounts.create(unique("login"), Redacted.make("correct horse"))
+})
+
+/** An active webhook subscription of the account to a new topic. */
+export const wantedBy = (accountId: number, change: Partial<NewSubscription> = {}): NewSubscription => {
+  const url = `https://${unique("host")}.example/feed`
+  return {
+    accountId,
+    topic: { given: url, canonical: url, host: new URL(url).hostname },
+    partition: 7,
+    channel: "webhook",
+    endpoint: "https://callback.example/hook",
+    host: "callback.example",
+    face: "api",
+    state: "active",
+    ...change
+  }
+}
+
+export const subscribe = (wanted: NewSubscription) => SubscriptionStore.use((store) => store.subscribe(wanted))
+
+/** A new account with an active subscription to a new resource. */
+export const newSubscription = (change: Partial<NewSubscription> = {}) =>
+  Effect.gen(function*() {
+    const account = yield* newAccount
+    return { account, ...(yield* subscribe(wantedBy(account.id, change))) }
+  })
+
+export const entry = (id: string, change: Partial<Entry> = {}): Entry => ({
+  id,
+  title: { value: `Title of ${id}`, type: "text" },
+  ...change
+})
+
+export const unchanged = (state: ResourceState): Change => ({ state, entries: [], updated: [], announce: undefined })
+
+/** A poll that finds these entries, oldest first, and tells of them. */
+export const found = (state: ResourceState, entries: ReadonlyArray<Entry>): Change => ({
+  state,
+  entries,
+  updated: [],
+  announce: { _tag: "Entries", ids: entries.map(({ id }) => id).toReversed() }
+})
+
+export const record = (change: Change) => ResourceStore.use((store) => store.record(change))
+
+/** What the subscribers of a change are told, by id. */
+export const idsOf = (delivery: Delivery | undefined): ReadonlyArray<string> =>
+  delivery?.notification.news._tag === "Entries" ? delivery.notification.news.entries.map(({ id }) => id) : []
