@@ -1,0 +1,83 @@
+import { keyOf, keyOfUndeclared, type NamespaceKey } from "./Namespaces.ts"
+
+/** A tag's name, taken apart and looked up once for all its uses in a scope. */
+export interface Name {
+  readonly raw: string
+  readonly lower: string
+  readonly local: string
+  readonly key: string
+  readonly prefix: string
+  readonly namespace: NamespaceKey
+  /** White space between its children means nothing. */
+  readonly container: boolean
+  /** An item or entry: it never stands inside another one. */
+  readonly entry: boolean
+  /** HTML's elements without content, which nobody closes. `link` is not among them: it has content in RSS. */
+  readonly void: boolean
+}
+
+const CONTAINERS = new Set([
+  "rss", "rdf", "feed", "channel", "item", "entry", "items", "source", "author", "contributor", "image", "textinput", "group", "owner"
+])
+const VOID = new Set(["br", "hr", "img", "input", "wbr", "col", "area", "embed", "param"])
+const MOST_DECLARATIONS = 64
+const DEEPEST = 32
+
+/** The namespace declarations in force at some element, chained to those around it. */
+export class Scope {
+  private readonly parent: Scope | undefined
+  private readonly uris: Map<string, string>
+  private readonly names = new Map<string, Name>()
+  private readonly depth: number
+
+  constructor(parent: Scope | undefined, uris: Map<string, string>) {
+    this.parent = parent
+    this.uris = uris
+    this.depth = parent === undefined ? 0 : parent.depth + 1
+  }
+
+  static readonly root = (): Scope => new Scope(undefined, new Map([["xml", "http://www.w3.org/XML/1998/namespace"]]))
+
+  /** The scope inside an element with these attributes: this very one if none of them declares anything. */
+  with(attributes: ReadonlyArray<string>): Scope {
+    let declared: Map<string, string> | undefined
+    for (let at = 0; at < attributes.length; at += 2) {
+      const name = attributes[at] ?? ""
+      if (!name.startsWith("xmlns") || (name.length > 5 && name.charCodeAt(5) !== 58)) continue
+      declared ??= new Map()
+      if (declared.size < MOST_DECLARATIONS) declared.set(name.slice(6), attributes[at + 1] ?? "")
+    }
+    return declared === undefined || this.depth >= DEEPEST ? this : new Scope(this, declared)
+  }
+
+  name(raw: string): Name {
+    const known = this.names.get(raw)
+    if (known !== undefined) return known
+    const colon = raw.indexOf(":")
+    const prefix = colon < 0 ? "" : raw.slice(0, colon)
+    const local = raw.slice(colon + 1)
+    const key = local.toLowerCase()
+    const namespace = this.namespace(prefix)
+    const name = {
+      raw,
+      lower: raw.toLowerCase(),
+      local,
+      key,
+      prefix,
+      namespace,
+      container: raw === "" || CONTAINERS.has(key),
+      entry: key === "item" || key === "entry",
+      void: VOID.has(key) && (prefix === "" || namespace === "xhtml")
+    }
+    this.names.set(raw, name)
+    return name
+  }
+
+  private namespace(prefix: string): NamespaceKey {
+    for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent) {
+      const uri = scope.uris.get(prefix)
+      if (uri !== undefined) return keyOf(uri)
+    }
+    return keyOfUndeclared(prefix)
+  }
+}

@@ -1,0 +1,406 @@
+import { type Declared, declarations, decode, NONE } from "./Entities.ts"
+import { Scope } from "./Scope.ts"
+import type { Name } from "./Scope.ts"
+import { append, appendText, NO_ATTRIBUTES, NO_CHILDREN } from "./Tree.ts"
+import type { Element } from "./Tree.ts"
+
+/** A document's elements under a nameless root, and what had to be repaired to get them. */
+export interface Tree {
+  readonly root: Element
+  readonly repairs: ReadonlyArray<string>
+}
+
+const MOST_DEPTH = 256
+const MOST_ELEMENTS = 400_000
+const MOST_ATTRIBUTES = 512
+/** An end tag closes no element further up than this. */
+const MOST_UNCLOSED = 64
+const LONGEST_SUBSET = 65_536
+
+const TAB = 9
+const LINE_FEED = 10
+const RETURN = 13
+const SPACE = 32
+const BANG = 33
+const DOUBLE_QUOTE = 34
+const QUOTE = 39
+const SLASH = 47
+const LESS = 60
+const EQUALS = 61
+const GREATER = 62
+const QUESTION = 63
+
+/**
+ * Reads markup into a tree whatever its state: it never throws, takes linear time, and nests at most 256 deep.
+ *
+ * What publishers break most is repaired as they meant it: a bare `&` or `<`, an end tag that is missing or misspelt, an entry inside
+ * an entry, a CDATA section or comment that never ends, HTML's void elements, a document that stops in the middle.
+ */
+export const tokenize = (text: string): Tree => new Tokenizer(text).read()
+
+class Tokenizer {
+  private readonly text: string
+  private readonly root: Element = {
+    name: "", key: "", prefix: "", namespace: "", attributes: NO_ATTRIBUTES, text: "", children: NO_CHILDREN
+  }
+  private readonly repairs = new Set<string>()
+  private readonly missing = new Set<string>()
+  private at = 0
+  private current = this.root
+  private scope = Scope.root()
+  private name = this.scope.name("")
+  /** The open elements, their names and their scopes, outermost first. What lies beyond `depth` is left over. */
+  private readonly open: Array<Element> = [this.root]
+  private readonly names: Array<Name> = [this.name]
+  private readonly scopes: Array<Scope> = [this.scope]
+  private depth = 0
+  /** Where on the stack the open entry is; 0 for none. */
+  private entry = 0
+  /** Start tags beyond the deepest level that are still open. */
+  private beyond = 0
+  private count = 0
+  private selfClosing = false
+  /** End tags that closed nothing since the last start tag. */
+  private readonly strays = new Set<string>()
+  private declared: Declared = NONE
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  read(): Tree {
+    this.at = this.text.indexOf("<")
+    if (this.at < 0) this.at = this.text.length
+    else if (this.at > 0 && this.text.slice(0, Math.min(this.at, 1000)).trim() !== "") this.repaired("text before the document skipped")
+    while (this.at < this.text.length && this.count < MOST_ELEMENTS) this.step()
+    if (this.count >= MOST_ELEMENTS) this.repaired("too many elements: the rest was left out")
+    else if (this.depth > 0) this.repaired("elements closed that were open at the end of the document")
+    return { root: this.root, repairs: [...this.repairs] }
+  }
+
+  private repaired(what: string): void {
+    this.repairs.add(what)
+  }
+
+  /** One tag, section or declaration, and the text after it. */
+  private step(): void {
+    const next = this.text.charCodeAt(this.at + 1)
+    if (next === SLASH) this.endTag()
+    else if (next === BANG) this.declaration()
+    else if (next === QUESTION) this.instruction()
+    else if (startsName(next)) this.startTag()
+    else this.bareLess()
+    if (this.at < this.text.length && this.text.charCodeAt(this.at) !== LESS) this.characters()
+  }
+
+  private characters(): void {
+    const { text } = this
+    const start = this.at
+    let at = start
+    if (this.name.container) {
+      while (isSpace(text.charCodeAt(at))) at++
+      if (text.charCodeAt(at) === LESS) {
+        this.at = at
+        return
+      }
+    }
+    const end = text.indexOf("<", at)
+    this.at = end < 0 ? text.length : end
+    this.append(decode(text.slice(start, this.at), this.declared))
+  }
+
+  private append(text: string): void {
+    const { current } = this
+    if (current.children === NO_CHILDREN && current.text === "") current.text = text
+    else appendText(current, text)
+  }
+
+  private bareLess(): void {
+    this.repaired("a bare < kept as text")
+    this.append("<")
+    this.at++
+  }
+
+  private startTag(): void {
+    const { text } = this
+    let at = this.at + 1
+    while (at < text.length && !endsName(text.charCodeAt(at))) at++
+    const raw = text.slice(this.at + 1, at)
+    this.at = at
+    this.selfClosing = false
+    const code = text.charCodeAt(at)
+    const attributes = code === GREATER ? this.plainTag() : this.attributes()
+    const scope = attributes === NO_ATTRIBUTES ? this.scope : this.scope.with(attributes)
+    this.begin(scope.name(raw), attributes, scope)
+  }
+
+  private plainTag(): ReadonlyArray<string> {
+    this.at++
+    return NO_ATTRIBUTES
+  }
+
+  private begin(name: Name, attributes: ReadonlyArray<string>, scope: Scope): void {
+    if (name.entry && this.entry > 0 && name.raw === this.names[this.entry]?.raw) this.closeEntry()
+    const alone = this.selfClosing || name.void
+    if (this.depth >= MOST_DEPTH) {
+      if (!alone) this.beyond++
+      this.repaired("elements nested too deeply: the innermost were left out")
+      return
+    }
+    this.count++
+    const element: Element = {
+      name: name.local,
+      key: name.key,
+      prefix: name.prefix,
+      namespace: name.namespace,
+      attributes,
+      text: "",
+      children: NO_CHILDREN
+    }
+    append(this.current, element)
+    if (!alone) this.push(element, name, scope)
+  }
+
+  private push(element: Element, name: Name, scope: Scope): void {
+    const depth = ++this.depth
+    if (name.entry && this.entry === 0) this.entry = depth
+    if (this.strays.size > 0) this.strays.clear()
+    this.open[depth] = element
+    this.names[depth] = name
+    this.scopes[depth] = scope
+    this.current = element
+    this.name = name
+    this.scope = scope
+  }
+
+  /** Leaves `depth` elements open. */
+  private closeTo(depth: number): void {
+    if (this.entry > depth) this.entry = 0
+    this.beyond = 0
+    this.depth = depth
+    this.current = this.open[depth] ?? this.root
+    this.name = this.names[depth] ?? this.name
+    this.scope = this.scopes[depth] ?? this.scope
+  }
+
+  /** An entry never contains an entry (but as inline content of another feed): its end tag is missing. */
+  private closeEntry(): void {
+    for (let depth = this.depth; depth > this.entry; depth--) if (this.names[depth]?.key === "content") return
+    this.repaired("an entry's end tag was missing")
+    this.closeTo(this.entry - 1)
+  }
+
+  private endTag(): void {
+    const { text } = this
+    const start = this.at + 2
+    const { raw } = this.name
+    const end = start + raw.length
+    if (text.charCodeAt(end) === GREATER && this.beyond === 0 && text.startsWith(raw, start) && this.depth > 0) {
+      this.at = end + 1
+      this.closeTo(this.depth - 1)
+    } else this.oddEndTag(start)
+  }
+
+  private oddEndTag(start: number): void {
+    const { text } = this
+    let at = start
+    while (at < text.length && !endsName(text.charCodeAt(at))) at++
+    const name = text.slice(start, at)
+    while (at < text.length && text.charCodeAt(at) !== GREATER && text.charCodeAt(at) !== LESS) at++
+    this.at = text.charCodeAt(at) === GREATER ? at + 1 : at
+    if (this.beyond > 0 && name !== this.names[this.entry]?.raw) this.beyond--
+    else this.closeNamed(name)
+  }
+
+  private closeNamed(raw: string): void {
+    if (this.strays.has(raw)) return
+    const lower = raw.toLowerCase()
+    const depth = this.lastOpen((name) => name.raw === raw) ?? this.lastOpen((name) => name.lower === lower)
+    if (depth === undefined) {
+      this.strays.add(raw)
+      this.repaired("an end tag without its start tag left out")
+    } else {
+      if (depth !== this.depth || this.name.raw !== raw) this.repaired("elements closed whose end tag was missing or misspelt")
+      this.closeTo(depth - 1)
+    }
+  }
+
+  private lastOpen(matches: (name: Name) => boolean): number | undefined {
+    const lowest = Math.max(1, this.depth - MOST_UNCLOSED)
+    for (let depth = this.depth; depth >= lowest; depth--) {
+      const name = this.names[depth]
+      if (name !== undefined && matches(name)) return depth
+    }
+    const entry = this.names[this.entry]
+    return this.entry > 0 && entry !== undefined && matches(entry) ? this.entry : undefined
+  }
+
+  /** From behind the tag's name to behind its end. */
+  private attributes(): ReadonlyArray<string> {
+    const { text } = this
+    let found: Array<string> | undefined
+    for (;;) {
+      this.skipSpace()
+      const code = text.charCodeAt(this.at)
+      if (code === GREATER) {
+        this.at++
+        break
+      }
+      if (code === SLASH && text.charCodeAt(this.at + 1) === GREATER) {
+        this.selfClosing = true
+        this.at += 2
+        break
+      }
+      if (code === LESS || this.at >= text.length) {
+        this.repaired("a tag without its >")
+        break
+      }
+      const name = this.attributeName()
+      const value = this.attributeValue()
+      if (name === "") continue
+      found ??= []
+      if (found.length < 2 * MOST_ATTRIBUTES) found.push(name, value)
+    }
+    return found ?? NO_ATTRIBUTES
+  }
+
+  private attributeName(): string {
+    const { text } = this
+    const start = this.at
+    let at = start
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (code === EQUALS || endsName(code) && (code !== SLASH || text.charCodeAt(at + 1) === GREATER)) break
+    }
+    this.at = at
+    return text.slice(start, at)
+  }
+
+  private attributeValue(): string {
+    const { text } = this
+    if (text.charCodeAt(this.at) !== EQUALS) {
+      this.skipSpace()
+      if (text.charCodeAt(this.at) !== EQUALS) return ""
+    }
+    this.at++
+    this.skipSpace()
+    const code = text.charCodeAt(this.at)
+    return code === DOUBLE_QUOTE ? this.quoted("\"") : code === QUOTE ? this.quoted("'") : this.unquoted()
+  }
+
+  private quoted(quote: string): string {
+    const { text } = this
+    const start = this.at + 1
+    const end = this.seek(quote, start)
+    if (end < 0) {
+      this.repaired("an attribute without its closing quote")
+      return this.unquoted()
+    }
+    this.at = end + 1
+    return decode(text.slice(start, end), this.declared)
+  }
+
+  private unquoted(): string {
+    const { text } = this
+    const start = this.at
+    let at = start
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (code === GREATER || isSpace(code) || code === SLASH && text.charCodeAt(at + 1) === GREATER) break
+    }
+    this.at = at
+    return decode(text.slice(start, at), this.declared)
+  }
+
+  private declaration(): void {
+    const { text } = this
+    if (text.startsWith("<![CDATA[", this.at)) this.section()
+    else if (text.startsWith("<!--", this.at)) this.skipTo("-->", 4)
+    else if (text.startsWith("<!DOCTYPE", this.at) || text.startsWith("<!doctype", this.at)) this.doctype()
+    else this.skipTo(">", 2)
+  }
+
+  private instruction(): void {
+    this.skipTo("?>", 2)
+  }
+
+  /** Behind the needle, or, where it is missing, behind the next `>`. */
+  private skipTo(needle: string, from: number): void {
+    const end = this.seek(needle, this.at + from)
+    if (end >= 0) {
+      this.at = end + needle.length
+      return
+    }
+    this.repaired("a comment or declaration without its end")
+    const greater = this.seek(">", this.at + from)
+    this.at = greater < 0 ? this.text.length : greater + 1
+  }
+
+  private section(): void {
+    const { text } = this
+    const start = this.at + 9
+    const end = this.seek("]]>", start)
+    const lost = this.lostEnd(start, end < 0 ? text.length : end)
+    if (lost >= 0) {
+      this.repaired("a CDATA section without its end")
+      this.append(text.slice(start, lost))
+      this.at = lost
+    } else {
+      this.append(text.slice(start, end))
+      this.at = end + 3
+    }
+  }
+
+  /**
+   * Where a section must have ended that has no end of its own.
+   *
+   * That is so when there is no `]]>` at all, or when the section contains the end tag of its element and then another section's start.
+   */
+  private lostEnd(start: number, end: number): number {
+    const section = this.text.slice(start, end)
+    const close = section.indexOf(`</${this.name.raw}`)
+    if (end === this.text.length) return close < 0 ? end : start + close
+    return close >= 0 && section.includes("<![CDATA[", close) ? start + close : -1
+  }
+
+  /** A DTD is skipped: only the characters that its internal subset names are kept. */
+  private doctype(): void {
+    const { text } = this
+    const greater = this.seek(">", this.at)
+    const subset = this.seek("[", this.at)
+    if (greater < 0) this.at = text.length
+    else if (subset < 0 || subset > greater) this.at = greater + 1
+    else {
+      const end = this.subsetEnd(subset)
+      if (this.declared === NONE) this.declared = declarations(text.slice(subset, Math.min(end, subset + LONGEST_SUBSET)))
+      const close = this.seek(">", end)
+      this.at = close < 0 ? text.length : close + 1
+    }
+  }
+
+  private subsetEnd(from: number): number {
+    const end = this.seek("]>", from)
+    return end >= 0 ? end : Math.max(this.seek("]", from), from)
+  }
+
+  private skipSpace(): void {
+    const { text } = this
+    while (isSpace(text.charCodeAt(this.at))) this.at++
+  }
+
+  /** As indexOf; what was not found once is not searched again, so that a flood of openings without an end stays linear. */
+  private seek(needle: string, from: number): number {
+    if (this.missing.has(needle)) return -1
+    const found = this.text.indexOf(needle, from)
+    if (found < 0) this.missing.add(needle)
+    return found
+  }
+}
+
+const isSpace = (code: number): boolean => code === SPACE || code === LINE_FEED || code === RETURN || code === TAB
+
+const startsName = (code: number): boolean =>
+  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || code === 58 || code > 127
+
+const endsName = (code: number): boolean =>
+  code === GREATER || code === SPACE || code === SLASH || code === LINE_FEED || code === RETURN || code === TAB || code === LESS

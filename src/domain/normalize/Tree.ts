@@ -1,0 +1,95 @@
+import type { NamespaceKey } from "./Namespaces.ts"
+
+/**
+ * An element of a document, as the tokenizer leaves it.
+ *
+ * Built for speed: most elements hold nothing but text, and these have no array. Attributes are a flat list of names and values.
+ */
+export interface Element {
+  /** Local name as written. */
+  readonly name: string
+  /** Local name in lower case: publishers write `pubdate`, `pubDate` and `PubDate`. */
+  readonly key: string
+  readonly prefix: string
+  readonly namespace: NamespaceKey
+  /** Raw name, value, raw name, value … Decoded. */
+  readonly attributes: ReadonlyArray<string>
+  /** The whole text, as long as there is no child. */
+  text: string
+  /** Elements and texts in document order; empty when there is only text. */
+  children: Array<Node>
+}
+
+export type Node = Element | string
+
+export const NO_ATTRIBUTES: ReadonlyArray<string> = []
+/** Shared by all elements without children: compared by identity, never changed. */
+export const NO_CHILDREN: Array<Node> = []
+
+export const append = (parent: Element, child: Element): void => {
+  if (parent.children !== NO_CHILDREN) parent.children.push(child)
+  else {
+    parent.children = parent.text === "" ? [child] : [parent.text, child]
+    parent.text = ""
+  }
+}
+
+export const appendText = (parent: Element, text: string): void => {
+  const { children } = parent
+  const last = children.length - 1
+  if (children === NO_CHILDREN) parent.text += text
+  else if (typeof children[last] === "string") children[last] += text
+  else children.push(text)
+}
+
+export const hasElements = (element: Element): boolean => element.children !== NO_CHILDREN
+
+/** The elements among the children. */
+export function* elements(parent: Element): Generator<Element> {
+  for (const child of parent.children) if (typeof child !== "string") yield child
+}
+
+export const find = (parent: Element, key: string): Element | undefined => {
+  for (const child of parent.children) if (typeof child !== "string" && child.key === key) return child
+  return undefined
+}
+
+/** All text inside, markup left out, untrimmed. */
+export const textOf = (element: Element): string => {
+  if (element.children === NO_CHILDREN) return element.text
+  let text = ""
+  for (const child of element.children) text += typeof child === "string" ? child : textOf(child)
+  return text
+}
+
+export const trimmed = (element: Element): string => textOf(element).trim()
+
+/** The value of an attribute by its exact name. */
+export const exact = (element: Element, name: string): string | undefined => {
+  const { attributes } = element
+  for (let at = 0; at < attributes.length; at += 2) if (attributes[at] === name) return attributes[at + 1]
+  return undefined
+}
+
+/** The value of an attribute in any case and with any prefix but `xml`: `rdf:resource`, `HREF`, `atom:href` are met in feeds. */
+export const attribute = (element: Element, name: string): string | undefined => {
+  const { attributes } = element
+  if (attributes.length === 0) return undefined
+  const plain = exact(element, name)
+  if (plain !== undefined) return plain
+  for (let at = 0; at < attributes.length; at += 2) {
+    if (localOf(attributes[at] ?? "") === name) return attributes[at + 1]
+  }
+  return undefined
+}
+
+const localOf = (raw: string): string | undefined => {
+  if (raw.startsWith("xml")) return undefined
+  return raw.slice(raw.indexOf(":") + 1).toLowerCase()
+}
+
+/** As `attribute`, trimmed; an empty value is absent. */
+export const value = (element: Element, name: string): string | undefined => {
+  const found = attribute(element, name)?.trim()
+  return found === "" ? undefined : found
+}

@@ -1,0 +1,21 @@
+const SCHEME = /^[a-zA-Z][a-zA-Z0-9+.-]*:/
+const SPACE_INSIDE = /[\t\n\r]+\s*/g
+
+export const isAbsolute = (reference: string): boolean => reference.startsWith("http://") || reference.startsWith("https://") || SCHEME.test(reference)
+
+/** Whether relative references can be resolved against it: `tag:` and `mailto:` cannot be a base. */
+export const isBase = (url: string): boolean => /^(?:https?|ftp|file):/i.test(url)
+
+/**
+ * A reference as an absolute URL, as far as `base` allows; `base` may be empty.
+ *
+ * What is absolute already stays as it is written but for white space: links double as ids, and a normalised one would be another.
+ */
+export const resolve = (base: string, reference: string): string => {
+  const plain = unbroken(reference.trim())
+  if (base === "" || plain === "" || isAbsolute(plain)) return plain
+  return URL.parse(plain, base)?.href ?? plain
+}
+
+/** Some publishers' templates break URLs over lines. */
+const unbroken = (url: string): string => url.includes("\n") || url.includes("\t") || url.includes("\r") ? url.replace(SPACE_INSIDE, "") : url

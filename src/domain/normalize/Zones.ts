@@ -1,0 +1,69 @@
+/** Minutes east of Greenwich of the abbreviations in use; where they are ambiguous, of the one that feeds mean. */
+const OFFSETS: { readonly [abbreviation: string]: number } = {
+  z: 0, ut: 0, utc: 0, gmt: 0, wet: 0, bst: 60, ist: 330, west: 60, cet: 60, met: 60, mez: 60, cest: 120, mest: 120, mesz: 120,
+  eet: 120, eest: 180, msk: 180, msd: 240, est: -300, edt: -240, cst: -360, cdt: -300, mst: -420, mdt: -360, pst: -480, pdt: -420,
+  akst: -540, akdt: -480, hst: -600, ast: -240, adt: -180, nst: -210, ndt: -150, jst: 540, kst: 540, hkt: 480, sgt: 480, aest: 600,
+  aedt: 660, acst: 570, acdt: 630, awst: 480, nzst: 720, nzdt: 780, brt: -180, brst: -120, art: -180, at: -240, et: -300, ct: -360,
+  mt: -420, pt: -480, sast: 120, pkt: 300, wib: 420, ict: 420, a: -60, m: -720, n: 60, y: 720
+}
+
+const NUMERIC = /^(?:(?:GMT|UTC|UT|Z|[A-Z]{3,4})\s*)?([+-])\s*(\d{1,2}):?(\d{2})?(?::?\d{2})?\s*(?:Z|GMT|UTC)?$/i
+
+/** What a wall clock shows: the offset of a named zone depends on it. */
+export interface Wall {
+  readonly year: number
+  readonly month: number
+  readonly day: number
+  readonly hour: number
+  readonly minute: number
+}
+
+/**
+ * Minutes to subtract from the wall time to get UTC.
+ *
+ * None is UTC, and so is an abbreviation that nobody knows; `undefined` for what is no zone at all.
+ */
+export const offsetOf = (zone: string, wall: Wall): number | undefined => {
+  const plain = zone.replace(/\s*\([^)]*\)\s*$/, "").trim()
+  if (plain === "") return 0
+  const numeric = NUMERIC.exec(plain)
+  if (numeric !== null) return ofDigits(numeric)
+  if (/^[A-Z]{1,5}$/i.test(plain)) return OFFSETS[plain.toLowerCase()] ?? 0
+  return /^[A-Z_]{2,20}\/[A-Z_/+-]{2,40}\d*$/i.test(plain) ? ofPlace(plain, wall) : undefined
+}
+
+const ofDigits = ([, sign, hours, minutes]: ReadonlyArray<string | undefined>): number | undefined => {
+  const offset = Number(hours) * 60 + Number(minutes ?? 0)
+  return offset > 26 * 60 ? undefined : sign === "-" ? -offset : offset
+}
+
+const places = new Map<string, Intl.DateTimeFormat | undefined>()
+const MOST_PLACES = 600
+
+/** The offset of a place such as `Europe/Berlin` at that wall time; 0 for a place that is not known. */
+const ofPlace = (place: string, wall: Wall): number => {
+  const clock = clockOf(place)
+  if (clock === undefined) return 0
+  const wanted = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute)
+  const guess = wanted - (shown(clock, wanted) - wanted)
+  return (wanted - (guess + wanted - shown(clock, guess))) / 60_000
+}
+
+const shown = (clock: Intl.DateTimeFormat, time: number): number => {
+  const part = Object.fromEntries(clock.formatToParts(time).map(({ type, value }) => [type, Number(value)]))
+  return Date.UTC(part["year"] ?? 0, (part["month"] ?? 1) - 1, part["day"], part["hour"], part["minute"])
+}
+
+const clockOf = (place: string): Intl.DateTimeFormat | undefined => {
+  if (!places.has(place) && places.size < MOST_PLACES) places.set(place, newClock(place))
+  return places.get(place)
+}
+
+const newClock = (timeZone: string): Intl.DateTimeFormat | undefined => {
+  try {
+    const number = "numeric"
+    return new Intl.DateTimeFormat("en-US", { timeZone, hourCycle: "h23", year: number, month: number, day: number, hour: number, minute: number })
+  } catch {
+    return undefined // no such place
+  }
+}
