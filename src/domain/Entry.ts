@@ -31,6 +31,8 @@ export interface Entry {
   readonly comments?: string
   readonly commentsFeed?: string
   readonly commentCount?: number
+  /** What the entry answers (Atom Threading). */
+  readonly inReplyTo?: ReadonlyArray<Reply>
   /** Where the entry stood before an aggregator such as FeedBurner rewrote its link. */
   readonly originalLink?: string
   readonly source?: Source
@@ -80,6 +82,14 @@ export interface Person {
   readonly links?: ReadonlyArray<Link>
 }
 
+/** A resource that an entry answers: its id, a page of it, and the feed or entry document that it can be read from. */
+export interface Reply {
+  readonly ref?: string
+  readonly href?: string
+  readonly type?: string
+  readonly source?: string
+}
+
 export interface Category {
   readonly term: string
   readonly scheme?: string
@@ -113,13 +123,20 @@ export interface MediaContent {
   readonly width?: number
   readonly height?: number
   readonly duration?: string
+  /** Bytes. */
   readonly fileSize?: number
+  readonly language?: string
+  readonly isDefault?: boolean
   readonly title?: string
 }
 
 export interface Media {
   readonly title?: string
   readonly description?: string
+  readonly keywords?: string
+  readonly rating?: string
+  /** URL of a page that plays the media. */
+  readonly player?: string
   readonly thumbnails?: ReadonlyArray<Image>
   readonly contents?: ReadonlyArray<MediaContent>
   readonly credits?: ReadonlyArray<{ readonly role?: string; readonly value: string }>
@@ -128,6 +145,7 @@ export interface Media {
 export interface ItunesItem {
   readonly author?: string
   readonly block?: boolean
+  readonly closedCaptioned?: string
   readonly duration?: string
   readonly episode?: string
   readonly episodeType?: string
@@ -157,6 +175,7 @@ export interface ActivityObject {
 /** Feed-level data of the feed that an aggregated entry came from. */
 export interface Source {
   readonly id?: string
+  readonly language?: string
   readonly title?: Text
   readonly subtitle?: Text
   readonly updated?: number

@@ -1,4 +1,4 @@
-import type { Category, Entry, Extensions, Generator, Image, ItunesItem, Link, Person, Text } from "./Entry.ts"
+import type { Category, Entry, Extensions, Generator, Image, ItunesItem, Link, Media, Person, Point, Shape, Text } from "./Entry.ts"
 
 /**
  * What a feed says of itself: everything but its entries.
@@ -13,6 +13,7 @@ export interface FeedHeader {
   readonly links?: ReadonlyArray<Link>
   readonly updated?: number
   readonly published?: number
+  readonly created?: number
   readonly language?: string
   readonly rights?: Text
   readonly info?: Text
@@ -28,6 +29,11 @@ export interface FeedHeader {
   readonly license?: string
   readonly cloud?: { readonly [attribute: string]: string }
   readonly textInput?: { readonly [name: string]: string }
+  /** PICS or other rating of the channel. */
+  readonly rating?: string
+  readonly points?: ReadonlyArray<Point>
+  readonly shape?: Shape
+  readonly media?: Media
   readonly itunes?: ItunesItem & {
     readonly owner?: Person
     readonly categories?: ReadonlyArray<string>

@@ -1,0 +1,25 @@
+import { type Context, within } from "./Context.ts"
+import { contextOf, isEntry, nonEmpty, readEntries, type Reading } from "./Dialect.ts"
+import { Draft } from "./Draft.ts"
+import { headerOf } from "./Finish.ts"
+import { elements, exact } from "./Tree.ts"
+import type { Element } from "./Tree.ts"
+import { readAtomElement } from "./Vocabularies.ts"
+
+/** Atom 0.3 and 1.0: a feed, or a single entry as a document. */
+export const readAtom = (root: Element, url: string | undefined, most: number): Reading => {
+  const outside = contextOf(root, readAtomElement, url)
+  if (root.key === "entry") return { version: "atom10", header: {}, entries: readEntries([[root, outside]], undefined) }
+  const context = within(root, outside)
+  const draft = new Draft("feed")
+  const found: Array<readonly [Element, Context]> = []
+  for (const child of elements(root)) {
+    if (isEntry(child)) found.push([child, context])
+    else readAtomElement(child, draft, context)
+  }
+  draft.language ??= nonEmpty(context.language)
+  return { version: versionOf(root), header: headerOf(draft), entries: readEntries(found.slice(0, most), draft.language) }
+}
+
+const versionOf = (root: Element): string =>
+  exact(root, "version") === "0.3" || root.attributes.some((text) => text.startsWith("http://purl.org/atom/ns")) ? "atom03" : "atom10"

@@ -1,0 +1,46 @@
+import { elements, exact } from "./Tree.ts"
+import type { Element } from "./Tree.ts"
+
+const ROOTS = new Set(["rss", "rdf", "feed", "channel", "entry"])
+/** A feed may be wrapped: in a proxy's page, in a SOAP envelope. Not deeper than this. */
+const MOST_DEPTH = 12
+
+interface Refused {
+  readonly kind: "html" | "xml" | "other"
+  readonly reason: string
+}
+
+/** The element that is the feed, wherever it stands; or what the document is instead. */
+export const feedElement = (document: Element): Element | Refused => {
+  const first = elements(document).next().value
+  if (first === undefined) return { kind: "other", reason: "there is no markup in it" }
+  const feed = search(document, 0)
+  if (feed !== undefined) return feed
+  return first.key === "html" || isHtml(document)
+    ? { kind: "html", reason: "an HTML page, not a feed" }
+    : { kind: "xml", reason: `an XML document of <${first.name.slice(0, 100)}>, not a feed` }
+}
+
+const search = (parent: Element, depth: number): Element | undefined => {
+  for (const child of elements(parent)) {
+    const found = isFeed(child) ? child : depth < MOST_DEPTH ? search(child, depth + 1) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** `feed`, `channel` and `entry` are words of other vocabularies too: they need a feed's children. */
+const isFeed = (element: Element): boolean => {
+  if (!ROOTS.has(element.key)) return false
+  if (element.key === "rss") return true
+  if (element.key === "rdf") return hasChild(element, ["channel", "item", "image"])
+  if (element.namespace === "atom") return true
+  return element.key === "entry" ? hasChild(element, ["id"]) && hasChild(element, ["title", "content"]) : hasChild(element, ["title", "item", "entry", "link"])
+}
+
+const hasChild = (element: Element, keys: ReadonlyArray<string>): boolean => elements(element).some(({ key }) => keys.includes(key))
+
+const HTML = new Set(["html", "head", "body", "div", "p", "script", "table", "a", "meta", "title"])
+
+const isHtml = (document: Element): boolean =>
+  elements(document).take(20).some((element) => HTML.has(element.key) && exact(element, "xmlns") === undefined)

@@ -1,0 +1,56 @@
+import type { RawEntry } from "#domain/EntryId.ts"
+import type { FeedHeader, FeedVersion } from "#domain/Feed.ts"
+import { type Context, type Reader, within } from "./Context.ts"
+import { Draft } from "./Draft.ts"
+import { entryOf } from "./Finish.ts"
+import { elements, exact, trimmed } from "./Tree.ts"
+import type { Element } from "./Tree.ts"
+import { isBase, resolve } from "./Urls.ts"
+import { isCore } from "./Vocabularies.ts"
+
+/** A document as its dialect reads it. */
+export interface Reading {
+  readonly version: FeedVersion
+  readonly header: FeedHeader
+  readonly entries: ReadonlyArray<RawEntry>
+}
+
+export const isEntry = (element: Element): boolean => (element.key === "item" || element.key === "entry") && isCore(element)
+
+/**
+ * The context of a feed.
+ *
+ * Relative references are resolved against xml:base, else the feed's own word on where it lives (`self`), else the URL that it was fetched
+ * from, else the page that it belongs to.
+ */
+export const contextOf = (feed: Element, read: Reader, url: string | undefined): Context => {
+  const base = linkIn(feed, "self") ?? url ?? linkIn(feed, "alternate") ?? ""
+  return { base, declared: false, language: undefined, read }
+}
+
+/** A link usable as base. A self link to a name without a dot is what a publisher's test machine left behind. */
+const linkIn = (feed: Element, rel: string): string | undefined => {
+  for (const child of elements(feed)) {
+    if (child.key !== "link" || (exact(child, "rel") ?? "alternate") !== rel) continue
+    const href = exact(child, "href") ?? trimmed(child)
+    if (isBase(href) && URL.parse(href)?.hostname.includes(".") === true) return resolve("", href)
+  }
+  return undefined
+}
+
+/** Reads entries, each in the context that it inherits; `language` is the feed's. */
+export const readEntries = (
+  found: ReadonlyArray<readonly [element: Element, context: Context]>,
+  language: string | undefined,
+  complete: (element: Element, draft: Draft) => void = () => undefined
+): ReadonlyArray<RawEntry> =>
+  found.map(([element, around]) => {
+    const context = within(element, around)
+    const draft = new Draft("entry")
+    for (const child of element.children) if (typeof child !== "string") context.read(child, draft, context)
+    draft.language ??= nonEmpty(context.language) ?? language
+    complete(element, draft)
+    return entryOf(draft)
+  })
+
+export const nonEmpty = (text: string | undefined): string | undefined => text === "" ? undefined : text

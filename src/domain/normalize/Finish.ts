@@ -1,0 +1,160 @@
+import type { ActivityObject, Link, Media, Source } from "#domain/Entry.ts"
+import type { RawEntry } from "#domain/EntryId.ts"
+import type { FeedHeader } from "#domain/Feed.ts"
+import type { Context } from "./Context.ts"
+import { defined } from "./Draft.ts"
+import type { Draft } from "./Draft.ts"
+import { personOf } from "./Persons.ts"
+
+const MOST_CATEGORIES = 500
+
+/** The entry that a draft has become. Its id is the publisher's, or absent. */
+export const entryOf = (draft: Draft): RawEntry => {
+  settle(draft)
+  draft.published ??= draft.other.date
+  draft.summary ??= draft.other.description ?? itunesText(draft)
+  return defined({
+    id: draft.id,
+    idIsPermalink: draft.idIsPermalink,
+    title: draft.title,
+    summary: draft.summary,
+    content: draft.content,
+    links: draft.links,
+    published: draft.published,
+    updated: draft.updated,
+    created: draft.created,
+    expired: draft.expired,
+    authors: draft.authors,
+    contributors: draft.contributors,
+    publisher: draft.publisher,
+    categories: draft.categories,
+    language: draft.language,
+    rights: draft.rights,
+    comments: draft.comments,
+    commentsFeed: draft.commentsFeed,
+    commentCount: draft.commentCount,
+    inReplyTo: draft.inReplyTo,
+    originalLink: draft.originalLink,
+    source: draft.source,
+    points: draft.points,
+    shape: draft.shape,
+    media: mediaOf(draft),
+    image: draft.image,
+    license: draft.license,
+    itunes: draft.itunes === undefined ? undefined : defined(draft.itunes),
+    extensions: draft.extensions,
+    verbs: draft.verbs,
+    objects: draft.objects
+  })
+}
+
+export const headerOf = (draft: Draft): FeedHeader => {
+  settle(draft)
+  draft.updated ??= draft.other.date
+  draft.subtitle ??= draft.other.description ?? itunesText(draft)
+  return defined({
+    id: draft.id,
+    title: draft.title,
+    subtitle: draft.subtitle,
+    links: draft.links,
+    updated: draft.updated,
+    published: draft.published,
+    created: draft.created,
+    language: draft.language,
+    rights: draft.rights,
+    info: draft.info,
+    authors: draft.authors,
+    contributors: draft.contributors,
+    publisher: draft.publisher,
+    categories: draft.categories,
+    generator: draft.generator,
+    image: draft.image,
+    icon: draft.icon,
+    logo: draft.logo,
+    docs: draft.docs,
+    license: draft.license,
+    cloud: draft.cloud,
+    textInput: draft.textInput,
+    rating: draft.rating,
+    points: draft.points,
+    shape: draft.shape,
+    media: mediaOf(draft),
+    itunes: draft.itunes === undefined ? undefined : defined(draft.itunes),
+    hints: draft.hints === undefined ? undefined : defined(draft.hints),
+    extensions: draft.extensions
+  })
+}
+
+/** `undefined` for a source that says nothing. */
+export const sourceOf = (draft: Draft, { language }: Context): Source | undefined => {
+  settle(draft)
+  const source = defined({
+    id: draft.id,
+    language: draft.language ?? language,
+    title: draft.title,
+    subtitle: draft.subtitle ?? draft.other.description,
+    updated: draft.updated ?? draft.other.date,
+    rights: draft.rights,
+    links: draft.links,
+    authors: draft.authors,
+    contributors: draft.contributors,
+    categories: draft.categories,
+    icon: draft.icon,
+    logo: draft.logo,
+    generator: draft.generator
+  })
+  return Object.keys(source).some((key) => key !== "language") ? source : undefined
+}
+
+export const objectOf = (draft: Draft): ActivityObject => {
+  settle(draft)
+  return defined({
+    objectTypes: draft.objectTypes,
+    id: draft.id,
+    title: draft.title?.value,
+    published: draft.published ?? draft.other.date,
+    updated: draft.updated,
+    content: draft.content?.[0],
+    summary: draft.summary,
+    authors: draft.authors,
+    categories: draft.categories,
+    links: draft.links
+  })
+}
+
+/** Lets the fallbacks of all kinds of drafts take their places, and drops lists that stayed empty. */
+const settle = (draft: Draft): void => {
+  const { other } = draft
+  draft.id ??= other.id
+  draft.title ??= other.title
+  draft.image ??= other.image
+  draft.publisher ??= other.publisher
+  if (draft.authors === undefined && other.author !== undefined) draft.authors = [personOf(other.author) ?? { name: other.author }]
+  if (other.categories !== undefined) draft.categories = [...draft.categories ?? [], ...other.categories]
+  if (draft.categories !== undefined && draft.categories.length > MOST_CATEGORIES) draft.categories.length = MOST_CATEGORIES
+  settleLinks(draft)
+  draft.points = filled(draft.points)
+  draft.verbs = filled(draft.verbs)
+  draft.objectTypes = filled(draft.objectTypes)
+}
+
+const settleLinks = (draft: Draft): void => {
+  const [other] = draft.other.links ?? []
+  if (other !== undefined && !draft.links?.some(isAlternate)) draft.links = [other, ...draft.links ?? []]
+  draft.links = filled(draft.links)
+}
+
+const isAlternate = ({ rel }: Link): boolean => rel === "alternate"
+
+const filled = <T>(list: Array<T> | undefined): Array<T> | undefined => list === undefined || list.length === 0 ? undefined : list
+
+const mediaOf = ({ media }: Draft): Media | undefined => {
+  if (media === undefined) return undefined
+  const found = defined({ ...media, thumbnails: filled(media.thumbnails), contents: filled(media.contents), credits: filled(media.credits) })
+  return Object.keys(found).length === 0 ? undefined : found
+}
+
+const itunesText = (draft: Draft): Draft["summary"] => {
+  const text = draft.content === undefined ? draft.itunes?.summary ?? draft.itunes?.subtitle : undefined
+  return text === undefined ? undefined : { value: text, type: "html" }
+}

@@ -1,0 +1,84 @@
+import type { Link, Person } from "#domain/Entry.ts"
+import type { Context } from "./Context.ts"
+import { within } from "./Context.ts"
+import { defined } from "./Draft.ts"
+import { linkOf } from "./Links.ts"
+import { elements, hasElements, trimmed } from "./Tree.ts"
+import type { Element } from "./Tree.ts"
+import { resolve } from "./Urls.ts"
+
+const EMAIL = /[\w.+!#$%&'*/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})*/
+const LONGEST = 1000
+
+/** `john@a.example (John Doe)`, `John Doe <john@a.example>`, either alone, and what is made of them. */
+export const personOf = (text: string): Person | undefined => {
+  const plain = text.trim()
+  if (plain === "") return undefined
+  const email = plain.length > LONGEST || !plain.includes("@") ? undefined : EMAIL.exec(plain)?.[0]
+  if (email === undefined) return { name: plain }
+  const name = nameBeside(plain.replace(email, ""))
+  return name === "" ? { email } : { name, email }
+}
+
+const nameBeside = (rest: string): string =>
+  rest.replace(/mailto:/i, "")
+    .replace(/\(\s*\)|<\s*>|&lt;\s*&gt;/g, "")
+    .trim()
+    .replace(/^\((.*)\)$/s, "$1")
+    .replace(/^<|>$/g, "")
+    .replace(/^"(.*)"$/, "$1")
+    .replace(/^[,;:\s]+|[,;:\s]+$/g, "")
+    .trim()
+
+interface Parts {
+  name?: string | undefined
+  email?: string | undefined
+  uri?: string | undefined
+  id?: string | undefined
+  title?: string | undefined
+  objectTypes?: Array<string>
+  links?: Array<Link>
+}
+
+/** A person construct: of elements (Atom, iTunes), of words (RSS), or of words where elements should be. */
+export const personIn = (element: Element, around: Context): Person | undefined => {
+  if (!hasElements(element)) return personOf(element.text)
+  const context = within(element, around)
+  const parts: Parts = {}
+  for (const child of elements(element)) part(child, parts, context)
+  const loose = personOf(element.children.filter((child) => typeof child === "string").join(" "))
+  const person: Person = defined({ ...defined({ ...loose }), ...parts, name: parts.name ?? (parts.email === undefined ? loose?.name : undefined) })
+  return Object.keys(person).length === 0 ? undefined : withEmail(person)
+}
+
+const part = (child: Element, parts: Parts, context: Context): void => {
+  const text = trimmed(child)
+  if (child.key === "link") (parts.links ??= []).push(linkOf(child, context))
+  else if (text === "") return
+  else if (child.key === "name" || child.key === "displayname") parts.name ??= text
+  else if (child.key === "email" || child.key === "mbox") parts.email ??= text.replace(/^mailto:/i, "")
+  else if (child.key === "uri" || child.key === "url" || child.key === "homepage") parts.uri ??= resolve(within(child, context).base, text)
+  else if (child.key === "id") parts.id ??= text
+  else if (child.key === "title") parts.title ??= text
+  else if (child.key === "object-type") (parts.objectTypes ??= []).push(text)
+}
+
+/** Some write the address into the name: `<name>john@a.example (John)</name>`. */
+const withEmail = (person: Person): Person => {
+  if (person.name === undefined || person.email !== undefined || !person.name.includes("@")) return person
+  const { name: _name, ...rest } = person
+  const split = personOf(person.name)
+  return split?.email === undefined ? person : { ...rest, ...split }
+}
+
+const MOST = 100
+
+/** Adds a person once: whoever is there under the same name only gets what was not known. */
+export const addPerson = (persons: Array<Person> | undefined, person: Person | undefined): Array<Person> | undefined => {
+  if (person === undefined || (persons !== undefined && persons.length >= MOST)) return persons
+  if (persons === undefined) return [person]
+  const same = persons.findIndex(({ name, email }) => person.name === undefined ? email === person.email : name === person.name)
+  if (same < 0) persons.push(person)
+  else persons[same] = { ...person, ...persons[same] }
+  return persons
+}

@@ -1,0 +1,15 @@
+import type { Reading } from "./Dialect.ts"
+import { readChannel } from "./Rss.ts"
+import { elements } from "./Tree.ts"
+import type { Element } from "./Tree.ts"
+
+/** RSS 0.90 and 1.0, which are RDF: items, image and text input stand beside the channel; and RSS 1.1. */
+export const readRdf = (root: Element, url: string | undefined, most: number): Reading => ({
+  version: versionOf(root),
+  ...readChannel(root, url, most)
+})
+
+const versionOf = (root: Element): string => {
+  const declared = [root, ...elements(root)].flatMap(({ attributes }) => attributes).join(" ")
+  return declared.includes("netscape.com/rdf/simple/0.9") ? "rss090" : declared.includes("purl.org/net/rss1.1") ? "rss11" : "rss10"
+}

@@ -1,0 +1,86 @@
+import type { Text } from "#domain/Entry.ts"
+import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/Context.ts"
+import { parseDate } from "#domain/normalize/Dates.ts"
+import { defined, Draft } from "#domain/normalize/Draft.ts"
+import { sourceOf } from "#domain/normalize/Finish.ts"
+import { addLink, linkOf } from "#domain/normalize/Links.ts"
+import { addPerson, personIn } from "#domain/normalize/Persons.ts"
+import { atomText, words } from "#domain/normalize/Texts.ts"
+import { type Element, textOf, value } from "#domain/normalize/Tree.ts"
+import { resolve } from "#domain/normalize/Urls.ts"
+
+/** Atom 1.0 (RFC 4287) and 0.3, in feeds, entries and sources, and as guests in RSS. */
+export const atom: Vocabulary = {
+  id: (element, draft) => {
+    draft.id ??= words(element)
+  },
+  title: textInto("title"),
+  subtitle: textInto("subtitle"),
+  tagline: textInto("subtitle"),
+  summary: textInto("summary"),
+  rights: textInto("rights"),
+  copyright: textInto("rights"),
+  info: textInto("info"),
+  content: (element, draft, context) => {
+    const text = atomText(element, context)
+    const src = text.src === undefined ? text : { ...text, src: resolve(within(element, context).base, text.src) }
+    if (src.value !== "" || src.src !== undefined) (draft.content ??= []).push(src)
+  },
+  updated: dateInto("updated"),
+  modified: dateInto("updated"),
+  published: dateInto("published"),
+  issued: dateInto("published"),
+  created: dateInto("created"),
+  link: (element, draft, context) => addLink(draft, linkOf(element, context)),
+  author: (element, draft, context) => {
+    draft.authors = addPerson(draft.authors, personIn(element, context))
+  },
+  contributor: (element, draft, context) => {
+    draft.contributors = addPerson(draft.contributors, personIn(element, context))
+  },
+  category,
+  generator: (element, draft, context) => {
+    const uri = value(element, "uri") ?? value(element, "url")
+    draft.generator ??= defined({
+      name: words(element),
+      uri: uri === undefined ? undefined : resolve(within(element, context).base, uri),
+      version: value(element, "version")
+    })
+  },
+  icon: addressInto("icon"),
+  logo: addressInto("logo"),
+  source: (element, draft, around) => {
+    if (draft.kind !== "entry") return
+    const context = within(element, around)
+    const source = new Draft("source")
+    readChildren(element, source, context)
+    draft.source ??= sourceOf(source, context)
+  }
+}
+
+function textInto(field: "title" | "subtitle" | "summary" | "rights" | "info"): Reader {
+  return (element, draft, context) => {
+    const text: Text = atomText(element, context)
+    if (draft[field] === undefined && text.value !== "") draft[field] = text
+  }
+}
+
+function dateInto(field: "updated" | "published" | "created"): Reader {
+  return (element, draft) => {
+    draft[field] ??= parseDate(textOf(element))
+  }
+}
+
+function addressInto(field: "icon" | "logo"): Reader {
+  return (element, draft, context) => {
+    const address = words(element)
+    if (address !== undefined) draft[field] ??= resolve(within(element, context).base, address)
+  }
+}
+
+function category(element: Element, draft: Draft, _context: Context): void {
+  const term = value(element, "term") ?? words(element)
+  const label = value(element, "label")
+  const scheme = value(element, "scheme") ?? value(element, "domain")
+  if (term !== undefined || label !== undefined) (draft.categories ??= []).push({ term: term ?? label ?? "", ...defined({ scheme, label }) })
+}

@@ -1,0 +1,15 @@
+import type { Vocabulary } from "#domain/normalize/Context.ts"
+import { readChildren } from "#domain/normalize/Context.ts"
+import { addPoint, pointsOf, setShape } from "#domain/normalize/Coordinates.ts"
+import { extend } from "#domain/normalize/Extensions.ts"
+import { textOf } from "#domain/normalize/Tree.ts"
+
+/** GeoRSS Simple, and the door to GeoRSS GML (`where`). */
+export const geoRss: Vocabulary = {
+  point: (element, draft) => addPoint(draft, pointsOf(textOf(element))[0]),
+  line: (element, draft) => setShape(draft, "LineString", pointsOf(textOf(element))),
+  polygon: (element, draft) => setShape(draft, "Polygon", pointsOf(textOf(element))),
+  box: (element, draft) => setShape(draft, "Box", pointsOf(textOf(element))),
+  where: readChildren,
+  featurename: extend("georss")
+}
