@@ -83,7 +83,9 @@ const entry = (of: RawEntry): Fields => ({
   orig_link: of.originalLink,
   source: of.source === undefined ? undefined : source(of.source),
   geo: geo(of),
-  media: of.media === undefined ? undefined : { ...of.media, credits: of.media.credits?.map(({ role, value }) => ({ role, name: value })) },
+  media: of.media === undefined
+    ? undefined
+    : { ...of.media, credits: of.media.credits?.map(({ role, value }) => ({ role, name: value })) },
   image: of.image?.url,
   license: of.license,
   itunes: of.itunes === undefined ? undefined : lowerCased(of.itunes),
@@ -109,21 +111,39 @@ const source = (of: Model.Source): Fields => ({
   generator: of.generator
 })
 
-const MIME: { readonly [type: string]: string | undefined } = { text: "text/plain", html: "text/html", xhtml: "application/xhtml+xml" }
+const MIME: { readonly [type: string]: string | undefined } = {
+  text: "text/plain",
+  html: "text/html",
+  xhtml: "application/xhtml+xml"
+}
 
 const texts = (name: string, text: Model.Text | undefined): Fields =>
   text === undefined
     ? {}
-    : { [name]: text.value, [`${name}_type`]: text.type, [`${name}_language`]: text.language, [`${name}_base`]: text.base }
+    : {
+      [name]: text.value,
+      [`${name}_type`]: text.type,
+      [`${name}_language`]: text.language,
+      [`${name}_base`]: text.base
+    }
 
-const iso = (time: number | undefined): string | undefined => time === undefined ? undefined : new Date(time).toISOString().replace(".000Z", "Z")
+const iso = (time: number | undefined): string | undefined =>
+  time === undefined ? undefined : new Date(time).toISOString().replace(".000Z", "Z")
 
 /** The first place as one GeoJSON-like object; coordinates are longitude, latitude. */
-const geo = ({ points, shape }: { readonly points?: ReadonlyArray<Model.Point>; readonly shape?: Model.Shape }): Fields | undefined => {
+const geo = (
+  { points, shape }: { readonly points?: ReadonlyArray<Model.Point>; readonly shape?: Model.Shape }
+): Fields | undefined => {
   const [point] = points ?? []
-  if (point !== undefined) return { type: "point", lat: point.latitude, lon: point.longitude, coordinates: [point.longitude, point.latitude] }
+  if (point !== undefined) {
+    return { type: "point", lat: point.latitude, lon: point.longitude, coordinates: [point.longitude, point.latitude] }
+  }
   if (shape === undefined) return undefined
-  return { type: shape.type.toLowerCase(), coordinates: shape.type === "Polygon" ? [shape.coordinates] : shape.coordinates }
+  return {
+    type: shape.type.toLowerCase(),
+    coordinates: shape.type === "Polygon" ? [shape.coordinates] : shape.coordinates
+  }
 }
 
-const lowerCased = (fields: object): Fields => Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]))
+const lowerCased = (fields: object): Fields =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]))

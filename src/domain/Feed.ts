@@ -1,4 +1,17 @@
-import type { Category, Entry, Extensions, Generator, Image, ItunesItem, Link, Media, Person, Point, Shape, Text } from "./Entry.ts"
+import type {
+  Category,
+  Entry,
+  Extensions,
+  Generator,
+  Image,
+  ItunesItem,
+  Link,
+  Media,
+  Person,
+  Point,
+  Shape,
+  Text
+} from "./Entry.ts"
 
 /**
  * What a feed says of itself: everything but its entries.

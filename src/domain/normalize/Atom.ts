@@ -18,8 +18,14 @@ export const readAtom = (root: Element, url: string | undefined, most: number): 
     else readAtomElement(child, draft, context)
   }
   draft.language ??= nonEmpty(context.language)
-  return { version: versionOf(root), header: headerOf(draft), entries: readEntries(found.slice(0, most), draft.language) }
+  return {
+    version: versionOf(root),
+    header: headerOf(draft),
+    entries: readEntries(found.slice(0, most), draft.language)
+  }
 }
 
 const versionOf = (root: Element): string =>
-  exact(root, "version") === "0.3" || root.attributes.some((text) => text.startsWith("http://purl.org/atom/ns")) ? "atom03" : "atom10"
+  exact(root, "version") === "0.3" || root.attributes.some((text) => text.startsWith("http://purl.org/atom/ns"))
+    ? "atom03"
+    : "atom10"

@@ -19,10 +19,13 @@ const isOnEarth = ({ latitude, longitude }: Point): boolean => Math.abs(latitude
 
 export const addPoint = (draft: Draft, point: Point | undefined): void => {
   const points = draft.points ??= []
-  const known = point === undefined || points.some((other) => other.latitude === point.latitude && other.longitude === point.longitude)
+  const known = point === undefined ||
+    points.some((other) => other.latitude === point.latitude && other.longitude === point.longitude)
   if (!known && points.length < MOST_MARKS && isOnEarth(point)) points.push(point)
 }
 
 export const setShape = (draft: Draft, type: Shape["type"], points: ReadonlyArray<Point>): void => {
-  if (points.length >= 2) draft.shape ??= { type, coordinates: points.map(({ latitude, longitude }) => [longitude, latitude]) }
+  if (points.length >= 2) {
+    draft.shape ??= { type, coordinates: points.map(({ latitude, longitude }) => [longitude, latitude]) }
+  }
 }

@@ -16,7 +16,8 @@ export const parseDate = (text: string): number | undefined => {
   return rfc822(plain) ?? iso(plain) ?? slow(plain.normalize("NFC").replace(/[\s\u00a0\u2009\u202f]+/g, " "))
 }
 
-const RFC822 = /^(?:[A-Za-z]{3}, ?)?(\d{1,2}) ([A-Za-z]{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) (?:([+-])(\d{2})(\d{2})|GMT|UTC|Z|UT)$/
+const RFC822 =
+  /^(?:[A-Za-z]{3}, ?)?(\d{1,2}) ([A-Za-z]{3}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) (?:([+-])(\d{2})(\d{2})|GMT|UTC|Z|UT)$/
 
 /** What most of RSS uses, in one expression. */
 const rfc822 = (text: string): number | undefined => {
@@ -37,17 +38,27 @@ const iso = (text: string): number | undefined => {
 const exact = (year: number, month: number, day: number, match: RegExpExecArray, from: number): number | undefined => {
   const [hour, minute, second] = [Number(match[from]), Number(match[from + 1]), Number(match[from + 2])]
   const offset = match[from + 3] === undefined ? 0 : Number(match[from + 4]) * 60 + Number(match[from + 5])
-  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || hour > 23 || minute > 59 || second > 60) return undefined
-  return offset > 26 * 60 ? undefined : at(year, month, day, hour, minute - (match[from + 3] === "-" ? -offset : offset), Math.min(second, 59))
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || hour > 23 || minute > 59 || second > 60) {
+    return undefined
+  }
+  return offset > 26 * 60
+    ? undefined
+    : at(year, month, day, hour, minute - (match[from + 3] === "-" ? -offset : offset), Math.min(second, 59))
 }
 
-const slow = (text: string): number | undefined => unix(text) ?? eastAsian(text) ?? shortYear(text) ?? looseIso(text) ?? slashed(text) ?? freeDate(text)
+const slow = (text: string): number | undefined =>
+  unix(text) ?? eastAsian(text) ?? shortYear(text) ?? looseIso(text) ?? slashed(text) ?? freeDate(text)
 
 /** Seconds or milliseconds since 1970, as some scripts print. */
 const unix = (text: string): number | undefined =>
-  /^\d{9,10}$/.test(text) ? Number(text) * 1000 : /^\d{13}$/.test(text) ? Math.floor(Number(text) / 1000) * 1000 : undefined
+  /^\d{9,10}$/.test(text)
+    ? Number(text) * 1000
+    : /^\d{13}$/.test(text)
+    ? Math.floor(Number(text) / 1000) * 1000
+    : undefined
 
-const CHARACTERS = /^(\d{4})(?:년|年|-)\s*(\d{1,2})(?:월|月|-)\s*(\d{1,2})(?:일|日)?\s*(?:(오전|오후|上午|下午|午前|午後)\s*)?(?:(\d{1,2}):(\d{2}):?(\d{2})?)?\s*(.*)$/
+const CHARACTERS =
+  /^(\d{4})(?:년|年|-)\s*(\d{1,2})(?:월|月|-)\s*(\d{1,2})(?:일|日)?\s*(?:(오전|오후|上午|下午|午前|午後)\s*)?(?:(\d{1,2}):(\d{2}):?(\d{2})?)?\s*(.*)$/
 
 /** `2004년 5월 28일 오후 1:31:15`, `2004-05-28 오후 11:23`, `2004年5月28日`. Korean times are Korea's where no zone is given. */
 const eastAsian = (text: string): number | undefined => {
@@ -55,7 +66,14 @@ const eastAsian = (text: string): number | undefined => {
   if (match === null) return undefined
   const [, year, month, day, half, hour, minute, second, zone] = match
   const afternoon = half !== undefined && /^(?:오후|下午|午後)$/.test(half)
-  const written = { year: Number(year), month: Number(month), day: Number(day), hour: Number(hour ?? 0), minute: Number(minute ?? 0), second: Number(second ?? 0) }
+  const written = {
+    year: Number(year),
+    month: Number(month),
+    day: Number(day),
+    hour: Number(hour ?? 0),
+    minute: Number(minute ?? 0),
+    second: Number(second ?? 0)
+  }
   return instant({
     ...written,
     hour: twelveHour(written.hour, half === undefined ? undefined : afternoon ? "pm" : "am"),
@@ -65,15 +83,19 @@ const eastAsian = (text: string): number | undefined => {
 
 /** ISO 8601:1988 allowed to leave out the century: `03-12-31`, `031231`, `-0312`, `-03-12`, and the day of the year in `03335`. */
 const shortYear = (text: string): number | undefined => {
-  const day = /^(\d{2})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{2})(\d{2})(\d{2})$/.exec(text) ?? /^-(\d{2})-?(\d{2})$/.exec(text)
-  if (day !== null) return instant({ ...MIDNIGHT, year: fullYear(day[1] ?? ""), month: Number(day[2]), day: Number(day[3] ?? 1) })
+  const day = /^(\d{2})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{2})(\d{2})(\d{2})$/.exec(text) ??
+    /^-(\d{2})-?(\d{2})$/.exec(text)
+  if (day !== null) {
+    return instant({ ...MIDNIGHT, year: fullYear(day[1] ?? ""), month: Number(day[2]), day: Number(day[3] ?? 1) })
+  }
   const ordinal = /^(\d{2})-?(\d{3})$/.exec(text) ?? /^(\d{4})-(\d{3})$/.exec(text)
   return ordinal === null ? undefined : dayOfYear(fullYear(ordinal[1] ?? ""), Number(ordinal[2]))
 }
 
 const MIDNIGHT = { hour: 0, minute: 0, second: 0, zone: "" }
 
-const dayOfYear = (year: number, day: number): number | undefined => day < 1 || day > 366 ? undefined : Date.UTC(year, 0, day)
+const dayOfYear = (year: number, day: number): number | undefined =>
+  day < 1 || day > 366 ? undefined : Date.UTC(year, 0, day)
 
 const LOOSE_ISO =
   /^(\d{4})(?:-?0?(\d{2}|[1-9](?=-))(?:-?(\d{1,2}))?)?(?:(?: ?[Tt] ?| )(\d{1,2})(?::?(\d{2}))?(?::?(\d{2})(?:[.,]\d+)?)? ?(am|pm|a\.m\.|p\.m\.)? ?(.*))?$/i

@@ -55,7 +55,9 @@ const byZeros = ([a, b, c, d]: Uint8Array): string | undefined => {
  */
 export const decodeBytes = (bytes: Uint8Array, contentType?: string): Decoded => {
   const declaration = declarationOf(bytes, contentType)
-  const { text, encoding, repairs } = declaration.certain === undefined ? byTrial(bytes, declaration) : byMarkOrZeros(bytes, declaration.certain)
+  const { text, encoding, repairs } = declaration.certain === undefined
+    ? byTrial(bytes, declaration)
+    : byMarkOrZeros(bytes, declaration.certain)
   return hasControls(text)
     ? { text: text.replace(CONTROLS, ""), encoding, repairs: [...repairs, "control characters removed"] }
     : { text, encoding, repairs }
@@ -112,12 +114,15 @@ const MULTIBYTE = /^(?:gb|big5|euc-|shift_jis|iso-2022)/
  * A few characters of a multi-byte encoding may look like UTF-8 by accident, and ISO-2022 looks like ASCII.
  */
 const winsOver = (declared: string, bytes: Uint8Array, utf8: string): boolean =>
-  !MULTIBYTE.test(declared) || (declared.startsWith("iso-2022") ? false : bytes.length - utf8.length > 8 || bytes.length === utf8.length)
+  !MULTIBYTE.test(declared) ||
+  (declared.startsWith("iso-2022") ? false : bytes.length - utf8.length > 8 || bytes.length === utf8.length)
 
 const byForce = (bytes: Uint8Array, first: string | undefined): Decoded => {
   if (first !== undefined && first !== "utf-8") return lossy(bytes, first)
   const utf8 = lossy(bytes, "utf-8")
-  return mostlyBroken(utf8.text) ? { ...lossy(bytes, "windows-1252"), repairs: ["not utf-8: read as windows-1252"] } : utf8
+  return mostlyBroken(utf8.text)
+    ? { ...lossy(bytes, "windows-1252"), repairs: ["not utf-8: read as windows-1252"] }
+    : utf8
 }
 
 const mostlyBroken = (text: string): boolean => {
@@ -150,8 +155,14 @@ const WIDE = /^(?:utf-?(?:16|32)|ucs|unicode|iso-10646)/
 
 const canonical = (label: string | undefined): string | undefined => {
   if (label === undefined || WIDE.test(label)) return undefined
-  const spellings = [label, label.replaceAll("_", "-"), label.replace(/^(?:cp|win|windows|ansi)[-_]?(?=\d)/, "windows-"), label.replace(/^iso[-_]?latin[-_]?/, "latin")]
-  return spellings.find((spelling) => decoder(spelling, true) !== undefined && !spelling.startsWith("utf-16")) === undefined
+  const spellings = [
+    label,
+    label.replaceAll("_", "-"),
+    label.replace(/^(?:cp|win|windows|ansi)[-_]?(?=\d)/, "windows-"),
+    label.replace(/^iso[-_]?latin[-_]?/, "latin")
+  ]
+  return spellings.find((spelling) => decoder(spelling, true) !== undefined && !spelling.startsWith("utf-16")) ===
+      undefined
     ? undefined
     : spellings.flatMap((spelling) => decoder(spelling, true)?.encoding ?? [])[0]
 }

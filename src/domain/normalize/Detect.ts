@@ -35,10 +35,13 @@ const isFeed = (element: Element): boolean => {
   if (element.key === "rss") return true
   if (element.key === "rdf") return hasChild(element, ["channel", "item", "image"])
   if (element.namespace === "atom") return true
-  return element.key === "entry" ? hasChild(element, ["id"]) && hasChild(element, ["title", "content"]) : hasChild(element, ["title", "item", "entry", "link"])
+  return element.key === "entry"
+    ? hasChild(element, ["id"]) && hasChild(element, ["title", "content"])
+    : hasChild(element, ["title", "item", "entry", "link"])
 }
 
-const hasChild = (element: Element, keys: ReadonlyArray<string>): boolean => elements(element).some(({ key }) => keys.includes(key))
+const hasChild = (element: Element, keys: ReadonlyArray<string>): boolean =>
+  elements(element).some(({ key }) => keys.includes(key))
 
 const HTML = new Set(["html", "head", "body", "div", "p", "script", "table", "a", "meta", "title"])
 

@@ -15,7 +15,8 @@ export interface Reading {
   readonly entries: ReadonlyArray<RawEntry>
 }
 
-export const isEntry = (element: Element): boolean => (element.key === "item" || element.key === "entry") && isCore(element)
+export const isEntry = (element: Element): boolean =>
+  (element.key === "item" || element.key === "entry") && isCore(element)
 
 /**
  * The context of a feed.

@@ -2,7 +2,9 @@ import type * as Model from "#domain/Entry.ts"
 import type { FeedHeader, PollingHints } from "#domain/Feed.ts"
 
 /** `T` while it is written: nothing is there yet, and all may change. */
-export type Writable<T> = { -readonly [K in keyof T]?: (T[K] extends ReadonlyArray<infer E> | undefined ? Array<E> : T[K]) | undefined }
+export type Writable<T> = {
+  -readonly [K in keyof T]?: (T[K] extends ReadonlyArray<infer E> | undefined ? Array<E> : T[K]) | undefined
+}
 
 /** What a draft is of: some elements mean another thing in a feed than in an entry. */
 export type Kind = "feed" | "entry" | "source" | "object"

@@ -31,7 +31,9 @@ export const decode = (text: string, declared: Declared = NONE): string => {
 }
 
 const hasRare = (text: string, from: number): boolean => {
-  for (let at = text.indexOf("&", from); at >= 0; at = text.indexOf("&", at + 1)) if (!text.startsWith("amp;", at + 1)) return true
+  for (let at = text.indexOf("&", from); at >= 0; at = text.indexOf("&", at + 1)) {
+    if (!text.startsWith("amp;", at + 1)) return true
+  }
   return false
 }
 
@@ -50,7 +52,8 @@ const named = (name: string, whole: string): string => {
 
 const numbered = (code: number): string => {
   if (code >= 128 && code < 160) return WINDOWS_1252[code - 128] ?? ""
-  const forbidden = code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || (code < 32 && code !== 9 && code !== 10 && code !== 13)
+  const forbidden = code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
+    (code < 32 && code !== 9 && code !== 10 && code !== 13)
   return forbidden ? "\ufffd" : String.fromCodePoint(code)
 }
 

@@ -17,4 +17,5 @@ export const extendWith = (draft: Draft, namespace: string, name: string, value:
 }
 
 /** A reader that keeps an element's text. */
-export const extend = (namespace: string): Reader => (element, draft) => extendWith(draft, namespace, element.name, words(element))
+export const extend = (namespace: string): Reader => (element, draft) =>
+  extendWith(draft, namespace, element.name, words(element))

@@ -129,9 +129,13 @@ const settle = (draft: Draft): void => {
   draft.title ??= other.title
   draft.image ??= other.image
   draft.publisher ??= other.publisher
-  if (draft.authors === undefined && other.author !== undefined) draft.authors = [personOf(other.author) ?? { name: other.author }]
+  if (draft.authors === undefined && other.author !== undefined) {
+    draft.authors = [personOf(other.author) ?? { name: other.author }]
+  }
   if (other.categories !== undefined) draft.categories = [...draft.categories ?? [], ...other.categories]
-  if (draft.categories !== undefined && draft.categories.length > MOST_CATEGORIES) draft.categories.length = MOST_CATEGORIES
+  if (draft.categories !== undefined && draft.categories.length > MOST_CATEGORIES) {
+    draft.categories.length = MOST_CATEGORIES
+  }
   settleLinks(draft)
   draft.points = filled(draft.points)
   draft.verbs = filled(draft.verbs)
@@ -146,11 +150,17 @@ const settleLinks = (draft: Draft): void => {
 
 const isAlternate = ({ rel }: Link): boolean => rel === "alternate"
 
-const filled = <T>(list: Array<T> | undefined): Array<T> | undefined => list === undefined || list.length === 0 ? undefined : list
+const filled = <T>(list: Array<T> | undefined): Array<T> | undefined =>
+  list === undefined || list.length === 0 ? undefined : list
 
 const mediaOf = ({ media }: Draft): Media | undefined => {
   if (media === undefined) return undefined
-  const found = defined({ ...media, thumbnails: filled(media.thumbnails), contents: filled(media.contents), credits: filled(media.credits) })
+  const found = defined({
+    ...media,
+    thumbnails: filled(media.thumbnails),
+    contents: filled(media.contents),
+    credits: filled(media.credits)
+  })
   return Object.keys(found).length === 0 ? undefined : found
 }
 

@@ -1,7 +1,8 @@
 import { mayBeWeekday, monthOf } from "./DateWords.ts"
 import { fullYear, instant, twelveHour } from "./Instant.ts"
 
-const TIME = /(?:^|[\sT,-])(\d{1,2})[:.h](\d{1,2})(?:[:.](\d{1,2})(?:\.\d+)?)?(:\d+)? ?((?:a\.?m|p\.?m)\.?(?![a-z]))?(?= |$|[A-Z+-])/i
+const TIME =
+  /(?:^|[\sT,-])(\d{1,2})[:.h](\d{1,2})(?:[:.](\d{1,2})(?:\.\d+)?)?(:\d+)? ?((?:a\.?m|p\.?m)\.?(?![a-z]))?(?= |$|[A-Z+-])/i
 const ZONE_ALONE = / ((?:GMT|UTC|UT|Z|[ECMP][SD]T|CEST?)(?:[+-]\d{1,2}:?\d{0,2})?)$/i
 
 interface Clock {
@@ -28,7 +29,9 @@ const clockOf = (text: string): Clock | undefined => {
   const match = TIME.exec(text)
   if (match === null || isDotted(text, match)) {
     const zone = ZONE_ALONE.exec(text)
-    return zone === null ? { ...NO_CLOCK, zone: "", rest: text } : { ...NO_CLOCK, zone: zone[1] ?? "", rest: text.slice(0, zone.index) }
+    return zone === null
+      ? { ...NO_CLOCK, zone: "", rest: text }
+      : { ...NO_CLOCK, zone: zone[1] ?? "", rest: text.slice(0, zone.index) }
   }
   const [whole, hour, minute, second, excess, half] = match
   if (excess !== undefined) return undefined
@@ -45,7 +48,8 @@ const clockOf = (text: string): Clock | undefined => {
 }
 
 /** `31.12.2003` looks like a time too. */
-const isDotted = (text: string, match: RegExpExecArray): boolean => /^[\sT,-]?\d{1,2}\.\d{1,2}\.\d{2,4}/.test(text.slice(match.index))
+const isDotted = (text: string, match: RegExpExecArray): boolean =>
+  /^[\sT,-]?\d{1,2}\.\d{1,2}\.\d{2,4}/.test(text.slice(match.index))
 
 /** asctime and Twitter put the year after the time: `Thu Aug 30 17:26:16 +0200 2012`, `Sun Jan 4 16:29:06 PST 2004`. */
 const yearAfter = (tail: string, before: string): { readonly year: string; readonly zone: string } => {

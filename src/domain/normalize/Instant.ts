@@ -22,12 +22,23 @@ export const instant = (written: Written): number | undefined => {
 }
 
 export const daysIn = (year: number, month: number): number =>
-  month === 2 ? (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28) : month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
+  month === 2
+    ? (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28)
+    : month === 4 || month === 6 || month === 9 || month === 11
+    ? 30
+    : 31
 
 const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 /** Epoch ms of a time that exists; minutes may be any number. */
-export const at = (year: number, month: number, day: number, hour: number, minute: number, second: number): number | undefined => {
+export const at = (
+  year: number,
+  month: number,
+  day: number,
+  hour: number,
+  minute: number,
+  second: number
+): number | undefined => {
   const time = year >= 100
     ? Date.UTC(year, month - 1, day, hour, minute, second)
     : new Date(Date.UTC(2000, month - 1, day, hour, minute, second)).setUTCFullYear(year)
@@ -35,7 +46,8 @@ export const at = (year: number, month: number, day: number, hour: number, minut
 }
 
 /** Two digits mean 1970 to 2069. */
-export const fullYear = (digits: string): number => digits.length > 2 ? Number(digits) : Number(digits) + (Number(digits) < 70 ? 2000 : 1900)
+export const fullYear = (digits: string): number =>
+  digits.length > 2 ? Number(digits) : Number(digits) + (Number(digits) < 70 ? 2000 : 1900)
 
 /** Hours 1..12 with am or pm as 0..23. */
 export const twelveHour = (hour: number, half: string | undefined): number => {

@@ -15,7 +15,8 @@ export const isJsonFeed = (document: unknown): document is Json =>
   && (text(document["version"])?.includes("jsonfeed.org") === true || looksLikeFeed(document))
 
 /** Some leave the version out. */
-const looksLikeFeed = ({ title, feed_url, home_page_url }: Json): boolean => text(title) !== undefined && (text(feed_url) ?? text(home_page_url)) !== undefined
+const looksLikeFeed = ({ title, feed_url, home_page_url }: Json): boolean =>
+  text(title) !== undefined && (text(feed_url) ?? text(home_page_url)) !== undefined
 
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
@@ -31,7 +32,9 @@ export const readJsonFeed = (document: Json, url: string | undefined, most: numb
 }
 
 const baseOf = (document: Json, url: string | undefined): string =>
-  [text(document["feed_url"]), url, text(document["home_page_url"])].find((candidate) => candidate !== undefined && isBase(candidate)) ?? ""
+  [text(document["feed_url"]), url, text(document["home_page_url"])].find((candidate) =>
+    candidate !== undefined && isBase(candidate)
+  ) ?? ""
 
 const headerOf = (document: Json, base: string): FeedHeader => {
   const icon = address(document["icon"], base) ?? address(document["favicon"], base)
@@ -61,7 +64,9 @@ const entryOf = (item: Json, base: string, language: string | undefined): RawEnt
     id: text(item["id"]),
     title: construct(item["title"], "text"),
     summary: construct(item["summary"], "text"),
-    content: filled([html(item["content_html"], base), construct(item["content_text"], "text")].filter((one) => one !== undefined)),
+    content: filled(
+      [html(item["content_html"], base), construct(item["content_text"], "text")].filter((one) => one !== undefined)
+    ),
     links: filled([
       ...linksOf([["alternate", item["url"] ?? item["external_url"]], ["related", item["external_url"]]], base) ?? [],
       ...list(item["attachments"]).filter(isObject).flatMap((attachment) => enclosure(attachment, base))
@@ -75,7 +80,8 @@ const entryOf = (item: Json, base: string, language: string | undefined): RawEnt
   })
 }
 
-const list = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
+const list = (value: unknown): ReadonlyArray<unknown> =>
+  Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
 const filled = <T>(values: ReadonlyArray<T>): ReadonlyArray<T> | undefined => values.length === 0 ? undefined : values
 
@@ -105,7 +111,10 @@ const html = (value: unknown, base: string): Text | undefined => {
   return plain === undefined ? undefined : { value: resolveMarkup(plain, base), type: "html" }
 }
 
-const linksOf = (pairs: ReadonlyArray<readonly [rel: string, href: unknown]>, base: string): ReadonlyArray<Link> | undefined =>
+const linksOf = (
+  pairs: ReadonlyArray<readonly [rel: string, href: unknown]>,
+  base: string
+): ReadonlyArray<Link> | undefined =>
   filled(pairs.flatMap(([rel, href]) => {
     const found = address(href, base)
     return found === undefined ? [] : [{ href: found, rel }]
@@ -116,7 +125,11 @@ const enclosure = (attachment: Json, base: string): ReadonlyArray<Link> => {
   if (href === undefined) return []
   const size = Number(attachment["size_in_bytes"] ?? Number.NaN)
   const length = Number.isSafeInteger(size) && size >= 0 ? size : undefined
-  return [{ href, rel: "enclosure", ...defined({ type: text(attachment["mime_type"]), title: text(attachment["title"]), length }) }]
+  return [{
+    href,
+    rel: "enclosure",
+    ...defined({ type: text(attachment["mime_type"]), title: text(attachment["title"]), length })
+  }]
 }
 
 /** 1.1 has a list of authors, 1.0 one author; both may stand beside each other for old readers. */

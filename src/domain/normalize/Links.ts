@@ -26,7 +26,8 @@ export const linkOf = (element: Element, around: Context): Link => {
 }
 
 /** Bytes; `undefined` for what is no number of them. */
-export const lengthOf = (text: string | undefined): number | undefined => text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+export const lengthOf = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 
 const MOST = 500
 
@@ -34,7 +35,9 @@ const MOST = 500
 export const addLink = (draft: Draft, link: Link): void => {
   const links = draft.links ??= []
   if (link.href === "" || links.length >= MOST) return
-  if (!links.some(({ href, rel, type }) => href === link.href && rel === link.rel && type === link.type)) links.push(link)
+  if (!links.some(({ href, rel, type }) => href === link.href && rel === link.rel && type === link.type)) {
+    links.push(link)
+  }
 }
 
 export const addAddress = (draft: Draft, rel: string, href: string): void => addLink(draft, { href, rel })

@@ -3,7 +3,22 @@ import { within } from "./Context.ts"
 import type { Element, Node } from "./Tree.ts"
 import { isAbsolute, resolve } from "./Urls.ts"
 
-const VOID = new Set(["br", "hr", "img", "input", "meta", "link", "area", "base", "col", "embed", "param", "source", "track", "wbr"])
+const VOID = new Set([
+  "br",
+  "hr",
+  "img",
+  "input",
+  "meta",
+  "link",
+  "area",
+  "base",
+  "col",
+  "embed",
+  "param",
+  "source",
+  "track",
+  "wbr"
+])
 
 /** Vocabularies whose elements HTML knows without a prefix. */
 const PLAIN = new Set(["xhtml", "svg", "mathml", "", "rss", "atom"])
@@ -19,7 +34,9 @@ const serialized = (children: ReadonlyArray<Node>, text: string, context: Contex
 
 const outer = (element: Element, around: Context): string => {
   const context = within(element, around)
-  const name = element.prefix === "" || PLAIN.has(element.namespace) ? element.name : `${element.prefix}:${element.name}`
+  const name = element.prefix === "" || PLAIN.has(element.namespace)
+    ? element.name
+    : `${element.prefix}:${element.name}`
   const start = `<${name}${attributes(element, context)}`
   if (element.text === "" && element.children.length === 0 && VOID.has(name)) return `${start} />`
   return `${start}>${serialized(element.children, element.text, context)}</${name}>`
@@ -30,7 +47,10 @@ const attributes = (element: Element, context: Context): string => {
   for (let at = 0; at < element.attributes.length; at += 2) {
     const name = element.attributes[at] ?? ""
     const value = element.attributes[at + 1] ?? ""
-    if (isDeclaration(name) && PLAIN.has(element.namespace) && element.namespace !== "svg" && element.namespace !== "mathml") continue
+    if (
+      isDeclaration(name) && PLAIN.has(element.namespace) && element.namespace !== "svg" &&
+      element.namespace !== "mathml"
+    ) continue
     if (name === "xml:base" || !NAME.test(name)) continue
     markup += ` ${name}="${escapeAttribute(URL_ATTRIBUTES.has(name) ? resolveOne(context.base, name, value) : value)}"`
   }
@@ -44,13 +64,26 @@ const isDeclaration = (name: string): boolean => name === "xmlns" || name.starts
 export const escapeText = (text: string): string =>
   NEEDS_ESCAPE.test(text) ? text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") : text
 
-const escapeAttribute = (text: string): string => NEEDS_ESCAPE.test(text) ? escapeText(text).replace(/"/g, "&quot;") : text
+const escapeAttribute = (text: string): string =>
+  NEEDS_ESCAPE.test(text) ? escapeText(text).replace(/"/g, "&quot;") : text
 
 const NEEDS_ESCAPE = /[&<>"]/
 
 /** Attributes whose value is a URL, in HTML of any age. */
 const URL_ATTRIBUTES = new Set([
-  "href", "src", "cite", "action", "poster", "background", "longdesc", "codebase", "data", "usemap", "classid", "profile", "srcset"
+  "href",
+  "src",
+  "cite",
+  "action",
+  "poster",
+  "background",
+  "longdesc",
+  "codebase",
+  "data",
+  "usemap",
+  "classid",
+  "profile",
+  "srcset"
 ])
 
 const resolveOne = (base: string, name: string, value: string): string =>
@@ -111,14 +144,16 @@ const valueAfter = (markup: string, sign: number): Span | undefined => {
 
 const LONGEST = 4096
 
-const startsAbsolute = (markup: string, at: number): boolean => markup.startsWith("http", at) && /^https?:/.test(markup.slice(at, at + 6))
+const startsAbsolute = (markup: string, at: number): boolean =>
+  markup.startsWith("http", at) && /^https?:/.test(markup.slice(at, at + 6))
 
 const relative = (markup: string, start: number, end: number): Span | undefined => {
   const value = markup.slice(start, end).trim()
   return value === "" || isAbsolute(value) || value.startsWith("&") || /[<>]/.test(value) ? undefined : { start, end }
 }
 
-const endsUnquoted = (code: number): boolean => isSpace(code) || code === 62 || code === 34 || code === 39 || code === 60
+const endsUnquoted = (code: number): boolean =>
+  isSpace(code) || code === 62 || code === 34 || code === 39 || code === 60
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 

@@ -23,7 +23,15 @@ const RSS = [
 
 const URIS: { readonly [key: NamespaceKey]: ReadonlyArray<string> } = {
   rss: RSS,
-  atom: ["http://www.w3.org/2005/atom", "http://purl.org/atom/ns#", "http://purl.org/atom/ns", "http://example.com/newformat#", "http://example.com/necho", "http://purl.org/echo/ns#", "http://purl.org/pie"],
+  atom: [
+    "http://www.w3.org/2005/atom",
+    "http://purl.org/atom/ns#",
+    "http://purl.org/atom/ns",
+    "http://example.com/newformat#",
+    "http://example.com/necho",
+    "http://purl.org/echo/ns#",
+    "http://purl.org/pie"
+  ],
   rdf: ["http://www.w3.org/1999/02/22-rdf-syntax-ns#"],
   xml: ["http://www.w3.org/xml/1998/namespace"],
   xhtml: ["http://www.w3.org/1999/xhtml"],
@@ -37,7 +45,11 @@ const URIS: { readonly [key: NamespaceKey]: ReadonlyArray<string> } = {
   wfw: ["http://wellformedweb.org/commentapi"],
   thr: ["http://purl.org/syndication/thread/1.0"],
   media: ["http://search.yahoo.com/mrss", "http://video.search.yahoo.com/mrss", "http://tools.search.yahoo.com/mrss"],
-  itunes: ["http://www.itunes.com/dtds/podcast-1.0.dtd", "http://www.itunes.com/dtds/podcast", "http://example.com/dtds/podcast-1.0.dtd"],
+  itunes: [
+    "http://www.itunes.com/dtds/podcast-1.0.dtd",
+    "http://www.itunes.com/dtds/podcast",
+    "http://example.com/dtds/podcast-1.0.dtd"
+  ],
   georss: ["http://www.georss.org/georss", "http://www.georss.org/georss/10", "http://www.georss.org"],
   geo: ["http://www.w3.org/2003/01/geo/wgs84_pos#", "http://www.w3.org/2003/01/geo/wgs84_pos"],
   gml: ["http://www.opengis.net/gml"],
@@ -50,7 +62,10 @@ const URIS: { readonly [key: NamespaceKey]: ReadonlyArray<string> } = {
   ],
   feedburner: ["http://rssnamespace.org/feedburner/ext/1.0"],
   activity: ["http://activitystrea.ms/spec/1.0", "http://activitystrea.ms/schema/1.0"],
-  podcast: ["http://podcastindex.org/namespace/1.0", "http://github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md"],
+  podcast: [
+    "http://podcastindex.org/namespace/1.0",
+    "http://github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md"
+  ],
   admin: ["http://webns.net/mvcb"],
   source: ["http://source.scripting.com"]
 }

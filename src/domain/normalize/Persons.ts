@@ -47,7 +47,11 @@ export const personIn = (element: Element, around: Context): Person | undefined 
   const parts: Parts = {}
   for (const child of elements(element)) part(child, parts, context)
   const loose = personOf(element.children.filter((child) => typeof child === "string").join(" "))
-  const person: Person = defined({ ...defined({ ...loose }), ...parts, name: parts.name ?? (parts.email === undefined ? loose?.name : undefined) })
+  const person: Person = defined({
+    ...defined({ ...loose }),
+    ...parts,
+    name: parts.name ?? (parts.email === undefined ? loose?.name : undefined)
+  })
   return Object.keys(person).length === 0 ? undefined : withEmail(person)
 }
 
@@ -57,8 +61,9 @@ const part = (child: Element, parts: Parts, context: Context): void => {
   else if (text === "") return
   else if (child.key === "name" || child.key === "displayname") parts.name ??= text
   else if (child.key === "email" || child.key === "mbox") parts.email ??= text.replace(/^mailto:/i, "")
-  else if (child.key === "uri" || child.key === "url" || child.key === "homepage") parts.uri ??= resolve(within(child, context).base, text)
-  else if (child.key === "id") parts.id ??= text
+  else if (child.key === "uri" || child.key === "url" || child.key === "homepage") {
+    parts.uri ??= resolve(within(child, context).base, text)
+  } else if (child.key === "id") parts.id ??= text
   else if (child.key === "title") parts.title ??= text
   else if (child.key === "object-type") (parts.objectTypes ??= []).push(text)
 }
@@ -74,10 +79,15 @@ const withEmail = (person: Person): Person => {
 const MOST = 100
 
 /** Adds a person once: whoever is there under the same name only gets what was not known. */
-export const addPerson = (persons: Array<Person> | undefined, person: Person | undefined): Array<Person> | undefined => {
+export const addPerson = (
+  persons: Array<Person> | undefined,
+  person: Person | undefined
+): Array<Person> | undefined => {
   if (person === undefined || (persons !== undefined && persons.length >= MOST)) return persons
   if (persons === undefined) return [person]
-  const same = persons.findIndex(({ name, email }) => person.name === undefined ? email === person.email : name === person.name)
+  const same = persons.findIndex(({ name, email }) =>
+    person.name === undefined ? email === person.email : name === person.name
+  )
   if (same < 0) persons.push(person)
   else persons[same] = { ...person, ...persons[same] }
   return persons

@@ -11,5 +11,9 @@ export const readRdf = (root: Element, url: string | undefined, most: number): R
 
 const versionOf = (root: Element): string => {
   const declared = [root, ...elements(root)].flatMap(({ attributes }) => attributes).join(" ")
-  return declared.includes("netscape.com/rdf/simple/0.9") ? "rss090" : declared.includes("purl.org/net/rss1.1") ? "rss11" : "rss10"
+  return declared.includes("netscape.com/rdf/simple/0.9")
+    ? "rss090"
+    : declared.includes("purl.org/net/rss1.1")
+    ? "rss11"
+    : "rss10"
 }

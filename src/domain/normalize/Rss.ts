@@ -8,7 +8,12 @@ import type { Element } from "./Tree.ts"
 import { isBase } from "./Urls.ts"
 import { readRssElement } from "./Vocabularies.ts"
 
-const VERSIONS: { readonly [version: string]: string | undefined } = { "0.91": "rss091u", "0.92": "rss092", "0.93": "rss093", "0.94": "rss094" }
+const VERSIONS: { readonly [version: string]: string | undefined } = {
+  "0.91": "rss091u",
+  "0.92": "rss092",
+  "0.93": "rss093",
+  "0.94": "rss094"
+}
 
 /** RSS 0.91 to 2.0. Items are taken wherever publishers put them: in the channel, beside it, or in a list of their own. */
 export const readRss = (root: Element, url: string | undefined, most: number): Reading => {
@@ -30,7 +35,13 @@ export const readChannel = (root: Element, url: string | undefined, most: number
   return { header: headerOf(draft), entries: readEntries(items.slice(0, most), draft.language, completeItem) }
 }
 
-const readParts = (parent: Element, draft: Draft, context: Context, items: Array<readonly [Element, Context]>, passOver?: Element): void => {
+const readParts = (
+  parent: Element,
+  draft: Draft,
+  context: Context,
+  items: Array<readonly [Element, Context]>,
+  passOver?: Element
+): void => {
   for (const child of elements(parent)) {
     if (child === passOver) continue
     if (isEntry(child)) items.push([child, context])
@@ -46,7 +57,9 @@ const collect = (list: Element, context: Context, items: Array<readonly [Element
 
 /** RSS 1.0's id is the item's `rdf:about`; a guid that is a permalink stands in for the link. */
 const completeItem = (element: Element, draft: Draft): void => {
-  if (draft.idIsPermalink === true && draft.id !== undefined && isBase(draft.id)) (draft.other.links ??= []).push({ href: draft.id, rel: "alternate" })
+  if (draft.idIsPermalink === true && draft.id !== undefined && isBase(draft.id)) {
+    ;(draft.other.links ??= []).push({ href: draft.id, rel: "alternate" })
+  }
   draft.id ??= aboutOf(element)
   if (draft.links === undefined && draft.other.links === undefined) takeAttribute(element, draft)
 }

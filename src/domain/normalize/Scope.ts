@@ -17,7 +17,20 @@ export interface Name {
 }
 
 const CONTAINERS = new Set([
-  "rss", "rdf", "feed", "channel", "item", "entry", "items", "source", "author", "contributor", "image", "textinput", "group", "owner"
+  "rss",
+  "rdf",
+  "feed",
+  "channel",
+  "item",
+  "entry",
+  "items",
+  "source",
+  "author",
+  "contributor",
+  "image",
+  "textinput",
+  "group",
+  "owner"
 ])
 const VOID = new Set(["br", "hr", "img", "input", "wbr", "col", "area", "embed", "param"])
 const MOST_DECLARATIONS = 64
@@ -74,10 +87,11 @@ export class Scope {
   }
 
   private namespace(prefix: string): NamespaceKey {
-    for (let scope: Scope | undefined = this; scope !== undefined; scope = scope.parent) {
-      const uri = scope.uris.get(prefix)
-      if (uri !== undefined) return keyOf(uri)
-    }
-    return keyOfUndeclared(prefix)
+    const uri = this.uri(prefix)
+    return uri === undefined ? keyOfUndeclared(prefix) : keyOf(uri)
+  }
+
+  private uri(prefix: string): string | undefined {
+    return this.uris.get(prefix) ?? this.parent?.uri(prefix)
   }
 }

@@ -19,7 +19,11 @@ export const plainText = (element: Element, around: Context, expected: "text" | 
   const context = within(element, around)
   const markup = hasElements(element)
   const raw = (markup ? inner(element, context) : element.text).trim()
-  const type = element.namespace === "xhtml" ? "xhtml" : markup || expected === "html" || looksLikeHtml(raw) ? "html" : "text"
+  const type = element.namespace === "xhtml"
+    ? "xhtml"
+    : markup || expected === "html" || looksLikeHtml(raw)
+    ? "html"
+    : "text"
   return construct(markup || type === "text" ? raw : resolveMarkup(raw, context.base), type, context)
 }
 
@@ -50,7 +54,11 @@ export const atomText = (element: Element, around: Context): Text => {
   const type = TYPES[written.toLowerCase()] ?? written
   const content = contentOf(element, type, value(element, "mode")?.toLowerCase(), context)
   const src = value(element, "src")
-  const text = construct(type === "html" && !hasElements(element) ? resolveMarkup(content, context.base) : content, type, context)
+  const text = construct(
+    type === "html" && !hasElements(element) ? resolveMarkup(content, context.base) : content,
+    type,
+    context
+  )
   return src === undefined ? text : { ...text, src }
 }
 
@@ -69,13 +77,16 @@ const wrapped = (element: Element): Element => {
 }
 
 /** Media types other than text and XML are base64 in Atom 1.0. */
-const isBinary = (element: Element, type: string): boolean => type.includes("/") && !hasElements(element) && !/^text\/|[+/]xml$/i.test(type)
+const isBinary = (element: Element, type: string): boolean =>
+  type.includes("/") && !hasElements(element) && !/^text\/|[+/]xml$/i.test(type)
 
 /** Stays as it is when it is not base64, or not of a text. */
 const fromBase64 = (encoded: string): string => {
   const plain = encoded.replace(/\s+/g, "")
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(plain), (character) => character.charCodeAt(0)))
+    return new TextDecoder("utf-8", { fatal: true }).decode(
+      Uint8Array.from(atob(plain), (character) => character.charCodeAt(0))
+    )
   } catch {
     return encoded // no base64, or the bytes of an image
   }

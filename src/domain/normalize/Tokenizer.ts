@@ -1,4 +1,4 @@
-import { type Declared, declarations, decode, NONE } from "./Entities.ts"
+import { declarations, type Declared, decode, NONE } from "./Entities.ts"
 import { Scope } from "./Scope.ts"
 import type { Name } from "./Scope.ts"
 import { append, appendText, NO_ATTRIBUTES, NO_CHILDREN } from "./Tree.ts"
@@ -41,7 +41,13 @@ export const tokenize = (text: string): Tree => new Tokenizer(text).read()
 class Tokenizer {
   private readonly text: string
   private readonly root: Element = {
-    name: "", key: "", prefix: "", namespace: "", attributes: NO_ATTRIBUTES, text: "", children: NO_CHILDREN
+    name: "",
+    key: "",
+    prefix: "",
+    namespace: "",
+    attributes: NO_ATTRIBUTES,
+    text: "",
+    children: NO_CHILDREN
   }
   private readonly repairs = new Set<string>()
   private readonly missing = new Set<string>()
@@ -71,7 +77,9 @@ class Tokenizer {
   read(): Tree {
     this.at = this.text.indexOf("<")
     if (this.at < 0) this.at = this.text.length
-    else if (this.at > 0 && this.text.slice(0, Math.min(this.at, 1000)).trim() !== "") this.repaired("text before the document skipped")
+    else if (this.at > 0 && this.text.slice(0, Math.min(this.at, 1000)).trim() !== "") {
+      this.repaired("text before the document skipped")
+    }
     while (this.at < this.text.length && this.count < MOST_ELEMENTS) this.step()
     if (this.count >= MOST_ELEMENTS) this.repaired("too many elements: the rest was left out")
     else if (this.depth > 0) this.repaired("elements closed that were open at the end of the document")
@@ -220,7 +228,9 @@ class Tokenizer {
       this.strays.add(raw)
       this.repaired("an end tag without its start tag left out")
     } else {
-      if (depth !== this.depth || this.name.raw !== raw) this.repaired("elements closed whose end tag was missing or misspelt")
+      if (depth !== this.depth || this.name.raw !== raw) {
+        this.repaired("elements closed whose end tag was missing or misspelt")
+      }
       this.closeTo(depth - 1)
     }
   }
@@ -372,7 +382,9 @@ class Tokenizer {
     else if (subset < 0 || subset > greater) this.at = greater + 1
     else {
       const end = this.subsetEnd(subset)
-      if (this.declared === NONE) this.declared = declarations(text.slice(subset, Math.min(end, subset + LONGEST_SUBSET)))
+      if (this.declared === NONE) {
+        this.declared = declarations(text.slice(subset, Math.min(end, subset + LONGEST_SUBSET)))
+      }
       const close = this.seek(">", end)
       this.at = close < 0 ? text.length : close + 1
     }
@@ -403,4 +415,5 @@ const startsName = (code: number): boolean =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || code === 58 || code > 127
 
 const endsName = (code: number): boolean =>
-  code === GREATER || code === SPACE || code === SLASH || code === LINE_FEED || code === RETURN || code === TAB || code === LESS
+  code === GREATER || code === SPACE || code === SLASH || code === LINE_FEED || code === RETURN || code === TAB ||
+  code === LESS

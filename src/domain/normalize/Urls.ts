@@ -1,7 +1,8 @@
 const SCHEME = /^[a-zA-Z][a-zA-Z0-9+.-]*:/
 const SPACE_INSIDE = /[\t\n\r]+\s*/g
 
-export const isAbsolute = (reference: string): boolean => reference.startsWith("http://") || reference.startsWith("https://") || SCHEME.test(reference)
+export const isAbsolute = (reference: string): boolean =>
+  reference.startsWith("http://") || reference.startsWith("https://") || SCHEME.test(reference)
 
 /** Whether relative references can be resolved against it: `tag:` and `mailto:` cannot be a base. */
 export const isBase = (url: string): boolean => /^(?:https?|ftp|file):/i.test(url)
@@ -18,4 +19,5 @@ export const resolve = (base: string, reference: string): string => {
 }
 
 /** Some publishers' templates break URLs over lines. */
-const unbroken = (url: string): string => url.includes("\n") || url.includes("\t") || url.includes("\r") ? url.replace(SPACE_INSIDE, "") : url
+const unbroken = (url: string): string =>
+  url.includes("\n") || url.includes("\t") || url.includes("\r") ? url.replace(SPACE_INSIDE, "") : url

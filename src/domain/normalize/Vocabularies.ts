@@ -28,7 +28,11 @@ import type { Element } from "./Tree.ts"
 type Readers = ReadonlyMap<string, Reader>
 
 const readers = (...vocabularies: ReadonlyArray<Vocabulary>): Readers =>
-  new Map(Object.entries(Object.assign({}, ...vocabularies) as Vocabulary).flatMap(([key, reader]) => reader === undefined ? [] : [[key, reader]]))
+  new Map(
+    Object.entries(Object.assign({}, ...vocabularies) as Vocabulary).flatMap(([key, reader]) =>
+      reader === undefined ? [] : [[key, reader]]
+    )
+  )
 
 const GUESTS: ReadonlyMap<NamespaceKey, Readers> = new Map(
   Object.entries({
@@ -63,18 +67,23 @@ const GUESTS: ReadonlyMap<NamespaceKey, Readers> = new Map(
 export const isCore = ({ namespace, prefix }: Element): boolean =>
   namespace === "" || namespace === "rss" || namespace === "atom" || prefix === "" && !GUESTS.has(namespace)
 
-const readerFor = (own: (kind: Kind) => Readers, guests: ReadonlyMap<NamespaceKey, Readers>): Reader => (element, draft, context) => {
-  const { namespace, prefix } = element
-  const vocabulary = guests.get(namespace) ?? (namespace === "" || namespace === "rss" || namespace === "atom" || prefix === "" ? own(draft.kind) : undefined)
-  vocabulary?.get(element.key)?.(element, draft, context)
-}
+const readerFor =
+  (own: (kind: Kind) => Readers, guests: ReadonlyMap<NamespaceKey, Readers>): Reader => (element, draft, context) => {
+    const { namespace, prefix } = element
+    const vocabulary = guests.get(namespace) ??
+      (namespace === "" || namespace === "rss" || namespace === "atom" || prefix === "" ? own(draft.kind) : undefined)
+    vocabulary?.get(element.key)?.(element, draft, context)
+  }
 
 const RSS_CHANNEL = readers(atomInRss, rssChannel)
 const RSS_ITEM = readers(atomInRss, rssItem)
 const RSS_GUESTS = new Map([...GUESTS, ["atom", readers(atomInRss)] as const])
 
 /** Reads an element of RSS or of a guest in it. */
-export const readRssElement: Reader = readerFor((kind) => kind === "feed" || kind === "source" ? RSS_CHANNEL : RSS_ITEM, RSS_GUESTS)
+export const readRssElement: Reader = readerFor(
+  (kind) => kind === "feed" || kind === "source" ? RSS_CHANNEL : RSS_ITEM,
+  RSS_GUESTS
+)
 
 const ATOM_FEED = readers(rssChannel, atom)
 const ATOM_ENTRY = readers(rssItem, atom)

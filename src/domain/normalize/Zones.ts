@@ -1,10 +1,65 @@
 /** Minutes east of Greenwich of the abbreviations in use; where they are ambiguous, of the one that feeds mean. */
 const OFFSETS: { readonly [abbreviation: string]: number } = {
-  z: 0, ut: 0, utc: 0, gmt: 0, wet: 0, bst: 60, ist: 330, west: 60, cet: 60, met: 60, mez: 60, cest: 120, mest: 120, mesz: 120,
-  eet: 120, eest: 180, msk: 180, msd: 240, est: -300, edt: -240, cst: -360, cdt: -300, mst: -420, mdt: -360, pst: -480, pdt: -420,
-  akst: -540, akdt: -480, hst: -600, ast: -240, adt: -180, nst: -210, ndt: -150, jst: 540, kst: 540, hkt: 480, sgt: 480, aest: 600,
-  aedt: 660, acst: 570, acdt: 630, awst: 480, nzst: 720, nzdt: 780, brt: -180, brst: -120, art: -180, at: -240, et: -300, ct: -360,
-  mt: -420, pt: -480, sast: 120, pkt: 300, wib: 420, ict: 420, a: -60, m: -720, n: 60, y: 720
+  z: 0,
+  ut: 0,
+  utc: 0,
+  gmt: 0,
+  wet: 0,
+  bst: 60,
+  ist: 330,
+  west: 60,
+  cet: 60,
+  met: 60,
+  mez: 60,
+  cest: 120,
+  mest: 120,
+  mesz: 120,
+  eet: 120,
+  eest: 180,
+  msk: 180,
+  msd: 240,
+  est: -300,
+  edt: -240,
+  cst: -360,
+  cdt: -300,
+  mst: -420,
+  mdt: -360,
+  pst: -480,
+  pdt: -420,
+  akst: -540,
+  akdt: -480,
+  hst: -600,
+  ast: -240,
+  adt: -180,
+  nst: -210,
+  ndt: -150,
+  jst: 540,
+  kst: 540,
+  hkt: 480,
+  sgt: 480,
+  aest: 600,
+  aedt: 660,
+  acst: 570,
+  acdt: 630,
+  awst: 480,
+  nzst: 720,
+  nzdt: 780,
+  brt: -180,
+  brst: -120,
+  art: -180,
+  at: -240,
+  et: -300,
+  ct: -360,
+  mt: -420,
+  pt: -480,
+  sast: 120,
+  pkt: 300,
+  wib: 420,
+  ict: 420,
+  a: -60,
+  m: -720,
+  n: 60,
+  y: 720
 }
 
 const NUMERIC = /^(?:(?:GMT|UTC|UT|Z|[A-Z]{3,4})\s*)?([+-])\s*(\d{1,2}):?(\d{2})?(?::?\d{2})?\s*(?:Z|GMT|UTC)?$/i
@@ -62,7 +117,15 @@ const clockOf = (place: string): Intl.DateTimeFormat | undefined => {
 const newClock = (timeZone: string): Intl.DateTimeFormat | undefined => {
   try {
     const number = "numeric"
-    return new Intl.DateTimeFormat("en-US", { timeZone, hourCycle: "h23", year: number, month: number, day: number, hour: number, minute: number })
+    return new Intl.DateTimeFormat("en-US", {
+      timeZone,
+      hourCycle: "h23",
+      year: number,
+      month: number,
+      day: number,
+      hour: number,
+      minute: number
+    })
   } catch {
     return undefined // no such place
   }

@@ -82,5 +82,7 @@ function category(element: Element, draft: Draft, _context: Context): void {
   const term = value(element, "term") ?? words(element)
   const label = value(element, "label")
   const scheme = value(element, "scheme") ?? value(element, "domain")
-  if (term !== undefined || label !== undefined) (draft.categories ??= []).push({ term: term ?? label ?? "", ...defined({ scheme, label }) })
+  if (term !== undefined || label !== undefined) {
+    ;(draft.categories ??= []).push({ term: term ?? label ?? "", ...defined({ scheme, label }) })
+  }
 }

@@ -64,7 +64,17 @@ export const itunes: Vocabulary = {
   }
 }
 
-type TextField = "duration" | "episode" | "episodeType" | "order" | "season" | "subtitle" | "summary" | "title" | "type" | "closedCaptioned"
+type TextField =
+  | "duration"
+  | "episode"
+  | "episodeType"
+  | "order"
+  | "season"
+  | "subtitle"
+  | "summary"
+  | "title"
+  | "type"
+  | "closedCaptioned"
 
 function textInto(field: TextField): Reader {
   return (element, draft) => {
@@ -85,12 +95,18 @@ function category(...[element, draft, context]: Parameters<Reader>): void {
 
 const addCategory = (draft: Draft, term: string): void => {
   const categories = draft.other.categories ??= []
-  if (categories.length < MOST && !categories.some((known) => known.term === term)) categories.push({ term, scheme: SCHEME })
+  if (categories.length < MOST && !categories.some((known) => known.term === term)) {
+    categories.push({ term, scheme: SCHEME })
+  }
 }
 
 const itunesOf = (draft: Draft): NonNullable<Draft["itunes"]> => draft.itunes ??= {}
 
 const truth = (element: Element): boolean | undefined => {
   const word = trimmed(element).toLowerCase()
-  return word === "yes" || word === "true" || word === "explicit" ? true : word === "no" || word === "false" || word === "clean" ? false : undefined
+  return word === "yes" || word === "true" || word === "explicit"
+    ? true
+    : word === "no" || word === "false" || word === "clean"
+    ? false
+    : undefined
 }

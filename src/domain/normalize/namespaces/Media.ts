@@ -38,13 +38,17 @@ export const media: Vocabulary = {
   credit: (element, draft) => {
     const name = words(element)
     const credits = mediaOf(draft).credits ??= []
-    if (name !== undefined && credits.length < MOST) credits.push({ value: name, ...defined({ role: value(element, "role") }) })
+    if (name !== undefined && credits.length < MOST) {
+      credits.push({ value: name, ...defined({ role: value(element, "role") }) })
+    }
   },
   category: (element, draft) => {
     const label = value(element, "label")
     const term = words(element) ?? label
     const scheme = attribute(element, "scheme") ?? DEFAULT_SCHEME
-    if (term !== undefined) (draft.categories ??= []).push({ term, ...defined({ scheme: scheme === "" ? undefined : scheme, label }) })
+    if (term !== undefined) {
+      ;(draft.categories ??= []).push({ term, ...defined({ scheme: scheme === "" ? undefined : scheme, label }) })
+    }
   },
   player: (element, draft, context) => {
     const url = value(element, "url")

@@ -6,10 +6,30 @@ import { type Element, value } from "#domain/normalize/Tree.ts"
 
 /** Podcasting 2.0: elements with one value, which is their text or the address in an attribute. */
 export const podcast: Vocabulary = Object.fromEntries(
-  ["guid", "medium", "locked", "funding", "transcript", "chapters", "season", "episode", "location", "license", "person", "soundbite", "trailer", "image"]
+  [
+    "guid",
+    "medium",
+    "locked",
+    "funding",
+    "transcript",
+    "chapters",
+    "season",
+    "episode",
+    "location",
+    "license",
+    "person",
+    "soundbite",
+    "trailer",
+    "image"
+  ]
     .map((key) => [key, keep])
 )
 
 function keep(element: Element, draft: Draft, _context: Context): void {
-  extendWith(draft, "podcast", element.name, value(element, "url") ?? value(element, "href") ?? words(element) ?? value(element, "number"))
+  extendWith(
+    draft,
+    "podcast",
+    element.name,
+    value(element, "url") ?? value(element, "href") ?? words(element) ?? value(element, "number")
+  )
 }

@@ -16,8 +16,9 @@ const common: Vocabulary = {
     if (draft.title === undefined && title.value !== "") draft.title = title
   },
   link: (element, draft, context) => {
-    if (value(element, "href") !== undefined || value(element, "rel") !== undefined) addLink(draft, linkOf(element, context))
-    else addLink(draft, { href: addressOf(element, context), rel: "alternate" })
+    if (value(element, "href") !== undefined || value(element, "rel") !== undefined) {
+      addLink(draft, linkOf(element, context))
+    } else addLink(draft, { href: addressOf(element, context), rel: "alternate" })
   },
   author: (element, draft, context) => {
     draft.authors = addPerson(draft.authors, personIn(element, context))
@@ -25,7 +26,9 @@ const common: Vocabulary = {
   category: (element, draft) => {
     const term = value(element, "term") ?? words(element)
     const scheme = value(element, "domain") ?? value(element, "scheme")
-    if (term !== undefined) (draft.categories ??= []).push({ term, ...defined({ scheme, label: value(element, "label") }) })
+    if (term !== undefined) {
+      ;(draft.categories ??= []).push({ term, ...defined({ scheme, label: value(element, "label") }) })
+    }
   },
   pubdate: dateInto("published"),
   language: (element, draft) => {
@@ -49,7 +52,9 @@ export const rssChannel: Vocabulary = {
   lastbuilddate: dateInto("updated"),
   generator: (element, draft) => {
     const name = words(element)
-    if (name !== undefined) draft.generator ??= { name, ...defined({ uri: value(element, "uri"), version: value(element, "version") }) }
+    if (name !== undefined) {
+      draft.generator ??= { name, ...defined({ uri: value(element, "uri"), version: value(element, "version") }) }
+    }
   },
   docs: (element, draft, context) => {
     draft.docs ??= addressOf(element, context)
@@ -68,7 +73,9 @@ export const rssChannel: Vocabulary = {
     if (minutes >= 0) (draft.hints ??= {}).ttl ??= minutes
   },
   skiphours: (element, draft) => {
-    const hours = [...elements(element)].map((hour) => Number(trimmed(hour)) % 24).filter((hour) => Number.isInteger(hour) && hour >= 0)
+    const hours = [...elements(element)].map((hour) => Number(trimmed(hour)) % 24).filter((hour) =>
+      Number.isInteger(hour) && hour >= 0
+    )
     if (hours.length > 0) (draft.hints ??= {}).skipHours ??= [...new Set(hours)]
   },
   skipdays: (element, draft) => {
@@ -125,7 +132,8 @@ function contentInto(element: Element, draft: Draft, context: Context): void {
   if (content.value !== "") (draft.content ??= []).push(content)
 }
 
-const addressOf = (element: Element, context: Context): string => resolve(within(element, context).base, trimmed(element))
+const addressOf = (element: Element, context: Context): string =>
+  resolve(within(element, context).base, trimmed(element))
 
 /** RSS 2.0 gives title and URL; some aggregators put a whole Atom source there. */
 const sourceIn = (element: Element, around: Context): Source | undefined => {
@@ -144,7 +152,8 @@ const sourceIn = (element: Element, around: Context): Source | undefined => {
 /** An image in any of RSS's ways: children, text, an attribute. */
 export const imageOf = (element: Element, around: Context): Image => {
   const context = within(element, around)
-  const url = partOf(element, "url") ?? value(element, "href") ?? value(element, "url") ?? attribute(element, "resource")
+  const url = partOf(element, "url") ?? value(element, "href") ?? value(element, "url") ??
+    attribute(element, "resource")
     ?? (hasElements(element) ? undefined : words(element))
   const link = partOf(element, "link")
   return defined({
@@ -176,6 +185,8 @@ export const textInputOf = (element: Element, context: Context): { [name: string
 
 const attributesOf = (element: Element): { [name: string]: string } => {
   const fields: { [name: string]: string } = {}
-  for (let at = 0; at < element.attributes.length; at += 2) fields[(element.attributes[at] ?? "").toLowerCase()] ??= element.attributes[at + 1] ?? ""
+  for (let at = 0; at < element.attributes.length; at += 2) {
+    fields[(element.attributes[at] ?? "").toLowerCase()] ??= element.attributes[at + 1] ?? ""
+  }
   return fields
 }
