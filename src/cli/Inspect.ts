@@ -1,0 +1,100 @@
+import { Console, Effect, FileSystem, Option, Schema, Stdio, Stream } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
+import { Fetcher } from "#domain/ports/Fetcher.ts"
+import { neutralModel } from "./NeutralModel.ts"
+import { rendering, report } from "./Report.ts"
+
+/** The document could not be had; `message` says why. */
+export class InspectError extends Schema.TaggedError<InspectError>()("InspectError", { message: Schema.String }) {}
+
+const flags = {
+  source: Argument.String("file or url").pipe(
+    Argument.withDescription("What to read: a file's path, or an http(s) URL"),
+    Argument.optional
+  ),
+  format: Flag.Literals("format", ["report", "json", "atom", "model"]).pipe(
+    Flag.withDescription(
+      "report (default): for a person. json, atom: what subscribers would get. model: all that was read"
+    ),
+    Flag.withDefault("report")
+  ),
+  batch: Flag.Boolean("batch").pipe(
+    Flag.withDescription(
+      "Read jobs from standard input, one JSON object a line: {file, url?, headers?}; answer one a line"
+    ),
+    Flag.withDefault(false)
+  )
+}
+
+/** `windhover inspect`: shows how a document is read. Nothing is stored. */
+export const inspect = Command.make(
+  "inspect",
+  flags,
+  Effect.fnUntraced(function*({ source, format, batch }) {
+    if (batch) yield* answerJobs
+    else if (Option.isSome(source)) yield* show(source.value, format)
+    else return yield* new InspectError({ message: "Give a file or a URL, or --batch." })
+  })
+).pipe(Command.withDescription("Show how a feed is read: kind, encoding, repairs, ids, model, renderings"))
+
+const show = Effect.fn("Inspect.show")(function*(place: string, format: "report" | "json" | "atom" | "model") {
+  const { bytes, options } = /^https?:\/\//i.test(place) ? yield* fetched(place) : yield* stored(place)
+  const result = readFeed(bytes, options)
+  yield* Console.log(format === "report" ? report(result, place) : rendering(result, place, format))
+})
+
+interface Document {
+  readonly bytes: Uint8Array
+  readonly options: ReadOptions
+}
+
+const stored = Effect.fnUntraced(function*(path: string) {
+  const files = yield* FileSystem.FileSystem
+  const bytes = yield* files.readFile(path).pipe(
+    Effect.mapError(({ message }) => new InspectError({ message: `Cannot read ${path}: ${message}` }))
+  )
+  return { bytes, options: {} } satisfies Document
+})
+
+const fetched = Effect.fnUntraced(function*(url: string) {
+  const fetcher = yield* Fetcher
+  const answer = yield* fetcher.fetch({ url }).pipe(Effect.mapError(({ message }) => new InspectError({ message })))
+  const contentType = answer.headers["content-type"]
+  if (answer.status !== 200) yield* Console.error(`The server answers ${answer.status}.`)
+  return {
+    bytes: answer.body,
+    options: { url: answer.finalUrl, ...(contentType === undefined ? {} : { contentType }) }
+  } satisfies Document
+})
+
+const Job = Schema.Struct({
+  file: Schema.String,
+  url: Schema.optionalKey(Schema.String),
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
+})
+
+const decodeJob = Schema.decodeUnknownEffect(Schema.fromJsonString(Job))
+
+/** One answer a job, in order; a file that cannot be read is an answer with an `error`. */
+const answerJobs = Effect.gen(function*() {
+  const { stdin } = yield* Stdio.Stdio
+  yield* stdin.pipe(
+    Stream.decodeText(),
+    Stream.splitLines,
+    Stream.filter((line) => line.trim() !== ""),
+    Stream.runForEach((line) => Effect.flatMap(answer(line), (text) => Console.log(text)))
+  )
+})
+
+const answer = Effect.fnUntraced(function*(line: string) {
+  const { file, url, headers = {} } = yield* decodeJob(line).pipe(
+    Effect.mapError(({ message }) => new InspectError({ message: `Not a job: ${message}` }))
+  )
+  const [, contentType] = Object.entries(headers).find(([name]) => name.toLowerCase() === "content-type") ?? []
+  const options = { ...(url === undefined ? {} : { url }), ...(contentType === undefined ? {} : { contentType }) }
+  return yield* stored(file).pipe(
+    Effect.map(({ bytes }) => JSON.stringify({ file, ...neutralModel(readFeed(bytes, options)) })),
+    Effect.catch(({ message }) => Effect.succeed(JSON.stringify({ file, error: message })))
+  )
+})
