@@ -60,13 +60,23 @@ const stored = Effect.fnUntraced(function*(path: string) {
 const fetched = Effect.fnUntraced(function*(url: string) {
   const fetcher = yield* Fetcher
   const answer = yield* fetcher.fetch({ url }).pipe(Effect.mapError(({ message }) => new InspectError({ message })))
-  const contentType = answer.headers["content-type"]
   if (answer.status !== 200) yield* Console.error(`The server answers ${answer.status}.`)
   return {
     bytes: answer.body,
-    options: { url: answer.finalUrl, ...(contentType === undefined ? {} : { contentType }) }
+    options: { ...headerOptions(answer.headers), url: answer.finalUrl }
   } satisfies Document
 })
+
+const headerOptions = (headers: { readonly [name: string]: string | undefined }): ReadOptions => {
+  const { "content-type": contentType, "content-language": contentLanguage } = headers
+  return {
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(contentLanguage === undefined ? {} : { contentLanguage })
+  }
+}
+
+const lowerCased = (headers: { readonly [name: string]: string }): { readonly [name: string]: string } =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
 const Job = Schema.Struct({
   file: Schema.String,
@@ -91,10 +101,9 @@ const answer = Effect.fnUntraced(function*(line: string) {
   const { file, url, headers = {} } = yield* decodeJob(line).pipe(
     Effect.mapError(({ message }) => new InspectError({ message: `Not a job: ${message}` }))
   )
-  const [, contentType] = Object.entries(headers).find(([name]) => name.toLowerCase() === "content-type") ?? []
-  const options = { ...(url === undefined ? {} : { url }), ...(contentType === undefined ? {} : { contentType }) }
+  const options = { ...headerOptions(lowerCased(headers)), ...(url === undefined ? {} : { url }) }
   return yield* stored(file).pipe(
-    Effect.map(({ bytes }) => JSON.stringify({ file, ...neutralModel(readFeed(bytes, options)) })),
+    Effect.map(({ bytes }) => JSON.stringify({ file, ...neutralModel(readFeed(bytes, options), url) })),
     Effect.catch(({ message }) => Effect.succeed(JSON.stringify({ file, error: message })))
   )
 })

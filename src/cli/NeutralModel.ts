@@ -10,7 +10,7 @@ type Fields = { readonly [name: string]: unknown }
  *
  * For comparing readers, and for people who know other parsers; nothing of it is sent to subscribers.
  */
-export const neutralModel = (result: ReadResult): Fields => {
+export const neutralModel = (result: ReadResult, url?: string): Fields => {
   if (result._tag === "NotFeed") return { kind: result.kind, error: result.reason }
   const { feed } = result
   return {
@@ -18,18 +18,18 @@ export const neutralModel = (result: ReadResult): Fields => {
     version: feed.version,
     encoding: feed.encoding,
     bozo: feed.repairs.length > 0,
-    feed: header(feed.header),
+    feed: header(feed.header, url),
     entries: feed.entries.map(entry)
   }
 }
 
-const header = (feed: FeedHeader): Fields => ({
+const header = (feed: FeedHeader, url: string | undefined): Fields => ({
   ...texts("title", feed.title),
   ...texts("subtitle", feed.subtitle),
   ...texts("rights", feed.rights),
   ...texts("info", feed.info),
   id: feed.id,
-  link: permalink(feed),
+  link: permalink(feed) ?? selfLink(feed) ?? url,
   links: feed.links,
   hub: hubs(feed),
   self: selfLink(feed),
@@ -99,7 +99,7 @@ const source = (of: Model.Source): Fields => ({
   ...texts("subtitle", of.subtitle),
   ...texts("rights", of.rights),
   id: of.id,
-  link: permalink(of),
+  link: permalink(of) ?? selfLink(of),
   links: of.links,
   updated: iso(of.updated),
   language: of.language,
@@ -146,4 +146,6 @@ const geo = (
 }
 
 const lowerCased = (fields: object): Fields =>
-  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]))
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name.toLowerCase(), Array.isArray(value) ? value.join(", ") : value])
+  )

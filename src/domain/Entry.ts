@@ -62,6 +62,7 @@ export interface Text {
 }
 
 export interface Link {
+  /** Absolute, as far as that is possible. Empty when the publisher forgot it: such a link is kept for `inspect`, and never sent or followed. */
   readonly href: string
   /** IANA relation, short form; `alternate` when the publisher gave none, `enclosure` for enclosures. */
   readonly rel: string

@@ -85,16 +85,19 @@ export interface Feed {
   readonly repairs: ReadonlyArray<string>
 }
 
-/** Links of a relation, in document order. */
+/** Links of a relation that have an address, in document order. */
 export const linksOf = (links: ReadonlyArray<Link> | undefined, rel: string): ReadonlyArray<Link> =>
-  links === undefined ? [] : links.filter((link) => link.rel === rel)
+  links === undefined ? [] : links.filter((link) => link.rel === rel && link.href !== "")
 
-/** The page that a person would open. */
-export const permalink = (of: { readonly links?: ReadonlyArray<Link> }): string | undefined =>
-  linksOf(of.links, "alternate")[0]?.href
+/** The page that a person would open: of several alternates the first that is HTML, or may be. */
+export const permalink = (of: { readonly links?: ReadonlyArray<Link> }): string | undefined => {
+  const alternates = linksOf(of.links, "alternate")
+  return (alternates.find(({ type }) => type === undefined || type.includes("html")) ?? alternates[0])?.href
+}
 
 /** Self URL, as announced in the document. */
-export const selfLink = (header: FeedHeader): string | undefined => linksOf(header.links, "self")[0]?.href
+export const selfLink = (header: { readonly links?: ReadonlyArray<Link> }): string | undefined =>
+  linksOf(header.links, "self")[0]?.href
 
 /** URLs of the hubs that the document advertises. */
 export const hubs = (header: FeedHeader): ReadonlyArray<string> => linksOf(header.links, "hub").map((link) => link.href)

@@ -1,5 +1,5 @@
 import { type Context, within } from "./Context.ts"
-import { contextOf, isEntry, nonEmpty, readEntries, type Reading } from "./Dialect.ts"
+import { contextOf, isEntry, nonEmpty, type Outside, readEntries, type Reading } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
 import { headerOf } from "./Finish.ts"
 import { elements, exact } from "./Tree.ts"
@@ -7,9 +7,9 @@ import type { Element } from "./Tree.ts"
 import { readAtomElement } from "./Vocabularies.ts"
 
 /** Atom 0.3 and 1.0: a feed, or a single entry as a document. */
-export const readAtom = (root: Element, url: string | undefined, most: number): Reading => {
+export const readAtom = (root: Element, { url, language, most }: Outside): Reading => {
   const outside = contextOf(root, readAtomElement, url)
-  if (root.key === "entry") return { version: "atom10", header: {}, entries: readEntries([[root, outside]], undefined) }
+  if (root.key === "entry") return { version: "atom10", header: {}, entries: readEntries([[root, outside]], language) }
   const context = within(root, outside)
   const draft = new Draft("feed")
   const found: Array<readonly [Element, Context]> = []
@@ -17,12 +17,17 @@ export const readAtom = (root: Element, url: string | undefined, most: number): 
     if (isEntry(child)) found.push([child, context])
     else readAtomElement(child, draft, context)
   }
-  draft.language ??= nonEmpty(context.language)
+  draft.language ??= nonEmpty(context.language) ?? language
   return {
     version: versionOf(root),
     header: headerOf(draft),
-    entries: readEntries(found.slice(0, most), draft.language)
+    entries: readEntries(found.slice(0, most), draft.language, inheritAuthors(draft))
   }
+}
+
+/** RFC 4287, 4.2.1: an entry without authors has those of its source, else those of the feed. */
+const inheritAuthors = ({ authors }: Draft) => (_element: Element, entry: Draft): void => {
+  entry.authors ??= [...entry.source?.authors ?? authors ?? []]
 }
 
 const versionOf = (root: Element): string =>

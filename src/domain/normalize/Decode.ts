@@ -1,3 +1,5 @@
+import { WINDOWS_1252 } from "./Entities.ts"
+
 /** A document's text, and how it was come by. */
 export interface Decoded {
   readonly text: string
@@ -58,17 +60,39 @@ export const decodeBytes = (bytes: Uint8Array, contentType?: string): Decoded =>
   const { text, encoding, repairs } = declaration.certain === undefined
     ? byTrial(bytes, declaration)
     : byMarkOrZeros(bytes, declaration.certain)
-  return hasControls(text)
-    ? { text: text.replace(CONTROLS, ""), encoding, repairs: [...repairs, "control characters removed"] }
-    : { text, encoding, repairs }
+  return cleaned({ text, encoding, repairs }, bytes.length)
+}
+
+/** Without characters that no document may have. As many characters as bytes: all is ASCII. */
+const cleaned = (decoded: Decoded, bytes: number): Decoded => {
+  const { text, repairs } = decoded
+  if (hasAny(text, FORBIDDEN)) {
+    return cleaned({
+      ...decoded,
+      text: text.replace(CONTROLS, ""),
+      repairs: [...repairs, "control characters removed"]
+    }, Number.NaN)
+  }
+  if (text.length !== bytes && hasAny(text, MISTAKEN)) {
+    const repaired = text.replace(
+      /[\x80-\x9f]/g,
+      (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character
+    )
+    return { ...decoded, text: repaired, repairs: [...repairs, "windows-1252 characters inside other text"] }
+  }
+  return decoded
 }
 
 const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+/g
 const FORBIDDEN = [...Array(0x20).keys(), 0xfffe, 0xffff].filter((code) => code !== 9 && code !== 10 && code !== 13)
   .map((code) => String.fromCharCode(code))
 
+/** What windows-1252 has where Unicode has controls that nobody uses: such bytes were taken for Latin-1 somewhere on the way. */
+const MISTAKEN = [...Array(0x20).keys()].map((code) => String.fromCharCode(0x80 + code))
+
 /** A search for each character is several times faster than one scan for their class. */
-const hasControls = (text: string): boolean => FORBIDDEN.some((character) => text.includes(character))
+const hasAny = (text: string, characters: ReadonlyArray<string>): boolean =>
+  characters.some((character) => text.includes(character))
 
 const byMarkOrZeros = (bytes: Uint8Array, encoding: string): Decoded => {
   if (encoding.startsWith("utf-32")) return { text: utf32(bytes, encoding === "utf-32le"), encoding, repairs: [] }

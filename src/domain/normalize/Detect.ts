@@ -1,3 +1,4 @@
+import { keyOf } from "./Namespaces.ts"
 import { elements, exact } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 
@@ -33,7 +34,9 @@ const search = (parent: Element, depth: number): Element | undefined => {
 const isFeed = (element: Element): boolean => {
   if (!ROOTS.has(element.key)) return false
   if (element.key === "rss") return true
-  if (element.key === "rdf") return hasChild(element, ["channel", "item", "image"])
+  if (element.key === "rdf") {
+    return hasChild(element, ["channel", "item", "image"]) || element.attributes.some((text) => keyOf(text) === "rss")
+  }
   if (element.namespace === "atom") return true
   return element.key === "entry"
     ? hasChild(element, ["id"]) && hasChild(element, ["title", "content"])

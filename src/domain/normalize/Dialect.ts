@@ -8,6 +8,15 @@ import type { Element } from "./Tree.ts"
 import { isBase, resolve } from "./Urls.ts"
 import { isCore } from "./Vocabularies.ts"
 
+/** What a dialect is told besides the document. */
+export interface Outside {
+  readonly url: string | undefined
+  /** The language that the server names. */
+  readonly language: string | undefined
+  /** Entries read at most. */
+  readonly most: number
+}
+
 /** A document as its dialect reads it. */
 export interface Reading {
   readonly version: FeedVersion
@@ -21,13 +30,17 @@ export const isEntry = (element: Element): boolean =>
 /**
  * The context of a feed.
  *
- * Relative references are resolved against xml:base, else the feed's own word on where it lives (`self`), else the URL that it was fetched
- * from, else the page that it belongs to.
+ * Without xml:base, relative references are resolved against the feed's address: its own word on where it lives (`self`), else the URL
+ * that it was fetched from. But a feed that lives on another host than its site (FeedBurner, a store of files) was written for the site.
  */
 export const contextOf = (feed: Element, read: Reader, url: string | undefined): Context => {
-  const base = linkIn(feed, "self") ?? url ?? linkIn(feed, "alternate") ?? ""
-  return { base, declared: false, language: undefined, read }
+  const own = linkIn(feed, "self") ?? url
+  const site = linkIn(feed, "alternate")
+  const base = own === undefined || site !== undefined && hostOf(site) !== hostOf(own) ? site : own
+  return { base: base ?? "", declared: false, language: undefined, read }
 }
+
+const hostOf = (url: string): string | undefined => URL.parse(url)?.hostname.replace(/^www\./, "")
 
 /** A link usable as base. A self link to a name without a dot is what a publisher's test machine left behind. */
 const linkIn = (feed: Element, rel: string): string | undefined => {
@@ -49,7 +62,7 @@ export const readEntries = (
     const context = within(element, around)
     const draft = new Draft("entry")
     for (const child of element.children) if (typeof child !== "string") context.read(child, draft, context)
-    draft.language ??= nonEmpty(context.language) ?? language
+    draft.language ??= nonEmpty(context.language ?? draft.content?.[0]?.language) ?? language
     complete(element, draft)
     return entryOf(draft)
   })

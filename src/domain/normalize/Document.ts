@@ -4,7 +4,7 @@ import type { Fingerprint } from "#domain/Fingerprint.ts"
 import { readAtom } from "./Atom.ts"
 import { decodeBytes } from "./Decode.ts"
 import { feedElement } from "./Detect.ts"
-import type { Reading } from "./Dialect.ts"
+import type { Outside, Reading } from "./Dialect.ts"
 import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
 import { readRdf } from "./Rdf.ts"
 import { readRss } from "./Rss.ts"
@@ -20,6 +20,8 @@ export interface RawFeed extends Omit<Feed, "entries"> {
 export interface ReadOptions {
   /** The header as sent; its charset counts. */
   readonly contentType?: string
+  /** The header as sent: the language of a feed that names none. */
+  readonly contentLanguage?: string
   /** Where the document came from at last, after redirects: a base of relative references. */
   readonly url?: string
   /**
@@ -80,11 +82,21 @@ interface Refused {
   readonly reason: string
 }
 
-const readJson = (text: string, { url, maxEntries = MOST_ENTRIES }: ReadOptions): Read | Refused => {
+const outsideOf = ({ url, contentLanguage, maxEntries = MOST_ENTRIES }: ReadOptions): Outside => {
+  const language = contentLanguage?.trim()
+  // A list of languages names those of the audience, not that of the text.
+  return {
+    url,
+    language: language !== undefined && /^[A-Za-z-]{2,35}$/.test(language) ? language : undefined,
+    most: maxEntries
+  }
+}
+
+const readJson = (text: string, options: ReadOptions): Read | Refused => {
   const document = parseJson(text)
   if (document === undefined) return { kind: "other", reason: "it begins like JSON, but is none" }
   if (!isJsonFeed(document)) return { kind: "json", reason: "JSON, but not a JSON Feed" }
-  return { reading: readJsonFeed(document, url, maxEntries), repairs: [] }
+  return { reading: readJsonFeed(document, outsideOf(options)), repairs: [] }
 }
 
 const parseJson = (text: string): unknown => {
@@ -95,11 +107,11 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-const readXml = (text: string, { url, maxEntries = MOST_ENTRIES }: ReadOptions): Read | Refused => {
+const readXml = (text: string, options: ReadOptions): Read | Refused => {
   const { root, repairs } = tokenize(text)
   const feed = feedElement(root)
-  return "kind" in feed ? feed : { reading: dialectOf(feed)(feed, url, maxEntries), repairs }
+  return "kind" in feed ? feed : { reading: dialectOf(feed)(feed, outsideOf(options)), repairs }
 }
 
-const dialectOf = ({ key }: Element): (root: Element, url: string | undefined, most: number) => Reading =>
+const dialectOf = ({ key }: Element): (root: Element, outside: Outside) => Reading =>
   key === "feed" || key === "entry" ? readAtom : key === "rdf" ? readRdf : readRss

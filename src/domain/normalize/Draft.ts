@@ -76,9 +76,17 @@ class Fallbacks {
   date: number | undefined = undefined
   author: string | undefined = undefined
   publisher: Model.Person | undefined = undefined
+  contributor: Model.Person | undefined = undefined
+  /** A feed that names nobody else is the webmaster's. */
+  webmaster: Model.Person | undefined = undefined
   /** Links that are only followed where the dialect's own is missing, the better one first. */
   links: Array<Model.Link> | undefined = undefined
   image: Model.Image | undefined = undefined
+  license: string | undefined = undefined
+  /** The address of the first enclosure before it was counted. */
+  enclosure: string | undefined = undefined
+  /** RSS's summary, which leaves the description to be the content. */
+  summary: Model.Text | undefined = undefined
   latitude: number | undefined = undefined
   longitude: number | undefined = undefined
   categories: Array<Model.Category> | undefined = undefined

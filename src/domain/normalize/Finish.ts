@@ -4,7 +4,7 @@ import type { FeedHeader } from "#domain/Feed.ts"
 import type { Context } from "./Context.ts"
 import { defined } from "./Draft.ts"
 import type { Draft } from "./Draft.ts"
-import { personOf } from "./Persons.ts"
+import { addPerson, personOf } from "./Persons.ts"
 
 const MOST_CATEGORIES = 500
 
@@ -12,6 +12,7 @@ const MOST_CATEGORIES = 500
 export const entryOf = (draft: Draft): RawEntry => {
   settle(draft)
   draft.published ??= draft.other.date
+  settleSummary(draft)
   draft.summary ??= draft.other.description ?? itunesText(draft)
   return defined({
     id: draft.id,
@@ -46,6 +47,14 @@ export const entryOf = (draft: Draft): RawEntry => {
     verbs: draft.verbs,
     objects: draft.objects
   })
+}
+
+/** Where RSS has both, the summary is the shorter. */
+const settleSummary = (draft: Draft): void => {
+  const { summary } = draft.other
+  if (summary === undefined) return
+  if (draft.summary !== undefined) draft.content = [...draft.content ?? [], draft.summary]
+  draft.summary = summary
 }
 
 export const headerOf = (draft: Draft): FeedHeader => {
@@ -129,9 +138,8 @@ const settle = (draft: Draft): void => {
   draft.title ??= other.title
   draft.image ??= other.image
   draft.publisher ??= other.publisher
-  if (draft.authors === undefined && other.author !== undefined) {
-    draft.authors = [personOf(other.author) ?? { name: other.author }]
-  }
+  draft.license ??= other.license
+  settleAuthors(draft)
   if (other.categories !== undefined) draft.categories = [...draft.categories ?? [], ...other.categories]
   if (draft.categories !== undefined && draft.categories.length > MOST_CATEGORIES) {
     draft.categories.length = MOST_CATEGORIES
@@ -142,10 +150,29 @@ const settle = (draft: Draft): void => {
   draft.objectTypes = filled(draft.objectTypes)
 }
 
+/** iTunes' author stands in when nobody else is named, if only by an address. */
+const settleAuthors = (draft: Draft): void => {
+  const author = draft.other.author === undefined ? undefined : personOf(draft.other.author)
+  if (author !== undefined && !draft.authors?.some(({ name }) => name !== undefined)) {
+    draft.authors = [author, ...draft.authors ?? []]
+  }
+  if (draft.authors === undefined && draft.other.webmaster !== undefined) draft.authors = [draft.other.webmaster]
+  draft.contributors = addPerson(draft.contributors, draft.other.contributor)
+}
+
 const settleLinks = (draft: Draft): void => {
   const [other] = draft.other.links ?? []
   if (other !== undefined && !draft.links?.some(isAlternate)) draft.links = [other, ...draft.links ?? []]
+  settleEnclosure(draft)
   draft.links = filled(draft.links)
+}
+
+const settleEnclosure = ({ links, other }: Draft): void => {
+  const at = links?.findIndex(({ rel }) => rel === "enclosure") ?? -1
+  const counted = links?.[at]
+  if (links !== undefined && counted !== undefined && other.enclosure !== undefined) {
+    links[at] = { ...counted, href: other.enclosure }
+  }
 }
 
 const isAlternate = ({ rel }: Link): boolean => rel === "alternate"

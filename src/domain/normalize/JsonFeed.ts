@@ -2,8 +2,9 @@ import type { Category, Link, Person, Text } from "#domain/Entry.ts"
 import type { RawEntry } from "#domain/EntryId.ts"
 import type { FeedHeader } from "#domain/Feed.ts"
 import { parseDate } from "./Dates.ts"
-import type { Reading } from "./Dialect.ts"
+import type { Outside, Reading } from "./Dialect.ts"
 import { defined } from "./Draft.ts"
+import { addPerson } from "./Persons.ts"
 import { resolveMarkup } from "./Markup.ts"
 import { isAbsolute, isBase, resolve } from "./Urls.ts"
 
@@ -21,13 +22,13 @@ const looksLikeFeed = ({ title, feed_url, home_page_url }: Json): boolean =>
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** JSON Feed 1.0 and 1.1. A field of the wrong type is absent, but for numbers where texts should be. */
-export const readJsonFeed = (document: Json, url: string | undefined, most: number): Reading => {
+export const readJsonFeed = (document: Json, { url, language, most }: Outside): Reading => {
   const base = baseOf(document, url)
-  const header = headerOf(document, base)
+  const header = headerOf(document, base, language)
   return {
     version: text(document["version"])?.endsWith("/1.1") === true ? "json11" : "json1",
     header,
-    entries: list(document["items"]).filter(isObject).slice(0, most).map((item) => entryOf(item, base, header.language))
+    entries: list(document["items"]).filter(isObject).slice(0, most).map((item) => entryOf(item, base, header))
   }
 }
 
@@ -36,8 +37,8 @@ const baseOf = (document: Json, url: string | undefined): string =>
     candidate !== undefined && isBase(candidate)
   ) ?? ""
 
-const headerOf = (document: Json, base: string): FeedHeader => {
-  const icon = address(document["icon"], base) ?? address(document["favicon"], base)
+const headerOf = (document: Json, base: string, language: string | undefined): FeedHeader => {
+  const icon = address(document["favicon"], base) ?? address(document["icon"], base)
   const logo = address(document["icon"], base)
   return defined({
     id: text(document["feed_url"]),
@@ -49,7 +50,7 @@ const headerOf = (document: Json, base: string): FeedHeader => {
       ["next", document["next_url"]],
       ...list(document["hubs"]).filter(isObject).map(({ url }) => ["hub", url] as const)
     ], base),
-    language: text(document["language"]),
+    language: text(document["language"]) ?? language,
     authors: authorsOf(document),
     icon,
     logo,
@@ -58,7 +59,7 @@ const headerOf = (document: Json, base: string): FeedHeader => {
   })
 }
 
-const entryOf = (item: Json, base: string, language: string | undefined): RawEntry => {
+const entryOf = (item: Json, base: string, feed: FeedHeader): RawEntry => {
   const image = address(item["image"], base) ?? address(item["banner_image"], base)
   return defined({
     id: text(item["id"]),
@@ -73,9 +74,10 @@ const entryOf = (item: Json, base: string, language: string | undefined): RawEnt
     ]),
     published: date(item["date_published"]),
     updated: date(item["date_modified"]),
-    authors: authorsOf(item),
+    // An item without authors has those of the feed, says the specification.
+    authors: authorsOf(item) ?? feed.authors,
     categories: categoriesOf(item["tags"]),
-    language: text(item["language"]) ?? language,
+    language: text(item["language"]) ?? feed.language,
     image: image === undefined ? undefined : { url: image }
   })
 }
@@ -133,11 +135,11 @@ const enclosure = (attachment: Json, base: string): ReadonlyArray<Link> => {
 }
 
 /** 1.1 has a list of authors, 1.0 one author; both may stand beside each other for old readers. */
-const authorsOf = (of: Json): ReadonlyArray<Person> | undefined => {
-  const authors = list(of["authors"]).filter(isObject)
-  const all = authors.length > 0 ? authors : list(of["author"]).filter(isObject)
-  return filled(all.map(personOf).filter((person) => Object.keys(person).length > 0))
-}
+const authorsOf = (of: Json): ReadonlyArray<Person> | undefined =>
+  [...list(of["authors"]), ...list(of["author"])].filter(isObject)
+    .map(personOf)
+    .filter((person) => Object.keys(person).length > 0)
+    .reduce<Array<Person> | undefined>(addPerson, undefined)
 
 const personOf = ({ name, url, avatar }: Json): Person => {
   const uri = text(url)

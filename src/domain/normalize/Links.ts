@@ -3,7 +3,7 @@ import type { Context } from "./Context.ts"
 import { within } from "./Context.ts"
 import { defined } from "./Draft.ts"
 import type { Draft } from "./Draft.ts"
-import { trimmed, value } from "./Tree.ts"
+import { attribute, trimmed, value } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 import { resolve } from "./Urls.ts"
 
@@ -14,7 +14,7 @@ const IANA = /^https?:\/\/www\.iana\.org\/assignments\/(?:link-relations\/|relat
 export const linkOf = (element: Element, around: Context): Link => {
   const context = within(element, around)
   return {
-    href: resolve(context.base, value(element, "href") ?? trimmed(element)),
+    href: hrefOf(element, context),
     rel: (value(element, "rel") ?? "alternate").replace(IANA, ""),
     ...defined({
       type: value(element, "type"),
@@ -25,19 +25,28 @@ export const linkOf = (element: Element, around: Context): Link => {
   }
 }
 
+/** An empty reference is the document itself (RFC 3986), which makes sense where the publisher says what that is. */
+const hrefOf = (element: Element, { base, declared }: Context): string => {
+  const written = value(element, "href") ?? trimmed(element)
+  return written === "" && declared && attribute(element, "href") !== undefined ? base : resolve(base, written)
+}
+
 /** Bytes; `undefined` for what is no number of them. */
 export const lengthOf = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 
 const MOST = 500
 
-/** Links without an address are left out, and of equal ones all but the first. */
+/** Of equal links only the first is kept, and one without an address only if it says something else. */
 export const addLink = (draft: Draft, link: Link): void => {
   const links = draft.links ??= []
-  if (link.href === "" || links.length >= MOST) return
+  if (links.length >= MOST || link.href === "" && isBare(link)) return
   if (!links.some(({ href, rel, type }) => href === link.href && rel === link.rel && type === link.type)) {
     links.push(link)
   }
 }
+
+const isBare = ({ rel, type, title, hreflang, length }: Link): boolean =>
+  rel === "alternate" && (type ?? title ?? hreflang ?? length) === undefined
 
 export const addAddress = (draft: Draft, rel: string, href: string): void => addLink(draft, { href, rel })

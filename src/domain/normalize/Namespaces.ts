@@ -54,12 +54,11 @@ const URIS: { readonly [key: NamespaceKey]: ReadonlyArray<string> } = {
   geo: ["http://www.w3.org/2003/01/geo/wgs84_pos#", "http://www.w3.org/2003/01/geo/wgs84_pos"],
   gml: ["http://www.opengis.net/gml"],
   icbm: ["http://geourl.org/rss/module", "http://postneo.com/icbm"],
-  cc: [
+  creativecommons: [
     "http://backend.userland.com/creativecommonsrssmodule",
-    "http://cyber.law.harvard.edu/rss/creativecommonsrssmodule.html",
-    "http://web.resource.org/cc",
-    "http://creativecommons.org/ns#"
+    "http://cyber.law.harvard.edu/rss/creativecommonsrssmodule.html"
   ],
+  cc: ["http://web.resource.org/cc", "http://creativecommons.org/ns#"],
   feedburner: ["http://rssnamespace.org/feedburner/ext/1.0"],
   activity: ["http://activitystrea.ms/spec/1.0", "http://activitystrea.ms/schema/1.0"],
   podcast: [
@@ -79,7 +78,6 @@ const UNDECLARED: { readonly [prefix: string]: NamespaceKey } = {
   a10: "atom",
   atom10: "atom",
   atom03: "atom",
-  creativecommons: "cc",
   rss: "rss",
   rdf: "rdf"
 }

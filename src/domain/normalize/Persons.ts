@@ -3,7 +3,7 @@ import type { Context } from "./Context.ts"
 import { within } from "./Context.ts"
 import { defined } from "./Draft.ts"
 import { linkOf } from "./Links.ts"
-import { elements, hasElements, trimmed } from "./Tree.ts"
+import { elements, hasElements, textOf, trimmed } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 import { resolve } from "./Urls.ts"
 
@@ -16,7 +16,7 @@ export const personOf = (text: string): Person | undefined => {
   if (plain === "") return undefined
   const email = plain.length > LONGEST || !plain.includes("@") ? undefined : EMAIL.exec(plain)?.[0]
   if (email === undefined) return { name: plain }
-  const name = nameBeside(plain.replace(email, ""))
+  const name = nameBeside(plain.replaceAll(email, ""))
   return name === "" ? { email } : { name, email }
 }
 
@@ -52,7 +52,7 @@ export const personIn = (element: Element, around: Context): Person | undefined 
     ...parts,
     name: parts.name ?? (parts.email === undefined ? loose?.name : undefined)
   })
-  return Object.keys(person).length === 0 ? undefined : withEmail(person)
+  return Object.keys(person).length === 0 ? personOf(textOf(element)) : withEmail(person)
 }
 
 const part = (child: Element, parts: Parts, context: Context): void => {
@@ -76,6 +76,12 @@ const withEmail = (person: Person): Person => {
   return split?.email === undefined ? person : { ...rest, ...split }
 }
 
+const isSame = (known: Person, person: Person): boolean =>
+  person.name === undefined
+    ? known.email === person.email && known.uri === person.uri
+    : known.name === person.name &&
+      (known.email === undefined || person.email === undefined || known.email === person.email)
+
 const MOST = 100
 
 /** Adds a person once: whoever is there under the same name only gets what was not known. */
@@ -85,9 +91,7 @@ export const addPerson = (
 ): Array<Person> | undefined => {
   if (person === undefined || (persons !== undefined && persons.length >= MOST)) return persons
   if (persons === undefined) return [person]
-  const same = persons.findIndex(({ name, email }) =>
-    person.name === undefined ? email === person.email : name === person.name
-  )
+  const same = persons.findIndex((known) => isSame(known, person))
   if (same < 0) persons.push(person)
   else persons[same] = { ...person, ...persons[same] }
   return persons

@@ -1,12 +1,12 @@
-import type { Reading } from "./Dialect.ts"
+import type { Outside, Reading } from "./Dialect.ts"
 import { readChannel } from "./Rss.ts"
 import { elements } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 
 /** RSS 0.90 and 1.0, which are RDF: items, image and text input stand beside the channel; and RSS 1.1. */
-export const readRdf = (root: Element, url: string | undefined, most: number): Reading => ({
+export const readRdf = (root: Element, outside: Outside): Reading => ({
   version: versionOf(root),
-  ...readChannel(root, url, most)
+  ...readChannel(root, outside)
 })
 
 const versionOf = (root: Element): string => {

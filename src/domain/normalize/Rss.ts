@@ -1,5 +1,5 @@
 import { type Context, within } from "./Context.ts"
-import { contextOf, isEntry, nonEmpty, readEntries, type Reading } from "./Dialect.ts"
+import { contextOf, isEntry, nonEmpty, type Outside, readEntries, type Reading } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
 import { headerOf } from "./Finish.ts"
 import { addLink } from "./Links.ts"
@@ -16,13 +16,13 @@ const VERSIONS: { readonly [version: string]: string | undefined } = {
 }
 
 /** RSS 0.91 to 2.0. Items are taken wherever publishers put them: in the channel, beside it, or in a list of their own. */
-export const readRss = (root: Element, url: string | undefined, most: number): Reading => {
+export const readRss = (root: Element, outside: Outside): Reading => {
   const version = value(root, "version") ?? ""
-  return { version: VERSIONS[version] ?? (version.startsWith("2") ? "rss20" : "rss"), ...readChannel(root, url, most) }
+  return { version: VERSIONS[version] ?? (version.startsWith("2") ? "rss20" : "rss"), ...readChannel(root, outside) }
 }
 
 /** Header and items of anything with a channel. */
-export const readChannel = (root: Element, url: string | undefined, most: number): Omit<Reading, "version"> => {
+export const readChannel = (root: Element, { url, language, most }: Outside): Omit<Reading, "version"> => {
   const channel = find(root, "channel") ?? root
   const around = within(root, contextOf(channel, readRssElement, url))
   const context = channel === root ? around : within(channel, around)
@@ -31,7 +31,7 @@ export const readChannel = (root: Element, url: string | undefined, most: number
   readParts(channel, draft, context, items)
   if (channel !== root) readParts(root, draft, around, items, channel)
   draft.id ??= aboutOf(channel)
-  draft.language ??= nonEmpty(context.language)
+  draft.language ??= nonEmpty(context.language) ?? language
   return { header: headerOf(draft), entries: readEntries(items.slice(0, most), draft.language, completeItem) }
 }
 

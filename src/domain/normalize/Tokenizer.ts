@@ -148,7 +148,7 @@ class Tokenizer {
   }
 
   private begin(name: Name, attributes: ReadonlyArray<string>, scope: Scope): void {
-    if (name.entry && this.entry > 0 && name.raw === this.names[this.entry]?.raw) this.closeEntry()
+    if (name.entry && this.entry > 0 && !this.selfClosing && name.raw === this.names[this.entry]?.raw) this.closeEntry()
     const alone = this.selfClosing || name.void
     if (this.depth >= MOST_DEPTH) {
       if (!alone) this.beyond++

@@ -15,7 +15,23 @@ export const isBase = (url: string): boolean => /^(?:https?|ftp|file):/i.test(ur
 export const resolve = (base: string, reference: string): string => {
   const plain = unbroken(reference.trim())
   if (base === "" || plain === "" || isAbsolute(plain)) return plain
-  return URL.parse(plain, base)?.href ?? plain
+  const resolved = URL.parse(plain, base)?.href
+  return resolved === undefined ? plain : asWritten(resolved, plain)
+}
+
+/** Letters beyond ASCII as the publisher wrote them: an address stays the IRI that it is. */
+const asWritten = (resolved: string, reference: string): string =>
+  /[^\0-\x7f]/.test(reference)
+    ? resolved.replace(/(?:%[89A-Fa-f][0-9A-Fa-f])+/g, (encoded) => decoded(encoded, reference) ?? encoded)
+    : resolved
+
+const decoded = (encoded: string, reference: string): string | undefined => {
+  try {
+    const letters = decodeURIComponent(encoded)
+    return reference.includes(letters) ? letters : undefined
+  } catch {
+    return undefined // no UTF-8: it was encoded before
+  }
 }
 
 /** Some publishers' templates break URLs over lines. */

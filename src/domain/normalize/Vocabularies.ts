@@ -5,7 +5,7 @@ import { admin } from "./namespaces/Admin.ts"
 import { atom } from "./namespaces/Atom.ts"
 import { atomInRss } from "./namespaces/AtomInRss.ts"
 import { content } from "./namespaces/Content.ts"
-import { creativeCommons } from "./namespaces/CreativeCommons.ts"
+import { creativeCommons, rdfLicence } from "./namespaces/CreativeCommons.ts"
 import { dublinCore } from "./namespaces/DublinCore.ts"
 import { feedBurner } from "./namespaces/FeedBurner.ts"
 import { geo } from "./namespaces/Geo.ts"
@@ -50,7 +50,8 @@ const GUESTS: ReadonlyMap<NamespaceKey, Readers> = new Map(
     geo,
     icbm: geo,
     gml,
-    cc: creativeCommons,
+    creativecommons: creativeCommons,
+    cc: rdfLicence,
     feedburner: feedBurner,
     activity: activityStreams,
     podcast,

@@ -98,9 +98,12 @@ const type = ({ type }: Text, plain: boolean): string =>
 const language = (value: Text, around: string | undefined): string =>
   value.language === around ? "" : attribute("xml:lang", value.language)
 
+/** A link whose address the publisher forgot is of no use to a subscriber. */
 const link = ({ title, rel, href, type, hreflang, length }: Link): string =>
-  `<link${attribute("title", title)}${attribute("rel", rel)}${attribute("href", href)}${attribute("type", type)}` +
-  `${attribute("hreflang", hreflang)}${attribute("length", length)}/>`
+  href === ""
+    ? ""
+    : `<link${attribute("title", title)}${attribute("rel", rel)}${attribute("href", href)}${attribute("type", type)}` +
+      `${attribute("hreflang", hreflang)}${attribute("length", length)}/>`
 
 const category = ({ term, scheme, label }: Category): string =>
   `<category${attribute("term", term)}${attribute("scheme", scheme)}${attribute("label", label)}/>`

@@ -9,7 +9,7 @@ const PAGES: ReadonlySet<string> = new Set(["alternate", "replies"])
  */
 export const sentLinks = (links: ReadonlyArray<Link> | undefined, title: Text | undefined): ReadonlyArray<Link> => {
   const plain = title?.type === "text" && title.value !== "" ? title.value : undefined
-  return (links ?? []).map((link) => {
+  return (links ?? []).filter(({ href }) => href !== "").map((link) => {
     if (!PAGES.has(link.rel) || link.type !== undefined && link.title !== undefined) return link
     const type = link.type ?? "text/html"
     const named = link.title ?? plain

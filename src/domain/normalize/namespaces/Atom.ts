@@ -1,9 +1,9 @@
-import type { Text } from "#domain/Entry.ts"
+import type { Link, Text } from "#domain/Entry.ts"
 import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/Context.ts"
 import { parseDate } from "#domain/normalize/Dates.ts"
 import { defined, Draft } from "#domain/normalize/Draft.ts"
 import { sourceOf } from "#domain/normalize/Finish.ts"
-import { addLink, linkOf } from "#domain/normalize/Links.ts"
+import { addLink, lengthOf, linkOf } from "#domain/normalize/Links.ts"
 import { addPerson, personIn } from "#domain/normalize/Persons.ts"
 import { atomText, words } from "#domain/normalize/Texts.ts"
 import { type Element, textOf, value } from "#domain/normalize/Tree.ts"
@@ -31,7 +31,11 @@ export const atom: Vocabulary = {
   published: dateInto("published"),
   issued: dateInto("published"),
   created: dateInto("created"),
-  link: (element, draft, context) => addLink(draft, linkOf(element, context)),
+  link: (element, draft, context) => {
+    const link = linkOf(element, context)
+    addLink(draft, link)
+    if (link.rel === "replies") addReplies(element, draft, link)
+  },
   author: (element, draft, context) => {
     draft.authors = addPerson(draft.authors, personIn(element, context))
   },
@@ -67,7 +71,7 @@ function textInto(field: "title" | "subtitle" | "summary" | "rights" | "info"): 
 
 function dateInto(field: "updated" | "published" | "created"): Reader {
   return (element, draft) => {
-    draft[field] ??= parseDate(textOf(element))
+    draft[field] = parseDate(textOf(element)) ?? draft[field]
   }
 }
 
@@ -85,4 +89,11 @@ function category(element: Element, draft: Draft, _context: Context): void {
   if (term !== undefined || label !== undefined) {
     ;(draft.categories ??= []).push({ term: term ?? label ?? "", ...defined({ scheme, label }) })
   }
+}
+
+/** RFC 4685: the replies to an entry as a page or as a feed, and how many there are. */
+const addReplies = (element: Element, draft: Draft, { href, type }: Link): void => {
+  if (type?.startsWith("application/atom") === true) draft.commentsFeed ??= href
+  else draft.comments ??= href
+  draft.commentCount ??= lengthOf(value(element, "count"))
 }

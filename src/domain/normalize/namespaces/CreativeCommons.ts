@@ -1,16 +1,30 @@
-import { type Vocabulary, within } from "#domain/normalize/Context.ts"
+import { type Context, type Vocabulary, within } from "#domain/normalize/Context.ts"
 import { addAddress } from "#domain/normalize/Links.ts"
 import { words } from "#domain/normalize/Texts.ts"
-import { value } from "#domain/normalize/Tree.ts"
+import { type Element, value } from "#domain/normalize/Tree.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
-/** Licences, in the RSS 2.0 module's way (text) and the RDF one (an attribute). */
+/** Licences as the module for RSS 2.0 gives them: the text is the address. */
 export const creativeCommons: Vocabulary = {
   license: (element, draft, context) => {
-    const address = value(element, "resource") ?? value(element, "about") ?? words(element)
-    if (address === undefined) return
-    const license = resolve(within(element, context).base, address)
+    const license = addressOf(element, context)
+    if (license === undefined) return
     draft.license ??= license
     addAddress(draft, "license", license)
   }
+}
+
+/** Licences in RDF, an attribute; in RSS 2.0 the module made for it goes before. */
+export const rdfLicence: Vocabulary = {
+  license: (element, draft, context) => {
+    const license = addressOf(element, context)
+    if (license === undefined) return
+    draft.other.license ??= license
+    addAddress(draft, "license", license)
+  }
+}
+
+const addressOf = (element: Element, context: Context): string | undefined => {
+  const address = value(element, "resource") ?? value(element, "about") ?? words(element)
+  return address === undefined ? undefined : resolve(within(element, context).base, address)
 }

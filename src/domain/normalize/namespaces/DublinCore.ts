@@ -47,6 +47,6 @@ function addAuthor(...[element, draft, context]: Parameters<Reader>): void {
 
 function dateInto(field: "created" | "published" | "updated"): Reader {
   return (element, draft) => {
-    draft[field] ??= parseDate(textOf(element))
+    draft[field] = parseDate(textOf(element)) ?? draft[field]
   }
 }

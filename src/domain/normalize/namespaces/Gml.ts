@@ -1,20 +1,31 @@
+import type { Point } from "#domain/Entry.ts"
 import type { Context, Vocabulary } from "#domain/normalize/Context.ts"
 import { addPoint, pointsOf, setShape } from "#domain/normalize/Coordinates.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
-import { type Element, elements, textOf, trimmed } from "#domain/normalize/Tree.ts"
+import { type Element, elements, textOf, trimmed, value } from "#domain/normalize/Tree.ts"
 
 /** The shapes of GML that GeoRSS uses. */
 export const gml: Vocabulary = {
-  point: (element, draft) => addPoint(draft, pointsOf(positions(element))[0]),
-  linestring: (element, draft) => setShape(draft, "LineString", pointsOf(positions(element))),
-  polygon: (element, draft) => setShape(draft, "Polygon", pointsOf(positions(element))),
+  point: (element, draft) => addPoint(draft, placesIn(element)[0]),
+  linestring: (element, draft) => setShape(draft, "LineString", placesIn(element)),
+  polygon: (element, draft) => setShape(draft, "Polygon", placesIn(element)),
   envelope: box,
   box
 }
 
 function box(element: Element, draft: Draft, _context: Context): void {
   const corners = [...elements(element)].filter(({ key }) => key.endsWith("corner")).map(trimmed).join(" ")
-  setShape(draft, "Box", pointsOf(corners === "" ? positions(element) : corners))
+  setShape(draft, "Box", inOrder(element, pointsOf(corners === "" ? positions(element) : corners)))
+}
+
+const placesIn = (element: Element): ReadonlyArray<Point> => inOrder(element, pointsOf(positions(element)))
+
+/** Latitude stands first, unless the reference system is a projected one (EPSG numbers other than 4000s) or CRS84: x before y. */
+const inOrder = (element: Element, points: ReadonlyArray<Point>): ReadonlyArray<Point> => {
+  const system = value(element, "srsname") ?? ""
+  const number = /EPSG\D*(?:[\d.]*:)?(\d{4,6})$/i.exec(system)?.[1]
+  const xFirst = system.endsWith("CRS84") || number !== undefined && !/^4\d{3}$/.test(number)
+  return xFirst ? points.map(({ latitude, longitude }) => ({ latitude: longitude, longitude: latitude })) : points
 }
 
 const POSITIONS = new Set(["pos", "poslist", "coordinates"])

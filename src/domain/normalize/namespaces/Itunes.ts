@@ -21,20 +21,20 @@ export const itunes: Vocabulary = {
     const owner = personIn(element, context)
     itunesOf(draft).owner ??= owner
     draft.other.publisher ??= owner
+    // Atom has no publisher: who stands behind a feed without being its author is a contributor there.
+    if (draft.kind === "feed") draft.other.contributor ??= owner
   },
-  image: (element, draft, context) => {
-    const address = value(element, "href") ?? value(element, "url") ?? words(element)
-    if (address === undefined) return
-    const url = resolve(within(element, context).base, address)
-    itunesOf(draft).image ??= url
-    draft.other.image ??= { url }
-  },
+  image: setImage,
   explicit: (element, draft) => {
     itunesOf(draft).explicit ??= truth(element)
   },
-  /** Apple takes nothing but `Yes`, in any case: all else leaves the podcast listed. */
+  /** Apple takes nothing but `Yes`: all else leaves the podcast listed. */
   block: (element, draft) => {
-    itunesOf(draft).block ??= textOf(element).toLowerCase() === "yes"
+    itunesOf(draft).block ??= /^[Yy]es$/.test(textOf(element))
+  },
+  /** What an image was before `itunes:image` existed. */
+  link: (element, draft, context) => {
+    if (value(element, "rel") === "image") setImage(element, draft, context)
   },
   complete: (element, draft) => {
     itunesOf(draft).complete ??= trimmed(element).toLowerCase() === "yes"
@@ -62,6 +62,14 @@ export const itunes: Vocabulary = {
   contributor: (element, draft) => {
     draft.contributors = addPerson(draft.contributors, personOf(textOf(element)))
   }
+}
+
+function setImage(...[element, draft, context]: Parameters<Reader>): void {
+  const address = value(element, "href") ?? value(element, "url") ?? words(element)
+  if (address === undefined) return
+  const url = resolve(within(element, context).base, address)
+  itunesOf(draft).image ??= url
+  draft.other.image ??= { url }
 }
 
 type TextField =

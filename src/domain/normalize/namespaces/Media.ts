@@ -14,7 +14,9 @@ export const media: Vocabulary = {
   group: readInside,
   content: (element, draft, context) => {
     const contents = mediaOf(draft).contents ??= []
-    if (contents.length < MOST) contents.push(contentOf(element, context))
+    const content = contentOf(element, context)
+    if (contents.length < MOST) contents.push(content)
+    if (draft.kind === "feed" && isImage(content)) draft.other.image ??= defined({ url: content.url })
     readInside(element, draft, context)
   },
   thumbnail: (element, draft, context) => {
@@ -73,6 +75,8 @@ function textInto(field: "description" | "keywords" | "rating"): Reader {
 }
 
 const mediaOf = (draft: Draft): Writable<Media> => draft.media ??= {}
+
+const isImage = ({ type, medium }: MediaContent): boolean => medium === "image" || type?.startsWith("image/") === true
 
 const contentOf = (element: Element, context: Context): MediaContent => {
   const url = value(element, "url")

@@ -47,7 +47,9 @@ export const rssChannel: Vocabulary = {
     draft.authors = addPerson(draft.authors, personIn(element, context))
   },
   webmaster: (element, draft) => {
-    draft.publisher ??= personOf(textOf(element))
+    const person = personOf(textOf(element))
+    draft.publisher ??= person
+    draft.other.webmaster ??= person
   },
   lastbuilddate: dateInto("updated"),
   generator: (element, draft) => {
@@ -66,7 +68,8 @@ export const rssChannel: Vocabulary = {
     draft.cloud ??= attributesOf(element)
   },
   textinput: (element, draft, context) => {
-    draft.textInput ??= textInputOf(element, context)
+    const fields = textInputOf(element, context)
+    if (Object.keys(fields).length > 0) draft.textInput ??= fields
   },
   ttl: (element, draft) => {
     const minutes = Number.parseFloat(trimmed(element))
@@ -87,6 +90,11 @@ export const rssChannel: Vocabulary = {
 export const rssItem: Vocabulary = {
   ...common,
   description: textInto("summary", "html"),
+  summary: (element, draft, context) => {
+    const text = plainText(element, context, "html")
+    if (text.value !== "") draft.other.summary ??= text
+  },
+  content: contentInto,
   body: contentInto,
   fullitem: contentInto,
   encoded: contentInto,
@@ -102,11 +110,10 @@ export const rssItem: Vocabulary = {
   enclosure: (element, draft, context) => {
     const href = value(element, "url") ?? value(element, "href") ?? words(find(element, "url") ?? element)
     if (href === undefined) return
-    addLink(draft, {
-      href: resolve(within(element, context).base, href),
-      rel: "enclosure",
-      ...defined({ type: value(element, "type"), length: lengthOf(value(element, "length")) })
-    })
+    const url = resolve(within(element, context).base, href)
+    const type = value(element, "type")
+    addLink(draft, { href: url, rel: "enclosure", ...defined({ type, length: lengthOf(value(element, "length")) }) })
+    if (type?.startsWith("image/") === true) draft.other.image ??= { url }
   },
   expirationdate: dateInto("expired"),
   source: (element, draft, context) => {
@@ -123,7 +130,7 @@ function textInto(field: "subtitle" | "summary" | "rights", expected: "text" | "
 
 function dateInto(field: "published" | "updated" | "expired"): Reader {
   return (element, draft) => {
-    draft[field] ??= parseDate(textOf(element))
+    draft[field] = parseDate(textOf(element)) ?? draft[field]
   }
 }
 
