@@ -1,23 +1,28 @@
-import { type Cause, Clock, Context, Effect, Fiber, Latch, Metric, Schedule, type Scope } from "effect"
-import { AlarmHeap } from "./AlarmHeap.ts"
+import { Cause, Clock, Effect, Fiber, Latch, Metric, Schedule, type Scope } from "effect"
+import { Alarms } from "./Alarms.ts"
+import { actorCrashes, actorsRetired } from "./Metrics.ts"
+import { type Budget, Residency, Resident } from "./Residency.ts"
 
 /**
- * Virtual actors: every id is one, and costs nothing while it is asleep.
+ * Virtual actors: every id is one, and costs nothing but its alarm while it is asleep.
  *
- *              tell, alarm                    mailbox empty
- *   asleep ----------------> awake (a fiber) ----------------> resident (state kept, no fiber)
- *      ^                        |     ^                            |         |
- *      |                 crash  |     | restart schedule           |         | tell, alarm
- *      |                        +-----+                            |         +------> awake
- *      +-----------------------------------------------------------+
- *                    least recently awake, beyond `maxResident`
+ *              tell, alarm                      mailbox empty
+ *   asleep ----------------> awake (a fiber) <----------------> resting (state kept, no fiber)
+ *      ^                        |    ^           tell, alarm           |
+ *      |                  crash |    | waits of `restart`              |
+ *      |                        +----+                                 |
+ *      |                        | they are through                     |
+ *      |                        v                                      |
+ *      |                     retired (mailbox kept) --- tell, alarm after five minutes ---> awake
+ *      +---------------------------------------------------------------+
+ *                least recently awake of the runner, beyond its budget
  *
  * One fiber runs the behaviour of an actor at any time: its messages are taken in order, and its state has a single owner.
  */
 export interface Actors<M> {
   /** Puts a message into the mailbox and wakes the actor. */
   readonly tell: (id: number, message: M) => Effect.Effect<void>
-  /** Sets the alarm of an actor that is asleep (epoch ms); an awake one says its next alarm by itself. */
+  /** Sets the alarm of an actor (epoch ms), in place of its earlier one; an awake one says its next alarm by itself. */
   readonly wakeAt: (id: number, at: number) => Effect.Effect<void>
   /** Ends whatever the actor does, and forgets its state, mailbox and alarm. Returns when its fiber has ended. */
   readonly stop: (id: number) => Effect.Effect<void>
@@ -29,18 +34,14 @@ export interface Actors<M> {
 /** An actor as its own behaviour sees it. */
 export interface Self<S, M> {
   readonly id: number
-  /** Kept between messages as long as the actor is resident; undefined after sleep or a crash: load it then. */
+  /** Kept between messages while the actor is resident; undefined after sleep or a crash: load it then. */
   state: S | undefined
+  /** True while the state holds what no row says: such an actor is not put to sleep. */
+  keep: boolean
   /** The next message; undefined when the mailbox is empty, and always while draining. */
   readonly take: () => M | undefined
   /** True when the runner stops: finish what is begun, begin nothing. */
   readonly draining: () => boolean
-}
-
-/** Memory for state, shared by all actors of a runner. */
-export interface Residency {
-  readonly max: number
-  resident: number
 }
 
 export interface Options<S, M, E, R> {
@@ -52,203 +53,276 @@ export interface Options<S, M, E, R> {
   readonly behavior: (self: Self<S, M>) => Effect.Effect<number | undefined, E, R>
   /** How a message joins the waiting ones: here they are merged, and the mailbox is bounded. */
   readonly join?: (waiting: Array<M>, message: M) => void
-  readonly residency: Residency
+  /** Its alarms wait while too many patient actors are awake on this runner. */
+  readonly patient?: boolean
+  readonly restart?: Schedule.Schedule<unknown, Cause.Cause<E>>
 }
 
-/**
- * Waits before a crashed actor runs again: 0.25, 0.5, 1, 2, 4, 8, 16 s, then every 30 s, without end: no actor is ever dead.
- *
- * The count starts anew after each good run.
- */
-export const restart = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("30 seconds")])
+/** Waits before a crashed actor runs again: 0.25, 0.5, 1, 2, 4, 8, 16 and 32 s. The count starts anew after each good run. */
+export const restart = Schedule.exponential("250 millis").pipe(Schedule.upTo({ times: 8 }))
 
-/** Crashes by kind of actor. */
-export const crashes = Metric.counter("windhover_actor_crashes", { description: "Behaviours that failed or died" })
+/** An actor whose restarts are through gets an alarm after so many ms: it is never silently dead. */
+const revival = 300_000
 
-/** Alarms that were set anew leave their old entry in the heap; so many may lie there before they are swept out. */
-const maxStale = 1024
-
-interface Cell<S, M> extends Self<S, M> {
-  readonly waiting: Array<M>
-  /** The alarm that counts; other entries of the heap for this id are stale. */
-  alarmAt: number | undefined
-  fiber: Fiber.Fiber<void> | undefined
-  /** In the map of residents, and counted. */
-  stopped: boolean
-}
+/** The waits of a loop that must never end: 0.25, 0.5 … s, then every 5 s. */
+const loopRestart = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
 
 /** Actors that live as long as the scope. */
 export const make = Effect.fnUntraced(
-  function*<S, M, E, R>(options: Options<S, M, E, R>): Effect.fn.Return<Actors<M>, never, R | Scope.Scope> {
-    const services = yield* Effect.context<R>()
-    const fork = Effect.runForkWith(services)
-    const crashed = Metric.withAttributes(crashes, { actor: options.name })
-    const join = options.join ?? ((waiting: Array<M>, message: M) => void waiting.push(message))
-    const cells = new Map<number, Cell<S, M>>() // awake and resident ones, least recently awake first
-    const awake = new Set<Cell<S, M>>()
-    const alarms = new AlarmHeap()
-    const earlier = yield* Latch.make() // opened when the alarm loop has to look again
-    const atRest = yield* Latch.make() // opened when the last one came to rest
-    let stale = 0
-    let draining = false
-
-    const cellOf = (id: number): Cell<S, M> => {
-      let cell = cells.get(id)
-      if (cell === undefined) {
-        const waiting: Array<M> = []
-        const take = () => draining ? undefined : waiting.shift()
-        cell = {
-          id,
-          state: undefined,
-          take,
-          draining: () => draining,
-          waiting,
-          alarmAt: undefined,
-          fiber: undefined,
-          stopped: false
-        }
-        options.residency.resident++
-      } else {
-        cells.delete(id) // to the end: the most recently awake
-      }
-      cells.set(id, cell)
-      return cell
-    }
-
-    const wake = (id: number, message: M): void => {
-      if (draining) return
-      const cell = cellOf(id)
-      join(cell.waiting, message)
-      if (awake.has(cell)) return
-      awake.add(cell)
-      // begun later, not here: a resource that tells ten thousand subscriptions must not run them all before it goes on
-      cell.fiber = fork(Effect.andThen(Effect.yieldNow, live(cell)))
-    }
-
-    const live = (cell: Cell<S, M>): Effect.Effect<void, never, R> =>
-      Effect.suspend(() => options.behavior(cell)).pipe(
-        Effect.tapCause((cause) => report(cell, cause)),
-        Effect.sandbox,
-        Effect.retry(restart),
-        Effect.orDie, // the schedule has no end
-        // falling asleep is one synchronous step, so that no message can come in between
-        Effect.flatMap((at) => Effect.suspend(() => cell.waiting.length > 0 && !draining ? live(cell) : rest(cell, at)))
-      )
-
-    const report = (cell: Cell<S, M>, cause: Cause.Cause<E>) =>
-      Effect.sync(() => void (cell.state = undefined)).pipe(
-        Effect.andThen(Metric.update(crashed, 1)),
-        Effect.andThen(Effect.logError(`${options.name} ${cell.id} crashed and is restarted`, cause))
-      )
-
-    const rest = (cell: Cell<S, M>, at: number | undefined): Effect.Effect<void> =>
-      Effect.sync(() => {
-        cell.fiber = undefined
-        awake.delete(cell)
-        if (awake.size === 0) atRest.openUnsafe()
-        if (cell.stopped) return
-        setAlarm(cell, at)
-        evict()
-      })
-
-    const setAlarm = (cell: Cell<S, M>, at: number | undefined): void => {
-      if (cell.alarmAt === at) return
-      if (cell.alarmAt !== undefined) stale++
-      cell.alarmAt = at
-      if (at !== undefined) ring(cell.id, at)
-      if (stale > maxStale && stale > alarms.size / 2) {
-        alarms.retain((at, id) => counts(id, at))
-        stale = 0
-      }
-    }
-
-    const ring = (id: number, at: number): void => {
-      if (alarms.push(at, id)) earlier.openUnsafe()
-    }
-
-    /** An actor without a cell keeps the alarm of its last rest: it has no other. */
-    const counts = (id: number, at: number): boolean => {
-      const cell = cells.get(id)
-      return cell === undefined || cell.alarmAt === at
-    }
-
-    const evict = (): void => {
-      if (options.residency.resident <= options.residency.max) return
-      for (const [id, cell] of cells) {
-        if (awake.has(cell)) continue
-        cells.delete(id)
-        if (--options.residency.resident <= options.residency.max) return
-      }
-    }
-
-    const ringDue = (now: number): void => {
-      for (let due = alarms.popDue(now); due !== undefined; due = alarms.popDue(now)) {
-        const cell = cells.get(due.id)
-        if (cell !== undefined) {
-          if (cell.alarmAt !== due.at) {
-            stale = Math.max(0, stale - 1)
-            continue
-          }
-          cell.alarmAt = undefined
-        }
-        wake(due.id, options.alarm)
-      }
-    }
-
-    const alarmLoop = Effect.gen(function*() {
-      while (true) {
-        const now = yield* Clock.currentTimeMillis
-        earlier.closeUnsafe()
-        ringDue(now)
-        const next = alarms.earliest
-        yield* next === undefined ? earlier.await : Effect.timeoutOption(earlier.await, Math.max(1, next - now))
-      }
-    })
-
-    yield* alarmLoop.pipe(
-      Effect.tapCause((cause) => Effect.logError(`the alarms of ${options.name} crashed and are restarted`, cause)),
+  function*<S, M, E, R>(
+    options: Options<S, M, E, R>
+  ): Effect.fn.Return<Actors<M>, never, R | Scope.Scope | Residency> {
+    const fork = Effect.runForkWith(yield* Effect.context<R>())
+    const troupe = new Troupe(options, yield* Residency, fork)
+    yield* troupe.ringing.pipe(
+      Effect.tapCause((cause) =>
+        Cause.hasInterruptsOnly(cause)
+          ? Effect.void
+          : Effect.logFatal(`the alarms of ${options.name} actors crashed and are restarted`, cause)
+      ),
       Effect.sandbox,
-      Effect.retry(restart),
+      Effect.retry(loopRestart),
       Effect.forkScoped
     )
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        draining = true
-        options.residency.resident -= cells.size
-        cells.clear()
-        return Fiber.interruptAll([...awake].flatMap(({ fiber }) => fiber ?? []))
-      })
-    )
-
-    return {
-      tell: (id, message) => Effect.sync(() => wake(id, message)),
-      wakeAt: (id, at) =>
-        Effect.sync(() => {
-          const cell = cells.get(id)
-          if (cell === undefined) ring(id, at)
-          else if (!awake.has(cell)) setAlarm(cell, at)
-        }),
-      stop: (id) =>
-        Effect.suspend(() => {
-          const cell = cells.get(id)
-          if (cell === undefined) return Effect.void
-          cell.stopped = true
-          cell.waiting.length = 0
-          cells.delete(id)
-          options.residency.resident--
-          if (cell.fiber === undefined) return Effect.void
-          return Effect.andThen(Fiber.interrupt(cell.fiber), rest(cell, undefined))
-        }),
-      drain: Effect.suspend(() => {
-        draining = true
-        atRest.closeUnsafe()
-        return awake.size === 0 ? Effect.void : atRest.await
-      }),
-      counts: Effect.sync(() => ({ awake: awake.size, resident: cells.size, alarms: alarms.size }))
-    }
+    yield* Effect.addFinalizer(() => troupe.end)
+    return troupe
   }
 )
 
-/** Budget of a runner; see `Settings.maxResident`. */
-export class RunnerResidency
-  extends Context.Service<RunnerResidency, Residency>()("windhover/actors/Actors/RunnerResidency") {}
+/** All actors of one kind in one scope. */
+class Troupe<S, M, E, R> implements Actors<M> {
+  readonly options: Options<S, M, E, R>
+  readonly budget: Budget
+  readonly cells = new Map<number, Cell<S, M, E, R>>()
+  readonly alarms = new Alarms()
+  readonly awake = new Set<Cell<S, M, E, R>>()
+  readonly #fork: (life: Effect.Effect<void, never, R>) => Fiber.Fiber<void>
+  /** Opened when the alarm loop has to look again. */
+  readonly #look = Latch.makeUnsafe()
+  /** Opened when the last one came to rest. */
+  readonly #quiet = Latch.makeUnsafe()
+  #asked = false
+  draining = false
+
+  constructor(
+    options: Options<S, M, E, R>,
+    budget: Budget,
+    fork: (life: Effect.Effect<void, never, R>) => Fiber.Fiber<void>
+  ) {
+    this.options = options
+    this.budget = budget
+    this.#fork = fork
+  }
+
+  readonly tell = (id: number, message: M) => Effect.sync(() => this.#wake(id, message))
+
+  readonly wakeAt = (id: number, at: number) => Effect.sync(() => this.setAlarm(id, at))
+
+  readonly stop = (id: number) =>
+    Effect.suspend(() => {
+      this.alarms.clear(id)
+      const cell = this.cells.get(id)
+      if (cell === undefined) return Effect.void
+      const { fiber } = cell
+      cell.forget()
+      return fiber === undefined ? Effect.void : Fiber.interrupt(fiber)
+    })
+
+  readonly drain = Effect.suspend(() => {
+    this.draining = true
+    return this.awake.size === 0 ? Effect.void : this.#quiet.await
+  })
+
+  readonly counts = Effect.sync(() => ({
+    awake: this.awake.size,
+    resident: this.cells.size,
+    alarms: this.alarms.size
+  }))
+
+  readonly end = Effect.suspend(() => {
+    this.draining = true
+    const cells = [...this.cells.values()]
+    const fibers = cells.flatMap(({ fiber }) => fiber ?? [])
+    for (const cell of cells) cell.forget()
+    return Fiber.interruptAll(fibers)
+  })
+
+  /** Begun later, not here: a resource that tells ten thousand subscriptions must not run them all before it goes on. */
+  run(cell: Cell<S, M, E, R>): Fiber.Fiber<void> {
+    return this.#fork(Effect.andThen(Effect.yieldNow, this.#live(cell)))
+  }
+
+  setAlarm(id: number, at: number | undefined): void {
+    if (at === undefined) this.alarms.clear(id)
+    else if (this.alarms.set(id, at)) this.#look.openUnsafe()
+  }
+
+  entered(cell: Cell<S, M, E, R>): void {
+    this.awake.add(cell)
+    if (this.options.patient === true) this.budget.enter()
+  }
+
+  left(cell: Cell<S, M, E, R>): void {
+    if (!this.awake.delete(cell)) return
+    if (this.options.patient === true) this.budget.leave()
+    if (this.awake.size === 0) this.#quiet.openUnsafe()
+  }
+
+  #wake(id: number, message: M): void {
+    if (this.draining) return
+    let cell = this.cells.get(id)
+    if (cell === undefined) this.cells.set(id, cell = new Cell(id, this))
+    cell.accept(message)
+  }
+
+  #live(cell: Cell<S, M, E, R>): Effect.Effect<void, never, R> {
+    return Effect.suspend(() => this.options.behavior(cell)).pipe(
+      Effect.tapCause((cause) => cell.gone ? Effect.void : this.#report(cell, cause)),
+      Effect.sandbox,
+      Effect.retry(this.options.restart ?? restart),
+      Effect.matchCauseEffect({
+        onFailure: () => cell.gone ? Effect.void : this.#retire(cell),
+        // to fall asleep is one synchronous step, so that no message can come in between
+        onSuccess: (at) => Effect.suspend(() => cell.rest(at) ? Effect.void : this.#live(cell))
+      })
+    )
+  }
+
+  #report(cell: Cell<S, M, E, R>, cause: Cause.Cause<E>): Effect.Effect<void> {
+    const { name } = this.options
+    return Effect.sync(() => cell.state = undefined).pipe(
+      Effect.andThen(Metric.update(Metric.withAttributes(actorCrashes, { actor: name }), 1)),
+      Effect.andThen(Effect.logError(`${name} ${cell.id} crashed`, cause))
+    )
+  }
+
+  #retire(cell: Cell<S, M, E, R>): Effect.Effect<void> {
+    const { name } = this.options
+    return Effect.logError(`${name} ${cell.id} crashes whenever it runs; it rests for ${revival / 1000} s`).pipe(
+      Effect.andThen(Metric.update(Metric.withAttributes(actorsRetired, { actor: name }), 1)),
+      Effect.andThen(Clock.currentTimeMillis),
+      Effect.map((now) => cell.retire(now + revival))
+    )
+  }
+
+  readonly ringing: Effect.Effect<never> = Effect.gen({ self: this }, function*() {
+    while (true) {
+      const now = yield* Clock.currentTimeMillis
+      this.#look.closeUnsafe()
+      this.#ringDue(now)
+      const next = this.#hasPlace ? this.alarms.next : this.#askForPlace()
+      yield* next === undefined
+        ? this.#look.await
+        : Effect.timeoutOption(this.#look.await, Math.max(1, next - now))
+    }
+  })
+
+  #ringDue(now: number): void {
+    while (this.#hasPlace) {
+      const id = this.alarms.due(now)
+      if (id === undefined) break
+      this.#ring(id, now)
+    }
+    if (this.options.patient === true) this.budget.offer()
+  }
+
+  /** An alarm that could not be told is not lost. */
+  #ring(id: number, now: number): void {
+    try {
+      this.#wake(id, this.options.alarm)
+    } catch (defect) {
+      this.alarms.set(id, now + 1000)
+      throw defect
+    }
+  }
+
+  get #hasPlace(): boolean {
+    return this.options.patient !== true || this.budget.hasPlace
+  }
+
+  #askForPlace(): undefined {
+    if (this.#asked) return
+    this.#asked = true
+    this.budget.whenPlace(() => {
+      this.#asked = false
+      this.#look.openUnsafe()
+    })
+  }
+}
+
+/** An actor in memory. */
+class Cell<S, M, E, R> extends Resident implements Self<S, M> {
+  readonly id: number
+  readonly #troupe: Troupe<S, M, E, R>
+  #waiting: Array<M> | undefined = undefined
+  /** In the list of the budget. */
+  #listed = false
+  state: S | undefined = undefined
+  keep = false
+  fiber: Fiber.Fiber<void> | undefined = undefined
+  gone = false
+
+  constructor(id: number, troupe: Troupe<S, M, E, R>) {
+    super()
+    this.id = id
+    this.#troupe = troupe
+  }
+
+  take(): M | undefined {
+    return this.#troupe.draining ? undefined : this.#waiting?.shift()
+  }
+
+  draining(): boolean {
+    return this.#troupe.draining
+  }
+
+  accept(message: M): void {
+    const { join } = this.#troupe.options
+    this.#waiting ??= []
+    if (join === undefined) this.#waiting.push(message)
+    else join(this.#waiting, message)
+    if (this.fiber !== undefined) return
+    this.#unlist()
+    this.#troupe.entered(this)
+    this.fiber = this.#troupe.run(this)
+  }
+
+  /** False when a message came meanwhile: the actor lives on. */
+  rest(at: number | undefined): boolean {
+    if (this.gone) return true
+    if (this.#waiting !== undefined && this.#waiting.length > 0 && !this.#troupe.draining) return false
+    this.#waiting = undefined
+    this.retire(at)
+    if (!this.keep && !this.#troupe.draining) {
+      this.#listed = true
+      this.#troupe.budget.rest(this)
+    }
+    return true
+  }
+
+  /** Rests outside of the list: what is in the mailbox is kept. */
+  retire(at: number | undefined): void {
+    this.fiber = undefined
+    this.#troupe.setAlarm(this.id, at)
+    this.#troupe.left(this)
+  }
+
+  sleep(): void {
+    this.#listed = false
+    this.forget()
+  }
+
+  /** Out of memory. Its fiber, if it has one, is the caller's to interrupt. */
+  forget(): void {
+    this.gone = true
+    this.#unlist()
+    this.#troupe.cells.delete(this.id)
+    this.#troupe.left(this)
+  }
+
+  #unlist(): void {
+    if (!this.#listed) return
+    this.#listed = false
+    this.#troupe.budget.rouse(this)
+  }
+}

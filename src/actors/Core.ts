@@ -1,20 +1,14 @@
 import { Layer } from "effect"
-import { Settings } from "#domain/ports/Settings.ts"
-import * as Actors from "./Actors.ts"
 import * as HubLayer from "./HubLayer.ts"
 import * as Partition from "./Partition.ts"
+import { Residency } from "./Residency.ts"
 import * as Resource from "./Resource.ts"
 import * as Runner from "./Runner.ts"
 import * as Subscription from "./Subscription.ts"
 
-const residency = Layer.effect(
-  Actors.RunnerResidency,
-  Settings.useSync(({ maxResident }) => ({ max: maxResident, resident: 0 }))
-)
-
 const supervisor = Partition.Supervisor.layer.pipe(
   Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer)),
-  Layer.provide(residency)
+  Layer.provide(Residency.layer)
 )
 
 /**

@@ -18,3 +18,13 @@ export const delivered = counted(deliveries, ["delivered", "ended", "failed"])
 
 /** One fetch of a resource. */
 export const polled = counted(polls, ["unchanged", "changed", "failed"])
+
+/** Runs of an actor that ended in a failure or a defect. */
+export const actorCrashes = Metric.counter("windhover_actor_crashes", {
+  description: "Behaviours that failed or died, and were restarted"
+})
+
+/** Actors whose restarts were through. */
+export const actorsRetired = Metric.counter("windhover_actors_retired", {
+  description: "Actors that crashed whenever they ran, and rest until their next alarm"
+})

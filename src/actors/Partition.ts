@@ -4,6 +4,8 @@ import { Rpc } from "effect/rpc"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import * as Actors from "./Actors.ts"
+import { Hosts } from "./Hosts.ts"
+import { Residency } from "./Residency.ts"
 import * as Resource from "./Resource.ts"
 import { whenAvailable } from "./Retrying.ts"
 import * as Subscription from "./Subscription.ts"
@@ -32,20 +34,22 @@ export class Supervisor extends Context.Service<Supervisor, {
     Effect.gen(function*() {
       const store = yield* ResourceStore
       const outbox = yield* Outbox
-      const residency = yield* Actors.RunnerResidency
+      const residency = yield* Residency
       const resource = yield* Resource.ResourceBehavior
       const subscription = yield* Subscription.SubscriptionBehavior
+
+      const inBudget = Effect.provideService(Residency, residency)
 
       const start = Effect.fn("Supervisor.start")(function*(partition: number) {
         const subscriptions = yield* Actors.make<Subscription.State, Subscription.Message, never, never>({
           name: "subscription",
           alarm: Subscription.look,
           behavior: subscription.run,
-          join: Subscription.join,
-          residency
-        })
+          join: Subscription.join
+        }).pipe(inBudget)
         const around: Resource.Surroundings = {
-          hosts: Resource.makeHostLimits(),
+          hosts: new Hosts(),
+          call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
           deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery })
         }
         const resources = yield* Actors.make<Resource.State, Resource.Message, never, never>({
@@ -53,8 +57,8 @@ export class Supervisor extends Context.Service<Supervisor, {
           alarm: Resource.poll,
           behavior: (self) => resource.run(self, around),
           join: Resource.join,
-          residency
-        })
+          patient: true
+        }).pipe(inBudget)
         // runs before the actors are interrupted: what is under way is finished, nothing new is begun
         yield* Effect.addFinalizer(() =>
           Effect.all([resources.drain, subscriptions.drain], { concurrency: "unbounded" }).pipe(
@@ -125,7 +129,7 @@ export const layer = Partition.toLayer(
     const actors = yield* (yield* Supervisor).start(partition)
     yield* Effect.acquireRelease(
       Effect.sync(() => held.set(partition, actors)),
-      () => Effect.sync(() => held.delete(partition))
+      () => Effect.sync(() => held.get(partition) === actors && held.delete(partition))
     )
     const { resources, subscriptions } = actors
     return Partition.of({

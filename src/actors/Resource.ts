@@ -3,6 +3,7 @@ import type { Delivery } from "#domain/Notification.ts"
 import {
   answered,
   type Circumstances,
+  holdOff,
   read,
   request,
   type Step,
@@ -17,6 +18,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 import type { Occasion } from "#domain/Status.ts"
 import type { Self } from "./Actors.ts"
+import type { Hosts } from "./Hosts.ts"
 import { polled } from "./Metrics.ts"
 import { whenAvailable } from "./Retrying.ts"
 
@@ -49,8 +51,8 @@ export const Jitter = Context.Reference<Effect.Effect<number>>("windhover/actors
   defaultValue: () => Random.next
 })
 
-/** Fetches of one host under way at once. */
-const perHost = 2
+/** Who waits for its turn at a host looks again after so many ms, in case it was not called. */
+const patience = 60_000
 
 /** Pings of one resource are answered with a fetch not more often than this, in ms. */
 const pingSpacing = 1000
@@ -58,34 +60,11 @@ const pingSpacing = 1000
 /** An alarm that rings so many ms after its time is `late`. */
 const lateness = 60_000
 
-/** Limits the fetches of each host of a partition; a host without any costs nothing. */
-export interface HostLimits {
-  readonly of: (host: string) => <A, E, R>(fetch: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-}
-
-export const makeHostLimits = (): HostLimits => {
-  const hosts = new Map<string, { readonly permits: Semaphore.Semaphore; users: number }>()
-  return {
-    of: (host) => (fetch) =>
-      Effect.suspend(() => {
-        let limit = hosts.get(host)
-        if (limit === undefined) hosts.set(host, limit = { permits: Semaphore.makeUnsafe(perHost), users: 0 })
-        const { permits } = limit
-        limit.users++
-        return Effect.ensuring(
-          permits.withPermits(1)(fetch),
-          Effect.sync(() => {
-            const used = hosts.get(host)
-            if (used !== undefined && --used.users === 0) hosts.delete(host)
-          })
-        )
-      })
-  }
-}
-
 /** What a resource needs of its partition. */
 export interface Surroundings {
-  readonly hosts: HostLimits
+  readonly hosts: Hosts
+  /** Wakes a resource whose turn it is. */
+  readonly call: (id: number) => Effect.Effect<void>
   readonly deliver: (delivery: Delivery) => Effect.Effect<void>
 }
 
@@ -123,8 +102,16 @@ export const layer = Layer.effect(
       }
     })
 
-    const get = (resource: ResourceState, now: number, around: Surroundings) =>
-      fetcher.fetch(request(resource, now)).pipe(permits.withPermits(1), around.hosts.of(resource.host), Effect.result)
+    /** Undefined when it is not the turn of this resource. */
+    const get = (resource: ResourceState, now: number, { call, hosts }: Surroundings) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => hosts.enter(resource.host, resource.id)),
+        (entered) =>
+          entered
+            ? Effect.result(permits.withPermits(1)(fetcher.fetch(request(resource, now))))
+            : Effect.succeed(undefined),
+        (entered) => entered ? Effect.forEach(hosts.leave(resource.host), call, { discard: true }) : Effect.void
+      )
 
     /** Reads what is new in the document, or all of it where that does not suffice. */
     const readDocument = Effect.fnUntraced(function*(
@@ -141,9 +128,12 @@ export const layer = Layer.effect(
 
     const decided = Effect.fnUntraced(function*(resource: ResourceState, occasion: Occasion, around: Surroundings) {
       const result = yield* get(resource, yield* Clock.currentTimeMillis, around)
+      if (result === undefined) return undefined
       const at: Circumstances = { now: yield* Clock.currentTimeMillis, occasion, jitter: yield* jitter, minPeriod }
       if (Result.isFailure(result)) return unanswered(resource, result.failure, at)
       const answer = result.success
+      const until = holdOff(answer, at.now)
+      if (until !== undefined) around.hosts.holdOff(resource.host, until)
       const step = answered(resource, answer, at)
       if (step._tag !== "Read") return step
       return yield* readDocument(resource, answer, step, at).pipe(
@@ -166,11 +156,18 @@ export const layer = Layer.effect(
       }
     )
 
+    /** False when it is not the turn of this resource. */
     const visit = Effect.fnUntraced(function*(state: State, occasion: Occasion, around: Surroundings) {
+      const { pinged } = state
       state.pinged = false // a ping that comes from now on causes one more fetch
       const step = yield* decided(state.resource, occasion, around)
+      if (step === undefined) {
+        state.pinged = pinged
+        return false
+      }
       if (step._tag !== "Read") yield* perform(state, step, around)
       yield* Effect.forEach(state.waiting.splice(0), (done) => Deferred.succeed(done, undefined), { discard: true })
+      return true
     })
 
     const run = Effect.fnUntraced(function*(self: Self<State, Message>, around: Surroundings) {
@@ -178,9 +175,13 @@ export const layer = Layer.effect(
         const state = yield* loaded(self)
         if (state === undefined) return undefined
         yield* hear(self, state)
-        const next = due(state, yield* Clock.currentTimeMillis)
+        self.keep = state.pinged || state.waiting.length > 0
+        const now = yield* Clock.currentTimeMillis
+        const next = due(state, now)
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
-        yield* visit(state, next, around)
+        const heldUntil = around.hosts.heldUntil(state.resource.host, now)
+        if (heldUntil !== undefined) return heldUntil
+        if (!(yield* visit(state, next, around))) return now + patience
       }
     })
 

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { afterFailure, describeFailure, parcel, render, type Rendered, verdict } from "#domain/Delivery.ts"
 import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
@@ -7,6 +7,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Self } from "./Actors.ts"
+import { Lanes } from "./Lanes.ts"
 import { delivered } from "./Metrics.ts"
 import { whenAvailable } from "./Retrying.ts"
 
@@ -56,7 +57,7 @@ export const layer = Layer.effect(
     const subscriptions = yield* SubscriptionStore
     const deliverer = yield* Deliverer
     const settings = yield* Settings
-    const permits = yield* Semaphore.make(settings.maxDeliveries)
+    const lanes = new Lanes(settings.maxDeliveries)
     const rendering = renderOnce(settings)
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
@@ -80,8 +81,8 @@ export const layer = Layer.effect(
       const { subscription } = state
       if (subscription.channel === "null") return yield* confirm(state, delivery)
       const rendered = rendering(delivery.notification, subscription)
-      const outcome = yield* deliverer.post(parcel(subscription, delivery, rendered, settings)).pipe(
-        permits.withPermits(1),
+      const posted = deliverer.post(parcel(subscription, delivery, rendered, settings))
+      const outcome = yield* lanes.through(subscription.host, posted).pipe(
         Effect.map(({ excerpt, status }): Outcome => ({
           verdict: verdict(status),
           attempt: describeFailure(status, excerpt)

@@ -222,4 +222,22 @@ const retryAfter = (answer: Fetched, now: number): number | undefined => {
   return Number.isNaN(at) ? undefined : Math.min(at, now + DAY)
 }
 
+/** A server that is overloaded and does not say for how long. Milliseconds. */
+const overload = 60_000
+
+/** Nobody is kept from a host for longer by one answer of it. Milliseconds. */
+const longestHoldOff = 60 * 60_000
+
+/**
+ * Until when (epoch ms) the whole host is left alone, if the answer asks for it.
+ *
+ * A 429 means the client, whatever it asked for. A 503 may mean one document only, unless it says when to come again.
+ */
+export const holdOff = (answer: Fetched, now: number): number | undefined => {
+  const { status } = answer
+  if (status !== 429 && status !== 503) return undefined
+  const until = retryAfter(answer, now) ?? (status === 429 ? now + overload : undefined)
+  return until === undefined ? undefined : Math.min(until, now + longestHoldOff)
+}
+
 const silent = (state: ResourceState): Change => ({ state, entries: [], updated: [], announce: undefined })
