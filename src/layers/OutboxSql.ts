@@ -1,0 +1,223 @@
+import { Clock, Effect, Layer, Schedule, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Entry } from "#domain/Entry.ts"
+import type { FeedHeader } from "#domain/Feed.ts"
+import type { Attempt, Delivery, News, Notification } from "#domain/Notification.ts"
+import { type Backlog, Outbox } from "#domain/ports/Outbox.ts"
+import type { Status } from "#domain/Status.ts"
+import { batched } from "./sql/Batched.ts"
+import { column, instant, millis, orStoreError } from "./sql/Values.ts"
+
+/** Confirmations are written when there are so many, or after so many ms. */
+const confirmBatch = 256
+const confirmDelay = 50
+
+/** A notification without deliveries is kept for so many ms, then it goes. */
+const keptFor = 24 * 60 * 60_000
+
+interface WaitingRow {
+  readonly id: number
+  readonly subscription: number
+  readonly sequence: number
+  readonly credits: number
+  readonly attempt: number
+  readonly due: number
+  readonly notification: number
+}
+
+interface NotificationRow {
+  readonly id: number
+  readonly resource: number
+  readonly kind: number
+  readonly status: string
+  readonly header: string | null
+  readonly content_type: string | null
+  readonly document: Uint8Array | null
+  readonly created: number
+  readonly bodies: ReadonlyArray<string> | null
+}
+
+interface Failed {
+  readonly delivery: Delivery
+  readonly attempt: Attempt
+  /** Undefined: given up. */
+  readonly dueAt: number | undefined
+}
+
+export const layer = Layer.effect(
+  Outbox,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const confirmed = new Set<number>()
+
+    /** Each notification once, however many subscriptions wait for it. */
+    const notifications = Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
+      const rows = yield* orStoreError(sql.unsafe<NotificationRow>(
+        `select n.id::float8 as id, n.resource_id::float8 as resource, n.kind, n.status, n.header, n.content_type, n.document,
+        ${millis("n.created_at")} as created,
+        (select array_agg(e.body order by array_position(n.seqs, e.seq)) from entries e
+          where e.resource_id = n.resource_id and e.seq = any(n.seqs)) as bodies
+      from notifications n where n.id = any($1::int8[])`,
+        [column.ids(ids)]
+      ))
+      return new Map(rows.map((row) => [row.id, notificationOf(row)]))
+    })
+
+    const waiting = (subscriptionIds: ReadonlyArray<number>, limit: number) =>
+      orStoreError(sql.unsafe<WaitingRow>(
+        `select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
+        d.attempt, ${millis("d.due_at")} as due, d.notification_id::float8 as notification
+      from unnest($1::int8[]) wanted(id) cross join lateral (
+        select * from deliveries d where d.subscription_id = wanted.id and d.state = 0 order by d.sequence limit $2::int4
+      ) d order by d.subscription_id, d.sequence`,
+        [column.ids(subscriptionIds), limit]
+      ))
+
+    const nextSequences = (subscriptionIds: ReadonlyArray<number>) =>
+      Effect.map(
+        orStoreError(sql.unsafe<{ id: number; next: number }>(
+          `select id::float8 as id, next_sequence::float8 as next from subscriptions where id = any($1::int8[])`,
+          [column.ids(subscriptionIds)]
+        )),
+        (rows) => new Map(rows.map(({ id, next }) => [id, next]))
+      )
+
+    const backlogs = batched<{ readonly id: number; readonly limit: number }, Backlog>({
+      delay: "5 millis",
+      max: 500,
+      run: Effect.fnUntraced(function*(asked) {
+        const ids = [...new Set(asked.map(({ id }) => id))]
+        // the numbers first: what is inserted between the two statements is then behind `nextSequence`, and told of by itself
+        const next = yield* nextSequences(ids)
+        const ahead = confirmed.size
+        const most = Math.max(...asked.map(({ limit }) => limit)) + 1
+        const rows = (yield* waiting(ids, most + ahead)).filter(({ id }) => !confirmed.has(id))
+        const known = yield* notifications([...new Set(rows.map(({ notification }) => notification))])
+        const bySubscription = Map.groupBy(rows, ({ subscription }) => subscription)
+        return asked.map(({ id, limit }) => {
+          const mine = next.has(id) ? bySubscription.get(id) ?? [] : []
+          return {
+            deliveries: mine.slice(0, limit).flatMap((row) => deliveryOf(row, known.get(row.notification))),
+            more: mine.length > limit,
+            nextSequence: next.get(id) ?? 1
+          }
+        })
+      })
+    })
+
+    const fail = batched<Failed, true>({
+      delay: "5 millis",
+      max: 500,
+      run: Effect.fnUntraced(function*(rows) {
+        yield* orStoreError(sql.unsafe(
+          `update deliveries d set attempt = p.attempt, state = p.state, due_at = coalesce(${
+            instant("p.due")
+          }, d.due_at),
+          last_code = p.code, last_error = p.message
+        from unnest($1::int8[], $2::int4[], $3::int4[], $4::float8[], $5::int4[], $6::text[]) p(id, attempt, state, due, code, message)
+        where d.id = p.id and d.state = 0`,
+          [
+            column.ids(rows.map(({ delivery }) => delivery.id)),
+            column.integers(rows.map(({ delivery }) => delivery.attempt + 1)),
+            column.integers(rows.map(({ dueAt }) => dueAt === undefined ? 1 : 0)),
+            column.numbers(rows.map(({ dueAt }) => dueAt)),
+            column.integers(rows.map(({ attempt }) => attempt.code)),
+            column.texts(rows.map(({ attempt }) => attempt.message))
+          ]
+        ))
+        return rows.map(() => true)
+      })
+    })
+
+    const stalled = Effect.fn("Outbox.stalled")(function*(partitions: ReadonlyArray<number>, before: number) {
+      return yield* orStoreError(sql.unsafe<{ partition: number; subscriptionId: number }>(
+        `select d.partition, d.subscription_id::float8 as "subscriptionId" from deliveries d
+      join subscriptions s on s.id = d.subscription_id and s.state = 1
+      where d.state = 0 and d.due_at < ${instant("$2::float8")} and d.partition = any($1::int4[])
+      group by d.partition, d.subscription_id`,
+        [column.integers(partitions), Math.min(before, farFuture)]
+      ))
+    })
+
+    const turns = yield* Semaphore.make(1)
+    const flush = turns.withPermits(1)(Effect.suspend(() => {
+      const ids = [...confirmed]
+      return ids.length === 0 ? Effect.void : orStoreError(
+        sql.unsafe(`delete from deliveries where id = any($1::int8[])`, [column.ids(ids)])
+      ).pipe(Effect.map(() => ids.forEach((id) => confirmed.delete(id))))
+    }))
+
+    /** Nobody waits for these any more. */
+    const prune = Effect.gen(function*() {
+      const before = (yield* Clock.currentTimeMillis) - keptFor
+      yield* orStoreError(sql.unsafe(
+        `delete from notifications n where n.created_at < ${instant("$1::float8")}
+        and not exists (select from deliveries d where d.notification_id = n.id)`,
+        [before]
+      ))
+    })
+
+    const loop = <A>(what: string, step: typeof prune | typeof flush, spacing: Schedule.Schedule<A>) =>
+      step.pipe(
+        Effect.catchTag("StoreError", (error) => Effect.logWarning(`${what}: ${error.message}`)),
+        Effect.repeat(spacing),
+        Effect.forkScoped
+      )
+    yield* loop("confirmed deliveries are not deleted yet", flush, Schedule.spaced(confirmDelay))
+    yield* loop("old notifications are not deleted yet", prune, Schedule.spaced("10 minutes"))
+    yield* Effect.addFinalizer(() => Effect.ignore(flush))
+
+    return Outbox.of({
+      backlog: (id, limit) => backlogs({ id, limit }),
+      confirm: (deliveryId) =>
+        Effect.suspend(() => {
+          confirmed.add(deliveryId)
+          return confirmed.size === confirmBatch ? Effect.ignore(flush) : Effect.void
+        }),
+      postpone: (delivery, dueAt, attempt) => Effect.asVoid(fail({ delivery, dueAt, attempt })),
+      drop: (delivery, attempt) => Effect.asVoid(fail({ delivery, dueAt: undefined, attempt })),
+      stalled,
+      flush
+    })
+  })
+)
+
+/** The last day that a timestamp can hold is farther away than this: the year 5138. */
+const farFuture = 1e14
+
+const deliveryOf = (row: WaitingRow, notification: Notification | undefined): ReadonlyArray<Delivery> =>
+  notification === undefined ? [] : [{
+    id: row.id,
+    subscriptionId: row.subscription,
+    sequence: row.sequence,
+    credits: row.credits,
+    attempt: row.attempt,
+    dueAt: row.due,
+    notification
+  }]
+
+const notificationOf = (row: NotificationRow): Notification => ({
+  id: row.id,
+  resourceId: row.resource,
+  createdAt: row.created,
+  status: JSON.parse(row.status) as Omit<Status, "feed">,
+  ...(row.header === null ? {} : { header: JSON.parse(row.header) as FeedHeader }),
+  news: newsOf(row)
+})
+
+const newsOf = (row: NotificationRow): News => {
+  switch (row.kind) {
+    case 0:
+      return { _tag: "Entries", entries: (row.bodies ?? []).map((body) => JSON.parse(body) as Entry) }
+    case 1:
+      return {
+        _tag: "Document",
+        document: {
+          contentType: row.content_type ?? "application/octet-stream",
+          body: row.document ?? new Uint8Array()
+        }
+      }
+    default:
+      return { _tag: "Failure" }
+  }
+}

@@ -1,0 +1,173 @@
+import { Clock, Effect, Layer, Option, Schedule, Semaphore } from "effect"
+import { SqlClient } from "effect/sql"
+import { ofString } from "#domain/Fingerprint.ts"
+import type { Delivery } from "#domain/Notification.ts"
+import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { Polled, ResourceState } from "#domain/Resource.ts"
+import { checkLength, newsOf, notificationOf } from "./Announcing.ts"
+import { batched } from "./sql/Batched.ts"
+import { type RecordedRow, recordParameters, recordSql } from "./sql/RecordStatement.ts"
+import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
+import { column, instant, millis, orStoreError, unsigned } from "./sql/Values.ts"
+
+/** Unchanged polls are written when there are so many, or after so many ms. */
+const touchBatch = 2_048
+const touchDelay = 1_500
+
+export const layer = Layer.effect(
+  ResourceStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const touched = new Map<number, Polled>()
+    let flushing: ReadonlyMap<number, Polled> = new Map()
+
+    /** The stored row may be behind: an unchanged poll is seen before it is written. */
+    const current = (resource: ResourceState): ResourceState => {
+      const polled = touched.get(resource.id) ?? flushing.get(resource.id)
+      return polled === undefined || (resource.lastFetch ?? 0) > polled.lastFetch
+        ? resource
+        : { ...resource, ...polled }
+    }
+
+    const find = Effect.fn("ResourceStore.find")(function*(url: string) {
+      const now = yield* Clock.currentTimeMillis
+      const rows = yield* orStoreError(sql.unsafe<ResourceRow>(
+        `${selectResources} where r.key = substring(sha256(convert_to($2, 'UTF8')) for 16) and r.url = $2`,
+        [now, url]
+      ))
+      return Option.map(Option.fromNullishOr(rows[0]), (row) => current(resourceOf(row)))
+    })
+
+    const load = batched({
+      delay: "5 millis",
+      max: 1_000,
+      run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
+        const now = yield* Clock.currentTimeMillis
+        const rows = yield* orStoreError(
+          sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [now, column.ids(ids)])
+        )
+        const byId = new Map(rows.map((row) => [row.id, current(resourceOf(row))]))
+        return ids.map((id) => Option.fromNullishOr(byId.get(id)))
+      })
+    })
+
+    /** Packed into two byte strings: a million rows as rows would take many times as long. */
+    const alarms = Effect.fn("ResourceStore.alarms")(function*(partition: number) {
+      const now = yield* Clock.currentTimeMillis
+      const [row] = yield* orStoreError(sql.unsafe<{ ids: Uint8Array | null; due: Uint8Array | null }>(
+        `select string_agg(int8send(r.id), '' order by r.id) as ids, string_agg(float8send(${
+          millis("s.next_fetch")
+        }), '' order by r.id) as due
+      from resources r join schedule s on s.resource_id = r.id
+      where r.partition = $2 and exists (select from subscriptions u where u.resource_id = r.id and ${live("u")})`,
+        [now, partition]
+      ))
+      const ids = doubles(row?.ids, (view, at) => Number(view.getBigInt64(at)))
+      const dueAt = doubles(row?.due, (view, at) => view.getFloat64(at))
+      ids.forEach((id, i) => {
+        const polled = touched.get(id) ?? flushing.get(id)
+        if (polled !== undefined) dueAt[i] = polled.nextFetch
+      })
+      return { ids, dueAt }
+    })
+
+    const writeTouched = Effect.fnUntraced(function*() {
+      if (touched.size === 0) return
+      const rows = [...touched.values()].toSorted((a, b) => a.id - b.id)
+      flushing = new Map(touched)
+      touched.clear()
+      yield* orStoreError(sql.unsafe(
+        `update schedule s set next_fetch = ${instant("p.next_fetch")}, last_fetch = ${instant("p.last_fetch")},
+        period = p.period, http_code = p.code, failures = p.failures
+      from unnest($1::int8[], $2::float8[], $3::float8[], $4::int4[], $5::int4[], $6::int4[]) p(id, next_fetch, last_fetch, period, code, failures)
+      where s.resource_id = p.id and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")})`,
+        [
+          column.ids(rows.map(({ id }) => id)),
+          column.numbers(rows.map(({ nextFetch }) => nextFetch)),
+          column.numbers(rows.map(({ lastFetch }) => lastFetch)),
+          column.integers(rows.map(({ period }) => period)),
+          column.integers(rows.map(({ code }) => code)),
+          column.integers(rows.map(({ failures }) => failures))
+        ]
+      )).pipe(Effect.onError(() => Effect.sync(() => keep(flushing))))
+      flushing = new Map()
+    })
+    const keep = (unwritten: ReadonlyMap<number, Polled>) => {
+      for (const [id, polled] of unwritten) if (!touched.has(id)) touched.set(id, polled)
+      flushing = new Map()
+    }
+    const turns = yield* Semaphore.make(1)
+    const flush = turns.withPermits(1)(writeTouched())
+
+    const recordOnce = Effect.fnUntraced(function*(changes: ReadonlyArray<Change>) {
+      const now = yield* Clock.currentTimeMillis
+      const rows = yield* orStoreError(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now)))
+      const byResource = Map.groupBy(rows, ({ resource }) => resource)
+      return changes.map((change) => deliveriesOf(change, byResource.get(change.state.id) ?? [], now))
+    })
+
+    /** A resource may stand in a batch twice, one change after the other: each round takes one change of each. */
+    const record = batched<Change, ReadonlyArray<Delivery>>({
+      delay: "5 millis",
+      max: 64,
+      run: Effect.fnUntraced(function*(changes) {
+        const answers = new Map<Change, ReadonlyArray<Delivery>>()
+        for (let rest = changes; rest.length > 0;) {
+          const round = [...new Map(rest.toReversed().map((change) => [change.state.id, change])).values()].reverse()
+          const recorded = yield* recordOnce(round)
+          round.forEach((change, i) => answers.set(change, recorded[i] ?? []))
+          rest = rest.filter((change) => !answers.has(change))
+        }
+        return changes.map((change) => answers.get(change) ?? [])
+      })
+    })
+
+    yield* flush.pipe(
+      Effect.catchTag(
+        "StoreError",
+        (error) => Effect.logWarning(`unchanged polls are not written yet: ${error.message}`)
+      ),
+      Effect.repeat(Schedule.spaced(touchDelay)),
+      Effect.forkScoped
+    )
+    yield* Effect.addFinalizer(() => Effect.ignore(flush))
+
+    return ResourceStore.of({
+      find,
+      load,
+      alarms,
+      touch: (polled) =>
+        Effect.suspend(() => {
+          touched.set(polled.id, polled)
+          return touched.size === touchBatch ? Effect.ignore(flush) : Effect.void
+        }),
+      record: (change) => Effect.andThen(checkLength(change), record(change)),
+      flush
+    })
+  })
+)
+
+const doubles = (packed: Uint8Array | null | undefined, read: (view: DataView, at: number) => number): Float64Array => {
+  if (packed === null || packed === undefined) return new Float64Array()
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
+  return Float64Array.from({ length: packed.byteLength / 8 }, (_, i) => read(view, i * 8))
+}
+
+/** The deliveries of a change share one notification, made of what the statement says was written. */
+const deliveriesOf = (change: Change, rows: ReadonlyArray<RecordedRow>, now: number): ReadonlyArray<Delivery> => {
+  const [first] = rows
+  if (first === undefined) return []
+  const written = new Set(first.hashes?.map(unsigned))
+  const news = newsOf(change, (id) => written.has(ofString(id)))
+  if (news === undefined) return []
+  const notification = notificationOf(change, news, first.notification, now)
+  return rows.map(({ credits, id, sequence, subscription }) => ({
+    id,
+    subscriptionId: subscription,
+    sequence,
+    credits,
+    attempt: 0,
+    dueAt: now,
+    notification
+  }))
+}

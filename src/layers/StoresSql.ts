@@ -1,0 +1,15 @@
+import { Layer } from "effect"
+import * as AccountStoreSql from "./AccountStoreSql.ts"
+import * as EntryStoreSql from "./EntryStoreSql.ts"
+import * as OutboxSql from "./OutboxSql.ts"
+import * as ResourceStoreSql from "./ResourceStoreSql.ts"
+import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
+
+/** All stores over one database, of either engine. */
+export const layer = Layer.mergeAll(
+  ResourceStoreSql.layer,
+  EntryStoreSql.layer,
+  SubscriptionStoreSql.layer,
+  OutboxSql.layer,
+  AccountStoreSql.layer
+)

@@ -1,0 +1,208 @@
+import { Clock, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import { initialPeriod } from "#domain/Resource.ts"
+import type { Channel, Face, Format, Subscription, SubscriptionState } from "#domain/Subscription.ts"
+import { batched } from "./sql/Batched.ts"
+import { resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
+import { column, instant, legalText, millis, orStoreError } from "./sql/Values.ts"
+
+/** Stored numbers: append only. */
+const channels: ReadonlyArray<Channel> = ["webhook", "xmpp", "null"]
+const formats: ReadonlyArray<Format> = ["atom", "json"]
+const faces: ReadonlyArray<Face> = ["api", "hub"]
+const states: ReadonlyArray<SubscriptionState> = ["pending", "active", "paused"]
+
+interface SubscriptionRow {
+  readonly id: number
+  readonly account: number
+  readonly resource: number
+  readonly topic: string
+  readonly channel: number
+  readonly endpoint: string
+  readonly host: string
+  readonly format: number | null
+  readonly secret: string | null
+  readonly face: number
+  readonly state: number
+  readonly lease_until: number | null
+  readonly created_at: number
+}
+
+const columns =
+  `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic, u.channel, u.endpoint, u.host,
+  u.format, u.secret, u.face, u.state, ${millis("u.lease_until")} as lease_until, ${
+    millis("u.created_at")
+  } as created_at`
+
+const key = "substring(sha256(convert_to($1, 'UTF8')) for 16)"
+
+export const layer = Layer.effect(
+  SubscriptionStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    const createResource = Effect.fnUntraced(function*(wanted: NewSubscription, now: number) {
+      const { canonical, host } = wanted.topic
+      yield* sql.unsafe(
+        `with r as (
+        insert into resources (key, url, host, partition, kind, created_at)
+        values (${key}, $1, $2, $3::int2, 0, ${instant("$4::float8")}) on conflict (key) do nothing returning id
+      ), s as (
+        insert into schedule (resource_id, next_fetch, period) select id, ${instant("$4::float8")}, $5::int4 from r
+      )
+      insert into resource_state (resource_id) select id from r`,
+        [canonical, host, wanted.partition, now, initialPeriod]
+      )
+      const [row] = yield* sql.unsafe<{ id: number }>(`select id::float8 as id from resources where key = ${key}`, [
+        canonical
+      ])
+      return row?.id ?? 0
+    })
+
+    const upsert = Effect.fnUntraced(function*(wanted: NewSubscription, resourceId: number, now: number) {
+      const [row] = yield* sql.unsafe<SubscriptionRow & { readonly created: boolean }>(
+        `insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at)
+      values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::text, $9::int2, $10::int2, ${
+          instant("$11::float8")
+        }, ${instant("$12::float8")})
+      on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
+        host = excluded.host, format = excluded.format, secret = excluded.secret, state = excluded.state, lease_until = excluded.lease_until
+      returning ${columns}, (xmax = 0) as created`,
+        [
+          wanted.accountId,
+          BigInt(resourceId),
+          wanted.topic.given,
+          channels.indexOf(wanted.channel),
+          wanted.endpoint,
+          wanted.host,
+          wanted.format === undefined ? null : formats.indexOf(wanted.format),
+          wanted.secret === undefined ? null : legalText(wanted.secret),
+          faces.indexOf(wanted.face),
+          states.indexOf(wanted.state),
+          wanted.leaseUntil ?? null,
+          now
+        ]
+      )
+      return row
+    })
+
+    const resources = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, now: number) {
+      const rows = yield* sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
+        now,
+        column.ids(ids)
+      ])
+      return new Map(rows.map((row) => [row.id, resourceOf(row)]))
+    })
+
+    const subscribe = Effect.fn("SubscriptionStore.subscribe")(function*(wanted: NewSubscription) {
+      const now = yield* Clock.currentTimeMillis
+      const { resource, row } = yield* orStoreError(sql.withTransaction(Effect.gen(function*() {
+        const resourceId = yield* createResource(wanted, now)
+        const row = yield* upsert(wanted, resourceId, now)
+        return { row, resource: (yield* resources([resourceId], now)).get(resourceId) }
+      })))
+      if (row === undefined || resource === undefined) {
+        return yield* new StoreError({ reason: "defect", message: "A subscription was written and is not there." })
+      }
+      return { subscription: subscriptionOf(row), resource, created: row.created }
+    })
+
+    /** The subscription first: a fan-out that is under way then finds it gone, or is done and its deliveries are deleted with the others. */
+    const remove = Effect.fn("SubscriptionStore.remove")((id: number) =>
+      orStoreError(sql.withTransaction(Effect.gen(function*() {
+        const removed = yield* sql.unsafe(`delete from subscriptions where id = $1::int8 returning id`, [BigInt(id)])
+        yield* sql.unsafe(`delete from deliveries where subscription_id = $1::int8`, [BigInt(id)])
+        return removed.length > 0
+      })))
+    )
+
+    const load = batched({
+      delay: "5 millis",
+      max: 1_000,
+      run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
+        const rows = yield* orStoreError(
+          sql.unsafe<SubscriptionRow>(`select ${columns} from subscriptions u where u.id = any($1::int8[])`, [
+            column.ids(ids)
+          ])
+        )
+        const byId = new Map(rows.map((row) => [row.id, subscriptionOf(row)]))
+        return ids.map((id) => Option.fromNullishOr(byId.get(id)))
+      })
+    })
+
+    const ofTopic = Effect.fn("SubscriptionStore.ofTopic")(function*(accountId: number, url: string) {
+      const rows = yield* orStoreError(sql.unsafe<SubscriptionRow>(
+        `select ${columns} from subscriptions u join resources r on r.id = u.resource_id
+      where r.key = ${key} and r.url = $1 and u.account_id = $2::int4 order by u.id`,
+        [url, accountId]
+      ))
+      return rows.map(subscriptionOf)
+    })
+
+    const ofEndpoint = Effect.fn("SubscriptionStore.ofEndpoint")(
+      function*(accountId: number, endpoint: string, limit: number) {
+        const rows = yield* orStoreError(sql.unsafe<SubscriptionRow>(
+          `select ${columns} from subscriptions u where u.endpoint = $1 and u.account_id = $2::int4 order by u.id limit $3::int4`,
+          [endpoint, accountId, limit]
+        ))
+        return rows.map(subscriptionOf)
+      }
+    )
+
+    /** Ids of the page first, then what belongs to them: a late page need not join what it skips. */
+    const list = Effect.fn("SubscriptionStore.list")(function*(query: {
+      readonly accountId: number
+      readonly page: number
+      readonly byPage: number
+    }) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* orStoreError(Effect.gen(function*() {
+        const rows = yield* sql.unsafe<SubscriptionRow & { readonly waiting: number; readonly dropped: number }>(
+          `select ${columns}, (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
+          (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped
+        from subscriptions u where u.id = any(array(
+          select id from subscriptions where account_id = $1::int4 order by id offset $2::int8 limit $3::int4
+        )) order by u.id`,
+          [query.accountId, BigInt((query.page - 1) * query.byPage), query.byPage]
+        )
+        const [count] = yield* sql.unsafe<{ total: number }>(
+          `select count(*)::float8 as total from subscriptions where account_id = $1::int4`,
+          [query.accountId]
+        )
+        const known = yield* resources(rows.map(({ resource }) => resource), now)
+        return {
+          items: rows.flatMap((row) => {
+            const resource = known.get(row.resource)
+            return resource === undefined
+              ? []
+              : [{ subscription: subscriptionOf(row), resource, waiting: row.waiting, dropped: row.dropped }]
+          }),
+          total: count?.total ?? 0
+        }
+      }))
+    })
+
+    return SubscriptionStore.of({ subscribe, remove, load, ofTopic, ofEndpoint, list })
+  })
+)
+
+const subscriptionOf = (row: SubscriptionRow): Subscription => {
+  const format = row.format === null ? undefined : formats[row.format]
+  return {
+    id: row.id,
+    accountId: row.account,
+    resourceId: row.resource,
+    topic: row.topic,
+    channel: channels[row.channel] ?? "webhook",
+    endpoint: row.endpoint,
+    host: row.host,
+    ...(format === undefined ? {} : { format }),
+    ...(row.secret === null ? {} : { secret: row.secret }),
+    face: faces[row.face] ?? "api",
+    state: states[row.state] ?? "paused",
+    ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),
+    createdAt: row.created_at
+  }
+}

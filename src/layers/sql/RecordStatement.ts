@@ -1,0 +1,188 @@
+import type { PgTypes } from "@effect/sql-pg"
+import { ofString } from "#domain/Fingerprint.ts"
+import type { Change } from "#domain/ports/ResourceStore.ts"
+import { documentOf, notificationOf } from "#layers/Announcing.ts"
+import { kinds, live } from "./ResourceRows.ts"
+import { column, instant } from "./Values.ts"
+
+/**
+ * Everything that some changed polls write, as one statement, which is one transaction.
+ *
+ *   p      the changes, a row each                 before  their state until now, locked: a second owner waits here
+ *   e, x   new and changed entries, as written     n       notifications: of what was written, or what is not repeated
+ *   d0     one row a subscription, numbered        a, l    credits and their ledger, accounts locked in order of id
+ *   d      the outbox
+ *
+ * Resources are locked in order of id, subscriptions only behind their resource, accounts last and in order: no deadlock.
+ */
+export const recordSql = `
+with p as (
+  select * from unnest($2::int8[], $3::float8[], $4::float8[], $5::int4[], $6::int4[], $7::int4[], $8::int4[], $9::text[], $10::float8[],
+    $11::float8[], $12::text[], $13::text[], $14::int8[], $15::bool[], $16::int4[], $17::bytea[], $18::bytea[], $19::text[], $20::text[],
+    $21::bool[], $22::float8[], $23::text[], $24::bytea[], $25::int4[], $26::text[], $27::text[])
+  as t(id, next_fetch, last_fetch, period, code, failures, kind, http, last_parse, last_full, etag, last_modified, signature, in_error,
+    entries_since, seen, slices, header, id_policy, generated_ids, bozo_rank, content_type, document, announce, status, sent_header)
+),
+before as (
+  select t.resource_id, t.signature, t.in_error from resource_state t where t.resource_id in (select id from p)
+  order by t.resource_id for no key update
+),
+q as (select p.*, b.signature as old_signature, b.in_error as was_in_error from p join before b on b.resource_id = p.id),
+w1 as (
+  update schedule s set next_fetch = ${instant("q.next_fetch")}, last_fetch = ${
+  instant("q.last_fetch")
+}, period = q.period,
+    http_code = q.code, failures = q.failures from q where s.resource_id = q.id
+),
+w2 as (
+  update resource_state t set http_message = q.http, last_parse = ${instant("q.last_parse")}, last_full = ${
+  instant("q.last_full")
+}, etag = q.etag, last_modified = q.last_modified, signature = q.signature, in_error = q.in_error,
+    entries_since_maintenance = q.entries_since, seen = q.seen, slices = q.slices,
+    content_type = case when q.document is null then t.content_type else q.content_type end,
+    document = coalesce(q.document, t.document)
+  from q where t.resource_id = q.id
+),
+w3 as (
+  update resources r set kind = q.kind, header = q.header, id_policy = q.id_policy, generated_ids = q.generated_ids, bozo_rank = q.bozo_rank
+  from q where r.id = q.id and (r.kind, r.header, r.id_policy, r.generated_ids, r.bozo_rank)
+    is distinct from (q.kind::int2, q.header, q.id_policy, q.generated_ids, q.bozo_rank)
+),
+e as (
+  insert into entries (resource_id, hash, published, first_seen, body)
+  select i.resource_id, i.hash, ${instant("i.published")}, ${instant("$1::float8")}, i.body
+  from unnest($28::int8[], $29::int8[], $30::float8[], $31::text[]) with ordinality i(resource_id, hash, published, body, position)
+  join q on q.id = i.resource_id order by i.position
+  on conflict (resource_id, hash) do nothing returning resource_id, seq, hash
+),
+x as (
+  update entries o set body = i.body, published = ${instant("i.published")}
+  from unnest($32::int8[], $33::int8[], $34::float8[], $35::text[]) i(resource_id, hash, published, body)
+  where o.resource_id = i.resource_id and o.hash = i.hash and o.body is distinct from i.body
+  returning o.resource_id, o.seq, o.hash
+),
+told as (
+  select i.resource_id, array_agg(z.seq order by i.position) as seqs, array_agg(z.hash order by i.position) as hashes
+  from unnest($36::int8[], $37::int8[]) with ordinality i(resource_id, hash, position)
+  join (select * from e union all select * from x) z on z.resource_id = i.resource_id and z.hash = i.hash
+  group by i.resource_id
+),
+n as (
+  insert into notifications (resource_id, kind, status, header, seqs, content_type, document, created_at)
+  select q.id, q.announce, q.status, q.sent_header, told.seqs,
+    case when q.announce = 1 then q.content_type end, case when q.announce = 1 then q.document end, ${
+  instant("$1::float8")
+}
+  from q left join told on told.resource_id = q.id
+  where q.announce = 0 and told.seqs is not null
+    or q.announce = 1 and q.old_signature is distinct from q.signature
+    or q.announce = 2 and not (q.was_in_error and q.in_error)
+  returning id, resource_id
+),
+s as (
+  update subscriptions u set next_sequence = u.next_sequence + 1 from n where u.resource_id = n.resource_id and ${
+  live("u")
+}
+  returning u.id, u.account_id, u.next_sequence - 1 as sequence, n.id as notification_id, n.resource_id
+),
+d0 as (select s.*, row_number() over (partition by s.account_id order by s.notification_id, s.id) as place from s),
+c as (select account_id, count(*) as spent from d0 group by account_id),
+k as (select id from accounts where id in (select account_id from c) order by id for no key update),
+a as (
+  update accounts o set credits = o.credits - c.spent from c join k on k.id = c.account_id where o.id = k.id
+  returning o.id, o.credits + c.spent as balance, c.spent
+),
+l as (
+  insert into credit_ledger (account_id, kind, bucket, delta)
+  select id, 0, date_trunc('hour', ${instant("$1::float8")}), -spent from a order by id
+  on conflict (account_id, bucket, kind) do update set delta = credit_ledger.delta + excluded.delta
+),
+d as (
+  insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at)
+  select d0.notification_id, d0.id, d0.sequence, r.partition, a.balance - d0.place, ${instant("$1::float8")}, ${
+  instant("$1::float8")
+}
+  from d0 join a on a.id = d0.account_id join resources r on r.id = d0.resource_id order by d0.notification_id, d0.id
+  returning id, notification_id, subscription_id, sequence, credits
+)
+select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
+  n.id::float8 as notification, n.resource_id::float8 as resource,
+  case when row_number() over (partition by n.id order by d.id) = 1 then told.hashes end as hashes
+from d join n on n.id = d.notification_id left join told on told.resource_id = n.resource_id
+order by d.id`
+
+export interface RecordedRow {
+  readonly id: number
+  readonly subscription: number
+  readonly sequence: number
+  readonly credits: number
+  readonly notification: number
+  readonly resource: number
+  /** Of the entries that are told; on the first row of a notification only. */
+  readonly hashes: ReadonlyArray<bigint> | null
+}
+
+const announcements = { Entries: 0, Document: 1, Failure: 2 } as const
+
+/** The parameters of `recordSql`; no two changes may be of the same resource. */
+export const recordParameters = (
+  changes: ReadonlyArray<Change>,
+  now: number
+): ReadonlyArray<number | PgTypes.Parameter> => {
+  const states = changes.map(({ state }) => state)
+  const documents = changes.map(documentOf)
+  const sent = changes.map((change) =>
+    change.announce === undefined ? undefined : notificationOf(change, { _tag: "Failure" }, 0, now)
+  )
+  return [
+    now,
+    column.ids(states.map(({ id }) => id)),
+    column.numbers(states.map(({ nextFetch }) => nextFetch)),
+    column.numbers(states.map(({ lastFetch }) => lastFetch)),
+    column.integers(states.map(({ period }) => period)),
+    column.integers(states.map(({ code }) => code)),
+    column.integers(states.map(({ failures }) => failures)),
+    column.integers(states.map(({ kind }) => kinds.indexOf(kind))),
+    column.texts(states.map(({ http }) => http)),
+    column.numbers(states.map(({ lastParse }) => lastParse)),
+    column.numbers(states.map(({ lastFull }) => lastFull)),
+    column.texts(states.map(({ etag }) => etag)),
+    column.texts(states.map(({ lastModified }) => lastModified)),
+    column.hashes(states.map(({ signature }) => signature ?? null)),
+    column.booleans(states.map(({ inError }) => inError)),
+    column.integers(states.map(({ entriesSinceMaintenance }) => entriesSinceMaintenance)),
+    column.bytes(states.map(({ seen }) => seen)),
+    column.bytes(states.map(({ slices }) => slices)),
+    column.texts(states.map(({ header }) => json(header))),
+    column.texts(states.map(({ idPolicy }) => json(idPolicy))),
+    column.booleans(states.map(({ generatedIds }) => generatedIds)),
+    column.numbers(states.map(({ bozoRank }) => bozoRank)),
+    column.texts(documents.map((document) => document?.contentType)),
+    column.bytes(documents.map((document) => document?.body)),
+    column.integers(changes.map(({ announce }) => announce === undefined ? null : announcements[announce._tag])),
+    column.texts(sent.map((notification) => json(notification?.status))),
+    column.texts(sent.map((notification) => json(notification?.header))),
+    ...entryColumns(changes, "entries"),
+    ...entryColumns(changes, "updated"),
+    ...toldColumns(changes)
+  ]
+}
+
+const json = (value: unknown): string | null => value === undefined ? null : JSON.stringify(value)
+
+const entryColumns = (changes: ReadonlyArray<Change>, which: "entries" | "updated") => {
+  const rows = changes.flatMap((change) => change[which].map((entry) => ({ id: change.state.id, entry })))
+  return [
+    column.ids(rows.map(({ id }) => id)),
+    column.hashes(rows.map(({ entry }) => ofString(entry.id))),
+    column.numbers(rows.map(({ entry }) => entry.published)),
+    column.texts(rows.map(({ entry }) => JSON.stringify(entry)))
+  ]
+}
+
+const toldColumns = (changes: ReadonlyArray<Change>) => {
+  const rows = changes.flatMap(({ announce, state }) =>
+    announce?._tag === "Entries" ? announce.ids.map((entryId) => ({ id: state.id, entryId })) : []
+  )
+  return [column.ids(rows.map(({ id }) => id)), column.hashes(rows.map(({ entryId }) => ofString(entryId)))]
+}

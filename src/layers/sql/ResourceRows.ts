@@ -1,0 +1,91 @@
+import type { FeedHeader } from "#domain/Feed.ts"
+import type { ResourceKind, ResourceState } from "#domain/Resource.ts"
+import { millis, unsigned } from "./Values.ts"
+
+/** Stored numbers of the kinds: append only. */
+export const kinds: ReadonlyArray<ResourceKind> = ["unknown", "feed", "json", "html-fragment", "json-fragment", "other"]
+
+export interface ResourceRow {
+  readonly id: number
+  readonly url: string
+  readonly host: string
+  readonly partition: number
+  readonly next_fetch: number
+  readonly last_fetch: number | null
+  readonly period: number
+  readonly code: number | null
+  readonly failures: number
+  readonly kind: number
+  readonly http: string | null
+  readonly last_parse: number | null
+  readonly last_full: number | null
+  readonly etag: string | null
+  readonly last_modified: string | null
+  readonly signature: bigint | null
+  readonly in_error: boolean
+  readonly header: string | null
+  readonly seen: Uint8Array
+  readonly slices: Uint8Array
+  readonly id_policy: string | null
+  readonly generated_ids: boolean
+  readonly entries_since: number
+  readonly last_maintenance_at: number | null
+  readonly velocity: number | null
+  readonly popularity: number | null
+  readonly porn_rank: number | null
+  readonly bozo_rank: number | null
+  readonly subscribers: number
+}
+
+/** A subscription that gets notifications at `$1` (epoch ms). */
+export const live = (alias: string): string =>
+  `${alias}.state = 1 and (${alias}.lease_until is null or ${alias}.lease_until > to_timestamp($1::float8 / 1000.0))`
+
+/** The whole state of resources `r`, `s`, `t`; `$1` is now, epoch ms. */
+export const selectResources = `
+select r.id::float8 as id, r.url, r.host, r.partition, ${millis("s.next_fetch")} as next_fetch, ${
+  millis("s.last_fetch")
+} as last_fetch,
+  s.period, s.http_code as code, s.failures, r.kind, t.http_message as http, ${millis("t.last_parse")} as last_parse,
+  ${millis("t.last_full")} as last_full, t.etag, t.last_modified, t.signature, t.in_error, r.header, t.seen, t.slices,
+  r.id_policy, r.generated_ids, t.entries_since_maintenance as entries_since, ${
+  millis("r.last_maintenance_at")
+} as last_maintenance_at,
+  r.velocity, r.popularity, r.porn_rank, r.bozo_rank,
+  (select count(*) from subscriptions u where u.resource_id = r.id and ${live("u")})::int4 as subscribers
+from resources r join schedule s on s.resource_id = r.id join resource_state t on t.resource_id = r.id`
+
+const optional = <K extends string, A>(key: K, value: A | null | undefined): { readonly [k in K]?: A } =>
+  value === null || value === undefined ? {} : { [key]: value } as { readonly [k in K]: A }
+
+export const resourceOf = (row: ResourceRow): ResourceState => ({
+  id: row.id,
+  url: row.url,
+  host: row.host,
+  partition: row.partition,
+  nextFetch: row.next_fetch,
+  ...optional("lastFetch", row.last_fetch),
+  period: row.period,
+  ...optional("code", row.code),
+  failures: row.failures,
+  kind: kinds[row.kind] ?? "unknown",
+  ...optional("http", row.http),
+  ...optional("lastParse", row.last_parse),
+  ...optional("lastFull", row.last_full),
+  ...optional("etag", row.etag),
+  ...optional("lastModified", row.last_modified),
+  ...optional("signature", row.signature === null ? null : unsigned(row.signature)),
+  inError: row.in_error,
+  ...optional("header", row.header === null ? null : JSON.parse(row.header) as FeedHeader),
+  seen: row.seen,
+  slices: row.slices,
+  ...optional("idPolicy", row.id_policy === null ? null : JSON.parse(row.id_policy) as unknown),
+  generatedIds: row.generated_ids,
+  entriesSinceMaintenance: row.entries_since,
+  ...optional("lastMaintenanceAt", row.last_maintenance_at),
+  ...optional("velocity", row.velocity),
+  ...optional("popularity", row.popularity),
+  ...optional("pornRank", row.porn_rank),
+  ...optional("bozoRank", row.bozo_rank),
+  subscribers: row.subscribers
+})

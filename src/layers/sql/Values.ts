@@ -1,0 +1,46 @@
+import { PgTypes } from "@effect/sql-pg"
+import { Effect, Result } from "effect"
+import type { SqlError } from "effect/sql"
+import type { Fingerprint } from "#domain/Fingerprint.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
+import { storeError } from "#layers/SqlFailure.ts"
+
+const { OID } = PgTypes
+
+/** The values are of the column's type by construction, so that encoding them cannot fail. */
+const array = (values: ReadonlyArray<unknown>, oid: number): PgTypes.Parameter =>
+  Result.getOrThrow(PgTypes.array(values, oid))
+
+/** Columns for `unnest`, typed. Numbers are JavaScript's: ids and epoch milliseconds are exact in a float8. */
+export const column = {
+  ids: (values: ReadonlyArray<number>) => array(values.map(BigInt), OID.int8),
+  hashes: (values: ReadonlyArray<Fingerprint | null>) => array(values.map(signed), OID.int8),
+  numbers: (values: ReadonlyArray<number | null | undefined>) => array(values.map(orNull), OID.float8),
+  integers: (values: ReadonlyArray<number | null | undefined>) => array(values.map(orNull), OID.int4),
+  texts: (values: ReadonlyArray<string | null | undefined>) => array(values.map(legal), OID.text),
+  bytes: (values: ReadonlyArray<Uint8Array | null | undefined>) => array(values.map(orNull), OID.bytea),
+  booleans: (values: ReadonlyArray<boolean>) => array(values, OID.bool)
+}
+
+const orNull = <A>(value: A | null | undefined): A | null => value ?? null
+
+/** SQL has no unsigned numbers. */
+export const signed = (fingerprint: Fingerprint | null): bigint | null =>
+  fingerprint === null ? null : BigInt.asIntN(64, fingerprint)
+
+export const unsigned = (stored: bigint): Fingerprint => BigInt.asUintN(64, stored)
+
+/** PostgreSQL's text has no U+0000 and no half of a surrogate pair. JSON keeps both as escapes; elsewhere they mean nothing. */
+const legal = (value: string | null | undefined): string | null =>
+  value === null || value === undefined ? null : legalText(value)
+
+export const legalText = (value: string): string => value.replaceAll("\u0000", "").toWellFormed()
+
+/** Epoch milliseconds of a timestamptz, as a select expression; null stays null. */
+export const millis = (expression: string): string => `round(extract(epoch from ${expression}) * 1000)::float8`
+
+/** A timestamptz from epoch milliseconds, as an expression. */
+export const instant = (expression: string): string => `to_timestamp((${expression}) / 1000.0)`
+
+export const orStoreError = <A, R>(effect: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, StoreError, R> =>
+  Effect.mapError(effect, storeError)
