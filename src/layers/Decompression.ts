@@ -1,0 +1,154 @@
+import { promisify } from "node:util"
+import zlib from "node:zlib"
+
+/** A body that is not what its Content-Encoding says, or grows beyond the cap. */
+export class DecompressionError extends Error {
+  readonly kind: "encoding" | "too-large"
+  constructor(kind: "encoding" | "too-large", message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.kind = kind
+  }
+}
+
+export interface Packed {
+  readonly bytes: Uint8Array
+  /** The Content-Encoding field, as received. */
+  readonly encoding: string | undefined
+  readonly contentType: string | undefined
+  /** Bytes of the result, at most. */
+  readonly maxBytes: number
+}
+
+/** Layers of compression that are taken off, at most. */
+const maxLayers = 3
+
+/** Input beyond which the thread pool works: below, the way there and back costs more than the work. */
+const syncInput = 100_000
+
+/** Output beyond which it does, too: a hundred kB may unfold to 32 MiB, a tenth of a second of everybody's time. */
+const syncOutput = 1_048_576
+
+/**
+ * Takes the compression off a body, forgiving what servers do: a header without compression, compression without a header or twice,
+ * `deflate` without its zlib frame.
+ *
+ * Answers at once where it can. Throws or rejects with a `DecompressionError`.
+ */
+export const decompress = (packed: Packed): Uint8Array | Promise<Uint8Array> => {
+  const { bytes, encoding } = packed
+  if (bytes.length === 0) return bytes
+  if (encoding === undefined) return isHiddenGzip(bytes, packed) ? unpack(bytes, ["gzip"], packed) : bytes
+  const codings = codingsOf(encoding)
+  if (codings.length > maxLayers) {
+    throw new DecompressionError("encoding", `compressed ${codings.length} times; at most ${maxLayers} are taken off`)
+  }
+  return unpack(bytes, codings, packed)
+}
+
+/** The codings to take off, outermost (last applied) first. */
+export const codingsOf = (encoding: string): ReadonlyArray<string> =>
+  encoding.split(",").map((coding) => coding.trim().toLowerCase()).filter((coding) => coding !== "" && coding !== "identity").toReversed()
+
+const unpack = (
+  bytes: Uint8Array,
+  codings: ReadonlyArray<string>,
+  packed: Packed,
+  layers = 0
+): Uint8Array | Promise<Uint8Array> => {
+  const [coding, ...inner] = codings
+  if (coding === undefined) {
+    return layers < maxLayers && isHiddenGzip(bytes, packed) ? unpack(bytes, ["gzip"], packed, layers) : bytes
+  }
+  const further = (unpacked: Uint8Array) => unpack(unpacked, inner, packed, layers + 1)
+  const format = formatOf(coding, bytes)
+  if (format === undefined) {
+    if (looksPlain(bytes) || isGzip(bytes)) return further(bytes)
+    throw new DecompressionError("encoding", `the Content-Encoding ${JSON.stringify(coding.slice(0, 40))} is not known`)
+  }
+  const unpacked = format === "plain" ? bytes : decode(format, bytes, coding, packed.maxBytes)
+  return unpacked instanceof Promise ? unpacked.then(further) : further(unpacked)
+}
+
+type Format = "gzip" | "br" | "zstd" | "inflate" | "inflateRaw"
+
+/** What the bytes are, whatever the header calls them: gzip, zlib and zstd can be told by their first bytes. */
+const formatOf = (coding: string, bytes: Uint8Array): Format | "plain" | undefined => {
+  switch (coding) {
+    case "gzip":
+    case "x-gzip":
+      return isGzip(bytes) ? "gzip" : "plain"
+    case "deflate":
+      return isGzip(bytes) ? "gzip" : isZlib(bytes) ? "inflate" : "inflateRaw"
+    case "br":
+      return "br"
+    case "zstd":
+      return isZstd(bytes) ? "zstd" : "plain"
+    default:
+      return undefined
+  }
+}
+
+const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 8
+
+const isZlib = (bytes: Uint8Array): boolean => {
+  const [method = 0, flags = 0] = bytes
+  return (method & 0x0f) === 8 && (method * 256 + flags) % 31 === 0
+}
+
+const isZstd = (bytes: Uint8Array): boolean =>
+  bytes[0] === 0x28 && bytes[1] === 0xb5 && bytes[2] === 0x2f && bytes[3] === 0xfd
+
+/** Text that the server compressed without saying so. An archive is left alone: there the compression is the document. */
+const isHiddenGzip = (bytes: Uint8Array, { contentType }: Packed): boolean =>
+  isGzip(bytes) && contentType !== undefined && /^\s*text\/|[/+](?:xml|json)\b/i.test(contentType)
+
+/** Begins like XML, HTML or JSON, perhaps after a byte order mark and white space. */
+const looksPlain = (bytes: Uint8Array): boolean =>
+  /^(?:\xef\xbb\xbf)?\s*[<{[]/.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64)).toString("latin1"))
+
+const decode = (format: Format, bytes: Uint8Array, coding: string, maxBytes: number): Uint8Array | Promise<Uint8Array> => {
+  const forgive = (error: unknown) => {
+    if (isOverflow(error)) {
+      throw new DecompressionError("too-large", `larger than ${maxBytes} bytes after decompression`, { cause: error })
+    }
+    if (looksPlain(bytes)) return bytes
+    throw new DecompressionError("encoding", `the body is not valid ${coding}`, { cause: error })
+  }
+  const later = () => async[format](bytes, optionsOf(format, maxBytes)).catch(forgive)
+  if (bytes.length > syncInput) return later()
+  try {
+    return sync[format](bytes, optionsOf(format, Math.min(maxBytes, syncOutput)))
+  } catch (error) {
+    return isOverflow(error) && maxBytes > syncOutput ? later() : forgive(error)
+  }
+}
+
+const isOverflow = (error: unknown): boolean =>
+  error instanceof RangeError && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
+
+/** A stream that lacks only its end mark is taken, as browsers and curl do. */
+const optionsOf = (format: Format, maxOutputLength: number) => ({
+  maxOutputLength,
+  chunkSize: 64 * 1024,
+  ...(format === "br"
+    ? { finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH }
+    : format === "zstd"
+    ? {}
+    : { finishFlush: zlib.constants.Z_SYNC_FLUSH })
+})
+
+const sync = {
+  gzip: zlib.gunzipSync,
+  br: zlib.brotliDecompressSync,
+  zstd: zlib.zstdDecompressSync,
+  inflate: zlib.inflateSync,
+  inflateRaw: zlib.inflateRawSync
+}
+
+const async = {
+  gzip: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gunzip),
+  br: promisify<Uint8Array, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress),
+  zstd: promisify<Uint8Array, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress),
+  inflate: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.inflate),
+  inflateRaw: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.inflateRaw)
+}

@@ -1,0 +1,144 @@
+import type { Dispatcher } from "undici"
+import { explain, NetworkFailure } from "./NetworkFailure.ts"
+import type { Origin, Origins, Turn } from "./Origins.ts"
+
+/** One request as undici takes it. */
+export interface Call {
+  readonly url: URL
+  readonly method: "GET" | "POST"
+  /** Flat: name, value, name, value … */
+  readonly headers: Array<string>
+  readonly body?: Uint8Array
+}
+
+export type AnswerHeaders = Record<string, string | Array<string> | undefined>
+
+/** How much of an answer's body is read. */
+export interface BodyLimit {
+  readonly bytes: number
+  /** Beyond it: end the exchange well with what has been read, or call it a failure. */
+  readonly beyond: "cut" | "fail"
+}
+
+/** Whoever asked. One of `ended` and `failed` is called, once, unless the exchange is abandoned. */
+export interface Asker {
+  readonly answered: (status: number, headers: AnswerHeaders) => BodyLimit
+  readonly ended: (body: Buffer) => void
+  readonly failed: (failure: NetworkFailure) => void
+  readonly tooLarge: (limit: number) => void
+}
+
+/** Header fields of an answer, at most; informational answers (1xx) before it, at most. */
+const maxFields = 500
+const maxInformational = 10
+
+const nothing = Buffer.alloc(0)
+
+/** A request and its answer over one of an origin's connections: no redirects, no decoding, no deadline. */
+export class Exchange implements Dispatcher.DispatchHandler, Turn {
+  private readonly origins: Origins
+  private readonly call: Call
+  private readonly asker: Asker
+  private origin: Origin | undefined
+  private controller: Dispatcher.DispatchController | undefined
+  private over = false
+  private informational = 0
+  private status = 0
+  private limit: BodyLimit = { bytes: 0, beyond: "cut" }
+  private readonly chunks: Array<Buffer> = []
+  private size = 0
+
+  constructor(origins: Origins, call: Call, asker: Asker) {
+    this.origins = origins
+    this.call = call
+    this.asker = asker
+  }
+
+  start(): void {
+    const origin = this.origins.enter(this.call.url.origin, this)
+    // While it waits for its turn it must know where to leave.
+    this.origin ??= origin
+  }
+
+  /** Nobody waits for the answer any more: closes the connection, or gives the turn up. Silent. */
+  abandon(): void {
+    if (this.over) return
+    this.leave()
+    this.controller?.abort(abandoned)
+  }
+
+  begin(origin: Origin): void {
+    this.origin = origin
+    const { body, headers, method, url } = this.call
+    origin.pool.dispatch({ path: url.pathname + url.search, method, headers, body: body ?? null }, this)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Abandoned while it waited for a connection.
+    if (this.over) return controller.abort(abandoned)
+    this.controller = controller
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    if (this.over) return
+    if (status < 200) return this.inform()
+    if (fieldsOf(controller.rawHeaders) > maxFields) {
+      return this.fail("protocol", `the answer has more than ${maxFields} header fields`)
+    }
+    this.status = status
+    this.limit = this.asker.answered(status, headers)
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.over) return
+    const rest = this.limit.bytes - this.size
+    this.size += chunk.length
+    if (chunk.length <= rest) {
+      this.chunks.push(chunk)
+    } else if (this.limit.beyond === "cut") {
+      this.chunks.push(chunk.subarray(0, rest))
+      this.abandon()
+      this.asker.ended(this.body())
+    } else {
+      this.abandon()
+      this.asker.tooLarge(this.limit.bytes)
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.over) return
+    this.leave()
+    this.asker.ended(this.body())
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.over) return
+    this.leave()
+    this.asker.failed(explain(error, this.call.url.hostname, this.status !== 0))
+  }
+
+  private inform(): void {
+    if (++this.informational > maxInformational) this.fail("protocol", "endless informational answers (1xx)")
+  }
+
+  private fail(kind: "protocol", reason: string): void {
+    this.abandon()
+    this.asker.failed(new NetworkFailure(kind, `${this.call.url.hostname}: ${reason}`))
+  }
+
+  private leave(): void {
+    this.over = true
+    if (this.origin !== undefined) this.origins.leave(this.origin, this)
+  }
+
+  private body(): Buffer {
+    const [first] = this.chunks
+    if (first === undefined) return nothing
+    return this.chunks.length === 1 ? first : Buffer.concat(this.chunks)
+  }
+}
+
+/** undici hands them over flat: name, value, name, value … */
+const fieldsOf = (raw: Dispatcher.DispatchController["rawHeaders"]): number => (Array.isArray(raw) ? raw.length / 2 : 0)
+
+const abandoned = new Error("abandoned")
