@@ -76,7 +76,7 @@ export const make = (options: ConnectorOptions): buildConnector.connector => {
     const ready = target.secure ? "secureConnect" : "connect"
     const succeeded = () => settle(undefined)
     const failed = (error: Error) => settle(explainDial(error, target.host, stage))
-    const closed = () => settle(new NetworkFailure("connect", `${target.host}: the connection was given up`))
+    const closed = () => settle(new NetworkFailure("connect", target.host, "the connection was given up"))
     const deadline = deadlines.add(connectTimeout, () => settle(timeout(target.host, stage, connectTimeout)))
     socket.once(ready, succeeded).once("error", failed).once("close", closed)
     // undici ends an attempt that no request waits for any more through the socket that is returned.
@@ -102,13 +102,13 @@ const targetOf = ({ hostname, port, protocol }: buildConnector.Options): Target 
 /** An address literal never passes through `lookup`, so it is judged before the dial. */
 const refusalOf = (guard: Guard, { host, port }: Target): NetworkFailure | undefined => {
   const foreign = guard.port(port)
-  if (foreign !== undefined) return new NetworkFailure("refused-address", `${host}: refused, ${foreign}`)
+  if (foreign !== undefined) return new NetworkFailure("refused-address", host, `refused, ${foreign}`)
   const private_ = net.isIP(host) === 0 ? undefined : guard.address(host)
   return private_ === undefined ? undefined : refused(host, private_)
 }
 
 const refused = (what: string, reason: string) =>
-  new NetworkFailure("refused-address", `${what}: refused, ${reason}; only public addresses are connected to`)
+  new NetworkFailure("refused-address", what, `refused, ${reason}; only public addresses are connected to`)
 
 /** Node dials exactly what this answers: nothing is resolved a second time between the check and the connection. */
 const guardedLookup = (guard: Guard, resolver: Resolver) => (reached: (stage: Stage) => void): LookupFunction => (host, _, callback) => {
@@ -129,7 +129,7 @@ const refusedName = (guard: Guard, host: string, addresses: ReadonlyArray<Addres
 }
 
 const timeout = (host: string, stage: Stage, milliseconds: number) =>
-  new NetworkFailure("timeout", `${host}: ${timeouts[stage]} within ${milliseconds / 1000} s`)
+  new NetworkFailure("timeout", host, `${timeouts[stage]} within ${milliseconds / 1000} s`)
 
 const timeouts: Readonly<Record<Stage, string>> = {
   dns: "its name was not resolved",
@@ -141,7 +141,7 @@ const timeouts: Readonly<Record<Stage, string>> = {
 const explainDial = (error: Error, host: string, stage: Stage): NetworkFailure => {
   const failure = explain(error, host)
   if (stage !== "tls" || failure.kind !== "protocol") return failure
-  return new NetworkFailure("tls", `${host}: the connection was closed in the TLS handshake`, { cause: error })
+  return new NetworkFailure("tls", host, "the connection was closed in the TLS handshake", { cause: error })
 }
 
 /** The last session of each server, the longest unused forgotten first. A name's session serves that name only: it was verified for it. */

@@ -22,6 +22,8 @@ export interface BodyLimit {
 
 /** Whoever asked. One of `ended` and `failed` is called, once, unless the exchange is abandoned. */
 export interface Asker {
+  /** Its turn at the origin has come. */
+  readonly begun?: () => void
   readonly answered: (status: number, headers: AnswerHeaders) => BodyLimit
   readonly ended: (body: Buffer) => void
   readonly failed: (failure: NetworkFailure) => void
@@ -69,6 +71,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
 
   begin(origin: Origin): void {
     this.origin = origin
+    this.asker.begun?.()
     const { body, headers, method, url } = this.call
     origin.pool.dispatch({ path: url.pathname + url.search, method, headers, body: body ?? null }, this)
   }
@@ -123,7 +126,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
 
   private fail(kind: "protocol", reason: string): void {
     this.abandon()
-    this.asker.failed(new NetworkFailure(kind, `${this.call.url.hostname}: ${reason}`))
+    this.asker.failed(new NetworkFailure(kind, this.call.url.hostname, reason))
   }
 
   private leave(): void {
@@ -131,7 +134,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
     if (this.origin !== undefined) this.origins.leave(this.origin, this)
   }
 
-  private body(): Buffer {
+  /** What has come of the answer's body, within the limit. */
+  body(): Buffer {
     const [first] = this.chunks
     if (first === undefined) return nothing
     return this.chunks.length === 1 ? first : Buffer.concat(this.chunks)

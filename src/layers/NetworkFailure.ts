@@ -2,17 +2,19 @@
 export type FailureKind = "refused-address" | "dns" | "connect" | "tls" | "timeout" | "protocol"
 
 /**
- * Why no answer came, as a sentence for people.
+ * Why no answer came: `host: reason` is a sentence for people, without anything secret of the URL.
  *
  * A plain `Error`, because it passes through undici and node's sockets before it becomes the error of a port.
  */
 export class NetworkFailure extends Error {
   readonly kind: FailureKind
+  readonly reason: string
   /** The answer had not begun, on a connection that was closed: another connection may fare better. */
   readonly closedEarly: boolean
-  constructor(kind: FailureKind, message: string, options?: ErrorOptions & { readonly closedEarly?: boolean }) {
-    super(message, options)
+  constructor(kind: FailureKind, host: string, reason: string, options?: ErrorOptions & { readonly closedEarly?: boolean }) {
+    super(`${host}: ${reason}`, options)
     this.kind = kind
+    this.reason = reason
     this.closedEarly = options?.closedEarly ?? false
   }
 }
@@ -22,15 +24,15 @@ export const explain = (error: unknown, host: string, answered = false): Network
   if (error instanceof NetworkFailure) return error
   const code = codeOf(error)
   const tls = tlsReason(code, error)
-  if (tls !== undefined) return new NetworkFailure("tls", `${host}: ${tls}`, { cause: error })
-  if (code === "ETIMEDOUT" && !answered) return new NetworkFailure("timeout", `${host}: no connection`, { cause: error })
+  if (tls !== undefined) return new NetworkFailure("tls", host, tls, { cause: error })
+  if (code === "ETIMEDOUT" && !answered) return new NetworkFailure("timeout", host, "no connection", { cause: error })
   const connecting = connectReasons[code]
-  if (connecting !== undefined && !answered) return new NetworkFailure("connect", `${host}: ${connecting}`, { cause: error })
+  if (connecting !== undefined && !answered) return new NetworkFailure("connect", host, connecting, { cause: error })
   const early = !answered && closings.has(code)
   const reason = answered && closings.has(code)
     ? "the connection was closed before the answer was complete"
     : protocolReasons[code] ?? `not readable as HTTP (${code})`
-  return new NetworkFailure("protocol", `${host}: ${reason}`, { cause: error, closedEarly: early })
+  return new NetworkFailure("protocol", host, reason, { cause: error, closedEarly: early })
 }
 
 /** The machine-readable name of an error; of several attempts, that of the last. */

@@ -1,0 +1,107 @@
+import type { Deadline, Deadlines } from "./Deadlines.ts"
+import { type AnswerHeaders, type Asker, type BodyLimit, type Call, Exchange } from "./Exchange.ts"
+import { NetworkFailure } from "./NetworkFailure.ts"
+import type { Origins } from "./Origins.ts"
+
+export interface InquiryMeans {
+  readonly origins: Origins
+  readonly deadlines: Deadlines
+  /** Milliseconds from the inquiry's turn at the origin to the end of the answer. */
+  readonly timeout: number
+  /** Bytes of the answer's body that are read. */
+  readonly answerBytes: number
+}
+
+export interface Answer {
+  readonly status: number
+  /** Its beginning, as it came. */
+  readonly body: Buffer
+  /** Milliseconds from the start of the request. */
+  readonly latency: number
+}
+
+/** Whoever waits for the answer; one of the two is called, once. */
+export interface Inquirer {
+  readonly answered: (answer: Answer) => void
+  readonly failed: (failure: NetworkFailure) => void
+}
+
+/**
+ * One request to a subscriber's callback, whose answer counts by its status and a few bytes: redirects are not followed.
+ *
+ * Once the status is there, nothing that the callback does to the body takes it back.
+ */
+export class Inquiry implements Asker {
+  private readonly means: InquiryMeans
+  private readonly inquirer: Inquirer
+  private readonly call: Call
+  private exchange: Exchange
+  private retried = false
+  private deadline: Deadline | undefined
+  private started = 0
+  private status = 0
+
+  constructor(means: InquiryMeans, call: Call, inquirer: Inquirer) {
+    this.means = means
+    this.inquirer = inquirer
+    this.call = call
+    this.exchange = new Exchange(means.origins, call, this)
+  }
+
+  start(): void {
+    this.exchange.start()
+  }
+
+  /** The fiber was interrupted. */
+  stop(): void {
+    this.cancelDeadline()
+    this.exchange.abandon()
+  }
+
+  begun(): void {
+    const { deadlines, timeout } = this.means
+    this.started = performance.now()
+    this.deadline = deadlines.add(timeout, () => this.expired())
+  }
+
+  answered(status: number, _: AnswerHeaders): BodyLimit {
+    this.status = status
+    return { bytes: this.means.answerBytes, beyond: "cut" }
+  }
+
+  ended(body: Buffer): void {
+    this.cancelDeadline()
+    this.inquirer.answered({ status: this.status, body, latency: performance.now() - this.started })
+  }
+
+  failed(failure: NetworkFailure): void {
+    if (this.status !== 0) return this.ended(this.exchange.body())
+    this.cancelDeadline()
+    if (failure.closedEarly && this.call.method === "GET" && !this.retried) return this.retry()
+    this.inquirer.failed(failure)
+  }
+
+  tooLarge(): void {
+    this.ended(this.exchange.body())
+  }
+
+  private expired(): void {
+    this.exchange.abandon()
+    this.failed(new NetworkFailure("timeout", this.call.url.hostname, `no answer within ${this.means.timeout / 1000} s`))
+  }
+
+  /** The server may have closed a kept connection just as it was used again. Only what is safe to ask twice is asked twice. */
+  private retry(): void {
+    this.retried = true
+    this.exchange = new Exchange(this.means.origins, this.call, this)
+    this.exchange.start()
+  }
+
+  private cancelDeadline(): void {
+    if (this.deadline !== undefined) this.means.deadlines.cancel(this.deadline)
+  }
+}
+
+/** The beginning of a body as one line of text. */
+export const excerptOf = (body: Uint8Array, length: number): string =>
+  new TextDecoder().decode(body.subarray(0, 4 * length)).replace(/[\0-\x1f\x7f-\x9f]+/g, " ").slice(0, length)
