@@ -5,7 +5,8 @@ import { AccountStore, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { hashToken, type Known, makeAuthenticate, makeToken } from "./Credentials.ts"
 import * as Passwords from "./Passwords.ts"
-import { instant, legalText, millis, orStoreError } from "./sql/Values.ts"
+import { instant, legalText, millis } from "./sql/Values.ts"
+import { ask } from "./SqlFailure.ts"
 
 interface AccountRow {
   readonly id: number
@@ -35,7 +36,7 @@ export const layerWith = (cost: Passwords.Cost) =>
 
       const lookup = (login: string, tokenHash: Buffer) =>
         Effect.map(
-          orStoreError(sql.unsafe<AccountRow & { password_hash: string; token: number | null; rights: number | null }>(
+          ask(sql.unsafe<AccountRow & { password_hash: string; token: number | null; rights: number | null }>(
             `select ${accountColumns}, a.password_hash, t.id as token, t.rights
           from accounts a left join tokens t on t.account_id = a.id and t.hash = $2::bytea where a.login = $1`,
             [legalText(login), tokenHash]
@@ -50,7 +51,7 @@ export const layerWith = (cost: Passwords.Cost) =>
 
       const create = Effect.fn("AccountStore.create")(function*(login: string, password: Redacted.Redacted) {
         const hash = yield* passwords.hash(password)
-        const rows = yield* orStoreError(sql.unsafe<AccountRow>(
+        const rows = yield* ask(sql.unsafe<AccountRow>(
           `insert into accounts as a (login, password_hash, created_at) values ($1, $2, ${instant("$3::float8")})
         on conflict (login) do nothing returning ${accountColumns}`,
           [login, hash, yield* Clock.currentTimeMillis]
@@ -61,7 +62,7 @@ export const layerWith = (cost: Passwords.Cost) =>
 
       const setPassword = Effect.fn("AccountStore.setPassword")(function*(login: string, password: Redacted.Redacted) {
         const hash = yield* passwords.hash(password)
-        const rows = yield* orStoreError(
+        const rows = yield* ask(
           sql.unsafe(`update accounts set password_hash = $2 where login = $1 returning id`, [legalText(login), hash])
         )
         return rows.length > 0
@@ -74,7 +75,7 @@ export const layerWith = (cost: Passwords.Cost) =>
         readonly preset?: Redacted.Redacted
       }) {
         const secret = options.preset ?? (yield* makeToken)
-        const rows = yield* orStoreError(sql.unsafe<TokenRow>(
+        const rows = yield* ask(sql.unsafe<TokenRow>(
           `insert into tokens as t (account_id, hash, rights, name, created_at)
         select id, $2::bytea, $3::int4, $4, ${instant("$5::float8")} from accounts where id = $1::int4
         on conflict (hash) do update set rights = excluded.rights, name = excluded.name where t.account_id = excluded.account_id
@@ -95,13 +96,13 @@ export const layerWith = (cost: Passwords.Cost) =>
         create,
         find: Effect.fn("AccountStore.find")((login) =>
           Effect.map(
-            orStoreError(
+            ask(
               sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a where a.login = $1`, [legalText(login)])
             ),
             (rows) => Option.map(Option.fromNullishOr(rows[0]), accountOf)
           )
         ),
-        list: orStoreError(sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a order by a.id`)).pipe(
+        list: ask(sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a order by a.id`)).pipe(
           Effect.map((rows) => rows.map(accountOf))
         ),
         setPassword,
@@ -109,7 +110,7 @@ export const layerWith = (cost: Passwords.Cost) =>
         createToken,
         tokens: Effect.fn("AccountStore.tokens")((accountId) =>
           Effect.map(
-            orStoreError(
+            ask(
               sql.unsafe<TokenRow>(`select ${tokenColumns} from tokens t where t.account_id = $1::int4 order by t.id`, [
                 accountId
               ])
@@ -119,7 +120,7 @@ export const layerWith = (cost: Passwords.Cost) =>
         ),
         revokeToken: Effect.fn("AccountStore.revokeToken")((accountId, tokenId) =>
           Effect.map(
-            orStoreError(
+            ask(
               sql.unsafe(`delete from tokens where account_id = $1::int4 and id = $2::int4 returning id`, [
                 accountId,
                 tokenId

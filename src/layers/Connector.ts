@@ -111,17 +111,18 @@ const refused = (what: string, reason: string) =>
   new NetworkFailure("refused-address", what, `refused, ${reason}; only public addresses are connected to`)
 
 /** Node dials exactly what this answers: nothing is resolved a second time between the check and the connection. */
-const guardedLookup = (guard: Guard, resolver: Resolver) => (reached: (stage: Stage) => void): LookupFunction => (host, _, callback) => {
-  resolver.resolve(host).then(
-    (addresses) => {
-      const allowed = addresses.filter(({ address }) => guard.address(address) === undefined)
-      if (allowed.length === 0) return callback(refusedName(guard, host, addresses), [])
-      reached("connect")
-      callback(null, [...allowed])
-    },
-    (error: NetworkFailure) => callback(error, [])
-  )
-}
+const guardedLookup =
+  (guard: Guard, resolver: Resolver) => (reached: (stage: Stage) => void): LookupFunction => (host, _, callback) => {
+    resolver.resolve(host).then(
+      (addresses) => {
+        const allowed = addresses.filter(({ address }) => guard.address(address) === undefined)
+        if (allowed.length === 0) return callback(refusedName(guard, host, addresses), [])
+        reached("connect")
+        callback(null, [...allowed])
+      },
+      (error: NetworkFailure) => callback(error, [])
+    )
+  }
 
 const refusedName = (guard: Guard, host: string, addresses: ReadonlyArray<Address>): NetworkFailure => {
   const address = addresses[0]?.address ?? ""

@@ -47,7 +47,9 @@ export const decompress = (packed: Packed): Uint8Array | Promise<Uint8Array> => 
 
 /** The codings to take off, outermost (last applied) first. */
 export const codingsOf = (encoding: string): ReadonlyArray<string> =>
-  encoding.split(",").map((coding) => coding.trim().toLowerCase()).filter((coding) => coding !== "" && coding !== "identity").toReversed()
+  encoding.split(",").map((coding) => coding.trim().toLowerCase()).filter((coding) =>
+    coding !== "" && coding !== "identity"
+  ).toReversed()
 
 const unpack = (
   bytes: Uint8Array,
@@ -104,9 +106,16 @@ const isHiddenGzip = (bytes: Uint8Array, { contentType }: Packed): boolean =>
 
 /** Begins like XML, HTML or JSON, perhaps after a byte order mark and white space. */
 const looksPlain = (bytes: Uint8Array): boolean =>
-  /^(?:\xef\xbb\xbf)?\s*[<{[]/.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64)).toString("latin1"))
+  /^(?:\xef\xbb\xbf)?\s*[<{[]/.test(
+    Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64)).toString("latin1")
+  )
 
-const decode = (format: Format, bytes: Uint8Array, coding: string, maxBytes: number): Uint8Array | Promise<Uint8Array> => {
+const decode = (
+  format: Format,
+  bytes: Uint8Array,
+  coding: string,
+  maxBytes: number
+): Uint8Array | Promise<Uint8Array> => {
   const forgive = (error: unknown) => {
     if (isOverflow(error)) {
       throw new DecompressionError("too-large", `larger than ${maxBytes} bytes after decompression`, { cause: error })

@@ -28,28 +28,35 @@ export interface DelivererOptions {
 
 /** Posts notifications over undici's `dispatch`. Every answer is an answer: a redirect is just a status. */
 export const layerNoDepsWith = (options: DelivererOptions) =>
-  Layer.effect(Deliverer, Effect.gen(function*() {
-    const { deadlines, origins: open, userAgent } = yield* Network
-    const origins = yield* open({ connectionsPerOrigin: options.perOrigin ?? 32, maxIdleOrigins: 1_000, keepAlive: 4_000 })
-    const timeout = options.timeout ?? defaultTimeout
-    return Deliverer.of({
-      post: (parcel) =>
-        Effect.callback<DeliveryAnswer, DeliveryError>((resume) => {
-          const url = URL.parse(parcel.callback)
-          if (url === null) {
-            return resume(Effect.fail(new DeliveryError({ kind: "protocol", message: "the callback is not a URL" })))
-          }
-          const call = { url, method: "POST" as const, headers: headersOf(parcel, url, userAgent), body: parcel.body }
-          const inquiry = new Inquiry({ origins, deadlines, timeout, answerBytes }, call, {
-            answered: ({ body, latency, status }) =>
-              resume(Effect.succeed({ status, latency, excerpt: excerptOf(body, excerptLength) })),
-            failed: ({ kind, message }) => resume(Effect.fail(new DeliveryError({ kind, message })))
+  Layer.effect(
+    Deliverer,
+    Effect.gen(function*() {
+      const { deadlines, origins: open, userAgent } = yield* Network
+      const origins = yield* open({
+        connectionsPerOrigin: options.perOrigin ?? 32,
+        maxIdleOrigins: 1_000,
+        keepAlive: 4_000
+      })
+      const timeout = options.timeout ?? defaultTimeout
+      return Deliverer.of({
+        post: (parcel) =>
+          Effect.callback<DeliveryAnswer, DeliveryError>((resume) => {
+            const url = URL.parse(parcel.callback)
+            if (url === null) {
+              return resume(Effect.fail(new DeliveryError({ kind: "protocol", message: "the callback is not a URL" })))
+            }
+            const call = { url, method: "POST" as const, headers: headersOf(parcel, url, userAgent), body: parcel.body }
+            const inquiry = new Inquiry({ origins, deadlines, timeout, answerBytes }, call, {
+              answered: ({ body, latency, status }) =>
+                resume(Effect.succeed({ status, latency, excerpt: excerptOf(body, excerptLength) })),
+              failed: ({ kind, message }) => resume(Effect.fail(new DeliveryError({ kind, message })))
+            })
+            inquiry.start()
+            return Effect.sync(() => inquiry.stop())
           })
-          inquiry.start()
-          return Effect.sync(() => inquiry.stop())
-        })
+      })
     })
-  }))
+  )
 
 export const layerNoDeps = layerNoDepsWith({})
 

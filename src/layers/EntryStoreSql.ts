@@ -3,7 +3,8 @@ import { SqlClient } from "effect/sql"
 import type { Entry } from "#domain/Entry.ts"
 import { ofString } from "#domain/Fingerprint.ts"
 import { type EntryPage, EntryStore, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
-import { column, millis, orStoreError } from "./sql/Values.ts"
+import { column, millis } from "./sql/Values.ts"
+import { ask } from "./SqlFailure.ts"
 
 /** Where an entry stands in the order of the page. */
 interface Place {
@@ -26,7 +27,7 @@ export const layer = Layer.effect(
 
     /** Of the entries with this id the newest for `before`, the oldest for `after`: nothing is left out. */
     const placeOf = Effect.fnUntraced(function*(query: PageQuery, id: string, order: "asc" | "desc") {
-      const rows = yield* orStoreError(sql.unsafe<Place & { readonly body: string }>(
+      const rows = yield* ask(sql.unsafe<Place & { readonly body: string }>(
         `select ${place}::text as place, seq, body from entries where resource_id = any($1::int8[]) and hash = $2::int8
       order by ${place} ${order}, seq ${order}`,
         [column.ids(query.resourceIds), BigInt.asIntN(64, ofString(id))]
@@ -45,7 +46,7 @@ export const layer = Layer.effect(
             parameters.push(at.seq)
           }::int8)`
       const bounds = bound(before, "<") + bound(after, ">")
-      const rows = yield* orStoreError(sql.unsafe<EntryRow>(
+      const rows = yield* ask(sql.unsafe<EntryRow>(
         `select e.resource_id::float8 as resource, e.body, ${millis("e.first_seen")} as first_seen
       from unnest($1::int8[]) wanted(id) cross join lateral (
         select * from entries where resource_id = wanted.id${bounds} order by ${place} ${order}, seq ${order} limit $2::int4
@@ -70,7 +71,7 @@ export const layer = Layer.effect(
     })
 
     const document = Effect.fn("EntryStore.document")(function*(resourceId: number) {
-      const rows = yield* orStoreError(sql.unsafe<{ content_type: string; document: Uint8Array }>(
+      const rows = yield* ask(sql.unsafe<{ content_type: string; document: Uint8Array }>(
         `select content_type, document from resource_state where resource_id = $1::int8 and document is not null`,
         [BigInt(resourceId)]
       ))

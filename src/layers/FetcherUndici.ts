@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import * as Fingerprint from "#domain/Fingerprint.ts"
-import { type Fetched, FetchError, Fetcher, type FetchRequest } from "#domain/ports/Fetcher.ts"
+import { type Fetched, Fetcher, FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import type { Deadline, Deadlines } from "./Deadlines.ts"
 import { decompress, DecompressionError } from "./Decompression.ts"
 import { type AnswerHeaders, type Asker, type BodyLimit, Exchange } from "./Exchange.ts"
@@ -38,19 +38,22 @@ const acceptEncoding = "gzip, deflate, br, zstd"
  * Everything between the call and its answer is callbacks of one object a fetch: as effects, redirects, deadline and decompression would cost
  * several times the fetch. Interrupting the effect closes the connection.
  */
-export const layerNoDeps = Layer.effect(Fetcher, Effect.gen(function*() {
-  const network = yield* Network
-  const origins = yield* network.origins({ connectionsPerOrigin: 16, maxIdleOrigins: 1_000, keepAlive: 65_000 })
-  const means: Means = { origins, deadlines: network.deadlines, userAgent: network.userAgent }
-  return Fetcher.of({
-    fetch: (request) =>
-      Effect.callback<Fetched, FetchError>((resume) => {
-        const fetch = new Fetch(means, request, resume)
-        fetch.start()
-        return Effect.sync(() => fetch.stop())
-      })
+export const layerNoDeps = Layer.effect(
+  Fetcher,
+  Effect.gen(function*() {
+    const network = yield* Network
+    const origins = yield* network.origins({ connectionsPerOrigin: 16, maxIdleOrigins: 1_000, keepAlive: 65_000 })
+    const means: Means = { origins, deadlines: network.deadlines, userAgent: network.userAgent }
+    return Fetcher.of({
+      fetch: (request) =>
+        Effect.callback<Fetched, FetchError>((resume) => {
+          const fetch = new Fetch(means, request, resume)
+          fetch.start()
+          return Effect.sync(() => fetch.stop())
+        })
+    })
   })
-}))
+)
 
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
@@ -85,7 +88,12 @@ class Fetch implements Asker {
     if (this.given === null || !Redirects.isHttp(this.given)) return this.fail("protocol", "not an http or https URL")
     const milliseconds = this.request.deadline ?? defaultDeadline
     this.deadline = this.means.deadlines.add(milliseconds, () => {
-      this.fail("timeout", `${this.url.hostname}: ${this.status === 0 ? "no answer" : "no end of the answer"} within ${milliseconds / 1000} s`)
+      this.fail(
+        "timeout",
+        `${this.url.hostname}: ${this.status === 0 ? "no answer" : "no end of the answer"} within ${
+          milliseconds / 1000
+        } s`
+      )
     })
     this.ask()
   }
@@ -106,7 +114,9 @@ class Fetch implements Asker {
 
   ended(body: Buffer): void {
     const location = this.headers.location
-    if (Redirects.isRedirect(this.status) && typeof location === "string" && location !== "") return this.follow(location)
+    if (Redirects.isRedirect(this.status) && typeof location === "string" && location !== "") {
+      return this.follow(location)
+    }
     try {
       const bytes = decompress({
         bytes: body,
@@ -136,7 +146,11 @@ class Fetch implements Asker {
 
   private ask(): void {
     this.status = 0
-    this.exchange = new Exchange(this.means.origins, { url: this.url, method: "GET", headers: this.requestHeaders() }, this)
+    this.exchange = new Exchange(
+      this.means.origins,
+      { url: this.url, method: "GET", headers: this.requestHeaders() },
+      this
+    )
     this.exchange.start()
   }
 
@@ -206,7 +220,8 @@ const empty = new Uint8Array(0)
 const emptySignature = Fingerprint.ofBytes(empty)
 
 /** A validator is sent back as it came; one with control characters would be no header field. */
-const isFieldValue = (value: string | undefined): value is string => value !== undefined && /^[\t\x20-\x7e\x80-\xff]+$/.test(value)
+const isFieldValue = (value: string | undefined): value is string =>
+  value !== undefined && /^[\t\x20-\x7e\x80-\xff]+$/.test(value)
 
 const joined = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof value === "string" || value === undefined ? value : value.join(", ")

@@ -87,7 +87,9 @@ export class Inquiry implements Asker {
 
   private expired(): void {
     this.exchange.abandon()
-    this.failed(new NetworkFailure("timeout", this.call.url.hostname, `no answer within ${this.means.timeout / 1000} s`))
+    this.failed(
+      new NetworkFailure("timeout", this.call.url.hostname, `no answer within ${this.means.timeout / 1000} s`)
+    )
   }
 
   /** The server may have closed a kept connection just as it was used again. Only what is safe to ask twice is asked twice. */

@@ -20,30 +20,35 @@ const answerBytes = 4 * 1024
  * @see https://www.w3.org/TR/websub/#hub-verifies-intent
  */
 export const layerNoDepsWith = (options: { readonly timeout?: number; readonly challenge?: () => string }) =>
-  Layer.effect(IntentVerifier, Effect.gen(function*() {
-    const { deadlines, origins: open, userAgent } = yield* Network
-    const origins = yield* open({ connectionsPerOrigin: 8, maxIdleOrigins: 100, keepAlive: 4_000 })
-    const means = { origins, deadlines, timeout: options.timeout ?? defaultTimeout, answerBytes }
-    const newChallenge = options.challenge ?? (() => randomBytes(16).toString("hex"))
-    return IntentVerifier.of({
-      verify: Effect.fn("IntentVerifier.verify")((intent: Intent) =>
-        Effect.callback<void, IntentRefused>((resume) => {
-          const challenge = newChallenge()
-          const url = verificationUrl(intent, challenge)
-          if (url === undefined) return resume(refuse(`We could not verify your callback Error: ${quote(intent.callback)} is not a URL`))
-          const authorization = authorizationOf(url)
-          const headers = ["user-agent", userAgent, "accept", "*/*"]
-          if (authorization !== undefined) headers.push("authorization", authorization)
-          const inquiry = new Inquiry(means, { url, method: "GET", headers }, {
-            answered: (answer) => resume(judge(answer, url, intent, challenge)),
-            failed: (failure) => resume(refuse(unreachable(failure)))
+  Layer.effect(
+    IntentVerifier,
+    Effect.gen(function*() {
+      const { deadlines, origins: open, userAgent } = yield* Network
+      const origins = yield* open({ connectionsPerOrigin: 8, maxIdleOrigins: 100, keepAlive: 4_000 })
+      const means = { origins, deadlines, timeout: options.timeout ?? defaultTimeout, answerBytes }
+      const newChallenge = options.challenge ?? (() => randomBytes(16).toString("hex"))
+      return IntentVerifier.of({
+        verify: Effect.fn("IntentVerifier.verify")((intent: Intent) =>
+          Effect.callback<void, IntentRefused>((resume) => {
+            const challenge = newChallenge()
+            const url = verificationUrl(intent, challenge)
+            if (url === undefined) {
+              return resume(refuse(`We could not verify your callback Error: ${quote(intent.callback)} is not a URL`))
+            }
+            const authorization = authorizationOf(url)
+            const headers = ["user-agent", userAgent, "accept", "*/*"]
+            if (authorization !== undefined) headers.push("authorization", authorization)
+            const inquiry = new Inquiry(means, { url, method: "GET", headers }, {
+              answered: (answer) => resume(judge(answer, url, intent, challenge)),
+              failed: (failure) => resume(refuse(unreachable(failure)))
+            })
+            inquiry.start()
+            return Effect.sync(() => inquiry.stop())
           })
-          inquiry.start()
-          return Effect.sync(() => inquiry.stop())
-        })
-      )
+        )
+      })
     })
-  }))
+  )
 
 export const layerNoDeps = layerNoDepsWith({})
 
@@ -67,7 +72,12 @@ export const verificationUrl = (intent: Intent, challenge: string): URL | undefi
 }
 
 /** The sentences are those of the wire that subscribers know; what follows a full stop is ours. */
-const judge = ({ body, status }: Answer, url: URL, intent: Intent, challenge: string): Effect.Effect<void, IntentRefused> => {
+const judge = (
+  { body, status }: Answer,
+  url: URL,
+  intent: Intent,
+  challenge: string
+): Effect.Effect<void, IntentRefused> => {
   const shown = withoutCredentials(url).href
   if (status < 200 || status > 299) {
     return refuse(`Make sure your callback returns a 2XX status code. You returned ${status} to ${shown}`)

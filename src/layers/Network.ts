@@ -12,17 +12,24 @@ export class Network extends Context.Service<Network, {
   readonly userAgent: string
   readonly deadlines: Deadlines.Deadlines
   /** Connections that end with the scope. */
-  readonly origins: (bounds: Omit<Origins.OriginsOptions, "connect">) => Effect.Effect<Origins.Origins, never, Scope.Scope>
+  readonly origins: (
+    bounds: Omit<Origins.OriginsOptions, "connect">
+  ) => Effect.Effect<Origins.Origins, never, Scope.Scope>
 }>()("windhover/layers/Network") {}
 
-export interface NetworkOptions extends Resolver.ResolverOptions, Omit<Connector.ConnectorOptions, "guard" | "resolver" | "deadlines"> {
+export interface NetworkOptions
+  extends Resolver.ResolverOptions, Omit<Connector.ConnectorOptions, "guard" | "resolver" | "deadlines">
+{
   readonly allowPrivate: boolean
   readonly baseUrl: string
 }
 
 export const make = Effect.fnUntraced(function*(options: NetworkOptions) {
   const deadlines = yield* Effect.acquireRelease(Effect.sync(Deadlines.make), (it) => Effect.sync(it.close))
-  const resolver = yield* Effect.acquireRelease(Effect.sync(() => Resolver.make(options)), (it) => Effect.sync(it.close))
+  const resolver = yield* Effect.acquireRelease(
+    Effect.sync(() => Resolver.make(options)),
+    (it) => Effect.sync(it.close)
+  )
   const guard = options.allowPrivate ? anywhere : publicOnly
   const connect = Connector.make({ ...options, guard, resolver, deadlines })
   return Network.of({

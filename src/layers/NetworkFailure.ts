@@ -11,7 +11,12 @@ export class NetworkFailure extends Error {
   readonly reason: string
   /** The answer had not begun, on a connection that was closed: another connection may fare better. */
   readonly closedEarly: boolean
-  constructor(kind: FailureKind, host: string, reason: string, options?: ErrorOptions & { readonly closedEarly?: boolean }) {
+  constructor(
+    kind: FailureKind,
+    host: string,
+    reason: string,
+    options?: ErrorOptions & { readonly closedEarly?: boolean }
+  ) {
     super(`${host}: ${reason}`, options)
     this.kind = kind
     this.reason = reason
@@ -52,7 +57,9 @@ const tlsReason = (code: string, error: unknown): string | undefined => {
 
 /** "wrong version number" out of "…:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:…". */
 const opensslReason = (error: unknown): string | undefined =>
-  error instanceof Error && "reason" in error && typeof error.reason === "string" ? error.reason.slice(0, 80) : undefined
+  error instanceof Error && "reason" in error && typeof error.reason === "string"
+    ? error.reason.slice(0, 80)
+    : undefined
 
 const certificateReasons: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "certificate has expired",

@@ -6,7 +6,8 @@ import type { Attempt, Delivery, News, Notification } from "#domain/Notification
 import { type Backlog, Outbox } from "#domain/ports/Outbox.ts"
 import type { Status } from "#domain/Status.ts"
 import { batched } from "./sql/Batched.ts"
-import { column, instant, millis, orStoreError } from "./sql/Values.ts"
+import { column, instant, millis } from "./sql/Values.ts"
+import { ask } from "./SqlFailure.ts"
 
 /** Confirmations are written when there are so many, or after so many ms. */
 const confirmBatch = 256
@@ -52,7 +53,7 @@ export const layer = Layer.effect(
 
     /** Each notification once, however many subscriptions wait for it. */
     const notifications = Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
-      const rows = yield* orStoreError(sql.unsafe<NotificationRow>(
+      const rows = yield* ask(sql.unsafe<NotificationRow>(
         `select n.id::float8 as id, n.resource_id::float8 as resource, n.kind, n.status, n.header, n.content_type, n.document,
         ${millis("n.created_at")} as created,
         (select array_agg(e.body order by array_position(n.seqs, e.seq)) from entries e
@@ -64,7 +65,7 @@ export const layer = Layer.effect(
     })
 
     const waiting = (subscriptionIds: ReadonlyArray<number>, limit: number) =>
-      orStoreError(sql.unsafe<WaitingRow>(
+      ask(sql.unsafe<WaitingRow>(
         `select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
         d.attempt, ${millis("d.due_at")} as due, d.notification_id::float8 as notification
       from unnest($1::int8[]) wanted(id) cross join lateral (
@@ -75,7 +76,7 @@ export const layer = Layer.effect(
 
     const nextSequences = (subscriptionIds: ReadonlyArray<number>) =>
       Effect.map(
-        orStoreError(sql.unsafe<{ id: number; next: number }>(
+        ask(sql.unsafe<{ id: number; next: number }>(
           `select id::float8 as id, next_sequence::float8 as next from subscriptions where id = any($1::int8[])`,
           [column.ids(subscriptionIds)]
         )),
@@ -109,7 +110,7 @@ export const layer = Layer.effect(
       delay: "5 millis",
       max: 500,
       run: Effect.fnUntraced(function*(rows) {
-        yield* orStoreError(sql.unsafe(
+        yield* ask(sql.unsafe(
           `update deliveries d set attempt = p.attempt, state = p.state, due_at = coalesce(${
             instant("p.due")
           }, d.due_at),
@@ -130,7 +131,7 @@ export const layer = Layer.effect(
     })
 
     const stalled = Effect.fn("Outbox.stalled")(function*(partitions: ReadonlyArray<number>, before: number) {
-      return yield* orStoreError(sql.unsafe<{ partition: number; subscriptionId: number }>(
+      return yield* ask(sql.unsafe<{ partition: number; subscriptionId: number }>(
         `select d.partition, d.subscription_id::float8 as "subscriptionId" from deliveries d
       join subscriptions s on s.id = d.subscription_id and s.state = 1
       where d.state = 0 and d.due_at < ${instant("$2::float8")} and d.partition = any($1::int4[])
@@ -142,7 +143,7 @@ export const layer = Layer.effect(
     const turns = yield* Semaphore.make(1)
     const flush = turns.withPermits(1)(Effect.suspend(() => {
       const ids = [...confirmed]
-      return ids.length === 0 ? Effect.void : orStoreError(
+      return ids.length === 0 ? Effect.void : ask(
         sql.unsafe(`delete from deliveries where id = any($1::int8[])`, [column.ids(ids)])
       ).pipe(Effect.map(() => ids.forEach((id) => confirmed.delete(id))))
     }))
@@ -150,7 +151,7 @@ export const layer = Layer.effect(
     /** Nobody waits for these any more. */
     const prune = Effect.gen(function*() {
       const before = (yield* Clock.currentTimeMillis) - keptFor
-      yield* orStoreError(sql.unsafe(
+      yield* ask(sql.unsafe(
         `delete from notifications n where n.created_at < ${instant("$1::float8")}
         and not exists (select from deliveries d where d.notification_id = n.id)`,
         [before]

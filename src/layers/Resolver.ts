@@ -168,7 +168,9 @@ const absence: ReadonlySet<string> = new Set([dns.NOTFOUND, dns.NODATA, dns.BADN
 
 const explainDns = (error: unknown, name: string): NetworkFailure => {
   const code = codeOf(error)
-  return new NetworkFailure("dns", name, dnsReasons[code] ?? `its name could not be resolved (${code})`, { cause: error })
+  return new NetworkFailure("dns", name, dnsReasons[code] ?? `its name could not be resolved (${code})`, {
+    cause: error
+  })
 }
 
 const dnsReasons: Readonly<Record<string, string>> = {

@@ -8,7 +8,8 @@ import { checkLength, newsOf, notificationOf } from "./Announcing.ts"
 import { batched } from "./sql/Batched.ts"
 import { type RecordedRow, recordParameters, recordSql } from "./sql/RecordStatement.ts"
 import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
-import { column, instant, millis, orStoreError, unsigned } from "./sql/Values.ts"
+import { column, instant, millis, unsigned } from "./sql/Values.ts"
+import { ask } from "./SqlFailure.ts"
 
 /** Unchanged polls are written when there are so many, or after so many ms. */
 const touchBatch = 2_048
@@ -31,7 +32,7 @@ export const layer = Layer.effect(
 
     const find = Effect.fn("ResourceStore.find")(function*(url: string) {
       const now = yield* Clock.currentTimeMillis
-      const rows = yield* orStoreError(sql.unsafe<ResourceRow>(
+      const rows = yield* ask(sql.unsafe<ResourceRow>(
         `${selectResources} where r.key = substring(sha256(convert_to($2, 'UTF8')) for 16) and r.url = $2`,
         [now, url]
       ))
@@ -43,7 +44,7 @@ export const layer = Layer.effect(
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const now = yield* Clock.currentTimeMillis
-        const rows = yield* orStoreError(
+        const rows = yield* ask(
           sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [now, column.ids(ids)])
         )
         const byId = new Map(rows.map((row) => [row.id, current(resourceOf(row))]))
@@ -54,7 +55,7 @@ export const layer = Layer.effect(
     /** Packed into two byte strings: a million rows as rows would take many times as long. */
     const alarms = Effect.fn("ResourceStore.alarms")(function*(partition: number) {
       const now = yield* Clock.currentTimeMillis
-      const [row] = yield* orStoreError(sql.unsafe<{ ids: Uint8Array | null; due: Uint8Array | null }>(
+      const [row] = yield* ask(sql.unsafe<{ ids: Uint8Array | null; due: Uint8Array | null }>(
         `select string_agg(int8send(r.id), '' order by r.id) as ids, string_agg(float8send(${
           millis("s.next_fetch")
         }), '' order by r.id) as due
@@ -76,7 +77,7 @@ export const layer = Layer.effect(
       const rows = [...touched.values()].toSorted((a, b) => a.id - b.id)
       flushing = new Map(touched)
       touched.clear()
-      yield* orStoreError(sql.unsafe(
+      yield* ask(sql.unsafe(
         `update schedule s set next_fetch = ${instant("p.next_fetch")}, last_fetch = ${instant("p.last_fetch")},
         period = p.period, http_code = p.code, failures = p.failures
       from unnest($1::int8[], $2::float8[], $3::float8[], $4::int4[], $5::int4[], $6::int4[]) p(id, next_fetch, last_fetch, period, code, failures)
@@ -101,7 +102,7 @@ export const layer = Layer.effect(
 
     const recordOnce = Effect.fnUntraced(function*(changes: ReadonlyArray<Change>) {
       const now = yield* Clock.currentTimeMillis
-      const rows = yield* orStoreError(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now)))
+      const rows = yield* ask(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now)))
       const byResource = Map.groupBy(rows, ({ resource }) => resource)
       return changes.map((change) => deliveriesOf(change, byResource.get(change.state.id) ?? [], now))
     })
@@ -111,14 +112,18 @@ export const layer = Layer.effect(
       delay: "5 millis",
       max: 64,
       run: Effect.fnUntraced(function*(changes) {
-        const answers = new Map<Change, ReadonlyArray<Delivery>>()
-        for (let rest = changes; rest.length > 0;) {
-          const round = [...new Map(rest.toReversed().map((change) => [change.state.id, change])).values()].reverse()
-          const recorded = yield* recordOnce(round)
-          round.forEach((change, i) => answers.set(change, recorded[i] ?? []))
-          rest = rest.filter((change) => !answers.has(change))
+        const answers: Array<ReadonlyArray<Delivery>> = []
+        let waiting = changes.map((change, index) => ({ change, index }))
+        while (waiting.length > 0) {
+          const round = [...Map.groupBy(waiting, ({ change }) => change.state.id).values()].flatMap(([first]) =>
+            first ?? []
+          )
+          const recorded = yield* recordOnce(round.map(({ change }) => change))
+          round.forEach(({ index }, i) => answers[index] = recorded[i] ?? [])
+          const taken = new Set(round)
+          waiting = waiting.filter((one) => !taken.has(one))
         }
-        return changes.map((change) => answers.get(change) ?? [])
+        return answers
       })
     })
 

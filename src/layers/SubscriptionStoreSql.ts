@@ -6,7 +6,8 @@ import { initialPeriod } from "#domain/Resource.ts"
 import type { Channel, Face, Format, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./sql/Batched.ts"
 import { resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
-import { column, instant, legalText, millis, orStoreError } from "./sql/Values.ts"
+import { column, instant, legalText, millis } from "./sql/Values.ts"
+import { ask } from "./SqlFailure.ts"
 
 /** Stored numbers: append only. */
 const channels: ReadonlyArray<Channel> = ["webhook", "xmpp", "null"]
@@ -98,7 +99,7 @@ export const layer = Layer.effect(
 
     const subscribe = Effect.fn("SubscriptionStore.subscribe")(function*(wanted: NewSubscription) {
       const now = yield* Clock.currentTimeMillis
-      const { resource, row } = yield* orStoreError(sql.withTransaction(Effect.gen(function*() {
+      const { resource, row } = yield* ask(sql.withTransaction(Effect.gen(function*() {
         const resourceId = yield* createResource(wanted, now)
         const row = yield* upsert(wanted, resourceId, now)
         return { row, resource: (yield* resources([resourceId], now)).get(resourceId) }
@@ -111,7 +112,7 @@ export const layer = Layer.effect(
 
     /** The subscription first: a fan-out that is under way then finds it gone, or is done and its deliveries are deleted with the others. */
     const remove = Effect.fn("SubscriptionStore.remove")((id: number) =>
-      orStoreError(sql.withTransaction(Effect.gen(function*() {
+      ask(sql.withTransaction(Effect.gen(function*() {
         const removed = yield* sql.unsafe(`delete from subscriptions where id = $1::int8 returning id`, [BigInt(id)])
         yield* sql.unsafe(`delete from deliveries where subscription_id = $1::int8`, [BigInt(id)])
         return removed.length > 0
@@ -122,7 +123,7 @@ export const layer = Layer.effect(
       delay: "5 millis",
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
-        const rows = yield* orStoreError(
+        const rows = yield* ask(
           sql.unsafe<SubscriptionRow>(`select ${columns} from subscriptions u where u.id = any($1::int8[])`, [
             column.ids(ids)
           ])
@@ -133,7 +134,7 @@ export const layer = Layer.effect(
     })
 
     const ofTopic = Effect.fn("SubscriptionStore.ofTopic")(function*(accountId: number, url: string) {
-      const rows = yield* orStoreError(sql.unsafe<SubscriptionRow>(
+      const rows = yield* ask(sql.unsafe<SubscriptionRow>(
         `select ${columns} from subscriptions u join resources r on r.id = u.resource_id
       where r.key = ${key} and r.url = $1 and u.account_id = $2::int4 order by u.id`,
         [url, accountId]
@@ -143,7 +144,7 @@ export const layer = Layer.effect(
 
     const ofEndpoint = Effect.fn("SubscriptionStore.ofEndpoint")(
       function*(accountId: number, endpoint: string, limit: number) {
-        const rows = yield* orStoreError(sql.unsafe<SubscriptionRow>(
+        const rows = yield* ask(sql.unsafe<SubscriptionRow>(
           `select ${columns} from subscriptions u where u.endpoint = $1 and u.account_id = $2::int4 order by u.id limit $3::int4`,
           [endpoint, accountId, limit]
         ))
@@ -158,7 +159,7 @@ export const layer = Layer.effect(
       readonly byPage: number
     }) {
       const now = yield* Clock.currentTimeMillis
-      return yield* orStoreError(Effect.gen(function*() {
+      return yield* ask(Effect.gen(function*() {
         const rows = yield* sql.unsafe<SubscriptionRow & { readonly waiting: number; readonly dropped: number }>(
           `select ${columns}, (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
           (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped

@@ -1,4 +1,4 @@
-import { describe } from "@effect/vitest"
+import { describe, layer } from "@effect/vitest"
 import { Layer } from "effect"
 import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
 import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
@@ -7,6 +7,7 @@ import * as Passwords from "#layers/Passwords.ts"
 import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
+import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { suite } from "#test/suites/Stores.ts"
 import { engines } from "#test/support/Databases.ts"
 
@@ -23,5 +24,9 @@ suite("stores in memory", StoresMemory.layer)
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`stores over SQL, ${engine.name}`, () => {
     suite(engine.name, stores.pipe(Layer.provide(engine.layer)))
+    layer(stores.pipe(Layer.provide(engine.layer)), { timeout: "60 seconds", excludeTestServices: true })(
+      engine.name,
+      resourceStoreSuite
+    )
   })
 }

@@ -19,9 +19,10 @@ export const recordSql = `
 with p as (
   select * from unnest($2::int8[], $3::float8[], $4::float8[], $5::int4[], $6::int4[], $7::int4[], $8::int4[], $9::text[], $10::float8[],
     $11::float8[], $12::text[], $13::text[], $14::int8[], $15::bool[], $16::int4[], $17::bytea[], $18::bytea[], $19::text[], $20::text[],
-    $21::bool[], $22::float8[], $23::text[], $24::bytea[], $25::int4[], $26::text[], $27::text[])
+    $21::bool[], $22::float8[], $23::text[], $24::bytea[], $25::int4[], $26::text[], $27::text[], $38::float8[], $39::float8[], $40::float8[], $41::float8[])
   as t(id, next_fetch, last_fetch, period, code, failures, kind, http, last_parse, last_full, etag, last_modified, signature, in_error,
-    entries_since, seen, slices, header, id_policy, generated_ids, bozo_rank, content_type, document, announce, status, sent_header)
+    entries_since, seen, slices, header, id_policy, generated_ids, bozo_rank, content_type, document, announce, status, sent_header,
+    velocity, popularity, porn_rank, last_maintenance_at)
 ),
 before as (
   select t.resource_id, t.signature, t.in_error from resource_state t where t.resource_id in (select id from p)
@@ -44,9 +45,12 @@ w2 as (
   from q where t.resource_id = q.id
 ),
 w3 as (
-  update resources r set kind = q.kind, header = q.header, id_policy = q.id_policy, generated_ids = q.generated_ids, bozo_rank = q.bozo_rank
-  from q where r.id = q.id and (r.kind, r.header, r.id_policy, r.generated_ids, r.bozo_rank)
-    is distinct from (q.kind::int2, q.header, q.id_policy, q.generated_ids, q.bozo_rank)
+  update resources r set kind = q.kind, header = q.header, id_policy = q.id_policy, generated_ids = q.generated_ids, bozo_rank = q.bozo_rank, velocity = q.velocity,
+    popularity = q.popularity, porn_rank = q.porn_rank, last_maintenance_at = ${instant("q.last_maintenance_at")}
+  from q where r.id = q.id and (r.kind, r.header, r.id_policy, r.generated_ids, r.bozo_rank, r.velocity, r.popularity, r.porn_rank, r.last_maintenance_at)
+    is distinct from (q.kind::int2, q.header, q.id_policy, q.generated_ids, q.bozo_rank, q.velocity, q.popularity, q.porn_rank, ${
+  instant("q.last_maintenance_at")
+})
 ),
 e as (
   insert into entries (resource_id, hash, published, first_seen, body)
@@ -164,7 +168,11 @@ export const recordParameters = (
     column.texts(sent.map((notification) => json(notification?.header))),
     ...entryColumns(changes, "entries"),
     ...entryColumns(changes, "updated"),
-    ...toldColumns(changes)
+    ...toldColumns(changes),
+    column.numbers(states.map(({ velocity }) => velocity)),
+    column.numbers(states.map(({ popularity }) => popularity)),
+    column.numbers(states.map(({ pornRank }) => pornRank)),
+    column.numbers(states.map(({ lastMaintenanceAt }) => lastMaintenanceAt))
   ]
 }
 

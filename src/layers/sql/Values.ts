@@ -1,9 +1,6 @@
 import { PgTypes } from "@effect/sql-pg"
-import { Effect, Result } from "effect"
-import type { SqlError } from "effect/sql"
+import { Result } from "effect"
 import type { Fingerprint } from "#domain/Fingerprint.ts"
-import type { StoreError } from "#domain/ports/StoreError.ts"
-import { storeError } from "#layers/SqlFailure.ts"
 
 const { OID } = PgTypes
 
@@ -41,6 +38,3 @@ export const millis = (expression: string): string => `round(extract(epoch from 
 
 /** A timestamptz from epoch milliseconds, as an expression. */
 export const instant = (expression: string): string => `to_timestamp((${expression}) / 1000.0)`
-
-export const orStoreError = <A, R>(effect: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, StoreError, R> =>
-  Effect.mapError(effect, storeError)
