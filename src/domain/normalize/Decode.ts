@@ -28,9 +28,11 @@ export const declarationOf = (bytes: Uint8Array, contentType?: string): Declarat
   xml: DECLARED.exec(ascii(bytes))?.[1]?.toLowerCase()
 })
 
+/** The XML declaration, or the beginning of a document that does not begin with one. */
 const ascii = (bytes: Uint8Array): string => {
   let head = ""
-  const end = Math.min(bytes.length, 512)
+  const declaration = bytes[0] === 0x3c && bytes[1] === 0x3f ? bytes.subarray(0, 512).indexOf(0x3e) : -1
+  const end = declaration >= 0 ? declaration : Math.min(bytes.length, 512)
   for (let at = 0; at < end; at++) head += String.fromCharCode(bytes[at] ?? 0)
   return head
 }
@@ -53,34 +55,33 @@ const byZeros = ([a, b, c, d]: Uint8Array): string | undefined => {
  *
  * A byte order mark decides; else bytes that are valid UTF-8 are UTF-8 whatever is declared (publishers' servers declare what they please);
  * else the HTTP charset, then the XML declaration, whichever fits without an error; else the declared one with U+FFFD for what does not fit;
- * undeclared bytes that are no UTF-8 are windows-1252.
+ * undeclared bytes that are no UTF-8 are windows-1252. The text is as it came: see `cleaned`.
  */
 export const decodeBytes = (bytes: Uint8Array, contentType?: string): Decoded => {
   const declaration = declarationOf(bytes, contentType)
-  const { text, encoding, repairs } = declaration.certain === undefined
-    ? byTrial(bytes, declaration)
-    : byMarkOrZeros(bytes, declaration.certain)
-  return cleaned({ text, encoding, repairs }, bytes.length)
+  return declaration.certain === undefined ? byTrial(bytes, declaration) : byMarkOrZeros(bytes, declaration.certain)
 }
 
-/** Without characters that no document may have. As many characters as bytes: all is ASCII. */
-const cleaned = (decoded: Decoded, bytes: number): Decoded => {
-  const { text, repairs } = decoded
-  if (hasAny(text, FORBIDDEN)) {
-    return cleaned({
-      ...decoded,
-      text: text.replace(CONTROLS, ""),
-      repairs: [...repairs, "control characters removed"]
-    }, Number.NaN)
-  }
-  if (text.length !== bytes && hasAny(text, MISTAKEN)) {
-    const repaired = text.replace(
-      /[\x80-\x9f]/g,
-      (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character
-    )
-    return { ...decoded, text: repaired, repairs: [...repairs, "windows-1252 characters inside other text"] }
-  }
-  return decoded
+/** A part of a document whose encoding is known. */
+export const decodePart = (bytes: Uint8Array, encoding: string): string => decoder(encoding, false)?.decode(bytes) ?? ""
+
+/** Whether `<` and the letters of tags are the bytes that they are in ASCII, and no part of other characters. */
+export const isAsciiLike = (encoding: string): boolean =>
+  encoding === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(encoding)
+
+/** Without characters that no document may have, and what had to be done. `ascii`: the text has no others. */
+export const cleaned = (
+  text: string,
+  ascii: boolean
+): { readonly text: string; readonly repairs: ReadonlyArray<string> } => {
+  const legal = hasAny(text, FORBIDDEN) ? text.replace(CONTROLS, "") : text
+  const repairs = legal === text ? [] : ["control characters removed"]
+  if (ascii || !hasAny(legal, MISTAKEN)) return { text: legal, repairs }
+  const repaired = legal.replace(
+    /[\x80-\x9f]/g,
+    (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character
+  )
+  return { text: repaired, repairs: [...repairs, "windows-1252 characters inside other text"] }
 }
 
 const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+/g

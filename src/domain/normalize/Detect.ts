@@ -1,5 +1,5 @@
 import { keyOf } from "./Namespaces.ts"
-import { elements, exact } from "./Tree.ts"
+import { elements, exact, value } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 
 const ROOTS = new Set(["rss", "rdf", "feed", "channel", "entry"])
@@ -30,17 +30,18 @@ const search = (parent: Element, depth: number): Element | undefined => {
   return undefined
 }
 
-/** `feed`, `channel` and `entry` are words of other vocabularies too: they need a feed's children. */
+/** `feed`, `channel` and `entry` are words of other vocabularies too: they need a feed's namespace or children. */
 const isFeed = (element: Element): boolean => {
   if (!ROOTS.has(element.key)) return false
   if (element.key === "rss") return true
   if (element.key === "rdf") {
     return hasChild(element, ["channel", "item", "image"]) || element.attributes.some((text) => keyOf(text) === "rss")
   }
-  if (element.namespace === "atom") return true
+  if (element.namespace === "atom" || element.attributes.some((text) => keyOf(text) === "atom")) return true
   return element.key === "entry"
     ? hasChild(element, ["id"]) && hasChild(element, ["title", "content"])
-    : hasChild(element, ["title", "item", "entry", "link"])
+    : hasChild(element, ["title", "item", "entry", "link", "abstract"]) || value(element, "lastmod") !== undefined ||
+      element.key === "channel" && value(element, "href") !== undefined
 }
 
 const hasChild = (element: Element, keys: ReadonlyArray<string>): boolean =>

@@ -2,13 +2,13 @@ import type { RawEntry } from "#domain/EntryId.ts"
 import type { Feed } from "#domain/Feed.ts"
 import type { Fingerprint } from "#domain/Fingerprint.ts"
 import { readAtom } from "./Atom.ts"
-import { decodeBytes } from "./Decode.ts"
+import { cleaned, decodeBytes, type Decoded, decodePart, isAsciiLike } from "./Decode.ts"
 import { feedElement } from "./Detect.ts"
 import type { Outside, Reading } from "./Dialect.ts"
 import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
 import { readRdf } from "./Rdf.ts"
 import { readRss } from "./Rss.ts"
-import { slice } from "./Slices.ts"
+import { fingerprintsOf, type Slices, slicesOf, unseenRanges } from "./Slices.ts"
 import { tokenize } from "./Tokenizer.ts"
 import type { Element } from "./Tree.ts"
 
@@ -57,19 +57,73 @@ const MOST_ENTRIES = 5000
  * Time is linear in the bytes, memory bounded by depth and count: see `Tokenizer`. A field that cannot be read is absent.
  */
 export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResult => {
-  const sliced = slice(bytes, options)
-  const { text, encoding, repairs } = decodeBytes(sliced?.unseen ?? bytes, options.contentType)
-  const start = text.search(/\S/)
-  if (start < 0) return { _tag: "NotFeed", kind: "empty", reason: "the document is empty" }
-  const read = text[start] === "{" || text[start] === "[" ? readJson(text, options) : readXml(text, options)
-  if ("kind" in read) return { _tag: "NotFeed", ...read }
-  const { reading } = read
-  return {
-    _tag: "Feed",
-    feed: { ...reading, encoding, repairs: [...repairs, ...read.repairs] },
-    slices: sliced?.slices,
-    skipped: sliced?.skipped ?? 0
+  const whole = decodeBytes(bytes, options.contentType)
+  const slices = isAsciiLike(whole.encoding) ? slicesOf(bytes) : undefined
+  const fingerprints = slices === undefined ? undefined : fingerprintsOf(bytes, slices)
+  if (slices !== undefined && fingerprints !== undefined && options.seenSlices !== undefined) {
+    const part = readUnseen(bytes, whole, slices, fingerprints, options.seenSlices, options)
+    if (part !== undefined) return part
   }
+  return readWhole(bytes, whole, fingerprints, options)
+}
+
+/** Second stage: head, unseen entries and tail. `undefined` when it does not give one entry for each unseen slice. */
+const readUnseen = (
+  bytes: Uint8Array,
+  whole: Decoded,
+  slices: Slices,
+  fingerprints: ReadonlyArray<Fingerprint>,
+  seen: ReadonlySet<Fingerprint>,
+  options: ReadOptions
+): ReadResult | undefined => {
+  const unseen = fingerprints.filter((fingerprint) => !seen.has(fingerprint)).length
+  if (unseen === fingerprints.length || fingerprints.length > (options.maxEntries ?? MOST_ENTRIES)) return undefined
+  const ranges = unseenRanges(bytes, slices, (index) => seen.has(fingerprints[index] ?? 0n))
+  const read = readText(textOf(ranges, bytes, whole), bytes, whole, options)
+  return "kind" in read || read.reading.entries.length !== unseen
+    ? undefined
+    : feedOf(read, whole, fingerprints, fingerprints.length - unseen)
+}
+
+/** In ASCII, bytes and characters are counted alike. */
+const textOf = (
+  ranges: ReadonlyArray<readonly [number, number]>,
+  bytes: Uint8Array,
+  { text, encoding }: Decoded
+): string =>
+  text.length === bytes.length
+    ? ranges.map(([start, end]) => text.slice(start, end)).join("")
+    : ranges.map(([start, end]) => decodePart(bytes.subarray(start, end), encoding)).join("")
+
+const readWhole = (
+  bytes: Uint8Array,
+  whole: Decoded,
+  fingerprints: ReadonlyArray<Fingerprint> | undefined,
+  options: ReadOptions
+): ReadResult => {
+  const read = readText(whole.text, bytes, whole, options)
+  if ("kind" in read) return { _tag: "NotFeed", ...read }
+  return feedOf(read, whole, fingerprints?.length === read.reading.entries.length ? fingerprints : undefined, 0)
+}
+
+const feedOf = (
+  { reading, repairs }: Read,
+  whole: Decoded,
+  slices: ReadonlyArray<Fingerprint> | undefined,
+  skipped: number
+): ReadResult => ({
+  _tag: "Feed",
+  feed: { ...reading, encoding: whole.encoding, repairs: [...whole.repairs, ...repairs] },
+  slices,
+  skipped
+})
+
+const readText = (raw: string, bytes: Uint8Array, whole: Decoded, options: ReadOptions): Read | Refused => {
+  const { text, repairs } = cleaned(raw, whole.text.length === bytes.length)
+  const start = text.search(/\S/)
+  if (start < 0) return { kind: "empty", reason: "the document is empty" }
+  const read = text[start] === "{" || text[start] === "[" ? readJson(text, options) : readXml(text, options)
+  return "kind" in read ? read : { ...read, repairs: [...repairs, ...read.repairs] }
 }
 
 interface Read {
@@ -78,7 +132,7 @@ interface Read {
 }
 
 interface Refused {
-  readonly kind: "html" | "json" | "xml" | "other"
+  readonly kind: "html" | "json" | "xml" | "other" | "empty"
   readonly reason: string
 }
 

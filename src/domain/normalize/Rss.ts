@@ -1,8 +1,8 @@
+import { parseDate } from "./Dates.ts"
 import { type Context, within } from "./Context.ts"
 import { contextOf, isEntry, nonEmpty, type Outside, readEntries, type Reading } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
 import { headerOf } from "./Finish.ts"
-import { addLink } from "./Links.ts"
 import { elements, exact, find, value } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 import { isBase } from "./Urls.ts"
@@ -31,6 +31,7 @@ export const readChannel = (root: Element, { url, language, most }: Outside): Om
   readParts(channel, draft, context, items)
   if (channel !== root) readParts(root, draft, around, items, channel)
   draft.id ??= aboutOf(channel)
+  takeAttributes(channel, draft)
   draft.language ??= nonEmpty(context.language) ?? language
   return { header: headerOf(draft), entries: readEntries(items.slice(0, most), draft.language, completeItem) }
 }
@@ -61,13 +62,15 @@ const completeItem = (element: Element, draft: Draft): void => {
     ;(draft.other.links ??= []).push({ href: draft.id, rel: "alternate" })
   }
   draft.id ??= aboutOf(element)
-  if (draft.links === undefined && draft.other.links === undefined) takeAttribute(element, draft)
+  takeAttributes(element, draft)
 }
 
 const aboutOf = (element: Element): string | undefined => nonEmpty(exact(element, "rdf:about")?.trim())
 
-/** A few write `<item href="…">`. */
-const takeAttribute = (element: Element, draft: Draft): void => {
-  const href = exact(element, "href")
-  if (href !== undefined) addLink(draft, { href, rel: "alternate" })
+/** CDF, RSS's forerunner, has attributes where RSS has elements: `<ITEM HREF="…" LASTMOD="…">`. */
+const takeAttributes = (element: Element, draft: Draft): void => {
+  const href = draft.links === undefined ? value(element, "href") : undefined
+  const modified = draft.updated === undefined ? value(element, "lastmod") : undefined
+  if (href !== undefined) (draft.other.links ??= []).push({ href, rel: "alternate" })
+  if (modified !== undefined) draft.updated = parseDate(modified)
 }

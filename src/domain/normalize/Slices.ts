@@ -1,11 +1,173 @@
-import type { Fingerprint } from "#domain/Fingerprint.ts"
-import type { ReadOptions } from "./Document.ts"
+import { type Fingerprint, ofBytes } from "#domain/Fingerprint.ts"
 
-export interface Sliced {
-  readonly slices: ReadonlyArray<Fingerprint>
-  /** The document without the entries that were seen. */
-  readonly unseen: Uint8Array
-  readonly skipped: number
+/** Where the entries of a document stand in its bytes: each from its `<` to behind its `>`, in order, never nested. */
+export interface Slices {
+  readonly starts: ReadonlyArray<number>
+  readonly ends: ReadonlyArray<number>
 }
 
-export const slice = (_bytes: Uint8Array, _options: ReadOptions): Sliced | undefined => undefined
+const BANG = 33
+const SLASH = 47
+const COLON = 58
+const LESS = 60
+const GREATER = 62
+const QUESTION = 63
+const BRACKET = 93
+
+/**
+ * Finds the entries of an XML document without parsing it; `undefined` when that cannot be done safely.
+ *
+ * Only tags named like the first entry count; sections, comments and instructions are passed over. What this cannot see (an entry in an
+ * attribute, an entry that a parser would repair) shows in the number of entries that are read, and the caller compares that.
+ */
+export const slicesOf = (bytes: Uint8Array): Slices | undefined => new Scanner(bytes).scan()
+
+/** The fingerprint of each entry's bytes. */
+export const fingerprintsOf = (bytes: Uint8Array, { starts, ends }: Slices): ReadonlyArray<Fingerprint> =>
+  starts.map((start, index) => ofBytes(bytes.subarray(start, ends[index])))
+
+/** The pieces of the document without the entries that `isSeen`, as ranges; white space between entries is left out with them. */
+export const unseenRanges = (
+  bytes: Uint8Array,
+  { starts, ends }: Slices,
+  isSeen: (index: number) => boolean
+): ReadonlyArray<readonly [start: number, end: number]> => {
+  const ranges: Array<readonly [number, number]> = [[0, starts[0] ?? 0]]
+  starts.forEach((start, index) => {
+    const end = ends[index] ?? start
+    const next = starts[index + 1] ?? bytes.length
+    if (!isSeen(index)) ranges.push([start, end])
+    if (!isBlank(bytes, end, next)) ranges.push([end, next])
+  })
+  return ranges
+}
+
+const isBlank = (bytes: Uint8Array, start: number, end: number): boolean => {
+  for (let at = start; at < end; at++) if (!isSpace(bytes[at])) return false
+  return true
+}
+
+class Scanner {
+  private readonly bytes: Uint8Array
+  private readonly starts: Array<number> = []
+  private readonly ends: Array<number> = []
+  /** The entries' tag with its prefix; empty until the first one is met. */
+  private name: Uint8Array = new Uint8Array()
+  private at = 0
+  private depth = 0
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+  }
+
+  scan(): Slices | undefined {
+    const { bytes } = this
+    while ((this.at = this.nextLess(this.at)) >= 0) {
+      const next = bytes[this.at + 1]
+      if (next === BANG || next === QUESTION) {
+        if (!this.passOver(next)) return undefined
+      } else if (!(next === SLASH ? this.endTag() : this.startTag())) return undefined
+    }
+    return this.depth > 0 || this.starts.length === 0 ? undefined : { starts: this.starts, ends: this.ends }
+  }
+
+  /** Tags stand close together: most are found sooner by looking than by a call. */
+  private nextLess(from: number): number {
+    const { bytes } = this
+    const near = Math.min(from + 48, bytes.length)
+    for (let at = from; at < near; at++) if (bytes[at] === LESS) return at
+    return bytes.indexOf(LESS, near)
+  }
+
+  /** False when it has no end, or is a DTD that declares something. */
+  private passOver(kind: number): boolean {
+    if (kind === QUESTION) return this.skipBehind(QUESTION, 1)
+    if (this.startsWith(SECTION)) return this.skipBehind(BRACKET, 2)
+    if (this.startsWith(COMMENT)) return this.skipBehind(DASH, 2)
+    const end = this.bytes.indexOf(GREATER, this.at)
+    const subset = this.bytes.subarray(this.at, end).includes(OPEN_BRACKET)
+    this.at = end + 1
+    return end >= 0 && !subset
+  }
+
+  /** Moves behind the next `>` that stands behind so many of the byte. */
+  private skipBehind(byte: number, times: number): boolean {
+    const { bytes } = this
+    for (let at = bytes.indexOf(byte, this.at + 2); at >= 0; at = bytes.indexOf(byte, at + 1)) {
+      if (bytes[at + times] === GREATER && (times === 1 || bytes[at + 1] === byte)) {
+        this.at = at + times + 1
+        return true
+      }
+    }
+    return false
+  }
+
+  private startTag(): boolean {
+    const start = this.at
+    if (this.name.length === 0) this.name = this.entryName()
+    if (this.name.length === 0 || !this.isNamed(start + 1)) {
+      this.at = start + 1
+      return true
+    }
+    const end = this.bytes.indexOf(GREATER, start)
+    this.at = end + 1
+    const alone = this.bytes[end - 1] === SLASH
+    if (this.depth === 0) this.starts.push(start)
+    if (!alone) this.depth++
+    else if (this.depth === 0) this.ends.push(end + 1)
+    return end >= 0
+  }
+
+  private endTag(): boolean {
+    const start = this.at
+    this.at = start + 2
+    if (this.depth === 0 || !this.isNamed(start + 2)) return true
+    const end = this.bytes.indexOf(GREATER, start)
+    this.at = end + 1
+    if (--this.depth === 0) this.ends.push(end + 1)
+    return end >= 0
+  }
+
+  /** The name at the current `<`, if it is `item` or `entry` with or without a prefix. */
+  private entryName(): Uint8Array {
+    const { bytes } = this
+    const start = this.at + 1
+    let local = start
+    let end = start
+    for (; end - start < LONGEST_NAME && !endsName(bytes[end]); end++) if (bytes[end] === COLON) local = end + 1
+    const name = bytes.subarray(start, end)
+    return isEqual(bytes, local, end, ITEM) || isEqual(bytes, local, end, ENTRY) ? name : EMPTY
+  }
+
+  private isNamed(start: number): boolean {
+    const { bytes, name } = this
+    for (let at = 0; at < name.length; at++) if (bytes[start + at] !== name[at]) return false
+    return endsName(bytes[start + name.length])
+  }
+
+  private startsWith(opening: Uint8Array): boolean {
+    for (let at = 0; at < opening.length; at++) if (this.bytes[this.at + at] !== opening[at]) return false
+    return true
+  }
+}
+
+const LONGEST_NAME = 40
+const DASH = 45
+const OPEN_BRACKET = 91
+const EMPTY = new Uint8Array()
+const ascii = new TextEncoder()
+const SECTION = ascii.encode("<![CDATA[")
+const COMMENT = ascii.encode("<!--")
+const ITEM = ascii.encode("item")
+const ENTRY = ascii.encode("entry")
+
+const isEqual = (bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean => {
+  if (end - start !== word.length) return false
+  for (let at = 0; at < word.length; at++) if (bytes[start + at] !== word[at]) return false
+  return true
+}
+
+const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9
+
+const endsName = (byte: number | undefined): boolean =>
+  isSpace(byte) || byte === GREATER || byte === SLASH || byte === LESS || byte === undefined

@@ -191,9 +191,13 @@ class Tokenizer {
     this.scope = this.scopes[depth] ?? this.scope
   }
 
-  /** An entry never contains an entry (but as inline content of another feed): its end tag is missing. */
+  /** An entry never contains an entry, but as the content of a guest from another feed: its end tag is missing. */
   private closeEntry(): void {
-    for (let depth = this.depth; depth > this.entry; depth--) if (this.names[depth]?.key === "content") return
+    const prefix = this.names[this.entry]?.prefix
+    for (let depth = this.depth; depth > this.entry; depth--) {
+      const name = this.names[depth]
+      if (name?.key === "content" || name?.prefix !== prefix) return
+    }
     this.repaired("an entry's end tag was missing")
     this.closeTo(this.entry - 1)
   }

@@ -42,6 +42,7 @@ const common: Vocabulary = {
 export const rssChannel: Vocabulary = {
   ...common,
   description: textInto("subtitle", "html"),
+  abstract: textInto("subtitle", "html"),
   copyright: textInto("rights", "text"),
   managingeditor: (element, draft, context) => {
     draft.authors = addPerson(draft.authors, personIn(element, context))
@@ -90,6 +91,7 @@ export const rssChannel: Vocabulary = {
 export const rssItem: Vocabulary = {
   ...common,
   description: textInto("summary", "html"),
+  abstract: textInto("summary", "html"),
   summary: (element, draft, context) => {
     const text = plainText(element, context, "html")
     if (text.value !== "") draft.other.summary ??= text
