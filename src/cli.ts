@@ -1,12 +1,70 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Effect, Layer } from "effect"
+import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
-import { Fetcher } from "#domain/ports/Fetcher.ts"
+import * as Database from "#layers/Database.ts"
+import * as FetcherUndici from "#layers/FetcherUndici.ts"
+import { migrate } from "#layers/Migrations.ts"
+import { version } from "#layers/Network.ts"
+import * as Settings from "#layers/Settings.ts"
+import { account, token } from "./cli/Accounts.ts"
 import { inspect } from "./cli/Inspect.ts"
+import { list, subscribe, tail, unsubscribe } from "./cli/Remote.ts"
 
-const windhover = Command.make("windhover").pipe(Command.withSubcommands([inspect]))
+const serve = Command.make(
+  "serve",
+  {},
+  // the service is loaded when it is asked for: the other commands start in half the time
+  Effect.fnUntraced(function*() {
+    const { serve } = yield* Effect.promise(() => import("./main.ts"))
+    return yield* serve
+  })
+).pipe(Command.withDescription("Run the service until it is told to stop"))
 
-Command.run(windhover, { version: "0.1.0" }).pipe(
-  Effect.provide([NodeServices.layer, Layer.mock(Fetcher, {})]),
+const migrateAlone = Command.make(
+  "migrate",
+  {},
+  Effect.fnUntraced(function*() {
+    const done = yield* migrate
+    yield* Console.log(done.length === 0 ? "The database is up to date." : `Done: ${done.join(", ")}`)
+  })
+).pipe(
+  Command.withDescription("Bring the database to this version; the service does it at its start as well"),
+  Command.provide(Database.layerUnmigrated.pipe(Layer.provide(Settings.layer)))
+)
+
+const settings = Command.make(
+  "settings",
+  {},
+  Effect.fnUntraced(function*() {
+    for (const { fallback, meaning, value, variable } of yield* Settings.explain()) {
+      yield* Console.log(`${variable}=${value ?? ""}\n    ${meaning} Default: ${fallback}.`)
+    }
+    yield* Settings.read()
+  })
+).pipe(Command.withDescription("List the settings, what they mean, and what they are set to"))
+
+const windhover = Command.make("windhover").pipe(
+  Command.withDescription("Watches any URL and pushes what is new"),
+  Command.withSubcommands([
+    serve,
+    migrateAlone,
+    settings,
+    account,
+    token,
+    subscribe,
+    unsubscribe,
+    list,
+    tail,
+    inspect.pipe(Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer))))
+  ])
+)
+
+/** A failure that an operator can mend is a sentence on standard error and exit code 1, not a stack. */
+const told = (error: { readonly _tag: string; readonly message: string }) =>
+  Effect.andThen(Console.error(`windhover: ${error.message}`), Effect.sync(() => void (process.exitCode = 1)))
+
+Command.run(windhover, { version }).pipe(
+  Effect.catchIf((error) => error._tag !== "ShowHelp", told),
+  Effect.provide(NodeServices.layer),
   NodeRuntime.runMain
 )

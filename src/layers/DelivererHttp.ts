@@ -15,8 +15,17 @@ const excerptLength = 500
 
 /** What a parcel's own headers may not name: it says how the message is framed, routed or trusted. */
 const reserved: ReadonlySet<string> = new Set([
-  ...["host", "content-type", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "keep-alive"],
-  ...["authorization", "x-hub-signature", "x-hub-signature-256"]
+  "host",
+  "content-type",
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "upgrade",
+  "expect",
+  "keep-alive",
+  "authorization",
+  "x-hub-signature",
+  "x-hub-signature-256"
 ])
 
 export interface DelivererOptions {

@@ -1,0 +1,124 @@
+import { Config, Console, Effect, Layer, type Path } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { SocketError } from "effect/socket/Socket"
+import { rights } from "#domain/Account.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
+import * as Database from "#layers/Database.ts"
+import type { DatabaseError } from "#layers/DatabaseError.ts"
+import * as SettingsLayer from "#layers/Settings.ts"
+import * as Administration from "./Administration.ts"
+
+/** In this process, over the database itself: no service runs on it, or the database takes several. */
+const direct = Administration.layer.pipe(
+  Layer.provide(AccountStoreSql.layer),
+  Layer.provide(Database.layer)
+)
+
+/** Through the running service where there is one, since its database belongs to it alone. */
+const administration = Layer.unwrap(Effect.gen(function*() {
+  const { databaseUrl, dataDir } = yield* Settings
+  const served = databaseUrl === undefined && (yield* Administration.isServed(dataDir))
+  const chosen: Layer.Layer<Administration.Administration, DatabaseError | SocketError, Path.Path | Settings> = served
+    ? Administration.layerSocket(dataDir)
+    : direct
+  return chosen
+})).pipe(Layer.provide(SettingsLayer.layer))
+
+const login = Argument.String("login").pipe(Argument.withDescription("Login of the account"))
+
+const password = Flag.String("password").pipe(
+  Flag.withDescription(
+    "At least 8 characters; without it WINDHOVER_PASSWORD is read, so that it stays out of the shell's history"
+  ),
+  Flag.withFallbackConfig(Config.String("WINDHOVER_PASSWORD"))
+)
+
+const date = (at: number) => new Date(at).toISOString().slice(0, 10)
+
+const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
+  return rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ").trimEnd()).join("\n")
+}
+
+const createAccount = Command.make(
+  "create",
+  { login, password },
+  Effect.fnUntraced(function*({ login, password }) {
+    const administration = yield* Administration.Administration
+    const account = yield* administration.createAccount(login, password)
+    yield* Console.log(`The account ${account.login} was made.`)
+  })
+).pipe(Command.withDescription("Make an account"), Command.provide(administration))
+
+const listAccounts = Command.make(
+  "list",
+  {},
+  Effect.fnUntraced(function*() {
+    const accounts = yield* (yield* Administration.Administration).accounts
+    yield* Console.log(table([
+      ["LOGIN", "CREDITS", "SINCE"],
+      ...accounts.map(({ createdAt, credits, login }) => [login, String(credits), date(createdAt)])
+    ]))
+  })
+).pipe(Command.withDescription("List the accounts"), Command.provide(administration))
+
+const setPassword = Command.make(
+  "password",
+  { login, password },
+  Effect.fnUntraced(function*({ login, password }) {
+    yield* (yield* Administration.Administration).setPassword(login, password)
+    yield* Console.log(`The password of ${login} was changed.`)
+  })
+).pipe(Command.withDescription("Change the password of an account"), Command.provide(administration))
+
+export const account = Command.make("account").pipe(
+  Command.withDescription("Accounts: create, list, password"),
+  Command.withSubcommands([createAccount, listAccounts, setPassword])
+)
+
+const createToken = Command.make(
+  "create",
+  {
+    login,
+    name: Flag.String("name").pipe(Flag.withDescription("What it is for"), Flag.withDefault("")),
+    rights: Flag.Literals("right", rights).pipe(
+      Flag.withDescription("A right of the token; repeat it for several (default: all)"),
+      Flag.between(0, rights.length)
+    )
+  },
+  Effect.fnUntraced(function*({ login, name, rights: granted }) {
+    const administration = yield* Administration.Administration
+    const { secret, token } = yield* administration.createToken(login, name, granted.length === 0 ? rights : granted)
+    yield* Console.log(`Token ${token.id} of ${login} (${token.rights.join(", ")}), shown this once:\n${secret}`)
+  })
+).pipe(
+  Command.withDescription("Make a token: a password of programs, with rights of its own"),
+  Command.provide(administration)
+)
+
+const listTokens = Command.make(
+  "list",
+  { login },
+  Effect.fnUntraced(function*({ login }) {
+    const tokens = yield* (yield* Administration.Administration).tokens(login)
+    yield* Console.log(table([
+      ["ID", "NAME", "SINCE", "RIGHTS"],
+      ...tokens.map(({ createdAt, id, name, rights }) => [String(id), name, date(createdAt), rights.join(", ")])
+    ]))
+  })
+).pipe(Command.withDescription("List the tokens of an account"), Command.provide(administration))
+
+const revokeToken = Command.make(
+  "revoke",
+  { login, id: Argument.Int("id").pipe(Argument.withDescription("Id of the token, as 'token list' shows it")) },
+  Effect.fnUntraced(function*({ id, login }) {
+    yield* (yield* Administration.Administration).revokeToken(login, id)
+    yield* Console.log(`Token ${id} of ${login} was revoked.`)
+  })
+).pipe(Command.withDescription("Revoke a token"), Command.provide(administration))
+
+export const token = Command.make("token").pipe(
+  Command.withDescription("Tokens of an account: create, list, revoke"),
+  Command.withSubcommands([createToken, listTokens, revokeToken])
+)

@@ -1,0 +1,60 @@
+import { Console, Effect, Layer, Option, Redacted } from "effect"
+import { HttpServer } from "effect/http"
+import { rights } from "#domain/Account.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { makeToken } from "#layers/Credentials.ts"
+
+/**
+ * Makes the first account when there is none, with what the settings preset, and tells its secrets once.
+ *
+ * A preset token is given to the account at every start, so that a changed setting is what counts.
+ */
+const ensure = Effect.gen(function*() {
+  const accounts = yield* AccountStore
+  const { adminLogin, adminPassword, adminToken } = yield* Settings
+  const existing = yield* accounts.find(adminLogin)
+  if (Option.isNone(existing) && (yield* accounts.list).length > 0) return undefined
+  const password = adminPassword ?? (yield* makeToken)
+  const account = Option.isSome(existing) ? existing.value : yield* accounts.create(adminLogin, password)
+  if (Option.isSome(existing) && adminToken === undefined) return undefined
+  const { secret } = yield* accounts.createToken({
+    accountId: account.id,
+    name: "first",
+    rights,
+    ...(adminToken === undefined ? {} : { preset: adminToken })
+  })
+  return Option.isSome(existing) ? undefined : {
+    login: account.login,
+    password: adminPassword === undefined ? Redacted.value(password) : undefined,
+    token: adminToken === undefined ? Redacted.value(secret) : undefined
+  }
+})
+
+/** Tells where the service is reached, and, at the first start, how. */
+export const layerTold = Layer.effectDiscard(Effect.gen(function*() {
+  const made = yield* ensure
+  const { address } = yield* HttpServer.HttpServer
+  const port = "port" in address ? address.port : 0
+  const { baseUrl } = yield* Settings
+  yield* Console.log(`Windhover is ready on http://localhost:${port} (subscribers reach it at ${baseUrl})`)
+  if (made !== undefined) yield* Console.log(welcome(made, port))
+}))
+
+const welcome = (
+  made: { readonly login: string; readonly password: string | undefined; readonly token: string | undefined },
+  port: number
+) =>
+  [
+    "",
+    "The first account was made. What follows is shown this once:",
+    `  login     ${made.login}`,
+    `  password  ${made.password ?? "(as set in WINDHOVER_ADMIN_PASSWORD)"}`,
+    `  token     ${made.token ?? "(as set in WINDHOVER_ADMIN_TOKEN)"}`,
+    "",
+    "Subscribe a webhook to a feed:",
+    `  curl -u ${made.login}:${made.token ?? "$WINDHOVER_ADMIN_TOKEN"} http://localhost:${port}/ \\`,
+    "    -d hub.mode=subscribe -d hub.topic=https://xkcd.com/rss.xml \\",
+    "    -d hub.callback=https://example.org/your/webhook -d hub.secret=a-secret-of-yours",
+    ""
+  ].join("\n")

@@ -1,0 +1,86 @@
+import { NodeClusterSocket } from "@effect/platform-node"
+import { Effect, Layer, Logger, Option, References } from "effect"
+import {
+  MessageStorage,
+  RunnerAddress,
+  RunnerHealth,
+  Runners,
+  RunnerStorage,
+  Sharding,
+  ShardingConfig,
+  SqlRunnerStorage
+} from "effect/cluster"
+import * as Core from "#actors/Core.ts"
+import { shardingConfig } from "#actors/Runner.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import * as Routes from "#http/Routes.ts"
+import * as Database from "#layers/Database.ts"
+import * as DelivererHttp from "#layers/DelivererHttp.ts"
+import * as FeedReader from "#layers/FeedReader.ts"
+import * as FetcherUndici from "#layers/FetcherUndici.ts"
+import * as HttpServerNode from "#layers/HttpServerNode.ts"
+import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
+import * as Network from "#layers/Network.ts"
+import * as SettingsLayer from "#layers/Settings.ts"
+import * as StoresSql from "#layers/StoresSql.ts"
+import * as Administration from "./cli/Administration.ts"
+import * as FirstAccount from "./cli/FirstAccount.ts"
+
+/** One process is a cluster of one: it holds every partition, and nobody has to be asked. */
+const alone = Sharding.layer.pipe(
+  Layer.provide(Runners.layerNoop),
+  Layer.provide(MessageStorage.layerNoop),
+  Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
+  Layer.provide(ShardingConfig.layer(shardingConfig))
+)
+
+/** One of several: the database says who holds what. */
+const oneOfMany = ({ host, port }: { readonly host: string; readonly port: number }) => {
+  const config = { ...shardingConfig, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
+  return NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
+    Layer.provide(MessageStorage.layerNoop),
+    Layer.provide(SqlRunnerStorage.layer.pipe(Layer.provide(ShardingConfig.layer(config))))
+  )
+}
+
+const cluster = Layer.unwrap(
+  Settings.useSync(({ runnerAddress }) => runnerAddress === undefined ? alone : oneOfMany(runnerAddress))
+)
+
+/** What lies outside: documents, callbacks, the database. */
+const outside = Layer.mergeAll(
+  FetcherUndici.layerNoDeps,
+  DelivererHttp.layerNoDeps,
+  IntentVerifierHttp.layerNoDeps,
+  FeedReader.layerInline
+).pipe(Layer.provide(Network.layer))
+
+const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
+
+/** One line a record, on standard error: standard output is for what was asked. */
+const logging = Layer.mergeAll(
+  Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
+  Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, levels[logLevel])))
+)
+
+/** The command line reaches a service with an embedded database through its data directory; others have the database. */
+const administration = Layer.unwrap(
+  Settings.useSync(({ databaseUrl, dataDir }) =>
+    databaseUrl === undefined ? Administration.layerServer(dataDir) : Layer.empty
+  )
+).pipe(Layer.provide(Administration.layer))
+
+/** The whole service. It stops in this order: the server first, then actors, then the stores, the database last. */
+export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe(
+  Layer.provideMerge(Routes.layerServed),
+  Layer.provide(Core.layer),
+  Layer.provideMerge(HttpServerNode.layer),
+  Layer.provide(Layer.mergeAll(cluster, outside)),
+  Layer.provide(StoresSql.layer),
+  Layer.provide(Database.layer),
+  Layer.provide(logging),
+  Layer.provide(SettingsLayer.layer)
+)
+
+/** Runs the service until it is told to stop. */
+export const serve = Effect.scoped(Layer.launch(layer))
