@@ -21,6 +21,7 @@ const makeWorld = (answer: { readonly status: number; readonly body: string; rea
       closed: Effect.void,
       isClosed: () => false
     }),
+    received: Effect.never,
     perform: (words) => Effect.sync(() => void done.push(words)),
     words: { alice: "Basic abc" }
   }

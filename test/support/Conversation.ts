@@ -1,6 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { readFileSync } from "node:fs"
+import type { Received } from "./Outside.ts"
 import type { RawAnswer, RawConnection } from "./RawHttp.ts"
 
 /**
@@ -17,10 +18,13 @@ import type { RawAnswer, RawConnection } from "./RawHttp.ts"
  *     <
  *     < []
  *
+ *     | POST /push
+ *     | X-PubSubHubbub-Topic: {{outside}}/feed
+ *
  * Sent lines go over the wire as they are, with CRLF; `Host`, and `Content-Length` where there is a body, are added when they are not written.
  * A received header is compared whole, or matched where it is a `/pattern/`; `!Name` says that it is not there. The body is JSON (`"…"` stands for
  * anything), a `/pattern/`, or the text itself; a blank line with nothing after it is an empty body, and without a blank line the body does not matter.
- * `{{name}}` is a word of the world.
+ * `|` is the next request that a callback of the client receives, compared alike. `{{name}}` is a word of the world.
  */
 export interface Conversation {
   readonly about: string
@@ -28,12 +32,12 @@ export interface Conversation {
 }
 
 interface Step {
-  readonly kind: "world" | "send" | "receive"
+  readonly kind: "world" | "send" | "receive" | "callback"
   readonly line: number
   readonly lines: ReadonlyArray<string>
 }
 
-const kinds = { "=": "world", ">": "send", "<": "receive" } as const
+const kinds = { "=": "world", ">": "send", "<": "receive", "|": "callback" } as const
 
 /** Reads a conversation; a line that is none of it is a mistake of its author. */
 export const parse = (text: string): Conversation => {
@@ -46,12 +50,12 @@ export const parse = (text: string): Conversation => {
       open = undefined
     } else if (sign === "#") {
       if (steps.length === 0) about.push(line.slice(1).trim())
-    } else if (sign === "=" || sign === ">" || sign === "<") {
+    } else if (sign === "=" || sign === ">" || sign === "<" || sign === "|") {
       const kind = kinds[sign]
       if (open?.kind !== kind || kind === "world") steps.push(open = { kind, line: index + 1, lines: [] })
       open.lines.push(line.slice(2))
     } else {
-      throw new Error(`line ${index + 1} starts with none of # = > <: ${line}`)
+      throw new Error(`line ${index + 1} starts with none of # = > < |: ${line}`)
     }
   }
   return { about: about.join(" "), steps }
@@ -64,6 +68,8 @@ export interface World {
   readonly connect: Effect.Effect<RawConnection, never, Scope.Scope>
   /** Does what a `=` line says; fails when it does not know it. */
   readonly perform: (words: string) => Effect.Effect<void>
+  /** The next request to a callback. */
+  readonly received: Effect.Effect<Received>
   /** What `{{name}}` stands for. */
   readonly words: { readonly [name: string]: string }
 }
@@ -82,8 +88,9 @@ export const hold = Effect.fnUntraced(function*({ steps }: Conversation, world: 
     }
     if (kind === "receive") {
       if (connection === undefined) throw new Error(`line ${line}: nothing was sent yet`)
-      compare(yield* connection.receive(method === "HEAD"), said, line)
+      compareAnswer(yield* connection.receive(method === "HEAD"), said, `line ${line}`)
     }
+    if (kind === "callback") compareRequest(yield* world.received, said, `line ${line}`)
   }
 })
 
@@ -107,17 +114,28 @@ const requestOf = (lines: ReadonlyArray<string>): string => {
   return [...head, ...added, "", body].join("\r\n")
 }
 
-const compare = (answer: RawAnswer, expected: ReadonlyArray<string>, line: number): void => {
-  const at = `line ${line}`
-  const blank = expected.indexOf("")
-  const [status = "", ...fields] = blank < 0 ? expected : expected.slice(0, blank)
+const compareAnswer = (answer: RawAnswer, expected: ReadonlyArray<string>, at: string): void => {
+  const status = expected[0] ?? ""
   assert.strictEqual(`${answer.status} ${answer.body}`.slice(0, status.length), status, `${at}: ${answer.body}`)
-  for (const field of fields) compareField(answer, field, at)
-  if (blank >= 0) compareBody(answer, expected.slice(blank + 1).join("\n"), at)
+  compareMessage(answer, expected, at)
   checkManners(answer, at)
 }
 
-const compareField = ({ headers }: RawAnswer, field: string, at: string): void => {
+const compareRequest = (request: Received, expected: ReadonlyArray<string>, at: string): void => {
+  assert.strictEqual(request.line, expected[0], at)
+  compareMessage(request, expected, at)
+}
+
+type Message = Pick<RawAnswer, "headers" | "body">
+
+/** Everything behind the first line. */
+const compareMessage = (message: Message, expected: ReadonlyArray<string>, at: string): void => {
+  const blank = expected.indexOf("")
+  for (const field of expected.slice(1, blank < 0 ? undefined : blank)) compareField(message, field, at)
+  if (blank >= 0) compareBody(message, expected.slice(blank + 1).join("\n"), at)
+}
+
+const compareField = ({ headers }: Message, field: string, at: string): void => {
   if (field.startsWith("!")) return assert.isFalse(headers.has(field.slice(1).toLowerCase()), `${at}: ${field}`)
   const colon = field.indexOf(":")
   const name = field.slice(0, colon)
@@ -128,10 +146,11 @@ const compareField = ({ headers }: RawAnswer, field: string, at: string): void =
   else assert.match(received ?? "", pattern, `${at}: ${name}`)
 }
 
-const compareBody = ({ body, headers }: RawAnswer, wanted: string, at: string): void => {
+const compareBody = ({ body, headers }: Message, wanted: string, at: string): void => {
   const pattern = patternOf(wanted)
   if (pattern !== undefined) return assert.match(body, pattern, at)
-  if (headers.get("content-type")?.startsWith("application/json") !== true) return assert.strictEqual(body, wanted, at)
+  const isJson = headers.get("content-type")?.startsWith("application/json") === true
+  if (!isJson || wanted === "") return assert.strictEqual(body, wanted, at)
   const pure: unknown = JSON.parse(wanted)
   assert.deepStrictEqual(blanked(JSON.parse(body), pure), pure, at)
 }

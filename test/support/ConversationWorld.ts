@@ -1,0 +1,156 @@
+import { assert } from "@effect/vitest"
+import { Effect, Layer, Redacted, Schedule } from "effect"
+import { TestRunner } from "effect/cluster"
+import { HttpServer } from "effect/http"
+import { Hub } from "#actors/Hub.ts"
+import * as Core from "#actors/Core.ts"
+import { rights } from "#domain/Account.ts"
+import type { Entry } from "#domain/Entry.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { FeedReader } from "#domain/ports/FeedReader.ts"
+import * as Routes from "#http/Routes.ts"
+import * as DelivererHttp from "#layers/DelivererHttp.ts"
+import * as FetcherUndici from "#layers/FetcherUndici.ts"
+import * as HttpServerNode from "#layers/HttpServerNode.ts"
+import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
+import * as Settings from "#layers/Settings.ts"
+import * as StoresMemory from "#layers/StoresMemory.ts"
+import type { World } from "./Conversation.ts"
+import { openOutside } from "./Outside.ts"
+import { open } from "./RawHttp.ts"
+
+const baseUrl = "http://windhover.test"
+
+/** The service as it is, but for its database: actors, network and server are the real ones. All conversations share it. */
+export const layer = Routes.layerServed.pipe(
+  Layer.provideMerge(HttpServerNode.layer),
+  Layer.provideMerge(Core.layer.pipe(Layer.provide(TestRunner.layer))),
+  Layer.provideMerge(StoresMemory.layer),
+  Layer.provide([DelivererHttp.layer, FetcherUndici.layer, IntentVerifierHttp.layer]),
+  Layer.provide(
+    Layer.mock(FeedReader, { read: (bytes) => Effect.sync(() => readFeed(new TextDecoder().decode(bytes))) })
+  ),
+  Layer.provide(Settings.layerTest({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl }))
+)
+
+const readFeed = (text: string) => {
+  if (!text.startsWith("<feed")) return { _tag: "NotFeed" as const, kind: "other" as const, reason: "mismatched tag" }
+  const entries = [...text.matchAll(/<id>(.*?)<\/id><title>(.*?)<\/title>/g)].map((
+    [, id = "", title = ""],
+    index
+  ): Entry => ({
+    id,
+    title: { value: title, type: "text" },
+    published: 1_700_000_000_000 - index * 1000
+  }))
+  const header = { title: { value: "A feed", type: "text" } }
+  return {
+    _tag: "Feed" as const,
+    feed: { version: "atom10", encoding: "utf-8", header, entries, repairs: [] },
+    slices: undefined,
+    skipped: 0
+  }
+}
+
+const basic = (login: string, secret: string) => `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`
+
+/** A page of a publisher: `/feed` with the entries b and a. */
+const feedOf = (ids: ReadonlyArray<string>) =>
+  `<feed>${ids.map((id) => `<entry><id>${id}</id><title>Entry ${id}</title></entry>`).join("")}</feed>`
+
+/** What a `=` line can say; the groups of the pattern are handed on. */
+type Command = readonly [pattern: RegExp, perform: (...groups: ReadonlyArray<string>) => Effect.Effect<void>]
+
+let worlds = 0
+
+/**
+ * A world for one conversation: alice has an account with the password `wonder`, and `{{alice}}` is her Authorization header.
+ * Accounts have a number behind their login, so that those of other conversations are somebody else's.
+ */
+export const makeWorld = Effect.gen(function*() {
+  const accounts = yield* AccountStore
+  const faults = yield* StoresMemory.Faults
+  const { address } = yield* HttpServer.HttpServer
+  const { ready } = yield* Hub
+  const outside = yield* openOutside
+  const connect = open("port" in address ? address.port : 0)
+  const world = ++worlds
+  const words: Record<string, string> = {
+    outside: outside.url,
+    encoded: encodeURIComponent(outside.url),
+    base: baseUrl
+  }
+
+  const join = Effect.fnUntraced(function*(login: string, password: string) {
+    const account = yield* Effect.orDie(accounts.create(`${login}${world}`, Redacted.make(password)))
+    words[login] = basic(account.login, password)
+    return account
+  })
+
+  const alice = yield* join("alice", "wonder")
+  words["parameter"] = words["alice"]?.replace("Basic ", "") ?? ""
+
+  const giveToken = Effect.fnUntraced(function*(name: string, granted: string) {
+    const wanted = rights.filter((right) => granted.split(", ").includes(right))
+    const { secret } = yield* Effect.orDie(accounts.createToken({ accountId: alice.id, name, rights: wanted }))
+    words[name] = basic(alice.login, Redacted.value(secret))
+  })
+
+  /** Through the API itself, and with the first fetch behind it. */
+  const subscribe = Effect.fnUntraced(function*(login: string, path: string, callback: string, more: string) {
+    const connection = yield* connect
+    const fields = new URLSearchParams(more)
+    fields.append("hub.mode", "subscribe")
+    fields.append("hub.topic", outside.url + path)
+    fields.append("hub.callback", outside.url + callback)
+    fields.append("retrieve", "true")
+    const body = fields.toString()
+    yield* connection.send(
+      `POST / HTTP/1.1\r\nHost: a\r\nAuthorization: ${words[login]}\r\n` +
+        `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    )
+    const { status } = yield* connection.receive()
+    assert.strictEqual(status, 200)
+  }, Effect.scoped)
+
+  const page = (status: string, contentType: string, body: string) => ({ status: Number(status), contentType, body })
+  const text = (status = "", body = "") => page(status, "text/plain", body)
+  const commands: ReadonlyArray<Command> = [
+    [/^(\w+) has an account$/, (login = "") => Effect.asVoid(join(login, "secret"))],
+    [
+      /^the token (\w+) may (.*)$/,
+      (name = "", granted = "") => giveToken(name, granted)
+    ],
+    [
+      /^(\S+) is a feed of (.*)$/,
+      (path = "", ids = "") =>
+        Effect.sync(() => outside.publish(path, page("200", "application/atom+xml", feedOf(ids.split(", ")))))
+    ],
+    [
+      /^(\S+) is (\S+) (.*)$/,
+      (path = "", type = "", body = "") => Effect.sync(() => outside.publish(path, page("200", type, body)))
+    ],
+    [/^(\S+) fails with (\d+)$/, (path = "", status = "") => Effect.sync(() => outside.publish(path, text(status)))],
+    [
+      /^callback (\S+) answers (\d+) ?(.*)$/,
+      (path = "", status, body) => Effect.sync(() => outside.answer(path, text(status, body)))
+    ],
+    [
+      /^(\w+) subscribed (\S+) to (\S+) ?(.*)$/,
+      (login = "", callback = "", path = "", more = "") => subscribe(login, path, callback, more)
+    ],
+    [/^the database is away$/, () => faults.down],
+    [/^the database is back$/, () => faults.up]
+  ]
+
+  const perform = (said: string): Effect.Effect<void> => {
+    for (const [pattern, run] of commands) {
+      const found = pattern.exec(said)
+      if (found !== null) return run(...found.slice(1))
+    }
+    return Effect.die(new Error(`nobody knows how to do this: ${said}`))
+  }
+
+  yield* ready.pipe(Effect.repeat({ until: (awake) => awake, schedule: Schedule.spaced("10 millis") }))
+  return { connect, perform, received: outside.received, words } satisfies World
+})
