@@ -109,7 +109,7 @@ export const layer = Layer.effect(
         (entered) =>
           entered
             ? Effect.result(permits.withPermits(1)(fetcher.fetch(request(resource, now))))
-            : Effect.succeed(undefined),
+            : Effect.undefined,
         (entered) => entered ? Effect.forEach(hosts.leave(resource.host), call, { discard: true }) : Effect.void
       )
 

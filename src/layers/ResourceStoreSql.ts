@@ -31,6 +31,7 @@ export const layer = Layer.effect(
     }
 
     const find = Effect.fn("ResourceStore.find")(function*(url: string) {
+      if (url.includes("\u0000")) return Option.none() // the database would refuse the question
       const now = yield* Clock.currentTimeMillis
       const rows = yield* ask(sql.unsafe<ResourceRow>(
         `${selectResources} where r.key = substring(sha256(convert_to($2, 'UTF8')) for 16) and r.url = $2`,
