@@ -1,45 +1,58 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
-import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { Effect, Redacted } from "effect"
-import { caller, layer, World } from "#test/support/World.ts"
-
-const feed = "http://feeds.example/a"
-
-const subscribe = Effect.fnUntraced(function*(callback: string, topic = feed) {
-  const hub = yield* Hub
-  return yield* hub.subscribe({ caller, topic, callback, face: "api", retrieve: false })
-})
-
-const started = Effect.gen(function*() {
-  const accounts = yield* AccountStore
-  yield* accounts.create("ann", Redacted.make("a password"))
-  yield* TestClock.adjust("1 second")
-})
+import { feed, hook, subscribe, watched } from "#test/support/Core.ts"
+import { layer } from "#test/support/World.ts"
 
 describe("the core", () => {
   it.effect("polls at its seconds, notifies of new ids only, retries after 5, 10 and 15 s, and then drops", () =>
     Effect.gen(function*() {
-      yield* started
-      const world = yield* World
-      world.publish(feed, ["a"])
-      world.answer("http://hooks.example/bad", () => Effect.succeed(500))
-      yield* subscribe("http://hooks.example/good")
-      yield* subscribe("http://hooks.example/bad")
+      const world = yield* watched("good", "bad")
+      world.answer(hook("bad"), () => Effect.succeed(500))
       yield* TestClock.adjust("30 seconds")
-      world.publish(feed, ["b", "a"])
+      world.publish(feed, ["b", "first"])
       yield* TestClock.adjust("200 seconds")
       assert.deepStrictEqual(world.log, [
-        "1s poll feeds.example/a",
         "61s poll feeds.example/a",
-        "61s post hooks.example/good b try 0",
-        "61s post hooks.example/bad b try 0",
-        "66s post hooks.example/bad b try 1",
-        "76s post hooks.example/bad b try 2",
-        "91s post hooks.example/bad b try 3",
+        "61s post good.hooks.example/ b try 0",
+        "61s post bad.hooks.example/ b try 0",
+        "66s post bad.hooks.example/ b try 1",
+        "76s post bad.hooks.example/ b try 2",
+        "91s post bad.hooks.example/ b try 3",
         "121s poll feeds.example/a",
         "211s poll feeds.example/a"
       ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("several resources and subscriptions go on side by side, whatever one of them does", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good", "bad")
+      world.answer(hook("bad"), () => Effect.succeed(503))
+      world.publish("http://other.example/feed", ["1"])
+      world.serve("http://broken.example/feed", () => Effect.die("a bug"))
+      yield* subscribe("good", { topic: "http://other.example/feed" })
+      yield* subscribe("good", { topic: "http://broken.example/feed" })
+      yield* TestClock.adjust("2 seconds")
+      world.log.length = 0
+      world.publish(feed, ["b", "first"])
+      world.publish("http://other.example/feed", ["2", "1"])
+      yield* TestClock.adjust("65 seconds")
+      assert.deepStrictEqual(world.log.filter((line) => !line.includes("broken")), [
+        "61s poll feeds.example/a",
+        "61s post good.hooks.example/ b try 0",
+        "61s post bad.hooks.example/ b try 0",
+        "62s poll other.example/feed",
+        "62s post good.hooks.example/ 2 try 0",
+        "66s post bad.hooks.example/ b try 1"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is ready when the partitions are awake", () =>
+    Effect.gen(function*() {
+      const hub = yield* Hub
+      assert.isFalse(yield* hub.ready)
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(yield* hub.ready)
     }).pipe(Effect.provide(layer)))
 })

@@ -4,9 +4,10 @@ import { type Caller, rights } from "#domain/Account.ts"
 import type { Entry } from "#domain/Entry.ts"
 import { ofString } from "#domain/Fingerprint.ts"
 import { Deliverer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
-import { FeedReader } from "#domain/ports/FeedReader.ts"
+import { FeedReader, type ReaderError } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Core from "#actors/Core.ts"
 import * as Resource from "#actors/Resource.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -24,6 +25,10 @@ export class World extends Context.Service<World, {
   /** Takes over the answers of an origin. */
   readonly serve: (url: string, fetch: (request: FetchRequest) => Effect.Effect<Fetched, FetchError>) => void
   readonly answer: (callback: string, answer: Answer) => void
+  /** How callbacks answer to a verification of intent; by default they confirm. */
+  readonly verify: (verify: IntentVerifier["Service"]["verify"]) => void
+  /** Runs before each reading of a document. */
+  readonly beforeReading: (effect: Effect.Effect<void, ReaderError>) => void
   readonly parcels: Array<Parcel>
 }>()("windhover/test/World") {}
 
@@ -48,6 +53,8 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
   const documents = new Map<string, ReadonlyArray<string>>()
   const origins = new Map<string, (request: FetchRequest) => Effect.Effect<Fetched, FetchError>>()
   const callbacks = new Map<string, Answer>()
+  let verify: IntentVerifier["Service"]["verify"] = () => Effect.void
+  let beforeReading: Effect.Effect<void, ReaderError> = Effect.void
   const note = (text: string) => void log.push(`${clock.currentTimeMillisUnsafe() / 1000}s ${text}`)
 
   const fetch = (request: FetchRequest) =>
@@ -73,12 +80,16 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
     parcels,
     publish: (url, ids) => void documents.set(url, ids),
     serve: (url, origin) => void origins.set(url, origin),
-    answer: (callback, answer) => void callbacks.set(callback, answer)
+    answer: (callback, answer) => void callbacks.set(callback, answer),
+    verify: (answer) => void (verify = answer),
+    beforeReading: (effect) => void (beforeReading = effect)
   }).pipe(
     Context.add(Fetcher, { fetch }),
     Context.add(Deliverer, { post }),
-    Context.add(IntentVerifier, { verify: () => Effect.void }),
-    Context.add(FeedReader, { read: (bytes) => Effect.sync(() => readIds(bytes)) })
+    Context.add(IntentVerifier, { verify: (intent) => verify(intent) }),
+    Context.add(FeedReader, {
+      read: (bytes) => Effect.suspend(() => Effect.map(beforeReading, () => readIds(bytes)))
+    })
   )
 }))
 
@@ -111,13 +122,33 @@ export const caller: Caller = {
   credential: "test"
 }
 
-export const timeouts = (kind: DeliveryError["kind"], message: string) =>
-  Effect.fail(new DeliveryError({ kind, message }))
+/** A callback that never answers, as the deliverer sees it: after ten seconds it gives up. */
+export const hangs: Answer = () =>
+  Effect.andThen(
+    Effect.sleep("10 seconds"),
+    Effect.fail(new DeliveryError({ kind: "timeout", message: "The callback did not answer within 10 s." }))
+  )
 
-/** Everything between the faces and the outside, on `TestClock`, in memory, polls at their exact seconds. */
-export const layer = Core.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(StoresMemory.layer, layerWorld)),
+/** An answer with a status alone. */
+export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fetched => ({
+  status,
+  headers,
+  body: new Uint8Array(),
+  signature: 0n,
+  finalUrl: "http://feeds.example/"
+})
+
+/** The outside: stores in memory and a scripted world. It outlives the runners over it. */
+export const layerOutside = Layer.mergeAll(StoresMemory.layer, layerWorld)
+
+/** One runner that holds all partitions, polls at their exact seconds. */
+export const layerRunner = Core.layer.pipe(
   Layer.provide(TestRunner.layer),
-  Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0))),
-  Layer.provideMerge(Settings.layerTest())
+  Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0)))
 )
+
+/** Everything between the faces and the outside, on `TestClock`, in memory, with some of the settings replaced. */
+export const layerWith = (settings: Partial<SettingsValues>) =>
+  layerRunner.pipe(Layer.provideMerge(layerOutside), Layer.provideMerge(Settings.layerTest(settings)))
+
+export const layer = layerWith({})

@@ -1,0 +1,317 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Option, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/Hub.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Settings from "#layers/Settings.ts"
+import * as StoresMemory from "#layers/StoresMemory.ts"
+import { feed, headers, hook, lines, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { caller, hangs, layer, layerOutside, layerRunner, layerWith } from "#test/support/World.ts"
+
+const ids = (count: number) => Array.from({ length: count }, (_, i) => `n${count - i}`)
+
+describe("a subscription", () => {
+  it.effect("gets its notifications in order, one at a time: the second waits until the first is through", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      let failures = 2
+      world.answer(hook("good"), () => Effect.succeed(failures-- > 0 ? 500 : 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [
+        "61s post good.hooks.example/ b try 0",
+        "66s post good.hooks.example/ b try 1",
+        "76s post good.hooks.example/ b try 2",
+        "76s post good.hooks.example/ c try 0"
+      ])
+      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
+      assert.deepStrictEqual(headers(world, "good", "X-Service-Credits"), ["-1", "-1", "-1", "-2"])
+      assert.deepStrictEqual(headers(world, "good", "X-Superfeedr-Credits"), ["-1", "-1", "-1", "-2"])
+      assert.deepStrictEqual(headers(world, "good", "X-Service-Retried"), [undefined, "1", "2", undefined])
+      const [one, same, , other] = headers(world, "good", "X-Windhover-Notification-Id")
+      assert.strictEqual(one, same)
+      assert.notStrictEqual(one, other)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("a dropped notification is kept, and the next one goes out at once", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("bad")
+      world.answer(hook("bad"), () => Effect.succeed(lines(world, " b ").length <= 4 ? 500 : 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      world.answer(hook("bad"), (_, attempt) => Effect.succeed(attempt < 3 ? 500 : 404))
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("120 seconds")
+      const list = yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })
+      assert.deepStrictEqual(list.items.map(({ dropped, waiting }) => ({ dropped, waiting })), [{
+        dropped: 2,
+        waiting: 0
+      }])
+      assert.deepStrictEqual(lines(world, "post").map((line) => line.replace(/ post \S+/, "")), [
+        "61s b try 0",
+        "66s b try 1",
+        "76s b try 2",
+        "91s b try 3",
+        "121s c try 0",
+        "126s c try 1",
+        "136s c try 2",
+        "151s c try 3"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is not delayed by another one whose callback hangs", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("hanging", "good")
+      world.answer(hook("hanging"), hangs)
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [
+        "61s post hanging.hooks.example/ b try 0",
+        "61s post good.hooks.example/ b try 0"
+      ])
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(lines(world, "hanging").slice(1), [
+        "76s post hanging.hooks.example/ b try 1"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("ends when the callback answers 410", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("gone", "good")
+      world.answer(hook("gone"), () => Effect.succeed(410))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      assert.deepStrictEqual(lines(world, "post gone"), ["61s post gone.hooks.example/ b try 0"])
+      assert.strictEqual(lines(world, "post good").length, 2)
+      assert.strictEqual((yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).total, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of the null device sends nothing, keeps nothing waiting, and counts for the credits", () =>
+    Effect.gen(function*() {
+      const world = yield* watched()
+      yield* subscribe("null", { callback: "http://localhost:8080/dev/null" })
+      yield* TestClock.adjust("1 second")
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [])
+      const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })
+      assert.deepStrictEqual(items.map(({ dropped, waiting }) => [dropped, waiting]), [[0, 0]])
+      assert.strictEqual(Option.getOrThrow(yield* (yield* AccountStore).find("ann")).credits, -1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keeps 64 deliveries in memory while one hangs, and finds the others in the outbox, in order", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      let first = true
+      world.answer(hook("good"), (parcel, attempt) => {
+        if (!first) return Effect.succeed(200)
+        first = false
+        return hangs(parcel, attempt)
+      })
+      const hub = yield* Hub
+      for (let count = 1; count <= 200; count++) {
+        world.publish(feed, [...ids(count), "first"])
+        yield* hub.publish([feed])
+        yield* TestClock.adjust("1 second")
+      }
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(
+        headers(world, "good", "X-Windhover-Sequence").map(Number),
+        [1, ...Array.from({ length: 200 }, (_, i) => i + 1)]
+      )
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is left alone once it is ended: what runs stops, what waits is cancelled", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("hanging")
+      let interrupted = false
+      world.answer(hook("hanging"), () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted = true)))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(lines(world, "post"), ["61s post hanging.hooks.example/ b try 0"])
+      assert.strictEqual(yield* unsubscribe("hanging"), "done")
+      assert.isTrue(interrupted)
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "post"), ["61s post hanging.hooks.example/ b try 0"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("loses nothing while the database is away", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("flaky")
+      const faults = yield* StoresMemory.Faults
+      let failures = 1
+      world.answer(hook("flaky"), () => Effect.succeed(failures-- > 0 ? 500 : 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("58 seconds")
+      yield* faults.down
+      yield* TestClock.adjust("60 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [])
+      yield* faults.up
+      yield* TestClock.adjust("20 seconds")
+      assert.deepStrictEqual(lines(world, "post").map((line) => line.replace(/^.* post \S+/, "")), [
+        " b try 0",
+        " b try 1"
+      ])
+      failures = 1
+      world.publish(feed, ["c", "b", "first"])
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust(100)
+      yield* faults.down
+      yield* TestClock.adjust("60 seconds")
+      yield* faults.up
+      yield* TestClock.adjust("20 seconds")
+      assert.deepStrictEqual(lines(world, " c ").map((line) => line.replace(/^.* post \S+/, "")), [
+        " c try 0",
+        " c try 1"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("an answer of the database that was lost is no second notification", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const faults = yield* StoresMemory.Faults
+      world.publish(feed, ["b", "first"])
+      yield* faults.loseAnswer
+      yield* TestClock.adjust("60 seconds")
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("what is asleep costs nothing and misses nothing", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good", "bad")
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("68 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("100 seconds")
+      assert.deepStrictEqual(lines(world, "good").map((line) => line.replace(" post good.hooks.example/", "")), [
+        "61s b try 0",
+        "121s c try 0"
+      ])
+      assert.deepStrictEqual(lines(world, "bad").map((line) => line.replace(" post bad.hooks.example/", "")), [
+        "61s b try 0",
+        "66s b try 1",
+        "76s b try 2",
+        "91s b try 3",
+        "121s c try 0",
+        "126s c try 1",
+        "136s c try 2",
+        "151s c try 3"
+      ])
+    }).pipe(Effect.provide(layerWith({ maxResident: 0 }))))
+})
+
+/** Without the seconds: how soon a new owner is awake is the cluster's matter. */
+const untimed = (log: ReadonlyArray<string>) => log.map((line) => line.replace(/^\S+ /, ""))
+
+const runner = Effect.gen(function*() {
+  const scope = yield* Scope.make()
+  const context = yield* Layer.build(Layer.fresh(layerRunner)).pipe(Scope.provide(scope))
+  return { context, stop: Scope.close(scope, Exit.void) }
+})
+
+describe("a partition that changes its owner", () => {
+  it.effect("goes on where the former owner stopped: each notification once, in order, without a gap", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("good", "bad").pipe(Effect.provideContext(first.context))
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("62 seconds")
+      yield* first.stop
+      world.answer(hook("bad"), () => Effect.succeed(200))
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("1 second")
+      const second = yield* runner
+      yield* TestClock.adjust("100 seconds")
+      yield* second.stop
+      assert.deepStrictEqual(lines(world, "post"), [
+        "61s post good.hooks.example/ b try 0",
+        "61s post bad.hooks.example/ b try 0",
+        "66s post bad.hooks.example/ b try 1",
+        "121s post good.hooks.example/ c try 0",
+        "121s post bad.hooks.example/ c try 0"
+      ])
+      assert.deepStrictEqual(headers(world, "bad", "X-Windhover-Sequence"), ["1", "1", "2"])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("finds what its former owner recorded and told nobody", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
+      yield* first.stop
+      const resources = yield* ResourceStore
+      const state = Option.getOrThrow(yield* resources.find(feed))
+      for (const id of ["b", "c"]) {
+        yield* resources.record({ state, entries: [{ id }], updated: [], announce: { _tag: "Entries", ids: [id] } })
+      }
+      const second = yield* runner
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(untimed(lines(world, "post")), [
+        "post good.hooks.example/ b try 0",
+        "post good.hooks.example/ c try 0"
+      ])
+      const [subscription] = yield* (yield* SubscriptionStore).ofTopic(1, feed)
+      const backlog = yield* (yield* Outbox).backlog(subscription?.id ?? 0, 10)
+      assert.deepStrictEqual(backlog, { deliveries: [], more: false, nextSequence: 3 })
+      yield* second.stop
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("lets deliveries that are under way finish, and begins no other", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("slow").pipe(Effect.provideContext(first.context))
+      world.answer(hook("slow"), () => Effect.as(Effect.sleep("3 seconds"), 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* Hub.use((hub) => hub.publish([feed])).pipe(Effect.provideContext(first.context))
+      yield* TestClock.adjust("1 second")
+      let stopped = false
+      yield* Effect.forkChild(Effect.andThen(first.stop, Effect.sync(() => stopped = true)))
+      yield* TestClock.adjust("999 millis")
+      assert.isFalse(stopped)
+      yield* TestClock.adjust("1 millis")
+      assert.isTrue(stopped)
+      assert.deepStrictEqual(lines(world, "post"), ["61s post slow.hooks.example/ b try 0"])
+      const second = yield* runner
+      yield* TestClock.adjust("4 seconds")
+      yield* second.stop
+      assert.deepStrictEqual(untimed(lines(world, "post").slice(1)), ["post slow.hooks.example/ c try 0"])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("waits ten seconds for a delivery at most, and the next owner sends it", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("hanging").pipe(Effect.provideContext(first.context))
+      world.answer(hook("hanging"), () => Effect.never)
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      let stopped = false
+      yield* Effect.forkChild(Effect.andThen(first.stop, Effect.sync(() => stopped = true)))
+      yield* TestClock.adjust("9 seconds")
+      assert.isFalse(stopped)
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(stopped)
+      world.answer(hook("hanging"), () => Effect.succeed(200))
+      const second = yield* runner
+      yield* TestClock.adjust("1 second")
+      yield* second.stop
+      assert.deepStrictEqual(untimed(lines(world, "post")), [
+        "post hanging.hooks.example/ b try 0",
+        "post hanging.hooks.example/ b try 0"
+      ])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+})
