@@ -59,7 +59,7 @@ export interface Options<S, M, E, R> {
 }
 
 /** Waits before a crashed actor runs again: 0.25, 0.5, 1, 2, 4, 8, 16 and 32 s. The count starts anew after each good run. */
-export const restart = Schedule.exponential("250 millis").pipe(Schedule.upTo({ times: 8 }))
+const restart = Schedule.exponential("250 millis").pipe(Schedule.upTo({ times: 8 }))
 
 /** An actor whose restarts are through gets an alarm after so many ms: it is never silently dead. */
 const revival = 300_000

@@ -36,7 +36,7 @@ export interface DelivererOptions {
 }
 
 /** Posts notifications over undici's `dispatch`. Every answer is an answer: a redirect is just a status. */
-export const layerNoDepsWith = (options: DelivererOptions) =>
+const layerNoDepsWith = (options: DelivererOptions) =>
   Layer.effect(
     Deliverer,
     Effect.gen(function*() {
@@ -87,7 +87,7 @@ const headersOf = (parcel: Parcel, url: URL, userAgent: string): Array<string> =
  *
  * A topic is echoed as its subscriber wrote it, and may hold both.
  */
-export const fieldValue = (text: string): string => {
+const fieldValue = (text: string): string => {
   const line = text.replace(/[\0-\x1f\x7f]+/g, "")
   return /^[\x20-\x7e]*$/.test(line) ? line : Buffer.from(line, "utf8").toString("latin1")
 }

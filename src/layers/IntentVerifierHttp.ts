@@ -19,7 +19,7 @@ const answerBytes = 4 * 1024
  *
  * @see https://www.w3.org/TR/websub/#hub-verifies-intent
  */
-export const layerNoDepsWith = (options: { readonly timeout?: number; readonly challenge?: () => string }) =>
+const layerNoDepsWith = (options: { readonly timeout?: number; readonly challenge?: () => string }) =>
   Layer.effect(
     IntentVerifier,
     Effect.gen(function*() {
@@ -55,7 +55,7 @@ export const layerNoDeps = layerNoDepsWith({})
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
 /** The callback's own query stays in front, as it is; every value is percent-encoded. */
-export const verificationUrl = (intent: Intent, challenge: string): URL | undefined => {
+const verificationUrl = (intent: Intent, challenge: string): URL | undefined => {
   const url = URL.parse(intent.callback)
   if (url === null) return undefined
   const parameters = [

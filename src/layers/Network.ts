@@ -24,7 +24,7 @@ export interface NetworkOptions
   readonly baseUrl: string
 }
 
-export const make = Effect.fnUntraced(function*(options: NetworkOptions) {
+const make = Effect.fnUntraced(function*(options: NetworkOptions) {
   const deadlines = yield* Effect.acquireRelease(Effect.sync(Deadlines.make), (it) => Effect.sync(it.close))
   const resolver = yield* Effect.acquireRelease(
     Effect.sync(() => Resolver.make(options)),

@@ -22,7 +22,7 @@ const DECLARED = /<\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']?\s*([A-Za-z0-9._:-]{
 const CHARSET = /charset\s*=\s*["']?\s*([^"';\s]{1,40})/i
 
 /** Looks at the first bytes and the header only. */
-export const declarationOf = (bytes: Uint8Array, contentType?: string): Declaration => ({
+const declarationOf = (bytes: Uint8Array, contentType?: string): Declaration => ({
   certain: byMark(bytes) ?? byZeros(bytes),
   http: contentType === undefined ? undefined : CHARSET.exec(contentType)?.[1]?.toLowerCase(),
   xml: DECLARED.exec(ascii(bytes))?.[1]?.toLowerCase()

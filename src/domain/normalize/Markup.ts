@@ -61,7 +61,7 @@ const NAME = /^[A-Za-z_:][\w:.-]*$/
 
 const isDeclaration = (name: string): boolean => name === "xmlns" || name.startsWith("xmlns:")
 
-export const escapeText = (text: string): string =>
+const escapeText = (text: string): string =>
   NEEDS_ESCAPE.test(text) ? text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") : text
 
 const escapeAttribute = (text: string): string =>

@@ -8,7 +8,7 @@ import type { Element } from "./Tree.ts"
 const HTML = /<[a-zA-Z!/?][^<>]*>|&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});/i
 
 /** Whether a value that should be plain text is HTML after all: it has a tag or a character reference. */
-export const looksLikeHtml = (text: string): boolean => HTML.test(text)
+const looksLikeHtml = (text: string): boolean => HTML.test(text)
 
 /**
  * A text of RSS, Dublin Core and the like, which do not say how to read it.

@@ -22,7 +22,7 @@ export const column = {
 const orNull = <A>(value: A | null | undefined): A | null => value ?? null
 
 /** SQL has no unsigned numbers. */
-export const signed = (fingerprint: Fingerprint | null): bigint | null =>
+const signed = (fingerprint: Fingerprint | null): bigint | null =>
   fingerprint === null ? null : BigInt.asIntN(64, fingerprint)
 
 export const unsigned = (stored: bigint): Fingerprint => BigInt.asUintN(64, stored)

@@ -159,7 +159,7 @@ const sourceIn = (element: Element, around: Context): Source | undefined => {
 }
 
 /** An image in any of RSS's ways: children, text, an attribute. */
-export const imageOf = (element: Element, around: Context): Image => {
+const imageOf = (element: Element, around: Context): Image => {
   const context = within(element, around)
   const url = partOf(element, "url") ?? value(element, "href") ?? value(element, "url") ??
     attribute(element, "resource")
@@ -186,7 +186,7 @@ export const sizeOf = (text: string | undefined): number | undefined => {
   return size >= 0 ? size : undefined
 }
 
-export const textInputOf = (element: Element, context: Context): { [name: string]: string } => {
+const textInputOf = (element: Element, context: Context): { [name: string]: string } => {
   const fields: { [name: string]: string } = {}
   for (const child of elements(element)) fields[child.key] ??= plainText(child, context, "text").value
   return fields
