@@ -1,0 +1,149 @@
+/**
+ * The main job without any network: a feed that publishes, a webhook that checks signatures, Windhover between them.
+ *
+ * `npm run demo`; ends with Ctrl-C, or by itself after `-- --seconds N`.
+ */
+import { spawn } from "node:child_process"
+import { createHmac, timingSafeEqual } from "node:crypto"
+import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { parseArgs } from "node:util"
+
+const options = parseArgs({ options: { seconds: { type: "string", default: "" } } }).values
+const seconds = options.seconds === "" ? Infinity : Number(options.seconds)
+const secret = "a secret that only Windhover and the webhook know"
+const token = "demo-token-0123456789"
+const started = Date.now()
+
+const say = (who: string, what: string): void => {
+  const at = ((Date.now() - started) / 1000).toFixed(1).padStart(5)
+  process.stdout.write(`${at} s  ${who.padEnd(10)} ${what}\n`)
+}
+
+const listen = async (answer: RequestListener): Promise<{ readonly server: Server; readonly url: string }> => {
+  const server = createServer(answer)
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+const entries: Array<{ readonly title: string; readonly at: Date }> = [{ title: "It was always here", at: new Date() }]
+
+const item = ({ at, title }: typeof entries[number], number: number): string =>
+  `<item><title>${title}</title><guid isPermaLink="false">demo-${number}</guid>` +
+  `<link>http://demo.example/${number}</link><pubDate>${at.toUTCString()}</pubDate></item>`
+
+const feed = await listen((_request, response) => {
+  response.writeHead(200, { "content-type": "application/rss+xml" })
+  response.end(
+    `<?xml version="1.0"?><rss version="2.0"><channel><title>A feed that never sleeps</title><link>http://demo.example/</link>` +
+      `${entries.map(item).toReversed().join("")}</channel></rss>`
+  )
+})
+
+const isSigned = (body: Buffer, header: string | undefined): boolean => {
+  const right = Buffer.from(`sha1=${createHmac("sha1", secret).update(body).digest("hex")}`)
+  const given = Buffer.from(header ?? "")
+  return given.length === right.length && timingSafeEqual(given, right)
+}
+
+const webhook = await listen(async (request, response) => {
+  const body = await bodyOf(request)
+  response.end()
+  const header = (name: string) => String(request.headers[name] ?? "")
+  const signature = isSigned(body, header("x-hub-signature")) ? "signature good" : "SIGNATURE WRONG"
+  const titles = [...body.toString().matchAll(/<entry[^>]*>.*?<title[^>]*>(.*?)<\/title>/gs)].map((match) => match[1])
+  say(
+    "webhook",
+    `got ${titles.map((title) => JSON.stringify(title)).join(", ")} (no. ${
+      header("x-windhover-sequence")
+    }, ${signature}, ` +
+      `credits ${header("x-service-credits")})`
+  )
+})
+
+const directory = mkdtempSync(join(tmpdir(), "windhover-demo-"))
+const windhover = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"], {
+  stdio: ["ignore", "pipe", "inherit"],
+  env: {
+    ...process.env,
+    WINDHOVER_PORT: "0",
+    WINDHOVER_HOST: "127.0.0.1",
+    WINDHOVER_DATA_DIR: directory,
+    WINDHOVER_ALLOW_PRIVATE: "true",
+    WINDHOVER_MIN_PERIOD: "2",
+    WINDHOVER_ADMIN_TOKEN: token,
+    WINDHOVER_LOG_LEVEL: "warn"
+  }
+})
+
+const ready = async (): Promise<string> => {
+  for await (const line of createInterface({ input: windhover.stdout })) {
+    const address = /ready on (http:\S+)/.exec(line)?.[1]
+    if (address !== undefined) return address
+  }
+  throw new Error("Windhover did not start; what it said stands above.")
+}
+
+const call = async (base: string, parameters: Record<string, string>): Promise<void> => {
+  const response = await fetch(base, {
+    method: "POST",
+    headers: { authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}` },
+    body: new URLSearchParams(parameters)
+  })
+  if (!response.ok) throw new Error(`Windhover answered ${response.status}: ${await response.text()}`)
+}
+
+let stopping = false
+const stop = async (): Promise<void> => {
+  if (stopping) return
+  stopping = true
+  clearInterval(publishing)
+  say("demo", "stops: Windhover finishes what it has begun")
+  if (windhover.exitCode === null) {
+    windhover.kill("SIGTERM")
+    await once(windhover, "exit")
+  }
+  for (const { server } of [feed, webhook]) server.close()
+  for (const { server } of [feed, webhook]) server.closeAllConnections()
+  rmSync(directory, { recursive: true, force: true })
+}
+
+let publishing: NodeJS.Timeout | undefined
+process.once("SIGINT", () => void stop())
+process.once("SIGTERM", () => void stop())
+
+const publish = (): void => {
+  const title = `News no. ${entries.length}`
+  entries.push({ title, at: new Date() })
+  say("feed", `publishes "${title}"; nobody is told, Windhover comes and looks`)
+}
+
+try {
+  const base = await ready()
+  say("windhover", `is ready on ${base}, with an empty database`)
+  await call(base, {
+    "hub.mode": "subscribe",
+    "hub.topic": `${feed.url}/feed.xml`,
+    "hub.callback": `${webhook.url}/hook`,
+    "hub.secret": secret
+  })
+  say("windhover", `has subscribed ${webhook.url}/hook to ${feed.url}/feed.xml; what is there already is no news`)
+  publishing = setInterval(publish, 4_000)
+  if (Number.isFinite(seconds)) setTimeout(() => void stop(), seconds * 1_000)
+} catch (error) {
+  process.exitCode = 1
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  await stop()
+}
