@@ -1,5 +1,5 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Console, Effect, Layer } from "effect"
+import { Cause, Console, Effect, Exit, Layer, Runtime } from "effect"
 import { Command } from "effect/cli"
 import * as Database from "#layers/Database.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
@@ -63,8 +63,12 @@ const windhover = Command.make("windhover").pipe(
 const told = (error: { readonly _tag: string; readonly message: string }) =>
   Effect.andThen(Console.error(`windhover: ${error.message}`), Effect.sync(() => void (process.exitCode = 1)))
 
+/** Being told to stop is no failure: a service that has finished what it had begun exits with 0. */
+const teardown: Runtime.Teardown = (exit, onExit) =>
+  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
+
 Command.run(windhover, { version }).pipe(
   Effect.catchIf((error) => error._tag !== "ShowHelp", told),
   Effect.provide(NodeServices.layer),
-  NodeRuntime.runMain
+  NodeRuntime.runMain({ teardown })
 )

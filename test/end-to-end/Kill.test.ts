@@ -1,0 +1,91 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { once } from "node:events"
+import { temporaryDirectory } from "#test/support/Databases.ts"
+import { outside, received, type Service, start } from "#test/support/Service.ts"
+
+const hooks = ["/one", "/two", "/three"]
+
+const subscribe = Effect.fnUntraced(function*(service: Service, url: string) {
+  for (const hook of hooks) {
+    const { status } = yield* service.call({
+      "hub.mode": "subscribe",
+      "hub.topic": `${url}/feed`,
+      "hub.callback": `${url}${hook}`,
+      retrieve: "true"
+    })
+    assert.strictEqual(status, 200)
+  }
+})
+
+const ping = (service: Service, url: string) => service.call({ "hub.mode": "publish", "hub.url": `${url}/feed` })
+
+describe("the service as a process", () => {
+  it.live(
+    "loses nothing when it is killed between an entry and its deliveries, and keeps the order",
+    () =>
+      Effect.gen(function*() {
+        const world = yield* outside
+        const directory = { WINDHOVER_DATA_DIR: yield* temporaryDirectory }
+        const published: Array<string> = []
+        const publish = (id: string) => {
+          published.push(id)
+          world.publish(id)
+        }
+        const all = () => hooks.every((hook) => received(world.posted, hook).ids.length === published.length)
+
+        let service = yield* start(directory)
+        yield* subscribe(service, world.url)
+        for (const round of [1, 2]) {
+          publish(`${round}a`)
+          yield* ping(service, world.url)
+          yield* world.until(all)
+
+          world.hold = true // nobody confirms any more
+          const before = world.posted.length
+          publish(`${round}b`)
+          yield* ping(service, world.url)
+          yield* world.until(() => world.posted.length >= before + hooks.length)
+          publish(`${round}c`) // known to the database or not: it is on its way when the process dies
+          yield* ping(service, world.url)
+          yield* service.kill
+          world.hold = false
+
+          service = yield* start(directory)
+          yield* world.until(all)
+        }
+        for (const hook of hooks) {
+          assert.deepStrictEqual(received(world.posted, hook), { ids: published, gapless: true })
+        }
+      }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
+    120_000
+  )
+
+  it.live("finishes on SIGTERM what it has begun, and exits with 0", () =>
+    Effect.gen(function*() {
+      const world = yield* outside
+      const directory = { WINDHOVER_DATA_DIR: yield* temporaryDirectory }
+      const service = yield* start(directory)
+      yield* subscribe(service, world.url)
+      world.publish("a")
+      yield* ping(service, world.url)
+      yield* world.until(() => world.posted.length === hooks.length)
+      const exit = once(service.process, "exit")
+      service.process.kill("SIGTERM")
+      const [code] = yield* Effect.promise(() => exit)
+      assert.strictEqual(code, 0)
+      const again = yield* start(directory)
+      world.publish("b")
+      yield* ping(again, world.url)
+      yield* world.until(() => hooks.every((hook) => received(world.posted, hook).ids.length === 2))
+      assert.strictEqual(world.posted.length, 2 * hooks.length) // what was confirmed is not sent again
+    }).pipe(Effect.scoped, Effect.timeout("60 seconds")), 90_000)
+
+  it.live("refuses a second process on the same data directory by name", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      yield* start({ WINDHOVER_DATA_DIR: directory })
+      const refused = yield* Effect.flip(start({ WINDHOVER_DATA_DIR: directory }))
+      assert.include(refused.message, directory)
+    }).pipe(Effect.scoped, Effect.timeout("60 seconds")), 90_000)
+})

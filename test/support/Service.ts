@@ -1,0 +1,181 @@
+import { Data, Effect, type Scope } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as path from "node:path"
+import { createInterface } from "node:readline"
+
+export const token = "end-to-end-token-0123456789"
+
+/** A running `windhover serve`. */
+export interface Service {
+  readonly url: string
+  readonly process: ChildProcess
+  /** Ends it without a word, and returns when it is gone. */
+  readonly kill: Effect.Effect<void>
+  readonly call: (
+    parameters: Record<string, string>
+  ) => Effect.Effect<{ readonly status: number; readonly text: string }>
+}
+
+/** What a service said that ended before it was ready. */
+export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly message: string }> {}
+
+const bin = path.join(import.meta.dirname, "../../bin/windhover")
+
+const gone = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
+}
+
+/** Starts the service as a user would, on a free port of loopback; killed with the scope. */
+export const start = (variables: Record<string, string>): Effect.Effect<Service, NotStarted, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(bin, ["serve"], {
+          stdio: ["ignore", "pipe", "pipe"],
+          env: {
+            ...process.env,
+            WINDHOVER_PORT: "0",
+            WINDHOVER_HOST: "127.0.0.1",
+            WINDHOVER_ALLOW_PRIVATE: "true",
+            WINDHOVER_MIN_PERIOD: "1",
+            WINDHOVER_ADMIN_TOKEN: token,
+            ...variables
+          }
+        })
+      ),
+      (child) =>
+        Effect.promise(async () => {
+          child.kill("SIGKILL")
+          await gone(child)
+        })
+    ).pipe(Effect.flatMap((child) => Effect.map(readyAt(child), (url) => ({ child, url })))),
+    ({ child, url }) => ({
+      url,
+      process: child,
+      kill: Effect.promise(async () => {
+        child.kill("SIGKILL")
+        await gone(child)
+      }),
+      call: (parameters) =>
+        Effect.promise(async () => {
+          const response = await fetch(url, {
+            method: "POST",
+            headers: { authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}` },
+            body: new URLSearchParams(parameters)
+          })
+          return { status: response.status, text: await response.text() }
+        })
+    })
+  )
+
+const readyAt = (child: ChildProcess) =>
+  Effect.callback<string, NotStarted>((resume) => {
+    let said = ""
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue
+      createInterface({ input: stream }).on("line", (line) => {
+        said += `${line}\n`
+        const url = /ready on (http:\S+)/.exec(line)?.[1]
+        if (url !== undefined) resume(Effect.succeed(url.replace("localhost", "127.0.0.1")))
+      })
+    }
+    child.once("exit", () => resume(Effect.fail(new NotStarted({ message: said }))))
+  })
+
+export interface Posted {
+  readonly path: string
+  readonly sequence: number
+  readonly notification: string
+  readonly ids: ReadonlyArray<string>
+}
+
+/** A feed and webhooks on loopback that outlive the service. */
+export interface Outside {
+  readonly url: string
+  /** The same feed under the name of several hosts, so that several partitions hold it. */
+  readonly feeds: ReadonlyArray<string>
+  readonly publish: (id: string) => void
+  readonly posted: Array<Posted>
+  /** While set, webhooks hold their answers. */
+  hold: boolean
+  /** Resolves when `condition` holds; asked again at each notification. */
+  readonly until: (condition: () => boolean) => Effect.Effect<void>
+}
+
+export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(function*() {
+  const ids = ["first"]
+  const posted: Array<Posted> = []
+  const waiting = new Set<() => void>()
+  const held: Array<http.ServerResponse> = []
+  const servers: Array<http.Server> = []
+  const hosts = Array.from({ length: 8 }, (_, i) => `127.0.0.${i + 1}`)
+  const feed = () =>
+    `<rss version="2.0"><channel><title>A feed</title>${
+      ids.toReversed().map((id) => `<item><title>${id}</title><guid isPermaLink="false">${id}</guid></item>`).join("")
+    }</channel></rss>`
+  const answer: http.RequestListener = (request, response) => {
+    if (request.method === "GET") return void response.end(feed())
+    let body = ""
+    request.setEncoding("utf8").on("data", (chunk: string) => body += chunk).on("end", () => {
+      posted.push({
+        path: request.url ?? "",
+        sequence: Number(request.headers["x-windhover-sequence"]),
+        notification: String(request.headers["x-windhover-notification-id"]),
+        ids: [...body.matchAll(/<entry[^>]*>.*?<id>(.*?)<\/id>/gs)].map((match) => match[1] ?? "")
+      })
+      if (state.hold) held.push(response)
+      else response.end()
+      for (const look of waiting) look()
+    })
+  }
+  const listen = (host: string, port: number) =>
+    Effect.acquireRelease(
+      Effect.callback<number>((resume) => {
+        const server = http.createServer(answer).listen(port, host, () => {
+          servers.push(server)
+          resume(Effect.succeed((server.address() as AddressInfo).port))
+        })
+      }),
+      () =>
+        Effect.sync(() => {
+          for (const server of servers.splice(0)) {
+            server.close()
+            server.closeAllConnections()
+          }
+        })
+    )
+  const port = yield* listen("127.0.0.1", 0)
+  yield* Effect.forEach(hosts.slice(1), (host) => listen(host, port))
+  const state: Outside = {
+    url: `http://127.0.0.1:${port}`,
+    feeds: hosts.map((host) => `http://${host}:${port}/feed`),
+    publish: (id) => void ids.push(id),
+    posted,
+    hold: false,
+    until: (condition) =>
+      Effect.callback<void>((resume) => {
+        const look = () => {
+          if (condition()) resume(Effect.void)
+        }
+        waiting.add(look)
+        look()
+        return Effect.sync(() => void waiting.delete(look))
+      })
+  }
+  return state
+})
+
+/** Ids that a webhook got, in order, without repetitions of the same notification; and whether its sequence has no gap. */
+export const received = (posted: ReadonlyArray<Posted>, path: string) => {
+  const firsts = [
+    ...new Map(posted.filter((one) => one.path === path).toReversed().map((one) => [one.notification, one])).values()
+  ]
+    .toReversed()
+  return {
+    ids: firsts.flatMap(({ ids }) => ids.toReversed()),
+    gapless: firsts.every(({ sequence }, i) => sequence === i + 1)
+  }
+}
