@@ -52,7 +52,7 @@ const outside = Layer.mergeAll(
   FetcherUndici.layerNoDeps,
   DelivererHttp.layerNoDeps,
   IntentVerifierHttp.layerNoDeps,
-  FeedReader.layerInline
+  FeedReader.layer
 ).pipe(Layer.provide(Network.layer))
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const

@@ -37,8 +37,10 @@ const call = Effect.fnUntraced(function*(service: Service, method: "GET" | "POST
         signal,
         headers: {
           authorization: `Basic ${Buffer.from(`${service.login}:${service.token}`).toString("base64")}`,
-          accept: "application/json",
-          ...(method === "POST" ? { "content-type": "application/x-www-form-urlencoded" } : {})
+          // on a subscribe it would choose the format of the notifications
+          ...(method === "GET"
+            ? { accept: "application/json" }
+            : { "content-type": "application/x-www-form-urlencoded" })
         },
         ...(method === "POST" ? { body: form.toString() } : {})
       })
