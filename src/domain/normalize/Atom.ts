@@ -2,7 +2,7 @@ import { type Context, within } from "./Context.ts"
 import { contextOf, isEntry, nonEmpty, type Outside, readEntries, type Reading } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
 import { headerOf } from "./Finish.ts"
-import { elements, exact } from "./Tree.ts"
+import { exact } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 import { readAtomElement } from "./Vocabularies.ts"
 
@@ -13,7 +13,8 @@ export const readAtom = (root: Element, { url, language, most }: Outside): Readi
   const context = within(root, outside)
   const draft = new Draft("feed")
   const found: Array<readonly [Element, Context]> = []
-  for (const child of elements(root)) {
+  for (const child of root.children) {
+    if (typeof child === "string") continue
     if (isEntry(child)) found.push([child, context])
     else readAtomElement(child, draft, context)
   }

@@ -9,7 +9,7 @@ export interface Decoded {
 }
 
 /** What a document says about its encoding before anything is decoded. */
-export interface Declaration {
+interface Declaration {
   /** From a byte order mark, or from the zero bytes around the first `<`: certain. */
   readonly certain: string | undefined
   /** `charset` of the Content-Type header, lower case. */

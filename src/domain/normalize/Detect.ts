@@ -13,7 +13,7 @@ interface Refused {
 
 /** The element that is the feed, wherever it stands; or what the document is instead. */
 export const feedElement = (document: Element): Element | Refused => {
-  const first = elements(document).next().value
+  const first = elements(document)[0]
   if (first === undefined) return { kind: "other", reason: "there is no markup in it" }
   const feed = search(document, 0)
   if (feed !== undefined) return feed
@@ -50,4 +50,4 @@ const hasChild = (element: Element, keys: ReadonlyArray<string>): boolean =>
 const HTML = new Set(["html", "head", "body", "div", "p", "script", "table", "a", "meta", "title"])
 
 const isHtml = (document: Element): boolean =>
-  elements(document).take(20).some((element) => HTML.has(element.key) && exact(element, "xmlns") === undefined)
+  elements(document).slice(0, 20).some((element) => HTML.has(element.key) && exact(element, "xmlns") === undefined)

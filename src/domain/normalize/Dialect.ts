@@ -3,7 +3,7 @@ import type { FeedHeader, FeedVersion } from "#domain/Feed.ts"
 import { type Context, type Reader, within } from "./Context.ts"
 import { Draft } from "./Draft.ts"
 import { entryOf } from "./Finish.ts"
-import { elements, exact, trimmed } from "./Tree.ts"
+import { exact, trimmed } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 import { isBase, resolve } from "./Urls.ts"
 import { isCore } from "./Vocabularies.ts"
@@ -44,8 +44,8 @@ const hostOf = (url: string): string | undefined => URL.parse(url)?.hostname.rep
 
 /** A link usable as base. A self link to a name without a dot is what a publisher's test machine left behind. */
 const linkIn = (feed: Element, rel: string): string | undefined => {
-  for (const child of elements(feed)) {
-    if (child.key !== "link" || (exact(child, "rel") ?? "alternate") !== rel) continue
+  for (const child of feed.children) {
+    if (typeof child === "string" || child.key !== "link" || (exact(child, "rel") ?? "alternate") !== rel) continue
     const href = exact(child, "href") ?? trimmed(child)
     if (isBase(href) && URL.parse(href)?.hostname.includes(".") === true) return resolve("", href)
   }

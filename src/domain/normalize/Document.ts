@@ -58,7 +58,7 @@ const MOST_ENTRIES = 5000
  */
 export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResult => {
   const whole = decodeBytes(bytes, options.contentType)
-  const slices = isAsciiLike(whole.encoding) ? slicesOf(bytes) : undefined
+  const slices = isAsciiLike(whole.encoding) ? slicesOf(bytes, options.maxEntries ?? MOST_ENTRIES) : undefined
   const fingerprints = slices === undefined ? undefined : fingerprintsOf(bytes, slices)
   if (slices !== undefined && fingerprints !== undefined && options.seenSlices !== undefined) {
     const part = readUnseen(bytes, whole, slices, fingerprints, options.seenSlices, options)
@@ -77,7 +77,7 @@ const readUnseen = (
   options: ReadOptions
 ): ReadResult | undefined => {
   const unseen = fingerprints.filter((fingerprint) => !seen.has(fingerprint)).length
-  if (unseen === fingerprints.length || fingerprints.length > (options.maxEntries ?? MOST_ENTRIES)) return undefined
+  if (unseen === fingerprints.length) return undefined
   const ranges = unseenRanges(bytes, slices, (index) => seen.has(fingerprints[index] ?? 0n))
   const read = readText(textOf(ranges, bytes, whole), bytes, whole, options)
   return "kind" in read || read.reading.entries.length !== unseen

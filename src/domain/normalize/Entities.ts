@@ -6,17 +6,18 @@ import { decodeHTMLStrict } from "entities"
  * HTML's names are known without a DTD; a reference that means nothing stays as it is written; numbers in 128..159 are read as
  * windows-1252, which is what those who write them mean; numbers of characters that XML forbids give U+FFFD.
  */
-const REFERENCE = /&(?:#(\d{1,8})|#[xX]([0-9a-fA-F]{1,7})|([A-Za-z][A-Za-z0-9._-]{0,63}));/g
-
 /** What windows-1252 has at 0x80 to 0x9f. */
 export const WINDOWS_1252 =
   "\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f"
   + "\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178"
 
-/** Entities that the document's own DTD declares, by name. */
-export type Declared = ReadonlyMap<string, string>
+/** Entities that the document's own DTD declares, by name, and how many characters they may still become in it. */
+export interface Declared {
+  readonly values: ReadonlyMap<string, string>
+  budget: number
+}
 
-export const NONE: Declared = new Map()
+export const NONE: Declared = { values: new Map(), budget: 0 }
 
 /**
  * The text with its references replaced.
@@ -39,17 +40,60 @@ const hasRare = (text: string, from: number): boolean => {
   return false
 }
 
-const decodeRare = (text: string, declared: Declared): string =>
-  text.replace(REFERENCE, (whole: string, decimal?: string, hexadecimal?: string, name?: string) => {
-    if (name !== undefined) return name === "amp" ? whole : declared.get(name) ?? named(name, whole)
-    const character = numbered(decimal === undefined ? Number.parseInt(hexadecimal ?? "", 16) : Number(decimal))
-    return character === "&" ? "&amp;" : character
-  })
+const AMPERSAND = 38
+const SEMICOLON = 59
+const LONGEST_REFERENCE = 66
 
-const named = (name: string, whole: string): string => {
+/** All references but `&amp;`, one by one. An ampersand that comes of one is escaped until the last pass. */
+const decodeRare = (text: string, declared: Declared): string => {
+  let result = ""
+  let copied = 0
+  for (let at = text.indexOf("&"); at >= 0; at = text.indexOf("&", at + 1)) {
+    const end = referenceEnd(text, at + 1)
+    const character = end < 0 ? undefined : referred(text, at + 1, end, declared)
+    if (character === undefined) continue
+    result += text.slice(copied, at) + (character === "&" ? "&amp;" : character)
+    copied = end + 1
+    at = end
+  }
+  return result + text.slice(copied)
+}
+
+/** Where its semicolon is; -1 for an ampersand that begins no reference. */
+const referenceEnd = (text: string, start: number): number => {
+  const last = Math.min(text.length, start + LONGEST_REFERENCE)
+  for (let at = start; at < last; at++) {
+    const code = text.charCodeAt(at)
+    if (code === SEMICOLON) return at > start ? at : -1
+    if (code === AMPERSAND || code <= 32 || code === 60) return -1
+  }
+  return -1
+}
+
+/** What the reference between these positions means; `undefined` when it means nothing, or must wait. */
+const referred = (text: string, start: number, end: number, declared: Declared): string | undefined => {
+  if (text.charCodeAt(start) !== 35) return named(text.slice(start, end), declared)
+  const digits = text.slice(start + 1, end)
+  if (/^[xX][0-9a-fA-F]{1,7}$/.test(digits)) return numbered(Number.parseInt(digits.slice(1), 16))
+  return /^\d{1,8}$/.test(digits) ? numbered(Number(digits)) : undefined
+}
+
+const named = (name: string, declared: Declared): string | undefined => {
+  if (name === "amp") return undefined
   if (name === "apos") return "'"
-  const character = decodeHTMLStrict(whole)
-  return character === "&" ? "&amp;" : character
+  const value = declared.values.get(name)
+  if (value !== undefined) return spent(value, declared)
+  const whole = `&${name};`
+  const character = NAME.test(name) ? decodeHTMLStrict(whole) : whole
+  return character === whole ? undefined : character
+}
+
+const NAME = /^[A-Za-z][A-Za-z0-9]{1,31}$/
+
+/** Declared entities may only grow a document so far: a long one used often is an attack. */
+const spent = (value: string, declared: Declared): string | undefined => {
+  declared.budget -= value.length
+  return declared.budget < 0 ? undefined : value
 }
 
 const numbered = (code: number): string => {
@@ -61,6 +105,7 @@ const numbered = (code: number): string => {
 
 const MOST_DECLARED = 300
 const LONGEST_TOTAL = 32_768
+const MOST_GROWTH = 1_000_000
 const DECLARATION = /<!ENTITY\s+([\w.-]{1,64})\s+(?:"([^"]{0,1024})"|'([^']{0,1024})')\s*>/g
 
 /**
@@ -70,13 +115,13 @@ const DECLARATION = /<!ENTITY\s+([\w.-]{1,64})\s+(?:"([^"]{0,1024})"|'([^']{0,10
  * another one, so that no amount of nesting ("billion laughs") grows.
  */
 export const declarations = (subset: string): Declared => {
-  const declared = new Map<string, string>()
+  const values = new Map<string, string>()
   let total = 0
   for (const [, name = "", double, single] of subset.matchAll(DECLARATION)) {
     const value = double ?? single ?? ""
     total += value.length
-    if (total > LONGEST_TOTAL || declared.size >= MOST_DECLARED) break
-    if (!declared.has(name)) declared.set(name, decode(value))
+    if (total > LONGEST_TOTAL || values.size >= MOST_DECLARED) break
+    if (!values.has(name)) values.set(name, decode(value))
   }
-  return declared
+  return { values, budget: MOST_GROWTH }
 }

@@ -136,7 +136,7 @@ const enclosure = (attachment: Json, base: string): ReadonlyArray<Link> => {
 
 /** 1.1 has a list of authors, 1.0 one author; both may stand beside each other for old readers. */
 const authorsOf = (of: Json): ReadonlyArray<Person> | undefined =>
-  [...list(of["authors"]), ...list(of["author"])].filter(isObject)
+  [...list(of["authors"]).slice(0, 100), ...list(of["author"])].filter(isObject)
     .map(personOf)
     .filter((person) => Object.keys(person).length > 0)
     .reduce<Array<Person> | undefined>(addPerson, undefined)
@@ -153,4 +153,6 @@ const personOf = ({ name, url, avatar }: Json): Person => {
 }
 
 const categoriesOf = (tags: unknown): ReadonlyArray<Category> | undefined =>
-  filled([...new Set(list(tags).flatMap((tag) => text(tag) ?? []))].slice(0, 500).map((term) => ({ term })))
+  filled(
+    [...new Set(list(tags).slice(0, 1000).flatMap((tag) => text(tag) ?? []))].slice(0, 500).map((term) => ({ term }))
+  )

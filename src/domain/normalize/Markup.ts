@@ -91,7 +91,9 @@ const resolveOne = (base: string, name: string, value: string): string =>
 
 /** `a.png 1x, b.png 2x` */
 const resolveSet = (base: string, value: string): string =>
-  value.split(/,\s+/).map((candidate) => candidate.trim().replace(/^\S+/, (url) => resolve(base, url))).join(", ")
+  value.slice(0, LONGEST).split(/,\s+/).map((candidate) =>
+    candidate.trim().replace(/^\S+/, (url) => resolve(base, url))
+  ).join(", ")
 
 /**
  * HTML with its relative references resolved.
@@ -101,21 +103,27 @@ const resolveSet = (base: string, value: string): string =>
  */
 export const resolveMarkup = (markup: string, base: string): string => {
   if (base === "" || !markup.includes("<")) return markup
+  const tags = new Tags(markup)
   let result = ""
   let copied = 0
-  for (let at = markup.indexOf("="); at >= 0; at = markup.indexOf("=", at + 1)) {
+  let resolved = 0
+  for (let at = markup.indexOf("="); at >= 0 && resolved < MOST; at = markup.indexOf("=", at + 1)) {
     if (!ENDS.has(markup.charCodeAt(at - 1))) continue
     const value = valueAfter(markup, at)
     if (value === undefined) continue
     const name = nameBefore(markup, at)
-    if (!URL_ATTRIBUTES.has(name) || !isInTag(markup, at)) continue
+    if (!URL_ATTRIBUTES.has(name) || !tags.contain(at)) continue
     const reference = markup.slice(value.start, value.end)
     result += markup.slice(copied, value.start) + escapeAttribute(resolveOne(base, name, unescape(reference)))
     copied = value.end
     at = value.end - 1
+    resolved++
   }
   return copied === 0 ? markup : result + markup.slice(copied)
 }
+
+/** References resolved in one text at most. */
+const MOST = 5000
 
 /** The last letters of the names above in both cases, and the space that may stand before the sign. */
 const ENDS = new Set([..." fcerndapteFCERNDAPTE\n\t"].map((letter) => letter.charCodeAt(0)))
@@ -169,14 +177,31 @@ const nameBefore = (markup: string, sign: number): string => {
 
 const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90)
 
-const LONGEST_TAG = 8192
+/** Tells whether a position is inside a tag; positions are asked for from left to right. */
+class Tags {
+  private readonly markup: string
+  private less = -1
+  private next: number
+  private greater = -1
 
-/** Whether the last angle bracket before opens a tag. */
-const isInTag = (markup: string, at: number): boolean => {
-  const from = Math.max(0, at - LONGEST_TAG)
-  const before = markup.slice(from, at)
-  const less = before.lastIndexOf("<")
-  return less >= 0 && before.indexOf(">", less) < 0 && /[A-Za-z]/.test(before[less + 1] ?? "")
+  constructor(markup: string) {
+    this.markup = markup
+    this.next = markup.indexOf("<")
+  }
+
+  contain(at: number): boolean {
+    const { markup } = this
+    while (this.next >= 0 && this.next < at) {
+      this.less = this.next
+      this.next = markup.indexOf("<", this.less + 1)
+    }
+    if (this.less < 0 || !isLetter(markup.charCodeAt(this.less + 1))) return false
+    if (this.greater < this.less) {
+      const found = markup.indexOf(">", this.less)
+      this.greater = found < 0 ? markup.length : found
+    }
+    return this.greater > at
+  }
 }
 
 const unescape = (value: string): string => value.trim().replace(/&amp;/g, "&")

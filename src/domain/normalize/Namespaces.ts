@@ -90,6 +90,9 @@ export const keyOf = (uri: string): NamespaceKey => {
   return KEYS.get(plain) ?? plain
 }
 
+/** Whether a key stands for one of the vocabularies above, or for none at all. */
+export const isKnown = (key: NamespaceKey): boolean => key === "" || key in URIS
+
 /** What a prefix most likely means where nothing declares it. */
 export const keyOfUndeclared = (prefix: string): NamespaceKey => {
   const plain = prefix.toLowerCase()

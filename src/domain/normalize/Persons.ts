@@ -7,17 +7,26 @@ import { elements, hasElements, textOf, trimmed } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 import { resolve } from "./Urls.ts"
 
-const EMAIL = /[\w.+!#$%&'*/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})*/
+const BEFORE = /[\w.+!#$%&'*/=?^`{|}~-]{1,64}$/
+const AFTER = /^[\w-]{1,63}(?:\.[\w-]{1,63}){0,10}/
 const LONGEST = 1000
 
 /** `john@a.example (John Doe)`, `John Doe <john@a.example>`, either alone, and what is made of them. */
 export const personOf = (text: string): Person | undefined => {
   const plain = text.trim()
   if (plain === "") return undefined
-  const email = plain.length > LONGEST || !plain.includes("@") ? undefined : EMAIL.exec(plain)?.[0]
+  const email = plain.length > LONGEST || !plain.includes("@") ? undefined : emailIn(plain)
   if (email === undefined) return { name: plain }
   const name = nameBeside(plain.replaceAll(email, ""))
   return name === "" ? { email } : { name, email }
+}
+
+/** Looks around the first `@`. */
+const emailIn = (text: string): string | undefined => {
+  const at = text.indexOf("@")
+  const before = BEFORE.exec(text.slice(Math.max(0, at - 64), at))?.[0]
+  const after = AFTER.exec(text.slice(at + 1, at + 256))?.[0]
+  return before === undefined || after === undefined ? undefined : `${before}@${after}`
 }
 
 const nameBeside = (rest: string): string =>

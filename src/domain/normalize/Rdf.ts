@@ -10,7 +10,7 @@ export const readRdf = (root: Element, outside: Outside): Reading => ({
 })
 
 const versionOf = (root: Element): string => {
-  const declared = [root, ...elements(root)].flatMap(({ attributes }) => attributes).join(" ")
+  const declared = [root, ...elements(root).slice(0, 20)].flatMap(({ attributes }) => attributes).join(" ")
   return declared.includes("netscape.com/rdf/simple/0.9")
     ? "rss090"
     : declared.includes("purl.org/net/rss1.1")

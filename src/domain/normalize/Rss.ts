@@ -43,8 +43,8 @@ const readParts = (
   items: Array<readonly [Element, Context]>,
   passOver?: Element
 ): void => {
-  for (const child of elements(parent)) {
-    if (child === passOver) continue
+  for (const child of parent.children) {
+    if (typeof child === "string" || child === passOver) continue
     if (isEntry(child)) items.push([child, context])
     else if (child.key === "items" && child.namespace !== "content") collect(child, context, items)
     else if (child.key === "channel") readParts(child, draft, within(child, context), items)

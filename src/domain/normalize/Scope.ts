@@ -1,4 +1,4 @@
-import { keyOf, keyOfUndeclared, type NamespaceKey } from "./Namespaces.ts"
+import { isKnown, keyOf, keyOfUndeclared, type NamespaceKey } from "./Namespaces.ts"
 
 /** A tag's name, taken apart and looked up once for all its uses in a scope. */
 export interface Name {
@@ -10,8 +10,13 @@ export interface Name {
   readonly namespace: NamespaceKey
   /** White space between its children means nothing. */
   readonly container: boolean
-  /** An item or entry: it never stands inside another one. */
   readonly entry: boolean
+  /** May have entries inside: a feed, inline content, and what nobody knows. */
+  readonly parent: boolean
+  /** The entry's text: it holds HTML at most. */
+  readonly text: boolean
+  /** Never stands inside a text. */
+  readonly fact: boolean
   /** HTML's elements without content, which nobody closes. `link` is not among them: it has content in RSS. */
   readonly void: boolean
 }
@@ -32,6 +37,23 @@ const CONTAINERS = new Set([
   "group",
   "owner"
 ])
+/** Children of an entry that hold a text, perhaps with HTML in it. */
+const TEXTS = new Set([
+  "title",
+  "link",
+  "guid",
+  "pubdate",
+  "description",
+  "summary",
+  "category",
+  "comments",
+  "id",
+  "updated",
+  "published"
+])
+/** Those of them that no HTML element is called like. */
+const FACTS = new Set(["guid", "pubdate", "description", "category", "comments", "id", "updated", "published"])
+const PARENTS = new Set(["rss", "rdf", "feed", "channel", "items", "content"])
 const VOID = new Set(["br", "hr", "img", "input", "wbr", "col", "area", "embed", "param"])
 const MOST_DECLARATIONS = 64
 const DEEPEST = 32
@@ -80,6 +102,9 @@ export class Scope {
       namespace,
       container: raw === "" || CONTAINERS.has(key),
       entry: key === "item" || key === "entry",
+      parent: raw === "" || PARENTS.has(key) && namespace !== "media" || !isKnown(namespace) && prefix !== "",
+      text: prefix === "" && TEXTS.has(key),
+      fact: prefix === "" && FACTS.has(key) && namespace !== "xhtml",
       void: VOID.has(key) && (prefix === "" || namespace === "xhtml")
     }
     this.names.set(raw, name)

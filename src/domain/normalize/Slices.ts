@@ -20,7 +20,7 @@ const BRACKET = 93
  * Only tags named like the first entry count; sections, comments and instructions are passed over. What this cannot see (an entry in an
  * attribute, an entry that a parser would repair) shows in the number of entries that are read, and the caller compares that.
  */
-export const slicesOf = (bytes: Uint8Array): Slices | undefined => new Scanner(bytes).scan()
+export const slicesOf = (bytes: Uint8Array, most: number): Slices | undefined => new Scanner(bytes).scan(most)
 
 /** The fingerprint of each entry's bytes. */
 export const fingerprintsOf = (bytes: Uint8Array, { starts, ends }: Slices): ReadonlyArray<Fingerprint> =>
@@ -60,13 +60,13 @@ class Scanner {
     this.bytes = bytes
   }
 
-  scan(): Slices | undefined {
+  scan(most: number): Slices | undefined {
     const { bytes } = this
     while ((this.at = this.nextLess(this.at)) >= 0) {
       const next = bytes[this.at + 1]
       if (next === BANG || next === QUESTION) {
         if (!this.passOver(next)) return undefined
-      } else if (!(next === SLASH ? this.endTag() : this.startTag())) return undefined
+      } else if (!(next === SLASH ? this.endTag() : this.startTag()) || this.starts.length > most) return undefined
     }
     return this.depth > 0 || this.starts.length === 0 ? undefined : { starts: this.starts, ends: this.ends }
   }

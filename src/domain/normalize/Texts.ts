@@ -84,12 +84,16 @@ const isBinary = (element: Element, type: string): boolean =>
 const fromBase64 = (encoded: string): string => {
   const plain = encoded.replace(/\s+/g, "")
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(
-      Uint8Array.from(atob(plain), (character) => character.charCodeAt(0))
-    )
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytesOf(atob(plain)))
   } catch {
     return encoded // no base64, or the bytes of an image
   }
+}
+
+const bytesOf = (binary: string): Uint8Array => {
+  const bytes = new Uint8Array(binary.length)
+  for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at)
+  return bytes
 }
 
 /** An element's text where only words are wanted. */

@@ -11,7 +11,7 @@ export interface Tree {
 }
 
 const MOST_DEPTH = 256
-const MOST_ELEMENTS = 400_000
+const MOST_ELEMENTS = 300_000
 const MOST_ATTRIBUTES = 512
 /** An end tag closes no element further up than this. */
 const MOST_UNCLOSED = 64
@@ -66,6 +66,8 @@ class Tokenizer {
   private beyond = 0
   private count = 0
   private selfClosing = false
+  /** The next `]]>`, as far as it was looked for. */
+  private sectionEnd = -1
   /** End tags that closed nothing since the last start tag. */
   private readonly strays = new Set<string>()
   private declared: Declared = NONE
@@ -123,10 +125,16 @@ class Tokenizer {
     else appendText(current, text)
   }
 
+  /** Up to the next `<` that begins something. */
   private bareLess(): void {
+    const { text } = this
     this.repaired("a bare < kept as text")
-    this.append("<")
-    this.at++
+    let end = this.at
+    do end = text.indexOf("<", end + 1)
+    while (end >= 0 && !begins(text.charCodeAt(end + 1)))
+    if (end < 0) end = text.length
+    this.append(decode(text.slice(this.at, end), this.declared))
+    this.at = end
   }
 
   private startTag(): void {
@@ -138,6 +146,7 @@ class Tokenizer {
     this.selfClosing = false
     const code = text.charCodeAt(at)
     const attributes = code === GREATER ? this.plainTag() : this.attributes()
+    if (this.depth >= MOST_DEPTH && !/(?:item|entry)$/.test(raw)) return this.tooDeep(this.selfClosing)
     const scope = attributes === NO_ATTRIBUTES ? this.scope : this.scope.with(attributes)
     this.begin(scope.name(raw), attributes, scope)
   }
@@ -148,13 +157,12 @@ class Tokenizer {
   }
 
   private begin(name: Name, attributes: ReadonlyArray<string>, scope: Scope): void {
-    if (name.entry && this.entry > 0 && !this.selfClosing && name.raw === this.names[this.entry]?.raw) this.closeEntry()
-    const alone = this.selfClosing || name.void
-    if (this.depth >= MOST_DEPTH) {
-      if (!alone) this.beyond++
-      this.repaired("elements nested too deeply: the innermost were left out")
-      return
+    if (name.entry && !this.name.parent && !this.selfClosing) this.closeBeforeEntry()
+    else if (name.fact && this.entry > 0 && this.names[this.entry + 1]?.text === true && this.depth > this.entry) {
+      this.closeText()
     }
+    const alone = this.selfClosing || name.void
+    if (this.depth >= MOST_DEPTH) return this.tooDeep(alone)
     this.count++
     const element: Element = {
       name: name.local,
@@ -167,6 +175,11 @@ class Tokenizer {
     }
     append(this.current, element)
     if (!alone) this.push(element, name, scope)
+  }
+
+  private tooDeep(alone: boolean): void {
+    if (!alone) this.beyond++
+    this.repaired("elements nested too deeply: the innermost were left out")
   }
 
   private push(element: Element, name: Name, scope: Scope): void {
@@ -191,15 +204,18 @@ class Tokenizer {
     this.scope = this.scopes[depth] ?? this.scope
   }
 
-  /** An entry never contains an entry, but as the content of a guest from another feed: its end tag is missing. */
-  private closeEntry(): void {
-    const prefix = this.names[this.entry]?.prefix
-    for (let depth = this.depth; depth > this.entry; depth--) {
-      const name = this.names[depth]
-      if (name?.key === "content" || name?.prefix !== prefix) return
-    }
-    this.repaired("an entry's end tag was missing")
-    this.closeTo(this.entry - 1)
+  /** No entry stands inside an entry, a title or the like: their end tags are missing. */
+  private closeBeforeEntry(): void {
+    let depth = this.depth
+    while (depth > 0 && this.names[depth]?.parent === false) depth--
+    this.repaired("elements closed before an entry")
+    this.closeTo(depth)
+  }
+
+  /** A date or id inside a title or the like: the text's end tag is missing. */
+  private closeText(): void {
+    this.repaired("elements closed before the next of the entry")
+    this.closeTo(this.entry)
   }
 
   private endTag(): void {
@@ -226,9 +242,8 @@ class Tokenizer {
 
   private closeNamed(raw: string): void {
     if (this.strays.has(raw)) return
-    const lower = raw.toLowerCase()
-    const depth = this.lastOpen((name) => name.raw === raw) ?? this.lastOpen((name) => name.lower === lower)
-    if (depth === undefined) {
+    const depth = this.lastOpen(raw)
+    if (depth === 0) {
       this.strays.add(raw)
       this.repaired("an end tag without its start tag left out")
     } else {
@@ -239,14 +254,18 @@ class Tokenizer {
     }
   }
 
-  private lastOpen(matches: (name: Name) => boolean): number | undefined {
+  /** Where on the stack an end tag's element is, if need be in another case; 0 for nowhere near. */
+  private lastOpen(raw: string): number {
+    const lower = raw.toLowerCase()
     const lowest = Math.max(1, this.depth - MOST_UNCLOSED)
+    let similar = 0
     for (let depth = this.depth; depth >= lowest; depth--) {
       const name = this.names[depth]
-      if (name !== undefined && matches(name)) return depth
+      if (name?.lower !== lower) continue
+      if (name.raw === raw) return depth
+      if (similar === 0) similar = depth
     }
-    const entry = this.names[this.entry]
-    return this.entry > 0 && entry !== undefined && matches(entry) ? this.entry : undefined
+    return similar > 0 ? similar : this.names[this.entry]?.lower === lower ? this.entry : 0
   }
 
   /** From behind the tag's name to behind its end. */
@@ -353,7 +372,8 @@ class Tokenizer {
   private section(): void {
     const { text } = this
     const start = this.at + 9
-    const end = this.seek("]]>", start)
+    if (this.sectionEnd < start) this.sectionEnd = this.seek("]]>", start)
+    const end = this.sectionEnd
     const lost = this.lostEnd(start, end < 0 ? text.length : end)
     if (lost >= 0) {
       this.repaired("a CDATA section without its end")
@@ -414,6 +434,8 @@ class Tokenizer {
 }
 
 const isSpace = (code: number): boolean => code === SPACE || code === LINE_FEED || code === RETURN || code === TAB
+
+const begins = (code: number): boolean => code === SLASH || code === BANG || code === QUESTION || startsName(code)
 
 const startsName = (code: number): boolean =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || code === 58 || code > 127

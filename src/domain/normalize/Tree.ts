@@ -45,9 +45,8 @@ export const appendText = (parent: Element, text: string): void => {
 export const hasElements = (element: Element): boolean => element.children !== NO_CHILDREN
 
 /** The elements among the children. */
-export function* elements(parent: Element): Generator<Element> {
-  for (const child of parent.children) if (typeof child !== "string") yield child
-}
+export const elements = ({ children }: Element): ReadonlyArray<Element> =>
+  children.filter((child) => typeof child !== "string")
 
 export const find = (parent: Element, key: string): Element | undefined => {
   for (const child of parent.children) if (typeof child !== "string" && child.key === key) return child

@@ -19,6 +19,6 @@ export const content: Vocabulary = {
 const MOST = 20
 
 const valuesIn = (element: Element, context: Context): ReadonlyArray<Text> =>
-  [...elements(element)].slice(0, MOST).flatMap((child) =>
+  elements(element).slice(0, MOST).flatMap((child) =>
     child.namespace === "rdf" && child.key === "value" ? [plainText(child, context, "html")] : valuesIn(child, context)
   )

@@ -14,7 +14,7 @@ export const gml: Vocabulary = {
 }
 
 function box(element: Element, draft: Draft, _context: Context): void {
-  const corners = [...elements(element)].filter(({ key }) => key.endsWith("corner")).map(trimmed).join(" ")
+  const corners = elements(element).filter(({ key }) => key.endsWith("corner")).map(trimmed).join(" ")
   setShape(draft, "Box", inOrder(element, pointsOf(corners === "" ? positions(element) : corners)))
 }
 
@@ -31,5 +31,10 @@ const inOrder = (element: Element, points: ReadonlyArray<Point>): ReadonlyArray<
 const POSITIONS = new Set(["pos", "poslist", "coordinates"])
 
 /** All positions inside, however deep: a polygon's stand in `exterior/LinearRing`. */
-const positions = (element: Element): string =>
-  [...elements(element)].map((child) => POSITIONS.has(child.key) ? textOf(child) : positions(child)).join(" ")
+const positions = (element: Element): string => {
+  let found = ""
+  for (const child of element.children) {
+    if (typeof child !== "string") found += ` ${POSITIONS.has(child.key) ? textOf(child) : positions(child)}`
+  }
+  return found
+}

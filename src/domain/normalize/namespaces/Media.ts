@@ -14,9 +14,11 @@ export const media: Vocabulary = {
   group: readInside,
   content: (element, draft, context) => {
     const contents = mediaOf(draft).contents ??= []
-    const content = contentOf(element, context)
-    if (contents.length < MOST) contents.push(content)
-    if (draft.kind === "feed" && isImage(content)) draft.other.image ??= defined({ url: content.url })
+    if (contents.length < MOST) {
+      const content = contentOf(element, context)
+      contents.push(content)
+      if (draft.kind === "feed" && isImage(content)) draft.other.image ??= defined({ url: content.url })
+    }
     readInside(element, draft, context)
   },
   thumbnail: (element, draft, context) => {

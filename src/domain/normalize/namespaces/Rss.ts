@@ -9,6 +9,9 @@ import { plainText, words } from "#domain/normalize/Texts.ts"
 import { attribute, type Element, elements, find, hasElements, textOf, trimmed, value } from "#domain/normalize/Tree.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
+/** Hours, days and attributes that are looked at. */
+const MOST = 50
+
 /** What RSS 0.9x, 1.0 and 2.0 say of channels and items alike. */
 const common: Vocabulary = {
   title: (element, draft, context) => {
@@ -77,13 +80,13 @@ export const rssChannel: Vocabulary = {
     if (minutes >= 0) (draft.hints ??= {}).ttl ??= minutes
   },
   skiphours: (element, draft) => {
-    const hours = [...elements(element)].map((hour) => Number(trimmed(hour)) % 24).filter((hour) =>
+    const hours = elements(element).slice(0, MOST).map((hour) => Number(trimmed(hour)) % 24).filter((hour) =>
       Number.isInteger(hour) && hour >= 0
     )
     if (hours.length > 0) (draft.hints ??= {}).skipHours ??= [...new Set(hours)]
   },
   skipdays: (element, draft) => {
-    const days = [...elements(element)].map(trimmed).filter((day) => /^[A-Z][a-z]+day$/.test(day))
+    const days = elements(element).slice(0, MOST).map(trimmed).filter((day) => /^[A-Z][a-z]+day$/.test(day))
     if (days.length > 0) (draft.hints ??= {}).skipDays ??= [...new Set(days)]
   }
 }
@@ -188,13 +191,16 @@ export const sizeOf = (text: string | undefined): number | undefined => {
 
 const textInputOf = (element: Element, context: Context): { [name: string]: string } => {
   const fields: { [name: string]: string } = {}
-  for (const child of elements(element)) fields[child.key] ??= plainText(child, context, "text").value
+  for (const key of ["title", "description", "name", "link"]) {
+    const field = find(element, key)
+    if (field !== undefined) fields[key] = plainText(field, context, "text").value
+  }
   return fields
 }
 
 const attributesOf = (element: Element): { [name: string]: string } => {
   const fields: { [name: string]: string } = {}
-  for (let at = 0; at < element.attributes.length; at += 2) {
+  for (let at = 0; at < Math.min(element.attributes.length, 2 * MOST); at += 2) {
     fields[(element.attributes[at] ?? "").toLowerCase()] ??= element.attributes[at + 1] ?? ""
   }
   return fields

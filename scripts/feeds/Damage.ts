@@ -1,0 +1,53 @@
+import { integer, pick, type Random } from "./Random.ts"
+
+/** One accident on the way from a publisher: in a template, an editor, a proxy, a disk. */
+export type Damage = (next: Random, text: string) => string
+
+const SNIPPETS = [
+  "<",
+  ">",
+  "&",
+  "\"",
+  "'",
+  "</",
+  "<b>",
+  "</p>",
+  "<br>",
+  "]]>",
+  "<![CDATA[",
+  "<!--",
+  "-->",
+  "&nbsp;",
+  "&#x0;",
+  "\0",
+  "\u0008",
+  "<?php ?>",
+  "=",
+  " xmlns=\"\""
+]
+
+const TAG = /<\/?[A-Za-z][^<>]*>/g
+
+export const damages: { readonly [kind: string]: Damage } = {
+  insert: (next, text) => {
+    const at = integer(next, text.length)
+    return text.slice(0, at) + pick(next, SNIPPETS) + text.slice(at)
+  },
+  delete: (next, text) => {
+    const at = integer(next, text.length)
+    return text.slice(0, at) + text.slice(at + 1 + integer(next, 40))
+  },
+  truncate: (next, text) => text.slice(0, Math.floor(text.length * (0.3 + 0.7 * next()))),
+  dropTag: (next, text) => {
+    const tag = pick(next, [...text.matchAll(TAG)])
+    return text.slice(0, tag.index) + text.slice(tag.index + tag[0].length)
+  },
+  flip: (next, text) => {
+    const characters = [...text]
+    for (let count = 0; count < 10; count++) {
+      const at = integer(next, characters.length)
+      characters[at] = String.fromCharCode((characters[at]!.charCodeAt(0) ^ (1 << integer(next, 7))) & 0x7f)
+    }
+    return characters.join("")
+  }
+}

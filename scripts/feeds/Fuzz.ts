@@ -1,0 +1,142 @@
+import { isDeepStrictEqual } from "node:util"
+import { readFeed, type ReadResult } from "#domain/normalize/Document.ts"
+import { damages } from "./Damage.ts"
+import { feedDocument, styles } from "./FeedDocuments.ts"
+import { integer, pick, type Random, random } from "./Random.ts"
+
+/** One damaged document, and how much of it was read. */
+export interface Assessment {
+  /** Ids that are whole in the damaged text, and of these the ones that were read. */
+  readonly present: number
+  readonly found: number
+  readonly milliseconds: number
+  readonly finding: Finding | undefined
+}
+
+export interface Finding {
+  readonly kind: string
+  readonly round: number
+  readonly what: string
+}
+
+/** The damages, and `noise`: markup thrown together without any order. */
+export const kinds: ReadonlyArray<string> = [...Object.keys(damages), "noise"]
+
+const SLOW = 250
+
+export function* assess(kind: string, seed: number, rounds: number): Generator<Assessment> {
+  for (let round = 0; round < rounds; round++) {
+    const next = random(seed * 1_000_003 + round)
+    const { text, ids } = kind === "noise" ? { text: noise(next), ids: [] } : damaged(next, kind)
+    yield assessOne(kind, round, text, ids)
+  }
+}
+
+const damaged = (next: Random, kind: string) => {
+  const document = feedDocument(next, pick(next, styles), 5 + integer(next, 20), 200 + integer(next, 1500))
+  return { text: damages[kind]!(next, document.text), ids: document.ids }
+}
+
+const PIECES = [
+  "<rss version=\"2.0\">",
+  "<channel>",
+  "<feed xmlns=\"http://www.w3.org/2005/Atom\">",
+  "<item>",
+  "</item>",
+  "<entry>",
+  "</entry>",
+  "<title>",
+  "</title>",
+  "<description>",
+  "</description>",
+  "<content type=\"xhtml\">",
+  "</content>",
+  "<![CDATA[",
+  "]]>",
+  "<!--",
+  "-->",
+  "<?",
+  "?>",
+  "<!DOCTYPE x [",
+  "]>",
+  "<!ENTITY a \"&b;\">",
+  "&a;",
+  "&amp;",
+  "&#65;",
+  "&",
+  "<",
+  ">",
+  "\"",
+  "'",
+  "=",
+  " a=\"",
+  "xmlns:x=\"y\"",
+  "<x:item>",
+  "<a href=\"b\">",
+  "<guid>",
+  "</guid>",
+  "x",
+  "\n",
+  "\u00e9",
+  "\u{1f600}",
+  "\0",
+  "<link>",
+  "</link>",
+  "<link href=\"/x\"/>",
+  "<pubDate>Mon, 1 Jan 2024</pubDate>",
+  "<rdf:RDF>",
+  "<media:group>",
+  "{",
+  "[",
+  "}"
+]
+
+const noise = (next: Random): string => Array.from({ length: integer(next, 400) }, () => pick(next, PIECES)).join("")
+
+const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray<string>): Assessment => {
+  const bytes = new TextEncoder().encode(text)
+  const present = ids.filter((id) => text.includes(`>${id}<`) || text.includes(`"${id}"`))
+  const started = process.threadCpuUsage()
+  try {
+    const result = readFeed(bytes)
+    const milliseconds = process.threadCpuUsage(started).user / 1000
+    const read = new Set(result._tag === "Feed" ? result.feed.entries.map(({ id }) => id) : [])
+    const what = milliseconds > SLOW ? `took ${milliseconds.toFixed(0)} ms` : twoStageDifference(bytes, result)
+    return {
+      present: present.length,
+      found: present.filter((id) => read.has(id)).length,
+      milliseconds,
+      finding: what === undefined ? undefined : { kind, round, what }
+    }
+  } catch (error) {
+    return {
+      present: present.length,
+      found: 0,
+      milliseconds: 0,
+      finding: { kind, round, what: `throws ${String(error)}` }
+    }
+  }
+}
+
+/** A damaged document that is read in two stages gives the same entries. */
+const twoStageDifference = (bytes: Uint8Array, whole: ReadResult): string | undefined => {
+  if (whole._tag !== "Feed" || whole.slices === undefined) return undefined
+  const { slices, feed } = whole
+  const seen = new Set(slices.filter((_, index) => index % 3 !== 1))
+  const part = readFeed(bytes, { seenSlices: seen })
+  if (part._tag !== "Feed") return "two stages: no feed"
+  if (part.skipped === 0) return undefined
+  const expected = feed.entries.filter((_, index) => !seen.has(slices[index]!))
+  return isDeepStrictEqual(part.feed.entries, expected) ? undefined : "two stages: other entries"
+}
+
+export const total = (assessments: Iterable<Assessment>) => {
+  const sums = { present: 0, found: 0, slowest: 0, findings: new Array<Finding>() }
+  for (const { present, found, milliseconds, finding } of assessments) {
+    sums.present += present
+    sums.found += found
+    sums.slowest = Math.max(sums.slowest, milliseconds)
+    if (finding !== undefined) sums.findings.push(finding)
+  }
+  return sums
+}

@@ -1,0 +1,17 @@
+/** Numbers from 0 to below 1 that a seed decides (mulberry32): what a fuzz run finds can be found again. */
+export type Random = () => number
+
+export const random = (seed: number): Random => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** 0 to below `limit`. */
+export const integer = (next: Random, limit: number): number => Math.floor(next() * limit)
+
+export const pick = <T>(next: Random, from: ReadonlyArray<T>): T => from[integer(next, from.length)]!
