@@ -4,11 +4,6 @@ import { readFeed, type ReadOptions, type ReadResult } from "#domain/normalize/D
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
 import type { Question } from "./feed-reader/worker.ts"
 
-/** Reads every document where it is called. */
-export const layerInline = Layer.succeed(FeedReader, {
-  read: (bytes, options) => Effect.sync(() => readFeed(bytes, options))
-})
-
 export interface Options {
   /** Documents of so many bytes and more go to the thread. */
   readonly largeFrom: number

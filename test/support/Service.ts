@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net"
 import * as path from "node:path"
 import { createInterface } from "node:readline"
 
-export const token = "end-to-end-token-0123456789"
+const token = "end-to-end-token-0123456789"
 
 /** A running `windhover serve`. */
 export interface Service {

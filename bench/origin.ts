@@ -1,0 +1,53 @@
+/**
+ * The outside of the benchmarks, in a process of its own: feeds and a sink.
+ *
+ * `/304/N` has validators, `/200/N` has none and the same 42 kB, `/new/N` has one new entry of 25 at each fetch. `POST` is the sink.
+ * `/ctl/publish` adds an entry to `/304/…`; `/ctl/stats` counts.
+ */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+
+const filler = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor. ".repeat(19)
+const counts = { polls: 0, posts: 0, last: 0 }
+let version = 25
+let fresh = 1_000_000
+
+const document = (feed: string, newest: number): string => {
+  let items = ""
+  for (let n = newest; n > newest - 25; n--) {
+    items += `<item><title>Entry ${n}</title><link>http://bench.example/${feed}/${n}</link>` +
+      `<guid isPermaLink="false">urn:bench:${feed}:${n}</guid><description>${filler}</description></item>`
+  }
+  return `<?xml version="1.0"?><rss version="2.0"><channel><title>Feed ${feed}</title>` +
+    `<link>http://bench.example/</link><description>A feed</description>${items}</channel></rss>`
+}
+
+const unchanged = new Map<string, string>()
+
+const server = createServer((request, response) => {
+  const [, kind = "", feed = ""] = (request.url ?? "").split("/")
+  if (kind === "ctl") {
+    if (feed === "publish") version++
+    return void response.end(JSON.stringify({ ...counts, now: Number(process.hrtime.bigint() / 1000n) }))
+  }
+  if (request.method === "POST") {
+    return void request.resume().on("end", () => {
+      counts.posts++
+      counts.last = Number(process.hrtime.bigint() / 1000n)
+      response.end()
+    })
+  }
+  counts.polls++
+  if (kind === "304") {
+    const etag = `"${version}"`
+    if (request.headers["if-none-match"] === etag) return void response.writeHead(304, { etag }).end()
+    return void response.writeHead(200, { etag }).end(document(feed, version))
+  }
+  if (kind === "new") return void response.end(document(feed, fresh++))
+  let body = unchanged.get(feed)
+  if (body === undefined) unchanged.set(feed, body = document(feed, 25))
+  response.end(body)
+})
+
+server.listen(0, "127.0.0.1", () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))
+process.once("disconnect", () => process.exit(0))
