@@ -15,6 +15,8 @@ export interface Packed {
   /** The Content-Encoding field, as received. */
   readonly encoding: string | undefined
   readonly contentType: string | undefined
+  /** The transfer's end was marked (Content-Length, chunks): a stream without its own end was sent so, not cut on the way. */
+  readonly whole: boolean
   /** Bytes of the result, at most. */
   readonly maxBytes: number
 }
@@ -67,7 +69,7 @@ const unpack = (
     if (looksPlain(bytes) || isGzip(bytes)) return further(bytes)
     throw new DecompressionError("encoding", `the Content-Encoding ${JSON.stringify(coding.slice(0, 40))} is not known`)
   }
-  const unpacked = format === "plain" ? bytes : decode(format, bytes, coding, packed.maxBytes)
+  const unpacked = format === "plain" ? bytes : decode(format, bytes, coding, packed)
   return unpacked instanceof Promise ? unpacked.then(further) : further(unpacked)
 }
 
@@ -114,7 +116,7 @@ const decode = (
   format: Format,
   bytes: Uint8Array,
   coding: string,
-  maxBytes: number
+  { maxBytes, whole }: Packed
 ): Uint8Array | Promise<Uint8Array> => {
   const forgive = (error: unknown) => {
     if (isOverflow(error)) {
@@ -123,10 +125,10 @@ const decode = (
     if (looksPlain(bytes)) return bytes
     throw new DecompressionError("encoding", `the body is not valid ${coding}`, { cause: error })
   }
-  const later = () => async[format](bytes, optionsOf(format, maxBytes)).catch(forgive)
+  const later = () => async[format](bytes, optionsOf(format, whole, maxBytes)).catch(forgive)
   if (bytes.length > syncInput) return later()
   try {
-    return sync[format](bytes, optionsOf(format, Math.min(maxBytes, syncOutput)))
+    return sync[format](bytes, optionsOf(format, whole, Math.min(maxBytes, syncOutput)))
   } catch (error) {
     return isOverflow(error) && maxBytes > syncOutput ? later() : forgive(error)
   }
@@ -135,15 +137,11 @@ const decode = (
 const isOverflow = (error: unknown): boolean =>
   error instanceof RangeError && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
 
-/** A stream that lacks only its end mark is taken, as browsers and curl do. */
-const optionsOf = (format: Format, maxOutputLength: number) => ({
+/** gzip and deflate without their end are taken as far as they go, as browsers do. */
+const optionsOf = (format: Format, whole: boolean, maxOutputLength: number) => ({
   maxOutputLength,
   chunkSize: 64 * 1024,
-  ...(format === "br"
-    ? { finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH }
-    : format === "zstd"
-    ? {}
-    : { finishFlush: zlib.constants.Z_SYNC_FLUSH })
+  ...(whole && format !== "br" && format !== "zstd" ? { finishFlush: zlib.constants.Z_SYNC_FLUSH } : {})
 })
 
 const sync = {

@@ -122,6 +122,7 @@ class Fetch implements Asker {
         bytes: body,
         encoding: joined(this.headers["content-encoding"]),
         contentType: joined(this.headers["content-type"]),
+        whole: this.headers["content-length"] !== undefined || this.headers["transfer-encoding"] !== undefined,
         maxBytes: this.maxBytes
       })
       if (!(bytes instanceof Promise)) return this.succeed(bytes)

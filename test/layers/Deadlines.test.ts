@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Deadlines from "#layers/Deadlines.ts"
+
+describe("Deadlines", () => {
+  it("calls each deadline once, in their order and never early", async () => {
+    const deadlines = Deadlines.make()
+    const start = performance.now()
+    const calls: Array<readonly [wanted: number, after: number]> = []
+    await Promise.all([120, 10, 60, 10].map((wanted) =>
+      new Promise<void>((resolve) => {
+        deadlines.add(wanted, () => {
+          calls.push([wanted, performance.now() - start])
+          resolve()
+        })
+      })
+    ))
+    deadlines.close()
+    assert.deepStrictEqual(calls.map(([wanted]) => wanted), [10, 10, 60, 120])
+    for (const [wanted, after] of calls) assert.isAtLeast(after, wanted)
+  })
+
+  it("forgets a cancelled deadline", async () => {
+    const deadlines = Deadlines.make()
+    let called = 0
+    const cancelled = deadlines.add(10, () => called++)
+    deadlines.cancel(cancelled)
+    deadlines.cancel(cancelled)
+    await new Promise<void>((resolve) => void deadlines.add(80, resolve))
+    deadlines.close()
+    assert.strictEqual(called, 0)
+  })
+
+  it("passes over a deadline that is a turn of the wheel away", async () => {
+    const deadlines = Deadlines.make()
+    let called = 0
+    const far = deadlines.add(25.6 * 1000 + 10, () => called++)
+    await new Promise<void>((resolve) => void deadlines.add(80, resolve))
+    assert.strictEqual(called, 0)
+    assert.isTrue(far.slot.has(far))
+    deadlines.close()
+  })
+})

@@ -1,0 +1,90 @@
+import { Effect, type Scope } from "effect"
+import http from "node:http"
+import https from "node:https"
+import net from "node:net"
+import type { AddressInfo } from "node:net"
+
+/** A request as an origin of a test saw it. */
+export interface Seen {
+  readonly method: string
+  readonly path: string
+  readonly headers: http.IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+export interface TestServer {
+  readonly port: number
+  /** `http://127.0.0.1:port`, without a slash. */
+  readonly url: string
+  /** Requests in order of their arrival. */
+  readonly seen: ReadonlyArray<Seen>
+  /** Connections that were opened. */
+  readonly connections: () => number
+  /** Resolves when no connection is open. */
+  readonly quiet: Effect.Effect<void>
+}
+
+type Scoped<A> = Effect.Effect<A, never, Scope.Scope>
+
+/** Answers each request once its body is complete. */
+export type Answer = (request: Seen, response: http.ServerResponse) => void
+
+/** An HTTP server on a free port of 127.0.0.1, stopped with the test. */
+export const serve = (answer: Answer, options: http.ServerOptions = {}): Scoped<TestServer> => {
+  const seen: Array<Seen> = []
+  const server = http.createServer(options, (request, response) => collect(seen, answer, request, response))
+  return listen(server, "http", seen)
+}
+
+export const serveTls = (answer: Answer, options: https.ServerOptions): Scoped<TestServer> => {
+  const seen: Array<Seen> = []
+  return listen(https.createServer(options, (request, response) => collect(seen, answer, request, response)), "https", seen)
+}
+
+/** A server of bytes: `converse` gets each connection with what the client sent first. */
+export const serveRaw = (converse: (socket: net.Socket, request: string) => void): Scoped<TestServer> => {
+  const server = net.createServer((socket) => {
+    socket.on("error", () => undefined)
+    socket.once("data", (data) => converse(socket, data.toString("latin1")))
+  })
+  return listen(server, "http", [])
+}
+
+const collect = (seen: Array<Seen>, answer: Answer, request: http.IncomingMessage, response: http.ServerResponse) => {
+  const chunks: Array<Buffer> = []
+  request.on("data", (chunk: Buffer) => chunks.push(chunk))
+  request.on("end", () => {
+    const one = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body: Buffer.concat(chunks) }
+    seen.push(one)
+    answer(one, response)
+  })
+}
+
+const listen = (server: net.Server, scheme: string, seen: ReadonlyArray<Seen>): Scoped<TestServer> =>
+  Effect.acquireRelease(
+    Effect.callback<TestServer & { readonly sockets: Set<net.Socket> }>((resume) => {
+      const sockets = new Set<net.Socket>()
+      const waiting = new Set<() => void>()
+      let connections = 0
+      server.on("connection", (socket) => {
+        connections++
+        sockets.add(socket)
+        socket.on("error", () => undefined).on("close", () => {
+          sockets.delete(socket)
+          if (sockets.size === 0) for (const resolve of waiting) resolve()
+        })
+      })
+      const quiet = Effect.promise(() =>
+        new Promise<void>((resolve) => sockets.size === 0 ? resolve() : void waiting.add(resolve))
+      )
+      server.listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as AddressInfo
+        resume(Effect.succeed({ port, url: `${scheme}://127.0.0.1:${port}`, seen, connections: () => connections, quiet, sockets }))
+      })
+    }),
+    ({ sockets }) =>
+      Effect.callback<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        for (const socket of sockets) socket.destroy()
+      })
+  )
