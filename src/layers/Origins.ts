@@ -23,6 +23,8 @@ export interface Origin {
   readonly pool: Pool
   readonly waiting: Set<Turn>
   active: number
+  /** A turn has just ended, and its connection is not yet free for the next. */
+  settling: boolean
 }
 
 /**
@@ -57,9 +59,9 @@ export const make = (options: OriginsOptions): Origins => {
       bodyTimeout: 0,
       allowH2: false
     })
-    const origin: Origin = { name, pool, waiting: new Set(), active: 0 }
+    const origin: Origin = { name, pool, waiting: new Set(), active: 0, settling: false }
     pool.on("disconnect", () => {
-      if (origin.active === 0 && pool.stats.connected === 0) forget(origin)
+      if (origin.active === 0 && origin.waiting.size === 0 && pool.stats.connected === 0) forget(origin)
     })
     origins.set(name, origin)
     pools.add(pool)
@@ -74,6 +76,7 @@ export const make = (options: OriginsOptions): Origins => {
     if (!origin.pool.closed) origin.pool.close(() => pools.delete(origin.pool))
   }
 
+  /** Nothing happens there any more. */
   const rest = (origin: Origin) => {
     if (origin.pool.stats.connected === 0) return forget(origin)
     idle.set(origin.name, origin)
@@ -81,10 +84,21 @@ export const make = (options: OriginsOptions): Origins => {
     for (const oldest of idle.values()) return forget(oldest)
   }
 
+  const settled = eachAfterNextTurn((origin) => {
+    origin.settling = false
+    for (const turn of origin.waiting) {
+      if (origin.active >= options.connectionsPerOrigin) return
+      origin.waiting.delete(turn)
+      origin.active++
+      turn.begin(origin)
+    }
+    if (origin.active === 0 && !origin.settling) rest(origin)
+  })
+
   return {
     enter: (name, turn) => {
       const origin = origins.get(name) ?? open(name)
-      if (origin.active >= options.connectionsPerOrigin) {
+      if (origin.settling || origin.active >= options.connectionsPerOrigin) {
         origin.waiting.add(turn)
         return origin
       }
@@ -95,15 +109,37 @@ export const make = (options: OriginsOptions): Origins => {
     leave: (origin, turn) => {
       if (origin.waiting.delete(turn)) return
       origin.active--
-      for (const next of origin.waiting) {
-        origin.waiting.delete(next)
-        origin.active++
-        return next.begin(origin)
-      }
-      if (origin.active === 0) rest(origin)
+      origin.settling = true
+      settled(origin)
     },
     close: async () => {
       await Promise.all([...pools].map((pool) => pool.destroy()))
     }
+  }
+}
+
+/**
+ * Calls `handle` for each origin given, once undici has seen the end of its exchange.
+ *
+ * undici frees a connection in the event loop's turn after the answer's end. Who asks again at once (the next hop of a redirect, the next
+ * delivery) would be given a second connection, with a second TLS handshake.
+ */
+const eachAfterNextTurn = (handle: (origin: Origin) => void): (origin: Origin) => void => {
+  let fresh = new Set<Origin>()
+  let ripe = new Set<Origin>()
+  let running = false
+  const turn = () => {
+    const due = ripe
+    ripe = fresh
+    fresh = new Set()
+    running = ripe.size > 0
+    if (running) setImmediate(turn)
+    for (const origin of due) handle(origin)
+  }
+  return (origin) => {
+    fresh.add(origin)
+    if (running) return
+    running = true
+    setImmediate(turn)
   }
 }

@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Deadlines from "#layers/Deadlines.ts"
 
+const after = (deadlines: Deadlines.Deadlines, milliseconds: number) =>
+  new Promise<void>((resolve) => {
+    deadlines.add(milliseconds, resolve)
+  })
+
 describe("Deadlines", () => {
   it("calls each deadline once, in their order and never early", async () => {
     const deadlines = Deadlines.make()
@@ -25,7 +30,7 @@ describe("Deadlines", () => {
     const cancelled = deadlines.add(10, () => called++)
     deadlines.cancel(cancelled)
     deadlines.cancel(cancelled)
-    await new Promise<void>((resolve) => void deadlines.add(80, resolve))
+    await after(deadlines, 80)
     deadlines.close()
     assert.strictEqual(called, 0)
   })
@@ -34,7 +39,7 @@ describe("Deadlines", () => {
     const deadlines = Deadlines.make()
     let called = 0
     const far = deadlines.add(25.6 * 1000 + 10, () => called++)
-    await new Promise<void>((resolve) => void deadlines.add(80, resolve))
+    await after(deadlines, 80)
     assert.strictEqual(called, 0)
     assert.isTrue(far.slot.has(far))
     deadlines.close()

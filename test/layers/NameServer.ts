@@ -12,7 +12,9 @@ export type RecordType = "A" | "AAAA"
 
 /** Addresses with their TTL in seconds, or a response code; undefined = no answer at all. */
 export type Zone = (type: RecordType, name: string) => Reply | undefined
-export type Reply = { readonly addresses: ReadonlyArray<string>; readonly ttl: number } | { readonly code: "SERVFAIL" | "NXDOMAIN" }
+export type Reply = { readonly addresses: ReadonlyArray<string>; readonly ttl: number } | {
+  readonly code: "SERVFAIL" | "NXDOMAIN"
+}
 
 /** A name server on a free UDP port of 127.0.0.1. */
 export const nameServer = (zone: Zone): Effect.Effect<NameServer, never, Scope.Scope> =>
@@ -72,5 +74,8 @@ const ipv6 = (address: string): Buffer => {
   const [left = "", right = ""] = address.split("::")
   const groups = (part: string) => part.split(":").filter((group) => group !== "")
   const middle = Array.from({ length: 8 - groups(left).length - groups(right).length }, () => "0")
-  return Buffer.from([...groups(left), ...middle, ...groups(right)].map((group) => group.padStart(4, "0")).join(""), "hex")
+  return Buffer.from(
+    [...groups(left), ...middle, ...groups(right)].map((group) => group.padStart(4, "0")).join(""),
+    "hex"
+  )
 }

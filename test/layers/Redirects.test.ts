@@ -1,5 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { authorizationOf, isPermanent, isRedirect, mayReceive, targetOf, withoutCredentials } from "#layers/Redirects.ts"
+import {
+  authorizationOf,
+  isPermanent,
+  isRedirect,
+  mayReceive,
+  targetOf,
+  withoutCredentials
+} from "#layers/Redirects.ts"
 
 describe("Redirects", () => {
   const from = new URL("https://example.org/a/feed.xml?x=1")
@@ -17,7 +24,17 @@ describe("Redirects", () => {
   })
 
   it("goes nowhere but to http and https", () => {
-    for (const location of ["file:///etc/passwd", "ftp://h/", "javascript:1", "data:,x", "gopher://h", "http://", "http://[::1"]) {
+    for (
+      const location of [
+        "file:///etc/passwd",
+        "ftp://h/",
+        "javascript:1",
+        "data:,x",
+        "gopher://h",
+        "http://",
+        "http://[::1"
+      ]
+    ) {
       assert.isUndefined(targetOf(location, from), location)
     }
   })

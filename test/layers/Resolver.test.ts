@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parse } from "#layers/Hosts.ts"
-import { NetworkFailure } from "#layers/NetworkFailure.ts"
+import type { NetworkFailure } from "#layers/NetworkFailure.ts"
 import * as Resolver from "#layers/Resolver.ts"
 import { nameServer, type Zone } from "#test/layers/NameServer.ts"
 
@@ -27,7 +27,8 @@ const resolverOf = Effect.fnUntraced(function*(zone: Zone, options: Resolver.Res
     ...options
   })
   yield* Effect.addFinalizer(() => Effect.sync(resolver.close))
-  const addresses = (host: string) => Effect.promise(() => resolver.resolve(host).then((found) => found.map(({ address }) => address)))
+  const addresses = (host: string) =>
+    Effect.promise(() => resolver.resolve(host).then((found) => found.map(({ address }) => address)))
   const askedA = () => server.asked.filter((question) => question.startsWith("A ")).length
   return { addresses, askedA, clock, resolver, server }
 })
@@ -62,7 +63,9 @@ describe("Resolver", () => {
   it.effect("asks once for all who ask at the same time", () =>
     Effect.gen(function*() {
       const { addresses, askedA } = yield* resolverOf(only(["192.0.2.7"], 100))
-      const answers = yield* Effect.all(Array.from({ length: 20 }, () => addresses("a.example")), { concurrency: "unbounded" })
+      const answers = yield* Effect.all(Array.from({ length: 20 }, () => addresses("a.example")), {
+        concurrency: "unbounded"
+      })
       assert.deepStrictEqual(answers, Array.from({ length: 20 }, () => ["192.0.2.7"]))
       assert.strictEqual(askedA(), 1)
     }))
@@ -83,7 +86,10 @@ describe("Resolver", () => {
   it.effect("says that a name has no address", () =>
     Effect.gen(function*() {
       const { resolver } = yield* resolverOf(only([], 10))
-      assert.strictEqual((yield* failure(resolver.resolve("mail.example"))).message, "mail.example: the name has no address")
+      assert.strictEqual(
+        (yield* failure(resolver.resolve("mail.example"))).message,
+        "mail.example: the name has no address"
+      )
     }))
 
   it.effect("lives on the last answer while the name servers fail, for a day", () =>

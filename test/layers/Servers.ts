@@ -38,7 +38,11 @@ export const serve = (answer: Answer, options: http.ServerOptions = {}): Scoped<
 
 export const serveTls = (answer: Answer, options: https.ServerOptions): Scoped<TestServer> => {
   const seen: Array<Seen> = []
-  return listen(https.createServer(options, (request, response) => collect(seen, answer, request, response)), "https", seen)
+  return listen(
+    https.createServer(options, (request, response) => collect(seen, answer, request, response)),
+    "https",
+    seen
+  )
 }
 
 /** A server of bytes: `converse` gets each connection with what the client sent first. */
@@ -54,7 +58,12 @@ const collect = (seen: Array<Seen>, answer: Answer, request: http.IncomingMessag
   const chunks: Array<Buffer> = []
   request.on("data", (chunk: Buffer) => chunks.push(chunk))
   request.on("end", () => {
-    const one = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body: Buffer.concat(chunks) }
+    const one = {
+      method: request.method ?? "",
+      path: request.url ?? "",
+      headers: request.headers,
+      body: Buffer.concat(chunks)
+    }
     seen.push(one)
     answer(one, response)
   })
@@ -71,15 +80,25 @@ const listen = (server: net.Server, scheme: string, seen: ReadonlyArray<Seen>): 
         sockets.add(socket)
         socket.on("error", () => undefined).on("close", () => {
           sockets.delete(socket)
-          if (sockets.size === 0) for (const resolve of waiting) resolve()
+          if (sockets.size === 0) { for (const resolve of waiting) resolve() }
         })
       })
-      const quiet = Effect.promise(() =>
-        new Promise<void>((resolve) => sockets.size === 0 ? resolve() : void waiting.add(resolve))
-      )
+      const quiet = Effect.callback<void>((resume) => {
+        if (sockets.size === 0) return resume(Effect.void)
+        waiting.add(() => resume(Effect.void))
+      })
       server.listen(0, "127.0.0.1", () => {
         const { port } = server.address() as AddressInfo
-        resume(Effect.succeed({ port, url: `${scheme}://127.0.0.1:${port}`, seen, connections: () => connections, quiet, sockets }))
+        resume(
+          Effect.succeed({
+            port,
+            url: `${scheme}://127.0.0.1:${port}`,
+            seen,
+            connections: () => connections,
+            quiet,
+            sockets
+          })
+        )
       })
     }),
     ({ sockets }) =>
