@@ -48,7 +48,7 @@ export const decompress = (packed: Packed): Uint8Array | Promise<Uint8Array> => 
 }
 
 /** The codings to take off, outermost (last applied) first. */
-const codingsOf = (encoding: string): ReadonlyArray<string> =>
+export const codingsOf = (encoding: string): ReadonlyArray<string> =>
   encoding.split(",").map((coding) => coding.trim().toLowerCase()).filter((coding) =>
     coding !== "" && coding !== "identity"
   ).toReversed()

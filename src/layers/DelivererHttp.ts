@@ -3,7 +3,7 @@ import { Deliverer, type DeliveryAnswer, DeliveryError, type Parcel } from "#dom
 import { excerptOf, Inquiry } from "./Inquiry.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
-import { authorizationOf } from "./Redirects.ts"
+import { authorizationOf, httpUrl } from "./Redirects.ts"
 import { signatures } from "./Signing.ts"
 
 /** Milliseconds for one delivery, from its turn at the callback's origin on. */
@@ -36,7 +36,7 @@ export interface DelivererOptions {
 }
 
 /** Posts notifications over undici's `dispatch`. Every answer is an answer: a redirect is just a status. */
-const layerNoDepsWith = (options: DelivererOptions) =>
+export const layerNoDepsWith = (options: DelivererOptions) =>
   Layer.effect(
     Deliverer,
     Effect.gen(function*() {
@@ -50,9 +50,13 @@ const layerNoDepsWith = (options: DelivererOptions) =>
       return Deliverer.of({
         post: (parcel) =>
           Effect.callback<DeliveryAnswer, DeliveryError>((resume) => {
-            const url = URL.parse(parcel.callback)
-            if (url === null) {
-              return resume(Effect.fail(new DeliveryError({ kind: "protocol", message: "the callback is not a URL" })))
+            const url = httpUrl(parcel.callback)
+            if (url === undefined) {
+              return resume(
+                Effect.fail(
+                  new DeliveryError({ kind: "protocol", message: "the callback is not an http or https URL" })
+                )
+              )
             }
             const call = { url, method: "POST" as const, headers: headersOf(parcel, url, userAgent), body: parcel.body }
             const inquiry = new Inquiry({ origins, deadlines, timeout, answerBytes }, call, {

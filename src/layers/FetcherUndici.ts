@@ -65,7 +65,7 @@ class Fetch implements Asker {
   private readonly request: FetchRequest
   private readonly resume: Resume
   private readonly maxBytes: number
-  private readonly given: URL | null
+  private readonly given: URL | undefined
   private url: URL
   private exchange: Exchange | undefined
   private deadline: Deadline | undefined
@@ -80,12 +80,12 @@ class Fetch implements Asker {
     this.request = request
     this.resume = resume
     this.maxBytes = request.maxBytes ?? defaultMaxBytes
-    this.given = URL.parse(request.url)
+    this.given = Redirects.httpUrl(request.url)
     this.url = this.given ?? nowhere
   }
 
   start(): void {
-    if (this.given === null || !Redirects.isHttp(this.given)) return this.fail("protocol", "not an http or https URL")
+    if (this.given === undefined) return this.fail("protocol", "not an http or https URL")
     const milliseconds = this.request.deadline ?? defaultDeadline
     this.deadline = this.means.deadlines.add(milliseconds, () => {
       this.fail(
@@ -161,7 +161,7 @@ class Fetch implements Asker {
     if (isFieldValue(etag)) headers.push("if-none-match", etag)
     if (isFieldValue(lastModified)) headers.push("if-modified-since", lastModified)
     const given = this.given
-    if (given !== null && Redirects.mayReceive(given, this.url)) {
+    if (given !== undefined && Redirects.mayReceive(given, this.url)) {
       const authorization = Redirects.authorizationOf(given)
       if (authorization !== undefined) headers.push("authorization", authorization)
     }
@@ -196,7 +196,7 @@ class Fetch implements Asker {
 
   /** A URL with credentials stays as its subscriber wrote it: the new one would lack them. */
   private hasCredentials(): boolean {
-    return this.given !== null && Redirects.authorizationOf(this.given) !== undefined
+    return this.given !== undefined && Redirects.authorizationOf(this.given) !== undefined
   }
 
   private undecodable(error: unknown): void {

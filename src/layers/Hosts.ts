@@ -57,7 +57,7 @@ const read = (file: string) => {
 }
 
 /** `address name name … # comment`; IPv4 first, as the resolver orders them. */
-const parse = (text: string): ReadonlyMap<string, ReadonlyArray<Address>> => {
+export const parse = (text: string): ReadonlyMap<string, ReadonlyArray<Address>> => {
   const names = new Map<string, Array<Address>>()
   for (const line of text.split("\n")) {
     const [address = "", ...aliases] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/)

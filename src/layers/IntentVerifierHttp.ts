@@ -6,7 +6,7 @@ import { type Answer, excerptOf, Inquiry } from "./Inquiry.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
 import type { NetworkFailure } from "./NetworkFailure.ts"
-import { authorizationOf, withoutCredentials } from "./Redirects.ts"
+import { authorizationOf, httpUrl, withoutCredentials } from "./Redirects.ts"
 
 /** Milliseconds for one verification. */
 const defaultTimeout = 10_000
@@ -19,7 +19,7 @@ const answerBytes = 4 * 1024
  *
  * @see https://www.w3.org/TR/websub/#hub-verifies-intent
  */
-const layerNoDepsWith = (options: { readonly timeout?: number; readonly challenge?: () => string }) =>
+export const layerNoDepsWith = (options: { readonly timeout?: number; readonly challenge?: () => string }) =>
   Layer.effect(
     IntentVerifier,
     Effect.gen(function*() {
@@ -33,7 +33,9 @@ const layerNoDepsWith = (options: { readonly timeout?: number; readonly challeng
             const challenge = newChallenge()
             const url = verificationUrl(intent, challenge)
             if (url === undefined) {
-              return resume(refuse(`We could not verify your callback Error: ${quote(intent.callback)} is not a URL`))
+              return resume(
+                refuse(`We could not verify your callback Error: ${quote(intent.callback)} is not an http or https URL`)
+              )
             }
             const authorization = authorizationOf(url)
             const headers = ["user-agent", userAgent, "accept", "*/*"]
@@ -56,8 +58,8 @@ export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
 /** The callback's own query stays in front, as it is; every value is percent-encoded. */
 const verificationUrl = (intent: Intent, challenge: string): URL | undefined => {
-  const url = URL.parse(intent.callback)
-  if (url === null) return undefined
+  const url = httpUrl(intent.callback)
+  if (url === undefined) return undefined
   const parameters = [
     ["hub.mode", intent.mode],
     ["hub.topic", intent.topic],
@@ -82,7 +84,7 @@ const judge = (
   if (status < 200 || status > 299) {
     return refuse(`Make sure your callback returns a 2XX status code. You returned ${status} to ${shown}`)
   }
-  if (body.toString("utf8").trim() === challenge) return Effect.void
+  if (body.length < answerBytes && body.toString("utf8").trim() === challenge) return Effect.void
   const callback = withoutCredentials(new URL(intent.callback)).href
   const received = body.length === 0 ? "an empty body" : quote(excerptOf(body, 60))
   return refuse(

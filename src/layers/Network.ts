@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { readFileSync } from "node:fs"
 import { Settings } from "#domain/ports/Settings.ts"
-import { anywhere, publicOnly } from "./AddressGuard.ts"
+import { anywhere, type Guard, publicOnly } from "./AddressGuard.ts"
 import * as Connector from "./Connector.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as Origins from "./Origins.ts"
@@ -22,6 +22,8 @@ export interface NetworkOptions
 {
   readonly allowPrivate: boolean
   readonly baseUrl: string
+  /** Instead of what `allowPrivate` says. */
+  readonly guard?: Guard
 }
 
 const make = Effect.fnUntraced(function*(options: NetworkOptions) {
@@ -30,7 +32,7 @@ const make = Effect.fnUntraced(function*(options: NetworkOptions) {
     Effect.sync(() => Resolver.make(options)),
     (it) => Effect.sync(it.close)
   )
-  const guard = options.allowPrivate ? anywhere : publicOnly
+  const guard = options.guard ?? (options.allowPrivate ? anywhere : publicOnly)
   const connect = Connector.make({ ...options, guard, resolver, deadlines })
   return Network.of({
     userAgent: `Windhover/${version} (+${options.baseUrl})`,

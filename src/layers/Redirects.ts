@@ -13,12 +13,15 @@ export const isPermanent = (status: number): boolean => permanent.has(status)
  * Credentials in a Location are the redirecting server's idea, not the subscriber's: they are dropped. So is the fragment.
  */
 export const targetOf = (location: string, from: URL): URL | undefined => {
-  const target = URL.parse(decodeBytes(location).trim(), from.href)
-  if (target === null || !isHttp(target)) return undefined
-  return withoutCredentials(target)
+  const target = httpUrl(decodeBytes(location).trim(), from.href)
+  return target === undefined ? undefined : withoutCredentials(target)
 }
 
-export const isHttp = (url: URL): boolean => url.protocol === "http:" || url.protocol === "https:"
+/** An absolute URL that this service speaks. */
+export const httpUrl = (text: string, base?: string): URL | undefined => {
+  const url = URL.parse(text, base)
+  return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url : undefined
+}
 
 /** Header fields arrive as Latin-1; many servers put UTF-8 into Location. */
 const decodeBytes = (location: string): string => {

@@ -1,122 +1,164 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer, type Scope } from "effect"
 import { createHmac } from "node:crypto"
-import * as http from "node:http"
-import type { AddressInfo } from "node:net"
 import { Deliverer, type Parcel } from "#domain/ports/Deliverer.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
 import * as Network from "#layers/Network.ts"
+import { serve } from "#test/support/Servers.ts"
 
-interface Received {
-  readonly method: string
-  readonly url: string
-  readonly headers: http.IncomingHttpHeaders
-  readonly body: Buffer
-}
-
-/** A callback on loopback; stopped with the scope. */
-const callback = (answer: (request: Received, response: http.ServerResponse) => void) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.callback<{ readonly server: http.Server; readonly received: Array<Received> }>((resume) => {
-        const received: Array<Received> = []
-        const server = http.createServer((request, response) => {
-          const chunks: Array<Buffer> = []
-          request.on("data", (chunk: Buffer) => chunks.push(chunk))
-          request.on("end", () => {
-            const { headers, method = "", url = "" } = request
-            const one = { method, url, headers, body: Buffer.concat(chunks) }
-            received.push(one)
-            answer(one, response)
-          })
-        })
-        server.listen(0, "127.0.0.1", () => resume(Effect.succeed({ server, received })))
-      }),
-      ({ server }) =>
-        Effect.sync(() => {
-          server.closeAllConnections()
-          server.close()
-        })
-    ),
-    ({ received, server }) => ({ received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/cb` })
+const layerWith = (options: DelivererHttp.DelivererOptions) =>
+  DelivererHttp.layerNoDepsWith(options).pipe(
+    Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example" }))
   )
 
-const deliverer = (allowPrivate = true) =>
-  DelivererHttp.layerNoDeps.pipe(
-    Layer.provide(Network.layerWith({ allowPrivate, baseUrl: "http://windhover.example" }))
-  )
+/** Real sockets: the test clock stays out of it. */
+const test = (
+  name: string,
+  body: () => Effect.Effect<void, unknown, Deliverer | Scope.Scope>,
+  options: DelivererHttp.DelivererOptions = { timeout: 5_000 }
+) => it.live(name, () => Effect.scoped(Effect.provide(body(), layerWith(options))))
 
-const parcel = (url: string, more: Partial<Parcel> = {}): Parcel => ({
-  callback: url,
-  contentType: "application/atom+xml",
-  body: new TextEncoder().encode("<feed>é</feed>"),
-  headers: [["X-Windhover-Sequence", "7"]],
+const parcel = (callback: string, more: Partial<Parcel> = {}): Parcel => ({
+  callback,
+  contentType: "application/json; charset=utf-8",
+  body: Buffer.from("{\"title\":\"Grüße\"}"),
+  headers: [["X-PubSubHubbub-Topic", "http://example.org/feed"]],
   ...more
 })
 
-const post = (parcel: Parcel) => Deliverer.use((deliverer) => deliverer.post(parcel))
+const post = (one: Parcel) => Deliverer.use((deliverer) => deliverer.post(one))
 
 describe("DelivererHttp", () => {
-  it.live("posts the bytes, signed with the secret in both ways", () =>
+  test("posts the body as it is, with the parcel's headers", () =>
     Effect.gen(function*() {
-      const { received, url } = yield* callback((_, response) => response.end("thanks"))
-      const answer = yield* post(parcel(url, { secret: "s3cret" }))
-      assert.deepStrictEqual([answer.status, answer.excerpt], [200, "thanks"])
-      const [one] = received
-      const sent = Buffer.from("<feed>é</feed>")
-      const hmac = (algorithm: string) => createHmac(algorithm, "s3cret").update(sent).digest("hex")
-      assert.deepStrictEqual(one?.body, sent)
-      assert.deepStrictEqual(
-        [one?.method, one?.headers["content-type"], one?.headers["x-windhover-sequence"]],
-        ["POST", "application/atom+xml", "7"]
-      )
-      assert.deepStrictEqual(
-        [one?.headers["x-hub-signature"], one?.headers["x-hub-signature-256"]],
-        [`sha1=${hmac("sha1")}`, `sha256=${hmac("sha256")}`]
-      )
-    }).pipe(Effect.scoped, Effect.provide(deliverer())))
+      const callback = yield* serve((_, response) => response.writeHead(202).end("thanks\n\u0007again"))
+      const answer = yield* post(parcel(`${callback.url}/hook?a=1`))
+      assert.strictEqual(answer.status, 202)
+      assert.strictEqual(answer.excerpt, "thanks again")
+      assert.isAtLeast(answer.latency, 0)
+      const [seen] = callback.seen
+      assert.strictEqual(seen?.method, "POST")
+      assert.strictEqual(seen?.path, "/hook?a=1")
+      assert.strictEqual(seen?.body.toString(), "{\"title\":\"Grüße\"}")
+      assert.strictEqual(seen?.headers["content-type"], "application/json; charset=utf-8")
+      assert.strictEqual(seen?.headers["content-length"], "19")
+      assert.strictEqual(seen?.headers["x-pubsubhubbub-topic"], "http://example.org/feed")
+      assert.strictEqual(seen?.headers["user-agent"], `Windhover/${Network.version} (+http://windhover.example)`)
+      assert.isUndefined(seen?.headers["x-hub-signature"])
+      assert.isUndefined(seen?.headers["x-hub-signature-256"])
+    }))
 
-  it.live("signs nothing without a secret", () =>
+  test("signs the bytes of the body with the secret, twice", () =>
     Effect.gen(function*() {
-      const { received, url } = yield* callback((_, response) => response.end())
-      yield* post(parcel(url))
-      assert.deepStrictEqual(Object.keys(received[0]?.headers ?? {}).filter((name) => /signature/.test(name)), [])
-    }).pipe(Effect.scoped, Effect.provide(deliverer())))
+      const callback = yield* serve((_, response) => response.end())
+      yield* post(parcel(callback.url, { secret: "s3cret ü" }))
+      const [seen] = callback.seen
+      const hmac = (algorithm: string) => createHmac(algorithm, "s3cret ü").update(seen?.body ?? "").digest("hex")
+      assert.strictEqual(seen?.headers["x-hub-signature"], `sha1=${hmac("sha1")}`)
+      assert.strictEqual(seen?.headers["x-hub-signature-256"], `sha256=${hmac("sha256")}`)
+    }))
 
-  it.live("takes a redirect for an answer, and does not follow it", () =>
+  test("takes every status as an answer and follows no redirect", () =>
     Effect.gen(function*() {
-      const { received, url } = yield* callback((_, response) => response.writeHead(307, { location: "/other" }).end())
-      const { status } = yield* post(parcel(url))
-      assert.strictEqual(status, 307)
-      assert.deepStrictEqual(received.map(({ url }) => url), ["/cb"])
-    }).pipe(Effect.scoped, Effect.provide(deliverer())))
-
-  it.live("reads the first bytes of an answer that never ends, and no more", () =>
-    Effect.gen(function*() {
-      const { url } = yield* callback((_, response) => {
-        response.writeHead(500)
-        const pour = () => {
-          if (!response.destroyed && response.write("x".repeat(65_536))) setImmediate(pour)
-        }
-        response.on("drain", pour)
-        pour()
+      const callback = yield* serve(({ path }, response) => {
+        response.writeHead(Number(path.slice(1)), { Location: "/200" }).end()
       })
-      const { excerpt, status } = yield* post(parcel(url))
-      assert.strictEqual(status, 500)
-      assert.isTrue(excerpt.length > 0 && excerpt.length <= 1024, `${excerpt.length} characters`)
-    }).pipe(Effect.scoped, Effect.provide(deliverer())))
+      const statuses = [200, 204, 301, 302, 307, 308, 404, 410, 500, 503]
+      const answers = yield* Effect.forEach(statuses, (status) => post(parcel(`${callback.url}/${status}`)))
+      assert.deepStrictEqual(answers.map(({ status }) => status), statuses)
+      assert.strictEqual(callback.seen.length, statuses.length)
+      assert.strictEqual(callback.connections(), 1)
+    }))
 
-  it.live("never goes to a private address that was not allowed", () =>
+  test("gives up on a callback that does not answer in time", () =>
     Effect.gen(function*() {
-      const { received, url } = yield* callback((_, response) => response.end())
-      const error = yield* Effect.flip(post(parcel(url)))
-      assert.deepStrictEqual([error.kind, received.length], ["refused-address", 0])
-    }).pipe(Effect.scoped, Effect.provide(deliverer(false))))
+      const callback = yield* serve(() => {})
+      const error = yield* Effect.flip(post(parcel(callback.url)))
+      assert.deepStrictEqual([error.kind, error.message], ["timeout", "127.0.0.1: no answer within 0.1 s"])
+      yield* callback.quiet
+    }), { timeout: 100 })
 
-  it.live("cannot be made to send a header of the subscriber's choice", () =>
+  test("counts the status of a callback that never ends its answer", () =>
     Effect.gen(function*() {
-      const { received, url } = yield* callback((_, response) => response.end())
-      yield* post(parcel(url, { headers: [["X-PubSubHubbub-Topic", "http://a.example/\r\nX-Evil: 1"]] }))
-      assert.strictEqual(received[0]?.headers["x-evil"], undefined)
-    }).pipe(Effect.scoped, Effect.provide(deliverer())))
+      const callback = yield* serve((_, response) => {
+        response.writeHead(200)
+        response.write("first bytes")
+      })
+      const answer = yield* post(parcel(callback.url))
+      assert.deepStrictEqual([answer.status, answer.excerpt], [200, "first bytes"])
+      yield* callback.quiet
+    }), { timeout: 100 })
+
+  test("reads a bounded part of the answer", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => {
+        response.writeHead(200)
+        const more = () => {
+          while (!response.destroyed && response.write("x".repeat(10_000)));
+        }
+        response.on("drain", more)
+        more()
+      })
+      const answer = yield* post(parcel(callback.url))
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(answer.excerpt, "x".repeat(500))
+      yield* callback.quiet
+    }))
+
+  test("counts the status of an answer whose connection is cut", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => {
+        response.writeHead(200, { "Content-Length": "100" })
+        response.write("half", () => response.socket?.resetAndDestroy())
+      })
+      assert.strictEqual((yield* post(parcel(callback.url))).status, 200)
+    }))
+
+  test("sends a delivery once, even when the connection is cut before the answer", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => response.socket?.resetAndDestroy())
+      const error = yield* Effect.flip(post(parcel(callback.url)))
+      assert.deepStrictEqual([error.kind, error.message], [
+        "protocol",
+        "127.0.0.1: the connection was reset before an answer came"
+      ])
+      assert.strictEqual(callback.seen.length, 1)
+    }))
+
+  test("keeps a callback's deliveries to its bound, and delays no other origin", () =>
+    Effect.gen(function*() {
+      const release: Array<() => void> = []
+      const slow = yield* serve((_, response) => release.push(() => response.end()))
+      const quick = yield* serve((_, response) => response.end())
+      const four = yield* Effect.forkChild(
+        Effect.forEach([1, 2, 3, 4], () => post(parcel(slow.url)), { concurrency: "unbounded" })
+      )
+      yield* post(parcel(quick.url))
+      while (slow.seen.length < 2) yield* post(parcel(quick.url))
+      assert.strictEqual(slow.seen.length, 2)
+      // One at a time, so that the third takes the first's place.
+      for (let freed = 0; freed < 4; freed++) {
+        while (release.length === 0) yield* post(parcel(quick.url))
+        release.shift()?.()
+      }
+      assert.deepStrictEqual((yield* Fiber.join(four)).map(({ status }) => status), [200, 200, 200, 200])
+      assert.isAtMost(slow.connections(), 2)
+    }), { perOrigin: 2, timeout: 5_000 })
+
+  test("sends credentials of the callback's URL as Basic authentication and tells nobody", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => response.end())
+      yield* post(parcel(`http://user:pa%20ss@127.0.0.1:${callback.port}/`))
+      const basic = Buffer.from("user:pa ss").toString("base64")
+      assert.strictEqual(callback.seen[0]?.headers.authorization, `Basic ${basic}`)
+      const closed = yield* Effect.scoped(serve(() => {}))
+      const error = yield* Effect.flip(post(parcel(`http://user:pa%20ss@127.0.0.1:${closed.port}/`)))
+      assert.deepStrictEqual([error.kind, error.message], ["connect", "127.0.0.1: connection refused"])
+    }))
+
+  test("says so when the callback is no URL it can post to", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* Effect.flip(post(parcel("nowhere")))).kind, "protocol")
+      assert.strictEqual((yield* Effect.flip(post(parcel("mailto:x@y")))).kind, "protocol")
+    }))
 })

@@ -5,7 +5,7 @@ import * as Fingerprint from "#domain/Fingerprint.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import * as Network from "#layers/Network.ts"
-import { serve } from "#test/layers/Servers.ts"
+import { serve } from "#test/support/Servers.ts"
 
 const layer = FetcherUndici.layerNoDeps.pipe(
   Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example" }))

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { parse } from "#layers/Hosts.ts"
 import type { NetworkFailure } from "#layers/NetworkFailure.ts"
 import * as Resolver from "#layers/Resolver.ts"
-import { nameServer, type Zone } from "#test/layers/NameServer.ts"
+import { nameServer, type Zone } from "#test/support/NameServer.ts"
 
 const only = (addresses: ReadonlyArray<string>, ttl: number): Zone => (type) =>
   type === "A" ? { addresses, ttl } : { addresses: [], ttl }

@@ -14,7 +14,7 @@ export interface Seen {
 
 export interface TestServer {
   readonly port: number
-  /** `http://127.0.0.1:port`, without a slash. */
+  /** `http://address:port`, without a slash. */
   readonly url: string
   /** Requests in order of their arrival. */
   readonly seen: ReadonlyArray<Seen>
@@ -29,11 +29,14 @@ type Scoped<A> = Effect.Effect<A, never, Scope.Scope>
 /** Answers each request once its body is complete. */
 export type Answer = (request: Seen, response: http.ServerResponse) => void
 
-/** An HTTP server on a free port of 127.0.0.1, stopped with the test. */
-export const serve = (answer: Answer, options: http.ServerOptions = {}): Scoped<TestServer> => {
+/** An HTTP server on a free port of 127.0.0.1 (or of another `host`), stopped with the test. */
+export const serve = (
+  answer: Answer,
+  { host, ...options }: http.ServerOptions & { readonly host?: string } = {}
+): Scoped<TestServer> => {
   const seen: Array<Seen> = []
   const server = http.createServer(options, (request, response) => collect(seen, answer, request, response))
-  return listen(server, "http", seen)
+  return listen(server, "http", seen, host)
 }
 
 export const serveTls = (answer: Answer, options: https.ServerOptions): Scoped<TestServer> => {
@@ -69,7 +72,12 @@ const collect = (seen: Array<Seen>, answer: Answer, request: http.IncomingMessag
   })
 }
 
-const listen = (server: net.Server, scheme: string, seen: ReadonlyArray<Seen>): Scoped<TestServer> =>
+const listen = (
+  server: net.Server,
+  scheme: string,
+  seen: ReadonlyArray<Seen>,
+  host = "127.0.0.1"
+): Scoped<TestServer> =>
   Effect.acquireRelease(
     Effect.callback<TestServer & { readonly sockets: Set<net.Socket> }>((resume) => {
       const sockets = new Set<net.Socket>()
@@ -87,12 +95,12 @@ const listen = (server: net.Server, scheme: string, seen: ReadonlyArray<Seen>): 
         if (sockets.size === 0) return resume(Effect.void)
         waiting.add(() => resume(Effect.void))
       })
-      server.listen(0, "127.0.0.1", () => {
+      server.listen(0, host, () => {
         const { port } = server.address() as AddressInfo
         resume(
           Effect.succeed({
             port,
-            url: `${scheme}://127.0.0.1:${port}`,
+            url: `${scheme}://${host}:${port}`,
             seen,
             connections: () => connections,
             quiet,

@@ -1,0 +1,160 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { failureOf, fetch, live, outside, postTo } from "#test/support/Fetching.ts"
+import { nameServer, type Zone } from "#test/support/NameServer.ts"
+import { serve } from "#test/support/Servers.ts"
+
+/** No connection reaches this machine's own services, whatever a URL looks like or a name answers. */
+const closed = { allowPrivate: false }
+
+describe("address guard", () => {
+  const literals: ReadonlyArray<readonly [host: string, address: string]> = [
+    ["127.0.0.1", "127.0.0.1"],
+    ["127.1", "127.0.0.1"],
+    ["2130706433", "127.0.0.1"],
+    ["0x7f000001", "127.0.0.1"],
+    ["0x7f.0x0.0x0.0x1", "127.0.0.1"],
+    ["0177.0.0.01", "127.0.0.1"],
+    ["017700000001", "127.0.0.1"],
+    ["127.0.0.1.", "127.0.0.1"],
+    ["%31%32%37.0.0.1", "127.0.0.1"],
+    ["１２７.0.0.1", "127.0.0.1"],
+    ["①②⑦。0。0。1", "127.0.0.1"],
+    ["0", "0.0.0.0"],
+    ["10.1", "10.0.0.1"],
+    ["169.254.169.254", "169.254.169.254"],
+    ["[::1]", "::1"],
+    ["[::]", "::"],
+    ["[::ffff:127.0.0.1]", "::ffff:7f00:1"],
+    ["[::127.0.0.1]", "::7f00:1"],
+    ["[64:ff9b::127.0.0.1]", "64:ff9b::7f00:1"],
+    ["[2002:7f00:1::]", "2002:7f00:1::"],
+    ["[fd00::1]", "fd00::1"],
+    ["[fe80::1]", "fe80::1"]
+  ]
+
+  for (const [host, address] of literals) {
+    live(`refuses ${host}`, () =>
+      Effect.gen(function*() {
+        const failure = yield* failureOf(`http://${host}:8080/`)
+        assert.isTrue(
+          failure.startsWith(`refused-address: ${address}: refused, an `) || failure.includes("refused, a "),
+          failure
+        )
+        assert.include(failure, address)
+        assert.include(failure, "only public addresses are connected to")
+        assert.isTrue((yield* postTo(`http://${host}:8080/`)).startsWith("refused-address: "))
+      }), closed)
+  }
+
+  live("refuses localhost and what the hosts file calls this machine", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve((_, response) => response.end("secret"))
+      for (const host of ["localhost", "LOCALHOST", "app.localhost", "localhost."]) {
+        assert.match(yield* failureOf(`http://${host}:${origin.port}/`), /^refused-address: .*127\.0\.0\.1.*loopback/)
+      }
+      assert.strictEqual(origin.connections(), 0)
+    }), closed)
+
+  const answering = (addresses: ReadonlyArray<string>): Zone => (type) => ({
+    addresses: type === "A" ? addresses : [],
+    ttl: 1
+  })
+
+  const withNames = (zone: Zone) =>
+    Effect.map(nameServer(zone), ({ address }) => outside({ ...closed, nameServers: [address] }))
+
+  it.live("refuses a name that leads to a private address", () =>
+    Effect.gen(function*() {
+      const names = yield* withNames(answering(["10.0.0.5"]))
+      const failure = yield* failureOf("http://intranet.example/").pipe(Effect.provide(names))
+      assert.strictEqual(
+        failure,
+        "refused-address: intranet.example (10.0.0.5): refused, a private address; only public addresses are connected to"
+      )
+    }).pipe(Effect.scoped))
+
+  /** 127.0.0.2 stands for the public Internet, everything else for what must not be reached. */
+  const publicSite = "127.0.0.2"
+  const split = {
+    guard: {
+      address: (address: string) => (address === publicSite ? undefined : "a private address"),
+      port: () => undefined
+    }
+  }
+
+  it.live("dials the address that it has judged: name servers get no second chance", () =>
+    Effect.gen(function*() {
+      const victim = yield* serve((_, response) => response.end("secret"))
+      let asked = 0
+      const names = yield* nameServer((type) => ({
+        addresses: type === "AAAA" ? [] : asked++ === 0 ? [publicSite] : ["127.0.0.1"],
+        ttl: 0
+      }))
+      const layer = outside({ ...split, nameServers: [names.address], minTtl: 0 })
+      const [first, second] = yield* Effect.gen(function*() {
+        const url = `http://rebind.example:${victim.port}/`
+        return [yield* failureOf(url), yield* failureOf(url)] as const
+      }).pipe(Effect.provide(layer))
+      // Nobody listens at the site's own address and this port: had the name been asked again, the victim would have answered.
+      assert.strictEqual(first, "connect: rebind.example: connection refused")
+      assert.match(second, /^refused-address: rebind\.example \(127\.0\.0\.1\): refused, a private address/)
+      assert.strictEqual(asked, 2)
+      assert.strictEqual(victim.connections(), 0)
+    }).pipe(Effect.scoped))
+
+  it.live("dials only the public one of a name's addresses", () =>
+    Effect.gen(function*() {
+      const site = yield* serve((_, response) => response.end("public"), { host: publicSite })
+      const { address } = yield* nameServer(answering(["127.0.0.1", publicSite]))
+      const layer = outside({ ...split, nameServers: [address] })
+      const fetched = yield* fetch(`http://both.example:${site.port}/`).pipe(Effect.provide(layer))
+      assert.strictEqual(Buffer.from(fetched.body).toString(), "public")
+    }).pipe(Effect.scoped))
+
+  live("follows no redirect to a private address", () =>
+    Effect.gen(function*() {
+      const victim = yield* serve((_, response) => response.end("secret"))
+      const targets = [
+        victim.url,
+        `http://localhost:${victim.port}/`,
+        `http://0x7f.1:${victim.port}/`,
+        `//[::1]:${victim.port}/`
+      ]
+      const site = yield* serve(({ path }, response) => {
+        response.writeHead(302, { Location: targets[Number(path.slice(1))] }).end()
+      }, { host: publicSite })
+      for (const i of targets.keys()) {
+        assert.match(yield* failureOf(`${site.url}/${i}`), /^refused-address: .*: refused, a private address/)
+      }
+      assert.strictEqual(site.seen.length, targets.length)
+      assert.strictEqual(victim.connections(), 0)
+    }), split)
+
+  live("follows no redirect to another scheme, or to a port of another protocol", () =>
+    Effect.gen(function*() {
+      const targets = ["file:///etc/passwd", "gopher://127.0.0.1:70/", "ftp://127.0.0.1/"]
+      const origin = yield* serve(({ path }, response) => {
+        response.writeHead(302, { Location: targets[Number(path.slice(1))] }).end()
+      })
+      for (const i of targets.keys()) {
+        const failure = yield* failureOf(`${origin.url}/${i}`)
+        assert.strictEqual(failure, "redirects: 127.0.0.1: redirects to something that is no http or https URL")
+      }
+      const ports = yield* serve((_, response) => response.writeHead(302, { Location: "http://127.0.0.1:25/" }).end())
+      assert.match(yield* failureOf(ports.url), /^refused-address: 127\.0\.0\.1: refused, port 25 /)
+    }))
+
+  live("posts to no port of another protocol", () =>
+    Effect.gen(function*() {
+      assert.match(yield* postTo("http://127.0.0.1:25/"), /^refused-address: .*port 25 belongs to another protocol/)
+      assert.match(yield* failureOf("http://127.0.0.1:6667/"), /^refused-address: .*port 6667/)
+    }))
+
+  live("reaches the same addresses when the operator allows it", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve((_, response) => response.end("mine"))
+      assert.strictEqual((yield* fetch(`http://localhost:${origin.port}/`)).status, 200)
+      assert.strictEqual((yield* fetch(`http://0x7f.1:${origin.port}/`)).status, 200)
+    }))
+})

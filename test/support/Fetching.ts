@@ -1,0 +1,40 @@
+import { it } from "@effect/vitest"
+import { Effect, Layer, type Scope } from "effect"
+import { Deliverer } from "#domain/ports/Deliverer.ts"
+import { Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
+import * as DelivererHttp from "#layers/DelivererHttp.ts"
+import * as FetcherUndici from "#layers/FetcherUndici.ts"
+import * as Network from "#layers/Network.ts"
+
+/** Fetcher and Deliverer over real sockets; loopback is allowed unless a test says otherwise. */
+export const outside = (options: Partial<Network.NetworkOptions> = {}): Layer.Layer<Fetcher | Deliverer> =>
+  Layer.mergeAll(FetcherUndici.layerNoDeps, DelivererHttp.layerNoDeps).pipe(
+    Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example", ...options }))
+  )
+
+/** A test against sockets of its own: the test clock stays out of it. */
+export const live = (
+  name: string,
+  body: () => Effect.Effect<unknown, unknown, Fetcher | Deliverer | Scope.Scope>,
+  options?: Partial<Network.NetworkOptions>
+) => it.live(name, () => Effect.scoped(Effect.provide(body(), outside(options))))
+
+export const fetch = (request: FetchRequest | string) =>
+  Fetcher.use((fetcher) => fetcher.fetch(typeof request === "string" ? { url: request } : request))
+
+/** How a fetch failed: `kind: message`. */
+export const failureOf = (request: FetchRequest | string): Effect.Effect<string, unknown, Fetcher> =>
+  Effect.map(Effect.flip(fetch(request)), (error: FetchError) => `${error.kind}: ${error.message}`)
+
+/** How a delivery to a callback ended: its status, or `kind: message`. */
+export const postTo = (
+  callback: string,
+  headers: ReadonlyArray<readonly [string, string]> = []
+): Effect.Effect<string, never, Deliverer> =>
+  Deliverer.use((deliverer) => deliverer.post({ callback, contentType: "text/plain", body: Buffer.from("x"), headers }))
+    .pipe(
+      Effect.match({
+        onFailure: ({ kind, message }) => `${kind}: ${message}`,
+        onSuccess: ({ status }) => String(status)
+      })
+    )
