@@ -49,9 +49,12 @@ export interface ResourceState {
   readonly popularity?: number
   readonly pornRank?: number
   readonly bozoRank?: number
-  /** Active subscriptions, when the state was loaded. */
+  /** Active subscriptions, when the state was loaded; counted up to `maxCounted`. */
   readonly subscribers: number
 }
+
+/** Counting all subscriptions of a very popular resource at each load would cost more than the load. */
+export const maxCounted = 1_000
 
 /** Seconds between polls of a resource that was never fetched. */
 export const initialPeriod = 900

@@ -10,7 +10,7 @@ export const newsOf = (change: Change, written: (id: string) => boolean): News |
   const announce = change.announce
   if (announce?._tag !== "Entries") return announce
   const byId = new Map([...change.entries, ...change.updated].map((entry) => [entry.id, entry]))
-  const entries = announce.ids.flatMap((id): ReadonlyArray<Entry> => {
+  const entries = [...new Set(announce.ids)].flatMap((id): ReadonlyArray<Entry> => {
     const entry = byId.get(id)
     return entry === undefined || !written(id) ? [] : [entry]
   })
@@ -27,18 +27,20 @@ export const notificationOf = (change: Change, news: News, id: number, createdAt
 export const documentOf = (change: Change) =>
   change.announce?._tag === "Document" ? change.announce.document : change.document
 
-/** Fails a change that no engine could give back: a row has its limits on the wire. */
-export const checkLength = (change: Change): Effect.Effect<void, StoreError> => {
+/** The entries, then the updated ones, as JSON. */
+export const bodiesOf = (change: Change): ReadonlyArray<string> =>
+  [...change.entries, ...change.updated].map((entry) => JSON.stringify(entry))
+
+/** Fails a change that no engine could give back, since a row has its limits on the wire; `bodies` are those of `bodiesOf`. */
+export const checkLength = (change: Change, bodies: ReadonlyArray<string>): Effect.Effect<void, StoreError> => {
   const body = documentOf(change)?.body.byteLength ?? 0
   if (body > maxStoredLength) return tooLarge(`The document of ${change.state.url}`, body)
-  for (const entry of [...change.entries, ...change.updated]) {
-    const length = lengthOf(entry)
+  for (const json of bodies) {
+    const length = Buffer.byteLength(json)
     if (length > maxStoredLength) return tooLarge(`An entry of ${change.state.url}`, length)
   }
   return Effect.void
 }
-
-const lengthOf = (entry: Entry): number => Buffer.byteLength(JSON.stringify(entry))
 
 const tooLarge = (what: string, length: number) =>
   Effect.fail(

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import type { Entry } from "#domain/Entry.ts"
 import { ofString } from "#domain/Fingerprint.ts"
 import { type EntryPage, EntryStore, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
-import { column, millis } from "./sql/Values.ts"
+import { column, copyOf, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 /** Where an entry stands in the order of the page. */
@@ -75,7 +75,10 @@ export const layer = Layer.effect(
         `select content_type, document from resource_state where resource_id = $1::int8 and document is not null`,
         [BigInt(resourceId)]
       ))
-      return Option.map(Option.fromNullishOr(rows[0]), (row) => ({ contentType: row.content_type, body: row.document }))
+      return Option.map(
+        Option.fromNullishOr(rows[0]),
+        (row) => ({ contentType: row.content_type, body: copyOf(row.document) })
+      )
     })
 
     return EntryStore.of({ page, document })

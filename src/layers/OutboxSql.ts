@@ -6,7 +6,7 @@ import type { Attempt, Delivery, News, Notification } from "#domain/Notification
 import { type Backlog, Outbox } from "#domain/ports/Outbox.ts"
 import type { Status } from "#domain/Status.ts"
 import { batched } from "./sql/Batched.ts"
-import { column, instant, millis } from "./sql/Values.ts"
+import { column, copyOf, instant, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 /** Confirmations are written when there are so many, or after so many ms. */
@@ -14,7 +14,10 @@ const confirmBatch = 256
 const confirmDelay = 50
 
 /** A notification without deliveries is kept for so many ms, then it goes. */
-const keptFor = 24 * 60 * 60_000
+const keptFor = 60 * 60_000
+
+/** Rows of one statement that deletes them: none may hold up the others for long. */
+const pruneBatch = 5_000
 
 interface WaitingRow {
   readonly id: number
@@ -90,9 +93,10 @@ export const layer = Layer.effect(
         const ids = [...new Set(asked.map(({ id }) => id))]
         // the numbers first: what is inserted between the two statements is then behind `nextSequence`, and told of by itself
         const next = yield* nextSequences(ids)
-        const ahead = confirmed.size
+        // as they are now: those that are deleted while the question is under way may still be in its answer
+        const ahead = new Set(confirmed)
         const most = Math.max(...asked.map(({ limit }) => limit)) + 1
-        const rows = (yield* waiting(ids, most + ahead)).filter(({ id }) => !confirmed.has(id))
+        const rows = (yield* waiting(ids, most + ahead.size)).filter(({ id }) => !ahead.has(id))
         const known = yield* notifications([...new Set(rows.map(({ notification }) => notification))])
         const bySubscription = Map.groupBy(rows, ({ subscription }) => subscription)
         return asked.map(({ id, limit }) => {
@@ -151,11 +155,17 @@ export const layer = Layer.effect(
     /** Nobody waits for these any more. */
     const prune = Effect.gen(function*() {
       const before = (yield* Clock.currentTimeMillis) - keptFor
-      yield* ask(sql.unsafe(
-        `delete from notifications n where n.created_at < ${instant("$1::float8")}
-        and not exists (select from deliveries d where d.notification_id = n.id)`,
-        [before]
-      ))
+      for (let deleted = pruneBatch; deleted === pruneBatch;) {
+        const rows = yield* ask(sql.unsafe(
+          `delete from notifications where id = any(array(
+            select n.id from notifications n where n.created_at < ${instant("$1::float8")}
+              and not exists (select from deliveries d where d.notification_id = n.id)
+            order by n.id limit ${pruneBatch}
+          )) returning 1`,
+          [before]
+        ))
+        deleted = rows.length
+      }
     })
 
     const loop = <A>(what: string, step: typeof prune | typeof flush, spacing: Schedule.Schedule<A>) =>
@@ -215,7 +225,7 @@ const newsOf = (row: NotificationRow): News => {
         _tag: "Document",
         document: {
           contentType: row.content_type ?? "application/octet-stream",
-          body: row.document ?? new Uint8Array()
+          body: copyOf(row.document ?? new Uint8Array())
         }
       }
     default:

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Option, Schedule, Semaphore } from "effect"
+import { Clock, Effect, Exit, Layer, Option, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/Notification.ts"
@@ -6,14 +6,20 @@ import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Polled, ResourceState } from "#domain/Resource.ts"
 import { checkLength, newsOf, notificationOf } from "./Announcing.ts"
 import { batched } from "./sql/Batched.ts"
-import { type RecordedRow, recordParameters, recordSql } from "./sql/RecordStatement.ts"
+import { prepare, type Prepared, type RecordedRow, recordParameters, recordSql } from "./sql/RecordStatement.ts"
 import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
 import { column, instant, millis, unsigned } from "./sql/Values.ts"
-import { ask } from "./SqlFailure.ts"
+import { ask, inTurn } from "./SqlFailure.ts"
 
 /** Unchanged polls are written when there are so many, or after so many ms. */
 const touchBatch = 2_048
 const touchDelay = 1_500
+
+/** Statements of `record` at once: enough to keep a server busy, and connections are left for everybody else. */
+const maxWriters = 4
+
+/** Bytes of entries and documents in one statement, about; a single change may have more. */
+const roundBytes = 16 * 1024 * 1024
 
 export const layer = Layer.effect(
   ResourceStore,
@@ -73,58 +79,45 @@ export const layer = Layer.effect(
       return { ids, dueAt }
     })
 
-    const writeTouched = Effect.fnUntraced(function*() {
-      if (touched.size === 0) return
+    const writeTouched = Effect.suspend(() => {
       const rows = [...touched.values()].toSorted((a, b) => a.id - b.id)
       flushing = new Map(touched)
       touched.clear()
-      yield* ask(sql.unsafe(
-        `update schedule s set next_fetch = ${instant("p.next_fetch")}, last_fetch = ${instant("p.last_fetch")},
-        period = p.period, http_code = p.code, failures = p.failures
-      from unnest($1::int8[], $2::float8[], $3::float8[], $4::int4[], $5::int4[], $6::int4[]) p(id, next_fetch, last_fetch, period, code, failures)
-      where s.resource_id = p.id and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")})`,
-        [
-          column.ids(rows.map(({ id }) => id)),
-          column.numbers(rows.map(({ nextFetch }) => nextFetch)),
-          column.numbers(rows.map(({ lastFetch }) => lastFetch)),
-          column.integers(rows.map(({ period }) => period)),
-          column.integers(rows.map(({ code }) => code)),
-          column.integers(rows.map(({ failures }) => failures))
-        ]
-      )).pipe(Effect.onError(() => Effect.sync(() => keep(flushing))))
-      flushing = new Map()
+      return Effect.forEach(
+        chunksOf(rows, touchBatch),
+        (chunk) => ask(inTurn(sql.unsafe(touchSql, touchParameters(chunk)))),
+        { discard: true }
+      ).pipe(
+        Effect.onExit((exit) => Effect.sync(() => keep(Exit.isSuccess(exit) ? new Map() : flushing)))
+      )
     })
     const keep = (unwritten: ReadonlyMap<number, Polled>) => {
       for (const [id, polled] of unwritten) if (!touched.has(id)) touched.set(id, polled)
       flushing = new Map()
     }
     const turns = yield* Semaphore.make(1)
-    const flush = turns.withPermits(1)(writeTouched())
+    const flush = turns.withPermits(1)(writeTouched)
 
-    const recordOnce = Effect.fnUntraced(function*(changes: ReadonlyArray<Change>) {
+    const writers = yield* Semaphore.make(maxWriters)
+    const recordOnce = Effect.fnUntraced(function*(changes: ReadonlyArray<Prepared>) {
       const now = yield* Clock.currentTimeMillis
-      const rows = yield* ask(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now)))
+      const rows = yield* writers.withPermits(1)(
+        ask(inTurn(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now))))
+      )
       const byResource = Map.groupBy(rows, ({ resource }) => resource)
-      return changes.map((change) => deliveriesOf(change, byResource.get(change.state.id) ?? [], now))
+      return changes.map(({ change }) => deliveriesOf(change, byResource.get(change.state.id) ?? [], now))
     })
 
-    /** A resource may stand in a batch twice, one change after the other: each round takes one change of each. */
-    const record = batched<Change, ReadonlyArray<Delivery>>({
+    const record = batched<Prepared, ReadonlyArray<Delivery>>({
       delay: "5 millis",
       max: 64,
       run: Effect.fnUntraced(function*(changes) {
-        const answers: Array<ReadonlyArray<Delivery>> = []
-        let waiting = changes.map((change, index) => ({ change, index }))
-        while (waiting.length > 0) {
-          const round = [...Map.groupBy(waiting, ({ change }) => change.state.id).values()].flatMap(([first]) =>
-            first ?? []
-          )
-          const recorded = yield* recordOnce(round.map(({ change }) => change))
-          round.forEach(({ index }, i) => answers[index] = recorded[i] ?? [])
-          const taken = new Set(round)
-          waiting = waiting.filter((one) => !taken.has(one))
+        const answers = new Map<Prepared, ReadonlyArray<Delivery>>()
+        for (const round of roundsOf(changes)) {
+          const recorded = yield* recordOnce(round)
+          round.forEach((change, i) => answers.set(change, recorded[i] ?? []))
         }
-        return answers
+        return changes.map((change) => answers.get(change) ?? [])
       })
     })
 
@@ -147,11 +140,51 @@ export const layer = Layer.effect(
           touched.set(polled.id, polled)
           return touched.size === touchBatch ? Effect.ignore(flush) : Effect.void
         }),
-      record: (change) => Effect.andThen(checkLength(change), record(change)),
+      record: (change) =>
+        Effect.suspend(() => {
+          const prepared = prepare(change)
+          return Effect.andThen(checkLength(change, prepared.bodies), record(prepared))
+        }),
       flush
     })
   })
 )
+
+/** A poll that is older than the stored one changes nothing: another owner was there meanwhile. */
+const touchSql = `
+  update schedule s set next_fetch = ${instant("p.next_fetch")}, last_fetch = ${instant("p.last_fetch")},
+    period = p.period, http_code = p.code, failures = p.failures
+  from unnest($1::int8[], $2::float8[], $3::float8[], $4::int4[], $5::int4[], $6::int4[]) p(id, next_fetch, last_fetch, period, code, failures)
+  where s.resource_id = p.id and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")})`
+
+const touchParameters = (rows: ReadonlyArray<Polled>) => [
+  column.ids(rows.map(({ id }) => id)),
+  column.numbers(rows.map(({ nextFetch }) => nextFetch)),
+  column.numbers(rows.map(({ lastFetch }) => lastFetch)),
+  column.integers(rows.map(({ period }) => period)),
+  column.integers(rows.map(({ code }) => code)),
+  column.integers(rows.map(({ failures }) => failures))
+]
+
+const chunksOf = <A>(all: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
+
+/** A statement writes a resource once, and holds about `roundBytes` at most: each round is one, and later changes wait for a later one. */
+const roundsOf = (changes: ReadonlyArray<Prepared>): ReadonlyArray<ReadonlyArray<Prepared>> => {
+  const rounds: Array<{ readonly changes: Array<Prepared>; bytes: number }> = []
+  const lastRound = new Map<number, number>()
+  for (const prepared of changes) {
+    let at = (lastRound.get(prepared.change.state.id) ?? -1) + 1
+    for (let there = rounds[at]; there !== undefined && there.bytes + prepared.bytes > roundBytes; there = rounds[at]) {
+      at++
+    }
+    const round = rounds[at] ??= { changes: [], bytes: 0 }
+    round.changes.push(prepared)
+    round.bytes += prepared.bytes
+    lastRound.set(prepared.change.state.id, at)
+  }
+  return rounds.map(({ changes }) => changes)
+}
 
 const doubles = (packed: Uint8Array | null | undefined, read: (view: DataView, at: number) => number): Float64Array => {
   if (packed === null || packed === undefined) return new Float64Array()

@@ -1,4 +1,4 @@
-import { type Duration, Effect } from "effect"
+import { type Duration, Effect, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
 import { StoreError } from "#domain/ports/StoreError.ts"
 
@@ -16,6 +16,13 @@ export const ask = <A, R>(
     Effect.mapError(storeError),
     Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(silent) })
   )
+
+/** Tries again what met another transaction: a deadlock or a failed serialization rolled it back whole. */
+export const inTurn = <A, R>(work: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, SqlError.SqlError, R> =>
+  Effect.retry(work, { while: metAnother, times: 5, schedule: Schedule.jittered(Schedule.exponential("10 millis")) })
+
+const metAnother = ({ reason }: SqlError.SqlError) =>
+  reason._tag === "DeadlockError" || reason._tag === "SerializationError"
 
 const silent = new StoreError({ reason: "unavailable", message: "The database server does not answer." })
 

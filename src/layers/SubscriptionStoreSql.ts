@@ -44,8 +44,18 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
+    const resourceId = Effect.fnUntraced(function*(canonical: string) {
+      const [row] = yield* sql.unsafe<{ id: number }>(
+        `select id::float8 as id from resources where key = ${key} and url = $1`,
+        [canonical]
+      )
+      return row?.id
+    })
+
     const createResource = Effect.fnUntraced(function*(wanted: NewSubscription, now: number) {
       const { canonical, host } = wanted.topic
+      const existing = yield* resourceId(canonical)
+      if (existing !== undefined) return existing
       yield* sql.unsafe(
         `with r as (
         insert into resources (key, url, host, partition, kind, created_at)
@@ -56,10 +66,7 @@ export const layer = Layer.effect(
       insert into resource_state (resource_id) select id from r`,
         [canonical, host, wanted.partition, now, initialPeriod]
       )
-      const [row] = yield* sql.unsafe<{ id: number }>(`select id::float8 as id from resources where key = ${key}`, [
-        canonical
-      ])
-      return row?.id ?? 0
+      return (yield* resourceId(canonical)) ?? 0
     })
 
     const upsert = Effect.fnUntraced(function*(wanted: NewSubscription, resourceId: number, now: number) {
@@ -134,6 +141,7 @@ export const layer = Layer.effect(
     })
 
     const ofTopic = Effect.fn("SubscriptionStore.ofTopic")(function*(accountId: number, url: string) {
+      if (url.includes("\u0000")) return [] // the database would refuse the question
       const rows = yield* ask(sql.unsafe<SubscriptionRow>(
         `select ${columns} from subscriptions u join resources r on r.id = u.resource_id
       where r.key = ${key} and r.url = $1 and u.account_id = $2::int4 order by u.id`,
@@ -144,6 +152,7 @@ export const layer = Layer.effect(
 
     const ofEndpoint = Effect.fn("SubscriptionStore.ofEndpoint")(
       function*(accountId: number, endpoint: string, limit: number) {
+        if (endpoint.includes("\u0000")) return []
         const rows = yield* ask(sql.unsafe<SubscriptionRow>(
           `select ${columns} from subscriptions u where u.endpoint = $1 and u.account_id = $2::int4 order by u.id limit $3::int4`,
           [endpoint, accountId, limit]

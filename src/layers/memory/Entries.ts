@@ -34,4 +34,5 @@ const page = (state: State, query: PageQuery): EntryPage => {
 
 const newestFirst = (a: Placed, b: Placed): number => placeOf(b) - placeOf(a) || b.arrival - a.arrival
 
-const placeOf = ({ entry, firstSeen }: Placed): number => entry.published ?? firstSeen
+const placeOf = ({ entry, firstSeen }: Placed): number =>
+  Number.isFinite(entry.published) ? entry.published ?? firstSeen : firstSeen

@@ -3,7 +3,7 @@ import type { Entry } from "#domain/Entry.ts"
 import type { Delivery } from "#domain/Notification.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Polled } from "#domain/Resource.ts"
-import { checkLength, documentOf, newsOf, notificationOf } from "#layers/Announcing.ts"
+import { bodiesOf, checkLength, documentOf, newsOf, notificationOf } from "#layers/Announcing.ts"
 import { type Arrived, gone, loaded, operation, type State, subscribersOf } from "./State.ts"
 
 export const make = (state: State): ResourceStore["Service"] =>
@@ -18,7 +18,7 @@ export const make = (state: State): ResourceStore["Service"] =>
     alarms: Effect.fn("ResourceStore.alarms")((partition) => operation(state, (now) => alarms(state, partition, now))),
     touch: (polled) => Effect.sync(() => touch(state, polled)),
     record: Effect.fnUntraced(function*(change: Change) {
-      yield* checkLength(change)
+      yield* checkLength(change, bodiesOf(change))
       const deliveries = yield* operation(state, (now) => record(state, change, now))
       if (!state.faults.loseAnswer) return deliveries
       state.faults.loseAnswer = false

@@ -3,7 +3,7 @@ import type { Account, Token } from "#domain/Account.ts"
 import type { Entry } from "#domain/Entry.ts"
 import type { Attempt, Delivery, Document } from "#domain/Notification.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import type { ResourceState } from "#domain/Resource.ts"
+import { maxCounted, type ResourceState } from "#domain/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 
 /** What the SQL stores keep in tables. Values are immutable: a change replaces them. */
@@ -83,7 +83,7 @@ export const subscribersOf = (state: State, resourceId: number, now: number): Re
 /** A resource as it is loaded: with the number of its subscribers. */
 export const loaded = (state: State, resource: ResourceState, now: number): ResourceState => ({
   ...resource,
-  subscribers: subscribersOf(state, resource.id, now).length
+  subscribers: Math.min(subscribersOf(state, resource.id, now).length, maxCounted)
 })
 
 export const gone = new StoreError({ reason: "unavailable", message: "The store was made unavailable by a test." })

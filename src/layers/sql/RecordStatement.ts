@@ -1,7 +1,7 @@
 import type { PgTypes } from "@effect/sql-pg"
 import { ofString } from "#domain/Fingerprint.ts"
 import type { Change } from "#domain/ports/ResourceStore.ts"
-import { documentOf, notificationOf } from "#layers/Announcing.ts"
+import { bodiesOf, documentOf, notificationOf } from "#layers/Announcing.ts"
 import { kinds, live } from "./ResourceRows.ts"
 import { column, instant } from "./Values.ts"
 
@@ -79,7 +79,7 @@ n as (
 }
   from q left join told on told.resource_id = q.id
   where q.announce = 0 and told.seqs is not null
-    or q.announce = 1 and q.old_signature is distinct from q.signature
+    or q.announce = 1 and not coalesce(q.old_signature = q.signature, false)
     or q.announce = 2 and not (q.was_in_error and q.in_error)
   returning id, resource_id
 ),
@@ -98,7 +98,7 @@ a as (
 ),
 l as (
   insert into credit_ledger (account_id, kind, bucket, delta)
-  select id, 0, date_trunc('hour', ${instant("$1::float8")}), -spent from a order by id
+  select id, 0, date_trunc('hour', ${instant("$1::float8")}, 'UTC'), -spent from a order by id
   on conflict (account_id, bucket, kind) do update set delta = credit_ledger.delta + excluded.delta
 ),
 d as (
@@ -126,13 +126,30 @@ export interface RecordedRow {
   readonly hashes: ReadonlyArray<bigint> | null
 }
 
+/** A change with the JSON of its entries and updated ones, made once, and about how many bytes it sends. */
+export interface Prepared {
+  readonly change: Change
+  readonly bodies: ReadonlyArray<string>
+  readonly bytes: number
+}
+
+export const prepare = (change: Change): Prepared => {
+  const bodies = bodiesOf(change)
+  return {
+    change,
+    bodies,
+    bytes: bodies.reduce((sum, body) => sum + body.length, documentOf(change)?.body.byteLength ?? 0)
+  }
+}
+
 const announcements = { Entries: 0, Document: 1, Failure: 2 } as const
 
 /** The parameters of `recordSql`; no two changes may be of the same resource. */
 export const recordParameters = (
-  changes: ReadonlyArray<Change>,
+  prepared: ReadonlyArray<Prepared>,
   now: number
 ): ReadonlyArray<number | PgTypes.Parameter> => {
+  const changes = prepared.map(({ change }) => change)
   const states = changes.map(({ state }) => state)
   const documents = changes.map(documentOf)
   const sent = changes.map((change) =>
@@ -166,8 +183,8 @@ export const recordParameters = (
     column.integers(changes.map(({ announce }) => announce === undefined ? null : announcements[announce._tag])),
     column.texts(sent.map((notification) => json(notification?.status))),
     column.texts(sent.map((notification) => json(notification?.header))),
-    ...entryColumns(changes, "entries"),
-    ...entryColumns(changes, "updated"),
+    ...entryColumns(prepared, "entries"),
+    ...entryColumns(prepared, "updated"),
     ...toldColumns(changes),
     column.numbers(states.map(({ velocity }) => velocity)),
     column.numbers(states.map(({ popularity }) => popularity)),
@@ -178,19 +195,22 @@ export const recordParameters = (
 
 const json = (value: unknown): string | null => value === undefined ? null : JSON.stringify(value)
 
-const entryColumns = (changes: ReadonlyArray<Change>, which: "entries" | "updated") => {
-  const rows = changes.flatMap((change) => change[which].map((entry) => ({ id: change.state.id, entry })))
+const entryColumns = (prepared: ReadonlyArray<Prepared>, which: "entries" | "updated") => {
+  const rows = prepared.flatMap(({ bodies, change }) => {
+    const start = which === "entries" ? 0 : change.entries.length
+    return change[which].map((entry, i) => ({ id: change.state.id, entry, body: bodies[start + i] ?? "" }))
+  })
   return [
     column.ids(rows.map(({ id }) => id)),
     column.hashes(rows.map(({ entry }) => ofString(entry.id))),
-    column.numbers(rows.map(({ entry }) => entry.published)),
-    column.texts(rows.map(({ entry }) => JSON.stringify(entry)))
+    column.dates(rows.map(({ entry }) => entry.published)),
+    column.texts(rows.map(({ body }) => body))
   ]
 }
 
 const toldColumns = (changes: ReadonlyArray<Change>) => {
   const rows = changes.flatMap(({ announce, state }) =>
-    announce?._tag === "Entries" ? announce.ids.map((entryId) => ({ id: state.id, entryId })) : []
+    announce?._tag === "Entries" ? [...new Set(announce.ids)].map((entryId) => ({ id: state.id, entryId })) : []
   )
   return [column.ids(rows.map(({ id }) => id)), column.hashes(rows.map(({ entryId }) => ofString(entryId)))]
 }

@@ -1,6 +1,6 @@
 import type { FeedHeader } from "#domain/Feed.ts"
-import type { ResourceKind, ResourceState } from "#domain/Resource.ts"
-import { millis, unsigned } from "./Values.ts"
+import { maxCounted, type ResourceKind, type ResourceState } from "#domain/Resource.ts"
+import { copyOf, millis, unsigned } from "./Values.ts"
 
 /** Stored numbers of the kinds: append only. */
 export const kinds: ReadonlyArray<ResourceKind> = ["unknown", "feed", "json", "html-fragment", "json-fragment", "other"]
@@ -52,7 +52,9 @@ select r.id::float8 as id, r.url, r.host, r.partition, ${millis("s.next_fetch")}
   millis("r.last_maintenance_at")
 } as last_maintenance_at,
   r.velocity, r.popularity, r.porn_rank, r.bozo_rank,
-  (select count(*) from subscriptions u where u.resource_id = r.id and ${live("u")})::int4 as subscribers
+  (select count(*) from (select from subscriptions u where u.resource_id = r.id and ${
+  live("u")
+} limit ${maxCounted}) counted)::int4 as subscribers
 from resources r join schedule s on s.resource_id = r.id join resource_state t on t.resource_id = r.id`
 
 const optional = <K extends string, A>(key: K, value: A | null | undefined): { readonly [k in K]?: A } =>
@@ -77,8 +79,8 @@ export const resourceOf = (row: ResourceRow): ResourceState => ({
   ...optional("signature", row.signature === null ? null : unsigned(row.signature)),
   inError: row.in_error,
   ...optional("header", row.header === null ? null : JSON.parse(row.header) as FeedHeader),
-  seen: row.seen,
-  slices: row.slices,
+  seen: copyOf(row.seen),
+  slices: copyOf(row.slices),
   ...optional("idPolicy", row.id_policy === null ? null : JSON.parse(row.id_policy) as unknown),
   generatedIds: row.generated_ids,
   entriesSinceMaintenance: row.entries_since,

@@ -12,6 +12,8 @@ const array = (values: ReadonlyArray<unknown>, oid: number): PgTypes.Parameter =
 export const column = {
   ids: (values: ReadonlyArray<number>) => array(values.map(BigInt), OID.int8),
   hashes: (values: ReadonlyArray<Fingerprint | null>) => array(values.map(signed), OID.int8),
+  /** What a publisher invents as a date is moved to where PostgreSQL has dates. */
+  dates: (values: ReadonlyArray<number | undefined>) => array(values.map(dated), OID.float8),
   numbers: (values: ReadonlyArray<number | null | undefined>) => array(values.map(orNull), OID.float8),
   integers: (values: ReadonlyArray<number | null | undefined>) => array(values.map(orNull), OID.int4),
   texts: (values: ReadonlyArray<string | null | undefined>) => array(values.map(legal), OID.text),
@@ -19,7 +21,17 @@ export const column = {
   booleans: (values: ReadonlyArray<boolean>) => array(values, OID.bool)
 }
 
+/** As they come from the client, bytes are a part of the buffer of all rows, and would keep it in memory. */
+export const copyOf = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes)
+
 const orNull = <A>(value: A | null | undefined): A | null => value ?? null
+
+/** Julian day 0, with which PostgreSQL's time starts; it ends later than JavaScript's. */
+const firstDay = -210_866_803_200_000
+const lastDay = 8_640_000_000_000_000
+
+const dated = (millis: number | undefined): number | null =>
+  millis === undefined || Number.isNaN(millis) ? null : Math.min(Math.max(millis, firstDay), lastDay)
 
 /** SQL has no unsigned numbers. */
 const signed = (fingerprint: Fingerprint | null): bigint | null =>

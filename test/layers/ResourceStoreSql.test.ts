@@ -1,0 +1,51 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
+import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
+import * as OutboxSql from "#layers/OutboxSql.ts"
+import * as Passwords from "#layers/Passwords.ts"
+import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
+import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
+import { engines } from "#test/support/Databases.ts"
+import { entry, found, newSubscription, record } from "#test/support/StoreFixture.ts"
+
+const stores = Layer.mergeAll(
+  ResourceStoreSql.layer,
+  EntryStoreSql.layer,
+  SubscriptionStoreSql.layer,
+  OutboxSql.layer,
+  AccountStoreSql.layerWith(Passwords.cheap)
+)
+
+for (const engine of engines) {
+  describe.skipIf(!engine.available)(`ResourceStoreSql, ${engine.name}`, () => {
+    layer(Layer.provideMerge(stores, engine.layer), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+      it.effect(
+        "fans one change out to 10,000 subscriptions, and notes what was charged",
+        () =>
+          Effect.gen(function*() {
+            const sql = yield* SqlClient.SqlClient
+            const { account, resource, subscription } = yield* newSubscription()
+            yield* sql`insert into subscriptions
+            (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
+            select account_id, resource_id, topic, channel, endpoint || n, host, face, state, created_at
+            from subscriptions, generate_series(1, 9999) n where id = ${BigInt(subscription.id)}`
+            const deliveries = yield* record(found(resource, [entry("a")]))
+            assert.strictEqual(deliveries.length, 10_000)
+            assert.strictEqual(new Set(deliveries.map(({ notification }) => notification)).size, 1)
+            assert.deepStrictEqual(deliveries.map(({ credits }) => -credits), deliveries.map((_, i) => i + 1))
+            const ids = deliveries.map(({ subscriptionId }) => subscriptionId)
+            assert.deepStrictEqual(ids, ids.toSorted((x, y) => x - y))
+            const last = yield* Outbox.use((outbox) => outbox.backlog(ids.at(-1) ?? 0, 2))
+            assert.deepStrictEqual([last.deliveries, last.nextSequence], [deliveries.slice(-1), 2])
+            const ledger = yield* sql<{ delta: number }>`
+            select sum(delta)::float8 as delta from credit_ledger where account_id = ${account.id} and kind = 0`
+            assert.deepStrictEqual(ledger, [{ delta: -10_000 }])
+          }),
+        60_000
+      )
+    })
+  })
+}
