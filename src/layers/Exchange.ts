@@ -90,6 +90,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
     }
     this.status = status
     this.limit = this.asker.answered(status, headers)
+    if (this.limit.beyond === "fail" && Number(headers["content-length"]) > this.limit.bytes) this.overflow()
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -103,8 +104,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
       this.abandon()
       this.asker.ended(this.body())
     } else {
-      this.abandon()
-      this.asker.tooLarge(this.limit.bytes)
+      this.overflow()
     }
   }
 
@@ -118,6 +118,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
     if (this.over) return
     this.leave()
     this.asker.failed(explain(error, this.call.url.hostname, this.status !== 0))
+  }
+
+  private overflow(): void {
+    this.abandon()
+    this.asker.tooLarge(this.limit.bytes)
   }
 
   private inform(): void {

@@ -174,7 +174,7 @@ class Fetch implements Asker {
     }
     const target = Redirects.targetOf(location, this.url)
     if (target === undefined) {
-      return this.fail("redirects", `${this.url.hostname}: redirects to something that is no http or https URL`)
+      return this.fail("redirects", `${this.url.hostname}: redirects to something that is no usable http or https URL`)
     }
     if (!Redirects.isPermanent(this.status)) this.permanent = false
     this.url = target

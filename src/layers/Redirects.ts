@@ -1,6 +1,9 @@
 /** Redirects that are followed in a row, at most. */
 export const maxRedirects = 5
 
+/** Characters of a Location, at most. */
+const maxLocation = 8_192
+
 const statuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 const permanent: ReadonlySet<number> = new Set([301, 308])
 
@@ -8,11 +11,12 @@ export const isRedirect = (status: number): boolean => statuses.has(status)
 export const isPermanent = (status: number): boolean => permanent.has(status)
 
 /**
- * Where a redirect leads; undefined when that is no http or https URL.
+ * Where a redirect leads; undefined when that is no http or https URL, or one of unreasonable length.
  *
  * Credentials in a Location are the redirecting server's idea, not the subscriber's: they are dropped. So is the fragment.
  */
 export const targetOf = (location: string, from: URL): URL | undefined => {
+  if (location.length > maxLocation) return undefined
   const target = httpUrl(decodeBytes(location).trim(), from.href)
   return target === undefined ? undefined : withoutCredentials(target)
 }

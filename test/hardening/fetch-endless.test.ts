@@ -1,0 +1,128 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import { failureOf, fetch, live } from "#test/support/Fetching.ts"
+import { serve, serveRaw } from "#test/support/Servers.ts"
+
+const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n"
+
+/** Answers that never come, never end, or are larger than anybody needs: each ends by a deadline or a cap, with its connection closed. */
+describe("endless answers", () => {
+  live("a server that takes the request and never answers", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve(() => {})
+      const failure = yield* failureOf({ url: origin.url, deadline: 100 })
+      assert.strictEqual(failure, "timeout: 127.0.0.1: no answer within 0.1 s")
+      yield* origin.quiet
+    }))
+
+  live("a slow drip: a byte now and then, without end", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve((_, response) => {
+        response.writeHead(200)
+        const drip = setInterval(() => response.write("x"), 10)
+        response.on("close", () => clearInterval(drip))
+      })
+      const failure = yield* failureOf({ url: origin.url, deadline: 150 })
+      assert.strictEqual(failure, "timeout: 127.0.0.1: no end of the answer within 0.15 s")
+      yield* origin.quiet
+    }))
+
+  live("a slow drip of header fields", () =>
+    Effect.gen(function*() {
+      const origin = yield* serveRaw((socket) => {
+        socket.write(ok)
+        const drip = setInterval(() => socket.write("X-A: b\r\n"), 10)
+        socket.on("close", () => clearInterval(drip))
+      })
+      const failure = yield* failureOf({ url: origin.url, deadline: 150 })
+      assert.strictEqual(failure, "timeout: 127.0.0.1: no answer within 0.15 s")
+      yield* origin.quiet
+    }))
+
+  live("a body that pours without end", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve((_, response) => {
+        response.writeHead(200)
+        const pour = () => {
+          while (!response.destroyed && response.write(Buffer.alloc(65_536, 32)));
+        }
+        response.on("drain", pour)
+        pour()
+      })
+      const failure = yield* failureOf({ url: origin.url, maxBytes: 1_000_000 })
+      assert.strictEqual(failure, "too-large: 127.0.0.1: larger than 1000000 bytes")
+      yield* origin.quiet
+    }))
+
+  live("a body that says it is too large is not read at all", () =>
+    Effect.gen(function*() {
+      const origin = yield* serveRaw((socket) => socket.write(`${ok}Content-Length: 99999999999\r\n\r\n`))
+      const failure = yield* failureOf({ url: origin.url, maxBytes: 1_000_000 })
+      assert.strictEqual(failure, "too-large: 127.0.0.1: larger than 1000000 bytes")
+      yield* origin.quiet
+    }))
+
+  live("a body of exactly the cap is taken, one byte more is not", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve(({ path }, response) => response.end(Buffer.alloc(Number(path.slice(1)))))
+      assert.strictEqual((yield* fetch({ url: `${origin.url}/5000`, maxBytes: 5_000 })).body.length, 5_000)
+      const failure = yield* failureOf({ url: `${origin.url}/5001`, maxBytes: 5_000 })
+      assert.strictEqual(failure, "too-large: 127.0.0.1: larger than 5000 bytes")
+    }))
+
+  live("a redirect with an endless page is followed all the same", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve(({ path }, response) => {
+        if (path === "/end") return response.end("here")
+        response.writeHead(302, { Location: "/end" })
+        const pour = () => {
+          while (!response.destroyed && response.write(Buffer.alloc(65_536, 32)));
+        }
+        response.on("drain", pour)
+        pour()
+      })
+      assert.strictEqual(Buffer.from((yield* fetch(origin.url)).body).toString(), "here")
+    }))
+
+  live("ten thousand redirects", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve(({ path }, response) => {
+        response.writeHead(301, { Location: `/${Number(path.slice(1)) + 1}` }).end()
+      })
+      assert.strictEqual(yield* failureOf(`${origin.url}/0`), "redirects: 127.0.0.1: more than 5 redirects")
+      assert.strictEqual(origin.seen.length, 6)
+    }))
+
+  live("a redirect to itself", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve((_, response) => response.writeHead(302, { Location: "/" }).end())
+      assert.strictEqual(yield* failureOf(origin.url), "redirects: 127.0.0.1: more than 5 redirects")
+    }))
+
+  live(
+    "a redirect that leads to a server which never answers: one deadline for all hops",
+    () =>
+      Effect.gen(function*() {
+        const silent = yield* serve(() => {})
+        const origin = yield* serve((_, response) => {
+          setTimeout(() => response.writeHead(302, { Location: silent.url }).end(), 60)
+        })
+        const begun = performance.now()
+        assert.match(yield* failureOf({ url: origin.url, deadline: 150 }), /^timeout: /)
+        assert.isBelow(performance.now() - begun, 1_000)
+        yield* silent.quiet
+      })
+  )
+
+  live(
+    "a peer that accepts connections and says nothing is given up in the TLS handshake",
+    () =>
+      Effect.gen(function*() {
+        const origin = yield* serveRaw(() => {})
+        const failure = yield* failureOf(`https://127.0.0.1:${origin.port}/`)
+        assert.strictEqual(failure, "timeout: 127.0.0.1: no end of the TLS handshake within 0.1 s")
+        yield* origin.quiet
+      }),
+    { connectTimeout: 100 }
+  )
+})
