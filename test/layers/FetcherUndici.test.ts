@@ -138,7 +138,7 @@ describe("FetcherUndici", () => {
   test("closes the connection when the fiber is interrupted", () =>
     Effect.gen(function*() {
       const arrived = yield* Latch.make()
-      const origin = yield* serve(() => Effect.runFork(arrived.open))
+      const origin = yield* serve(() => void arrived.openUnsafe())
       yield* Effect.raceFirst(fetch(origin.url), arrived.await)
       yield* origin.quiet
       assert.strictEqual(origin.seen.length, 1)
