@@ -7,6 +7,8 @@ import * as Passwords from "#layers/Passwords.ts"
 import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
+import { entryStoreSuite } from "#test/suites/EntryStore.ts"
+import { outboxSuite } from "#test/suites/Outbox.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { suite } from "#test/suites/Stores.ts"
 import { engines } from "#test/support/Databases.ts"
@@ -26,7 +28,11 @@ for (const engine of engines) {
     suite(engine.name, stores.pipe(Layer.provide(engine.layer)))
     layer(stores.pipe(Layer.provide(engine.layer)), { timeout: "60 seconds", excludeTestServices: true })(
       engine.name,
-      resourceStoreSuite
+      (it) => {
+        resourceStoreSuite(it)
+        entryStoreSuite(it)
+        outboxSuite(it)
+      }
     )
   })
 }

@@ -1,0 +1,192 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import fc from "fast-check"
+import type { Entry } from "#domain/Entry.ts"
+import { EntryStore, type PageQuery } from "#domain/ports/EntryStore.ts"
+import { at, entry, found, newSubscription, record, type Stores, unchanged } from "#test/support/StoreFixture.ts"
+
+/** What every `EntryStore` keeps of its promises. */
+export const entryStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
+  it.describe("EntryStore", () => {
+    order(it)
+    paging(it)
+    documents(it)
+  })
+}
+
+const page = (query: PageQuery) =>
+  Effect.flatMap(
+    EntryStore.use((store) => store.page(query)),
+    (answer) => answer._tag === "Page" ? Effect.succeed(answer.entries) : Effect.die(answer)
+  )
+
+const ids = (query: PageQuery) => Effect.map(page(query), (entries) => entries.map((stored) => stored.entry.id))
+
+const order = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("puts the newest first: by date of publication, else by when it was first seen; of equals the latest", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      yield* at(2_000)(record(found(resource, [
+        entry("dated-late", { published: 3_000 }),
+        entry("undated-1"),
+        entry("dated-as-undated", { published: 2_000 }),
+        entry("undated-2"),
+        entry("dated-early", { published: 1_000 })
+      ])))
+      yield* at(2_500)(record(found(resource, [entry("later"), entry("dated-early-too", { published: 1_000 })])))
+      assert.deepStrictEqual(yield* ids({ resourceIds: [resource.id], count: 50 }), [
+        "dated-late",
+        "later",
+        "undated-2",
+        "dated-as-undated",
+        "undated-1",
+        "dated-early-too",
+        "dated-early"
+      ])
+    }))
+
+  it.effect("gives entries as they were recorded, with their resource and when they were first seen", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const rich = entry("rich", {
+        published: 5,
+        updated: -1,
+        content: [{ value: "<p>\u{1f985}\u0000</p>", type: "html" }],
+        categories: [{ term: "a" }],
+        points: [{ latitude: -0.5, longitude: 180 }],
+        extensions: { dc: { creator: ["x", "y"], "": "z" } }
+      })
+      yield* at(7)(record(found(resource, [rich])))
+      assert.deepStrictEqual(yield* page({ resourceIds: [resource.id], count: 1 }), [
+        { resourceId: resource.id, entry: rich, firstSeen: 7 }
+      ])
+    }))
+
+  it.effect("moves an entry that was given another date", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      yield* record(found(resource, [entry("a", { published: 1_000 }), entry("b", { published: 2_000 })]))
+      yield* record({ ...unchanged(resource), updated: [entry("a", { published: 3_000 })] })
+      assert.deepStrictEqual(yield* ids({ resourceIds: [resource.id], count: 50 }), ["a", "b"])
+    }))
+
+  it.effect("has nothing of a resource without entries, or of none", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      assert.deepStrictEqual(yield* page({ resourceIds: [resource.id], count: 50 }), [])
+      assert.deepStrictEqual(yield* page({ resourceIds: [], count: 50 }), [])
+    }))
+
+  it.effect("merges several resources, one that is named twice once", () =>
+    Effect.gen(function*() {
+      const [one, two, other] = [yield* newSubscription(), yield* newSubscription(), yield* newSubscription()]
+      yield* record(found(one.resource, [entry("a1", { published: 1 }), entry("a3", { published: 3 })]))
+      yield* record(found(two.resource, [entry("b2", { published: 2 }), entry("b4", { published: 4 })]))
+      yield* record(found(other.resource, [entry("c", { published: 5 })]))
+      const resourceIds = [one.resource.id, two.resource.id, one.resource.id]
+      assert.deepStrictEqual(yield* ids({ resourceIds, count: 50 }), ["b4", "a3", "b2", "a1"])
+      assert.deepStrictEqual(yield* ids({ resourceIds, count: 2, before: "b4" }), ["a3", "b2"])
+    }))
+}
+
+/** Newest first, as the promise says it. */
+const modelOf = (entries: ReadonlyArray<Entry>, firstSeen: number): ReadonlyArray<string> =>
+  entries.map(({ id, published }, arrival) => ({ id, place: published ?? firstSeen, arrival }))
+    .toSorted((a, b) => b.place - a.place || b.arrival - a.arrival).map(({ id }) => id)
+
+const paging = (it: Vitest.MethodsNonLive<Stores>) => {
+  // Few dates, so that most entries have equals.
+  const dates = fc.array(fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }), { minLength: 1, maxLength: 30 })
+
+  it.effect("leaves no gap and repeats nothing, back and forth, whatever the dates", () =>
+    Effect.forEach(
+      fc.sample(fc.tuple(dates, fc.integer({ min: 1, max: 7 }), fc.boolean()), { numRuns: 25, seed: 7 }),
+      Effect.fnUntraced(function*([published, count, split]) {
+        const { account, resource } = yield* newSubscription()
+        const entries = published.map((date, i) => entry(`e${i}`, date === undefined ? {} : { published: date }))
+        const half = split ? Math.floor(entries.length / 2) : 0
+        yield* at(2)(record(found(resource, entries.slice(0, half))))
+        yield* at(2)(record(found(resource, entries.slice(half))))
+        assert.isDefined(account)
+        const wanted = modelOf(entries, 2)
+        const query = { resourceIds: [resource.id], count }
+        assert.deepStrictEqual(yield* walk(query, "before"), wanted)
+        assert.deepStrictEqual(yield* walk(query, "after"), wanted.slice(0, -1))
+      }),
+      { discard: true }
+    ), 60_000)
+
+  it.effect("gives what lies between two entries, from the newer end", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      yield* record(found(resource, Array.from({ length: 8 }, (_, i) => entry(`e${i}`, { published: i }))))
+      const between = (count: number, before: string, after: string) =>
+        ids({ resourceIds: [resource.id], count, before, after })
+      assert.deepStrictEqual(yield* between(50, "e6", "e2"), ["e5", "e4", "e3"])
+      assert.deepStrictEqual(yield* between(2, "e6", "e2"), ["e5", "e4"])
+      assert.deepStrictEqual(yield* between(50, "e2", "e6"), [])
+      assert.deepStrictEqual(yield* between(50, "e2", "e2"), [])
+    }))
+
+  it.effect("names an entry that these resources do not have", () =>
+    Effect.gen(function*() {
+      const [one, two] = [yield* newSubscription(), yield* newSubscription()]
+      yield* record(found(one.resource, [entry("mine")]))
+      yield* record(found(two.resource, [entry("theirs")]))
+      const store = yield* EntryStore
+      const query = { resourceIds: [one.resource.id], count: 1 }
+      assert.deepStrictEqual(yield* store.page({ ...query, before: "theirs" }), {
+        _tag: "UnknownEntry",
+        parameter: "before",
+        id: "theirs"
+      })
+      assert.deepStrictEqual(yield* store.page({ ...query, before: "mine", after: "\u0000" }), {
+        _tag: "UnknownEntry",
+        parameter: "after",
+        id: "\u0000"
+      })
+    }))
+
+  it.effect("of an id that two resources have, goes on behind the newer and ahead of the older", () =>
+    Effect.gen(function*() {
+      const [one, two] = [yield* newSubscription(), yield* newSubscription()]
+      yield* record(found(one.resource, [entry("same", { published: 1 }), entry("x", { published: 3 })]))
+      yield* record(found(two.resource, [entry("same", { published: 5 }), entry("y", { published: 7 })]))
+      const query = { resourceIds: [one.resource.id, two.resource.id], count: 50 }
+      assert.deepStrictEqual(yield* ids({ ...query, before: "same" }), ["x", "same"])
+      assert.deepStrictEqual(yield* ids({ ...query, after: "same" }), ["y", "same", "x"])
+    }))
+}
+
+/** All pages in one direction, as one list, newest first; it starts at the newest, or behind the oldest. */
+const walk = Effect.fnUntraced(function*(query: PageQuery, direction: "before" | "after") {
+  const all: Array<string> = []
+  const oldest = (yield* ids({ ...query, count: 50 })).at(-1) ?? assert.fail("no entries")
+  let from = direction === "before" ? undefined : oldest
+  for (;;) {
+    const next = yield* ids({ ...query, ...(from !== undefined && { [direction]: from }) })
+    if (next.length === 0) return all
+    if (direction === "before") all.push(...next)
+    else all.unshift(...next)
+    from = direction === "before" ? next.at(-1) : next[0]
+  }
+})
+
+const documents = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("has no document of a feed, nor of a resource that is not stored", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      yield* record(found(resource, [entry("a")]))
+      const store = yield* EntryStore
+      assert.deepStrictEqual(yield* store.document(resource.id), Option.none())
+      assert.deepStrictEqual(yield* store.document(2 ** 40), Option.none())
+    }))
+
+  it.effect("keeps an empty document", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const document = { contentType: "text/plain", body: new Uint8Array() }
+      yield* record({ ...unchanged(resource), document })
+      assert.deepStrictEqual(yield* EntryStore.use((store) => store.document(resource.id)), Option.some(document))
+    }))
+}

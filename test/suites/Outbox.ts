@@ -1,0 +1,283 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import type { Delivery } from "#domain/Notification.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import {
+  at,
+  entry,
+  found,
+  idsOf,
+  newAccount,
+  newSubscription,
+  record,
+  type Stores,
+  subscribe,
+  unchanged,
+  wantedBy
+} from "#test/support/StoreFixture.ts"
+
+/** What every `Outbox` keeps of its promises. */
+export const outboxSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
+  it.describe("Outbox", () => {
+    waiting(it)
+    settling(it)
+    stalling(it)
+  })
+}
+
+const failed = { code: 503, message: "The callback answered 503." }
+
+/** A subscription with a delivery for each of `count` recorded entries. */
+const queued = Effect.fnUntraced(function*(count: number, change: Partial<NewSubscription> = {}) {
+  const made = yield* newSubscription(change)
+  const deliveries: Array<Delivery> = []
+  for (let i = 1; i <= count; i++) {
+    deliveries.push(...yield* at(i * 1_000)(record(found(made.resource, [entry(`e${i}`)]))))
+  }
+  return { ...made, deliveries }
+})
+
+const backlog = (subscriptionId: number, limit = 100) => Outbox.use((outbox) => outbox.backlog(subscriptionId, limit))
+
+const sequencesOf = (subscriptionId: number) =>
+  Effect.map(backlog(subscriptionId), ({ deliveries }) => deliveries.map(({ sequence }) => sequence))
+
+const waiting = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("gives what was recorded, in order of sequence, as it was recorded", () =>
+    Effect.gen(function*() {
+      const { deliveries, subscription } = yield* queued(3)
+      assert.deepStrictEqual(yield* backlog(subscription.id), { deliveries, more: false, nextSequence: 4 })
+      assert.deepStrictEqual(yield* backlog(subscription.id, 3), { deliveries, more: false, nextSequence: 4 })
+      assert.deepStrictEqual(yield* backlog(subscription.id, 2), {
+        deliveries: deliveries.slice(0, 2),
+        more: true,
+        nextSequence: 4
+      })
+    }))
+
+  it.effect("gives documents, failures, headers and the order of entries as they were told", () =>
+    Effect.gen(function*() {
+      const { resource, subscription } = yield* newSubscription()
+      const header = { title: { value: "Feed \u0000", type: "text" } }
+      const document = { contentType: "application/json", body: Uint8Array.of(0, 255) }
+      const changes: ReadonlyArray<Change> = [
+        { ...found({ ...resource, header }, [entry("a", { published: 9 }), entry("b"), entry("c")]) },
+        { ...unchanged({ ...resource, signature: 2n }), announce: { _tag: "Document", document } },
+        { ...unchanged({ ...resource, inError: true, code: 500 }), announce: { _tag: "Failure" } }
+      ]
+      const recorded = yield* Effect.forEach(changes, record)
+      const { deliveries } = yield* backlog(subscription.id)
+      assert.deepStrictEqual(deliveries, recorded.flat())
+      assert.deepStrictEqual(idsOf(deliveries[0]), ["c", "b", "a"])
+    }))
+
+  it.effect("has nothing for a new subscription, and nothing for one that is gone", () =>
+    Effect.gen(function*() {
+      const { subscription } = yield* newSubscription()
+      const nothing = { deliveries: [], more: false, nextSequence: 1 }
+      assert.deepStrictEqual(yield* backlog(subscription.id), nothing)
+      const other = yield* queued(2)
+      yield* SubscriptionStore.use((store) => store.remove(other.subscription.id))
+      assert.deepStrictEqual(yield* backlog(other.subscription.id), nothing)
+    }))
+
+  it.effect("answers many subscriptions at once, each with its own and its own limit", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id)
+      const made = yield* Effect.forEach(
+        Array.from({ length: 20 }),
+        (_, i) => subscribe({ ...wanted, endpoint: `https://callback.example/${i}` })
+      )
+      const resource = made[0]?.resource ?? assert.fail()
+      for (let i = 1; i <= 5; i++) yield* record(found(resource, [entry(`e${i}`)]))
+      const answers = yield* Effect.forEach(
+        made,
+        ({ subscription }, i) => backlog(subscription.id, 1 + i % 5),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        answers.map(({ deliveries, more }) => [deliveries.length, more]),
+        made.map((_, i) => [1 + i % 5, i % 5 !== 4])
+      )
+      answers.forEach(({ deliveries }, i) =>
+        assert.deepStrictEqual(
+          new Set(deliveries.map((one) => one.subscriptionId)),
+          new Set([made[i]?.subscription.id])
+        )
+      )
+      const shared = new Set(answers.map(({ deliveries }) => deliveries[0]?.notification))
+      assert.strictEqual(shared.size, 1)
+    }))
+}
+
+const settling = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("never shows a confirmed delivery again, before and after it is written", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries, subscription } = yield* queued(4)
+      yield* outbox.confirm(deliveries[0]?.id ?? 0)
+      yield* outbox.confirm(deliveries[2]?.id ?? 0)
+      assert.deepStrictEqual(yield* backlog(subscription.id, 1), {
+        deliveries: deliveries.slice(1, 2),
+        more: true,
+        nextSequence: 5
+      })
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), [2, 4])
+      yield* outbox.flush
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), [2, 4])
+    }))
+
+  it.effect("confirms while others ask, and none is seen twice", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries, subscription } = yield* queued(30)
+      const confirmed = new Set<number>()
+      yield* Effect.forEach(
+        deliveries,
+        Effect.fnUntraced(function*({ id }, i) {
+          yield* Effect.sleep(i % 7 * 9)
+          yield* outbox.confirm(id)
+          confirmed.add(id)
+          const before = new Set(confirmed)
+          const seen = (yield* backlog(subscription.id)).deliveries.filter((one) => before.has(one.id))
+          assert.deepStrictEqual(seen, [])
+        }),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(yield* backlog(subscription.id), { deliveries: [], more: false, nextSequence: 31 })
+    }))
+
+  it.effect("postpones: one more failed try, due later, the same otherwise", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries, subscription } = yield* queued(2)
+      const [first = assert.fail(), second = assert.fail()] = deliveries
+      yield* outbox.postpone(first, 1_700_000_000_123, failed)
+      const postponed = { ...first, attempt: 1, dueAt: 1_700_000_000_123 }
+      assert.deepStrictEqual((yield* backlog(subscription.id)).deliveries, [postponed, second])
+      yield* outbox.postpone(first, 1_700_000_000_123, failed) // its answer was lost
+      assert.deepStrictEqual((yield* backlog(subscription.id)).deliveries, [postponed, second])
+      yield* outbox.postpone(postponed, 1_700_000_000_999, { code: 0, message: "No \u0000 answer." })
+      assert.strictEqual((yield* backlog(subscription.id)).deliveries[0]?.attempt, 2)
+    }))
+
+  it.effect("keeps what is dropped out of the backlog, and visible; what is dropped stays so", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { account, deliveries, subscription } = yield* queued(3)
+      const [first = assert.fail(), second = assert.fail()] = deliveries
+      yield* outbox.drop(first, failed)
+      yield* outbox.postpone(first, 1, failed)
+      yield* outbox.confirm(second.id)
+      yield* outbox.flush
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), [3])
+      const { items } = yield* SubscriptionStore.use((store) =>
+        store.list({ accountId: account.id, page: 1, byPage: 5 })
+      )
+      assert.deepStrictEqual(items.map(({ dropped, waiting }) => [waiting, dropped]), [[1, 1]])
+    }))
+
+  it.effect("takes what is gone without complaint", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries, subscription } = yield* queued(2)
+      const [first = assert.fail(), second = assert.fail()] = deliveries
+      yield* SubscriptionStore.use((store) => store.remove(subscription.id))
+      yield* outbox.postpone(first, 1, failed)
+      yield* outbox.drop(second, failed)
+      yield* outbox.confirm(first.id)
+      yield* outbox.flush
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), [])
+    }))
+
+  it.effect("a removal cancels what is recorded at the same time", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const made = yield* Effect.forEach(Array.from({ length: 12 }), () => subscribe(wantedBy(account.id)))
+      const store = yield* SubscriptionStore
+      yield* Effect.forEach(
+        made,
+        ({ resource, subscription }, i) =>
+          Effect.all([
+            record(found(resource, [entry("a")])),
+            Effect.delay(store.remove(subscription.id), i)
+          ], { concurrency: "unbounded" }),
+        { concurrency: "unbounded", discard: true }
+      )
+      const left = yield* Effect.forEach(made, ({ subscription }) => sequencesOf(subscription.id))
+      assert.deepStrictEqual(left, made.map(() => []))
+      const partitions = [...new Set(made.map(({ resource }) => resource.partition))]
+      const ids = new Set(made.map(({ subscription }) => subscription.id))
+      const stalled = yield* Outbox.use((outbox) => outbox.stalled(partitions, 8e15))
+      assert.deepStrictEqual(stalled.filter(({ subscriptionId }) => ids.has(subscriptionId)), [])
+    }))
+
+  it.effect("numbers without a gap whatever happens at the same time", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id)
+      const { resource, subscription } = yield* subscribe(wanted)
+      const accounts = yield* AccountStore
+      const others = yield* SubscriptionStore
+      yield* Effect.all([
+        Effect.forEach(Array.from({ length: 40 }), (_, i) => record(found(resource, [entry(`e${i}`)])), {
+          concurrency: "unbounded"
+        }),
+        Effect.forEach(Array.from({ length: 10 }), (_, i) =>
+          Effect.flatMap(
+            others.subscribe({ ...wanted, endpoint: `https://callback.example/${i}` }),
+            (made) => others.remove(made.subscription.id)
+          )),
+        Effect.forEach(Array.from({ length: 10 }), () => others.subscribe({ ...wanted, secret: "s" }))
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), Array.from({ length: 40 }, (_, i) => i + 1))
+      assert.isTrue(Option.isSome(yield* accounts.find(account.login)))
+      assert.strictEqual(Option.getOrThrow(yield* ResourceStore.use((store) => store.load(resource.id))).subscribers, 1)
+    }))
+}
+
+const stalling = (it: Vitest.MethodsNonLive<Stores>) => {
+  const stalledOf = (partitions: ReadonlyArray<number>, before: number, ids: ReadonlyArray<number>) =>
+    Effect.map(
+      Outbox.use((outbox) => outbox.stalled(partitions, before)),
+      (rows) =>
+        rows.filter(({ subscriptionId }) => ids.includes(subscriptionId))
+          .toSorted((a, b) => a.subscriptionId - b.subscriptionId)
+    )
+
+  it.effect("finds each active subscription of these partitions once, whose waiting deliveries were due before", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const a = yield* queued(3, { partition: 21 })
+      const b = yield* queued(1, { partition: 22 })
+      const c = yield* queued(1, { partition: 23 })
+      const ids = [a, b, c].map(({ subscription }) => subscription.id)
+      const [ofA, ofB] = [a, b].map(({ resource, subscription }) => ({
+        partition: resource.partition,
+        subscriptionId: subscription.id
+      }))
+      assert.deepStrictEqual(yield* stalledOf([21, 22], 10_000, ids), [ofA, ofB])
+      assert.deepStrictEqual(yield* stalledOf([21, 22], 1_000, ids), []) // due at 1,000
+      assert.deepStrictEqual(yield* stalledOf([21], 1_001, ids), [ofA])
+      assert.deepStrictEqual(yield* stalledOf([], 10_000, ids), [])
+      yield* outbox.drop(b.deliveries[0] ?? assert.fail(), failed)
+      for (const { id } of a.deliveries) yield* outbox.confirm(id)
+      yield* outbox.flush
+      assert.deepStrictEqual(yield* stalledOf([21, 22], 10_000, ids), [])
+    }))
+
+  it.effect("leaves paused subscriptions alone", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id, { partition: 24 })
+      const { resource, subscription } = yield* subscribe(wanted)
+      yield* at(1_000)(record(found(resource, [entry("a")])))
+      yield* subscribe({ ...wanted, state: "paused" })
+      assert.deepStrictEqual(yield* stalledOf([24], 10_000, [subscription.id]), [])
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), [1])
+    }))
+}
