@@ -1,6 +1,8 @@
 import { Effect, type Scope } from "effect"
 import http from "node:http"
-import type { AddressInfo, Server, Socket } from "node:net"
+import https from "node:https"
+import net from "node:net"
+import type { AddressInfo } from "node:net"
 
 /** A request as an origin of a test saw it. */
 export interface Seen {
@@ -37,6 +39,24 @@ export const serve = (
   return listen(server, "http", seen, host)
 }
 
+export const serveTls = (answer: Answer, options: https.ServerOptions): Scoped<TestServer> => {
+  const seen: Array<Seen> = []
+  return listen(
+    https.createServer(options, (request, response) => collect(seen, answer, request, response)),
+    "https",
+    seen
+  )
+}
+
+/** A server of bytes: `converse` gets each connection with what the client sent first. */
+export const serveRaw = (converse: (socket: net.Socket, request: string) => void): Scoped<TestServer> => {
+  const server = net.createServer((socket) => {
+    socket.on("error", () => undefined)
+    socket.once("data", (data) => converse(socket, data.toString("latin1")))
+  })
+  return listen(server, "http", [])
+}
+
 const collect = (seen: Array<Seen>, answer: Answer, request: http.IncomingMessage, response: http.ServerResponse) => {
   const chunks: Array<Buffer> = []
   request.on("data", (chunk: Buffer) => chunks.push(chunk))
@@ -53,14 +73,14 @@ const collect = (seen: Array<Seen>, answer: Answer, request: http.IncomingMessag
 }
 
 const listen = (
-  server: Server,
+  server: net.Server,
   scheme: string,
   seen: ReadonlyArray<Seen>,
   host = "127.0.0.1"
 ): Scoped<TestServer> =>
   Effect.acquireRelease(
-    Effect.callback<TestServer & { readonly sockets: Set<Socket> }>((resume) => {
-      const sockets = new Set<Socket>()
+    Effect.callback<TestServer & { readonly sockets: Set<net.Socket> }>((resume) => {
+      const sockets = new Set<net.Socket>()
       const waiting = new Set<() => void>()
       let connections = 0
       server.on("connection", (socket) => {
