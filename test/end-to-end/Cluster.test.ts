@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber, Schedule } from "effect"
 import * as net from "node:net"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
-import { outside, received, start } from "#test/support/Service.ts"
+import { outside, type Posted, received, type Service, start } from "#test/support/Service.ts"
 
 const freePort = Effect.callback<number>((resume) => {
   const server = net.createServer().listen(0, "127.0.0.1", () => {
@@ -10,6 +10,17 @@ const freePort = Effect.callback<number>((resume) => {
     server.close(() => resume(Effect.succeed(port)))
   })
 })
+
+const hook = (i: number) => `/hook${i}`
+
+/** Returns when all partitions that the runner holds are awake. */
+const ready = ({ url }: Service) =>
+  Effect.tryPromise(async () => {
+    if (!(await fetch(`${url}/readyz`)).ok) throw new Error("not ready")
+  }).pipe(Effect.retry(Schedule.spaced("100 millis")))
+
+const timesPosted = (posted: ReadonlyArray<Posted>, { notification }: Posted) =>
+  posted.filter((one) => one.notification === notification).length
 
 const available = engines.some(({ available, name }) => name === "server" && available)
 
@@ -23,30 +34,52 @@ describe.skipIf(!available)("two runners on one database", () => {
         return yield* start({ WINDHOVER_DATABASE_URL: database, WINDHOVER_RUNNER_ADDRESS: `127.0.0.1:${port}` })
       })
       const [one, two] = [yield* runner, yield* runner]
+      yield* Effect.forEach([one, two], ready)
       for (const [i, feed] of world.feeds.entries()) {
-        const { status } = yield* one.call({
+        const { status } = yield* (i % 2 === 0 ? one : two).call({
           "hub.mode": "subscribe",
           "hub.topic": feed,
-          "hub.callback": `${world.url}/hook${i}`,
+          "hub.callback": `${world.url}${hook(i)}`,
           retrieve: "true"
         })
         assert.strictEqual(status, 200)
       }
+      const hooks = world.feeds.map((_, i) => hook(i))
       const published: Array<string> = []
-      const all = () => world.feeds.every((_, i) => received(world.posted, `/hook${i}`).ids.length === published.length)
+      const all = () => hooks.every((hook) => received(world.posted, hook).ids.length === published.length)
       const publish = (id: string) => {
         published.push(id)
         world.publish(id)
       }
+      const ping = two.call({ "hub.mode": "publish", "hub.url": world.feeds.join(",") })
       publish("before")
+      yield* ping
       yield* world.until(all)
+
+      world.hold = true
+      const before = world.posted.length
+      const publisher = yield* Effect.forkChild(
+        Effect.forEach(Array.from({ length: 20 }, (_, i) => `during ${i}`), (id) =>
+          Effect.delay(Effect.sync(() => publish(id)), "100 millis"))
+      )
+      yield* ping
+      yield* world.until(() =>
+        world.posted.length >= before + hooks.length
+      )
       yield* one.kill
-      publish("between")
-      yield* two.call({ "hub.mode": "publish", "hub.url": world.feeds.join(",") })
-      publish("after")
+      const killedAt = performance.now()
+      yield* world.until(() => world.posted.some(({ lost }) => lost))
+      world.hold = false
+
+      const lost = world.posted.filter(({ lost }) => lost)
+      assert.isBelow(lost.length, hooks.length) // both had work
+      yield* world.until(() => lost.every((one) => timesPosted(world.posted, one) > 1))
+      assert.isBelow(performance.now() - killedAt, 15_000)
+      yield* Fiber.join(publisher)
+      yield* ping
       yield* world.until(all)
-      for (const i of world.feeds.keys()) {
-        assert.deepStrictEqual(received(world.posted, `/hook${i}`), { ids: published, gapless: true })
+      for (const hook of hooks) {
+        assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })
       }
     }).pipe(Effect.scoped, Effect.timeout("100 seconds")), 120_000)
 })

@@ -90,6 +90,8 @@ export interface Posted {
   readonly sequence: number
   readonly notification: string
   readonly ids: ReadonlyArray<string>
+  /** The sender went away before it had an answer. */
+  lost: boolean
 }
 
 /** A feed and webhooks on loopback that outlive the service. */
@@ -99,9 +101,9 @@ export interface Outside {
   readonly feeds: ReadonlyArray<string>
   readonly publish: (id: string) => void
   readonly posted: Array<Posted>
-  /** While set, webhooks hold their answers. */
+  /** While set, webhooks hold their answers; they are given when it is unset. */
   hold: boolean
-  /** Resolves when `condition` holds; asked again at each notification. */
+  /** Resolves when `condition` holds; asked again at each notification, and when a sender goes away. */
   readonly until: (condition: () => boolean) => Effect.Effect<void>
 }
 
@@ -111,7 +113,8 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
   const waiting = new Set<() => void>()
   const held: Array<http.ServerResponse> = []
   const servers: Array<http.Server> = []
-  const hosts = Array.from({ length: 8 }, (_, i) => `127.0.0.${i + 1}`)
+  let holding = false
+  const hosts = Array.from({ length: 16 }, (_, i) => `127.0.0.${i + 1}`)
   const feed = () =>
     `<rss version="2.0"><channel><title>A feed</title>${
       ids.toReversed().map((id) => `<item><title>${id}</title><guid isPermaLink="false">${id}</guid></item>`).join("")
@@ -120,16 +123,25 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
     if (request.method === "GET") return void response.end(feed())
     let body = ""
     request.setEncoding("utf8").on("data", (chunk: string) => body += chunk).on("end", () => {
-      posted.push({
+      const one: Posted = {
         path: request.url ?? "",
         sequence: Number(request.headers["x-windhover-sequence"]),
         notification: String(request.headers["x-windhover-notification-id"]),
-        ids: [...body.matchAll(/<entry[^>]*>.*?<id>(.*?)<\/id>/gs)].map((match) => match[1] ?? "")
+        ids: [...body.matchAll(/<entry[^>]*>.*?<id>(.*?)<\/id>/gs)].map((match) => match[1] ?? ""),
+        lost: false
+      }
+      posted.push(one)
+      response.once("close", () => {
+        one.lost = !response.writableFinished
+        lookAgain()
       })
-      if (state.hold) held.push(response)
+      if (holding) held.push(response)
       else response.end()
-      for (const look of waiting) look()
+      lookAgain()
     })
+  }
+  const lookAgain = () => {
+    for (const look of waiting) look()
   }
   const listen = (host: string, port: number) =>
     Effect.acquireRelease(
@@ -154,7 +166,13 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
     feeds: hosts.map((host) => `http://${host}:${port}/feed`),
     publish: (id) => void ids.push(id),
     posted,
-    hold: false,
+    get hold() {
+      return holding
+    },
+    set hold(hold) {
+      holding = hold
+      if (!hold) { for (const response of held.splice(0)) response.end() }
+    },
     until: (condition) =>
       Effect.callback<void>((resume) => {
         const look = () => {
@@ -168,14 +186,26 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
   return state
 })
 
-/** Ids that a webhook got, in order, without repetitions of the same notification; and whether its sequence has no gap. */
+/**
+ * Ids that a webhook got, in order, and what was wrong with how it got them.
+ *
+ * One notification after the other, numbered from 1; a repetition follows its original at once and is the same in everything.
+ */
 export const received = (posted: ReadonlyArray<Posted>, path: string) => {
-  const firsts = [
-    ...new Map(posted.filter((one) => one.path === path).toReversed().map((one) => [one.notification, one])).values()
-  ]
-    .toReversed()
-  return {
-    ids: firsts.flatMap(({ ids }) => ids.toReversed()),
-    gapless: firsts.every(({ sequence }, i) => sequence === i + 1)
+  const ids: Array<string> = []
+  const faults: Array<string> = []
+  let last: Posted | undefined
+  for (const one of posted.filter((one) => one.path === path)) {
+    if (last?.notification === one.notification) {
+      if (one.sequence !== last.sequence || one.ids.join() !== last.ids.join()) {
+        faults.push(`${one.notification} differs when repeated`)
+      }
+    } else {
+      const expected = (last?.sequence ?? 0) + 1
+      if (one.sequence !== expected) faults.push(`${one.notification} has ${one.sequence} instead of ${expected}`)
+      ids.push(...one.ids.toReversed())
+    }
+    last = one
   }
+  return { ids, faults }
 }
