@@ -51,9 +51,12 @@ describe("the service as a process", () => {
           yield* ping(service, world.url)
           const reached = round === 1 ? hooks.length : 1 // all of them, or as soon as one knows
           yield* world.until(() => world.posted.length >= before + reached)
-          publish(`${round}c`) // known to the database or not: it is on its way when the process dies
-          yield* ping(service, world.url)
+          for (const i of [1, 2, 3, 4, 5]) { // known to the database or not: they are on their way when the process dies
+            publish(`${round}c${i}`)
+            yield* Effect.delay(ping(service, world.url), "50 millis")
+          }
           yield* service.kill
+          yield* world.until(() => world.posted.slice(before).every(({ answer }) => answer === "lost"))
           publish(`${round}d`) // while nobody is there
           world.hold = false
 

@@ -90,8 +90,8 @@ export interface Posted {
   readonly sequence: number
   readonly notification: string
   readonly ids: ReadonlyArray<string>
-  /** The sender went away before it had an answer. */
-  lost: boolean
+  /** `lost`: the sender went away before it had its answer. */
+  answer: "held" | "given" | "lost"
 }
 
 /** A feed and webhooks on loopback that outlive the service. */
@@ -103,7 +103,7 @@ export interface Outside {
   readonly posted: Array<Posted>
   /** While set, webhooks hold their answers; they are given when it is unset. */
   hold: boolean
-  /** Resolves when `condition` holds; asked again at each notification, and when a sender goes away. */
+  /** Resolves when `condition` holds; asked again when a notification comes, and when it is answered or lost. */
   readonly until: (condition: () => boolean) => Effect.Effect<void>
 }
 
@@ -128,11 +128,11 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
         sequence: Number(request.headers["x-windhover-sequence"]),
         notification: String(request.headers["x-windhover-notification-id"]),
         ids: [...body.matchAll(/<entry[^>]*>.*?<id>(.*?)<\/id>/gs)].map((match) => match[1] ?? ""),
-        lost: false
+        answer: "held"
       }
       posted.push(one)
       response.once("close", () => {
-        one.lost = !response.writableFinished
+        one.answer = response.writableFinished ? "given" : "lost"
         lookAgain()
       })
       if (holding) held.push(response)
@@ -187,14 +187,16 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
 })
 
 /**
- * Ids that a webhook got, in order, and what was wrong with how it got them.
+ * Ids that a webhook got and answered, in order, and what was wrong with how it got them.
  *
- * One notification after the other, numbered from 1; a repetition follows its original at once and is the same in everything.
+ * One notification after the other, numbered from 1; the next one comes when one is answered. A repetition follows its original at once,
+ * and is the same in everything. What was never answered does not count: nobody may take it for delivered.
  */
 export const received = (posted: ReadonlyArray<Posted>, path: string) => {
   const ids: Array<string> = []
   const faults: Array<string> = []
   let last: Posted | undefined
+  let answered = true
   for (const one of posted.filter((one) => one.path === path)) {
     if (last?.notification === one.notification) {
       if (one.sequence !== last.sequence || one.ids.join() !== last.ids.join()) {
@@ -203,6 +205,11 @@ export const received = (posted: ReadonlyArray<Posted>, path: string) => {
     } else {
       const expected = (last?.sequence ?? 0) + 1
       if (one.sequence !== expected) faults.push(`${one.notification} has ${one.sequence} instead of ${expected}`)
+      if (!answered) faults.push(`${one.notification} comes although the one before it was not answered`)
+      answered = false
+    }
+    if (one.answer === "given" && !answered) {
+      answered = true
       ids.push(...one.ids.toReversed())
     }
     last = one
