@@ -16,6 +16,10 @@ import { parseArgs } from "node:util"
 
 const options = parseArgs({ options: { seconds: { type: "string", default: "" } } }).values
 const seconds = options.seconds === "" ? Infinity : Number(options.seconds)
+if (!(seconds > 0)) {
+  process.stderr.write(`--seconds is a number above 0, not "${options.seconds}"\n`)
+  process.exit(1)
+}
 const secret = "a secret that only Windhover and the webhook know"
 const token = "demo-token-0123456789"
 const started = Date.now()
@@ -73,11 +77,14 @@ const webhook = await listen(async (request, response) => {
   )
 })
 
+/** Settings of the shell stay out: a demo must not write to somebody's real database. */
+const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("WINDHOVER_")))
+
 const directory = mkdtempSync(join(tmpdir(), "windhover-demo-"))
 const windhover = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"], {
   stdio: ["ignore", "pipe", "inherit"],
   env: {
-    ...process.env,
+    ...inherited,
     WINDHOVER_PORT: "0",
     WINDHOVER_HOST: "127.0.0.1",
     WINDHOVER_DATA_DIR: directory,
@@ -87,6 +94,8 @@ const windhover = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"]
     WINDHOVER_LOG_LEVEL: "warn"
   }
 })
+
+const hasEnded = (): boolean => windhover.exitCode !== null || windhover.signalCode !== null
 
 const ready = async (): Promise<string> => {
   for await (const line of createInterface({ input: windhover.stdout })) {
@@ -110,19 +119,31 @@ const stop = async (): Promise<void> => {
   if (stopping) return
   stopping = true
   clearInterval(publishing)
+  clearTimeout(ending)
   say("demo", "stops: Windhover finishes what it has begun")
-  if (windhover.exitCode === null) {
+  if (!hasEnded()) {
+    const ended = once(windhover, "exit")
     windhover.kill("SIGTERM")
-    await once(windhover, "exit")
+    await ended
   }
   for (const { server } of [feed, webhook]) server.close()
   for (const { server } of [feed, webhook]) server.closeAllConnections()
   rmSync(directory, { recursive: true, force: true })
 }
 
+/** What fails because the demo is being stopped is no failure. */
+const fail = async (message: string): Promise<void> => {
+  if (stopping) return
+  process.exitCode = 1
+  process.stderr.write(`${message}\n`)
+  await stop()
+}
+
 let publishing: NodeJS.Timeout | undefined
-process.once("SIGINT", () => void stop())
-process.once("SIGTERM", () => void stop())
+let ending: NodeJS.Timeout | undefined
+// a terminal sends Ctrl-C to npm and to Windhover as well, and npm may send it on: all but the first are ignored
+process.on("SIGINT", () => void stop())
+process.on("SIGTERM", () => void stop())
 
 const publish = (): void => {
   const title = `News no. ${entries.length}`
@@ -140,10 +161,11 @@ try {
     "hub.secret": secret
   })
   say("windhover", `has subscribed ${webhook.url}/hook to ${feed.url}/feed.xml; what is there already is no news`)
-  publishing = setInterval(publish, 4_000)
-  if (Number.isFinite(seconds)) setTimeout(() => void stop(), seconds * 1_000)
+  if (!stopping) {
+    windhover.once("exit", () => void fail("Windhover has ended by itself; what it said stands above."))
+    publishing = setInterval(publish, 4_000)
+    if (Number.isFinite(seconds)) ending = setTimeout(() => void stop(), seconds * 1_000)
+  }
 } catch (error) {
-  process.exitCode = 1
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  await stop()
+  await fail(error instanceof Error ? error.message : String(error))
 }
