@@ -47,6 +47,8 @@ export class Supervisor extends Context.Service<Supervisor, {
           behavior: subscription.run,
           join: Subscription.join
         }).pipe(inBudget)
+        // deliveries that are under way are finished; fetches are not worth the wait: whoever is next fetches again
+        yield* Effect.addFinalizer(() => Effect.timeoutOption(subscriptions.drain, drainLimit))
         const around: Resource.Surroundings = {
           hosts: new Hosts(),
           call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
@@ -59,12 +61,6 @@ export class Supervisor extends Context.Service<Supervisor, {
           join: Resource.join,
           patient: true
         }).pipe(inBudget)
-        // runs before the actors are interrupted: what is under way is finished, nothing new is begun
-        yield* Effect.addFinalizer(() =>
-          Effect.all([resources.drain, subscriptions.drain], { concurrency: "unbounded" }).pipe(
-            Effect.timeoutOption(drainLimit)
-          )
-        )
         yield* setAlarms(partition, resources)
         yield* resume(partition, subscriptions)
         return { resources, subscriptions }

@@ -21,7 +21,7 @@ export const unsubscribe = Effect.fnUntraced(function*(name: string, topic = fee
 })
 
 /** The account exists, the partitions are awake, and it is one second past the epoch. */
-const started = Effect.gen(function*() {
+export const started = Effect.gen(function*() {
   yield* (yield* AccountStore).create("ann", Redacted.make("a password"))
   yield* TestClock.adjust("1 second")
   return yield* World

@@ -33,7 +33,7 @@ export class World extends Context.Service<World, {
 }>()("windhover/test/World") {}
 
 /** A document of ids as an answer. */
-const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched => {
+export const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched => {
   const text = JSON.stringify(ids)
   return {
     status,
@@ -128,6 +128,15 @@ export const hangs: Answer = () =>
     Effect.sleep("10 seconds"),
     Effect.fail(new DeliveryError({ kind: "timeout", message: "The callback did not answer within 10 s." }))
   )
+
+/** An answer with a status alone. */
+export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fetched => ({
+  status,
+  headers,
+  body: new Uint8Array(),
+  signature: 0n,
+  finalUrl: "http://feeds.example/"
+})
 
 /** The outside: stores in memory and a scripted world. It outlives the runners over it. */
 export const layerOutside = Layer.mergeAll(StoresMemory.layer, layerWorld)
