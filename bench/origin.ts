@@ -2,9 +2,10 @@
  * The outside of the benchmarks, in a process of its own: feeds and a sink.
  *
  * `/304/N` has validators, `/200/N` has none and the same 42 kB, `/new/N` has one new entry of 25 at each fetch. `POST` is the sink.
- * `/ctl/publish` adds an entry to `/304/…`; `/ctl/stats` counts.
+ * `/ctl/publish` adds an entry to `/304/…`; `/ctl/stats` counts. It listens on 127.0.0.1 to 127.0.0.64: one host is fetched from politely.
  */
-import { createServer } from "node:http"
+import { once } from "node:events"
+import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 
 const filler = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor. ".repeat(19)
@@ -24,7 +25,7 @@ const document = (feed: string, newest: number): string => {
 
 const unchanged = new Map<string, string>()
 
-const server = createServer((request, response) => {
+const answer: RequestListener = (request, response) => {
   const [, kind = "", feed = ""] = (request.url ?? "").split("/")
   if (kind === "ctl") {
     if (feed === "publish") version++
@@ -47,7 +48,15 @@ const server = createServer((request, response) => {
   let body = unchanged.get(feed)
   if (body === undefined) unchanged.set(feed, body = document(feed, 25))
   response.end(body)
-})
+}
 
-server.listen(0, "127.0.0.1", () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))
+const listen = async (host: string, port: number): Promise<number> => {
+  const server = createServer(answer).listen(port, host)
+  await once(server, "listening")
+  return (server.address() as AddressInfo).port
+}
+
+const port = await listen("127.0.0.1", 0)
+for (let n = 2; n <= 64; n++) await listen(`127.0.0.${n}`, port)
+process.stdout.write(`${port}\n`)
 process.once("disconnect", () => process.exit(0))
