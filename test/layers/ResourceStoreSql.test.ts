@@ -2,26 +2,13 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
-import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
-import * as OutboxSql from "#layers/OutboxSql.ts"
-import * as Passwords from "#layers/Passwords.ts"
-import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
-import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
 import { engines } from "#test/support/Databases.ts"
 import { entry, found, newSubscription, record } from "#test/support/StoreFixture.ts"
-
-const stores = Layer.mergeAll(
-  ResourceStoreSql.layer,
-  EntryStoreSql.layer,
-  SubscriptionStoreSql.layer,
-  OutboxSql.layer,
-  AccountStoreSql.layerWith(Passwords.cheap)
-)
+import { storesSql } from "#test/support/StoresSql.ts"
 
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`ResourceStoreSql, ${engine.name}`, () => {
-    layer(Layer.provideMerge(stores, engine.layer), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(Layer.provideMerge(storesSql, engine.layer), { timeout: "60 seconds", excludeTestServices: true })((it) => {
       it.effect(
         "fans one change out to 10,000 subscriptions, and notes what was charged",
         () =>

@@ -1,0 +1,171 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect, Option, Redacted } from "effect"
+import { rights } from "#domain/Account.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { at, newAccount, type Stores, unique } from "#test/support/StoreFixture.ts"
+
+/** What every `AccountStore` keeps of its promises. */
+export const accountStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
+  it.describe("AccountStore", () => {
+    accounts(it)
+    authenticating(it)
+    tokens(it)
+  })
+}
+
+/** Of `newAccount`. */
+const password = Redacted.make("correct horse")
+
+const authenticate = (login: string, secret: Redacted.Redacted) =>
+  AccountStore.use((store) => store.authenticate(login, secret))
+
+const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("makes an account, finds and lists it", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const login = unique("ann")
+      const made = yield* at(1_700_000_000_123)(store.create(login, password))
+      const { id, ...account } = made
+      assert.deepStrictEqual(account, { login, credits: 0, createdAt: 1_700_000_000_123 })
+      assert.deepStrictEqual(yield* store.find(login), Option.some(made))
+      const other = yield* newAccount
+      const mine = (yield* store.list).filter((one) => one.id === id || one.id === other.id)
+      assert.deepStrictEqual(mine, [made, other])
+      assert.deepStrictEqual(yield* store.find(`${login}x`), Option.none())
+      assert.deepStrictEqual(yield* store.find("nul\u0000"), Option.none())
+    }))
+
+  it.effect("keeps a login single, also when it is asked for several times at once", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const login = unique("bob")
+      const made = yield* Effect.all(
+        Array.from({ length: 5 }, () => Effect.result(store.create(login, password))),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(made.filter(({ _tag }) => _tag === "Success").length, 1)
+      const taken = yield* Effect.flip(store.create(login, Redacted.make("another")))
+      assert.deepStrictEqual([taken._tag, taken._tag === "LoginTaken" && taken.login], ["LoginTaken", login])
+      assert.isTrue(Option.isSome(yield* authenticate(login, password)))
+    }))
+
+  it.effect("changes a password, which is noticed at once", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const { login } = yield* newAccount
+      assert.isTrue(Option.isSome(yield* authenticate(login, password)))
+      assert.strictEqual(yield* store.setPassword(login, Redacted.make("battery")), true)
+      assert.deepStrictEqual(yield* authenticate(login, password), Option.none())
+      assert.isTrue(Option.isSome(yield* authenticate(login, Redacted.make("battery"))))
+      assert.strictEqual(yield* store.setPassword(unique("nobody"), password), false)
+    }))
+}
+
+const authenticating = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("lets the password do everything", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const caller = Option.getOrThrow(yield* authenticate(account.login, password))
+      assert.deepStrictEqual(caller.account, account)
+      assert.deepStrictEqual([...caller.rights], [...rights])
+      assert.notInclude(caller.credential, "correct")
+      // remembered, it is the same
+      assert.deepStrictEqual(yield* authenticate(account.login, password), Option.some(caller))
+    }))
+
+  it.effect("lets nobody in with what does not fit", () =>
+    Effect.gen(function*() {
+      const [one, two] = [yield* newAccount, yield* newAccount]
+      const store = yield* AccountStore
+      const { secret } = yield* store.createToken({ accountId: two.id, name: "t", rights: ["list"] })
+      yield* authenticate(one.login, password)
+      const tries: ReadonlyArray<readonly [login: string, secret: Redacted.Redacted]> = [
+        [one.login, Redacted.make("correct hors")],
+        [one.login, Redacted.make("correct horse ")],
+        [one.login, Redacted.make("")],
+        [one.login, secret],
+        [one.login.toUpperCase(), password],
+        [unique("nobody"), password],
+        ["", password],
+        ["\u0000", password]
+      ]
+      for (const [login, wrong] of tries) {
+        assert.deepStrictEqual(yield* authenticate(login, wrong), Option.none(), login)
+      }
+    }))
+
+  it.effect("answers many at once", () =>
+    Effect.gen(function*() {
+      const { login } = yield* newAccount
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 20 }, (_, i) => Redacted.make(i % 2 === 0 ? "correct horse" : `guess ${i}`)),
+        (secret) => authenticate(login, secret),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(answers.map(Option.isSome), answers.map((_, i) => i % 2 === 0))
+    }))
+}
+
+const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("makes a token that lets its rights through, and is listed without its secret", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const account = yield* newAccount
+      const { secret, token } = yield* at(1_700_000_000_789)(
+        store.createToken({ accountId: account.id, name: "ci \u{1f985}", rights: ["list", "xmpp"] })
+      )
+      const { id, ...made } = token
+      assert.deepStrictEqual(made, {
+        accountId: account.id,
+        name: "ci \u{1f985}",
+        rights: ["list", "xmpp"],
+        createdAt: 1_700_000_000_789
+      })
+      assert.match(Redacted.value(secret), /^[A-Za-z0-9_-]{43,}$/)
+      const caller = Option.getOrThrow(yield* authenticate(account.login, secret))
+      assert.deepStrictEqual([...caller.rights], ["list", "xmpp"])
+      assert.deepStrictEqual(caller.account, account)
+      assert.notInclude(caller.credential, Redacted.value(secret))
+      const other = yield* store.createToken({ accountId: account.id, name: "", rights: [] })
+      assert.deepStrictEqual(yield* store.tokens(account.id), [token, other.token])
+      assert.notStrictEqual(Redacted.value(other.secret), Redacted.value(secret))
+      assert.strictEqual(Option.getOrThrow(yield* authenticate(account.login, other.secret)).rights.size, 0)
+      assert.isAbove(other.token.id, id)
+    }))
+
+  it.effect("takes a preset, and gives it the new name and rights when the account has it already", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const [one, two] = [yield* newAccount, yield* newAccount]
+      const preset = Redacted.make(unique("preset"))
+      const first = yield* store.createToken({ accountId: one.id, name: "a", rights: ["list"], preset })
+      assert.strictEqual(Redacted.value(first.secret), Redacted.value(preset))
+      const again = yield* store.createToken({ accountId: one.id, name: "b", rights: ["publish"], preset })
+      assert.deepStrictEqual(again.token, { ...first.token, name: "b", rights: ["publish"] })
+      assert.deepStrictEqual(yield* store.tokens(one.id), [again.token])
+      const stolen = yield* Effect.flip(store.createToken({ accountId: two.id, name: "c", rights: ["list"], preset }))
+      assert.strictEqual(stolen.reason, "defect")
+      assert.deepStrictEqual(yield* store.tokens(one.id), [again.token])
+      assert.deepStrictEqual(yield* authenticate(two.login, preset), Option.none())
+    }))
+
+  it.effect("makes none for an account that is not there", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const refused = yield* Effect.flip(store.createToken({ accountId: 2 ** 30, name: "", rights: [] }))
+      assert.strictEqual(refused.reason, "defect")
+    }))
+
+  it.effect("revokes a token of this account, and of no other", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const [one, two] = [yield* newAccount, yield* newAccount]
+      const { secret, token } = yield* store.createToken({ accountId: one.id, name: "", rights: ["list"] })
+      assert.strictEqual(yield* store.revokeToken(two.id, token.id), false)
+      assert.isTrue(Option.isSome(yield* authenticate(one.login, secret)))
+      assert.strictEqual(yield* store.revokeToken(one.id, token.id), true)
+      assert.deepStrictEqual(yield* authenticate(one.login, secret), Option.none())
+      assert.deepStrictEqual(yield* store.tokens(one.id), [])
+      assert.strictEqual(yield* store.revokeToken(one.id, token.id), false)
+    }))
+}

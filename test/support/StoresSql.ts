@@ -1,0 +1,16 @@
+import { Layer } from "effect"
+import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
+import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
+import * as OutboxSql from "#layers/OutboxSql.ts"
+import * as Passwords from "#layers/Passwords.ts"
+import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
+import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
+
+/** The stores of the service, but for the work of hashing passwords. */
+export const storesSql = Layer.mergeAll(
+  ResourceStoreSql.layer,
+  EntryStoreSql.layer,
+  SubscriptionStoreSql.layer,
+  OutboxSql.layer,
+  AccountStoreSql.layerWith(Passwords.cheap)
+)
