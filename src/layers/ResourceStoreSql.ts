@@ -8,7 +8,7 @@ import { checkLength, newsOf, notificationOf } from "./Announcing.ts"
 import { batched } from "./sql/Batched.ts"
 import { prepare, type Prepared, type RecordedRow, recordParameters, recordSql } from "./sql/RecordStatement.ts"
 import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
-import { column, instant, millis, unsigned } from "./sql/Values.ts"
+import { column, instant, unsigned } from "./sql/Values.ts"
 import { ask, inTurn } from "./SqlFailure.ts"
 
 /** Unchanged polls are written when there are so many, or after so many ms. */
@@ -63,15 +63,13 @@ export const layer = Layer.effect(
     const alarms = Effect.fn("ResourceStore.alarms")(function*(partition: number) {
       const now = yield* Clock.currentTimeMillis
       const [row] = yield* ask(sql.unsafe<{ ids: Uint8Array | null; due: Uint8Array | null }>(
-        `select string_agg(int8send(r.id), '' order by r.id) as ids, string_agg(float8send(${
-          millis("s.next_fetch")
-        }), '' order by r.id) as due
+        `select string_agg(int8send(r.id), '' order by r.id) as ids, string_agg(timestamptz_send(s.next_fetch), '' order by r.id) as due
       from resources r join schedule s on s.resource_id = r.id
       where r.partition = $2 and exists (select from subscriptions u where u.resource_id = r.id and ${live("u")})`,
         [now, partition]
       ))
       const ids = doubles(row?.ids, (view, at) => Number(view.getBigInt64(at)))
-      const dueAt = doubles(row?.due, (view, at) => view.getFloat64(at))
+      const dueAt = doubles(row?.due, (view, at) => Number(view.getBigInt64(at)) / 1000 + serverEpoch)
       ids.forEach((id, i) => {
         const polled = touched.get(id) ?? flushing.get(id)
         if (polled !== undefined) dueAt[i] = polled.nextFetch
@@ -185,6 +183,9 @@ const roundsOf = (changes: ReadonlyArray<Prepared>): ReadonlyArray<ReadonlyArray
   }
   return rounds.map(({ changes }) => changes)
 }
+
+/** The server's times are microseconds since 2000-01-01. */
+const serverEpoch = 946_684_800_000
 
 const doubles = (packed: Uint8Array | null | undefined, read: (view: DataView, at: number) => number): Float64Array => {
   if (packed === null || packed === undefined) return new Float64Array()
