@@ -9,7 +9,7 @@ export interface Cost {
   readonly p: number
 }
 
-/** The cost that is recommended for interactive logins: 32 MiB, and about 60 ms on a server's core. */
+/** The cost that is recommended for interactive logins: 32 MiB, and 0.1 to 0.2 s of a core. */
 export const interactive: Cost = { n: 2 ** 15, r: 8, p: 1 }
 
 /** For tests whose point is something else. */
