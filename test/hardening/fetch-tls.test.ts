@@ -2,44 +2,46 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import type { Deliverer } from "#domain/ports/Deliverer.ts"
 import type { Fetcher } from "#domain/ports/Fetcher.ts"
-import { type Authority, authority, type Identity } from "#test/support/Certificates.ts"
+import { authority, type Identity, selfSigned } from "#test/support/Certificates.ts"
 import { failureOf, fetch, outside, postTo } from "#test/support/Fetching.ts"
 import { serve, serveTls } from "#test/support/Servers.ts"
 
 /** A server that cannot prove its name is not talked to, and the reason is told in words. */
 describe("TLS", () => {
+  const ca = authority()
+
   const test = (
     name: string,
-    body: (ca: Authority) => Effect.Effect<unknown, unknown, Fetcher | Deliverer | Scope.Scope>
+    body: () => Effect.Effect<unknown, unknown, Fetcher | Deliverer | Scope.Scope>
   ) =>
     it.live(
       name,
-      () => Effect.scoped(Effect.flatMap(authority, (ca) => Effect.provide(body(ca), outside({ ca: ca.ca }))))
+      () => Effect.scoped(Effect.provide(body(), outside({ ca: ca.ca })))
     )
 
   const answering = (identity: Identity) => serveTls((_, response) => response.end("ok"), identity)
 
-  test("a certificate for the name or the address is taken", (ca) =>
+  test("a certificate for the name or the address is taken", () =>
     Effect.gen(function*() {
-      const origin = yield* answering(ca.issue(["DNS:localhost", "IP:127.0.0.1"]))
+      const origin = yield* answering(ca.issue(["localhost", "127.0.0.1"]))
       assert.strictEqual((yield* fetch(`https://localhost:${origin.port}/`)).status, 200)
       assert.strictEqual((yield* fetch(`https://127.0.0.1:${origin.port}/`)).status, 200)
       assert.strictEqual(yield* postTo(`https://localhost:${origin.port}/`), "200")
     }))
 
   const refusals: ReadonlyArray<
-    readonly [what: string, identity: (ca: Authority) => Identity, reason: string]
+    readonly [what: string, identity: Identity, reason: string]
   > = [
-    ["expired", (ca) => ca.issue(["DNS:localhost"], new Date("2024-01-01")), "certificate has expired"],
-    ["self-signed", (ca) => ca.selfSigned(["DNS:localhost"]), "certificate is self-signed"],
-    ["for another name", (ca) => ca.issue(["DNS:other.example"]), "certificate is for another name"],
-    ["for an address only", (ca) => ca.issue(["IP:127.0.0.1"]), "certificate is for another name"]
+    ["expired", ca.issue(["localhost"], new Date("2024-01-01")), "certificate has expired"],
+    ["self-signed", selfSigned(["localhost"]), "certificate is self-signed"],
+    ["for another name", ca.issue(["other.example"]), "certificate is for another name"],
+    ["for an address only", ca.issue(["127.0.0.1"]), "certificate is for another name"]
   ]
 
   for (const [what, identity, reason] of refusals) {
-    test(`a certificate that is ${what} is refused`, (ca) =>
+    test(`a certificate that is ${what} is refused`, () =>
       Effect.gen(function*() {
-        const origin = yield* answering(identity(ca))
+        const origin = yield* answering(identity)
         const url = `https://localhost:${origin.port}/`
         // Twice: a session of the first attempt must not let the second pass.
         assert.strictEqual(yield* failureOf(url), `tls: localhost: ${reason}`)
@@ -51,15 +53,14 @@ describe("TLS", () => {
 
   test("a certificate of an unknown authority is refused", () =>
     Effect.gen(function*() {
-      const other = yield* authority
-      const origin = yield* answering(other.issue(["DNS:localhost"]))
+      const origin = yield* answering(authority("Other CA").issue(["localhost"]))
       assert.match(
         yield* failureOf(`https://localhost:${origin.port}/`),
         /^tls: localhost: certificate chain is incomplete/
       )
     }))
 
-  test("a session is resumed for its own name only", (ca) =>
+  test("a session is resumed for its own name only", () =>
     Effect.gen(function*() {
       const resumed: Array<boolean> = []
       const origin = yield* serveTls((_, response) => {
@@ -68,7 +69,7 @@ describe("TLS", () => {
           resumed.push(Boolean(socket.isSessionReused()))
         }
         response.setHeader("Connection", "close").end()
-      }, ca.issue(["DNS:localhost", "IP:127.0.0.1"]))
+      }, ca.issue(["localhost", "127.0.0.1"]))
       for (const host of ["localhost", "localhost", "localhost", "127.0.0.1", "127.0.0.1", "app.localhost"]) {
         yield* Effect.exit(fetch(`https://${host}:${origin.port}/`))
       }
@@ -85,12 +86,12 @@ describe("TLS", () => {
       )
     }))
 
-  test("a redirect from https to http is followed, without the credentials", (ca) =>
+  test("a redirect from https to http is followed, without the credentials", () =>
     Effect.gen(function*() {
       const plain = yield* serve((_, response) => response.end("plain"))
       const origin = yield* serveTls((_, response) => {
         response.writeHead(302, { Location: `http://localhost:${plain.port}/` }).end()
-      }, ca.issue(["DNS:localhost"]))
+      }, ca.issue(["localhost"]))
       const fetched = yield* fetch(`https://user:hush@localhost:${origin.port}/`)
       assert.strictEqual(Buffer.from(fetched.body).toString(), "plain")
       assert.isDefined(origin.seen[0]?.headers.authorization)

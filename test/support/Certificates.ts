@@ -1,9 +1,7 @@
-import { Effect, type Scope } from "effect"
-import { execFileSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto"
+import { isIPv4 } from "node:net"
 
+/** What a TLS server shows and signs with (PEM). */
 export interface Identity {
   readonly key: string
   readonly cert: string
@@ -12,70 +10,99 @@ export interface Identity {
 export interface Authority {
   /** What a client has to trust (PEM). */
   readonly ca: string
-  /** A certificate for names (`DNS:localhost`) and addresses (`IP:127.0.0.1`); without an end it is valid for ten days. */
+  /** A certificate for names and IPv4 addresses; without an end it is valid for ten days. */
   readonly issue: (names: ReadonlyArray<string>, until?: Date) => Identity
-  /** One that nobody vouches for. */
-  readonly selfSigned: (names: ReadonlyArray<string>) => Identity
 }
 
-/** A certificate authority in a temporary directory of the test. */
-export const authority: Effect.Effect<Authority, never, Scope.Scope> = Effect.map(
-  Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-"))),
-    (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
-  ),
-  (directory) => {
-    const openssl = (...args: ReadonlyArray<string>) =>
-      execFileSync("openssl", args, { cwd: directory, stdio: ["ignore", "ignore", "ignore"] })
-    const read = (name: string) => readFileSync(join(directory, name), "utf8")
-    const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"] as const
-    openssl("req", "-x509", ...newKey, "-days", "10", "-subj", "/CN=Test CA", "-keyout", "ca.key", "-out", "ca.pem")
-    writeFileSync(join(directory, "ca.cnf"), configuration)
-    writeFileSync(join(directory, "index"), "")
-    return {
-      ca: read("ca.pem"),
-      issue: (names, until = new Date(Date.now() + 10 * 86_400_000)) => {
-        writeFileSync(join(directory, "names"), `subjectAltName=${names.join(",")}\n`)
-        openssl("req", "-new", ...newKey, "-subj", "/CN=test", "-keyout", "leaf.key", "-out", "leaf.csr")
-        const dates = ["-startdate", "20200101000000Z", "-enddate", asn1Time(until)]
-        openssl(
-          "ca",
-          "-batch",
-          "-config",
-          "ca.cnf",
-          "-in",
-          "leaf.csr",
-          "-out",
-          "leaf.pem",
-          ...dates,
-          "-extfile",
-          "names"
-        )
-        return { key: read("leaf.key"), cert: read("leaf.pem") }
-      },
-      selfSigned: (names) => {
-        const extension = ["-addext", `subjectAltName=${names.join(",")}`]
-        openssl("req", "-x509", ...newKey, "-subj", "/CN=test", ...extension, "-keyout", "self.key", "-out", "self.pem")
-        return { key: read("self.key"), cert: read("self.pem") }
-      }
+/** A certificate authority of the test. Written here, so that the tests need no openssl on the machine. */
+export const authority = (title = "Test CA"): Authority => {
+  const keys = newKeys()
+  const ca = certificate({
+    issuer: title,
+    signer: keys.privateKey,
+    subject: title,
+    key: keys.publicKey,
+    authority: true
+  })
+  return {
+    ca,
+    issue: (names, until) => {
+      const own = newKeys()
+      const cert = certificate({
+        issuer: title,
+        signer: keys.privateKey,
+        subject: "leaf",
+        key: own.publicKey,
+        names,
+        until
+      })
+      return { key: pkcs8(own.privateKey), cert }
     }
   }
-)
+}
 
-const asn1Time = (date: Date): string => date.toISOString().replace(/[-:T]|\.\d+/g, "")
+/** A certificate that nobody vouches for. */
+export const selfSigned = (names: ReadonlyArray<string>): Identity => {
+  const { privateKey, publicKey } = newKeys()
+  const cert = certificate({ issuer: "self", signer: privateKey, subject: "self", key: publicKey, names })
+  return { key: pkcs8(privateKey), cert }
+}
 
-/** `openssl ca` lets a certificate end in the past. */
-const configuration = `[ca]
-default_ca = test
-[test]
-database = index
-new_certs_dir = .
-certificate = ca.pem
-private_key = ca.key
-default_md = sha256
-policy = anything
-rand_serial = yes
-unique_subject = no
-[anything]
-commonName = supplied
-`
+const newKeys = () => generateKeyPairSync("ec", { namedCurve: "P-256" })
+
+const pkcs8 = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString()
+
+interface Claims {
+  readonly issuer: string
+  readonly signer: KeyObject
+  readonly subject: string
+  readonly key: KeyObject
+  readonly names?: ReadonlyArray<string>
+  readonly until?: Date | undefined
+  readonly authority?: true
+}
+
+/** An X.509 v3 certificate (RFC 5280), PEM. */
+const certificate = ({ authority, issuer, key, names = [], signer, subject, until }: Claims): string => {
+  const algorithm = sequence(oid(1, 2, 840, 10045, 4, 3, 2)) // ecdsa-with-SHA256
+  const extensions = sequence(
+    sequence(oid(2, 5, 29, 19), der(0x04, sequence(...(authority ? [der(0x01, Buffer.from([0xff]))] : [])))), // basicConstraints
+    ...(names.length === 0 ? [] : [sequence(oid(2, 5, 29, 17), der(0x04, sequence(...names.map(alternativeName))))])
+  )
+  const signed = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
+    algorithm,
+    name(issuer),
+    sequence(time(new Date("2020-01-01")), time(until ?? new Date(Date.now() + 10 * 86_400_000))),
+    name(subject),
+    key.export({ type: "spki", format: "der" }),
+    der(0xa3, extensions)
+  )
+  const signature = der(0x03, Buffer.from([0]), sign("sha256", signed, signer))
+  const body = sequence(signed, algorithm, signature).toString("base64").replace(/.{64}/g, "$&\n")
+  return `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`
+}
+
+const alternativeName = (text: string): Buffer =>
+  isIPv4(text) ? der(0x87, Buffer.from(text.split(".").map(Number))) : der(0x82, Buffer.from(text))
+
+const name = (common: string): Buffer => sequence(der(0x31, sequence(oid(2, 5, 4, 3), der(0x0c, Buffer.from(common)))))
+
+const time = (date: Date): Buffer => der(0x18, Buffer.from(date.toISOString().replace(/[-:T]|\.\d+/g, "")))
+
+/** Tag, length, contents: the whole of DER that is needed here. */
+const der = (tag: number, ...contents: ReadonlyArray<Buffer>): Buffer => {
+  const content = Buffer.concat(contents)
+  const { length } = content
+  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
+  return Buffer.concat([Buffer.from([tag, ...size]), content])
+}
+
+const sequence = (...contents: ReadonlyArray<Buffer>): Buffer => der(0x30, ...contents)
+
+const oid = (first: number, second: number, ...rest: ReadonlyArray<number>): Buffer =>
+  der(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]))
+
+const base128 = (value: number): ReadonlyArray<number> =>
+  value < 0x80 ? [value] : [...base128(value >> 7).map((byte) => byte | 0x80), value & 0x7f]
