@@ -9,13 +9,16 @@ import type { Status } from "#domain/Status.ts"
  * `words` makes every string that a stranger chooses; URLs, types and languages have a form of their own.
  */
 export const model = (words: fc.Arbitrary<string>) => {
-  const moment = fc.integer({ min: Date.UTC(1971, 0), max: Date.UTC(2100, 0) })
+  const moment = fc.integer({ min: Date.UTC(1971, 0), max: Date.UTC(2100, 0) }).map((at) => at - at % 1000)
   const url = fc.tuple(fc.domain(), fc.webPath(), fc.constantFrom("", "?a=1&b=%C3%BC")).map(([host, path, query]) =>
     `https://${host}${path === "" ? "/" : path}${query}`
   )
   const mime = fc.constantFrom("text/html", "application/atom+xml", "image/png", "audio/mpeg")
   const language = fc.constantFrom("en", "en-US", "de", "zh-Hant")
   const many = <A>(one: fc.Arbitrary<A>) => fc.array(one, { minLength: 1, maxLength: 3 })
+
+  /** A reader takes an address out of a name. */
+  const name = words.map((word) => word.replaceAll("@", "at"))
 
   const text: fc.Arbitrary<Text> = fc.record({ value: words, type: fc.constantFrom("text", "html") })
   const link: fc.Arbitrary<Link> = fc.record(
@@ -29,18 +32,24 @@ export const model = (words: fc.Arbitrary<string>) => {
     },
     { requiredKeys: ["href", "rel"] }
   )
+  const links = fc.uniqueArray(link, {
+    minLength: 1,
+    maxLength: 3,
+    selector: ({ rel, href, type }) => `${rel} ${href} ${type}`
+  })
   const person: fc.Arbitrary<Person> = fc.record(
     {
-      name: words,
+      name,
       email: fc.emailAddress(),
       uri: url,
       id: words,
       title: words,
       objectTypes: many(url),
-      links: many(link)
+      links
     },
     { requiredKeys: ["name"] }
   )
+  const persons = fc.uniqueArray(person, { minLength: 1, maxLength: 3, selector: (one) => one.name })
   const category: fc.Arbitrary<Category> = fc.record({ term: words, scheme: url, label: words }, {
     requiredKeys: ["term"]
   })
@@ -59,9 +68,9 @@ export const model = (words: fc.Arbitrary<string>) => {
       updated: moment,
       content: text,
       summary: text,
-      authors: many(person),
+      authors: persons,
       categories: many(category),
-      links: many(link)
+      links
     },
     { requiredKeys: ["id"] }
   )
@@ -72,9 +81,9 @@ export const model = (words: fc.Arbitrary<string>) => {
       subtitle: text,
       updated: moment,
       rights: text,
-      links: many(link),
-      authors: many(person),
-      contributors: many(person),
+      links,
+      authors: persons,
+      contributors: persons,
       categories: many(category),
       icon: url,
       logo: url,
@@ -88,11 +97,11 @@ export const model = (words: fc.Arbitrary<string>) => {
       title: text,
       summary: text,
       content: fc.array(text, { minLength: 1, maxLength: 1 }),
-      links: many(link),
+      links,
       published: moment,
       updated: moment,
-      authors: many(person),
-      contributors: many(person),
+      authors: persons,
+      contributors: persons,
       categories: many(category),
       language,
       rights: text,
@@ -108,12 +117,12 @@ export const model = (words: fc.Arbitrary<string>) => {
       id: words,
       title: text,
       subtitle: text,
-      links: many(link),
+      links,
       updated: moment,
       published: moment,
       rights: text,
-      authors: many(person),
-      contributors: many(person),
+      authors: persons,
+      contributors: persons,
       categories: many(category),
       generator,
       icon: url,
@@ -140,8 +149,17 @@ export const model = (words: fc.Arbitrary<string>) => {
     },
     { requiredKeys: ["feed"] }
   )
-  return { text, link, person, entry, header, status, source, object }
+  return { entry, header, language, status }
 }
+
+/** What a person writes: any script, with the characters of markup among it, and without white space around it. */
+export const written: fc.Arbitrary<string> = fc.array(
+  fc.oneof(
+    fc.constantFrom("<", ">", "&", "&amp;", "\"", "'", "]]>", "<b>", "é", "дом", "家", "😀", " ", "\n", "\t"),
+    fc.string({ unit: "grapheme-ascii" })
+  ),
+  { minLength: 1, maxLength: 8 }
+).map((parts) => parts.join("").trim()).filter((value) => value !== "")
 
 /** Anything that fits into a string: control characters, lone surrogates and markup among it. */
 export const hostile: fc.Arbitrary<string> = fc.oneof(

@@ -28,7 +28,8 @@ export const readAtom = (root: Element, { url, language, most }: Outside): Readi
 
 /** RFC 4287, 4.2.1: an entry without authors has those of its source, else those of the feed. */
 const inheritAuthors = ({ authors }: Draft) => (_element: Element, entry: Draft): void => {
-  entry.authors ??= [...entry.source?.authors ?? authors ?? []]
+  const inherited = entry.source?.authors ?? authors
+  if (inherited !== undefined) entry.authors ??= [...inherited]
 }
 
 const versionOf = (root: Element): string =>

@@ -12,7 +12,7 @@ import type {
 } from "#domain/Entry.ts"
 import type { FeedHeader } from "#domain/Feed.ts"
 import type { Status } from "#domain/Status.ts"
-import { sentLinks } from "./Links.ts"
+import { addressed, entryLinks, sentLinks } from "./Links.ts"
 import { renderStatusXml } from "./StatusXml.ts"
 import { attribute, each, element, timestamp } from "./Xml.ts"
 
@@ -44,10 +44,13 @@ export const renderAtom = ({ status, header, entries, extNamespace, hub, self }:
   each(entries, (entry) => entryXml(entry, extNamespace)) +
   "</feed>"
 
+/** Atom requires a title, of feeds as of entries. */
+const UNTITLED: Text = { value: "", type: "text" }
+
 /** All of the header but its id: Atom requires one, and where the publisher gave none, the topic is it. */
 const headerXml = (header: FeedHeader): string =>
   each(sentLinks(header.links, header.title), link) +
-  textXml("title", header.title ?? { value: "", type: "text" }) +
+  textXml("title", header.title ?? UNTITLED) +
   textXml("subtitle", header.subtitle) +
   element("published", timestamp(header.published)) +
   element("updated", timestamp(header.updated)) +
@@ -66,12 +69,12 @@ export const entryXml = (entry: Entry, extNamespace: string): string =>
   element("id", entry.id) +
   element("published", timestamp(entry.published)) +
   element("updated", timestamp(entry.updated)) +
-  textXml("title", entry.title, entry.language) +
+  textXml("title", entry.title ?? UNTITLED, entry.language) +
   typedText("summary", entry.summary, entry.language) +
   typedText("content", entry.content?.[0], entry.language) +
   each(entry.points, (at) => element("geo:point", pair(at))) +
   shape(entry.shape) +
-  each(sentLinks(entry.links, entry.title), link) +
+  each(entryLinks(entry), link) +
   each(entry.categories, category) +
   each(entry.authors, (author) => person("author", author)) +
   each(entry.contributors, (contributor) => person("contributor", contributor)) +
@@ -119,7 +122,7 @@ const person = (
   element("id", id) +
   element("title", title) +
   each(objectTypes, (objectType) => element("as:object-type", objectType)) +
-  each(links, link) +
+  each(addressed(links), link) +
   `</${name}>`
 
 const object = (of: ActivityObject): string =>
@@ -133,19 +136,19 @@ const object = (of: ActivityObject): string =>
   typedText("content", of.content) +
   each(of.authors, (author) => person("author", author)) +
   each(of.categories, category) +
-  each(of.links, link) +
+  each(addressed(of.links), link) +
   "</as:object>"
 
 const source = (of: Source | undefined): string =>
   of === undefined
     ? ""
-    : "<source>" +
+    : `<source${attribute("xml:lang", of.language)}>` +
       element("id", of.id) +
       textXml("title", of.title) +
       textXml("subtitle", of.subtitle) +
       element("updated", timestamp(of.updated)) +
       textXml("rights", of.rights) +
-      each(of.links, link) +
+      each(addressed(of.links), link) +
       each(of.authors, (author) => person("author", author)) +
       each(of.contributors, (contributor) => person("contributor", contributor)) +
       each(of.categories, category) +

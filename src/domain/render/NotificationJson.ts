@@ -2,7 +2,7 @@ import type { ActivityObject, Entry, Link, Person, Point, Source, Text } from "#
 import { type FeedHeader, permalink } from "#domain/Feed.ts"
 import { slug } from "#domain/Slug.ts"
 import type { Status } from "#domain/Status.ts"
-import { sentLinks } from "./Links.ts"
+import { addressed, entryLinks, sentLinks } from "./Links.ts"
 import { legal } from "./Xml.ts"
 
 type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [key: string]: Json | undefined }
@@ -55,7 +55,7 @@ export const statusJson = (status: Status): JsonObject => ({
 })
 
 const item = (entry: Entry, withLinks: boolean): JsonObject => {
-  const links = sentLinks(entry.links, entry.title)
+  const links = entryLinks(entry)
   return {
     id: entry.id,
     published: seconds(entry.published),
@@ -102,7 +102,7 @@ const PICTURES: ReadonlySet<string> = new Set(["picture", "avatar", "photo", "im
 const actor = (person: Person | undefined): JsonObject | undefined =>
   person === undefined ? undefined : {
     displayName: person.name ?? person.email,
-    image: person.links?.find(({ rel, type }) => PICTURES.has(rel) || type?.startsWith("image/"))?.href,
+    image: addressed(person.links).find(({ rel, type }) => PICTURES.has(rel) || type?.startsWith("image/"))?.href,
     permalinkUrl: permalink(person) ?? person.uri,
     id: person.id,
     objectType: short(person.objectTypes),

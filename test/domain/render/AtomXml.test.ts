@@ -146,18 +146,18 @@ describe("AtomXml", () => {
     )
   })
 
-  it("says nothing that is not known", () => {
-    assert.strictEqual(inside({ id: "x" }), "<id>x</id>")
+  it("says nothing that is not known, but has the title that Atom requires", () => {
+    assert.strictEqual(inside({ id: "x" }), "<id>x</id><title></title>")
   })
 
   it("sends XHTML as HTML, media types as they are, and content that lies elsewhere by its address", () => {
     assert.strictEqual(
       inside({ id: "x", content: [text("<p>a</p>", "xhtml")], summary: text("a", "text/markdown") }),
-      `<id>x</id><summary type="text/markdown">a</summary><content type="html">&lt;p&gt;a&lt;/p&gt;</content>`
+      `<id>x</id><title></title><summary type="text/markdown">a</summary><content type="html">&lt;p&gt;a&lt;/p&gt;</content>`
     )
     assert.strictEqual(
       inside({ id: "x", content: [{ value: "", type: "video/mp4", src: "http://a.example/1.mp4" }] }),
-      `<id>x</id><content type="video/mp4" src="http://a.example/1.mp4"></content>`
+      `<id>x</id><title></title><content type="video/mp4" src="http://a.example/1.mp4"></content>`
     )
   })
 
@@ -170,6 +170,26 @@ describe("AtomXml", () => {
         summary: { ...text("S"), language: "de" }
       }),
       `<id>x</id><title>T</title><summary type="text" xml:lang="de">S</summary>`
+    )
+  })
+
+  it("sends comments as replies, where the publisher's links do not name them", () => {
+    const comments = "http://a.example/1#comments"
+    const commentsFeed = "http://a.example/1/feed"
+    const title = text("T")
+    const page = `<link title="T" rel="replies" href="${comments}" type="text/html"/>`
+    assert.include(
+      inside({ id: "x", title, comments, commentsFeed }),
+      `${page}<link title="T" rel="replies" href="${commentsFeed}" type="application/rss+xml"/>`
+    )
+    const links = [{ href: comments, rel: "replies", type: "text/html", title: "T" }]
+    assert.strictEqual(inside({ id: "x", title, links, comments }), `<id>x</id><title>T</title>${page}`)
+  })
+
+  it("sends no link without an address", () => {
+    assert.notInclude(
+      inside({ id: "x", links: [{ href: "", rel: "alternate" }], authors: [{ links: [{ href: "", rel: "me" }] }] }),
+      "<link"
     )
   })
 

@@ -93,7 +93,7 @@ function category(element: Element, draft: Draft, _context: Context): void {
 
 /** RFC 4685: the replies to an entry as a page or as a feed, and how many there are. */
 const addReplies = (element: Element, draft: Draft, { href, type }: Link): void => {
-  if (type?.startsWith("application/atom") === true) draft.commentsFeed ??= href
+  if (type !== undefined && /^application\/(?:atom|rss|rdf)\+xml/.test(type)) draft.commentsFeed ??= href
   else draft.comments ??= href
   draft.commentCount ??= lengthOf(value(element, "count"))
 }
