@@ -1,11 +1,14 @@
 import { WINDOWS_1252 } from "./Entities.ts"
 
-/** A document's text, and how it was come by. */
-export interface Decoded {
-  readonly text: string
+/** How a document's bytes are to be read. */
+export interface Encoding {
   /** WHATWG name. */
-  readonly encoding: string
+  readonly name: string
   readonly repairs: ReadonlyArray<string>
+  /** Each byte is a character. */
+  readonly alike: boolean
+  /** The text, where finding the encoding gave it already. */
+  readonly text: string | undefined
 }
 
 /** What a document says about its encoding before anything is decoded. */
@@ -21,15 +24,14 @@ interface Declaration {
 const DECLARED = /<\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})/
 const CHARSET = /charset\s*=\s*["']?\s*([^"';\s]{1,40})/i
 
-/** Looks at the first bytes and the header only. */
-const declarationOf = (bytes: Uint8Array, contentType?: string): Declaration => ({
+const declarationOf = (bytes: Uint8Array, contentType: string | undefined): Declaration => ({
   certain: byMark(bytes) ?? byZeros(bytes),
   http: contentType === undefined ? undefined : CHARSET.exec(contentType)?.[1]?.toLowerCase(),
-  xml: DECLARED.exec(ascii(bytes))?.[1]?.toLowerCase()
+  xml: DECLARED.exec(headOf(bytes))?.[1]?.toLowerCase()
 })
 
 /** The XML declaration, or the beginning of a document that does not begin with one. */
-const ascii = (bytes: Uint8Array): string => {
+const headOf = (bytes: Uint8Array): string => {
   let head = ""
   const declaration = bytes[0] === 0x3c && bytes[1] === 0x3f ? bytes.subarray(0, 512).indexOf(0x3e) : -1
   const end = declaration >= 0 ? declaration : Math.min(bytes.length, 512)
@@ -51,54 +53,71 @@ const byZeros = ([a, b, c, d]: Uint8Array): string | undefined => {
 }
 
 /**
- * Bytes to text.
+ * Finds the encoding.
  *
  * A byte order mark decides; else bytes that are valid UTF-8 are UTF-8 whatever is declared (publishers' servers declare what they please);
  * else the HTTP charset, then the XML declaration, whichever fits without an error; else the declared one with U+FFFD for what does not fit;
- * undeclared bytes that are no UTF-8 are windows-1252. The text is as it came: see `cleaned`.
+ * undeclared bytes that are no UTF-8 are windows-1252.
  */
-export const decodeBytes = (bytes: Uint8Array, contentType?: string): Decoded => {
+export const encodingOf = (bytes: Uint8Array, contentType?: string): Encoding => {
   const declaration = declarationOf(bytes, contentType)
-  return declaration.certain === undefined ? byTrial(bytes, declaration) : byMarkOrZeros(bytes, declaration.certain)
+  if (declaration.certain === undefined) return byTrial(bytes, declaration)
+  const name = declaration.certain
+  return name.startsWith("utf-32") ? { name, repairs: [], alike: false, text: utf32(bytes, name === "utf-32le") } : strict(bytes, name) ?? lossy(name)
 }
 
-/** A part of a document whose encoding is known. */
-export const decodePart = (bytes: Uint8Array, encoding: string): string => decoder(encoding, false)?.decode(bytes) ?? ""
+/** The text of a whole document, or of a part that was cut between characters; as it came, see `cleaned`. */
+export const decodeAs = (bytes: Uint8Array, name: string): string => decoder(name, false)?.decode(bytes) ?? ""
 
 /** Whether `<` and the letters of tags are the bytes that they are in ASCII, and no part of other characters. */
-export const isAsciiLike = (encoding: string): boolean =>
-  encoding === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(encoding)
+export const isAsciiLike = ({ name, alike }: Encoding): boolean => alike || name === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(name)
 
-/** Without characters that no document may have, and what had to be done. `ascii`: the text has no others. */
-export const cleaned = (
-  text: string,
-  ascii: boolean
-): { readonly text: string; readonly repairs: ReadonlyArray<string> } => {
-  const legal = hasAny(text, FORBIDDEN) ? text.replace(CONTROLS, "") : text
-  const repairs = legal === text ? [] : ["control characters removed"]
-  if (ascii || !hasAny(legal, MISTAKEN)) return { text: legal, repairs }
-  const repaired = legal.replace(
-    /[\x80-\x9f]/g,
-    (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character
-  )
-  return { text: repaired, repairs: [...repairs, "windows-1252 characters inside other text"] }
+/** Without characters that no document may have, and what had to be done. */
+export const cleaned = (text: string): { readonly text: string; readonly repairs: ReadonlyArray<string> } => {
+  if (!UNCLEAN.test(text)) return { text, repairs: [] }
+  const legal = text.replace(FORBIDDEN, "")
+  const repaired = legal.replace(MISTAKEN, (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character)
+  return {
+    text: repaired,
+    repairs: [
+      ...legal === text ? [] : ["control characters removed"],
+      ...repaired === legal ? [] : ["windows-1252 characters inside other text"]
+    ]
+  }
 }
 
-const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+/g
-const FORBIDDEN = [...Array(0x20).keys(), 0xfffe, 0xffff].filter((code) => code !== 9 && code !== 10 && code !== 13)
-  .map((code) => String.fromCharCode(code))
+const UNCLEAN = /[\0-\x08\x0b\x0c\x0e-\x1f\x80-\x9f\ufffe\uffff]/
+const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+/g
+/** Unicode has controls there that nobody uses: such bytes of windows-1252 were taken for Latin-1 somewhere on the way. */
+const MISTAKEN = /[\x80-\x9f]/g
 
-/** What windows-1252 has where Unicode has controls that nobody uses: such bytes were taken for Latin-1 somewhere on the way. */
-const MISTAKEN = [...Array(0x20).keys()].map((code) => String.fromCharCode(0x80 + code))
+/** Whether `cleaned` would have nothing to do with the text of these bytes. Several times faster than to search it; false is no answer. */
+export const isCleanUtf8 = (bytes: Uint8Array): boolean => !hasControls(bytes) && !hasMistaken(bytes)
 
-/** A search for each character is several times faster than one scan for their class. */
-const hasAny = (text: string, characters: ReadonlyArray<string>): boolean =>
-  characters.some((character) => text.includes(character))
+/** Four bytes at a time: the sum is not zero where one of them is below 32, which line ends are too. */
+const hasControls = (bytes: Uint8Array): boolean => {
+  const head = Math.min(bytes.length, -bytes.byteOffset & 3)
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset + head, (bytes.length - head) >> 2)
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? 0
+    if (((word - 0x20202020) & ~word & 0x80808080) !== 0 && hasControl(bytes, head + 4 * at, head + 4 * at + 4)) return true
+  }
+  return hasControl(bytes, 0, head) || hasControl(bytes, head + 4 * words.length, bytes.length)
+}
 
-const byMarkOrZeros = (bytes: Uint8Array, encoding: string): Decoded => {
-  if (encoding.startsWith("utf-32")) return { text: utf32(bytes, encoding === "utf-32le"), encoding, repairs: [] }
-  const strict = attempt(bytes, encoding)
-  return strict === undefined ? lossy(bytes, encoding) : { text: strict, encoding, repairs: [] }
+const hasControl = (bytes: Uint8Array, start: number, end: number): boolean => {
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at] ?? 32
+    if (byte < 32 && byte !== 10 && byte !== 13 && byte !== 9) return true
+  }
+  return false
+}
+
+/** U+0080 to U+009F, and U+FFFE and U+FFFF. */
+const hasMistaken = (bytes: Uint8Array): boolean => {
+  for (let at = bytes.indexOf(0xc2); at >= 0; at = bytes.indexOf(0xc2, at + 1)) if ((bytes[at + 1] ?? 0) < 0xa0) return true
+  for (let at = bytes.indexOf(0xef); at >= 0; at = bytes.indexOf(0xef, at + 1)) if (bytes[at + 1] === 0xbf && (bytes[at + 2] ?? 0) >= 0xbe) return true
+  return false
 }
 
 const utf32 = (bytes: Uint8Array, little: boolean): string => {
@@ -112,45 +131,40 @@ const utf32 = (bytes: Uint8Array, little: boolean): string => {
   return text
 }
 
-const byTrial = (bytes: Uint8Array, { http, xml }: Declaration): Decoded => {
+const byTrial = (bytes: Uint8Array, { http, xml }: Declaration): Encoding => {
   const declared = [http, xml].flatMap((label) => canonical(label) ?? [])
   const first = declared[0]
-  const utf8 = attempt(bytes, "utf-8")
-  if (utf8 !== undefined && (first === undefined || first === "utf-8" || winsOver(first, bytes, utf8))) {
-    const plain = utf8.length === bytes.length && first !== undefined
-    const repairs = plain || first === undefined || first === "utf-8" ? [] : [`declared ${first}, but is utf-8`]
-    return { text: utf8, encoding: plain ? first : "utf-8", repairs }
+  const utf8 = strict(bytes, "utf-8")
+  if (utf8 !== undefined) {
+    if (first === undefined || first === "utf-8") return utf8
+    // Plain ASCII is in nearly every encoding: the publisher may be right.
+    if (utf8.alike && !first.startsWith("iso-2022")) return { ...utf8, name: first }
+    if (winsOver(first, utf8)) return { ...utf8, repairs: [`declared ${first}, but is utf-8`] }
   }
-  for (const encoding of declared) {
-    const text = attempt(bytes, encoding)
-    if (text !== undefined) {
-      const repairs = encoding === first ? [] : [`the header says ${first}, but it is ${encoding}`]
-      return { text, encoding, repairs }
+  for (const name of declared) {
+    const fitting = strict(bytes, name)
+    if (fitting !== undefined) {
+      return name === first ? fitting : { ...fitting, repairs: [`the header says ${first}, but it is ${name}`] }
     }
   }
   return byForce(bytes, first)
 }
 
-const MULTIBYTE = /^(?:gb|big5|euc-|shift_jis|iso-2022)/
-
 /**
- * Whether bytes that are valid UTF-8 are UTF-8 although another encoding is declared.
+ * Whether bytes that are valid UTF-8, and not all ASCII, are UTF-8 although another encoding is declared.
  *
- * A few characters of a multi-byte encoding may look like UTF-8 by accident, and ISO-2022 looks like ASCII.
+ * A few characters of a multi-byte encoding may look like UTF-8 by accident.
  */
-const winsOver = (declared: string, bytes: Uint8Array, utf8: string): boolean =>
-  !MULTIBYTE.test(declared) ||
-  (declared.startsWith("iso-2022") ? false : bytes.length - utf8.length > 8 || bytes.length === utf8.length)
+const winsOver = (declared: string, { excess }: Strict): boolean => !/^(?:gb|big5|euc-|shift_jis|iso-2022)/.test(declared) || excess > 8
 
-const byForce = (bytes: Uint8Array, first: string | undefined): Decoded => {
-  if (first !== undefined && first !== "utf-8") return lossy(bytes, first)
-  const utf8 = lossy(bytes, "utf-8")
-  return mostlyBroken(utf8.text)
-    ? { ...lossy(bytes, "windows-1252"), repairs: ["not utf-8: read as windows-1252"] }
-    : utf8
+const byForce = (bytes: Uint8Array, first: string | undefined): Encoding => {
+  if (first !== undefined && first !== "utf-8") return lossy(first)
+  return isMostlyBroken(decodeAs(bytes, "utf-8"))
+    ? { ...lossy("windows-1252"), repairs: ["not utf-8: read as windows-1252"] }
+    : lossy("utf-8")
 }
 
-const mostlyBroken = (text: string): boolean => {
+const isMostlyBroken = (text: string): boolean => {
   let broken = 0
   let whole = 0
   for (let at = 0; at < text.length; at++) {
@@ -161,18 +175,34 @@ const mostlyBroken = (text: string): boolean => {
   return broken > whole
 }
 
-const lossy = (bytes: Uint8Array, encoding: string): Decoded => ({
-  text: decoder(encoding, false)?.decode(bytes) ?? "",
-  encoding,
-  repairs: [`bytes that are no ${encoding} replaced`]
-})
+const lossy = (name: string): Encoding => ({ name, repairs: [`bytes that are no ${name} replaced`], alike: false, text: undefined })
 
-const attempt = (bytes: Uint8Array, encoding: string): string | undefined => {
+interface Strict extends Encoding {
+  /** Bytes more than characters. */
+  readonly excess: number
+}
+
+/** Strings of more than 128 kB are allocated apart, which costs more than to decode them: large documents are only looked at. */
+const PIECE = 60_000
+
+/** `undefined` when the bytes are not in this encoding. */
+const strict = (bytes: Uint8Array, name: string): Strict | undefined => {
   try {
-    return decoder(encoding, true)?.decode(bytes)
+    const small = bytes.length <= PIECE
+    const text = small ? decoder(name, true)?.decode(bytes) : undefined
+    const length = small ? text?.length : lengthOf(bytes, name)
+    if (length === undefined) return undefined
+    return { name, repairs: [], alike: length === bytes.length, text, excess: bytes.length - length }
   } catch {
-    return undefined // these bytes are not in this encoding
+    return undefined // not in this encoding
   }
+}
+
+const lengthOf = (bytes: Uint8Array, name: string): number => {
+  const pieces = new TextDecoder(name, { fatal: true })
+  let length = 0
+  for (let at = 0; at < bytes.length; at += PIECE) length += pieces.decode(bytes.subarray(at, at + PIECE), { stream: true }).length
+  return length + pieces.decode().length
 }
 
 /** UTF-16 and 32 cannot be declared in letters that were just read as ASCII. */
@@ -186,10 +216,7 @@ const canonical = (label: string | undefined): string | undefined => {
     label.replace(/^(?:cp|win|windows|ansi)[-_]?(?=\d)/, "windows-"),
     label.replace(/^iso[-_]?latin[-_]?/, "latin")
   ]
-  return spellings.find((spelling) => decoder(spelling, true) !== undefined && !spelling.startsWith("utf-16")) ===
-      undefined
-    ? undefined
-    : spellings.flatMap((spelling) => decoder(spelling, true)?.encoding ?? [])[0]
+  return spellings.flatMap((spelling) => decoder(spelling, true)?.encoding ?? []).find((name) => !name.startsWith("utf-16"))
 }
 
 type Decoder = InstanceType<typeof TextDecoder>

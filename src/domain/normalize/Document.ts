@@ -2,7 +2,7 @@ import type { RawEntry } from "#domain/EntryId.ts"
 import type { Feed } from "#domain/Feed.ts"
 import type { Fingerprint } from "#domain/Fingerprint.ts"
 import { readAtom } from "./Atom.ts"
-import { cleaned, decodeBytes, type Decoded, decodePart, isAsciiLike } from "./Decode.ts"
+import { cleaned, decodeAs, type Encoding, encodingOf, isAsciiLike, isCleanUtf8 } from "./Decode.ts"
 import { feedElement } from "./Detect.ts"
 import type { Outside, Reading } from "./Dialect.ts"
 import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
@@ -57,20 +57,20 @@ const MOST_ENTRIES = 5000
  * Time is linear in the bytes, memory bounded by depth and count: see `Tokenizer`. A field that cannot be read is absent.
  */
 export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResult => {
-  const whole = decodeBytes(bytes, options.contentType)
-  const slices = isAsciiLike(whole.encoding) ? slicesOf(bytes, options.maxEntries ?? MOST_ENTRIES) : undefined
+  const encoding = encodingOf(bytes, options.contentType)
+  const slices = isAsciiLike(encoding) ? slicesOf(bytes, options.maxEntries ?? MOST_ENTRIES) : undefined
   const fingerprints = slices === undefined ? undefined : fingerprintsOf(bytes, slices)
   if (slices !== undefined && fingerprints !== undefined && options.seenSlices !== undefined) {
-    const part = readUnseen(bytes, whole, slices, fingerprints, options.seenSlices, options)
+    const part = readUnseen(bytes, encoding, slices, fingerprints, options.seenSlices, options)
     if (part !== undefined) return part
   }
-  return readWhole(bytes, whole, fingerprints, options)
+  return readWhole(bytes, encoding, fingerprints, options)
 }
 
 /** Second stage: head, unseen entries and tail. `undefined` when it does not give one entry for each unseen slice. */
 const readUnseen = (
   bytes: Uint8Array,
-  whole: Decoded,
+  encoding: Encoding,
   slices: Slices,
   fingerprints: ReadonlyArray<Fingerprint>,
   seen: ReadonlySet<Fingerprint>,
@@ -79,51 +79,54 @@ const readUnseen = (
   const unseen = fingerprints.filter((fingerprint) => !seen.has(fingerprint)).length
   if (unseen === fingerprints.length) return undefined
   const ranges = unseenRanges(bytes, slices, (index) => seen.has(fingerprints[index] ?? 0n))
-  const read = readText(textOf(ranges, bytes, whole), bytes, whole, options)
+  const { text, repairs } = cleaned(textOf(ranges, bytes, encoding))
+  const read = readText(text, options)
   return "kind" in read || read.reading.entries.length !== unseen
     ? undefined
-    : feedOf(read, whole, fingerprints, fingerprints.length - unseen)
+    : feedOf(read, encoding, repairs, fingerprints, fingerprints.length - unseen)
 }
 
-/** In ASCII, bytes and characters are counted alike. */
+/** Where bytes and characters are counted alike, the ranges of one are those of the other. */
 const textOf = (
   ranges: ReadonlyArray<readonly [number, number]>,
   bytes: Uint8Array,
-  { text, encoding }: Decoded
+  { text, alike, name }: Encoding
 ): string =>
-  text.length === bytes.length
-    ? ranges.map(([start, end]) => text.slice(start, end)).join("")
-    : ranges.map(([start, end]) => decodePart(bytes.subarray(start, end), encoding)).join("")
+  ranges.map(([start, end]) =>
+    alike && text !== undefined ? text.slice(start, end) : decodeAs(bytes.subarray(start, end), name)
+  ).join("")
 
 const readWhole = (
   bytes: Uint8Array,
-  whole: Decoded,
+  encoding: Encoding,
   fingerprints: ReadonlyArray<Fingerprint> | undefined,
   options: ReadOptions
 ): ReadResult => {
-  const read = readText(whole.text, bytes, whole, options)
+  const raw = encoding.text ?? decodeAs(bytes, encoding.name)
+  const { text, repairs } = encoding.name === "utf-8" && isCleanUtf8(bytes) ? { text: raw, repairs: [] } : cleaned(raw)
+  const read = readText(text, options)
   if ("kind" in read) return { _tag: "NotFeed", ...read }
-  return feedOf(read, whole, fingerprints?.length === read.reading.entries.length ? fingerprints : undefined, 0)
+  const slices = fingerprints?.length === read.reading.entries.length ? fingerprints : undefined
+  return feedOf(read, encoding, repairs, slices, 0)
 }
 
 const feedOf = (
   { reading, repairs }: Read,
-  whole: Decoded,
+  encoding: Encoding,
+  cleanings: ReadonlyArray<string>,
   slices: ReadonlyArray<Fingerprint> | undefined,
   skipped: number
 ): ReadResult => ({
   _tag: "Feed",
-  feed: { ...reading, encoding: whole.encoding, repairs: [...whole.repairs, ...repairs] },
+  feed: { ...reading, encoding: encoding.name, repairs: [...encoding.repairs, ...cleanings, ...repairs] },
   slices,
   skipped
 })
 
-const readText = (raw: string, bytes: Uint8Array, whole: Decoded, options: ReadOptions): Read | Refused => {
-  const { text, repairs } = cleaned(raw, whole.text.length === bytes.length)
+const readText = (text: string, options: ReadOptions): Read | Refused => {
   const start = text.search(/\S/)
   if (start < 0) return { kind: "empty", reason: "the document is empty" }
-  const read = text[start] === "{" || text[start] === "[" ? readJson(text, options) : readXml(text, options)
-  return "kind" in read ? read : { ...read, repairs: [...repairs, ...read.repairs] }
+  return text[start] === "{" || text[start] === "[" ? readJson(text, options) : readXml(text, options)
 }
 
 interface Read {
