@@ -46,7 +46,7 @@ const BLOCKS: ReadonlyArray<(next: Random) => string> = [
     }.</p>\n`,
   (next) => `<p>${words(next, 60)} <em>${words(next, 2)}</em>, ${words(next, 10)} &amp; ${words(next, 5)}</p>\n`,
   (next) =>
-    `<figure><img src="/media/${integer(next, 9999)}.jpg" alt="${
+    `<figure><img src="${integer(next, 10) === 0 ? "" : "https://example.com"}/media/${integer(next, 9999)}.jpg" alt="${
       words(next, 4)
     }" width="640" height="480" /><figcaption>${words(next, 6)}</figcaption></figure>\n`,
   (next) => `<ul><li>${words(next, 8)}</li><li>${words(next, 9)}</li><li>${words(next, 7)}</li></ul>\n`,

@@ -18,6 +18,14 @@ const MONTHS: ReadonlyMap<string, number> = new Map(
   NAMES.flatMap((names, index) => names.split(" ").map((name) => [name, index + 1] as const))
 )
 
+/** As most feeds write them. */
+const SHORT: ReadonlyMap<string, number> = new Map(
+  ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].map((
+    name,
+    index
+  ) => [name, index + 1])
+)
+
 const ENGLISH = /^(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/
 
 /** Weekdays that begin like an English month. */
@@ -25,6 +33,8 @@ const NO_MONTHS = /^(?:mardi|marte|maan|mayb|domi|dece?n)/
 
 /** 1..12. English months are recognised by their beginning: `Septembr`, `Janury`. */
 export const monthOf = (word: string): number | undefined => {
+  const short = SHORT.get(word)
+  if (short !== undefined) return short
   const plain = word.toLowerCase().normalize("NFC").replace(/\.$/, "")
   const known = MONTHS.get(plain)
   if (known !== undefined || plain.length <= 3 || !ENGLISH.test(plain) || NO_MONTHS.test(plain)) return known

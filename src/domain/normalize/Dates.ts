@@ -36,7 +36,9 @@ const iso = (text: string): number | undefined => {
 }
 
 const exact = (year: number, month: number, day: number, match: RegExpExecArray, from: number): number | undefined => {
-  const [hour, minute, second] = [Number(match[from]), Number(match[from + 1]), Number(match[from + 2])]
+  const hour = Number(match[from])
+  const minute = Number(match[from + 1])
+  const second = Number(match[from + 2])
   const offset = match[from + 3] === undefined ? 0 : Number(match[from + 4]) * 60 + Number(match[from + 5])
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || hour > 23 || minute > 59 || second > 60) {
     return undefined

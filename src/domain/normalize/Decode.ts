@@ -63,14 +63,17 @@ export const encodingOf = (bytes: Uint8Array, contentType?: string): Encoding =>
   const declaration = declarationOf(bytes, contentType)
   if (declaration.certain === undefined) return byTrial(bytes, declaration)
   const name = declaration.certain
-  return name.startsWith("utf-32") ? { name, repairs: [], alike: false, text: utf32(bytes, name === "utf-32le") } : strict(bytes, name) ?? lossy(name)
+  return name.startsWith("utf-32")
+    ? { name, repairs: [], alike: false, text: utf32(bytes, name === "utf-32le") }
+    : strict(bytes, name) ?? lossy(name)
 }
 
 /** The text of a whole document, or of a part that was cut between characters; as it came, see `cleaned`. */
 export const decodeAs = (bytes: Uint8Array, name: string): string => decoder(name, false)?.decode(bytes) ?? ""
 
 /** Whether `<` and the letters of tags are the bytes that they are in ASCII, and no part of other characters. */
-export const isAsciiLike = ({ name, alike }: Encoding): boolean => alike || name === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(name)
+export const isAsciiLike = ({ name, alike }: Encoding): boolean =>
+  alike || name === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(name)
 
 /** Without characters that no document may have, and what had to be done. */
 export const cleaned = (text: string): { readonly text: string; readonly repairs: ReadonlyArray<string> } => {
@@ -91,34 +94,41 @@ const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+/g
 /** Unicode has controls there that nobody uses: such bytes of windows-1252 were taken for Latin-1 somewhere on the way. */
 const MISTAKEN = /[\x80-\x9f]/g
 
-/** Whether `cleaned` would have nothing to do with the text of these bytes. Several times faster than to search it; false is no answer. */
-export const isCleanUtf8 = (bytes: Uint8Array): boolean => !hasControls(bytes) && !hasMistaken(bytes)
-
-/** Four bytes at a time: the sum is not zero where one of them is below 32, which line ends are too. */
-const hasControls = (bytes: Uint8Array): boolean => {
+/**
+ * Whether `cleaned` would have nothing to do with the text of these bytes; false is no answer.
+ *
+ * Sixteen bytes at a time, which is several times faster than to search the text: most have neither a control nor a character beyond ASCII.
+ */
+export const isCleanUtf8 = (bytes: Uint8Array): boolean => {
   const head = Math.min(bytes.length, -bytes.byteOffset & 3)
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + head, (bytes.length - head) >> 2)
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at] ?? 0
-    if (((word - 0x20202020) & ~word & 0x80808080) !== 0 && hasControl(bytes, head + 4 * at, head + 4 * at + 4)) return true
+  const last = words.length & ~3
+  for (let at = 0; at < last; at += 4) {
+    const odd = oddIn(words[at] ?? 0) | oddIn(words[at + 1] ?? 0) | oddIn(words[at + 2] ?? 0) |
+      oddIn(words[at + 3] ?? 0)
+    if ((odd & 0x80808080) !== 0 && isUnclean(bytes, head + 4 * at, head + 4 * at + 16)) return false
   }
-  return hasControl(bytes, 0, head) || hasControl(bytes, head + 4 * words.length, bytes.length)
+  return !isUnclean(bytes, 0, head) && !isUnclean(bytes, head + 4 * last, bytes.length)
 }
 
-const hasControl = (bytes: Uint8Array, start: number, end: number): boolean => {
+/** The highest bit of a byte is set where it is below 32, as line ends are too, or above 127. */
+const oddIn = (word: number): number => word - 0x20202020 | word
+
+const isUnclean = (bytes: Uint8Array, start: number, end: number): boolean => {
   for (let at = start; at < end; at++) {
     const byte = bytes[at] ?? 32
-    if (byte < 32 && byte !== 10 && byte !== 13 && byte !== 9) return true
+    if (
+      byte < 32
+        ? byte !== 10 && byte !== 13 && byte !== 9
+        : byte >= 0xc2 && startsUnclean(byte, bytes[at + 1] ?? 0, bytes[at + 2] ?? 0)
+    ) return true
   }
   return false
 }
 
-/** U+0080 to U+009F, and U+FFFE and U+FFFF. */
-const hasMistaken = (bytes: Uint8Array): boolean => {
-  for (let at = bytes.indexOf(0xc2); at >= 0; at = bytes.indexOf(0xc2, at + 1)) if ((bytes[at + 1] ?? 0) < 0xa0) return true
-  for (let at = bytes.indexOf(0xef); at >= 0; at = bytes.indexOf(0xef, at + 1)) if (bytes[at + 1] === 0xbf && (bytes[at + 2] ?? 0) >= 0xbe) return true
-  return false
-}
+/** U+0080 to U+009F, U+FFFE and U+FFFF. */
+const startsUnclean = (first: number, second: number, third: number): boolean =>
+  first === 0xc2 && second < 0xa0 || first === 0xef && second === 0xbf && third >= 0xbe
 
 const utf32 = (bytes: Uint8Array, little: boolean): string => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -155,7 +165,8 @@ const byTrial = (bytes: Uint8Array, { http, xml }: Declaration): Encoding => {
  *
  * A few characters of a multi-byte encoding may look like UTF-8 by accident.
  */
-const winsOver = (declared: string, { excess }: Strict): boolean => !/^(?:gb|big5|euc-|shift_jis|iso-2022)/.test(declared) || excess > 8
+const winsOver = (declared: string, { excess }: Strict): boolean =>
+  !/^(?:gb|big5|euc-|shift_jis|iso-2022)/.test(declared) || excess > 8
 
 const byForce = (bytes: Uint8Array, first: string | undefined): Encoding => {
   if (first !== undefined && first !== "utf-8") return lossy(first)
@@ -175,7 +186,12 @@ const isMostlyBroken = (text: string): boolean => {
   return broken > whole
 }
 
-const lossy = (name: string): Encoding => ({ name, repairs: [`bytes that are no ${name} replaced`], alike: false, text: undefined })
+const lossy = (name: string): Encoding => ({
+  name,
+  repairs: [`bytes that are no ${name} replaced`],
+  alike: false,
+  text: undefined
+})
 
 interface Strict extends Encoding {
   /** Bytes more than characters. */
@@ -201,7 +217,9 @@ const strict = (bytes: Uint8Array, name: string): Strict | undefined => {
 const lengthOf = (bytes: Uint8Array, name: string): number => {
   const pieces = new TextDecoder(name, { fatal: true })
   let length = 0
-  for (let at = 0; at < bytes.length; at += PIECE) length += pieces.decode(bytes.subarray(at, at + PIECE), { stream: true }).length
+  for (let at = 0; at < bytes.length; at += PIECE) {
+    length += pieces.decode(bytes.subarray(at, at + PIECE), { stream: true }).length
+  }
   return length + pieces.decode().length
 }
 
@@ -209,14 +227,16 @@ const lengthOf = (bytes: Uint8Array, name: string): number => {
 const WIDE = /^(?:utf-?(?:16|32)|ucs|unicode|iso-10646)/
 
 const canonical = (label: string | undefined): string | undefined => {
-  if (label === undefined || WIDE.test(label)) return undefined
+  if (label === undefined || label === "utf-8" || WIDE.test(label)) return label === "utf-8" ? label : undefined
   const spellings = [
     label,
     label.replaceAll("_", "-"),
     label.replace(/^(?:cp|win|windows|ansi)[-_]?(?=\d)/, "windows-"),
     label.replace(/^iso[-_]?latin[-_]?/, "latin")
   ]
-  return spellings.flatMap((spelling) => decoder(spelling, true)?.encoding ?? []).find((name) => !name.startsWith("utf-16"))
+  return spellings.flatMap((spelling) => decoder(spelling, true)?.encoding ?? []).find((name) =>
+    !name.startsWith("utf-16")
+  )
 }
 
 type Decoder = InstanceType<typeof TextDecoder>

@@ -2,14 +2,15 @@ import type { RawEntry } from "#domain/EntryId.ts"
 import type { Feed } from "#domain/Feed.ts"
 import type { Fingerprint } from "#domain/Fingerprint.ts"
 import { readAtom } from "./Atom.ts"
-import { cleaned, decodeAs, type Encoding, encodingOf, isAsciiLike, isCleanUtf8 } from "./Decode.ts"
+import { type Encoding, encodingOf, isAsciiLike } from "./Decode.ts"
 import { feedElement } from "./Detect.ts"
 import type { Outside, Reading } from "./Dialect.ts"
 import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
 import { readRdf } from "./Rdf.ts"
 import { readRss } from "./Rss.ts"
-import { fingerprintsOf, type Slices, slicesOf, unseenRanges } from "./Slices.ts"
-import { tokenize } from "./Tokenizer.ts"
+import { piecesOf } from "./Pieces.ts"
+import { fingerprintsOf, rangesOf, type Slices, slicesOf, unseenRanges } from "./Slices.ts"
+import { tokenizePieces } from "./Tokenizer.ts"
 import type { Element } from "./Tree.ts"
 
 /** A feed as read: its entries carry the publisher's ids, or none. `EntryId` gives every entry one. */
@@ -58,56 +59,47 @@ const MOST_ENTRIES = 5000
  */
 export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResult => {
   const encoding = encodingOf(bytes, options.contentType)
-  const slices = isAsciiLike(encoding) ? slicesOf(bytes, options.maxEntries ?? MOST_ENTRIES) : undefined
-  const fingerprints = slices === undefined ? undefined : fingerprintsOf(bytes, slices)
-  if (slices !== undefined && fingerprints !== undefined && options.seenSlices !== undefined) {
-    const part = readUnseen(bytes, encoding, slices, fingerprints, options.seenSlices, options)
-    if (part !== undefined) return part
-  }
-  return readWhole(bytes, encoding, fingerprints, options)
+  const slices = isAsciiLike(encoding) && !isJson(bytes)
+    ? slicesOf(bytes, options.maxEntries ?? MOST_ENTRIES)
+    : undefined
+  return slices === undefined ? readWhole(bytes, encoding, options) : readSliced(bytes, encoding, slices, options)
 }
 
-/** Second stage: head, unseen entries and tail. `undefined` when it does not give one entry for each unseen slice. */
-const readUnseen = (
-  bytes: Uint8Array,
-  encoding: Encoding,
-  slices: Slices,
-  fingerprints: ReadonlyArray<Fingerprint>,
-  seen: ReadonlySet<Fingerprint>,
-  options: ReadOptions
-): ReadResult | undefined => {
-  const unseen = fingerprints.filter((fingerprint) => !seen.has(fingerprint)).length
-  if (unseen === fingerprints.length) return undefined
-  const ranges = unseenRanges(bytes, slices, (index) => seen.has(fingerprints[index] ?? 0n))
-  const { text, repairs } = cleaned(textOf(ranges, bytes, encoding))
-  const read = readText(text, options)
-  return "kind" in read || read.reading.entries.length !== unseen
-    ? undefined
-    : feedOf(read, encoding, repairs, fingerprints, fingerprints.length - unseen)
+/** White space and a byte order mark may stand before. */
+const isJson = (bytes: Uint8Array): boolean => {
+  const first = bytes.subarray(0, 100).find((byte) => byte > 32 && byte < 128)
+  return first === 0x7b || first === 0x5b
 }
-
-/** Where bytes and characters are counted alike, the ranges of one are those of the other. */
-const textOf = (
-  ranges: ReadonlyArray<readonly [number, number]>,
-  bytes: Uint8Array,
-  { text, alike, name }: Encoding
-): string =>
-  ranges.map(([start, end]) =>
-    alike && text !== undefined ? text.slice(start, end) : decodeAs(bytes.subarray(start, end), name)
-  ).join("")
 
 const readWhole = (
   bytes: Uint8Array,
   encoding: Encoding,
-  fingerprints: ReadonlyArray<Fingerprint> | undefined,
-  options: ReadOptions
+  options: ReadOptions,
+  fingerprints?: ReadonlyArray<Fingerprint>
 ): ReadResult => {
-  const raw = encoding.text ?? decodeAs(bytes, encoding.name)
-  const { text, repairs } = encoding.name === "utf-8" && isCleanUtf8(bytes) ? { text: raw, repairs: [] } : cleaned(raw)
-  const read = readText(text, options)
+  const { texts, repairs } = piecesOf(bytes, [[0, bytes.length]], encoding)
+  const read = readTexts(texts, options)
   if ("kind" in read) return { _tag: "NotFeed", ...read }
   const slices = fingerprints?.length === read.reading.entries.length ? fingerprints : undefined
   return feedOf(read, encoding, repairs, slices, 0)
+}
+
+/**
+ * Reads the entries that were not seen, between head and tail; if none was seen, all.
+ *
+ * What the slices could not see shows in the number of entries: then the document is read whole after all.
+ */
+const readSliced = (bytes: Uint8Array, encoding: Encoding, slices: Slices, options: ReadOptions): ReadResult => {
+  const fingerprints = fingerprintsOf(bytes, slices)
+  const { seenSlices } = options
+  const isSeen = (index: number): boolean => seenSlices?.has(fingerprints[index] ?? 0n) === true
+  const seen = seenSlices === undefined ? 0 : fingerprints.filter((_, index) => isSeen(index)).length
+  const ranges = seen === 0 ? rangesOf(bytes, slices) : unseenRanges(bytes, slices, isSeen)
+  const { texts, repairs } = piecesOf(bytes, ranges, encoding)
+  const read = readTexts(texts, options)
+  return "kind" in read || read.reading.entries.length !== fingerprints.length - seen
+    ? readWhole(bytes, encoding, options, fingerprints)
+    : feedOf(read, encoding, repairs, fingerprints, seen)
 }
 
 const feedOf = (
@@ -123,10 +115,11 @@ const feedOf = (
   skipped
 })
 
-const readText = (text: string, options: ReadOptions): Read | Refused => {
-  const start = text.search(/\S/)
+const readTexts = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Refused => {
+  const [first = ""] = texts
+  const start = first.search(/\S/)
   if (start < 0) return { kind: "empty", reason: "the document is empty" }
-  return text[start] === "{" || text[start] === "[" ? readJson(text, options) : readXml(text, options)
+  return first[start] === "{" || first[start] === "[" ? readJson(first, options) : readXml(texts, options)
 }
 
 interface Read {
@@ -164,8 +157,8 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-const readXml = (text: string, options: ReadOptions): Read | Refused => {
-  const { root, repairs } = tokenize(text)
+const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Refused => {
+  const { root, repairs } = tokenizePieces(texts)
   const feed = feedElement(root)
   return "kind" in feed ? feed : { reading: dialectOf(feed)(feed, outsideOf(options)), repairs }
 }

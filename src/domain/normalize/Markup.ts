@@ -108,7 +108,7 @@ export const resolveMarkup = (markup: string, base: string): string => {
   let copied = 0
   let resolved = 0
   for (let at = markup.indexOf("="); at >= 0 && resolved < MOST; at = markup.indexOf("=", at + 1)) {
-    if (!ENDS.has(markup.charCodeAt(at - 1))) continue
+    if (!mayEndName(markup.charCodeAt(at - 2), markup.charCodeAt(at - 1))) continue
     const value = valueAfter(markup, at)
     if (value === undefined) continue
     const name = nameBefore(markup, at)
@@ -125,8 +125,12 @@ export const resolveMarkup = (markup: string, base: string): string => {
 /** References resolved in one text at most. */
 const MOST = 5000
 
-/** The last letters of the names above in both cases, and the space that may stand before the sign. */
-const ENDS = new Set([..." fcerndapteFCERNDAPTE\n\t"].map((letter) => letter.charCodeAt(0)))
+/** The last two letters of the names above: most attributes have others. */
+const ENDS = new Uint8Array(128 * 128)
+for (const name of URL_ATTRIBUTES) ENDS[name.charCodeAt(name.length - 2) * 128 + name.charCodeAt(name.length - 1)] = 1
+
+const mayEndName = (last: number, letter: number): boolean =>
+  isLetter(letter) ? last < 128 && ENDS[(last | 32) * 128 + (letter | 32)] === 1 : isSpace(letter)
 
 interface Span {
   readonly start: number
@@ -137,11 +141,11 @@ interface Span {
 const valueAfter = (markup: string, sign: number): Span | undefined => {
   let start = sign + 1
   while (isSpace(markup.charCodeAt(start))) start++
-  const quote = markup[start]
-  if (quote === "\"" || quote === "'") {
+  const quote = markup.charCodeAt(start)
+  if (quote === 34 || quote === 39) {
     start++
     if (startsAbsolute(markup, start)) return undefined
-    const end = markup.indexOf(quote, start)
+    const end = markup.indexOf(quote === 34 ? "\"" : "'", start)
     return end < 0 || end - start > LONGEST ? undefined : relative(markup, start, end)
   }
   if (startsAbsolute(markup, start)) return undefined
@@ -152,8 +156,11 @@ const valueAfter = (markup: string, sign: number): Span | undefined => {
 
 const LONGEST = 4096
 
-const startsAbsolute = (markup: string, at: number): boolean =>
-  markup.startsWith("http", at) && /^https?:/.test(markup.slice(at, at + 6))
+const startsAbsolute = (markup: string, at: number): boolean => {
+  if (!markup.startsWith("http", at)) return false
+  const next = markup.charCodeAt(at + 4)
+  return next === 58 || next === 115 && markup.charCodeAt(at + 5) === 58
+}
 
 const relative = (markup: string, start: number, end: number): Span | undefined => {
   const value = markup.slice(start, end).trim()

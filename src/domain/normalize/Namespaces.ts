@@ -82,12 +82,19 @@ const UNDECLARED: { readonly [prefix: string]: NamespaceKey } = {
   rdf: "rdf"
 }
 
+/** URIs as publishers wrote them. */
+const seen = new Map<string, NamespaceKey>()
+const MOST_SEEN = 1000
+
 /** The key of a URI; an unknown one is its own key. `""` stands for no namespace. */
 export const keyOf = (uri: string): NamespaceKey => {
-  const known = KEYS.get(uri)
+  const known = seen.get(uri)
   if (known !== undefined) return known
   const plain = uri.trim().toLowerCase().replace(/^https:/, "http:").replace(/\/$/, "")
-  return KEYS.get(plain) ?? plain
+  const key = KEYS.get(plain) ?? plain
+  // A copy: what is cut out of a document keeps all of it in memory.
+  if (seen.size < MOST_SEEN && KEYS.has(plain)) seen.set(Array.from(uri).join(""), key)
+  return key
 }
 
 /** Whether a key stands for one of the vocabularies above, or for none at all. */

@@ -57,12 +57,15 @@ const PARENTS = new Set(["rss", "rdf", "feed", "channel", "items", "content"])
 const VOID = new Set(["br", "hr", "img", "input", "wbr", "col", "area", "embed", "param"])
 const MOST_DECLARATIONS = 64
 const DEEPEST = 32
+/** A power of two. */
+const SLOTS = 64
 
 /** The namespace declarations in force at some element, chained to those around it. */
 export class Scope {
   private readonly parent: Scope | undefined
   private readonly uris: Map<string, string>
   private readonly names = new Map<string, Name>()
+  private readonly recent: Array<Name | undefined> = []
   private readonly depth: number
 
   constructor(parent: Scope | undefined, uris: Map<string, string>) {
@@ -85,28 +88,21 @@ export class Scope {
     return declared === undefined || this.depth >= DEEPEST ? this : new Scope(this, declared)
   }
 
+  /** The name that stands there. Tags repeat: a glance at the last one alike saves cutting the name out and hashing it. */
+  nameAt(text: string, start: number, end: number): Name {
+    const slot = (text.charCodeAt(start) * 7 + text.charCodeAt(end - 1) * 31 + end - start) & (SLOTS - 1)
+    const recent = this.recent[slot]
+    if (recent !== undefined && recent.raw.length === end - start && text.startsWith(recent.raw, start)) return recent
+    const name = this.name(text.slice(start, end))
+    this.recent[slot] = name
+    return name
+  }
+
   name(raw: string): Name {
     const known = this.names.get(raw)
     if (known !== undefined) return known
     const colon = raw.indexOf(":")
-    const prefix = colon < 0 ? "" : raw.slice(0, colon)
-    const local = raw.slice(colon + 1)
-    const key = local.toLowerCase()
-    const namespace = this.namespace(prefix)
-    const name = {
-      raw,
-      lower: raw.toLowerCase(),
-      local,
-      key,
-      prefix,
-      namespace,
-      container: raw === "" || CONTAINERS.has(key),
-      entry: key === "item" || key === "entry",
-      parent: raw === "" || PARENTS.has(key) && namespace !== "media" || !isKnown(namespace) && prefix !== "",
-      text: prefix === "" && TEXTS.has(key),
-      fact: prefix === "" && FACTS.has(key) && namespace !== "xhtml",
-      void: VOID.has(key) && (prefix === "" || namespace === "xhtml")
-    }
+    const name = nameOf(raw, this.namespace(colon < 0 ? "" : raw.slice(0, colon)))
     this.names.set(raw, name)
     return name
   }
@@ -118,5 +114,42 @@ export class Scope {
 
   private uri(prefix: string): string | undefined {
     return this.uris.get(prefix) ?? this.parent?.uri(prefix)
+  }
+}
+
+/** Names of all documents, by their raw form: feeds are written in few words. */
+const names = new Map<string, Array<Name>>()
+const MOST_NAMES = 3000
+const LONGEST_NAME = 64
+
+const nameOf = (raw: string, namespace: NamespaceKey): Name => {
+  const known = names.get(raw)?.find((name) => name.namespace === namespace)
+  if (known !== undefined) return known
+  const name = newName(raw, namespace)
+  const alike = names.get(raw)
+  if (alike === undefined && names.size < MOST_NAMES && raw.length <= LONGEST_NAME) names.set(name.raw, [name])
+  else if (alike !== undefined && alike.length < 8) alike.push(name)
+  return name
+}
+
+const newName = (cut: string, namespace: NamespaceKey): Name => {
+  const raw = Array.from(cut).join("") // a copy: what is cut out of a document keeps all of it in memory
+  const colon = raw.indexOf(":")
+  const prefix = colon < 0 ? "" : raw.slice(0, colon)
+  const local = raw.slice(colon + 1)
+  const key = local.toLowerCase()
+  return {
+    raw,
+    lower: raw.toLowerCase(),
+    local,
+    key,
+    prefix,
+    namespace,
+    container: raw === "" || CONTAINERS.has(key),
+    entry: key === "item" || key === "entry",
+    parent: raw === "" || PARENTS.has(key) && namespace !== "media" || !isKnown(namespace) && prefix !== "",
+    text: prefix === "" && TEXTS.has(key),
+    fact: prefix === "" && FACTS.has(key) && namespace !== "xhtml",
+    void: VOID.has(key) && (prefix === "" || namespace === "xhtml")
   }
 }

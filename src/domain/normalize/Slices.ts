@@ -26,13 +26,31 @@ export const slicesOf = (bytes: Uint8Array, most: number): Slices | undefined =>
 export const fingerprintsOf = (bytes: Uint8Array, { starts, ends }: Slices): ReadonlyArray<Fingerprint> =>
   starts.map((start, index) => ofBytes(bytes.subarray(start, ends[index])))
 
-/** The pieces of the document without the entries that `isSeen`, as ranges; white space between entries is left out with them. */
+export type Range = readonly [start: number, end: number]
+
+/** Strings of more than 128 kB are allocated apart, which costs more than to read them. */
+const PIECE = 60_000
+
+/** The whole document, cut before entries where it is large. */
+export const rangesOf = (bytes: Uint8Array, { starts }: Slices): ReadonlyArray<Range> => {
+  if (bytes.length <= PIECE) return [[0, bytes.length]]
+  const ranges: Array<Range> = []
+  let from = 0
+  for (const [index, start] of starts.entries()) {
+    if ((starts[index + 1] ?? bytes.length) - from <= PIECE || start === from) continue
+    ranges.push([from, start])
+    from = start
+  }
+  return [...ranges, [from, bytes.length]]
+}
+
+/** The document without the entries that `isSeen`; white space between entries is left out with them. */
 export const unseenRanges = (
   bytes: Uint8Array,
   { starts, ends }: Slices,
   isSeen: (index: number) => boolean
-): ReadonlyArray<readonly [start: number, end: number]> => {
-  const ranges: Array<readonly [number, number]> = [[0, starts[0] ?? 0]]
+): ReadonlyArray<Range> => {
+  const ranges: Array<Range> = [[0, starts[0] ?? 0]]
   starts.forEach((start, index) => {
     const end = ends[index] ?? start
     const next = starts[index + 1] ?? bytes.length

@@ -17,6 +17,8 @@ const MOST_ATTRIBUTES = 512
 const MOST_UNCLOSED = 64
 const LONGEST_SUBSET = 65_536
 
+const NEAR = 40
+
 const TAB = 9
 const LINE_FEED = 10
 const RETURN = 13
@@ -24,6 +26,7 @@ const SPACE = 32
 const BANG = 33
 const DOUBLE_QUOTE = 34
 const QUOTE = 39
+const AMPERSAND = 38
 const SLASH = 47
 const LESS = 60
 const EQUALS = 61
@@ -36,10 +39,13 @@ const QUESTION = 63
  * What publishers break most is repaired as they meant it: a bare `&` or `<`, an end tag that is missing or misspelt, an entry inside
  * an entry, a CDATA section or comment that never ends, HTML's void elements, a document that stops in the middle.
  */
-export const tokenize = (text: string): Tree => new Tokenizer(text).read()
+export const tokenize = (text: string): Tree => tokenizePieces([text])
+
+/** As `tokenize`, of a document that was cut between its entries. */
+export const tokenizePieces = (texts: ReadonlyArray<string>): Tree => new Tokenizer().read(texts)
 
 class Tokenizer {
-  private readonly text: string
+  private text = ""
   private readonly root: Element = {
     name: "",
     key: "",
@@ -68,24 +74,34 @@ class Tokenizer {
   private selfClosing = false
   /** The next `]]>`, as far as it was looked for. */
   private sectionEnd = -1
+  /** The next `<![CDATA[` behind the present one, likewise. */
+  private sectionStart = -1
   /** End tags that closed nothing since the last start tag. */
   private readonly strays = new Set<string>()
   private declared: Declared = NONE
 
-  constructor(text: string) {
-    this.text = text
-  }
-
-  read(): Tree {
-    this.at = this.text.indexOf("<")
-    if (this.at < 0) this.at = this.text.length
-    else if (this.at > 0 && this.text.slice(0, Math.min(this.at, 1000)).trim() !== "") {
-      this.repaired("text before the document skipped")
-    }
-    while (this.at < this.text.length && this.count < MOST_ELEMENTS) this.step()
+  read(texts: ReadonlyArray<string>): Tree {
+    for (const text of texts) this.readPiece(text)
     if (this.count >= MOST_ELEMENTS) this.repaired("too many elements: the rest was left out")
     else if (this.depth > 0) this.repaired("elements closed that were open at the end of the document")
     return { root: this.root, repairs: [...this.repairs] }
+  }
+
+  private readPiece(text: string): void {
+    this.text = text
+    this.at = 0
+    this.sectionEnd = -1
+    this.sectionStart = -1
+    this.missing.clear()
+    if (text.charCodeAt(0) !== LESS) this.beforeTags()
+    while (this.at < text.length && this.count < MOST_ELEMENTS) this.step()
+  }
+
+  private beforeTags(): void {
+    if (this.count > 0) return this.characters()
+    const less = this.text.indexOf("<")
+    this.at = less < 0 ? this.text.length : less
+    if (this.text.slice(0, Math.min(this.at, 1000)).trim() !== "") this.repaired("text before the document skipped")
   }
 
   private repaired(what: string): void {
@@ -107,16 +123,28 @@ class Tokenizer {
     const { text } = this
     const start = this.at
     let at = start
-    if (this.name.container) {
-      while (isSpace(text.charCodeAt(at))) at++
-      if (text.charCodeAt(at) === LESS) {
-        this.at = at
-        return
-      }
+    while (isSpace(text.charCodeAt(at))) at++
+    if (this.name.container && text.charCodeAt(at) === LESS) {
+      this.at = at
+      return
     }
-    const end = text.indexOf("<", at)
-    this.at = end < 0 ? text.length : end
-    this.append(decode(text.slice(start, this.at), this.declared))
+    // Most texts are short, and two calls would cost more than to look.
+    const near = Math.min(at + NEAR, text.length)
+    let plain = true
+    let code = 0
+    for (; at < near; at++) {
+      code = text.charCodeAt(at)
+      if (code === LESS) break
+      if (code === AMPERSAND) plain = false
+    }
+    if (code !== LESS) {
+      const end = text.indexOf("<", at)
+      at = end < 0 ? text.length : end
+      plain = false
+    }
+    this.at = at
+    const raw = text.slice(start, at)
+    this.append(plain ? raw : decode(raw, this.declared))
   }
 
   private append(text: string): void {
@@ -141,14 +169,17 @@ class Tokenizer {
     const { text } = this
     let at = this.at + 1
     while (at < text.length && !endsName(text.charCodeAt(at))) at++
-    const raw = text.slice(this.at + 1, at)
+    const start = this.at + 1
+    const end = at
     this.at = at
     this.selfClosing = false
     const code = text.charCodeAt(at)
     const attributes = code === GREATER ? this.plainTag() : this.attributes()
-    if (this.depth >= MOST_DEPTH && !/(?:item|entry)$/.test(raw)) return this.tooDeep(this.selfClosing)
+    if (this.depth >= MOST_DEPTH && !/(?:item|entry)$/.test(text.slice(start, end))) {
+      return this.tooDeep(this.selfClosing)
+    }
     const scope = attributes === NO_ATTRIBUTES ? this.scope : this.scope.with(attributes)
-    this.begin(scope.name(raw), attributes, scope)
+    this.begin(scope.nameAt(text, start, end), attributes, scope)
   }
 
   private plainTag(): ReadonlyArray<string> {
@@ -391,10 +422,20 @@ class Tokenizer {
    * That is so when there is no `]]>` at all, or when the section contains the end tag of its element and then another section's start.
    */
   private lostEnd(start: number, end: number): number {
+    if (end < this.text.length && this.nextSection(start) > end) return -1
     const section = this.text.slice(start, end)
     const close = section.indexOf(`</${this.name.raw}`)
     if (end === this.text.length) return close < 0 ? end : start + close
     return close >= 0 && section.includes("<![CDATA[", close) ? start + close : -1
+  }
+
+  /** Where the next section begins, looked for once. */
+  private nextSection(from: number): number {
+    if (this.sectionStart < from) {
+      const found = this.seek("<![CDATA[", from)
+      this.sectionStart = found < 0 ? this.text.length : found
+    }
+    return this.sectionStart
   }
 
   /** A DTD is skipped: only the characters that its internal subset names are kept. */

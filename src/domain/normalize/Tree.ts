@@ -77,15 +77,18 @@ export const attribute = (element: Element, name: string): string | undefined =>
   const plain = exact(element, name)
   if (plain !== undefined) return plain
   for (let at = 0; at < attributes.length; at += 2) {
-    if (localOf(attributes[at] ?? "") === name) return attributes[at + 1]
+    const raw = attributes[at] ?? ""
+    if (endsAlike(raw, name) && localOf(raw) === name) return attributes[at + 1]
   }
   return undefined
 }
 
-const localOf = (raw: string): string | undefined => {
-  if (raw.startsWith("xml")) return undefined
-  return raw.slice(raw.indexOf(":") + 1).toLowerCase()
-}
+/** Spares most names that are not meant from being cut and lowered. */
+const endsAlike = (raw: string, name: string): boolean =>
+  raw.length >= name.length && (raw.charCodeAt(raw.length - 1) | 32) === (name.charCodeAt(name.length - 1) | 32)
+
+const localOf = (raw: string): string | undefined =>
+  raw.startsWith("xml") ? undefined : raw.slice(raw.indexOf(":") + 1).toLowerCase()
 
 /** As `attribute`, trimmed; an empty value is absent. */
 export const value = (element: Element, name: string): string | undefined => {

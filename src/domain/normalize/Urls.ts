@@ -15,8 +15,24 @@ export const isBase = (url: string): boolean => /^(?:https?|ftp|file):/i.test(ur
 export const resolve = (base: string, reference: string): string => {
   const plain = unbroken(reference.trim())
   if (base === "" || plain === "" || isAbsolute(plain)) return plain
+  const origin = PLAIN_PATH.test(plain) && !plain.includes("/.") ? originOf(base) : "null"
+  if (origin !== "null") return origin + plain
   const resolved = URL.parse(plain, base)?.href
   return resolved === undefined ? plain : asWritten(resolved, plain)
+}
+
+/** A path from the root that the URL parser would only copy. */
+const PLAIN_PATH = /^\/(?!\/)[\w/~.,:;@+$()!*&=?-]*$/
+
+const origins = { base: "", origin: "null" }
+
+/** Of the base that was asked for last, since a feed's references have one. */
+const originOf = (base: string): string => {
+  if (origins.base !== base) {
+    origins.origin = URL.parse(base)?.origin ?? "null"
+    origins.base = base
+  }
+  return origins.origin
 }
 
 /** Letters beyond ASCII as the publisher wrote them: an address stays the IRI that it is. */

@@ -1,0 +1,208 @@
+// How fast feeds are read: against a bare SAX pass of a C parser (expat), feedsmith and rss-parser, in the same run.
+//   bin/node --max-semi-space-size=32 bench/feeds.ts [--write]      (--write: into docs/performance.md)
+// Times are CPU times of the thread, the best of several rounds. Needs a C compiler and expat's headers, or Python 3 for its expat.
+import { Effect } from "effect"
+import { parseFeed } from "feedsmith"
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import RssParser from "rss-parser"
+import { readFeed } from "#domain/normalize/Document.ts"
+import { FeedReader } from "#domain/ports/FeedReader.ts"
+import * as Reader from "#layers/FeedReader.ts"
+import { feedDocument, type Style, styles } from "#scripts/feeds/FeedDocuments.ts"
+import { random } from "#scripts/feeds/Random.ts"
+import { section } from "./Section.ts"
+
+const ROUNDS = 9
+/** Bytes of an entry, about. */
+const ENTRY = { rss: 2900, atom: 2850, rdf: 2350, podcast: 2750 }
+
+const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const documentOf = (style: Style, size: number): string =>
+  feedDocument(random(size), style, Math.max(2, Math.round(size / ENTRY[style])), 1600).text
+
+/** Microseconds of CPU for one call: the best of the rounds, each long enough to be measured. */
+const timed = async (work: () => unknown, bytes: number): Promise<number> => {
+  const calls = Math.max(3, Math.ceil(4_000_000 / bytes))
+  let best = Number.POSITIVE_INFINITY
+  for (let round = 0; round < ROUNDS; round++) {
+    const started = process.threadCpuUsage()
+    for (let call = 0; call < calls; call++) await work()
+    const { user, system } = process.threadCpuUsage(started)
+    best = Math.min(best, (user + system) / calls)
+  }
+  return best
+}
+
+const SAX = `
+#include <expat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static long seen;
+static void start(void *u, const XML_Char *n, const XML_Char **a) { seen++; }
+static void end(void *u, const XML_Char *n) { seen++; }
+static void text(void *u, const XML_Char *s, int l) { seen += l; }
+static double now(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+int main(int c, char **v) {
+  FILE *f = fopen(v[1], "rb"); fseek(f, 0, SEEK_END); long size = ftell(f); rewind(f);
+  char *b = malloc(size); if (fread(b, 1, size, f) != (size_t) size) return 2;
+  int calls = 4000000 / size + 3; double best = 1e9;
+  for (int r = 0; r < ${ROUNDS}; r++) {
+    double t = now();
+    for (int i = 0; i < calls; i++) {
+      XML_Parser p = XML_ParserCreate(NULL); XML_SetElementHandler(p, start, end); XML_SetCharacterDataHandler(p, text);
+      if (!XML_Parse(p, b, size, 1)) return 1; XML_ParserFree(p);
+    }
+    t = (now() - t) / calls; if (t < best) best = t;
+  }
+  printf("%f\\n", best * 1e6);
+}`
+
+/** Expat does have its own handlers to call in C; in Python they are built-ins that cost as little. */
+const PYTHON = `
+import sys, time
+from xml.parsers import expat
+b = open(sys.argv[1], 'rb').read(); calls = 4000000 // len(b) + 3; best = 1e9
+for r in range(${ROUNDS}):
+  t = time.process_time()
+  for i in range(calls): p = expat.ParserCreate(); p.Parse(b, True)
+  best = min(best, (time.process_time() - t) / calls)
+print(best * 1e6)`
+
+/** A command that prints the microseconds of a bare pass over a file. */
+const saxCommand = (): ReadonlyArray<string> => {
+  const source = join(directory, "sax.c")
+  const program = join(directory, "sax")
+  writeFileSync(source, SAX)
+  try {
+    execFileSync("cc", ["-O2", "-o", program, source, "-lexpat"], { stdio: "ignore" })
+    return [program]
+  } catch {
+    return ["python3", "-c", PYTHON]
+  }
+}
+
+const sax = saxCommand()
+
+const expat = (text: string): number => {
+  const file = join(directory, "feed.xml")
+  writeFileSync(file, text)
+  const [command = "", ...rest] = sax
+  return Number(execFileSync(command, [...rest, file], { encoding: "utf8" }))
+}
+
+const rssParser = new RssParser()
+
+/** rss-parser refuses RDF's dates at times: what it refuses costs it as much. */
+const parseRss = (text: string): Promise<unknown> => rssParser.parseString(text).catch(() => undefined)
+
+interface Rates {
+  readonly size: number
+  readonly windhover: number
+  readonly expat: number
+  readonly feedsmith: number
+  readonly rssParser: number
+}
+
+/** MB/s over one document of each style. */
+const ratesAt = async (size: number): Promise<Rates> => {
+  const sum = { bytes: 0, windhover: 0, expat: 0, feedsmith: 0, rssParser: 0 }
+  for (const style of styles) {
+    const text = documentOf(style, size)
+    const bytes = bytesOf(text)
+    sum.bytes += bytes.length
+    sum.expat += expat(text)
+    sum.windhover += await timed(() => readFeed(bytes), bytes.length)
+    sum.feedsmith += await timed(() => parseFeed(text), bytes.length)
+    sum.rssParser += await timed(() => parseRss(text), bytes.length)
+  }
+  return {
+    size,
+    windhover: sum.bytes / sum.windhover,
+    expat: sum.bytes / sum.expat,
+    feedsmith: sum.bytes / sum.feedsmith,
+    rssParser: sum.bytes / sum.rssParser
+  }
+}
+
+/** The share of a whole reading that a document with one new entry of 25 takes, by style. */
+const secondStage = async (): Promise<ReadonlyArray<readonly [Style, number]>> => {
+  const shares: Array<readonly [Style, number]> = []
+  for (const style of styles) {
+    const bytes = bytesOf(feedDocument(random(25), style, 25, 1600).text)
+    const whole = readFeed(bytes)
+    const seenSlices = new Set(whole._tag === "Feed" ? whole.slices?.slice(1) : [])
+    shares.push([
+      style,
+      await timed(() => readFeed(bytes, { seenSlices }), bytes.length) /
+      await timed(() => readFeed(bytes), bytes.length)
+    ])
+  }
+  return shares
+}
+
+/** Milliseconds by the wall until 5 MB are read in the thread, and how long the event loop stood still. */
+const inThread = Effect.gen(function*() {
+  const { read } = yield* FeedReader
+  const bytes = bytesOf(documentOf("rss", 5_000_000))
+  const runs: Array<{ readonly took: number; readonly blocked: number }> = []
+  for (let run = 0; run < 8; run++) {
+    const delay = monitorEventLoopDelay({ resolution: 1 })
+    delay.enable()
+    const started = performance.now()
+    yield* read(bytes, {})
+    const took = performance.now() - started
+    yield* Effect.sleep(10)
+    delay.disable()
+    runs.push({ took, blocked: delay.max / 1e6 })
+  }
+  const warm = runs.slice(3)
+  return {
+    first: runs[0]!.took,
+    took: warm.map((run) => run.took).toSorted((a, b) => a - b)[warm.length >> 1]!,
+    blocked: Math.max(...warm.map((run) => run.blocked))
+  }
+}).pipe(Effect.provide(Reader.layer))
+
+const rates: Array<Rates> = []
+for (const size of [10_000, 50_000, 500_000]) rates.push(await ratesAt(size))
+const shares = await secondStage()
+const thread = await Effect.runPromise(inThread)
+rmSync(directory, { recursive: true })
+
+const fixed = (value: number, digits = 0): string => value.toFixed(digits)
+const lines = [
+  `Bytes to model, MB/s of CPU, over one document each of WordPress-like RSS, Atom, RDF and a podcast (\`bench/feeds.ts\`, Node ${process.version}); expat is ${
+    sax.length === 1 ? "C with empty handlers" : "Python's, without handlers"
+  }, the readers in JavaScript get decoded text.`,
+  "",
+  "| document | Windhover | expat, bare SAX pass | feedsmith | rss-parser | of expat | × feedsmith | × rss-parser |",
+  "| --- | --- | --- | --- | --- | --- | --- | --- |",
+  ...rates.map((rate) =>
+    `| ${rate.size / 1000} kB | ${fixed(rate.windhover)} | ${fixed(rate.expat)} | ${fixed(rate.feedsmith, 1)} | ${
+      fixed(rate.rssParser, 1)
+    } | ${fixed(rate.windhover / rate.expat, 2)} | ${fixed(rate.windhover / rate.feedsmith, 1)} | ${
+      fixed(rate.windhover / rate.rssParser, 1)
+    } |`
+  ),
+  "",
+  `One new entry of 25, in two stages: ${
+    shares.map(([style, share]) => `${style} ${fixed(share, 2)}`).join(", ")
+  } of a whole reading.`,
+  "",
+  `5 MB in the thread: ${fixed(thread.took)} ms (the first, which starts the thread, ${
+    fixed(thread.first)
+  } ms); the event loop stood still for ${fixed(thread.blocked)} ms at most.`
+]
+console.log(lines.join("\n"))
+
+if (process.argv.includes("--write")) {
+  const file = new URL("../docs/performance.md", import.meta.url)
+  writeFileSync(file, section(readFileSync(file, "utf8"), "Reading feeds", lines.join("\n")))
+}
