@@ -1,3 +1,4 @@
+import { wordsOf } from "./ByteSearch.ts"
 import { WINDOWS_1252 } from "./Entities.ts"
 
 /** How a document's bytes are to be read. */
@@ -100,8 +101,7 @@ const MISTAKEN = /[\x80-\x9f]/g
  * Sixteen bytes at a time, which is several times faster than to search the text: most have neither a control nor a character beyond ASCII.
  */
 export const isCleanUtf8 = (bytes: Uint8Array): boolean => {
-  const head = Math.min(bytes.length, -bytes.byteOffset & 3)
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + head, (bytes.length - head) >> 2)
+  const { words, head } = wordsOf(bytes)
   const last = words.length & ~3
   for (let at = 0; at < last; at += 4) {
     const odd = oddIn(words[at] ?? 0) | oddIn(words[at + 1] ?? 0) | oddIn(words[at + 2] ?? 0) |

@@ -30,8 +30,13 @@ export const decode = (text: string, declared: Declared = NONE): string => {
   let result = ""
   let copied = 0
   for (; at >= 0; at = text.indexOf("&", at + 1)) {
-    const end = referenceEnd(text, at + 1)
-    const character = end < 0 ? undefined : frequent(text, at + 1, end) ?? referred(text, at + 1, end, declared)
+    let end = frequentEnd(text, at + 1)
+    let character: string | undefined
+    if (end > 0) character = FREQUENT[text.charCodeAt(at + 1)]
+    else {
+      end = referenceEnd(text, at + 1)
+      character = end < 0 ? undefined : referred(text, at + 1, end, declared)
+    }
     if (character === undefined) continue
     result += text.slice(copied, at) + character
     copied = end + 1
@@ -40,20 +45,17 @@ export const decode = (text: string, declared: Declared = NONE): string => {
   return copied === 0 ? text : result + text.slice(copied)
 }
 
-/** Escaped markup is full of these. */
-const frequent = (text: string, start: number, end: number): string | undefined => {
-  const length = end - start
-  if (length === 2) {
-    return text.charCodeAt(start + 1) !== 116
-      ? undefined
-      : text.charCodeAt(start) === 108
-      ? "<"
-      : text.charCodeAt(start) === 103
-      ? ">"
-      : undefined
+/** By the codes of their first letters: `amp`, `gt`, `lt`, `quot`. */
+const FREQUENT: { readonly [code: number]: string | undefined } = { 97: "&", 103: ">", 108: "<", 113: "\"" }
+
+/** Where the semicolon of one of these is, of which escaped markup is full; 0 for another. */
+const frequentEnd = (text: string, start: number): number => {
+  const first = text.charCodeAt(start)
+  if (first === 108 || first === 103) {
+    return text.charCodeAt(start + 1) === 116 && text.charCodeAt(start + 2) === SEMICOLON ? start + 2 : 0
   }
-  if (length === 3) return text.startsWith("amp", start) ? "&" : undefined
-  return length === 4 && text.startsWith("quot", start) ? "\"" : undefined
+  if (first === 97) return text.startsWith("mp;", start + 1) ? start + 3 : 0
+  return first === 113 && text.startsWith("uot;", start + 1) ? start + 4 : 0
 }
 
 /** Where its semicolon is; -1 for an ampersand that begins no reference. */

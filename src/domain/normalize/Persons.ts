@@ -55,13 +55,17 @@ export const personIn = (element: Element, around: Context): Person | undefined 
   const context = within(element, around)
   const parts: Parts = {}
   for (const child of elements(element)) part(child, parts, context)
-  const loose = personOf(element.children.filter((child) => typeof child === "string").join(" "))
-  const person: Person = defined({
-    ...defined({ ...loose }),
-    ...parts,
-    name: parts.name ?? (parts.email === undefined ? loose?.name : undefined)
-  })
+  const person = element.children.some((child) => typeof child === "string")
+    ? completed(element, parts)
+    : defined(parts)
   return Object.keys(person).length === 0 ? personOf(textOf(element)) : withEmail(person)
+}
+
+/** With words between the elements: `<author>Jane <email>jane@a.example</email></author>`. */
+const completed = (element: Element, parts: Parts): Person => {
+  const loose = personOf(element.children.filter((child) => typeof child === "string").join(" "))
+  const name = parts.name ?? (parts.email === undefined ? loose?.name : undefined)
+  return defined({ ...loose, ...parts, name })
 }
 
 const part = (child: Element, parts: Parts, context: Context): void => {

@@ -1,4 +1,5 @@
 import { type Fingerprint, ofBytes } from "#domain/Fingerprint.ts"
+import { ByteSearch } from "./ByteSearch.ts"
 
 /** Where the entries of a document stand in its bytes: each from its `<` to behind its `>`, in order, never nested. */
 export interface Slices {
@@ -67,6 +68,7 @@ const isBlank = (bytes: Uint8Array, start: number, end: number): boolean => {
 
 class Scanner {
   private readonly bytes: Uint8Array
+  private readonly search: ByteSearch
   private readonly starts: Array<number> = []
   private readonly ends: Array<number> = []
   /** The entries' tag with its prefix; empty until the first one is met. */
@@ -76,11 +78,12 @@ class Scanner {
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
+    this.search = new ByteSearch(bytes)
   }
 
   scan(most: number): Slices | undefined {
     const { bytes } = this
-    while ((this.at = this.nextLess(this.at)) >= 0) {
+    while ((this.at = this.search.find(LESS, this.at)) >= 0) {
       const next = bytes[this.at + 1]
       if (next === BANG || next === QUESTION) {
         if (!this.passOver(next)) return undefined
@@ -89,20 +92,12 @@ class Scanner {
     return this.depth > 0 || this.starts.length === 0 ? undefined : { starts: this.starts, ends: this.ends }
   }
 
-  /** Tags stand close together: most are found sooner by looking than by a call. */
-  private nextLess(from: number): number {
-    const { bytes } = this
-    const near = Math.min(from + 48, bytes.length)
-    for (let at = from; at < near; at++) if (bytes[at] === LESS) return at
-    return bytes.indexOf(LESS, near)
-  }
-
   /** False when it has no end, or is a DTD that declares something. */
   private passOver(kind: number): boolean {
     if (kind === QUESTION) return this.skipBehind(QUESTION, 1)
     if (this.startsWith(SECTION)) return this.skipBehind(BRACKET, 2)
     if (this.startsWith(COMMENT)) return this.skipBehind(DASH, 2)
-    const end = this.bytes.indexOf(GREATER, this.at)
+    const end = this.search.find(GREATER, this.at)
     const subset = this.bytes.subarray(this.at, end).includes(OPEN_BRACKET)
     this.at = end + 1
     return end >= 0 && !subset
@@ -110,8 +105,8 @@ class Scanner {
 
   /** Moves behind the next `>` that stands behind so many of the byte. */
   private skipBehind(byte: number, times: number): boolean {
-    const { bytes } = this
-    for (let at = bytes.indexOf(byte, this.at + 2); at >= 0; at = bytes.indexOf(byte, at + 1)) {
+    const { bytes, search } = this
+    for (let at = search.find(byte, this.at + 2); at >= 0; at = search.find(byte, at + 1)) {
       if (bytes[at + times] === GREATER && (times === 1 || bytes[at + 1] === byte)) {
         this.at = at + times + 1
         return true
@@ -127,7 +122,7 @@ class Scanner {
       this.at = start + 1
       return true
     }
-    const end = this.bytes.indexOf(GREATER, start)
+    const end = this.search.find(GREATER, start)
     this.at = end + 1
     const alone = this.bytes[end - 1] === SLASH
     if (this.depth === 0) this.starts.push(start)
@@ -140,7 +135,7 @@ class Scanner {
     const start = this.at
     this.at = start + 2
     if (this.depth === 0 || !this.isNamed(start + 2)) return true
-    const end = this.bytes.indexOf(GREATER, start)
+    const end = this.search.find(GREATER, start)
     this.at = end + 1
     if (--this.depth === 0) this.ends.push(end + 1)
     return end >= 0

@@ -1,0 +1,37 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import { declarations, decode } from "#domain/normalize/Entities.ts"
+
+const escape = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("\"", "&quot;")
+
+describe("Entities", () => {
+  it("gives back any text that was escaped, once", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom("a", "&", "<", ">", "\"", ";", "#", "amp;", "é", " ") }),
+        (text) => {
+          assert.strictEqual(decode(escape(text)), text)
+          assert.strictEqual(decode(escape(escape(text))), escape(text))
+        }
+      )
+    )
+  })
+
+  it.each([
+    ["&#65;&#x42;&#X43;", "ABC"],
+    ["&#128512;", "😀"],
+    ["&#0;&#xd800;&#x110000;&#8;", "\ufffd\ufffd\ufffd\ufffd"],
+    ["&#10;", "\n"],
+    ["&unknown; &; &# &#x; & &amp", "&unknown; &; &# &#x; & &amp"],
+    ["&apos;&nbsp;&thetasym;", "'\u00a0ϑ"],
+    ["&amp;lt;", "&lt;"]
+  ])("reads %j", (text, expected) => {
+    assert.strictEqual(decode(text), expected)
+  })
+
+  it("knows what the document declares, without going in circles", () => {
+    const declared = declarations("[<!ENTITY pub \"A&#233;\"><!ENTITY a \"&b;\"><!ENTITY b '&a;'>]")
+    assert.strictEqual(decode("&pub; &a;", declared), "Aé &b;")
+  })
+})

@@ -1,0 +1,365 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { RawEntry } from "#domain/EntryId.ts"
+import { permalink } from "#domain/Feed.ts"
+import { type RawFeed, readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
+
+const read = (document: string | Uint8Array, options: ReadOptions = {}): RawFeed => {
+  const result = readFeed(typeof document === "string" ? new TextEncoder().encode(document) : document, options)
+  if (result._tag === "NotFeed") throw new Error(result.reason)
+  return result.feed
+}
+
+const entry = (document: string, options: ReadOptions = {}): RawEntry => read(document, options).entries[0] ?? {}
+
+const rss = (item: string, channel = ""): string =>
+  `<rss version="2.0"><channel><title>t</title>${channel}<item>${item}</item></channel></rss>`
+
+const atom = (content: string, attributes = "", feed = ""): string =>
+  `<feed xmlns="http://www.w3.org/2005/Atom" ${attributes}><title>t</title>${feed}<entry>${content}</entry></feed>`
+
+const bytes = (latin1: string): Uint8Array => Uint8Array.from(latin1, (character) => character.charCodeAt(0))
+
+/** What publishers do, one behaviour each. */
+describe("oddities of markup", () => {
+  it("bare ampersand: templates print titles and URLs without escaping", () => {
+    assert.strictEqual(entry(rss("<title>R&D & more</title>")).title?.value, "R&D & more")
+    assert.strictEqual(permalink(entry(rss("<link>http://a.example/?a=1&b=2</link>"))), "http://a.example/?a=1&b=2")
+  })
+
+  it("HTML entity: nobody declares &nbsp; and &eacute; in a feed", () => {
+    assert.strictEqual(entry(rss("<title>caf&eacute;&hellip;</title>")).title?.value, "café…")
+  })
+
+  it("windows-1252 number: &#146; is meant to be an apostrophe", () => {
+    assert.strictEqual(entry(rss("<title>don&#146;t</title>")).title?.value, "don’t")
+  })
+
+  it("double escape: once is for XML, once for HTML", () => {
+    assert.deepStrictEqual(entry(rss("<title>AT&amp;amp;T</title>")).title, { value: "AT&amp;T", type: "html" })
+  })
+
+  it("control character: editors paste them, XML forbids them", () => {
+    const feed = read(rss("<title>a\u0008b\u0000c</title>"))
+    assert.strictEqual(feed.entries[0]?.title?.value, "abc")
+    assert.include(feed.repairs, "control characters removed")
+  })
+
+  it("junk before the document: PHP warns, a template leaves blank lines", () => {
+    const feed = read(`\n\nWarning: Cannot modify header\n${rss("<title>x</title>")}`)
+    assert.strictEqual(feed.entries.length, 1)
+    assert.include(feed.repairs, "text before the document skipped")
+  })
+
+  it("missing end tag of an item", () => {
+    assert.deepStrictEqual(read(rss("<guid>1</guid><item><guid>2</guid></item>")).entries.map(({ id }) => id), [
+      "1",
+      "2"
+    ])
+  })
+
+  it("missing end tag inside an item", () => {
+    assert.deepStrictEqual(read(rss("<title>x<guid>1</guid></item><item><guid>2</guid>")).entries.map(({ id }) => id), [
+      "1",
+      "2"
+    ])
+  })
+
+  it("truncation: the server's script dies in the middle", () => {
+    const whole = rss("<guid>1</guid></item><item><guid>2</guid><description>long")
+    assert.deepStrictEqual(read(whole.slice(0, -40)).entries.map(({ id }) => id), ["1", "2"])
+  })
+
+  it("section without end: the publisher cuts its HTML at a length", () => {
+    const feed = read(
+      rss(
+        "<guid>1</guid><description><![CDATA[cut</description></item><item><guid>2</guid><description><![CDATA[whole]]></description>"
+      )
+    )
+    assert.deepStrictEqual(feed.entries.map(({ id, summary }) => [id, summary?.value]), [["1", "cut"], ["2", "whole"]])
+  })
+
+  it("markup that nobody escaped", () => {
+    assert.strictEqual(
+      entry(rss("<description>a <b>bold</b><br>line</description>")).summary?.value,
+      "a <b>bold</b><br />line"
+    )
+  })
+
+  it("another case: PubDate, GUID, LINK", () => {
+    const found = entry(rss("<GUID>1</GUID><PubDate>Mon, 02 Sep 2024 12:00:00 GMT</PubDate>"))
+    assert.deepStrictEqual([found.id, found.published], ["1", Date.UTC(2024, 8, 2, 12)])
+  })
+
+  it("prefix without declaration: dc: works in most readers, so nobody notices", () => {
+    assert.deepStrictEqual(entry(rss("<dc:creator>Jane</dc:creator>")).authors, [{ name: "Jane" }])
+  })
+
+  it("namespace from memory: with https, in capitals, without the last slash", () => {
+    const channel =
+      "<rss xmlns:x=\"HTTPS://purl.org/dc/elements/1.1\" version=\"2.0\"><channel><item><x:creator>Jane</x:creator></item></channel></rss>"
+    assert.deepStrictEqual(entry(channel).authors, [{ name: "Jane" }])
+  })
+
+  it("item of a stranger: a conflict copy inside an extension is no entry", () => {
+    const feed = read(
+      "<rss><channel><item><guid>1</guid><x:old xmlns:x=\"urn:x\"><item><guid>0</guid></item></x:old></item></channel></rss>"
+    )
+    assert.deepStrictEqual(feed.entries.map(({ id }) => id), ["1"])
+  })
+
+  it("element called like a JavaScript property", () => {
+    assert.strictEqual(entry(rss("<constructor>x</constructor><__proto__>y</__proto__><guid>1</guid>")).id, "1")
+  })
+})
+
+describe("oddities of encodings", () => {
+  it("UTF-8 that is declared as ISO-8859-1", () => {
+    const feed = read(`<?xml version="1.0" encoding="ISO-8859-1"?>${rss("<title>café</title>")}`)
+    assert.deepStrictEqual([feed.encoding, feed.entries[0]?.title?.value], ["utf-8", "café"])
+  })
+
+  it("windows-1252 that is declared as UTF-8", () => {
+    const feed = read(
+      bytes(
+        `<?xml version="1.0" encoding="utf-8"?>${rss("<title>caf\u00e9 \u0093x\u0094 \u0096 \u00e9\u00e9</title>")}`
+      )
+    )
+    assert.deepStrictEqual([feed.encoding, feed.entries[0]?.title?.value], ["windows-1252", "café “x” – éé"])
+  })
+
+  it("the header's charset goes before the declaration", () => {
+    const document = bytes(`<?xml version="1.0" encoding="iso-8859-1"?>${rss("<title>\u00ea\u00e9\u00f2</title>")}`)
+    assert.strictEqual(
+      read(document, { contentType: "text/xml; charset=windows-1251" }).entries[0]?.title?.value,
+      "кйт"
+    )
+  })
+
+  it("UTF-16 without a byte order mark", () => {
+    const text = rss("<title>x</title>")
+    const wide = new Uint8Array(2 * text.length)
+    for (let at = 0; at < text.length; at++) wide[2 * at] = text.charCodeAt(at)
+    assert.deepStrictEqual([read(wide).encoding, read(wide).entries[0]?.title?.value], ["utf-16le", "x"])
+  })
+
+  it("C1 controls: windows-1252 that was converted as Latin-1", () => {
+    assert.strictEqual(entry(rss("<title>don\u0092t</title>")).title?.value, "don’t")
+  })
+})
+
+describe("oddities of addresses", () => {
+  it("a guid that is a permalink stands in for the link, one that says no does not", () => {
+    assert.strictEqual(permalink(entry(rss("<guid>http://a.example/1</guid>"))), "http://a.example/1")
+    assert.isUndefined(permalink(entry(rss("<guid isPermaLink=\"false\">http://a.example/1</guid>"))))
+  })
+
+  it("an id is never resolved nor changed: it must stay the same when the feed moves", () => {
+    assert.strictEqual(
+      entry(atom("<id> /relative/1?a&amp;b </id>", "xml:base=\"http://a.example/\"")).id,
+      "/relative/1?a&b"
+    )
+  })
+
+  it("xml:base inside xml:base", () => {
+    const found = entry(atom("<link xml:base=\"b/\" href=\"c\"/>", "xml:base=\"http://a.example/\""))
+    assert.strictEqual(permalink(found), "http://a.example/b/c")
+  })
+
+  it("without xml:base, relative to the feed itself, by its own word or where it was fetched", () => {
+    const self = "<link rel=\"self\" href=\"http://a.example/blog/feed\"/>"
+    assert.strictEqual(
+      permalink(entry(atom("<link href=\"1\"/>", "", self), { url: "http://cache.example/x" })),
+      "http://a.example/blog/1"
+    )
+    assert.strictEqual(
+      permalink(entry(atom("<link href=\"1\"/>"), { url: "http://a.example/news/feed" })),
+      "http://a.example/news/1"
+    )
+  })
+
+  it("a feed that lives elsewhere was written for its site", () => {
+    const document = rss("<link>/1</link>", "<link>http://a.example/</link>")
+    assert.strictEqual(permalink(entry(document, { url: "http://feeds.burner.example/a" })), "http://a.example/1")
+  })
+
+  it("a self link to the machine of the developer is no base", () => {
+    const document = atom("<link href=\"/1\"/>", "", "<link rel=\"self\" href=\"http://localhost:4000/feed.xml\"/>")
+    assert.strictEqual(permalink(entry(document, { url: "https://a.example/feed.xml" })), "https://a.example/1")
+  })
+
+  it("relative references in content, and only those", () => {
+    const html =
+      "<a href='/x?a=1&amp;b=2'>x</a> <img src=y.png srcset=\"y.png 1x, z.png 2x\"> <a href=\"http://b.example/\">href=\"/no\"</a>"
+    const found = entry(rss(`<description><![CDATA[${html}]]></description>`, "<link>http://a.example/</link>"))
+    assert.strictEqual(
+      found.summary?.value,
+      "<a href='http://a.example/x?a=1&amp;b=2'>x</a> <img src=http://a.example/y.png srcset=\"http://a.example/y.png 1x, http://a.example/z.png 2x\"> <a href=\"http://b.example/\">href=\"/no\"</a>"
+    )
+  })
+
+  it("letters beyond ASCII stay as they are written", () => {
+    assert.strictEqual(
+      permalink(entry(rss("<link>/記事</link>", "<link>http://a.example/</link>"))),
+      "http://a.example/記事"
+    )
+  })
+
+  it("an address that a template broke over lines", () => {
+    assert.strictEqual(permalink(entry(rss("<link>\n  http://a.example/\n    1\n</link>"))), "http://a.example/1")
+  })
+
+  it("FeedBurner counts links and tells the originals", () => {
+    const found = entry(
+      rss(
+        "<feedburner:origLink>http://a.example/1</feedburner:origLink><enclosure url=\"http://count.example/1.mp3\"/><feedburner:origEnclosureLink>http://a.example/1.mp3</feedburner:origEnclosureLink>"
+      )
+    )
+    assert.deepStrictEqual([found.originalLink, found.links], ["http://a.example/1", [{
+      href: "http://a.example/1.mp3",
+      rel: "enclosure"
+    }]])
+  })
+
+  it("of several alternates the page is the one that is HTML", () => {
+    const found = entry(
+      atom(
+        "<link type=\"application/json\" href=\"http://a.example/1.json\"/><link type=\"text/html\" href=\"http://a.example/1\"/>"
+      )
+    )
+    assert.strictEqual(permalink(found), "http://a.example/1")
+  })
+})
+
+describe("oddities of persons, dates and texts", () => {
+  it.each([
+    ["jane@a.example (Jane Doe)", { name: "Jane Doe", email: "jane@a.example" }],
+    ["Jane Doe <jane@a.example>", { name: "Jane Doe", email: "jane@a.example" }],
+    ["jane@a.example (jane@a.example)", { email: "jane@a.example" }],
+    ["Jane Doe", { name: "Jane Doe" }]
+  ])("RSS packs name and address into one text: %s", (text, person) => {
+    assert.deepStrictEqual(entry(rss(`<author>${text.replace("<", "&lt;")}</author>`)).authors, [person])
+  })
+
+  it("Atom: an entry without authors has those of its source, else those of the feed", () => {
+    const feed = "<author><name>Feed</name></author>"
+    assert.deepStrictEqual(entry(atom("<id>1</id>", "", feed)).authors, [{ name: "Feed" }])
+    assert.deepStrictEqual(entry(atom("<source><author><name>Source</name></author></source>", "", feed)).authors, [{
+      name: "Source"
+    }])
+  })
+
+  it("dc:date is when an entry was published; a feed that sets it anew at every fetch would be all news as an update", () => {
+    const found = entry(rss("<dc:date>2024-09-02T12:00:00Z</dc:date>"))
+    assert.deepStrictEqual([found.published, found.updated], [Date.UTC(2024, 8, 2, 12), undefined])
+  })
+
+  it("a date that cannot be read is absent, and so is nothing else", () => {
+    const found = entry(rss("<pubDate>yesterday</pubDate><title>x</title>"))
+    assert.deepStrictEqual([found.published, found.title?.value], [undefined, "x"])
+  })
+
+  it("XHTML: the div around is not part of it, and order is kept", () => {
+    const content =
+      "<content type=\"xhtml\"><h:div xmlns:h=\"http://www.w3.org/1999/xhtml\">a <h:b>b</h:b> c<h:br/></h:div></content>"
+    assert.deepStrictEqual(entry(atom(content)).content, [{ value: "a <b>b</b> c<br />", type: "xhtml" }])
+  })
+
+  it("Atom 0.3 says how content is packed: escaped or base64", () => {
+    assert.strictEqual(
+      entry(atom("<content type=\"text/html\" mode=\"escaped\">&lt;b&gt;x&lt;/b&gt;</content>")).content?.[0]?.value,
+      "<b>x</b>"
+    )
+    assert.strictEqual(
+      entry(atom("<content type=\"text/plain\" mode=\"base64\">aMOp</content>")).content?.[0]?.value,
+      "hé"
+    )
+  })
+
+  it("summary beside description: the description is the longer one", () => {
+    const found = entry(rss("<summary>short</summary><description>long</description>"))
+    assert.deepStrictEqual([found.summary?.value, found.content?.[0]?.value], ["short", "long"])
+  })
+
+  it("content:encoded is the content wherever it stands", () => {
+    const found = entry(rss("<description>short</description><content:encoded>whole</content:encoded>"))
+    assert.deepStrictEqual([found.summary?.value, found.content?.[0]?.value], ["short", "whole"])
+  })
+
+  it("language: the entry's, else the feed's, else what the server says", () => {
+    assert.strictEqual(entry(atom("<id>1</id>", "xml:lang=\"de\"")).language, "de")
+    assert.strictEqual(entry(rss("<guid>1</guid>", "<language>fr</language>")).language, "fr")
+    assert.strictEqual(entry(rss("<guid>1</guid>"), { contentLanguage: "en" }).language, "en")
+    assert.isUndefined(entry(rss("<guid>1</guid>"), { contentLanguage: "en, fr" }).language)
+  })
+
+  it("a place in an unusual reference system has its longitude first", () => {
+    const where = (system: string) =>
+      `<georss:where><gml:Point srsName="${system}"><gml:pos>10 20</gml:pos></gml:Point></georss:where>`
+    assert.deepStrictEqual(entry(atom(where("EPSG:4326"))).points, [{ latitude: 10, longitude: 20 }])
+    assert.deepStrictEqual(entry(atom(where("urn:ogc:def:crs:OGC:1.3:CRS84"))).points, [{
+      latitude: 20,
+      longitude: 10
+    }])
+  })
+})
+
+describe("dialects", () => {
+  it("bytes may lie anywhere in a larger buffer, and be few", () => {
+    for (let offset = 0; offset < 8; offset++) {
+      for (let length = 0; length < 8; length++) {
+        const part = new Uint8Array(16).fill(60).subarray(offset, offset + length)
+        assert.strictEqual(readFeed(part)._tag, "NotFeed")
+      }
+    }
+  })
+
+  it("RDF: items stand beside the channel, and rdf:about is the id", () => {
+    const feed = read(
+      "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns=\"http://purl.org/rss/1.0/\"><channel rdf:about=\"http://a.example/f\"><title>t</title></channel><item rdf:about=\"http://a.example/1\"><title>x</title></item></rdf:RDF>"
+    )
+    assert.deepStrictEqual([feed.version, feed.header.id, feed.entries[0]?.id], [
+      "rss10",
+      "http://a.example/f",
+      "http://a.example/1"
+    ])
+  })
+
+  it("JSON Feed: numbers as ids, both kinds of authors, those of the feed where an item has none", () => {
+    const feed = read(JSON.stringify({
+      version: "https://jsonfeed.org/version/1.1",
+      title: "t",
+      home_page_url: "https://a.example/",
+      authors: [{ name: "Feed" }],
+      items: [{ id: 7, url: "/7", content_text: "x", author: { name: "Old" }, authors: [{ name: "New" }] }, {
+        id: "8",
+        tags: ["a", "a", 1]
+      }]
+    }))
+    assert.strictEqual(feed.version, "json11")
+    assert.deepStrictEqual(feed.entries.map(({ id, authors }) => [id, authors?.map(({ name }) => name)]), [["7", [
+      "New",
+      "Old"
+    ]], ["8", ["Feed"]]])
+    assert.strictEqual(permalink(feed.entries[0] ?? {}), "https://a.example/7")
+    assert.deepStrictEqual(feed.entries[1]?.categories, [{ term: "a" }, { term: "1" }])
+  })
+
+  it("Atom without its namespace", () => {
+    assert.strictEqual(
+      entry("<feed><title>t</title><entry><id>1</id><updated>2024-09-02T12:00:00Z</updated></entry></feed>").updated,
+      Date.UTC(2024, 8, 2, 12)
+    )
+  })
+
+  it.each([
+    ["", "empty"],
+    [" \n ", "empty"],
+    ["<!DOCTYPE html><html><body><p>x</p></body></html>", "html"],
+    ["<urlset><url><loc>http://a.example/</loc></url></urlset>", "xml"],
+    ["{\"a\":1}", "json"],
+    ["hello", "other"]
+  ])("what is no feed says what it is: %j", (document, kind) => {
+    const result = readFeed(new TextEncoder().encode(document))
+    assert.strictEqual(result._tag === "NotFeed" ? result.kind : "feed", kind)
+  })
+})
