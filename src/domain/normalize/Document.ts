@@ -10,7 +10,7 @@ import { readRdf } from "./Rdf.ts"
 import { readRss } from "./Rss.ts"
 import { piecesOf } from "./Pieces.ts"
 import { fingerprintsOf, rangesOf, type Slices, slicesOf, unseenRanges } from "./Slices.ts"
-import { tokenizePieces } from "./Tokenizer.ts"
+import { tokenize } from "./Tokenizer.ts"
 import type { Element } from "./Tree.ts"
 
 /** A feed as read: its entries carry the publisher's ids, or none. `EntryId` gives every entry one. */
@@ -158,7 +158,7 @@ const parseJson = (text: string): unknown => {
 }
 
 const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Refused => {
-  const { root, repairs } = tokenizePieces(texts)
+  const { root, repairs } = tokenize(texts)
   const feed = feedElement(root)
   return "kind" in feed ? feed : { reading: dialectOf(feed)(feed, outsideOf(options)), repairs }
 }

@@ -36,13 +36,11 @@ const QUESTION = 63
 /**
  * Reads markup into a tree whatever its state: it never throws, takes linear time, and nests at most 256 deep.
  *
+ * The texts are one document, whole or cut between its entries.
  * What publishers break most is repaired as they meant it: a bare `&` or `<`, an end tag that is missing or misspelt, an entry inside
  * an entry, a CDATA section or comment that never ends, HTML's void elements, a document that stops in the middle.
  */
-export const tokenize = (text: string): Tree => tokenizePieces([text])
-
-/** As `tokenize`, of a document that was cut between its entries. */
-export const tokenizePieces = (texts: ReadonlyArray<string>): Tree => new Tokenizer().read(texts)
+export const tokenize = (texts: ReadonlyArray<string>): Tree => new Tokenizer().read(texts)
 
 class Tokenizer {
   private text = ""
