@@ -16,6 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
 import { migrate } from "#layers/Migrations.ts"
+import { section } from "./Section.ts"
 
 const root = join(import.meta.dirname, "..")
 const node = join(root, "bin/node")
@@ -309,25 +310,14 @@ const memory = async (count: number, target: string) => {
 
 const write = () => {
   const file = join(root, "docs/performance.md")
-  const table = [
-    "<!-- bench: main -->",
-    "## The main job",
-    "",
+  const body = [
     `\`npm run bench\`, Node ${process.version}, embedded database, origin and sink beside it on the same machine; medians of three. Shared, noisy cores: the ratios count.`,
     "",
     "| what | measured | target |",
     "| --- | --- | --- |",
-    ...rows.map((row) => `| ${row.join(" | ")} |`),
-    "<!-- /bench: main -->"
+    ...rows.map((row) => `| ${row.join(" | ")} |`)
   ].join("\n")
-  let text = "# Performance\n"
-  try {
-    text = readFileSync(file, "utf8")
-  } catch {
-    // the first run makes the file
-  }
-  const old = /<!-- bench: main -->[^]*<!-- \/bench: main -->/
-  writeFileSync(file, old.test(text) ? text.replace(old, () => table) : `${text.trimEnd()}\n\n${table}\n`)
+  writeFileSync(file, section(readFileSync(file, "utf8"), "The main job", body))
 }
 
 await polling()
