@@ -16,6 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
 import { migrate } from "#layers/Migrations.ts"
+import { withSettings } from "#scripts/Environment.ts"
 import { section } from "./Section.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -84,8 +85,7 @@ const start = async (
   const began = performance.now()
   const child = spawn(join(root, "bin/windhover"), ["serve"], {
     stdio: ["ignore", "pipe", "inherit"],
-    env: {
-      ...process.env,
+    env: withSettings({
       WINDHOVER_PORT: "0",
       WINDHOVER_HOST: "127.0.0.1",
       WINDHOVER_DATA_DIR: directory,
@@ -94,7 +94,7 @@ const start = async (
       WINDHOVER_REQUESTS_PER_MINUTE: "1000000",
       WINDHOVER_ADMIN_TOKEN: token,
       WINDHOVER_LOG_LEVEL: "error"
-    }
+    })
   })
   const url = (await firstLine(child, /ready on (http:\S+)/)).replace("localhost", "127.0.0.1")
   while ((await fetch(`${url}/readyz`)).status !== 200) await sleep(50)

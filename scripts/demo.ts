@@ -13,6 +13,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { parseArgs } from "node:util"
+import { withSettings } from "./Environment.ts"
 
 const options = parseArgs({ options: { seconds: { type: "string", default: "" } } }).values
 const seconds = options.seconds === "" ? Infinity : Number(options.seconds)
@@ -77,14 +78,10 @@ const webhook = await listen(async (request, response) => {
   )
 })
 
-/** Settings of the shell stay out: a demo must not write to somebody's real database. */
-const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("WINDHOVER_")))
-
 const directory = mkdtempSync(join(tmpdir(), "windhover-demo-"))
 const windhover = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"], {
   stdio: ["ignore", "pipe", "inherit"],
-  env: {
-    ...inherited,
+  env: withSettings({
     WINDHOVER_PORT: "0",
     WINDHOVER_HOST: "127.0.0.1",
     WINDHOVER_DATA_DIR: directory,
@@ -92,7 +89,7 @@ const windhover = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"]
     WINDHOVER_MIN_PERIOD: "2",
     WINDHOVER_ADMIN_TOKEN: token,
     WINDHOVER_LOG_LEVEL: "warn"
-  }
+  })
 })
 
 const hasEnded = (): boolean => windhover.exitCode !== null || windhover.signalCode !== null

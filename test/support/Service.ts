@@ -5,6 +5,7 @@ import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as path from "node:path"
 import { createInterface } from "node:readline"
+import { withSettings } from "#scripts/Environment.ts"
 
 const token = "end-to-end-token-0123456789"
 
@@ -35,15 +36,14 @@ export const start = (variables: Record<string, string>): Effect.Effect<Service,
       Effect.sync(() =>
         spawn(bin, ["serve"], {
           stdio: ["ignore", "pipe", "pipe"],
-          env: {
-            ...process.env,
+          env: withSettings({
             WINDHOVER_PORT: "0",
             WINDHOVER_HOST: "127.0.0.1",
             WINDHOVER_ALLOW_PRIVATE: "true",
             WINDHOVER_MIN_PERIOD: "1",
             WINDHOVER_ADMIN_TOKEN: token,
             ...variables
-          }
+          })
         })
       ),
       (child) =>
