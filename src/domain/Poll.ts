@@ -1,4 +1,5 @@
 import { decide, decideDocument, type Decision, failed, needsWhole } from "./Change.ts"
+import type { Entry } from "./Entry.ts"
 import { policyOf } from "./EntryId.ts"
 import { packAll, unpackAll } from "./Fingerprint.ts"
 import type { Document } from "./Notification.ts"
@@ -126,6 +127,10 @@ const feedRead = (
   at: Circumstances
 ): Step => {
   const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now)
+  const tooLong = longest(answer, [...decision.fresh, ...decision.updated])
+  if (tooLong !== undefined) {
+    return failure(state, 0, `too large: an entry of ${tooLong} bytes; at most ${maxStoredLength} are kept`, at)
+  }
   const fresh = decision.fresh.length + decision.updated.length
   const base = parsed(state, answer, "feed", fresh > 0, at, decision.outcome)
   const next: ResourceState = {
@@ -142,6 +147,16 @@ const feedRead = (
     _tag: "Changed",
     change: { state: next, entries: decision.fresh, updated: decision.updated, announce: news(decision) }
   }
+}
+
+/** JSON escapes and resolved URLs make an entry longer than it stood in the document, but not by such a factor. */
+const mostGrowth = 16
+
+/** Bytes of the entry that is too long to be stored, if there is one; entries of an ordinary document need not be measured. */
+const longest = (answer: Fetched, entries: ReadonlyArray<Entry>): number | undefined => {
+  if (answer.body.length * mostGrowth <= maxStoredLength) return undefined
+  const encoder = new TextEncoder()
+  return entries.map((entry) => encoder.encode(JSON.stringify(entry)).length).find((length) => length > maxStoredLength)
 }
 
 const news = ({ notified }: Decision): Announcement | undefined =>

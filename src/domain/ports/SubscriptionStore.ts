@@ -1,21 +1,13 @@
 import { Context, type Effect, type Option } from "effect"
 import type { ResourceState } from "#domain/Resource.ts"
-import type { Channel, Face, Format, Subscription, SubscriptionState } from "#domain/Subscription.ts"
+import type { Subscription } from "#domain/Subscription.ts"
 import type { Topic } from "#domain/Topic.ts"
 import type { StoreError } from "./StoreError.ts"
 
-export interface NewSubscription {
-  readonly accountId: number
+/** A subscription before it is stored: with its topic as it was read, and the partition of a resource that may not exist yet. */
+export interface NewSubscription extends Omit<Subscription, "id" | "resourceId" | "topic" | "createdAt"> {
   readonly topic: Topic
   readonly partition: number
-  readonly channel: Channel
-  readonly endpoint: string
-  readonly host: string
-  readonly format?: Format
-  readonly secret?: string
-  readonly face: Face
-  readonly state: SubscriptionState
-  readonly leaseUntil?: number
 }
 
 /** A subscription with what the list shows of its resource. */
