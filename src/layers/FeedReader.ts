@@ -1,8 +1,8 @@
 import { type Duration, Effect, Layer, Semaphore } from "effect"
-import { Worker } from "node:worker_threads"
 import { readFeed, type ReadOptions, type ReadResult } from "#domain/normalize/Document.ts"
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
 import type { Question } from "./feed-reader/worker.ts"
+import { WorkerThread } from "./WorkerThread.ts"
 
 export interface Options {
   /** Documents of so many bytes and more go to the thread. */
@@ -21,11 +21,12 @@ export const layerWith = ({ largeFrom, deadline }: Options): Layer.Layer<FeedRea
   Layer.effect(
     FeedReader,
     Effect.gen(function*() {
-      const thread = yield* Effect.acquireRelease(Effect.sync(() => new Thread()), (thread) => thread.stop)
+      const thread = yield* Effect.acquireRelease(Effect.sync(newThread), (thread) => thread.stop)
       const turn = yield* Semaphore.make(1)
       const tooSlow = Effect.fail(new ReaderError({ message: "The document takes too long to read." }))
       const readLarge = (bytes: Uint8Array, options: ReadOptions) =>
-        thread.read({ bytes, options }).pipe(
+        thread.ask({ bytes, options }).pipe(
+          Effect.mapError((why) => new ReaderError({ message: `The document cannot be read: ${why}.` })),
           Effect.timeoutOrElse({ duration: deadline, orElse: () => tooSlow }),
           turn.withPermits(1)
         )
@@ -38,47 +39,10 @@ export const layerWith = ({ largeFrom, deadline }: Options): Layer.Layer<FeedRea
 
 export const layer = layerWith({ largeFrom: 500_000, deadline: "10 seconds" })
 
-/** The thread, started when it is first needed and after each loss. */
-class Thread {
-  #worker: Worker | undefined
-
-  /** Answers one question at a time; to interrupt it ends the thread. */
-  read(question: Question): Effect.Effect<ReadResult, ReaderError> {
-    return Effect.callback<ReadResult, ReaderError>((resume) => {
-      const worker = this.#running()
-      const answered = (result: ReadResult) => {
-        worker.off("error", lost).off("exit", lost)
-        resume(Effect.succeed(result))
-      }
-      const lost = (why: unknown) =>
-        resume(
-          Effect.fail(new ReaderError({ message: `The document cannot be read: its thread ended (${String(why)}).` }))
-        )
-      worker.once("message", answered).once("error", lost).once("exit", lost).postMessage(question)
-      return this.stop
-    })
-  }
-
-  get stop(): Effect.Effect<void> {
-    return Effect.promise(async () => {
-      const worker = this.#worker
-      this.#worker = undefined
-      await worker?.terminate()
-    })
-  }
-
-  #running(): Worker {
-    if (this.#worker !== undefined) return this.#worker
-    const worker = new Worker(new URL("./feed-reader/worker.ts", import.meta.url), {
-      name: "feeds",
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 96 }
-    })
-    const forget = () => {
-      if (this.#worker === worker) this.#worker = undefined
-    }
-    worker.on("error", forget).on("exit", forget)
-    this.#worker = worker
-    return worker
-  }
-}
+const newThread = () =>
+  new WorkerThread<Question, ReadResult>({
+    script: new URL("./feed-reader/worker.ts", import.meta.url),
+    name: "feeds",
+    maxOldGenerationSizeMb: 512,
+    maxYoungGenerationSizeMb: 96
+  })
