@@ -12,6 +12,7 @@ import {
 } from "effect/cluster"
 import * as Core from "#actors/Core.ts"
 import { shardingConfig } from "#actors/Runner.ts"
+import * as Senders from "#actors/Senders.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as Database from "#layers/Database.ts"
@@ -74,6 +75,7 @@ const administration = Layer.unwrap(
 export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe(
   Layer.provideMerge(Routes.layerServed),
   Layer.provide(Core.layer),
+  Layer.provide(Senders.layer),
   Layer.provideMerge(HttpServerNode.layer),
   Layer.provide(Layer.mergeAll(cluster, outside)),
   Layer.provide(StoresSql.layer),

@@ -12,7 +12,8 @@ const supervisor = Partition.Supervisor.layer.pipe(
 )
 
 /**
- * All actors of a runner, and the `Hub` in front of them. From outside: the ports, and `Sharding`, which says what this runner holds.
+ * All actors of a runner, and the `Hub` in front of them. From outside: the ports, the `Senders`, and `Sharding`,
+ * which says what this runner holds.
  */
 export const layer = Layer.mergeAll(HubLayer.layer, Runner.layerWake, Runner.layerSweep).pipe(
   Layer.provide(Layer.mergeAll(Runner.Partitions.layer, Runner.Ownership.layer)),

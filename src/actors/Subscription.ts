@@ -1,15 +1,12 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { afterFailure, describeFailure, parcel, render, type Rendered, verdict } from "#domain/Delivery.ts"
-import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
-import { Deliverer } from "#domain/ports/Deliverer.ts"
+import { afterFailure } from "#domain/Delivery.ts"
+import type { Attempt, Delivery } from "#domain/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { Settings } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Self } from "./Actors.ts"
-import { Lanes } from "./Lanes.ts"
-import { delivered } from "./Metrics.ts"
 import { whenAvailable } from "./Retrying.ts"
+import { type Sender, Senders } from "./Senders.ts"
 
 /**
  * `Deliver`: a row of the outbox that was just written. `Look`: there may be some that nobody told of (an alarm, a new owner, a sweep).
@@ -55,10 +52,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const outbox = yield* Outbox
     const subscriptions = yield* SubscriptionStore
-    const deliverer = yield* Deliverer
-    const settings = yield* Settings
-    const lanes = new Lanes(settings.maxDeliveries)
-    const rendering = renderOnce(settings)
+    const senders = yield* Senders
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
       if (self.state !== undefined) return self.state
@@ -76,23 +70,10 @@ export const layer = Layer.effect(
       state.more = backlog.more && unsent.length > 0
     })
 
-    /** Sends the first one; how it went decides what becomes of its row. */
-    const send = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
-      const { subscription } = state
-      if (subscription.channel === "null") return yield* confirm(state, delivery)
-      const rendered = rendering(delivery.notification, subscription)
-      const posted = deliverer.post(parcel(subscription, delivery, rendered, settings))
-      const outcome = yield* lanes.through(subscription.host, posted).pipe(
-        Effect.map(({ excerpt, status }): Outcome => ({
-          verdict: verdict(status),
-          attempt: describeFailure(status, excerpt)
-        })),
-        Effect.catchTag(
-          "DeliveryError",
-          ({ message }) => Effect.succeed<Outcome>({ verdict: "failed", attempt: { code: 0, message } })
-        )
-      )
-      yield* delivered(outcome.verdict)
+    /** Tries the first one; how it went decides what becomes of its row. Returns when to look again, if that is not at once. */
+    const attempt = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
+      const send = senders[state.subscription.channel] ?? notServed
+      const outcome = yield* send(delivery, state.subscription)
       switch (outcome.verdict) {
         case "delivered":
           return yield* confirm(state, delivery)
@@ -100,6 +81,8 @@ export const layer = Layer.effect(
           return yield* end(state, outcome.attempt)
         case "failed":
           return yield* failed(state, delivery, outcome.attempt)
+        case "away":
+          return (yield* Clock.currentTimeMillis) + channelAway
       }
     })
 
@@ -107,7 +90,7 @@ export const layer = Layer.effect(
       Effect.andThen(outbox.confirm(delivery.id), Effect.sync(() => void state.ahead.shift()))
 
     const failed = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
-      const next = afterFailure(delivery.attempt + 1, yield* Clock.currentTimeMillis)
+      const next = afterFailure(state.subscription.face, delivery.attempt + 1, yield* Clock.currentTimeMillis)
       if (next._tag === "Drop") {
         yield* whenAvailable(outbox.drop(delivery, attempt))
         yield* Effect.logWarning(
@@ -138,7 +121,8 @@ export const layer = Layer.effect(
         if (first === undefined) return undefined
         if (first.attempt > 0 && first.dueAt > (yield* Clock.currentTimeMillis)) return first.dueAt
         if (self.draining()) return undefined
-        yield* send(state, first)
+        const later = yield* attempt(state, first)
+        if (later !== undefined) return later
       }
     })
 
@@ -146,10 +130,10 @@ export const layer = Layer.effect(
   })
 )
 
-interface Outcome {
-  readonly verdict: "delivered" | "ended" | "failed"
-  readonly attempt: Attempt
-}
+/** A channel that is not served is looked at again after so many ms. */
+const channelAway = 15_000
+
+const notServed: Sender = () => Effect.succeed({ verdict: "away" })
 
 /** What a message changes in memory. Without state there is nothing to change: it is loaded with all that waits. */
 const hear = (self: Self<State, Message>, message: Message): void => {
@@ -170,18 +154,5 @@ const hear = (self: Self<State, Message>, message: Message): void => {
       } else {
         state.more = true
       }
-  }
-}
-
-/** Subscribers who wrote the topic alike and chose the same format get the same bytes, rendered once while the notification is in memory. */
-const renderOnce = (settings: Settings["Service"]) => {
-  const kept = new WeakMap<Notification, Map<string, Rendered>>()
-  return (notification: Notification, { format, topic }: Subscription): Rendered => {
-    let bodies = kept.get(notification)
-    if (bodies === undefined) kept.set(notification, bodies = new Map<string, Rendered>())
-    const key = `${format ?? ""} ${topic}`
-    let rendered = bodies.get(key)
-    if (rendered === undefined) bodies.set(key, rendered = render(notification, topic, format, settings))
-    return rendered
   }
 }

@@ -2,17 +2,21 @@ import type { Attempt, Delivery, Notification } from "./Notification.ts"
 import type { Parcel } from "./ports/Deliverer.ts"
 import { renderAtom } from "./render/AtomXml.ts"
 import { renderJson } from "./render/NotificationJson.ts"
-import type { Format, Subscription } from "./Subscription.ts"
+import type { Face, Format, Subscription } from "./Subscription.ts"
 
 /** Milliseconds from a failed try to the next one: 5, 10 and 15 s. After the fourth failure the delivery is dropped. */
-const waits = [5_000, 10_000, 15_000] as const
+const waits: { readonly [face in Face]: ReadonlyArray<number> } = {
+  api: [5_000, 10_000, 15_000],
+  hub: [5_000, 10_000, 15_000]
+}
 
-/** What comes after a failed try; `failed` counts it. */
+/** What comes after a failed try of a subscription made through `face`; `failed` counts it. */
 export const afterFailure = (
+  face: Face,
   failed: number,
   now: number
 ): { readonly _tag: "Drop" } | { readonly _tag: "Retry"; readonly dueAt: number } => {
-  const wait = waits[failed - 1]
+  const wait = waits[face][failed - 1]
   return wait === undefined ? { _tag: "Drop" } : { _tag: "Retry", dueAt: now + wait }
 }
 

@@ -1,15 +1,35 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Scope } from "effect"
+import { Clock, Effect, Exit, Layer, Option, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
+import { type Sender, Senders } from "#actors/Senders.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Topic from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import { feed, headers, hook, lines, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
-import { caller, hangs, layer, layerOutside, layerRunner, layerWith } from "#test/support/World.ts"
+import { caller, hangs, layer, layerOutside, layerRunner, layerSending, layerWith } from "#test/support/World.ts"
+
+/** A subscription to `feed` whose notifications go to a JID. */
+const subscribeJid = Effect.gen(function*() {
+  const topic = Result.getOrThrow(Topic.parse(feed))
+  yield* (yield* SubscriptionStore).subscribe({
+    accountId: 1,
+    topic,
+    partition: Topic.partitionOf(topic.host),
+    channel: "xmpp",
+    endpoint: "ann@example.net",
+    host: "example.net",
+    face: "api",
+    state: "active"
+  })
+  yield* TestClock.adjust("1 second")
+  yield* (yield* Hub).publish([feed])
+  yield* TestClock.adjust("1 second")
+})
 
 const ids = (count: number) => Array.from({ length: count }, (_, i) => `n${count - i}`)
 
@@ -106,6 +126,39 @@ describe("a subscription", () => {
       assert.deepStrictEqual(items.map(({ dropped, waiting }) => [dropped, waiting]), [[0, 0]])
       assert.strictEqual(Option.getOrThrow(yield* (yield* AccountStore).find("ann")).credits, -1)
     }).pipe(Effect.provide(layer)))
+
+  it.effect("waits while its channel is not served, and never goes another way", () =>
+    Effect.gen(function*() {
+      const world = yield* watched()
+      yield* subscribeJid
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "post"), [])
+      const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })
+      assert.deepStrictEqual(items.map(({ dropped, waiting }) => [dropped, waiting]), [[0, 1]])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("whose channel is away looks again in 15 s; that is no try", () => {
+    const tries: Array<string> = []
+    const sender: Sender = (delivery) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        tries.push(`${now / 1000}s try ${delivery.attempt}`)
+        return { verdict: now < 90_000 ? "away" : "delivered" }
+      })
+    const senders = layerSending(Layer.succeed(Senders, { xmpp: sender })).pipe(
+      Layer.provideMerge(layerOutside),
+      Layer.provideMerge(Settings.layerTest())
+    )
+    return Effect.gen(function*() {
+      const world = yield* watched()
+      yield* subscribeJid
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("118 seconds")
+      assert.deepStrictEqual(tries, ["63s try 0", "78s try 0", "93s try 0"])
+      const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })
+      assert.deepStrictEqual(items.map(({ dropped, waiting }) => [dropped, waiting]), [[0, 0]])
+    }).pipe(Effect.provide(senders))
+  })
 
   it.effect("keeps 64 deliveries in memory while one hangs, and finds the others in the outbox, in order", () =>
     Effect.gen(function*() {

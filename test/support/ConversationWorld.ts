@@ -4,6 +4,7 @@ import { TestRunner } from "effect/cluster"
 import { HttpServer } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
 import * as Core from "#actors/Core.ts"
+import * as Senders from "#actors/Senders.ts"
 import { rights } from "#domain/Account.ts"
 import type { Entry } from "#domain/Entry.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
@@ -24,7 +25,7 @@ const baseUrl = "http://windhover.test"
 /** The service as it is, but for its database: actors, network and server are the real ones. All conversations share it. */
 export const layer = Routes.layerServed.pipe(
   Layer.provideMerge(HttpServerNode.layer),
-  Layer.provideMerge(Core.layer.pipe(Layer.provide(TestRunner.layer))),
+  Layer.provideMerge(Core.layer.pipe(Layer.provide([Senders.layer, TestRunner.layer]))),
   Layer.provideMerge(StoresMemory.layer),
   Layer.provide([DelivererHttp.layer, FetcherUndici.layer, IntentVerifierHttp.layer]),
   Layer.provide(

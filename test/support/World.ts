@@ -10,6 +10,7 @@ import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Core from "#actors/Core.ts"
 import * as Resource from "#actors/Resource.ts"
+import * as Senders from "#actors/Senders.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 
@@ -141,11 +142,15 @@ export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fe
 /** The outside: stores in memory and a scripted world. It outlives the runners over it. */
 export const layerOutside = Layer.mergeAll(StoresMemory.layer, layerWorld)
 
-/** One runner that holds all partitions, polls at their exact seconds. */
-export const layerRunner = Core.layer.pipe(
-  Layer.provide(TestRunner.layer),
-  Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0)))
-)
+/** One runner that holds all partitions, polls at their exact seconds, and sends in these ways. */
+export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>) =>
+  Core.layer.pipe(
+    Layer.provide(senders),
+    Layer.provide(TestRunner.layer),
+    Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0)))
+  )
+
+export const layerRunner = layerSending(Senders.layer)
 
 /** Everything between the faces and the outside, on `TestClock`, in memory, with some of the settings replaced. */
 export const layerWith = (settings: Partial<SettingsValues>) =>

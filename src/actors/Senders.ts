@@ -1,0 +1,73 @@
+import { Context, Effect, Layer } from "effect"
+import { describeFailure, parcel, render, type Rendered, verdict } from "#domain/Delivery.ts"
+import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
+import { Deliverer, type DeliveryAnswer } from "#domain/ports/Deliverer.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import type { Channel, Subscription } from "#domain/Subscription.ts"
+import { Lanes } from "./Lanes.ts"
+import { delivered } from "./Metrics.ts"
+
+/** How a try went. `away`: it was none, since the channel is not served for the moment. */
+export type Outcome = Success | Failure | { readonly verdict: "away" }
+
+interface Success {
+  readonly verdict: "delivered"
+}
+
+/** `ended`: the receiver says that there is no use in another one, and so ends the subscription. */
+interface Failure {
+  readonly verdict: "ended" | "failed"
+  readonly attempt: Attempt
+}
+
+/** One try of a delivery; returns when it is known how it went. */
+export type Sender = (delivery: Delivery, subscription: Subscription) => Effect.Effect<Outcome>
+
+/** The ways out, by channel. One that is missing is not served: its deliveries wait in the outbox. */
+export class Senders extends Context.Service<Senders, { readonly [channel in Channel]?: Sender }>()(
+  "windhover/actors/Senders"
+) {}
+
+/** Those that are always there: callbacks, and the null device. */
+export const layer = Layer.effect(
+  Senders,
+  Effect.gen(function*() {
+    const deliverer = yield* Deliverer
+    const settings = yield* Settings
+    const lanes = new Lanes(settings.maxDeliveries)
+    const rendering = renderOnce(settings)
+
+    const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription) {
+      const rendered = rendering(delivery.notification, subscription)
+      const posted = deliverer.post(parcel(subscription, delivery, rendered, settings))
+      const outcome = yield* lanes.through(subscription.host, posted).pipe(
+        Effect.map(outcomeOf),
+        Effect.catchTag("DeliveryError", ({ message }) => Effect.succeed(failure("failed", { code: 0, message })))
+      )
+      yield* delivered(outcome.verdict)
+      return outcome
+    })
+
+    return Senders.of({ webhook, null: () => Effect.succeed({ verdict: "delivered" }) })
+  })
+)
+
+const outcomeOf = ({ excerpt, status }: DeliveryAnswer): Success | Failure => {
+  const meaning = verdict(status)
+  return meaning === "delivered" ? { verdict: meaning } : failure(meaning, describeFailure(status, excerpt))
+}
+
+const failure = (verdict: Failure["verdict"], attempt: Attempt): Success | Failure => ({ verdict, attempt })
+
+/** Subscribers who wrote the topic alike and chose the same format get the same bytes, rendered once while the notification is in memory. */
+const renderOnce = (settings: Settings["Service"]) => {
+  const kept = new WeakMap<Notification, Map<string, Rendered>>()
+  return (notification: Notification, { format, topic }: Subscription): Rendered => {
+    let bodies = kept.get(notification)
+    if (bodies === undefined) kept.set(notification, bodies = new Map<string, Rendered>())
+    const key = `${format ?? ""} ${topic}`
+    let rendered = bodies.get(key)
+    if (rendered === undefined) bodies.set(key, rendered = render(notification, topic, format, settings))
+    return rendered
+  }
+}
