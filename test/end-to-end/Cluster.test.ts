@@ -1,23 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schedule } from "effect"
-import * as net from "node:net"
+import { Effect, Fiber } from "effect"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
-import { outside, type Posted, received, type Service, start } from "#test/support/Service.ts"
-
-const freePort = Effect.callback<number>((resume) => {
-  const server = net.createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as net.AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
+import { freePort, outside, type Posted, received, start } from "#test/support/Service.ts"
 
 const hook = (i: number) => `/hook${i}`
-
-/** Returns when all partitions that the runner holds are awake. */
-const ready = ({ url }: Service) =>
-  Effect.tryPromise(async () => {
-    if (!(await fetch(`${url}/readyz`)).ok) throw new Error("not ready")
-  }).pipe(Effect.retry(Schedule.spaced("100 millis")))
 
 const isLost = ({ answer }: Posted) => answer === "lost"
 
@@ -36,7 +22,7 @@ describe.skipIf(!available)("two runners on one database", () => {
         return yield* start({ WINDHOVER_DATABASE_URL: database, WINDHOVER_RUNNER_ADDRESS: `127.0.0.1:${port}` })
       })
       const [one, two] = [yield* runner, yield* runner]
-      yield* Effect.forEach([one, two], ready)
+      yield* Effect.forEach([one, two], ({ ready }) => ready)
       for (const [i, feed] of world.feeds.entries()) {
         const { status } = yield* (i % 2 === 0 ? one : two).call({
           "hub.mode": "subscribe",

@@ -1,8 +1,8 @@
-import { Data, Effect, type Scope } from "effect"
+import { Data, Effect, Schedule, type Scope } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import * as http from "node:http"
-import type { AddressInfo } from "node:net"
+import * as net from "node:net"
 import * as path from "node:path"
 import { createInterface } from "node:readline"
 import { withSettings } from "#scripts/Environment.ts"
@@ -17,13 +17,23 @@ export interface Service {
   readonly kill: Effect.Effect<void>
   readonly call: (
     parameters: Record<string, string>
-  ) => Effect.Effect<{ readonly status: number; readonly text: string }>
+  ) => Effect.Effect<{ readonly status: number; readonly text: string; readonly retryAfter: string | null }>
+  /** Returns when all partitions that it holds are awake. */
+  readonly ready: Effect.Effect<void>
 }
 
 /** What a service said that ended before it was ready. */
 export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly message: string }> {}
 
 const bin = path.join(import.meta.dirname, "../../bin/windhover")
+
+/** A TCP port of loopback that nobody listens on. */
+export const freePort = Effect.callback<number>((resume) => {
+  const server = net.createServer().listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as net.AddressInfo
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
 
 const gone = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
@@ -66,8 +76,13 @@ export const start = (variables: Record<string, string>): Effect.Effect<Service,
             headers: { authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}` },
             body: new URLSearchParams(parameters)
           })
-          return { status: response.status, text: await response.text() }
-        })
+          const retryAfter = response.headers.get("retry-after")
+          return { status: response.status, text: await response.text(), retryAfter }
+        }),
+      ready: Effect.promise((signal) => fetch(`${url}/readyz`, { signal })).pipe(
+        Effect.repeat({ until: ({ ok }) => ok, schedule: Schedule.spaced("100 millis") }),
+        Effect.asVoid
+      )
     })
   )
 
@@ -148,7 +163,7 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
       Effect.callback<number>((resume) => {
         const server = http.createServer(answer).listen(port, host, () => {
           servers.push(server)
-          resume(Effect.succeed((server.address() as AddressInfo).port))
+          resume(Effect.succeed((server.address() as net.AddressInfo).port))
         })
       }),
       () =>
