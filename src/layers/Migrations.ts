@@ -2,15 +2,24 @@ import { Effect } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { DatabaseError } from "./DatabaseError.ts"
 import { statements as schema } from "./migrations/0001-schema.ts"
+import { statements as sequences } from "./migrations/0005-notification-sequences.ts"
 import { describe } from "./SqlFailure.ts"
 
-/** All migrations, in order. Append only: a released one is never edited. The number is the schema's version. */
-const migrations: ReadonlyArray<{ readonly name: string; readonly statements: ReadonlyArray<string> }> = [
-  { name: "schema", statements: schema }
+interface Migration {
+  /** Ascending; the last one is the schema's version. */
+  readonly number: number
+  readonly name: string
+  readonly statements: ReadonlyArray<string>
+}
+
+/** All migrations, in order. Append only: a released one is never edited. */
+const migrations: ReadonlyArray<Migration> = [
+  { number: 1, name: "schema", statements: schema },
+  { number: 5, name: "notification_sequences", statements: sequences }
 ]
 
 /** The version of the schema that this program works with. */
-export const version = migrations.length
+export const version = Math.max(...migrations.map(({ number }) => number))
 
 const table = "windhover_migrations"
 
@@ -55,8 +64,8 @@ const explain = (cause: unknown): string => SqlError.isSqlError(cause) ? describ
 const key = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
 
 /** One statement a call: the extended protocol takes no more. */
-const records = Object.fromEntries(migrations.map(({ name, statements }, i) => [
-  key(i + 1, name),
+const records = Object.fromEntries(migrations.map(({ name, number, statements }) => [
+  key(number, name),
   SqlClient.SqlClient.use((sql) =>
     Effect.forEach(statements, (statement) => sql.unsafe(statement).unprepared, { discard: true })
   )

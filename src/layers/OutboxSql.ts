@@ -1,20 +1,21 @@
 import { Clock, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Entry } from "#domain/Entry.ts"
-import type { FeedHeader } from "#domain/Feed.ts"
-import type { Attempt, Delivery, News, Notification } from "#domain/Notification.ts"
+import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
 import { type Backlog, Outbox } from "#domain/ports/Outbox.ts"
-import type { Status } from "#domain/Status.ts"
 import { batched } from "./sql/Batched.ts"
-import { column, copyOf, instant, millis } from "./sql/Values.ts"
+import { notificationColumns, notificationOf, type NotificationRow } from "./sql/NotificationRows.ts"
+import { column, instant, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 /** Confirmations are written when there are so many, or after so many ms. */
 const confirmBatch = 256
 const confirmDelay = 50
 
-/** A notification without deliveries is kept for so many ms, then it goes. */
-const keptFor = 60 * 60_000
+/**
+ * A notification without deliveries is kept for so many ms, then it goes. Streams are resumed from what is kept;
+ * documents can be large, entries are stored besides.
+ */
+const keptFor = { entries: 24 * 60 * 60_000, document: 60 * 60_000 }
 
 /** Rows of one statement that deletes them: none may hold up the others for long. */
 const pruneBatch = 5_000
@@ -27,18 +28,6 @@ interface WaitingRow {
   readonly attempt: number
   readonly due: number
   readonly notification: number
-}
-
-interface NotificationRow {
-  readonly id: number
-  readonly resource: number
-  readonly kind: number
-  readonly status: string
-  readonly header: string | null
-  readonly content_type: string | null
-  readonly document: Uint8Array | null
-  readonly created: number
-  readonly bodies: ReadonlyArray<string> | null
 }
 
 interface Failed {
@@ -57,11 +46,7 @@ export const layer = Layer.effect(
     /** Each notification once, however many subscriptions wait for it. */
     const notifications = Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
       const rows = yield* ask(sql.unsafe<NotificationRow>(
-        `select n.id::float8 as id, n.resource_id::float8 as resource, n.kind, n.status, n.header, n.content_type, n.document,
-        ${millis("n.created_at")} as created,
-        (select array_agg(e.body order by array_position(n.seqs, e.seq)) from entries e
-          where e.resource_id = n.resource_id and e.seq = any(n.seqs)) as bodies
-      from notifications n where n.id = any($1::int8[])`,
+        `select ${notificationColumns} from notifications n where n.id = any($1::int8[])`,
         [column.ids(ids)]
       ))
       return new Map(rows.map((row) => [row.id, notificationOf(row)]))
@@ -154,15 +139,17 @@ export const layer = Layer.effect(
 
     /** Nobody waits for these any more. */
     const prune = Effect.gen(function*() {
-      const before = (yield* Clock.currentTimeMillis) - keptFor
+      const now = yield* Clock.currentTimeMillis
       for (let deleted = pruneBatch; deleted === pruneBatch;) {
         const rows = yield* ask(sql.unsafe(
           `delete from notifications where id = any(array(
-            select n.id from notifications n where n.created_at < ${instant("$1::float8")}
+            select n.id from notifications n where n.created_at < ${
+            instant("case when n.kind = 1 then $2::float8 else $1::float8 end")
+          }
               and not exists (select from deliveries d where d.notification_id = n.id)
             order by n.id limit ${pruneBatch}
           )) returning 1`,
-          [before]
+          [now - keptFor.entries, now - keptFor.document]
         ))
         deleted = rows.length
       }
@@ -206,29 +193,3 @@ const deliveryOf = (row: WaitingRow, notification: Notification | undefined): Re
     dueAt: row.due,
     notification
   }]
-
-const notificationOf = (row: NotificationRow): Notification => ({
-  id: row.id,
-  resourceId: row.resource,
-  createdAt: row.created,
-  status: JSON.parse(row.status) as Omit<Status, "feed">,
-  ...(row.header === null ? {} : { header: JSON.parse(row.header) as FeedHeader }),
-  news: newsOf(row)
-})
-
-const newsOf = (row: NotificationRow): News => {
-  switch (row.kind) {
-    case 0:
-      return { _tag: "Entries", entries: (row.bodies ?? []).map((body) => JSON.parse(body) as Entry) }
-    case 1:
-      return {
-        _tag: "Document",
-        document: {
-          contentType: row.content_type ?? "application/octet-stream",
-          body: copyOf(row.document ?? new Uint8Array())
-        }
-      }
-    default:
-      return { _tag: "Failure" }
-  }
-}

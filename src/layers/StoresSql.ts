@@ -1,6 +1,7 @@
 import { Layer } from "effect"
 import * as AccountStoreSql from "./AccountStoreSql.ts"
 import * as EntryStoreSql from "./EntryStoreSql.ts"
+import * as NotificationLogSql from "./NotificationLogSql.ts"
 import * as OutboxSql from "./OutboxSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
@@ -9,6 +10,7 @@ import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
 export const layer = Layer.mergeAll(
   ResourceStoreSql.layer,
   EntryStoreSql.layer,
+  NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
   AccountStoreSql.layer

@@ -1,6 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import { statements as sequences } from "#layers/migrations/0005-notification-sequences.ts"
 import { migrate, version } from "#layers/Migrations.ts"
 import * as Postgres from "#layers/Postgres.ts"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
@@ -15,6 +16,8 @@ const tables = SqlClient.SqlClient.use((sql) =>
 const empty = SqlClient.SqlClient.use((sql) =>
   Effect.andThen(sql`drop schema public cascade`, sql`create schema public`)
 )
+
+const all = ["0001_schema", "0005_notification_sequences"]
 
 const schema = [
   "accounts",
@@ -36,16 +39,41 @@ for (const engine of engines) {
       it.effect("make the schema once, and find nothing to do after", () =>
         Effect.gen(function*() {
           yield* empty
-          assert.deepStrictEqual(yield* migrate, ["0001_schema"])
+          assert.deepStrictEqual(yield* migrate, all)
           assert.deepStrictEqual(yield* tables, schema)
           assert.deepStrictEqual(yield* migrate, [])
+        }))
+
+      it.effect("number the notifications that are there, each resource for itself", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* migrate
+          yield* sql`alter table resource_state drop column sequence`
+          yield* sql`alter table notifications drop column sequence`
+          yield* sql`insert into resources (key, url, host, partition, kind, created_at)
+            select substring(sha256(url::bytea) for 16), url, 'a', 1, 1, now() from unnest(array['a', 'b', 'c']) url`
+          yield* sql`insert into resource_state (resource_id) select id from resources`
+          yield* sql`insert into notifications (resource_id, kind, status, created_at)
+            select id, 2, '{}', now() from unnest(array[2, 1, 2, 2]) id`
+          for (const statement of sequences) yield* sql.unsafe(statement)
+          const numbered =
+            yield* sql`select resource_id::int4 as resource, sequence::int4 as sequence from notifications order by id`
+          assert.deepStrictEqual(numbered.map(({ resource, sequence }) => [resource, sequence]), [
+            [2, 1],
+            [1, 1],
+            [2, 2],
+            [2, 3]
+          ])
+          const heads = yield* sql`select sequence::int4 as sequence from resource_state order by resource_id`
+          assert.deepStrictEqual(heads.map(({ sequence }) => sequence), [1, 3, 0])
         }))
 
       it.effect("take turns when several runners start at once", () =>
         Effect.gen(function*() {
           yield* empty
           const runs = yield* Effect.all(Array.from({ length: 5 }, () => migrate), { concurrency: "unbounded" })
-          assert.deepStrictEqual(runs.flat(), ["0001_schema"])
+          assert.deepStrictEqual(runs.flat(), all)
           assert.deepStrictEqual(yield* tables, schema)
         }))
 
@@ -59,7 +87,7 @@ for (const engine of engines) {
           assert.include(error.message, `relation "entries" already exists`)
           assert.deepStrictEqual(yield* tables, ["entries"])
           yield* sql`drop table entries`
-          assert.deepStrictEqual(yield* migrate, ["0001_schema"])
+          assert.deepStrictEqual(yield* migrate, all)
         }))
 
       it.effect("refuse a database that a newer program has changed", () =>
@@ -98,7 +126,7 @@ describe.skipIf(!engines.every((engine) => engine.available))("Migrations: a man
       assert.strictEqual(error.reason, "no-trigrams")
       assert.include(error.message, "create extension pg_trgm")
       yield* run(url, SqlClient.SqlClient.use((sql) => sql`create extension pg_trgm`))
-      assert.deepStrictEqual(yield* run(plain, migrate), ["0001_schema"])
+      assert.deepStrictEqual(yield* run(plain, migrate), all)
       yield* run(url, SqlClient.SqlClient.use((sql) => sql.unsafe(`drop owned by ${user}; drop role ${user}`))).pipe(
         Effect.ignore
       )

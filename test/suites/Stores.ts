@@ -1,16 +1,18 @@
 import type { Vitest } from "@effect/vitest"
 import { accountStoreSuite } from "#test/suites/AccountStore.ts"
 import { entryStoreSuite } from "#test/suites/EntryStore.ts"
+import { notificationLogSuite } from "#test/suites/NotificationLog.ts"
 import { outboxSuite } from "#test/suites/Outbox.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
 import type { Stores } from "#test/support/StoreFixture.ts"
 
-/** What the five stores promise, asked of one implementation. */
+/** What the six stores promise, asked of one implementation. */
 export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   resourceStoreSuite(it)
   entryStoreSuite(it)
   subscriptionStoreSuite(it)
+  notificationLogSuite(it)
   outboxSuite(it)
   accountStoreSuite(it)
 }

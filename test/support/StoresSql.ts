@@ -1,6 +1,7 @@
 import { Layer } from "effect"
 import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
 import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
+import * as NotificationLogSql from "#layers/NotificationLogSql.ts"
 import * as OutboxSql from "#layers/OutboxSql.ts"
 import * as Passwords from "#layers/Passwords.ts"
 import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
@@ -10,6 +11,7 @@ import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
 export const storesSql = Layer.mergeAll(
   ResourceStoreSql.layer,
   EntryStoreSql.layer,
+  NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
   AccountStoreSql.layerWith(Passwords.cheap)

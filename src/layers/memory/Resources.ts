@@ -60,6 +60,9 @@ const record = (state: State, change: Change, now: number): ReadonlyArray<Delive
   const news = repeated ? undefined : newsOf(change, (entryId) => written.has(entryId))
   if (news === undefined) return []
   const notification = notificationOf(change, news, state.serial(), now)
+  const told = state.notifications.get(id) ?? []
+  state.notifications.set(id, told)
+  told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })
   return subscribersOf(state, id, now).map((subscriber) => {
     const delivery: Delivery = {
       id: state.serial(),

@@ -2,6 +2,7 @@ import { Clock, Effect } from "effect"
 import type { Account, Token } from "#domain/Account.ts"
 import type { Entry } from "#domain/Entry.ts"
 import type { Attempt, Delivery, Document } from "#domain/Notification.ts"
+import type { Numbered } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCounted, type ResourceState } from "#domain/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -13,6 +14,8 @@ export interface State {
   readonly documents: Map<number, Document>
   /** By resource, then by entry id. */
   readonly entries: Map<number, Map<string, Arrived>>
+  /** By resource, oldest first. */
+  readonly notifications: Map<number, Array<Numbered>>
   readonly subscriptions: Map<number, Subscriber>
   /** By resource, then by id. */
   readonly subscribers: Map<number, Map<number, Subscriber>>
@@ -63,6 +66,7 @@ export const make = (): State => {
     idByUrl: new Map(),
     documents: new Map(),
     entries: new Map(),
+    notifications: new Map(),
     subscriptions: new Map(),
     subscribers: new Map(),
     queueOf: new Map(),

@@ -9,7 +9,7 @@ import { column, instant } from "./Values.ts"
  * Everything that some changed polls write, as one statement, which is one transaction.
  *
  *   p      the changes, a row each                 before  their state until now, locked: a second owner waits here
- *   e, x   new and changed entries, as written     n       notifications: of what was written, or what is not repeated
+ *   e, x   new and changed entries, as written     n       notifications, numbered: of what was written, or what is not repeated
  *   d0     one row a subscription, numbered        a, l    credits and their ledger, accounts locked in order of id
  *   d      the outbox
  *
@@ -25,24 +25,15 @@ with p as (
     velocity, popularity, porn_rank, last_maintenance_at)
 ),
 before as (
-  select t.resource_id, t.signature, t.in_error from resource_state t where t.resource_id in (select id from p)
+  select t.resource_id, t.signature, t.in_error, t.sequence from resource_state t where t.resource_id in (select id from p)
   order by t.resource_id for no key update
 ),
-q as (select p.*, b.signature as old_signature, b.in_error as was_in_error from p join before b on b.resource_id = p.id),
+q as (select p.*, b.signature as old_signature, b.in_error as was_in_error, b.sequence as last_sequence from p join before b on b.resource_id = p.id),
 w1 as (
   update schedule s set next_fetch = ${instant("q.next_fetch")}, last_fetch = ${
   instant("q.last_fetch")
 }, period = q.period,
     http_code = q.code, failures = q.failures from q where s.resource_id = q.id
-),
-w2 as (
-  update resource_state t set http_message = q.http, last_parse = ${instant("q.last_parse")}, last_full = ${
-  instant("q.last_full")
-}, etag = q.etag, last_modified = q.last_modified, signature = q.signature, in_error = q.in_error,
-    entries_since_maintenance = q.entries_since, seen = q.seen, slices = q.slices,
-    content_type = case when q.document is null then t.content_type else q.content_type end,
-    document = coalesce(q.document, t.document)
-  from q where t.resource_id = q.id
 ),
 w3 as (
   update resources r set kind = q.kind, header = q.header, id_policy = q.id_policy, generated_ids = q.generated_ids, bozo_rank = q.bozo_rank, velocity = q.velocity,
@@ -72,8 +63,8 @@ told as (
   group by i.resource_id
 ),
 n as (
-  insert into notifications (resource_id, kind, status, header, seqs, content_type, document, created_at)
-  select q.id, q.announce, q.status, q.sent_header, told.seqs,
+  insert into notifications (resource_id, sequence, kind, status, header, seqs, content_type, document, created_at)
+  select q.id, q.last_sequence + 1, q.announce, q.status, q.sent_header, told.seqs,
     case when q.announce = 1 then q.content_type end, case when q.announce = 1 then q.document end, ${
   instant("$1::float8")
 }
@@ -81,7 +72,16 @@ n as (
   where q.announce = 0 and told.seqs is not null
     or q.announce = 1 and not coalesce(q.old_signature = q.signature, false)
     or q.announce = 2 and not (q.was_in_error and q.in_error)
-  returning id, resource_id
+  returning id, resource_id, sequence
+),
+w2 as (
+  update resource_state t set http_message = q.http, last_parse = ${instant("q.last_parse")}, last_full = ${
+  instant("q.last_full")
+}, etag = q.etag, last_modified = q.last_modified, signature = q.signature, in_error = q.in_error,
+    entries_since_maintenance = q.entries_since, seen = q.seen, slices = q.slices,
+    content_type = case when q.document is null then t.content_type else q.content_type end,
+    document = coalesce(q.document, t.document), sequence = coalesce(n.sequence, t.sequence)
+  from q left join n on n.resource_id = q.id where t.resource_id = q.id
 ),
 s as (
   update subscriptions u set next_sequence = u.next_sequence + 1 from n where u.resource_id = n.resource_id and ${
