@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
-import { freePort, outside, type Posted, received, start } from "#test/support/Service.ts"
+import { freePort, outside, patience, type Posted, received, start } from "#test/support/Service.ts"
 
 const hook = (i: number) => `/hook${i}`
 
@@ -69,5 +69,5 @@ describe.skipIf(!available)("two runners on one database", () => {
       for (const hook of hooks) {
         assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })
       }
-    }).pipe(Effect.scoped, Effect.timeout("100 seconds")), 120_000)
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { findBinaries, startServer } from "#test/support/PostgresServer.ts"
-import { freePort, outside, received, type Service, start } from "#test/support/Service.ts"
+import { freePort, outside, patience, received, type Service, start } from "#test/support/Service.ts"
 
 const binaries = findBinaries()
 
@@ -79,6 +79,6 @@ describe.skipIf(binaries === undefined)("a database that goes away and comes bac
         }
         for (const hook of hooks) assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })
         assert.strictEqual(service.process.exitCode, null)
-      }).pipe(Effect.scoped, Effect.timeout("100 seconds")), 120_000)
+      }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
   }
 })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
 import { temporaryDirectory } from "#test/support/Databases.ts"
-import { outside, received, type Service, start } from "#test/support/Service.ts"
+import { outside, patience, received, type Service, start } from "#test/support/Service.ts"
 
 const hooks = ["/one", "/two", "/three"]
 
@@ -67,8 +67,8 @@ describe("the service as a process", () => {
         for (const hook of hooks) {
           assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })
         }
-      }).pipe(Effect.scoped, Effect.timeout("100 seconds")),
-    120_000
+      }).pipe(Effect.scoped, Effect.timeout(patience)),
+    patience + 10_000
   )
 
   it.live("finishes on SIGTERM what it has begun, and exits with 0", () =>
@@ -92,7 +92,17 @@ describe("the service as a process", () => {
       yield* ping(again, world.url)
       yield* world.until(() => hooks.every((hook) => received(world.posted, hook).ids.length === 2))
       assert.strictEqual(world.posted.length, 2 * hooks.length) // what was confirmed is not sent again
-    }).pipe(Effect.scoped, Effect.timeout("60 seconds")), 90_000)
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
+
+  it.live("says where it is reached, on a port that the system chose", () =>
+    Effect.gen(function*() {
+      const { said, url } = yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })
+      const { port } = new URL(url)
+      assert.include(
+        said.join("\n"),
+        `ready on http://localhost:${port} (subscribers reach it at http://localhost:${port})`
+      )
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
   it.live("refuses a second process on the same data directory by name", () =>
     Effect.gen(function*() {
@@ -100,5 +110,5 @@ describe("the service as a process", () => {
       yield* start({ WINDHOVER_DATA_DIR: directory })
       const refused = yield* Effect.flip(start({ WINDHOVER_DATA_DIR: directory }))
       assert.include(refused.message, directory)
-    }).pipe(Effect.scoped, Effect.timeout("60 seconds")), 90_000)
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 })

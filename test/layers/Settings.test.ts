@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Redacted } from "effect"
+import { ConfigProvider, Effect, Layer, Redacted } from "effect"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
+import * as Port from "#domain/ports/Settings.ts"
 import * as Settings from "#layers/Settings.ts"
 
 const withVariables = (variables: Record<string, string>) =>
@@ -62,4 +65,28 @@ describe("Settings", () => {
       assert.deepStrictEqual(explained.find((setting) => setting.variable === "WINDHOVER_PORT")?.value, "0")
       assert.strictEqual(explained.find((setting) => setting.variable === "WINDHOVER_HOST")?.value, undefined)
     }).pipe(withVariables({ WINDHOVER_ADMIN_TOKEN: "0123456789abcdef", WINDHOVER_PORT: "0" })))
+
+  it.effect("know the port that the system chose", () =>
+    Effect.gen(function*() {
+      const listening = (variables: Record<string, string>) =>
+        Port.Settings.useSync(({ baseUrl }) => baseUrl).pipe(
+          Effect.provide(
+            Settings.layerListening.pipe(
+              Layer.provide(
+                Layer.mock(HttpServer.HttpServer, {
+                  address: NetAddress.inetAddressFromStringUnsafe("127.0.0.1:40001")
+                })
+              ),
+              Layer.provide(Settings.layer)
+            )
+          ),
+          withVariables(variables)
+        )
+      assert.strictEqual(yield* listening({ WINDHOVER_PORT: "0" }), "http://localhost:40001")
+      assert.strictEqual(
+        yield* listening({ WINDHOVER_PORT: "0", WINDHOVER_BASE_URL: "https://push.example.org" }),
+        "https://push.example.org"
+      )
+      assert.strictEqual(yield* listening({ WINDHOVER_PORT: "8081" }), "http://localhost:8081")
+    }))
 })

@@ -9,9 +9,14 @@ import { withSettings } from "#scripts/Environment.ts"
 
 const token = "end-to-end-token-0123456789"
 
+/** Milliseconds after which a test hangs for certain: a busy machine takes half a minute to start a service. */
+export const patience = 300_000
+
 /** A running `windhover serve`. */
 export interface Service {
   readonly url: string
+  /** Everything that it has said, line by line. */
+  readonly said: ReadonlyArray<string>
   readonly process: ChildProcess
   /** Ends it without a word, and returns when it is gone. */
   readonly kill: Effect.Effect<void>
@@ -61,9 +66,10 @@ export const start = (variables: Record<string, string>): Effect.Effect<Service,
           child.kill("SIGKILL")
           await gone(child)
         })
-    ).pipe(Effect.flatMap((child) => Effect.map(readyAt(child), (url) => ({ child, url })))),
-    ({ child, url }) => ({
+    ).pipe(Effect.flatMap((child) => Effect.map(readyAt(child), (ready) => ({ child, ...ready })))),
+    ({ child, said, url }) => ({
       url,
+      said,
       process: child,
       kill: Effect.promise(async () => {
         child.kill("SIGKILL")
@@ -87,17 +93,17 @@ export const start = (variables: Record<string, string>): Effect.Effect<Service,
   )
 
 const readyAt = (child: ChildProcess) =>
-  Effect.callback<string, NotStarted>((resume) => {
-    let said = ""
+  Effect.callback<Pick<Service, "url" | "said">, NotStarted>((resume) => {
+    const said: Array<string> = []
     for (const stream of [child.stdout, child.stderr]) {
       if (stream === null) continue
       createInterface({ input: stream }).on("line", (line) => {
-        said += `${line}\n`
+        said.push(line)
         const url = /ready on (http:\S+)/.exec(line)?.[1]
-        if (url !== undefined) resume(Effect.succeed(url.replace("localhost", "127.0.0.1")))
+        if (url !== undefined) resume(Effect.succeed({ url: url.replace("localhost", "127.0.0.1"), said }))
       })
     }
-    child.once("exit", () => resume(Effect.fail(new NotStarted({ message: said }))))
+    child.once("close", () => resume(Effect.fail(new NotStarted({ message: said.join("\n") }))))
   })
 
 export interface Posted {
