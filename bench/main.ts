@@ -1,28 +1,15 @@
 /**
  * `npm run bench`: what the main job costs, as ratios to undici alone on the same machine in the same run.
  *
- * CPU is that of the whole process (Node, its threads, the embedded database in one of them), from /proc. Writes its table into
- * docs/performance.md. `-- --million` adds the start with a million resources.
+ * Writes its table into docs/performance.md. `-- --million` adds the start with a million resources. `-- polls memory` measures some parts
+ * only, and writes nothing.
  */
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-import { type ChildProcess, execFile, spawn } from "node:child_process"
-import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
-import { promisify } from "node:util"
-import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
-import { migrate } from "#layers/Migrations.ts"
-import { withSettings } from "#scripts/Environment.ts"
 import { section } from "./Section.ts"
+import { bare, end, outside, port, type Resources, type Service, start, startWith, stats, used } from "./Service.ts"
 
-const root = join(import.meta.dirname, "..")
-const node = join(root, "bin/node")
-const token = "bench-token-0123456789"
-const run = promisify(execFile)
 const rows: Array<readonly [what: string, figure: string, target: string]> = []
 
 const say = (what: string, figure: string, target: string): void => {
@@ -32,93 +19,6 @@ const say = (what: string, figure: string, target: string): void => {
 
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
-
-const firstLine = async (child: ChildProcess, pattern: RegExp): Promise<string> => {
-  if (child.stdout === null) throw new Error("no output")
-  for await (const line of createInterface({ input: child.stdout })) {
-    const match = pattern.exec(line)
-    if (match !== null) return match[1] ?? ""
-  }
-  throw new Error("a process of the benchmark ended early")
-}
-
-/** CPU seconds of a process, and its memory in MB. */
-const used = (pid: number) => {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ")
-  const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])
-  return { cpu: (Number(fields[11]) + Number(fields[12])) / 100, rss: rss / 1024 }
-}
-
-const origin = spawn(node, [join(root, "bench/origin.ts")], { stdio: ["ignore", "pipe", "inherit", "ipc"] })
-const port = await firstLine(origin, /(\d+)/)
-const outside = `http://127.0.0.1:${port}`
-const stats = async () =>
-  await (await fetch(`${outside}/ctl/stats`)).json() as { polls: number; posts: number; last: number; now: number }
-
-const bare = async (path: string, count: number, ...more: ReadonlyArray<string>) =>
-  JSON.parse(
-    (await run(node, [
-      "--max-semi-space-size=32",
-      join(root, "bench/bare.ts"),
-      `${outside}${path}`,
-      String(count),
-      ...more
-    ])).stdout
-  ) as {
-    cpu: number
-    wall: number
-  }
-
-interface Service {
-  readonly url: string
-  readonly pid: number
-  readonly ready: number
-  readonly call: (parameters: Record<string, string>) => Promise<void>
-  readonly stop: () => Promise<void>
-}
-
-/** Starts the service; resources are polled as often as once in `minPeriod` seconds. */
-const start = async (
-  minPeriod: number,
-  directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
-): Promise<Service> => {
-  const began = performance.now()
-  const child = spawn(join(root, "bin/windhover"), ["serve"], {
-    stdio: ["ignore", "pipe", "inherit"],
-    env: withSettings({
-      WINDHOVER_PORT: "0",
-      WINDHOVER_HOST: "127.0.0.1",
-      WINDHOVER_DATA_DIR: directory,
-      WINDHOVER_ALLOW_PRIVATE: "true",
-      WINDHOVER_MIN_PERIOD: String(minPeriod),
-      WINDHOVER_REQUESTS_PER_MINUTE: "1000000",
-      WINDHOVER_ADMIN_TOKEN: token,
-      WINDHOVER_LOG_LEVEL: "error"
-    })
-  })
-  const url = (await firstLine(child, /ready on (http:\S+)/)).replace("localhost", "127.0.0.1")
-  while ((await fetch(`${url}/readyz`)).status !== 200) await sleep(50)
-  const ready = (performance.now() - began) / 1000
-  const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
-  return {
-    url,
-    pid: child.pid ?? 0,
-    ready,
-    call: async (parameters) => {
-      const answer = await fetch(url, {
-        method: "POST",
-        headers: { authorization },
-        body: new URLSearchParams(parameters)
-      })
-      if (!answer.ok) throw new Error(await answer.text())
-    },
-    stop: async () => {
-      child.kill("SIGTERM")
-      await once(child, "exit")
-      rmSync(directory, { recursive: true, force: true })
-    }
-  }
-}
 
 const subscribe = async (service: Service, topics: ReadonlyArray<string>, callback: (i: number) => string) => {
   const waiting = [...topics.entries()]
@@ -241,48 +141,6 @@ const latency = async () => {
   await service.stop()
 }
 
-/** Resources to begin with; `url` and `host` are SQL over `i`, 1 up to `count`. */
-interface Resources {
-  readonly count: number
-  readonly host: string
-  readonly url: string
-  /** Until the first poll, an SQL interval. */
-  readonly due: string
-  /** Entries a day; decides how far silence stretches the period. */
-  readonly velocity: number
-}
-
-/** A database with these resources, each with one subscription of the null device. */
-const fill = (directory: string, { count, due, host, url, velocity }: Resources) =>
-  Effect.runPromise(
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      yield* migrate
-      yield* sql.unsafe(`insert into accounts (login, password_hash, created_at) values ('bench', '', now())`)
-      for (let from = 0; from < count; from += 50_000) {
-        const until = Math.min(from + 50_000, count)
-        yield* sql.unsafe(`insert into resources (key, url, host, partition, kind, velocity, created_at)
-          select substring(sha256(convert_to(${url}, 'UTF8')) for 16), ${url}, ${host}, i % 256, 1, ${velocity}, now()
-          from generate_series(${from + 1}, ${until}) i`)
-      }
-      yield* sql.unsafe(`insert into schedule (resource_id, next_fetch, last_fetch, period, http_code)
-        select id, now() + ${due}, now(), 1, 304 from resources`)
-      yield* sql.unsafe(`insert into resource_state (resource_id) select id from resources`)
-      yield* sql.unsafe(
-        `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
-        select 1, id, url, 2, 'http://127.0.0.1:9/dev/null', '127.0.0.1', 0, 1, now() from resources`
-      )
-      yield* sql.unsafe(`analyze`)
-    }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory })), Effect.orDie)
-  )
-
-/** A service that starts with these resources. */
-const startWith = async (minPeriod: number, resources: Resources): Promise<Service> => {
-  const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
-  await fill(directory, resources)
-  return await start(minPeriod, directory)
-}
-
 const sleeping = (count: number): Resources => ({
   count,
   host: "'h' || i || '.example'",
@@ -309,7 +167,7 @@ const memory = async (count: number, target: string) => {
 }
 
 const write = () => {
-  const file = join(root, "docs/performance.md")
+  const file = join(import.meta.dirname, "../docs/performance.md")
   const body = [
     `\`npm run bench\`, Node ${process.version}, embedded database, origin and sink beside it on the same machine; medians of three. Shared, noisy cores: the ratios count.`,
     "",
@@ -320,10 +178,17 @@ const write = () => {
   writeFileSync(file, section(readFileSync(file, "utf8"), "The main job", body))
 }
 
-await polling()
-await delivering()
-await latency()
-await memory(100_000, "")
-if (process.argv.includes("--million")) await memory(1_000_000, "≤ 1,500 MB, ≤ 20 s")
-write()
-origin.disconnect()
+const parts: Readonly<Record<string, () => Promise<void>>> = {
+  polls: polling,
+  deliveries: delivering,
+  latency,
+  memory: () => memory(100_000, ""),
+  million: () => memory(1_000_000, "≤ 1,500 MB, ≤ 20 s")
+}
+
+const asked = process.argv.slice(2)
+const chosen = asked.filter((name) => name in parts)
+const all = Object.keys(parts).filter((name) => name !== "million" || asked.includes("--million"))
+for (const name of chosen.length === 0 ? all : chosen) await parts[name]?.()
+if (chosen.length === 0) write()
+end()

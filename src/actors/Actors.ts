@@ -1,5 +1,6 @@
-import { Cause, Clock, Effect, Fiber, Latch, Metric, Schedule, type Scope } from "effect"
+import { type Cause, Clock, Effect, Fiber, Latch, Metric, Schedule, type Scope } from "effect"
 import { Alarms } from "./Alarms.ts"
+import type { Ringer, Timer } from "./Bell.ts"
 import { actorCrashes, actorsRetired } from "./Metrics.ts"
 import { type Budget, Residency, Resident } from "./Residency.ts"
 
@@ -64,41 +65,27 @@ const restart = Schedule.exponential("250 millis").pipe(Schedule.upTo({ times: 8
 /** An actor whose restarts are through gets an alarm after so many ms: it is never silently dead. */
 const revival = 300_000
 
-/** The waits of a loop that must never end: 0.25, 0.5 … s, then every 5 s. */
-const loopRestart = Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")])
-
 /** Actors that live as long as the scope. */
 export const make = Effect.fnUntraced(
   function*<S, M, E, R>(
     options: Options<S, M, E, R>
   ): Effect.fn.Return<Actors<M>, never, R | Scope.Scope | Residency> {
     const fork = Effect.runForkWith(yield* Effect.context<R>())
-    const troupe = new Troupe(options, yield* Residency, fork)
-    yield* troupe.ringing.pipe(
-      Effect.tapCause((cause) =>
-        Cause.hasInterruptsOnly(cause)
-          ? Effect.void
-          : Effect.logFatal(`the alarms of ${options.name} actors crashed and are restarted`, cause)
-      ),
-      Effect.sandbox,
-      Effect.retry(loopRestart),
-      Effect.forkScoped
-    )
+    const troupe = new Troupe(options, yield* Residency, yield* Clock.Clock, fork)
     yield* Effect.addFinalizer(() => troupe.end)
     return troupe
   }
 )
 
 /** All actors of one kind in one scope. */
-class Troupe<S, M, E, R> implements Actors<M> {
+class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
   readonly options: Options<S, M, E, R>
   readonly budget: Budget
   readonly cells = new Map<number, Cell<S, M, E, R>>()
   readonly alarms = new Alarms()
   readonly awake = new Set<Cell<S, M, E, R>>()
   readonly #fork: (life: Effect.Effect<void, never, R>) => Fiber.Fiber<void>
-  /** Opened when the alarm loop has to look again. */
-  readonly #look = Latch.makeUnsafe()
+  readonly #clock: Clock.Clock
   /** Opened when the last one came to rest. */
   readonly #quiet = Latch.makeUnsafe()
   #asked = false
@@ -107,11 +94,14 @@ class Troupe<S, M, E, R> implements Actors<M> {
   constructor(
     options: Options<S, M, E, R>,
     budget: Budget,
+    clock: Clock.Clock,
     fork: (life: Effect.Effect<void, never, R>) => Fiber.Fiber<void>
   ) {
     this.options = options
     this.budget = budget
+    this.#clock = clock
     this.#fork = fork
+    budget.bell.add(this, this)
   }
 
   readonly tell = (id: number, message: M) => Effect.sync(() => this.#wake(id, message))
@@ -141,6 +131,7 @@ class Troupe<S, M, E, R> implements Actors<M> {
 
   readonly end = Effect.suspend(() => {
     this.draining = true
+    this.budget.bell.remove(this)
     const cells = [...this.cells.values()]
     const fibers = cells.flatMap(({ fiber }) => fiber ?? [])
     for (const cell of cells) cell.forget()
@@ -154,7 +145,7 @@ class Troupe<S, M, E, R> implements Actors<M> {
 
   setAlarm(id: number, at: number | undefined): void {
     if (at === undefined) this.alarms.clear(id)
-    else if (this.alarms.set(id, at)) this.#look.openUnsafe()
+    else if (this.alarms.set(id, at)) this.#expect()
   }
 
   entered(cell: Cell<S, M, E, R>): void {
@@ -175,15 +166,34 @@ class Troupe<S, M, E, R> implements Actors<M> {
     cell.accept(message)
   }
 
+  /** One match and nothing else around the behaviour: this is run for each poll. */
   #live(cell: Cell<S, M, E, R>): Effect.Effect<void, never, R> {
-    return Effect.suspend(() => this.options.behavior(cell)).pipe(
+    return Effect.matchCauseEffect(Effect.suspend(() => this.options.behavior(cell)), {
+      onFailure: (cause) => cell.gone ? Effect.void : this.#restart(cell, cause),
+      onSuccess: (at) => this.#rest(cell, at)
+    })
+  }
+
+  /** To fall asleep is one synchronous step, so that no message can come in between. */
+  #rest(cell: Cell<S, M, E, R>, at: number | undefined): Effect.Effect<void, never, R> {
+    return Effect.suspend(() => cell.rest(at) ? Effect.void : this.#live(cell))
+  }
+
+  /** Runs a crashed actor again, as the schedule says; its first try is the crash that is known. */
+  #restart(cell: Cell<S, M, E, R>, crash: Cause.Cause<E>): Effect.Effect<void, never, R> {
+    let known: Cause.Cause<E> | undefined = crash
+    return Effect.suspend(() => {
+      if (known === undefined) return this.options.behavior(cell)
+      const failure = Effect.failCause(known)
+      known = undefined
+      return failure
+    }).pipe(
       Effect.tapCause((cause) => cell.gone ? Effect.void : this.#report(cell, cause)),
       Effect.sandbox,
       Effect.retry(this.options.restart ?? restart),
       Effect.matchCauseEffect({
         onFailure: () => cell.gone ? Effect.void : this.#retire(cell),
-        // to fall asleep is one synchronous step, so that no message can come in between
-        onSuccess: (at) => Effect.suspend(() => cell.rest(at) ? Effect.void : this.#live(cell))
+        onSuccess: (at) => this.#rest(cell, at)
       })
     )
   }
@@ -205,47 +215,58 @@ class Troupe<S, M, E, R> implements Actors<M> {
     )
   }
 
-  readonly ringing: Effect.Effect<never> = Effect.gen({ self: this }, function*() {
-    while (true) {
-      const now = yield* Clock.currentTimeMillis
-      this.#look.closeUnsafe()
-      this.#ringDue(now)
-      const next = this.#hasPlace ? this.alarms.next : this.#askForPlace()
-      yield* next === undefined
-        ? this.#look.await
-        : Effect.timeoutOption(this.#look.await, Math.max(1, next - now))
-    }
-  })
+  readonly now = () => this.#clock.currentTimeMillisUnsafe()
 
-  #ringDue(now: number): void {
+  readonly after = (milliseconds: number, wake: () => void) => {
+    const fiber = this.#fork(
+      Effect.andThen(milliseconds > 0 ? Effect.sleep(milliseconds) : Effect.yieldNow, Effect.sync(wake))
+    )
+    return () => fiber.interruptUnsafe()
+  }
+
+  /** Who asked for a place is called when there is one. */
+  get next(): number | undefined {
+    return this.#asked ? undefined : this.alarms.next
+  }
+
+  readonly ring = (now: number): void => {
     while (this.#hasPlace) {
       const id = this.alarms.due(now)
       if (id === undefined) break
       this.#ring(id, now)
     }
-    if (this.options.patient === true) this.budget.offer()
+    if (this.options.patient !== true) return
+    if (this.budget.hasPlace) this.budget.offer()
+    else if ((this.alarms.next ?? Infinity) <= now) this.#askForPlace()
   }
 
-  /** An alarm that could not be told is not lost. */
+  /** An alarm that could not be told is not lost, and the others ring. */
   #ring(id: number, now: number): void {
     try {
       this.#wake(id, this.options.alarm)
     } catch (defect) {
       this.alarms.set(id, now + 1000)
-      throw defect
+      this.#fork(Effect.logFatal(`an alarm of ${this.options.name} ${id} crashed; it rings again in 1 s`, defect))
     }
+  }
+
+  #expect(): void {
+    const { next } = this
+    if (next !== undefined) this.budget.bell.expect(next)
   }
 
   get #hasPlace(): boolean {
     return this.options.patient !== true || this.budget.hasPlace
   }
 
-  #askForPlace(): undefined {
+  #askForPlace(): void {
     if (this.#asked) return
     this.#asked = true
     this.budget.whenPlace(() => {
       this.#asked = false
-      this.#look.openUnsafe()
+      if (this.draining) return this.budget.offer()
+      this.ring(this.now())
+      this.#expect()
     })
   }
 }

@@ -1,5 +1,6 @@
 import { Context, Layer } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
+import { Bell } from "./Bell.ts"
 
 /** An actor that rests: what the budget sees of it. */
 export abstract class Resident {
@@ -16,6 +17,8 @@ export abstract class Resident {
  * do not ring while `maxAwake` of them are awake: a million overdue polls, or a database that is away, make no million fibers.
  */
 export class Budget {
+  /** Rings the alarms of all of them. */
+  readonly bell = new Bell()
   readonly #maxResident: number
   readonly #maxAwake: number
   #oldest: Resident | undefined = undefined

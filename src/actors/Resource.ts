@@ -11,9 +11,9 @@ import {
   unreadable,
   wantsWhole
 } from "#domain/Poll.ts"
-import { FeedReader } from "#domain/ports/FeedReader.ts"
-import { type Fetched, Fetcher } from "#domain/ports/Fetcher.ts"
-import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
+import { type Fetched, Fetcher, type FetchError } from "#domain/ports/Fetcher.ts"
+import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 import type { Occasion } from "#domain/Status.ts"
@@ -84,110 +84,126 @@ export const layer = Layer.effect(
     const jitter = yield* Jitter
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
-      if (self.state !== undefined) return self.state
       const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
-      if (resource === undefined) return undefined
-      self.state = { resource, pinged: false, waiting: [] }
-      return self.state
+      return resource === undefined ? undefined : self.state = { resource, pinged: false, waiting: [] }
     })
 
-    const hear = Effect.fnUntraced(function*(self: Self<State, Message>, state: State) {
-      for (let message = self.take(); message !== undefined; message = self.take()) {
-        if (message._tag === "Ping") state.pinged = true
-        if (message._tag === "FirstFetch") state.waiting.push(message.done)
-        if (message._tag === "Reload") {
-          const resource = yield* whenAvailable(store.load(self.id))
-          if (Option.isSome(resource)) state.resource = { ...state.resource, subscribers: resource.value.subscribers }
-        }
-      }
+    /** Its subscriptions have changed. */
+    const reloaded = Effect.fnUntraced(function*(state: State) {
+      const resource = yield* whenAvailable(store.load(state.resource.id))
+      if (Option.isSome(resource)) state.resource = { ...state.resource, subscribers: resource.value.subscribers }
     })
 
     /** Undefined when it is not the turn of this resource. */
-    const get = (resource: ResourceState, now: number, { call, hosts }: Surroundings) =>
-      Effect.acquireUseRelease(
-        Effect.sync(() => hosts.enter(resource.host, resource.id)),
-        (entered) =>
-          entered
-            ? Effect.result(permits.withPermits(1)(fetcher.fetch(request(resource, now))))
-            : Effect.undefined,
-        (entered) => entered ? Effect.forEach(hosts.leave(resource.host), call, { discard: true }) : Effect.void
+    const get = (resource: ResourceState, now: number, { call, hosts }: Surroundings) => {
+      let entered = false
+      return Effect.suspend(() => {
+        entered = hosts.enter(resource.host, resource.id)
+        return entered ? Effect.result(permits.withPermits(1)(fetcher.fetch(request(resource, now)))) : Effect.undefined
+      }).pipe(
+        Effect.onExit(() => {
+          const called = entered ? hosts.leave(resource.host) : nobody
+          return called.length === 0 ? Effect.void : Effect.forEach(called, call, { discard: true })
+        })
       )
+    }
 
     /** Reads what is new in the document, or all of it where that does not suffice. */
-    const readDocument = Effect.fnUntraced(function*(
-      resource: ResourceState,
-      answer: Fetched,
-      step: Extract<Step, { _tag: "Read" }>,
-      at: Circumstances
-    ) {
-      const part = yield* reader.read(answer.body, step.options)
-      if (!wantsWhole(resource, part)) return read(resource, answer, part, at)
-      const { seenSlices: _, ...whole } = step.options
-      return read(resource, answer, yield* reader.read(answer.body, whole), at)
+    const readDocument = Effect.fnUntraced(
+      function*(resource: ResourceState, answer: Fetched, options: ReadOptions, at: Circumstances) {
+        const part = yield* reader.read(answer.body, options)
+        if (!wantsWhole(resource, part)) return read(resource, answer, part, at)
+        const { seenSlices: _, ...whole } = options
+        return read(resource, answer, yield* reader.read(answer.body, whole), at)
+      },
+      (step, resource, answer, _, at) =>
+        Effect.catchTag(step, "ReaderError", (error) => Effect.succeed(unreadable(resource, answer, error, at)))
+    )
+
+    /** The row first, then the subscriptions: if nobody hears, the row speaks later. */
+    const record = Effect.fnUntraced(function*(state: State, change: Change, around: Surroundings) {
+      const deliveries = yield* whenAvailable(store.record(change))
+      state.resource = change.state
+      yield* Effect.forEach(deliveries, around.deliver, { discard: true })
+      yield* polled(change.state.failures > 0 ? "failed" : "changed")
     })
 
-    const decided = Effect.fnUntraced(function*(resource: ResourceState, occasion: Occasion, around: Surroundings) {
-      const result = yield* get(resource, yield* Clock.currentTimeMillis, around)
-      if (result === undefined) return undefined
-      const at: Circumstances = { now: yield* Clock.currentTimeMillis, occasion, jitter: yield* jitter, minPeriod }
-      if (Result.isFailure(result)) return unanswered(resource, result.failure, at)
+    /** An unchanged poll: written lazily. */
+    const touch = (state: State, next: ResourceState) => {
+      state.resource = next
+      const { code, failures, id, lastFetch, nextFetch, period } = next
+      return Effect.andThen(
+        polled(failures > 0 ? "failed" : "unchanged"),
+        store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
+      )
+    }
+
+    const perform = (state: State, step: Step, around: Surroundings): Effect.Effect<void> => {
+      if (step._tag === "Quiet") return touch(state, step.state)
+      return step._tag === "Changed" ? record(state, step.change, around) : Effect.void
+    }
+
+    /** What an answer, or that there was none, comes to. */
+    const conclude = (
+      state: State,
+      result: Result.Result<Fetched, FetchError>,
+      at: Circumstances,
+      around: Surroundings
+    ): Effect.Effect<void> => {
+      const { resource } = state
+      if (Result.isFailure(result)) return perform(state, unanswered(resource, result.failure, at), around)
       const answer = result.success
       const until = holdOff(answer, at.now)
       if (until !== undefined) around.hosts.holdOff(resource.host, until)
       const step = answered(resource, answer, at)
-      if (step._tag !== "Read") return step
-      return yield* readDocument(resource, answer, step, at).pipe(
-        Effect.catchTag("ReaderError", (error) => Effect.succeed(unreadable(resource, answer, error, at)))
-      )
-    })
+      if (step._tag !== "Read") return perform(state, step, around)
+      return Effect.flatMap(readDocument(resource, answer, step.options, at), (read) => perform(state, read, around))
+    }
 
-    /** The row first, then the subscriptions: if nobody hears, the row speaks later. */
-    const perform = Effect.fnUntraced(
-      function*(state: State, step: Exclude<Step, { _tag: "Read" }>, around: Surroundings) {
-        if (step._tag === "Quiet") {
-          const { code, failures, id, lastFetch, nextFetch, period } = state.resource = step.state
-          yield* store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
-        } else {
-          const deliveries = yield* whenAvailable(store.record(step.change))
-          state.resource = step.change.state
-          yield* Effect.forEach(deliveries, around.deliver, { discard: true })
-        }
-        yield* polled(state.resource.failures > 0 ? "failed" : step._tag === "Quiet" ? "unchanged" : "changed")
-      }
-    )
-
-    /** False when it is not the turn of this resource. */
-    const visit = Effect.fnUntraced(function*(state: State, occasion: Occasion, around: Surroundings) {
-      const { pinged } = state
-      state.pinged = false // a ping that comes from now on causes one more fetch
-      const step = yield* decided(state.resource, occasion, around)
-      if (step === undefined) {
-        state.pinged = pinged
-        return false
-      }
-      if (step._tag !== "Read") yield* perform(state, step, around)
-      yield* Effect.forEach(state.waiting.splice(0), (done) => Deferred.succeed(done, undefined), { discard: true })
-      return true
-    })
-
+    /**
+     * Nearly all polls change nothing, so their way is short: an effect for each stage would cost more than the fetch. What lies between the
+     * fetch and the note that it happened is plain functions; only what is rare is an effect of its own.
+     */
     const run = Effect.fnUntraced(function*(self: Self<State, Message>, around: Surroundings) {
       while (true) {
-        const state = yield* loaded(self)
+        const state = self.state ?? (yield* loaded(self))
         if (state === undefined) return undefined
-        yield* hear(self, state)
+        if (hear(self, state)) yield* reloaded(state)
         self.keep = state.pinged || state.waiting.length > 0
         const now = yield* Clock.currentTimeMillis
         const next = due(state, now)
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
         const heldUntil = around.hosts.heldUntil(state.resource.host, now)
         if (heldUntil !== undefined) return heldUntil
-        if (!(yield* visit(state, next, around))) return now + patience
+        const { pinged } = state
+        state.pinged = false // a ping that comes from now on causes one more fetch
+        const result = yield* get(state.resource, now, around)
+        if (result === undefined) {
+          state.pinged = pinged
+          return now + patience
+        }
+        const at = { now: yield* Clock.currentTimeMillis, occasion: next, jitter: yield* jitter, minPeriod }
+        yield* conclude(state, result, at, around)
+        for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, undefined)
       }
     })
 
     return ResourceBehavior.of({ run })
   })
 )
+
+const nobody: ReadonlyArray<number> = []
+
+/** Takes all messages; true when the subscriptions have changed. */
+const hear = (self: Self<State, Message>, state: State): boolean => {
+  let changed = false
+  for (let message = self.take(); message !== undefined; message = self.take()) {
+    if (message._tag === "Ping") state.pinged = true
+    if (message._tag === "FirstFetch") state.waiting.push(message.done)
+    if (message._tag === "Reload") changed = true
+  }
+  return changed
+}
 
 /** Why to fetch now, or when to look again. Nobody polls for a resource without subscribers. */
 const due = (state: State, now: number): Occasion | { readonly at: number | undefined } => {

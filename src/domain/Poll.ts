@@ -68,13 +68,15 @@ const readOptions = (state: ResourceState, answer: Fetched): ReadOptions => ({
   ...(state.slices.length === 0 ? {} : { seenSlices: unpackAll(state.slices) })
 })
 
-/** The row is only rewritten when a validator moved. */
+/** The row is only rewritten when a validator moved. This is where most polls end: it copies the state once. */
 const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
-  const moved = scheduled(state, answer.status, "unchanged", at, retryAfter(answer, at.now))
-  const next = withValidators(answer.status === 304 ? moved : { ...moved, lastFull: at.now }, answer)
-  return next.etag !== state.etag || next.lastModified !== state.lastModified
-    ? { _tag: "Changed", change: silent({ ...next, failures: 0 }) }
-    : { _tag: "Quiet", state: { ...next, failures: 0 } }
+  const calm = state.failures === 0 ? state : { ...state, failures: 0 }
+  const moved = scheduled(calm, answer.status, "unchanged", at, retryAfter(answer, at.now))
+  const next = answer.status === 304 ? moved : { ...moved, lastFull: at.now }
+  const { date, tag } = validatorsAfter(state, answer)
+  return tag === state.etag && date === state.lastModified
+    ? { _tag: "Quiet", state: next }
+    : { _tag: "Changed", change: silent(withValidators(next, answer)) }
 }
 
 /** No answer came. */
@@ -218,17 +220,25 @@ const scheduled = (
   return { ...state, code, period, lastFetch: at.now, nextFetch: nextFetch(at.now, period, at.jitter, notBefore) }
 }
 
-/** Validators as the server gave them; those of a 304 that repeats none stay in force, those of another document go. */
 const withValidators = ({ etag, lastModified, ...state }: ResourceState, answer: Fetched): ResourceState => {
-  const kept = answer.status === 304 ? { etag, lastModified } : {}
-  const tag = answer.headers["etag"] ?? kept.etag
-  const date = answer.headers["last-modified"] ?? kept.lastModified
+  const { date, tag } = validatorsAfter({ etag, lastModified }, answer)
   return {
     ...state,
     ...(tag === undefined ? {} : { etag: tag }),
     ...(date === undefined ? {} : { lastModified: date })
   }
 }
+
+interface Validators {
+  readonly etag?: string | undefined
+  readonly lastModified?: string | undefined
+}
+
+/** Validators as the server gave them; those of a 304 that repeats none stay in force, those of another document go. */
+const validatorsAfter = ({ etag, lastModified }: Validators, { headers, status }: Fetched) => ({
+  tag: headers["etag"] ?? (status === 304 ? etag : undefined),
+  date: headers["last-modified"] ?? (status === 304 ? lastModified : undefined)
+})
 
 const retryAfter = (answer: Fetched, now: number): number | undefined => {
   const value = answer.headers["retry-after"]

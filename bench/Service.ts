@@ -1,0 +1,155 @@
+/**
+ * What the benchmarks of the main job stand on: the outside (`origin.ts`), undici alone (`bare.ts`), and a service with its resources.
+ *
+ * CPU is that of the whole process (Node, its threads, the embedded database in one of them), from /proc.
+ */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
+import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
+import { migrate } from "#layers/Migrations.ts"
+import { withSettings } from "#scripts/Environment.ts"
+
+const root = join(import.meta.dirname, "..")
+const node = join(root, "bin/node")
+const token = "bench-token-0123456789"
+const run = promisify(execFile)
+
+const firstLine = async (child: ChildProcess, pattern: RegExp): Promise<string> => {
+  if (child.stdout === null) throw new Error("no output")
+  for await (const line of createInterface({ input: child.stdout })) {
+    const match = pattern.exec(line)
+    if (match !== null) return match[1] ?? ""
+  }
+  throw new Error("a process of the benchmark ended early")
+}
+
+/** CPU seconds of a process, and its memory in MB. */
+export const used = (pid: number) => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ")
+  const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])
+  return { cpu: (Number(fields[11]) + Number(fields[12])) / 100, rss: rss / 1024 }
+}
+
+const origin = spawn(node, [join(root, "bench/origin.ts")], { stdio: ["ignore", "pipe", "inherit", "ipc"] })
+export const port = await firstLine(origin, /(\d+)/)
+export const outside = `http://127.0.0.1:${port}`
+export const stats = async () =>
+  await (await fetch(`${outside}/ctl/stats`)).json() as { polls: number; posts: number; last: number; now: number }
+
+export const bare = async (path: string, count: number, ...more: ReadonlyArray<string>) =>
+  JSON.parse(
+    (await run(node, [
+      "--max-semi-space-size=32",
+      join(root, "bench/bare.ts"),
+      `${outside}${path}`,
+      String(count),
+      ...more
+    ])).stdout
+  ) as {
+    cpu: number
+    wall: number
+  }
+
+export interface Service {
+  readonly url: string
+  readonly pid: number
+  readonly ready: number
+  readonly call: (parameters: Record<string, string>) => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** Starts the service; resources are polled as often as once in `minPeriod` seconds. */
+export const start = async (
+  minPeriod: number,
+  directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
+): Promise<Service> => {
+  const began = performance.now()
+  const child = spawn(join(root, "bin/windhover"), ["serve"], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: withSettings({
+      WINDHOVER_PORT: "0",
+      WINDHOVER_HOST: "127.0.0.1",
+      WINDHOVER_DATA_DIR: directory,
+      WINDHOVER_ALLOW_PRIVATE: "true",
+      WINDHOVER_MIN_PERIOD: String(minPeriod),
+      WINDHOVER_REQUESTS_PER_MINUTE: "1000000",
+      WINDHOVER_ADMIN_TOKEN: token,
+      WINDHOVER_LOG_LEVEL: "error"
+    })
+  })
+  const url = (await firstLine(child, /ready on (http:\S+)/)).replace("localhost", "127.0.0.1")
+  while ((await fetch(`${url}/readyz`)).status !== 200) await sleep(50)
+  const ready = (performance.now() - began) / 1000
+  const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
+  return {
+    url,
+    pid: child.pid ?? 0,
+    ready,
+    call: async (parameters) => {
+      const answer = await fetch(url, {
+        method: "POST",
+        headers: { authorization },
+        body: new URLSearchParams(parameters)
+      })
+      if (!answer.ok) throw new Error(await answer.text())
+    },
+    stop: async () => {
+      child.kill("SIGTERM")
+      await once(child, "exit")
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+}
+
+/** Resources to begin with; `url` and `host` are SQL over `i`, 1 up to `count`. */
+export interface Resources {
+  readonly count: number
+  readonly host: string
+  readonly url: string
+  /** Until the first poll, an SQL interval. */
+  readonly due: string
+  /** Entries a day; decides how far silence stretches the period. */
+  readonly velocity: number
+}
+
+/** A database with these resources, each with one subscription of the null device. */
+const fill = (directory: string, { count, due, host, url, velocity }: Resources) =>
+  Effect.runPromise(
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      yield* migrate
+      yield* sql.unsafe(`insert into accounts (login, password_hash, created_at) values ('bench', '', now())`)
+      for (let from = 0; from < count; from += 50_000) {
+        const until = Math.min(from + 50_000, count)
+        yield* sql.unsafe(`insert into resources (key, url, host, partition, kind, velocity, created_at)
+          select substring(sha256(convert_to(${url}, 'UTF8')) for 16), ${url}, ${host}, i % 256, 1, ${velocity}, now()
+          from generate_series(${from + 1}, ${until}) i`)
+      }
+      yield* sql.unsafe(`insert into schedule (resource_id, next_fetch, last_fetch, period, http_code)
+        select id, now() + ${due}, now(), 1, 304 from resources`)
+      yield* sql.unsafe(`insert into resource_state (resource_id) select id from resources`)
+      yield* sql.unsafe(
+        `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
+        select 1, id, url, 2, 'http://127.0.0.1:9/dev/null', '127.0.0.1', 0, 1, now() from resources`
+      )
+      yield* sql.unsafe(`analyze`)
+    }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory })), Effect.orDie)
+  )
+
+/** A service that starts with these resources. */
+export const startWith = async (minPeriod: number, resources: Resources): Promise<Service> => {
+  const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
+  await fill(directory, resources)
+  return await start(minPeriod, directory)
+}
+
+/** Ends the outside. */
+export const end = () => origin.disconnect()
