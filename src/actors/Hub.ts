@@ -3,8 +3,9 @@ import type { Caller } from "#domain/Account.ts"
 import type { Document } from "#domain/Notification.ts"
 import type { Entry } from "#domain/Entry.ts"
 import type { FeedHeader } from "#domain/Feed.ts"
-import type { Listed } from "#domain/ports/SubscriptionStore.ts"
+import type { Listed, ListQuery } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
+import type { Search } from "#domain/Search.ts"
 import type { Status } from "#domain/Status.ts"
 import type { Face, Format, Subscription } from "#domain/Subscription.ts"
 
@@ -34,8 +35,11 @@ export interface UnsubscribeRequest {
 
 export interface RetrieveRequest {
   readonly caller: Caller
+  /** It decides where the others are given as well. */
   readonly topic?: string
   readonly callback?: string
+  /** In place of a callback: the subscriptions whose feeds are meant. */
+  readonly search?: Search
   readonly count: number
   readonly before?: string
   readonly after?: string
@@ -64,12 +68,10 @@ export interface Subscribed {
 export class Hub extends Context.Service<Hub, {
   readonly subscribe: (request: SubscribeRequest) => Effect.Effect<Subscribed, Refusal>
   readonly unsubscribe: (request: UnsubscribeRequest) => Effect.Effect<"done" | "pending", Refusal>
-  /** `page` from 1; `byPage` 1 to 500. */
-  readonly list: (request: {
-    readonly caller: Caller
-    readonly page: number
-    readonly byPage: number
-  }) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number }, Refusal>
+  /** `byPage` 1 to 500. */
+  readonly list: (
+    request: Omit<ListQuery, "accountId"> & { readonly caller: Caller }
+  ) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number | undefined }, Refusal>
   readonly retrieve: (request: RetrieveRequest) => Effect.Effect<Representation, Refusal>
   /** The publisher's ping: each topic is fetched soon. Never fails, also for topics that nobody watches. */
   readonly publish: (topics: ReadonlyArray<string>) => Effect.Effect<void>

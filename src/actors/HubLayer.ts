@@ -8,6 +8,7 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import { type ResourceState, statusOf } from "#domain/Resource.ts"
+import { everything, type Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import {
@@ -215,12 +216,10 @@ export const layer = Layer.effect(
       return yield* represented(resource.value, subscription, given, request)
     })
 
-    const retrieveCallback = Effect.fnUntraced(function*(request: RetrieveRequest, endpoint: string) {
-      const mine = yield* orRefuse(subscriptions.ofEndpoint(request.caller.account.id, endpoint, tooManyFeeds))
+    const retrieveFound = Effect.fnUntraced(function*(request: RetrieveRequest, search: Search, shown: string) {
+      const mine = yield* orRefuse(subscriptions.feeds(request.caller.account.id, search, tooManyFeeds))
       const [first] = mine
-      if (first === undefined) {
-        return yield* notSubscribed(`No subscription has the callback ${Topic.quote(endpoint)}.`)
-      }
+      if (first === undefined) return yield* notSubscribed(`You have no subscription with ${shown}.`)
       if (mine.length >= tooManyFeeds) {
         return yield* badParameter(
           "hub.callback",
@@ -232,7 +231,7 @@ export const layer = Layer.effect(
         if (Option.isSome(resource)) return yield* represented(resource.value, first, first.topic, request)
       }
       return {
-        status: { feed: endpoint },
+        status: { feed: request.callback ?? "" },
         entries: yield* page(request, mine.map(({ resourceId }) => resourceId)),
         ...(first.format === undefined ? {} : { format: first.format })
       } satisfies Representation
@@ -240,7 +239,15 @@ export const layer = Layer.effect(
 
     const retrieve = Effect.fn("Hub.retrieve")(function*(request: RetrieveRequest) {
       if (request.topic !== undefined) return yield* retrieveTopic(request, request.topic)
-      if (request.callback !== undefined) return yield* retrieveCallback(request, request.callback)
+      const { callback, search } = request
+      if (search !== undefined) return yield* retrieveFound(request, search, "what hub.callback asks for")
+      if (callback !== undefined) {
+        return yield* retrieveFound(
+          request,
+          { ...everything, endpointUrl: callback },
+          `the callback ${Topic.quote(callback)}`
+        )
+      }
       return yield* badParameter(
         "hub.topic",
         "Please provide a hub.topic (or a hub.callback) to retrieve the entries of."
@@ -258,8 +265,8 @@ export const layer = Layer.effect(
     return Hub.of({
       subscribe,
       unsubscribe,
-      list: Effect.fn("Hub.list")(({ byPage, caller, page }) =>
-        orRefuse(subscriptions.list({ accountId: caller.account.id, page, byPage }))
+      list: Effect.fn("Hub.list")(({ caller, ...query }) =>
+        orRefuse(subscriptions.list({ accountId: caller.account.id, ...query }))
       ),
       retrieve,
       publish: Effect.fn("Hub.publish")((topics) =>

@@ -1,3 +1,5 @@
+import type { ResourceKind } from "./Resource.ts"
+
 /** `raw` sends a resource's own bytes: the default for what is no feed. */
 export type Format = "atom" | "json"
 
@@ -30,6 +32,12 @@ export interface Subscription {
   readonly leaseUntil?: number
   readonly createdAt: number
 }
+
+/** The format that a list shows: a feed for which none was asked for is sent as Atom, anything else as it is (null). */
+export const shownFormat = (
+  { format }: Pick<Subscription, "format">,
+  { kind }: { readonly kind: ResourceKind }
+): Format | null => format ?? (kind === "feed" || kind === "unknown" ? "atom" : null)
 
 /** Characters of a `hub.callback`, at most. */
 export const maxCallbackLength = 250

@@ -3,6 +3,7 @@ import type { HttpServerResponse } from "effect/http"
 import type { Hub } from "#actors/Hub.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
+import * as Search from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
 import type { Declined } from "./Declined.ts"
 import { askedFormat } from "./Negotiation.ts"
@@ -82,20 +83,27 @@ const notSubscribedHere = (refusal: Refusal): Refusal =>
   refusal.reason instanceof NotSubscribed ? badParameter("hub.topic", refusal.message) : refusal
 
 const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMatch, jsonp, parameters }: Call) {
-  yield* withoutQuery(parameters, "search")
+  const search = yield* searchOf(parameters, "search")
   const page = yield* parameters.integer("page", { minimum: 1, maximum: 1_000_000_000, fallback: 1 })
   const byPage = yield* parameters.integer("by_page", { minimum: 1, maximum: 500, fallback: 20 })
   const detailed = yield* parameters.flag("detailed")
-  const { items, total } = yield* hub.list({ caller, page, byPage })
-  return Representations.list(items, { detailed: detailed ? { total, page, byPage } : undefined, jsonp, ifNoneMatch })
+  const { items, total } = yield* hub.list({
+    caller,
+    page,
+    byPage,
+    counted: detailed,
+    ...(search !== undefined && { search: search.search })
+  })
+  const meta = total === undefined ? undefined : { total, page, byPage, search: search?.sent ?? {} }
+  return Representations.list(items, { detailed: meta, jsonp, ifNoneMatch })
 })
 
 const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
   const { accept, caller, parameters } = call
-  yield* withoutQuery(parameters, "hub.callback")
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
-  if (topic === undefined && callback === undefined) {
+  const search = callback === undefined ? yield* searchOf(parameters, "hub.callback") : undefined
+  if (topic === undefined && callback === undefined && search === undefined) {
     return yield* badParameter(
       "hub.topic",
       "Please provide a hub.topic, the URL of a resource that you are subscribed to, or a hub.callback, the callback of your subscriptions."
@@ -110,6 +118,7 @@ const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
     count,
     ...(topic !== undefined && { topic }),
     ...(callback !== undefined && { callback }),
+    ...(search !== undefined && { search: search.search }),
     ...(before !== undefined && { before }),
     ...(after !== undefined && { after })
   })
@@ -174,15 +183,29 @@ const bounded = (parameters: Parameters, name: string, maximum: number): Effect.
       : Effect.succeed(value)
   })
 
-/** Taking no notice of a query would answer with what was not asked for. */
-const withoutQuery = (parameters: Parameters, name: string): Effect.Effect<void, Refusal> => {
-  const key = parameters.below(name)[0]
-  return key === undefined
-    ? Effect.void
-    : Effect.fail(
-      badParameter(
-        name,
-        `${name}[...] cannot be queried by this version; received ${quote(`${name}[${key}]`)}. Leave it out.`
-      )
-    )
+/** The search under a name (`search[feed][url]=…`), and how it was sent; undefined where there is none. */
+const searchOf = Effect.fnUntraced(function*(parameters: Parameters, name: string) {
+  if (name === "search" && parameters.all(name).length > 0) {
+    return yield* badParameter(name, `search has to say what is searched: search[KEY]=…, where KEY is one of ${keys}.`)
+  }
+  const sent: Array<readonly [key: string, text: string]> = []
+  for (const key of parameters.below(name)) {
+    const text = yield* parameters.one(`${name}.${key}`)
+    if (text !== undefined) sent.push([key, text])
+  }
+  if (sent.length === 0) return undefined
+  return { search: yield* Effect.fromResult(Search.parse(sent, name)), sent: nested(sent) }
+})
+
+const keys = Search.keys.join(", ")
+
+/** `feed.url` as `{feed: {url}}`; only keys that are known come here. */
+const nested = (sent: ReadonlyArray<readonly [key: string, text: string]>) => {
+  const tree: Record<string, string | Record<string, string>> = {}
+  for (const [key, text] of sent) {
+    const [group = "", name] = key.split(".")
+    const below = tree[group]
+    tree[group] = name === undefined ? text : { ...(typeof below === "object" && below), [name]: text }
+  }
+  return tree
 }

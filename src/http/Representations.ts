@@ -8,6 +8,7 @@ import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { renderJson, statusJson } from "#domain/render/NotificationJson.ts"
 import { statusOf } from "#domain/Resource.ts"
+import { shownFormat } from "#domain/Subscription.ts"
 import { type Asked, matches } from "./Negotiation.ts"
 import * as Reply from "./Reply.ts"
 
@@ -78,11 +79,20 @@ const jsonOf = (body: Uint8Array): Effect.Effect<string, Refusal> =>
 const sendable = (contentType: string): string =>
   /^[\x20-\x7e]+$/.test(contentType) ? contentType : "application/octet-stream"
 
+/** What was asked for, and how many fit. */
+interface ListMeta {
+  readonly total: number
+  readonly page: number
+  readonly byPage: number
+  /** As it was sent. */
+  readonly search: object
+}
+
 export interface ListWanted {
   readonly jsonp: string | undefined
   readonly ifNoneMatch: string | undefined
   /** With it the answer is an object that holds the status of each resource. */
-  readonly detailed: { readonly total: number; readonly page: number; readonly byPage: number } | undefined
+  readonly detailed: ListMeta | undefined
 }
 
 /** Subscriptions as a JSON array, or in detail. */
@@ -96,14 +106,14 @@ export const list = (items: ReadonlyArray<Listed>, { detailed, ifNoneMatch, json
             status: statusJson(statusOf(item.resource, item.subscription.topic))
           })
         })),
-        meta: { ...detailed, by_page: detailed.byPage, search: {} }
+        meta: { ...detailed, by_page: detailed.byPage }
       }
   )
   return jsonp === undefined ? tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json)
 }
 
 const subscriptionOf = ({ resource, subscription }: Listed, details: object) => ({
-  format: subscription.format ?? (resource.kind === "feed" || resource.kind === "unknown" ? "atom" : null),
+  format: shownFormat(subscription, resource),
   endpoint: subscription.endpoint,
   secret: subscription.secret ?? null,
   feed: { title: resource.header?.title?.value ?? null, url: subscription.topic, ...details }

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { DatabaseError } from "./DatabaseError.ts"
 import { statements as schema } from "./migrations/0001-schema.ts"
+import { statements as searchAndPings } from "./migrations/0004-search-and-pings.ts"
 import { statements as sequences } from "./migrations/0005-notification-sequences.ts"
 import { describe } from "./SqlFailure.ts"
 
@@ -15,6 +16,7 @@ interface Migration {
 /** All migrations, in order. Append only: a released one is never edited. */
 const migrations: ReadonlyArray<Migration> = [
   { number: 1, name: "schema", statements: schema },
+  { number: 4, name: "search_and_pings", statements: searchAndPings },
   { number: 5, name: "notification_sequences", statements: sequences }
 ]
 

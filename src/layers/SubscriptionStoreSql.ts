@@ -1,11 +1,13 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type ListQuery, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriod } from "#domain/Resource.ts"
+import { everything, type Search } from "#domain/Search.ts"
 import type { Channel, Face, Format, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./sql/Batched.ts"
 import { resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
+import { asksForParts, fitting, type Likeness } from "./sql/SubscriptionSearch.ts"
 import { column, instant, legalText, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
@@ -36,6 +38,11 @@ const columns =
   u.format, u.secret, u.face, u.state, ${millis("u.lease_until")} as lease_until, ${
     millis("u.created_at")
   } as created_at`
+
+type Query = Pick<ListQuery, "accountId" | "search">
+
+/** So many are looked through at first for a number of different resources. */
+const manySubscriptions = 2_000
 
 const key = "substring(sha256(convert_to($1, 'UTF8')) for 16)"
 
@@ -150,51 +157,85 @@ export const layer = Layer.effect(
       return rows.map(subscriptionOf)
     })
 
-    const ofEndpoint = Effect.fn("SubscriptionStore.ofEndpoint")(
-      function*(accountId: number, endpoint: string, limit: number) {
-        if (endpoint.includes("\u0000")) return []
-        const rows = yield* ask(sql.unsafe<SubscriptionRow>(
-          `select ${columns} from subscriptions u where u.endpoint = $1 and u.account_id = $2::int4 order by u.id limit $3::int4`,
-          [endpoint, accountId, limit]
-        ))
-        return rows.map(subscriptionOf)
-      }
-    )
-
-    /** Ids of the page first, then what belongs to them: a late page need not join what it skips. */
-    const list = Effect.fn("SubscriptionStore.list")(function*(query: {
-      readonly accountId: number
-      readonly page: number
-      readonly byPage: number
-    }) {
-      const now = yield* Clock.currentTimeMillis
-      return yield* ask(Effect.gen(function*() {
-        const rows = yield* sql.unsafe<SubscriptionRow & { readonly waiting: number; readonly dropped: number }>(
-          `select ${columns}, (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
-          (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped
-        from subscriptions u where u.id = any(array(
-          select id from subscriptions where account_id = $1::int4 order by id offset $2::int8 limit $3::int4
-        )) order by u.id`,
-          [query.accountId, BigInt((query.page - 1) * query.byPage), query.byPage]
-        )
-        const [count] = yield* sql.unsafe<{ total: number }>(
-          `select count(*)::float8 as total from subscriptions where account_id = $1::int4`,
-          [query.accountId]
-        )
-        const known = yield* resources(rows.map(({ resource }) => resource), now)
-        return {
-          items: rows.flatMap((row) => {
-            const resource = known.get(row.resource)
-            return resource === undefined
-              ? []
-              : [{ subscription: subscriptionOf(row), resource, waiting: row.waiting, dropped: row.dropped }]
-          }),
-          total: count?.total ?? 0
-        }
-      }))
+    /** Planned with its values: what is rare is looked up, what is common is met on the way through the account. */
+    const fittingIds = Effect.fnUntraced(function*(query: Query, likeness: Likeness, offset: number, limit: number) {
+      const parameters: Array<unknown> = []
+      const fit = fitting(query.accountId, query.search ?? everything, likeness, parameters)
+      const rows = yield* ask(
+        sql.unsafe<{ id: number }>(
+          `select u.id::float8 as id from ${fit} order by u.id offset ${offset} limit ${limit}`,
+          parameters
+        ).unprepared
+      )
+      return rows.map(({ id }) => id)
     })
 
-    return SubscriptionStore.of({ subscribe, remove, load, ofTopic, ofEndpoint, list })
+    /** A page, and whether it had to be filled with what is similar; a page past the last one is empty, and no reason to look for that. */
+    const pageIds = Effect.fnUntraced(function*(query: Query, offset: number, limit: number) {
+      const ids = yield* fittingIds(query, "exact", offset, limit)
+      const found = ids.length > 0 || !asksForParts(query.search ?? everything) ||
+        offset > 0 && (yield* fittingIds(query, "exact", 0, limit)).length > 0
+      return found
+        ? { ids, likeness: "exact" as const }
+        : { ids: yield* fittingIds(query, "similar", offset, limit), likeness: "similar" as const }
+    })
+
+    const count = Effect.fnUntraced(function*(query: Query, likeness: Likeness) {
+      const parameters: Array<unknown> = []
+      const fit = fitting(query.accountId, query.search ?? everything, likeness, parameters)
+      const [row] = yield* ask(
+        sql.unsafe<{ total: number }>(`select count(*)::float8 as total from ${fit}`, parameters).unprepared
+      )
+      return row?.total ?? 0
+    })
+
+    /** The oldest subscriptions suffice to see that there are too many resources; else all are looked through. */
+    const feeds = Effect.fn("SubscriptionStore.feeds")(function*(accountId: number, search: Search, limit: number) {
+      const query = { accountId, search }
+      const { likeness } = yield* pageIds(query, 0, limit)
+      const oldest = Effect.fnUntraced(function*(bound: string) {
+        const parameters: Array<unknown> = []
+        const fit = fitting(accountId, search, likeness, parameters)
+        const rows = yield* ask(
+          sql.unsafe<SubscriptionRow>(
+            `select ${columns} from subscriptions u where u.id = any(array(
+            select min(id) from (select u.id, u.resource_id from ${fit} order by u.id ${bound}) u
+            group by resource_id order by min(id) limit ${limit}
+          )) order by u.id`,
+            parameters
+          ).unprepared
+        )
+        return rows.map(subscriptionOf)
+      })
+      const first = yield* oldest(`limit ${manySubscriptions}`)
+      return first.length < limit ? yield* oldest("") : first
+    })
+
+    /** Ids of the page first, then what belongs to them: a late page need not join what it skips. */
+    const list = Effect.fn("SubscriptionStore.list")(function*(query: ListQuery) {
+      const now = yield* Clock.currentTimeMillis
+      const { ids, likeness } = yield* pageIds(query, (query.page - 1) * query.byPage, query.byPage)
+      const rows = yield* ask(
+        sql.unsafe<SubscriptionRow & { readonly waiting: number; readonly dropped: number }>(
+          `select ${columns}, (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
+          (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped
+        from subscriptions u where u.id = any($1::int8[]) order by u.id`,
+          [column.ids(ids)]
+        )
+      )
+      const known = yield* ask(resources(rows.map(({ resource }) => resource), now))
+      return {
+        items: rows.flatMap((row) => {
+          const resource = known.get(row.resource)
+          return resource === undefined
+            ? []
+            : [{ subscription: subscriptionOf(row), resource, waiting: row.waiting, dropped: row.dropped }]
+        }),
+        total: query.counted === true ? yield* count(query, likeness) : undefined
+      }
+    })
+
+    return SubscriptionStore.of({ subscribe, remove, load, ofTopic, feeds, list })
   })
 )
 

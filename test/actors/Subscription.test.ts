@@ -111,7 +111,7 @@ describe("a subscription", () => {
       yield* TestClock.adjust("61 seconds")
       assert.deepStrictEqual(lines(world, "post gone"), ["61s post gone.hooks.example/ b try 0"])
       assert.strictEqual(lines(world, "post good").length, 2)
-      assert.strictEqual((yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).total, 1)
+      assert.strictEqual((yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).items.length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("of the null device sends nothing, keeps nothing waiting, and counts for the credits", () =>

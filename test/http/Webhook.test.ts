@@ -181,8 +181,11 @@ describe("unsubscribe", () => {
 describe("list", () => {
   const makeList = (items: ReadonlyArray<Listed> = [listed]) =>
     makeApi({
-      list: ({ byPage, page }) =>
-        Effect.succeed({ items: page === 1 ? items.slice(0, byPage) : [], total: items.length })
+      list: ({ byPage, counted, page }) =>
+        Effect.succeed({
+          items: page === 1 ? items.slice(0, byPage) : [],
+          total: counted === true ? items.length : undefined
+        })
     })
 
   it.effect("is an array of subscriptions, the topic byte for byte", () =>
@@ -221,12 +224,42 @@ describe("list", () => {
       assert.strictEqual((yield* api("/?hub.mode=list&callback=show", get)).body, "show([])")
     }))
 
-  it.effect("does not answer a search with everything", () =>
+  it.effect("hands on what is searched for, and repeats it in detail", () =>
     Effect.gen(function*() {
-      const api = yield* makeList()
-      const answer = yield* api("/?hub.mode=list&search[feed][url]=http://a/", get)
+      const seen: Array<unknown> = []
+      const api = yield* makeApi({
+        list: ({ caller: _, ...query }) => Effect.sync(() => (seen.push(query), { items: [], total: 0 }))
+      })
+      const search = "search[feed][url]=http://a&search[feed.velocity]=%3E3&search.format=JSON"
+      const answer = yield* api(`/?hub.mode=list&detailed=true&${search}`, get)
+      assert.deepStrictEqual(JSON.parse(answer.body).meta, {
+        total: 0,
+        page: 1,
+        by_page: 20,
+        byPage: 20,
+        search: { feed: { url: "http://a", velocity: ">3" }, format: "JSON" }
+      })
+      yield* api("/", form({ "hub.mode": "list", "search[endpoint][jid]": "ann@jabber.example" }))
+      const ranks = [{ rank: "velocity", range: { relation: ">", value: 3 } }]
+      assert.deepStrictEqual(seen, [
+        { page: 1, byPage: 20, counted: true, search: { feedUrl: "http://a/", format: "json", ranks } },
+        { page: 1, byPage: 20, counted: false, search: { endpointJid: "ann@jabber.example", ranks: [] } }
+      ])
+    }))
+
+  it.effect.each(
+    [
+      ["search=news", "search has to say what is searched: search[KEY]=…, where KEY is one of format,"],
+      ["search[feed][title]=news", "search has no key \"feed.title\"; there are format,"],
+      ["search[__proto__][x]=1", "search has no key \"__proto__.x\";"],
+      ["search[feed][inurl]=ab", "search[feed.inurl] has to have 3 characters or more; received \"ab\"."],
+      ["search[format]=json&search[format]=atom", "search.format was sent 2 times with different values; send it once."]
+    ] as const
+  )("%s is refused", ([query, expected]) =>
+    Effect.gen(function*() {
+      const answer = yield* (yield* makeList())(`/?hub.mode=list&${query}`, get)
       assert.strictEqual(answer.status, 422)
-      assert.match(answer.body, /received "search\[feed\.url\]"/)
+      assert.strictEqual(answer.body.slice(0, expected.length), expected)
     }))
 })
 
@@ -237,9 +270,11 @@ describe("retrieve", () => {
       const api = yield* makeApi({ retrieve: (request) => Effect.sync(() => (seen.push(request), representation)) })
       yield* api("/?hub.mode=retrieve&hub.topic=http://a/&count=50&before=x&after=y", get)
       yield* api("/?hub.mode=retrieve&hub.callback=http://b/", get)
+      yield* api("/?hub.mode=retrieve&hub.callback[endpoint][hostname]=B.example", get)
       assert.deepStrictEqual(seen.map(({ caller: _, ...rest }) => rest), [
         { topic: "http://a/", count: 50, before: "x", after: "y" },
-        { callback: "http://b/", count: 10 }
+        { callback: "http://b/", count: 10 },
+        { search: { ranks: [], endpointHostname: "b.example" }, count: 10 }
       ])
     }))
 
@@ -313,8 +348,8 @@ describe("retrieve", () => {
       "callback has to be the name of a JavaScript function, of at most 128 characters; received \"alert(1)\". The URL for notifications is hub.callback."
     ],
     [
-      "&hub.callback[endpoint][hostname]=b",
-      "hub.callback[...] cannot be queried by this version; received \"hub.callback[endpoint.hostname]\". Leave it out."
+      "&hub.callback[endpoint][hostname]=http://b",
+      "hub.callback[endpoint.hostname] has to be the name of a host, without scheme, port and path; received \"http://b\"."
     ]
   ])("%s is refused with a sentence", ([query, expected]) =>
     Effect.gen(function*() {

@@ -2,7 +2,9 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
-import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { ResourceState } from "#domain/Resource.ts"
+import { parse } from "#domain/Search.ts"
 import {
   at,
   entry,
@@ -12,6 +14,7 @@ import {
   record,
   type Stores,
   subscribe,
+  unchanged,
   unique,
   wantedBy
 } from "#test/support/StoreFixture.ts"
@@ -22,6 +25,7 @@ export const subscriptionStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void 
     subscribing(it)
     finding(it)
     listing(it)
+    searching(it)
   })
 }
 
@@ -198,20 +202,6 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.ofTopic(one.id, "https://nobody.example/\u0000"), [])
     }))
 
-  it.effect("finds an account's subscriptions of an endpoint, oldest first, as many as are asked for", () =>
-    Effect.gen(function*() {
-      const [one, two] = [yield* newAccount, yield* newAccount]
-      const endpoint = `https://callback.example/${unique("e")}`
-      const made = yield* Effect.forEach([1, 2, 3], () => subscribe(wantedBy(one.id, { endpoint })))
-      yield* subscribe(wantedBy(two.id, { endpoint }))
-      yield* subscribe(wantedBy(one.id, { endpoint: `${endpoint}/` }))
-      const store = yield* SubscriptionStore
-      const all = made.map(({ subscription }) => subscription)
-      assert.deepStrictEqual(yield* store.ofEndpoint(one.id, endpoint, 10), all)
-      assert.deepStrictEqual(yield* store.ofEndpoint(one.id, endpoint, 2), all.slice(0, 2))
-      assert.deepStrictEqual(yield* store.ofEndpoint(one.id, `${endpoint}\u0000`, 2), [])
-    }))
-
   it.effect("answers many loads at once, each with its own", () =>
     Effect.gen(function*() {
       const account = yield* newAccount
@@ -234,7 +224,7 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       )
       const store = yield* SubscriptionStore
       const page = Effect.fnUntraced(function*(page: number, byPage: number) {
-        const { items, total } = yield* store.list({ accountId: account.id, page, byPage })
+        const { items, total } = yield* store.list({ accountId: account.id, page, byPage, counted: true })
         assert.strictEqual(total, 5)
         return items.map(({ subscription }) => subscription)
       })
@@ -262,7 +252,7 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       const store = yield* SubscriptionStore
       assert.deepStrictEqual(yield* store.list({ accountId: account.id, page: 1, byPage: 20 }), {
         items: [{ subscription, resource: state, waiting: 2, dropped: 1 }],
-        total: 1
+        total: undefined
       })
     }))
 
@@ -270,6 +260,145 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const account = yield* newAccount
       const store = yield* SubscriptionStore
-      assert.deepStrictEqual(yield* store.list({ accountId: account.id, page: 1, byPage: 20 }), { items: [], total: 0 })
+      assert.deepStrictEqual(yield* store.list({ accountId: account.id, page: 1, byPage: 20, counted: true }), {
+        items: [],
+        total: 0
+      })
+    }))
+}
+
+/** A library of an account: what it is searched for, and the names of those that fit. */
+const library = Effect.gen(function*() {
+  const [account, other] = [yield* newAccount, yield* newAccount]
+  const site = unique("site")
+  const add = Effect.fnUntraced(function*(
+    name: string,
+    url: string,
+    change: Partial<NewSubscription>,
+    state: Partial<ResourceState> = {}
+  ) {
+    const topic = { given: url, canonical: url, host: new URL(url).hostname }
+    const made = yield* subscribe(wantedBy(account.id, { topic, ...change }))
+    yield* subscribe(wantedBy(other.id, { topic, ...change }))
+    if (Object.keys(state).length > 0) yield* record(unchanged({ ...made.resource, ...state }))
+    return [made.subscription.id, name] as const
+  })
+  const hooks = { endpoint: `https://hooks.example/${site}/Push?50%_x`, host: "hooks.example" }
+  const names = new Map([
+    yield* add("news", `https://${site}.example/news.xml`, { ...hooks, format: "json" }, { velocity: 2, kind: "feed" }),
+    yield* add("blog", `https://${site}.example/blog/feed`, {}, { velocity: 40, bozoRank: 0.25, kind: "feed" }),
+    yield* add("page", `http://other${site}.example/page`, {}, { kind: "other", popularity: 3.5, pornRank: 1 }),
+    yield* add("ann", `https://${site}.example/news.xml`, {
+      channel: "xmpp",
+      endpoint: `ann@${site}.jabber.example`,
+      host: `${site}.jabber.example`,
+      format: "atom"
+    }),
+    yield* add("null", `https://third${site}.example/`, { channel: "null", ...hooks })
+  ])
+  const store = yield* SubscriptionStore
+  const find = Effect.fnUntraced(function*(search: Record<string, string>, page = 1, byPage = 20) {
+    const { items, total } = yield* store.list({
+      accountId: account.id,
+      page,
+      byPage,
+      search: yield* Effect.fromResult(parse(Object.entries(search), "search")),
+      counted: true
+    })
+    return { total, found: items.map(({ subscription }) => names.get(subscription.id)) }
+  })
+  return { account, names, site, hooks, find }
+})
+
+const searching = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("finds by each key, whole", () =>
+    Effect.gen(function*() {
+      const { find, hooks, site } = yield* library
+      const found = Effect.fnUntraced(function*(search: Record<string, string>) {
+        const answer = yield* find(search)
+        assert.strictEqual(answer.total, answer.found.length)
+        return answer.found
+      })
+      assert.deepStrictEqual(yield* found({}), ["news", "blog", "page", "ann", "null"])
+      assert.deepStrictEqual(yield* found({ format: "json" }), ["news"])
+      assert.deepStrictEqual(yield* found({ format: "atom" }), ["blog", "ann", "null"])
+      assert.deepStrictEqual(yield* found({ "feed.url": `https://${site}.example/news.xml` }), ["news", "ann"])
+      assert.deepStrictEqual(yield* found({ "feed.url": `https://${site}.example/news.xm` }), [])
+      assert.deepStrictEqual(yield* found({ "feed.hostname": `${site}.example` }), ["news", "blog", "ann"])
+      assert.deepStrictEqual(yield* found({ "feed.hostname": site }), [])
+      assert.deepStrictEqual(yield* found({ "endpoint.url": hooks.endpoint }), ["news", "null"])
+      assert.deepStrictEqual(yield* found({ "endpoint.url": hooks.endpoint.toLowerCase() }), [])
+      assert.deepStrictEqual(yield* found({ "endpoint.hostname": "hooks.example" }), ["news", "null"])
+      assert.deepStrictEqual(yield* found({ "endpoint.jid": `ann@${site}.jabber.example/desk` }), ["ann"])
+      assert.deepStrictEqual(yield* found({ "endpoint.domain": `${site}.jabber.example` }), ["ann"])
+      assert.deepStrictEqual(yield* found({ "endpoint.hostname": `${site}.jabber.example` }), [])
+      assert.deepStrictEqual(yield* found({ "endpoint.domain": "hooks.example" }), [])
+    }))
+
+  it.effect("finds by ranks and their ranges; what is not known counts as 0", () =>
+    Effect.gen(function*() {
+      const { find } = yield* library
+      const found = (search: Record<string, string>) => Effect.map(find(search), (answer) => answer.found)
+      assert.deepStrictEqual(yield* found({ "feed.velocity": "2" }), ["news", "ann"])
+      assert.deepStrictEqual(yield* found({ "feed.velocity": ">2" }), ["blog"])
+      assert.deepStrictEqual(yield* found({ "feed.velocity": ">=2" }), ["news", "blog", "ann"])
+      assert.deepStrictEqual(yield* found({ "feed.velocity": "<2" }), ["page", "null"])
+      assert.deepStrictEqual(yield* found({ "feed.velocity": "<=2" }), ["news", "page", "ann", "null"])
+      assert.deepStrictEqual(yield* found({ "feed.bozo": ">0.2" }), ["blog"])
+      assert.deepStrictEqual(yield* found({ "feed.porn": "1" }), ["page"])
+      assert.deepStrictEqual(yield* found({ "feed.popularity": ">=3.5" }), ["page"])
+    }))
+
+  it.effect("finds by a part of a URL, in any case and without wild cards", () =>
+    Effect.gen(function*() {
+      const { find, site } = yield* library
+      const found = (search: Record<string, string>) => Effect.map(find(search), (answer) => answer.found)
+      assert.deepStrictEqual(yield* found({ "feed.inurl": "NEWS.xm" }), ["news", "ann"])
+      assert.deepStrictEqual(yield* found({ "feed.inurl": `${site}.example` }), ["news", "blog", "page", "ann", "null"])
+      assert.deepStrictEqual(yield* found({ "endpoint.inurl": `${site}/pu` }), ["news", "null"])
+      assert.deepStrictEqual(yield* found({ "endpoint.inurl": "?50%_X" }), ["news", "null"])
+      assert.deepStrictEqual(yield* found({ "endpoint.inurl": "/pu%50" }), [])
+      assert.deepStrictEqual(yield* found({ "feed.inurl": "\\news" }), ["news", "ann"])
+    }))
+
+  it.effect("takes what is similar where nothing has the part, but not past the last page", () =>
+    Effect.gen(function*() {
+      const { find, site } = yield* library
+      assert.deepStrictEqual(yield* find({ "feed.inurl": "newz.xml" }), { total: 2, found: ["news", "ann"] })
+      assert.deepStrictEqual(yield* find({ "feed.inurl": "newz.xml" }, 2, 1), { total: 2, found: ["ann"] })
+      assert.deepStrictEqual(yield* find({ "feed.inurl": "blogs feed" }), { total: 1, found: ["blog"] })
+      assert.deepStrictEqual(yield* find({ "feed.inurl": "weather" }), { total: 0, found: [] })
+      assert.deepStrictEqual(yield* find({ "feed.inurl": "news" }, 2), { total: 2, found: [] })
+      assert.deepStrictEqual(yield* find({ "endpoint.inurl": `${site}/pusch` }), { total: 2, found: ["news", "null"] })
+    }))
+
+  it.effect("takes all keys together, page by page", () =>
+    Effect.gen(function*() {
+      const { find, site } = yield* library
+      const both = { "feed.hostname": `${site}.example`, "feed.velocity": ">1", "endpoint.inurl": "example" }
+      assert.deepStrictEqual(yield* find(both), { total: 2, found: ["news", "blog"] })
+      assert.deepStrictEqual(yield* find(both, 2, 1), { total: 2, found: ["blog"] })
+      assert.deepStrictEqual(yield* find({ ...both, format: "json" }), { total: 1, found: ["news"] })
+      assert.deepStrictEqual(yield* find({ ...both, "endpoint.jid": "ann@jabber.example" }), { total: 0, found: [] })
+    }))
+
+  it.effect("finds the oldest subscription of each feed, as many as are asked for", () =>
+    Effect.gen(function*() {
+      const { account, hooks, names, site } = yield* library
+      const store = yield* SubscriptionStore
+      const feeds = Effect.fnUntraced(function*(search: Record<string, string>, limit: number) {
+        const found = yield* store.feeds(
+          account.id,
+          yield* Effect.fromResult(parse(Object.entries(search), "hub.callback")),
+          limit
+        )
+        return found.map(({ id }) => names.get(id))
+      })
+      assert.deepStrictEqual(yield* feeds({}, 200), ["news", "blog", "page", "null"])
+      assert.deepStrictEqual(yield* feeds({}, 2), ["news", "blog"])
+      assert.deepStrictEqual(yield* feeds({ "endpoint.url": hooks.endpoint }, 200), ["news", "null"])
+      assert.deepStrictEqual(yield* feeds({ "feed.inurl": "newz.xml" }, 200), ["news"])
+      assert.deepStrictEqual(yield* feeds({ "endpoint.domain": `${site}.jabber.example` }, 200), ["ann"])
+      assert.deepStrictEqual(yield* feeds({ format: "json", "feed.velocity": ">9" }, 200), [])
     }))
 }

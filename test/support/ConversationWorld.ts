@@ -9,6 +9,8 @@ import { rights } from "#domain/Account.ts"
 import type { Entry } from "#domain/Entry.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Routes from "#http/Routes.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
@@ -71,6 +73,8 @@ let worlds = 0
 export const makeWorld = Effect.gen(function*() {
   const accounts = yield* AccountStore
   const faults = yield* StoresMemory.Faults
+  const resources = yield* ResourceStore
+  const subscriptions = yield* SubscriptionStore
   const { address } = yield* HttpServer.HttpServer
   const { ready } = yield* Hub
   const outside = yield* openOutside
@@ -114,6 +118,25 @@ export const makeWorld = Effect.gen(function*() {
     assert.strictEqual(status, 200)
   }, Effect.scoped)
 
+  /** What the API does not make: a subscription of a JID, or so many that asking for each would take long. */
+  const store = (topic: string, channel: "webhook" | "xmpp", endpoint: string, host: string) =>
+    subscriptions.subscribe({
+      accountId: alice.id,
+      topic: { given: topic, canonical: topic, host: "127.0.0.1" },
+      partition: 1,
+      channel,
+      endpoint,
+      host,
+      face: "api",
+      state: "paused"
+    }).pipe(Effect.orDie)
+
+  /** As maintenance will have found out. */
+  const rank = Effect.fnUntraced(function*(path: string, name: string, value: number) {
+    const resource = yield* Effect.flatMap(resources.find(outside.url + path), Effect.fromOption)
+    yield* resources.record({ state: { ...resource, [name]: value }, entries: [], updated: [], announce: undefined })
+  }, Effect.orDie)
+
   const page = (status: string, contentType: string, body: string) => ({ status: Number(status), contentType, body })
   const text = (status = "", body = "") => page(status, "text/plain", body)
   const commands: ReadonlyArray<Command> = [
@@ -139,6 +162,23 @@ export const makeWorld = Effect.gen(function*() {
     [
       /^(\w+) subscribed (\S+) to (\S+) ?(.*)$/,
       (login = "", callback = "", path = "", more = "") => subscribe(login, path, callback, more)
+    ],
+    [
+      /^the JID (\S+) is subscribed to (\S+)$/,
+      (jid = "", path = "") => Effect.asVoid(store(outside.url + path, "xmpp", jid, jid.split("@")[1] ?? ""))
+    ],
+    [
+      /^(\d+) feeds are subscribed with (\S+)$/,
+      (count = "", callback = "") =>
+        Effect.forEach(
+          Array.from({ length: Number(count) }, (_, i) => `${outside.url}/many/${i}`),
+          (topic) => store(topic, "webhook", outside.url + callback, "127.0.0.1"),
+          { discard: true }
+        )
+    ],
+    [
+      /^(\S+) has the (velocity|popularity|pornRank|bozoRank) (\S+)$/,
+      (path = "", name = "", value = "") => rank(path, name, Number(value))
     ],
     [/^the database is away$/, () => faults.down],
     [/^the database is back$/, () => faults.up]

@@ -1,5 +1,6 @@
 import { Context, type Effect, type Option } from "effect"
 import type { ResourceState } from "#domain/Resource.ts"
+import type { Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Topic } from "#domain/Topic.ts"
 import type { StoreError } from "./StoreError.ts"
@@ -19,6 +20,20 @@ export interface Listed {
   readonly dropped: number
 }
 
+export interface ListQuery {
+  readonly accountId: number
+  /** From 1. */
+  readonly page: number
+  readonly byPage: number
+  /**
+   * What is wanted; everything without it. Where `inurl` is asked for and no subscription fits, those fit instead whose URL is similar:
+   * a piece of it shares three fifths of the trigrams of both, as `word_similarity` of PostgreSQL's pg_trgm counts them.
+   */
+  readonly search?: Search
+  /** Whether to count all that fit; otherwise `total` is undefined. Counting reads them all, where a page reads a page. */
+  readonly counted?: boolean
+}
+
 export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /**
    * Makes the resource when it is new (due now), and the subscription, or gives an existing one its new format, secret, lease, state
@@ -36,16 +51,14 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   readonly load: (id: number) => Effect.Effect<Option.Option<Subscription>, StoreError>
   /** All subscriptions of an account to a canonical topic, oldest first. */
   readonly ofTopic: (accountId: number, url: string) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
-  /** All subscriptions of an account with this endpoint, oldest first, at most `limit`. */
-  readonly ofEndpoint: (
+  /** Of the subscriptions that fit, the oldest one of each resource; oldest first, at most `limit`. Similar URLs are taken as in `list`. */
+  readonly feeds: (
     accountId: number,
-    endpoint: string,
+    search: Search,
     limit: number
   ) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
-  /** Oldest first; `page` counts from 1. */
-  readonly list: (query: {
-    readonly accountId: number
-    readonly page: number
-    readonly byPage: number
-  }) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number }, StoreError>
+  /** Oldest first. */
+  readonly list: (
+    query: ListQuery
+  ) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number | undefined }, StoreError>
 }>()("windhover/domain/ports/SubscriptionStore") {}

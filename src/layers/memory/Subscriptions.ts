@@ -1,7 +1,9 @@
 import { Effect, Option } from "effect"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { initialPeriod, type ResourceState } from "#domain/Resource.ts"
-import type { Subscription } from "#domain/Subscription.ts"
+import { everything, inRange, type Search } from "#domain/Search.ts"
+import { shownFormat, type Subscription } from "#domain/Subscription.ts"
+import { isSimilar } from "./Similarity.ts"
 import { loaded, operation, type State, type Subscriber } from "./State.ts"
 
 export const make = (state: State): SubscriptionStore["Service"] =>
@@ -17,18 +19,21 @@ export const make = (state: State): SubscriptionStore["Service"] =>
           subscription.resourceId === state.idByUrl.get(url))
           .map(({ subscription }) => subscription))
     ),
-    ofEndpoint: Effect.fn("SubscriptionStore.ofEndpoint")((accountId, endpoint, limit) =>
-      operation(state, () =>
-        held(state, accountId, ({ subscription }) =>
-          subscription.endpoint === endpoint)
-          .slice(0, limit).map(({ subscription }) => subscription))
+    feeds: Effect.fn("SubscriptionStore.feeds")((accountId, search, limit) =>
+      operation(state, () => {
+        const known = new Set<number>()
+        return fitting(state, accountId, search).map(({ subscription }) =>
+          subscription
+        )
+          .filter(({ resourceId }) => !known.has(resourceId) && known.add(resourceId)).slice(0, limit)
+      })
     ),
-    list: Effect.fn("SubscriptionStore.list")(({ accountId, page, byPage }) =>
+    list: Effect.fn("SubscriptionStore.list")(({ accountId, byPage, counted, page, search }) =>
       operation(state, (now) => {
-        const all = held(state, accountId, () => true)
+        const all = fitting(state, accountId, search ?? everything)
         return {
           items: all.slice((page - 1) * byPage, page * byPage).map((subscriber) => listed(state, subscriber, now)),
-          total: all.length
+          total: counted === true ? all.length : undefined
         }
       })
     )
@@ -38,6 +43,41 @@ const held = (state: State, accountId: number, fits: (subscriber: Subscriber) =>
   [...state.subscriptions.values()].filter((subscriber) =>
     subscriber.subscription.accountId === accountId && fits(subscriber)
   )
+
+/** Those whose URL is similar only where there are no others. */
+const fitting = (state: State, accountId: number, search: Search) => {
+  const ofAccount = held(state, accountId, () => true)
+  const under = (inUrl: InUrl) =>
+    ofAccount.filter(({ subscription }) =>
+      fits(search, subscription, resourceOf(state, subscription.resourceId), inUrl)
+    )
+  const exact = under((part, url) => url.toLowerCase().includes(part.toLowerCase()))
+  return exact.length > 0 ? exact : under(isSimilar)
+}
+
+type InUrl = (part: string, url: string) => boolean
+
+const fits = (search: Search, subscription: Subscription, resource: ResourceState, inUrl: InUrl): boolean => {
+  const { channel, endpoint, host } = subscription
+  const isJid = channel === "xmpp"
+  const same = (wanted: string | undefined, actual: string) => wanted === undefined || wanted === actual
+  const part = (wanted: string | undefined, url: string) => wanted === undefined || inUrl(wanted, url)
+  const ranks = {
+    velocity: resource.velocity,
+    bozo: resource.bozoRank,
+    porn: resource.pornRank,
+    popularity: resource.popularity
+  }
+  return (search.format === undefined || search.format === shownFormat(subscription, resource)) &&
+    same(search.feedUrl, resource.url) && same(search.feedHostname, resource.host) &&
+    part(search.feedInurl, resource.url) &&
+    search.ranks.every(({ rank, range }) => inRange(ranks[rank], range)) &&
+    (isJid
+      ? same(search.endpointJid, endpoint) && same(search.endpointDomain, host) &&
+        search.endpointUrl === undefined && search.endpointInurl === undefined && search.endpointHostname === undefined
+      : same(search.endpointUrl, endpoint) && same(search.endpointHostname, host) &&
+        part(search.endpointInurl, endpoint) && search.endpointJid === undefined && search.endpointDomain === undefined)
+}
 
 const listed = (state: State, subscriber: Subscriber, now: number) => {
   const queued = [...subscriber.queue.values()]

@@ -1,0 +1,142 @@
+import { Result } from "effect"
+import { badParameter, type Refusal } from "./Refusal.ts"
+import type { Format } from "./Subscription.ts"
+import { quote } from "./Topic.ts"
+
+/**
+ * What subscriptions are searched for; all of it has to fit. Made by `parse`.
+ *
+ * `inurl` is a part of the URL in any case. Only where nothing has it, what is similar is taken: see `SubscriptionStore.list`.
+ */
+export interface Search {
+  /** As the list shows it: a feed for which none was asked for is Atom. */
+  readonly format?: Format
+  /** Canonical topic. */
+  readonly feedUrl?: string
+  readonly feedInurl?: string
+  readonly feedHostname?: string
+  /** What is not known counts as 0. */
+  readonly ranks: ReadonlyArray<{ readonly rank: Rank; readonly range: Range }>
+  /** Bare JID. */
+  readonly endpointJid?: string
+  readonly endpointDomain?: string
+  /** Byte for byte as the subscriber wrote it. */
+  readonly endpointUrl?: string
+  readonly endpointInurl?: string
+  readonly endpointHostname?: string
+}
+
+export type Rank = "velocity" | "bozo" | "porn" | "popularity"
+
+/** Numbers that stand in the relation to `value`. */
+export interface Range {
+  readonly relation: "=" | "<" | "<=" | ">" | ">="
+  readonly value: number
+}
+
+/** A search that everything fits. */
+export const everything: Search = { ranks: [] }
+
+/** Shorter parts are in nearly every URL, and no index finds them. */
+const minPartLength = 3
+const maxTextLength = 2048
+
+type Reading = Result.Result<Partial<Search>, string>
+
+/** The keys of a search, by their dotted names, and how the text of each is read: to a part of the search, or to what is wrong with it. */
+const readers = {
+  format: (text) => {
+    const format = text.toLowerCase()
+    return format === "atom" || format === "json" ? Result.succeed({ format }) : Result.fail("can be json or atom")
+  },
+  "feed.url": (text) => {
+    const url = URL.parse(text)
+    return url === null ? Result.fail("has to be the URL of a feed, whole") : Result.succeed({ feedUrl: url.href })
+  },
+  "feed.inurl": (text) => Result.map(partOfUrl(text), (feedInurl) => ({ feedInurl })),
+  "feed.hostname": (text) => Result.map(hostname(text), (feedHostname) => ({ feedHostname })),
+  "feed.velocity": (text) => ranked("velocity", text),
+  "feed.bozo": (text) => ranked("bozo", text),
+  "feed.porn": (text) => ranked("porn", text),
+  "feed.popularity": (text) => ranked("popularity", text),
+  "endpoint.jid": (text) => Result.succeed({ endpointJid: bare(text) }),
+  "endpoint.domain": (text) => Result.map(hostname(text), (endpointDomain) => ({ endpointDomain })),
+  "endpoint.url": (text) => Result.succeed({ endpointUrl: text }),
+  "endpoint.inurl": (text) => Result.map(partOfUrl(text), (endpointInurl) => ({ endpointInurl })),
+  "endpoint.hostname": (text) => Result.map(hostname(text), (endpointHostname) => ({ endpointHostname }))
+} satisfies Record<string, (text: string) => Reading>
+
+export type Key = keyof typeof readers
+
+export const keys = Object.keys(readers) as ReadonlyArray<Key>
+
+const isKey = (name: string): name is Key => Object.hasOwn(readers, name)
+
+/**
+ * Reads a search from its keys (`feed.url`) and their texts; `parameter` is the name that it was sent under, for the sentence of a refusal.
+ */
+export const parse = (
+  sent: Iterable<readonly [key: string, text: string]>,
+  parameter: string
+): Result.Result<Search, Refusal> => {
+  const ranks: Array<Search["ranks"][number]> = []
+  const search = { ranks }
+  for (const [key, text] of sent) {
+    const name = `${parameter}[${key}]`
+    const refused = (what: string) => Result.fail(badParameter(name, what))
+    if (!isKey(key)) return refused(`${parameter} has no key ${quote(key)}; there are ${keys.join(", ")}.`)
+    if (text.length > maxTextLength) {
+      return refused(`${name} has ${text.length} characters; at most ${maxTextLength} are accepted.`)
+    }
+    const read: Reading = readers[key](text)
+    if (Result.isFailure(read)) return refused(`${name} ${read.failure}; received ${quote(text)}.`)
+    const { ranks: more = [], ...one } = read.success
+    ranks.push(...more)
+    Object.assign(search, one)
+  }
+  return Result.succeed(search)
+}
+
+/** A part of an index's words, so that a search for it need not read every URL: `../..` is in none, `x.y` in no useful one. */
+const partOfUrl = (text: string): Result.Result<string, string> => {
+  if (text.length < minPartLength) return Result.fail(`has to have ${minPartLength} characters or more`)
+  return /[\p{L}\p{N}]{2}/u.test(text)
+    ? Result.succeed(text)
+    : Result.fail("has to have two letters or digits side by side")
+}
+
+const hostname = (text: string): Result.Result<string, string> => {
+  const url = URL.parse(`http://${text}/`)
+  return url === null || url.href !== `http://${url.hostname}/`
+    ? Result.fail("has to be the name of a host, without scheme, port and path")
+    : Result.succeed(url.hostname)
+}
+
+const bare = (jid: string): string => (jid.split("/", 1)[0] ?? "").toLowerCase()
+
+const ranked = (rank: Rank, text: string): Reading => {
+  const [, relation = "=", number = ""] =
+    /^\s*(>=|<=|=|>|<)?\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*$/i.exec(text) ??
+      []
+  const value = number === "" ? NaN : Number(number)
+  return Number.isFinite(value)
+    ? Result.succeed({ ranks: [{ rank, range: { relation: relation as Range["relation"], value } }] })
+    : Result.fail("has to be a number, or one behind >, >=, <= or <")
+}
+
+/** Whether a rank is in the range. */
+export const inRange = (rank: number | undefined, { relation, value }: Range): boolean => {
+  const known = rank ?? 0
+  switch (relation) {
+    case "=":
+      return known === value
+    case "<":
+      return known < value
+    case "<=":
+      return known <= value
+    case ">":
+      return known > value
+    case ">=":
+      return known >= value
+  }
+}

@@ -1,0 +1,61 @@
+import type { Rank, Search } from "#domain/Search.ts"
+import { legalText } from "./Values.ts"
+
+const ranks: { readonly [rank in Rank]: string } = {
+  velocity: "r.velocity",
+  bozo: "r.bozo_rank",
+  porn: "r.porn_rank",
+  popularity: "r.popularity"
+}
+
+/** Whether `inurl` is taken as it is, or what is similar to it. */
+export type Likeness = "exact" | "similar"
+
+/**
+ * The subscriptions `u` of an account that fit a search, as the part of a select behind `from`, with its parameters behind those that are given.
+ *
+ * The resource `r` is joined only where it is asked about.
+ */
+export const fitting = (
+  accountId: number,
+  search: Search,
+  likeness: Likeness,
+  parameters: Array<unknown>
+): string => {
+  const put = (value: unknown, type: string) => `$${parameters.push(value)}::${type}`
+  const text = (value: string) => put(legalText(value), "text")
+  const within = (column: string, part: string) =>
+    likeness === "exact" ? `${column} ilike ${text(`%${escaped(part)}%`)}` : `${text(part)} <% ${column}`
+  const ofSubscription: Array<string> = [`u.account_id = ${put(accountId, "int4")}`]
+  const ofResource: Array<string> = []
+  const add = <A>(to: Array<string>, value: A | undefined, condition: (value: A) => string) => {
+    if (value !== undefined) to.push(condition(value))
+  }
+  add(ofSubscription, search.endpointUrl, (url) => `u.endpoint = ${text(url)} and u.channel <> 1`)
+  add(ofSubscription, search.endpointJid, (jid) => `u.endpoint = ${text(jid)} and u.channel = 1`)
+  add(ofSubscription, search.endpointHostname, (host) => `u.host = ${text(host)} and u.channel <> 1`)
+  add(ofSubscription, search.endpointDomain, (host) => `u.host = ${text(host)} and u.channel = 1`)
+  add(ofSubscription, search.endpointInurl, (part) => `${within("u.endpoint", part)} and u.channel <> 1`)
+  if (search.format === "json") ofSubscription.push("u.format = 1")
+  if (search.format === "atom") ofResource.push("(u.format = 0 or u.format is null and r.kind in (0, 1))")
+  add(ofResource, search.feedUrl, (url) => {
+    const given = text(url)
+    return `r.key = substring(sha256(convert_to(${given}, 'UTF8')) for 16) and r.url = ${given}`
+  })
+  add(ofResource, search.feedHostname, (host) => `r.host = ${text(host)}`)
+  add(ofResource, search.feedInurl, (part) => within("r.url", part))
+  for (const { rank, range } of search.ranks) {
+    ofResource.push(`coalesce(${ranks[rank]}, 0) ${range.relation} ${put(range.value, "float8")}`)
+  }
+  return ofResource.length === 0
+    ? `subscriptions u where ${ofSubscription.join(" and ")}`
+    : `subscriptions u join resources r on r.id = u.resource_id where ${
+      [...ofSubscription, ...ofResource].join(" and ")
+    }`
+}
+
+/** Characters that mean something to `like`. */
+const escaped = (text: string): string => text.replace(/[\\%_]/g, "\\$&")
+
+export const asksForParts = ({ endpointInurl, feedInurl }: Search): boolean =>
+  endpointInurl !== undefined || feedInurl !== undefined
