@@ -77,6 +77,9 @@ const checkPassword = (password: string) =>
     ? Effect.void
     : Effect.fail(failed(`A password has ${minPasswordLength} to 1024 characters; this one has ${password.length}.`))
 
+/** What a table of them can show, and a database keep. */
+const tokenName = /^\P{Cc}{0,100}$/u
+
 /** In this process, over the account store. */
 export const layer = Layer.effect(
   Administration,
@@ -112,6 +115,11 @@ export const layer = Layer.effect(
       }),
       createToken: Effect.fn("Administration.createToken")(function*(login, name, granted) {
         if (granted.length === 0) return yield* failed(`A token needs at least one right of: ${rights.join(", ")}.`)
+        if (!tokenName.test(name)) {
+          return yield* failed(
+            `${JSON.stringify(name)} cannot be the name of a token. A name has at most 100 characters, none of them a control character.`
+          )
+        }
         const { id } = yield* account(login)
         const { secret, token } = yield* store.createToken({ accountId: id, name, rights: granted }).pipe(away)
         return { token, secret: Redacted.value(secret) }

@@ -127,8 +127,11 @@ const collect = Effect.fnUntraced(function*(pairs: Iterable<Pair>) {
   for (const [given, value] of pairs) {
     if (++count > maxParameters) return yield* tooManyParameters
     const name = yield* checkedName(given)
-    // PostgreSQL cannot keep it, XML and headers cannot carry it: nobody needs it.
+    // PostgreSQL cannot keep these, XML and headers cannot carry them: nobody needs them, and a secret without them is another one.
     if (value.includes("\0")) return yield* badParameter(name, `${name} holds a NUL character; leave it out.`)
+    if (!value.isWellFormed()) {
+      return yield* badParameter(name, `${name} holds half of a surrogate pair, which is no character; leave it out.`)
+    }
     const sent = values.get(name)
     if (sent === undefined) values.set(name, [value])
     else sent.push(value)

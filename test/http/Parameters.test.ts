@@ -102,7 +102,7 @@ describe("Parameters", () => {
       assert.strictEqual(yield* sentence(read("xml")), "format can be json or atom; received \"xml\".")
     }))
 
-  it.effect("refuses too many, too long and too deep, and NUL", () =>
+  it.effect("refuses too many, too long and too deep, and what is no character", () =>
     Effect.gen(function*() {
       const many = Array.from({ length: maxParameters + 1 }, (_, i): Pair => [`p${i}`, ""])
       assert.strictEqual(yield* sentence(merge(many, [])), "The request has more than 1000 parameters; send fewer.")
@@ -111,6 +111,10 @@ describe("Parameters", () => {
       assert.strictEqual(
         yield* sentence(merge([["hub.topic", "http://a/\0"]], [])),
         "hub.topic holds a NUL character; leave it out."
+      )
+      assert.strictEqual(
+        yield* sentence(merge([], [["hub.secret", "half \ud83e"]])),
+        "hub.secret holds half of a surrogate pair, which is no character; leave it out."
       )
     }))
 })
