@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import * as HubLayer from "./HubLayer.ts"
+import * as Maintenance from "./Maintenance.ts"
 import * as Partition from "./Partition.ts"
 import { Residency } from "./Residency.ts"
 import * as Resource from "./Resource.ts"
@@ -15,7 +16,7 @@ const supervisor = Partition.Supervisor.layer.pipe(
  * All actors of a runner, and the `Hub` in front of them. From outside: the ports, the `Senders`, and `Sharding`,
  * which says what this runner holds.
  */
-export const layer = Layer.mergeAll(HubLayer.layer, Runner.layerWake, Runner.layerSweep).pipe(
+export const layer = Layer.mergeAll(HubLayer.layer, Runner.layerWake, Runner.layerSweep, Maintenance.layer).pipe(
   Layer.provide(Layer.mergeAll(Runner.Partitions.layer, Runner.Ownership.layer)),
   Layer.provide(Partition.layer.pipe(Layer.provide(supervisor))),
   Layer.provide(Partition.Held.layer)

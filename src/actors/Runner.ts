@@ -46,7 +46,7 @@ export class Ownership extends Context.Service<Ownership, {
 }
 
 /** A loop of the runner that goes on whatever happens, and says what did. */
-const forever = (name: string, step: Effect.Effect<void>, spacing: Schedule.Schedule<unknown>) =>
+export const forever = (name: string, step: Effect.Effect<void>, spacing: Schedule.Schedule<unknown>) =>
   step.pipe(
     Effect.catchCause((cause) => Effect.logError(`${name} failed and goes on`, cause)),
     Effect.repeat(spacing),

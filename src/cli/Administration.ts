@@ -117,7 +117,9 @@ export const layer = Layer.effect(
         if (granted.length === 0) return yield* failed(`A token needs at least one right of: ${rights.join(", ")}.`)
         if (!tokenName.test(name)) {
           return yield* failed(
-            `${JSON.stringify(name)} cannot be the name of a token. A name has at most 100 characters, none of them a control character.`
+            `${
+              JSON.stringify(name)
+            } cannot be the name of a token. A name has at most 100 characters, none of them a control character.`
           )
         }
         const { id } = yield* account(login)

@@ -4,6 +4,7 @@ import { DatabaseError } from "./DatabaseError.ts"
 import { statements as schema } from "./migrations/0001-schema.ts"
 import { statements as searchAndPings } from "./migrations/0004-search-and-pings.ts"
 import { statements as sequences } from "./migrations/0005-notification-sequences.ts"
+import { statements as retention } from "./migrations/0007-retention.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -17,7 +18,8 @@ interface Migration {
 const migrations: ReadonlyArray<Migration> = [
   { number: 1, name: "schema", statements: schema },
   { number: 4, name: "search_and_pings", statements: searchAndPings },
-  { number: 5, name: "notification_sequences", statements: sequences }
+  { number: 5, name: "notification_sequences", statements: sequences },
+  { number: 7, name: "retention", statements: retention }
 ]
 
 /** The version of the schema that this program works with. */

@@ -229,6 +229,20 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     read: integer(1, 10_000),
     missing: 512
   },
+  keepDropped: {
+    variable: "WINDHOVER_KEEP_DROPPED",
+    meaning: "Days that a delivery which was given up is kept, to be seen and replayed.",
+    fallback: "30",
+    read: integer(1, 3650),
+    missing: 30
+  },
+  keepEntries: {
+    variable: "WINDHOVER_KEEP_ENTRIES",
+    meaning: "Entries that are kept of each feed, to be retrieved; older ones are deleted about once a day.",
+    fallback: "1000",
+    read: integer(50, 1_000_000),
+    missing: 1000
+  },
   logLevel: {
     variable: "WINDHOVER_LOG_LEVEL",
     meaning: "debug, info, warn or error.",
@@ -304,6 +318,8 @@ export const read = Effect.fn("Settings.read")(function*() {
     maxResident: take(table.maxResident),
     maxFetches: take(table.maxFetches),
     maxDeliveries: take(table.maxDeliveries),
+    keepDropped: take(table.keepDropped),
+    keepEntries: take(table.keepEntries),
     logLevel: take(table.logLevel)
   }
   if (values.runnerAddress !== undefined && values.databaseUrl === undefined) {

@@ -4,12 +4,14 @@ import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Retention } from "#domain/ports/Retention.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Accounts from "./memory/Accounts.ts"
 import * as Deliveries from "./memory/Deliveries.ts"
 import * as Entries from "./memory/Entries.ts"
 import * as Notifications from "./memory/Notifications.ts"
 import * as Resources from "./memory/Resources.ts"
+import * as Retentions from "./memory/Retention.ts"
 import * as State from "./memory/State.ts"
 import * as Subscriptions from "./memory/Subscriptions.ts"
 
@@ -23,12 +25,12 @@ export class Faults extends Context.Service<Faults, {
 }>()("windhover/layers/StoresMemory/Faults") {}
 
 /**
- * All six stores over one state in memory, on the time of `Clock`: for tests on `TestClock`.
+ * All stores over one state in memory, on the time of `Clock`: for tests on `TestClock`.
  *
  * What the SQL stores write some milliseconds later is written at once here. Passwords are hashed with the least work.
  */
 export const layer: Layer.Layer<
-  ResourceStore | EntryStore | NotificationLog | SubscriptionStore | Outbox | AccountStore | Faults
+  ResourceStore | EntryStore | NotificationLog | SubscriptionStore | Outbox | Retention | AccountStore | Faults
 > = Layer.effectContext(Effect.sync(() => {
   const state = State.make()
   return Context.make(ResourceStore, Resources.make(state)).pipe(
@@ -36,6 +38,7 @@ export const layer: Layer.Layer<
     Context.add(NotificationLog, Notifications.make(state)),
     Context.add(SubscriptionStore, Subscriptions.make(state)),
     Context.add(Outbox, Deliveries.make(state)),
+    Context.add(Retention, Retentions.make(state)),
     Context.add(AccountStore, Accounts.make(state)),
     Context.add(Faults, {
       down: Effect.sync(() => void (state.faults.unavailable = true)),

@@ -4,6 +4,7 @@ import * as EntryStoreSql from "./EntryStoreSql.ts"
 import * as NotificationLogSql from "./NotificationLogSql.ts"
 import * as OutboxSql from "./OutboxSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
+import * as RetentionSql from "./RetentionSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
 
 /** All stores over one database, of either engine. */
@@ -13,5 +14,6 @@ export const layer = Layer.mergeAll(
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
+  RetentionSql.layer,
   AccountStoreSql.layer
 )

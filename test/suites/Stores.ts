@@ -4,15 +4,17 @@ import { entryStoreSuite } from "#test/suites/EntryStore.ts"
 import { notificationLogSuite } from "#test/suites/NotificationLog.ts"
 import { outboxSuite } from "#test/suites/Outbox.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
+import { retentionSuite } from "#test/suites/Retention.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
 import type { Stores } from "#test/support/StoreFixture.ts"
 
-/** What the six stores promise, asked of one implementation. */
+/** What the stores promise, asked of one implementation. */
 export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   resourceStoreSuite(it)
   entryStoreSuite(it)
   subscriptionStoreSuite(it)
   notificationLogSuite(it)
   outboxSuite(it)
+  retentionSuite(it)
   accountStoreSuite(it)
 }

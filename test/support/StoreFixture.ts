@@ -6,10 +6,18 @@ import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 
-export type Stores = AccountStore | EntryStore | NotificationLog | Outbox | ResourceStore | SubscriptionStore
+export type Stores =
+  | AccountStore
+  | EntryStore
+  | NotificationLog
+  | Outbox
+  | ResourceStore
+  | Retention
+  | SubscriptionStore
 
 /**
  * Runs with a clock that stands at `now`. Only its readings stand: sleeping takes real time, so that batches are sent.

@@ -5,6 +5,7 @@ import * as NotificationLogSql from "#layers/NotificationLogSql.ts"
 import * as OutboxSql from "#layers/OutboxSql.ts"
 import * as Passwords from "#layers/Passwords.ts"
 import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
+import * as RetentionSql from "#layers/RetentionSql.ts"
 import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
 
 /** The stores of the service, but for the work of hashing passwords. */
@@ -14,5 +15,6 @@ export const storesSql = Layer.mergeAll(
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
+  RetentionSql.layer,
   AccountStoreSql.layerWith(Passwords.cheap)
 )

@@ -33,6 +33,10 @@ export interface SettingsValues {
   /** Fetches and deliveries under way at once. */
   readonly maxFetches: number
   readonly maxDeliveries: number
+  /** Days that dropped deliveries are kept. */
+  readonly keepDropped: number
+  /** Entries that are kept of each feed. */
+  readonly keepEntries: number
   readonly logLevel: "debug" | "info" | "warn" | "error"
 }
 

@@ -1,0 +1,109 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect } from "effect"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { Retention, type Trimmed } from "#domain/ports/Retention.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { ResourceState } from "#domain/Resource.ts"
+import { at, entry, found, idsOf, newSubscription, record, type Stores, unchanged } from "#test/support/StoreFixture.ts"
+
+/** What every `Retention` keeps of its promises. */
+export const retentionSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
+  it.describe("Retention", () => {
+    deliveries(it)
+    entries(it)
+  })
+}
+
+/** Partitions of these tests alone: what they delete is theirs. */
+let lastPartition = 100
+const ownPartition = () => ++lastPartition
+
+const failed = { code: 503, message: "The callback answered 503." }
+
+const numbered = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => entry(`${prefix}${i + 1}`))
+
+const trim = Effect.fnUntraced(function*(partition: number, keep: number) {
+  const retention = yield* Retention
+  let deleted = 0
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const step: Trimmed = yield* retention.entries(partition, keep, after)
+    deleted += step.deleted
+    after = step.next
+  }
+  return deleted
+})
+
+const stored = Effect.fnUntraced(function*({ id }: ResourceState) {
+  const page = yield* (yield* EntryStore).page({ resourceIds: [id], count: 50 })
+  return page._tag === "Page" ? page.entries.map(({ entry }) => entry.id) : []
+})
+
+const deliveries = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("deletes what was given up and is old, oldest first, and nothing that waits", () =>
+    Effect.gen(function*() {
+      const partition = ownPartition()
+      const { account, resource, subscription } = yield* newSubscription({ partition })
+      const outbox = yield* Outbox
+      for (let i = 1; i <= 5; i++) {
+        const [delivery] = yield* at(i * 1_000)(record(found(resource, [entry(`e${i}`)])))
+        assert.ok(delivery)
+        if (i !== 2) yield* outbox.drop(delivery, failed) // due at i seconds
+      }
+      const retention = yield* Retention
+      const counts = Effect.gen(function*() {
+        const { items } = yield* (yield* SubscriptionStore).list({ accountId: account.id, page: 1, byPage: 10 })
+        return items.map(({ dropped, waiting }) => [dropped, waiting])
+      })
+      assert.strictEqual(yield* retention.deliveries(ownPartition(), 4_000, 10), 0) // another partition's
+      assert.strictEqual(yield* retention.deliveries(partition, 1_000, 10), 0)
+      assert.strictEqual(yield* retention.deliveries(partition, 4_000, 1), 1)
+      assert.deepStrictEqual(yield* counts, [[3, 1]])
+      assert.strictEqual(yield* retention.deliveries(partition, 4_000, 10), 1)
+      assert.deepStrictEqual(yield* counts, [[2, 1]])
+      const { deliveries } = yield* outbox.backlog(subscription.id, 10)
+      assert.deepStrictEqual(deliveries.map(({ sequence }) => sequence), [2])
+    }))
+}
+
+const entries = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("deletes the entries beyond the newest ones by arrival, of each resource of the partition", () =>
+    Effect.gen(function*() {
+      const partition = ownPartition()
+      const { resource } = yield* newSubscription({ partition })
+      const { resource: other } = yield* newSubscription({ partition })
+      const { resource: elsewhere } = yield* newSubscription({ partition: ownPartition() })
+      yield* record({ ...unchanged(resource), entries: numbered("old", 3) })
+      // published long ago, and yet the newest by arrival
+      yield* record({ ...unchanged(resource), entries: [entry("late", { published: 1 })] })
+      yield* record({ ...unchanged(other), entries: numbered("o", 2) })
+      yield* record({ ...unchanged(elsewhere), entries: numbered("x", 4) })
+      assert.strictEqual(yield* trim(partition, 2), 2)
+      assert.sameMembers([...yield* stored(resource)], ["old3", "late"])
+      assert.sameMembers([...yield* stored(other)], ["o1", "o2"])
+      assert.strictEqual((yield* stored(elsewhere)).length, 4)
+      assert.strictEqual(yield* trim(partition, 2), 0)
+    }))
+
+  it.effect("keeps the entries that a notification holds, however old", () =>
+    Effect.gen(function*() {
+      const partition = ownPartition()
+      const { resource, subscription } = yield* newSubscription({ partition })
+      yield* record({ ...unchanged(resource), entries: [entry("first")] })
+      yield* record(found(resource, [entry("told 1"), entry("told 2")]))
+      yield* record({ ...unchanged(resource), entries: numbered("silent", 4) })
+      assert.strictEqual(yield* trim(partition, 2), 3)
+      assert.sameMembers([...yield* stored(resource)], ["told 1", "told 2", "silent3", "silent4"])
+      const { deliveries: [waiting] } = yield* (yield* Outbox).backlog(subscription.id, 10)
+      assert.deepStrictEqual(idsOf(waiting), ["told 2", "told 1"])
+    }))
+
+  it.effect("keeps as many entries as the resource remembers ids", () =>
+    Effect.gen(function*() {
+      const partition = ownPartition()
+      const { resource } = yield* newSubscription({ partition })
+      yield* record({ ...unchanged({ ...resource, seen: new Uint8Array(5 * 8) }), entries: numbered("e", 7) })
+      assert.strictEqual(yield* trim(partition, 2), 2)
+      assert.sameMembers([...yield* stored(resource)], ["e3", "e4", "e5", "e6", "e7"])
+    }))
+}
