@@ -1,5 +1,6 @@
 import { wordsOf } from "./ByteSearch.ts"
 import { WINDOWS_1252 } from "./Entities.ts"
+import type { Range } from "./Slices.ts"
 
 /** How a document's bytes are to be read. */
 export interface Encoding {
@@ -8,8 +9,14 @@ export interface Encoding {
   readonly repairs: ReadonlyArray<string>
   /** Each byte is a character. */
   readonly alike: boolean
-  /** The text, where finding the encoding gave it already. */
-  readonly text: string | undefined
+  /** The whole text, where finding the encoding gave it already. */
+  readonly decoded: Decoded | undefined
+}
+
+/** The text of each of these parts of a document. */
+export interface Decoded {
+  readonly ranges: ReadonlyArray<Range>
+  readonly texts: ReadonlyArray<string>
 }
 
 /** What a document says about its encoding before anything is decoded. */
@@ -59,22 +66,41 @@ const byZeros = ([a, b, c, d]: Uint8Array): string | undefined => {
  * A byte order mark decides; else bytes that are valid UTF-8 are UTF-8 whatever is declared (publishers' servers declare what they please);
  * else the HTTP charset, then the XML declaration, whichever fits without an error; else the declared one with U+FFFD for what does not fit;
  * undeclared bytes that are no UTF-8 are windows-1252.
+ *
+ * To try an encoding is to decode: `ranges` cut the document, between characters of encodings that have ASCII's `<`, into parts whose texts
+ * are not too long.
  */
-export const encodingOf = (bytes: Uint8Array, contentType?: string): Encoding => {
+export const encodingOf = (
+  bytes: Uint8Array,
+  contentType?: string,
+  ranges: ReadonlyArray<Range> = [[0, bytes.length]]
+): Encoding => {
   const declaration = declarationOf(bytes, contentType)
-  if (declaration.certain === undefined) return byTrial(bytes, declaration)
+  if (declaration.certain === undefined) return byTrial({ bytes, ranges }, declaration)
   const name = declaration.certain
   return name.startsWith("utf-32")
-    ? { name, repairs: [], alike: false, text: utf32(bytes, name === "utf-32le") }
-    : strict(bytes, name) ?? lossy(name)
+    ? {
+      name,
+      repairs: [],
+      alike: false,
+      decoded: { ranges: [[0, bytes.length]], texts: [utf32(bytes, name === "utf-32le")] }
+    }
+    : strict({ bytes, ranges }, name) ?? lossy(name)
+}
+
+interface Parts {
+  readonly bytes: Uint8Array
+  readonly ranges: ReadonlyArray<Range>
 }
 
 /** The text of a whole document, or of a part that was cut between characters; as it came, see `cleaned`. */
 export const decodeAs = (bytes: Uint8Array, name: string): string => decoder(name, false)?.decode(bytes) ?? ""
 
 /** Whether `<` and the letters of tags are the bytes that they are in ASCII, and no part of other characters. */
-export const isAsciiLike = ({ name, alike }: Encoding): boolean =>
-  alike || name === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(name)
+export const isAsciiLike = ({ name, alike }: Encoding): boolean => alike || hasAscii(name)
+
+const hasAscii = (name: string): boolean =>
+  name === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(name)
 
 /** Without characters that no document may have, and what had to be done. */
 export const cleaned = (text: string): { readonly text: string; readonly repairs: ReadonlyArray<string> } => {
@@ -99,36 +125,56 @@ const MISTAKEN = /[\x80-\x9f]/g
  * Whether `cleaned` would have nothing to do with the text of these bytes; false is no answer.
  *
  * Sixteen bytes at a time, which is several times faster than to search the text: most have neither a control nor a character beyond ASCII.
+ * Only where one has, its four bytes are looked at one by one.
  */
 export const isCleanUtf8 = (bytes: Uint8Array): boolean => {
   const { words, head } = wordsOf(bytes)
   const last = words.length & ~3
   for (let at = 0; at < last; at += 4) {
-    const odd = oddIn(words[at] ?? 0) | oddIn(words[at + 1] ?? 0) | oddIn(words[at + 2] ?? 0) |
-      oddIn(words[at + 3] ?? 0)
-    if ((odd & 0x80808080) !== 0 && isUnclean(bytes, head + 4 * at, head + 4 * at + 16)) return false
+    const first = oddIn(words[at] ?? 0)
+    const second = oddIn(words[at + 1] ?? 0)
+    const third = oddIn(words[at + 2] ?? 0)
+    const fourth = oddIn(words[at + 3] ?? 0)
+    if (((first | second | third | fourth) & HIGH_BITS) === 0) continue
+    const start = head + 4 * at
+    if ((first & HIGH_BITS) !== 0 && isUnclean(bytes, start, start + 4)) return false
+    if ((second & HIGH_BITS) !== 0 && isUnclean(bytes, start + 4, start + 8)) return false
+    if ((third & HIGH_BITS) !== 0 && isUnclean(bytes, start + 8, start + 12)) return false
+    if ((fourth & HIGH_BITS) !== 0 && isUnclean(bytes, start + 12, start + 16)) return false
   }
   return !isUnclean(bytes, 0, head) && !isUnclean(bytes, head + 4 * last, bytes.length)
 }
 
+const HIGH_BITS = 0x80808080
+
 /** The highest bit of a byte is set where it is below 32, as line ends are too, or above 127. */
 const oddIn = (word: number): number => word - 0x20202020 | word
 
+const CLEAN = 0
+const FORBIDDEN_BYTE = 1
+/** With it begin U+0080 to U+00BF. */
+const LEADS_TO_CONTROL = 2
+/** With it begin U+F000 to U+FFFF. */
+const LEADS_TO_LAST = 3
+
+const BYTES = new Uint8Array(256)
+for (let byte = 0; byte < 32; byte++) if (byte !== 9 && byte !== 10 && byte !== 13) BYTES[byte] = FORBIDDEN_BYTE
+BYTES[0xc2] = LEADS_TO_CONTROL
+BYTES[0xef] = LEADS_TO_LAST
+
 const isUnclean = (bytes: Uint8Array, start: number, end: number): boolean => {
   for (let at = start; at < end; at++) {
-    const byte = bytes[at] ?? 32
-    if (
-      byte < 32
-        ? byte !== 10 && byte !== 13 && byte !== 9
-        : byte >= 0xc2 && startsUnclean(byte, bytes[at + 1] ?? 0, bytes[at + 2] ?? 0)
-    ) return true
+    const kind = BYTES[bytes[at] ?? 32] ?? CLEAN
+    if (kind !== CLEAN && (kind === FORBIDDEN_BYTE || startsUnclean(kind, bytes[at + 1] ?? 0, bytes[at + 2] ?? 0))) {
+      return true
+    }
   }
   return false
 }
 
 /** U+0080 to U+009F, U+FFFE and U+FFFF. */
-const startsUnclean = (first: number, second: number, third: number): boolean =>
-  first === 0xc2 && second < 0xa0 || first === 0xef && second === 0xbf && third >= 0xbe
+const startsUnclean = (kind: number, second: number, third: number): boolean =>
+  kind === LEADS_TO_CONTROL ? second < 0xa0 : second === 0xbf && third >= 0xbe
 
 const utf32 = (bytes: Uint8Array, little: boolean): string => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -141,10 +187,10 @@ const utf32 = (bytes: Uint8Array, little: boolean): string => {
   return text
 }
 
-const byTrial = (bytes: Uint8Array, { http, xml }: Declaration): Encoding => {
+const byTrial = (parts: Parts, { http, xml }: Declaration): Encoding => {
   const declared = [http, xml].flatMap((label) => canonical(label) ?? [])
   const first = declared[0]
-  const utf8 = strict(bytes, "utf-8")
+  const utf8 = strict(parts, "utf-8")
   if (utf8 !== undefined) {
     if (first === undefined || first === "utf-8") return utf8
     // Plain ASCII is in nearly every encoding: the publisher may be right.
@@ -152,12 +198,12 @@ const byTrial = (bytes: Uint8Array, { http, xml }: Declaration): Encoding => {
     if (winsOver(first, utf8)) return { ...utf8, repairs: [`declared ${first}, but is utf-8`] }
   }
   for (const name of declared) {
-    const fitting = strict(bytes, name)
+    const fitting = strict(parts, name)
     if (fitting !== undefined) {
       return name === first ? fitting : { ...fitting, repairs: [`the header says ${first}, but it is ${name}`] }
     }
   }
-  return byForce(bytes, first)
+  return byForce(parts.bytes, first)
 }
 
 /**
@@ -190,7 +236,7 @@ const lossy = (name: string): Encoding => ({
   name,
   repairs: [`bytes that are no ${name} replaced`],
   alike: false,
-  text: undefined
+  decoded: undefined
 })
 
 interface Strict extends Encoding {
@@ -198,29 +244,29 @@ interface Strict extends Encoding {
   readonly excess: number
 }
 
-/** Strings of more than 128 kB are allocated apart, which costs more than to decode them: large documents are only looked at. */
-const PIECE = 60_000
-
 /** `undefined` when the bytes are not in this encoding. */
-const strict = (bytes: Uint8Array, name: string): Strict | undefined => {
+const strict = ({ bytes, ranges }: Parts, name: string): Strict | undefined => {
+  const fitting = decoder(name, true)
+  if (fitting === undefined) return undefined
+  const own = hasAscii(name) ? ranges : [[0, bytes.length]] as const
+  const texts: Array<string> = []
+  let length = 0
   try {
-    const small = bytes.length <= PIECE
-    const text = small ? decoder(name, true)?.decode(bytes) : undefined
-    const length = small ? text?.length : lengthOf(bytes, name)
-    if (length === undefined) return undefined
-    return { name, repairs: [], alike: length === bytes.length, text, excess: bytes.length - length }
+    for (const [start, end] of own) {
+      const text = fitting.decode(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end))
+      length += text.length
+      texts.push(text)
+    }
   } catch {
     return undefined // not in this encoding
   }
-}
-
-const lengthOf = (bytes: Uint8Array, name: string): number => {
-  const pieces = new TextDecoder(name, { fatal: true })
-  let length = 0
-  for (let at = 0; at < bytes.length; at += PIECE) {
-    length += pieces.decode(bytes.subarray(at, at + PIECE), { stream: true }).length
+  return {
+    name,
+    repairs: [],
+    alike: length === bytes.length,
+    decoded: { ranges: own, texts },
+    excess: bytes.length - length
   }
-  return length + pieces.decode().length
 }
 
 /** UTF-16 and 32 cannot be declared in letters that were just read as ASCII. */

@@ -9,7 +9,7 @@ import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
 import { readRdf } from "./Rdf.ts"
 import { readRss } from "./Rss.ts"
 import { piecesOf } from "./Pieces.ts"
-import { fingerprintsOf, rangesOf, type Slices, slicesOf, unseenRanges } from "./Slices.ts"
+import { fingerprintsOf, type Range, rangesOf, type Slices, slicesOf, unseenRanges } from "./Slices.ts"
 import { tokenize } from "./Tokenizer.ts"
 import type { Element } from "./Tree.ts"
 
@@ -58,11 +58,12 @@ const MOST_ENTRIES = 5000
  * Time is linear in the bytes, memory bounded by depth and count: see `Tokenizer`. A field that cannot be read is absent.
  */
 export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResult => {
-  const encoding = encodingOf(bytes, options.contentType)
-  const slices = isAsciiLike(encoding) && !isJson(bytes)
-    ? slicesOf(bytes, options.maxEntries ?? MOST_ENTRIES)
-    : undefined
-  return slices === undefined ? readWhole(bytes, encoding, options) : readSliced(bytes, encoding, slices, options)
+  const slices = isJson(bytes) ? undefined : slicesOf(bytes, options.maxEntries ?? MOST_ENTRIES)
+  const ranges = slices === undefined ? undefined : rangesOf(bytes, slices)
+  const encoding = encodingOf(bytes, options.contentType, ranges)
+  return slices === undefined || ranges === undefined || !isAsciiLike(encoding)
+    ? readWhole(bytes, encoding, options)
+    : readSliced(bytes, encoding, slices, ranges, options)
 }
 
 /** White space and a byte order mark may stand before. */
@@ -89,12 +90,18 @@ const readWhole = (
  *
  * What the slices could not see shows in the number of entries: then the document is read whole after all.
  */
-const readSliced = (bytes: Uint8Array, encoding: Encoding, slices: Slices, options: ReadOptions): ReadResult => {
+const readSliced = (
+  bytes: Uint8Array,
+  encoding: Encoding,
+  slices: Slices,
+  all: ReadonlyArray<Range>,
+  options: ReadOptions
+): ReadResult => {
   const fingerprints = fingerprintsOf(bytes, slices)
   const { seenSlices } = options
   const isSeen = (index: number): boolean => seenSlices?.has(fingerprints[index] ?? 0n) === true
   const seen = seenSlices === undefined ? 0 : fingerprints.filter((_, index) => isSeen(index)).length
-  const ranges = seen === 0 ? rangesOf(bytes, slices) : unseenRanges(bytes, slices, isSeen)
+  const ranges = seen === 0 ? all : unseenRanges(bytes, slices, isSeen)
   const { texts, repairs } = piecesOf(bytes, ranges, encoding)
   const read = readTexts(texts, options)
   return "kind" in read || read.reading.entries.length !== fingerprints.length - seen

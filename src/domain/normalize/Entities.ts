@@ -24,39 +24,81 @@ const SEMICOLON = 59
 const LONGEST_REFERENCE = 66
 
 /** The text with its references replaced, from left to right and once: `&amp;lt;` gives `&lt;`. */
-export const decode = (text: string, declared: Declared = NONE): string => {
-  let at = text.indexOf("&")
-  if (at < 0) return text
+export const decode = (text: string, declared: Declared = NONE): string =>
+  decodeBetween(text, 0, text.length, text.indexOf("&"), declared)
+
+/** The text between these positions with its references replaced; `first` is where the first `&` stands, at `start` or behind. */
+export const decodeBetween = (text: string, start: number, end: number, first: number, declared: Declared): string => {
   let result = ""
-  let copied = 0
-  for (; at >= 0; at = text.indexOf("&", at + 1)) {
-    let end = frequentEnd(text, at + 1)
-    let character: string | undefined
-    if (end > 0) character = FREQUENT[text.charCodeAt(at + 1)]
-    else {
-      end = referenceEnd(text, at + 1)
-      character = end < 0 ? undefined : referred(text, at + 1, end, declared)
+  let copied = start
+  for (let at = first; at >= 0 && at < end; at = text.indexOf("&", at + 1)) {
+    let last = frequentEnd(text, at + 1)
+    let characters: string | undefined
+    if (last > 0) {
+      const letter = text.charCodeAt(at + 1)
+      const tag = letter === L ? tagAt(text, at) : undefined
+      characters = tag === undefined ? FREQUENT[letter] : tag.plain
+      if (tag !== undefined) last = at + tag.escaped.length - 1
+    } else {
+      last = referenceEnd(text, at + 1)
+      characters = last < 0 ? undefined : referred(text, at + 1, last, declared)
     }
-    if (character === undefined) continue
-    result += text.slice(copied, at) + character
-    copied = end + 1
-    at = end
+    if (characters === undefined || last >= end) continue
+    result += text.slice(copied, at) + characters
+    copied = last + 1
+    at = last
   }
-  return copied === 0 ? text : result + text.slice(copied)
+  return copied === start ? text.slice(start, end) : result + text.slice(copied, end)
 }
 
+const L = 108
+
 /** By the codes of their first letters: `amp`, `gt`, `lt`, `quot`. */
-const FREQUENT: { readonly [code: number]: string | undefined } = { 97: "&", 103: ">", 108: "<", 113: "\"" }
+const FREQUENT: { readonly [code: number]: string | undefined } = { 97: "&", 103: ">", [L]: "<", 113: "\"" }
 
 /** Where the semicolon of one of these is, of which escaped markup is full; 0 for another. */
 const frequentEnd = (text: string, start: number): number => {
   const first = text.charCodeAt(start)
-  if (first === 108 || first === 103) {
+  if (first === L || first === 103) {
     return text.charCodeAt(start + 1) === 116 && text.charCodeAt(start + 2) === SEMICOLON ? start + 2 : 0
   }
   if (first === 97) return text.startsWith("mp;", start + 1) ? start + 3 : 0
   return first === 113 && text.startsWith("uot;", start + 1) ? start + 4 : 0
 }
+
+/** An escaped tag without attributes: `&lt;/p&gt;` and `</p>`. */
+interface Tag {
+  readonly escaped: string
+  readonly plain: string
+}
+
+const LONGEST_TAG = 12
+/** A power of two. */
+const SLOTS = 64
+/** Tags of late: a glance at the last one alike takes the place of two references. */
+const tags: Array<Tag | undefined> = []
+
+/** The whole tag that begins with the `&lt;` there. */
+const tagAt = (text: string, start: number): Tag | undefined => {
+  const name = start + 4
+  let end = name
+  while (end - name < LONGEST_TAG && isOfTag(text.charCodeAt(end))) end++
+  if (end === name || !text.startsWith("&gt;", end)) return undefined
+  const slot = (text.charCodeAt(name) * 7 + text.charCodeAt(end - 1) * 3 + end - name) & (SLOTS - 1)
+  const known = tags[slot]
+  if (known !== undefined && known.escaped.length === end + 4 - start && text.startsWith(known.escaped, start)) {
+    return known
+  }
+  const tag = tagOf(text.slice(name, end))
+  tags[slot] = tag
+  return tag
+}
+
+/** Not cut out of the document, of which a slice would keep all in memory. */
+const tagOf = (name: string): Tag => ({ escaped: `&lt;${name}&gt;`, plain: `<${name}>` })
+
+/** Small letters, digits and the slash. */
+const isOfTag = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 47 && code <= 57)
 
 /** Where its semicolon is; -1 for an ampersand that begins no reference. */
 const referenceEnd = (text: string, start: number): number => {

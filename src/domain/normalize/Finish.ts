@@ -168,11 +168,10 @@ const settleLinks = (draft: Draft): void => {
 }
 
 const settleEnclosure = ({ links, other }: Draft): void => {
+  if (other.enclosure === undefined) return
   const at = links?.findIndex(({ rel }) => rel === "enclosure") ?? -1
   const counted = links?.[at]
-  if (links !== undefined && counted !== undefined && other.enclosure !== undefined) {
-    links[at] = { ...counted, href: other.enclosure }
-  }
+  if (links !== undefined && counted !== undefined) links[at] = { ...counted, href: other.enclosure }
 }
 
 const isAlternate = ({ rel }: Link): boolean => rel === "alternate"

@@ -7,14 +7,14 @@ export interface Pieces {
   readonly repairs: ReadonlyArray<string>
 }
 
-/** Decodes these parts of a document, and nothing else of it. */
+/** Decodes these parts of a document, as far as that is not done yet, and nothing else of it. */
 export const piecesOf = (bytes: Uint8Array, ranges: ReadonlyArray<Range>, encoding: Encoding): Pieces => {
   const repairs = new Set<string>()
-  const texts = ranges.map(([start, end]) => {
+  const { decoded } = encoding
+  const known = decoded !== undefined && isSame(decoded.ranges, ranges) ? decoded.texts : undefined
+  const texts = ranges.map(([start, end], index) => {
     const part = bytes.subarray(start, end)
-    const text = part.length === bytes.length && encoding.text !== undefined
-      ? encoding.text
-      : textOf(part, start, encoding)
+    const text = known?.[index] ?? textOf(part, start, encoding)
     if (encoding.name === "utf-8" && isCleanUtf8(part)) return text
     const result = cleaned(text)
     for (const repair of result.repairs) repairs.add(repair)
@@ -23,6 +23,16 @@ export const piecesOf = (bytes: Uint8Array, ranges: ReadonlyArray<Range>, encodi
   return { texts, repairs: [...repairs] }
 }
 
+/** The same list, or both the whole document. */
+const isSame = (some: ReadonlyArray<Range>, others: ReadonlyArray<Range>): boolean => {
+  if (some === others) return true
+  const [one] = some
+  const [other] = others
+  return some.length === 1 && others.length === 1 && one?.[0] === other?.[0] && one?.[1] === other?.[1]
+}
+
 /** Where bytes and characters are counted alike, the range of one is that of the other. */
-const textOf = (part: Uint8Array, start: number, { text, alike, name }: Encoding): string =>
-  alike && text !== undefined ? text.slice(start, start + part.length) : decodeAs(part, name)
+const textOf = (part: Uint8Array, start: number, { decoded, alike, name }: Encoding): string => {
+  const whole = alike && decoded?.texts.length === 1 ? decoded.texts[0] : undefined
+  return whole === undefined ? decodeAs(part, name) : whole.slice(start, start + part.length)
+}

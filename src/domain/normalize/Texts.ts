@@ -51,7 +51,7 @@ const TYPES: { readonly [type: string]: string | undefined } = {
 export const atomText = (element: Element, around: Context): Text => {
   const context = within(element, around)
   const written = value(element, "type") ?? "text"
-  const type = TYPES[written.toLowerCase()] ?? written
+  const type = TYPES[written] ?? TYPES[written.toLowerCase()] ?? written
   const content = contentOf(element, type, value(element, "mode")?.toLowerCase(), context)
   const src = value(element, "src")
   const text = construct(

@@ -1,6 +1,7 @@
-import { declarations, type Declared, decode, NONE } from "./Entities.ts"
+import { declarations, type Declared, decodeBetween, NONE } from "./Entities.ts"
 import { Scope } from "./Scope.ts"
 import type { Name } from "./Scope.ts"
+import { wordAt } from "./Words.ts"
 import { append, appendText, NO_ATTRIBUTES, NO_CHILDREN } from "./Tree.ts"
 import type { Element } from "./Tree.ts"
 
@@ -17,8 +18,6 @@ const MOST_ATTRIBUTES = 512
 const MOST_UNCLOSED = 64
 const LONGEST_SUBSET = 65_536
 
-const NEAR = 40
-
 const TAB = 9
 const LINE_FEED = 10
 const RETURN = 13
@@ -26,7 +25,6 @@ const SPACE = 32
 const BANG = 33
 const DOUBLE_QUOTE = 34
 const QUOTE = 39
-const AMPERSAND = 38
 const SLASH = 47
 const LESS = 60
 const EQUALS = 61
@@ -74,6 +72,8 @@ class Tokenizer {
   private sectionEnd = -1
   /** The next `<![CDATA[` behind the present one, likewise. */
   private sectionStart = -1
+  /** The next `&`, likewise. */
+  private ampersand = -1
   /** End tags that closed nothing since the last start tag. */
   private readonly strays = new Set<string>()
   private declared: Declared = NONE
@@ -90,6 +90,7 @@ class Tokenizer {
     this.at = 0
     this.sectionEnd = -1
     this.sectionStart = -1
+    this.ampersand = -1
     this.missing.clear()
     if (text.charCodeAt(0) !== LESS) this.beforeTags()
     while (this.at < text.length && this.count < MOST_ELEMENTS) this.step()
@@ -126,23 +127,21 @@ class Tokenizer {
       this.at = at
       return
     }
-    // Most texts are short, and two calls would cost more than to look.
-    const near = Math.min(at + NEAR, text.length)
-    let plain = true
-    let code = 0
-    for (; at < near; at++) {
-      code = text.charCodeAt(at)
-      if (code === LESS) break
-      if (code === AMPERSAND) plain = false
+    const end = text.indexOf("<", at)
+    this.at = end < 0 ? text.length : end
+    this.append(this.decoded(start, this.at))
+  }
+
+  /** The text between these positions. The next `&` is looked for once, however many texts are without. */
+  private decoded(start: number, end: number): string {
+    const { text } = this
+    if (this.ampersand < start) {
+      const found = text.indexOf("&", start)
+      this.ampersand = found < 0 ? text.length : found
     }
-    if (code !== LESS) {
-      const end = text.indexOf("<", at)
-      at = end < 0 ? text.length : end
-      plain = false
-    }
-    this.at = at
-    const raw = text.slice(start, at)
-    this.append(plain ? raw : decode(raw, this.declared))
+    return this.ampersand >= end
+      ? text.slice(start, end)
+      : decodeBetween(text, start, end, this.ampersand, this.declared)
   }
 
   private append(text: string): void {
@@ -159,7 +158,7 @@ class Tokenizer {
     do end = text.indexOf("<", end + 1)
     while (end >= 0 && !begins(text.charCodeAt(end + 1)))
     if (end < 0) end = text.length
-    this.append(decode(text.slice(this.at, end), this.declared))
+    this.append(this.decoded(this.at, end))
     this.at = end
   }
 
@@ -335,7 +334,7 @@ class Tokenizer {
       if (code === EQUALS || endsName(code) && (code !== SLASH || text.charCodeAt(at + 1) === GREATER)) break
     }
     this.at = at
-    return text.slice(start, at)
+    return wordAt(text, start, at)
   }
 
   private attributeValue(): string {
@@ -351,7 +350,6 @@ class Tokenizer {
   }
 
   private quoted(quote: string): string {
-    const { text } = this
     const start = this.at + 1
     const end = this.seek(quote, start)
     if (end < 0) {
@@ -359,7 +357,7 @@ class Tokenizer {
       return this.unquoted()
     }
     this.at = end + 1
-    return decode(text.slice(start, end), this.declared)
+    return this.decoded(start, end)
   }
 
   private unquoted(): string {
@@ -371,7 +369,7 @@ class Tokenizer {
       if (code === GREATER || isSpace(code) || code === SLASH && text.charCodeAt(at + 1) === GREATER) break
     }
     this.at = at
-    return decode(text.slice(start, at), this.declared)
+    return this.decoded(start, at)
   }
 
   private declaration(): void {
@@ -472,13 +470,14 @@ class Tokenizer {
   }
 }
 
-const isSpace = (code: number): boolean => code === SPACE || code === LINE_FEED || code === RETURN || code === TAB
+const isSpace = (code: number): boolean =>
+  code <= SPACE && (code === SPACE || code === LINE_FEED || code === RETURN || code === TAB)
 
 const begins = (code: number): boolean => code === SLASH || code === BANG || code === QUESTION || startsName(code)
 
 const startsName = (code: number): boolean =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || code === 58 || code > 127
 
+/** Letters are told by one comparison. */
 const endsName = (code: number): boolean =>
-  code === GREATER || code === SPACE || code === SLASH || code === LINE_FEED || code === RETURN || code === TAB ||
-  code === LESS
+  code <= GREATER && (code === GREATER || code === SLASH || code === LESS || isSpace(code))

@@ -28,6 +28,9 @@ describe("Dates", () => {
     ["Korean afternoon in Korea's time", "2004년 05월 28일 오후 01:31:15", "2004-05-28T04:31:15.000Z"],
     ["midnight as 24:00", "2003-12-31T24:00:00Z", "2004-01-01T00:00:00.000Z"],
     ["a named place in summer", "2024-07-01 12:00:00 Europe/Berlin", "2024-07-01T10:00:00.000Z"],
+    ["ISO 8601 with milliseconds, as JavaScript writes", "2024-09-02T12:00:00.000Z", "2024-09-02T12:00:00.000Z"],
+    ["RFC 822 with one digit for the day", "Mon, 2 Sep 2024 12:00:00 -0230", "2024-09-02T14:30:00.000Z"],
+    ["no space behind the weekday, and a French month", "Tue,26 mar 2023 02:55:29 -0530", "2023-03-26T08:25:29.000Z"],
     ["a zone twice", "Mon, 02 Sep 2024 12:00:00 GMT+0000", "2024-09-02T12:00:00.000Z"]
   ])("reads %s", (_name, text, expected) => {
     assert.strictEqual(iso(text), expected)

@@ -9,7 +9,7 @@ describe("Entities", () => {
   it("gives back any text that was escaped, once", () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: fc.constantFrom("a", "&", "<", ">", "\"", ";", "#", "amp;", "é", " ") }),
+        fc.string({ unit: fc.constantFrom("a", "&", "<", ">", "<p>", "</p>", "\"", ";", "#", "amp;", "é", " ") }),
         (text) => {
           assert.strictEqual(decode(escape(text)), text)
           assert.strictEqual(decode(escape(escape(text))), escape(text))
@@ -25,7 +25,8 @@ describe("Entities", () => {
     ["&#10;", "\n"],
     ["&unknown; &; &# &#x; & &amp", "&unknown; &; &# &#x; & &amp"],
     ["&apos;&nbsp;&thetasym;", "'\u00a0ϑ"],
-    ["&amp;lt;", "&lt;"]
+    ["&amp;lt;", "&lt;"],
+    ["&lt;p&gt;&lt;/p&gt;&lt;p &gt;&lt;&gt;&lt;pgt;", "<p></p><p ><><pgt;"]
   ])("reads %j", (text, expected) => {
     assert.strictEqual(decode(text), expected)
   })
