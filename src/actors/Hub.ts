@@ -45,6 +45,16 @@ export interface RetrieveRequest {
   readonly after?: string
 }
 
+export interface ReplayRequest {
+  readonly caller: Caller
+  readonly topic: string
+  readonly callback: string
+  /** Entries that are sent, 1 to 50; a resource that is no feed is sent whole. */
+  readonly count: number
+  /** Answers when the notification is queued, and not when the callback has taken it. */
+  readonly async: boolean
+}
+
 /** What is stored of one resource (or, for a callback with several topics, of all of them together). */
 export interface Representation {
   readonly status: Status
@@ -73,6 +83,8 @@ export class Hub extends Context.Service<Hub, {
     request: Omit<ListQuery, "accountId"> & { readonly caller: Caller }
   ) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number | undefined }, Refusal>
   readonly retrieve: (request: RetrieveRequest) => Effect.Effect<Representation, Refusal>
+  /** Sends the newest content to a callback once more; fails when the callback does not take it. */
+  readonly replay: (request: ReplayRequest) => Effect.Effect<void, Refusal>
   /** The publisher's ping: each topic is fetched soon. Never fails, also for topics that nobody watches. */
   readonly publish: (topics: ReadonlyArray<string>) => Effect.Effect<void>
   /** True when the partitions that this runner holds are awake (`/readyz`). */

@@ -4,9 +4,8 @@ import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import type { StoreError } from "#domain/ports/StoreError.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
 import { type ResourceState, statusOf } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -18,6 +17,8 @@ import {
   type SubscribeRequest,
   type UnsubscribeRequest
 } from "./Hub.ts"
+import { orRefuse } from "./Refusing.ts"
+import { makeReplay } from "./Replay.ts"
 import { Ownership, Partitions } from "./Runner.ts"
 
 /** What a verification on the API face says of the lease: there is none, ten years stand for it. */
@@ -25,20 +26,6 @@ const noLease = 315_360_000
 
 /** So many feeds, at least, are too many for one retrieve. */
 const tooManyFeeds = 200
-
-/** A store that is away refuses the caller for a moment; a defect is ours. */
-const orRefuse = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
-  Effect.catchTag(effect, "StoreError", (error) =>
-    error.reason === "unavailable"
-      ? Effect.fail(
-        refuse(
-          new Unavailable({
-            message: "The database cannot be reached for the moment. Please try again.",
-            retryAfter: 5
-          })
-        )
-      )
-      : Effect.die(error))
 
 const notSubscribed = (what: string) => refuse(new NotSubscribed({ message: what }))
 
@@ -269,6 +256,7 @@ export const layer = Layer.effect(
         orRefuse(subscriptions.list({ accountId: caller.account.id, ...query }))
       ),
       retrieve,
+      replay: yield* makeReplay,
       publish: Effect.fn("Hub.publish")((topics) =>
         background(Effect.forEach(topics, ping, { concurrency: 8, discard: true }))
       ),

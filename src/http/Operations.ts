@@ -125,6 +125,21 @@ const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
   return yield* Representations.reply(representation, { ...call, format })
 })
 
+const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: Call) {
+  const topic = yield* parameters.one("hub.topic")
+  const callback = yield* parameters.one("hub.callback")
+  if (callback === undefined) {
+    return yield* badParameter(
+      "hub.callback",
+      "Please provide a hub.callback: the callback of the subscription whose notification is wanted again."
+    )
+  }
+  const count = yield* parameters.integer("count", { minimum: 1, maximum: 50, fallback: 1 })
+  const async = yield* parameters.flag("async")
+  yield* hub.replay({ caller, topic: topic ?? "", callback, count, async })
+  return Reply.done
+})
+
 const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { parameters }: Call) {
   const sent = [...parameters.all("hub.url"), ...parameters.all("hub.topic")]
   // A comma ends a URL only where the next one starts: it may be a part of it.
@@ -157,6 +172,8 @@ export const operations: ReadonlyMap<string, Operation> = new Map<string, Operat
   ["unsubscribe", { right: "unsubscribe", changes: true, run: unsubscribe }],
   ["list", { right: "list", changes: false, run: list }],
   ["retrieve", { right: "retrieve", changes: false, run: retrieve }],
+  // It sends something, but is a GET in the contract: it repeats what the callback has had already.
+  ["replay", { right: "retrieve", changes: false, run: replay }],
   ["publish", { right: "publish", changes: true, run: publish }],
   ["authenticate", { right: undefined, changes: false, run: authenticate }]
 ])

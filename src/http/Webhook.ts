@@ -87,7 +87,7 @@ const operationOf = (parameters: Parameters): Effect.Effect<Operation, Refusal> 
   })
 
 /** As on the wire, where clients know these sentences; the younger modes follow. */
-const modes = "subscribe|unsubscribe|publish. Also known here: list, retrieve and authenticate."
+const modes = "subscribe|unsubscribe|publish. Also known here: list, retrieve, replay and authenticate."
 
 const needsPost = (method: string): Declined =>
   new Declined({

@@ -3,6 +3,8 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { Pings } from "#domain/ports/Pings.ts"
+import { Replays } from "#domain/ports/Replays.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -10,6 +12,8 @@ import * as Accounts from "./memory/Accounts.ts"
 import * as Deliveries from "./memory/Deliveries.ts"
 import * as Entries from "./memory/Entries.ts"
 import * as Notifications from "./memory/Notifications.ts"
+import * as PingsMemory from "./memory/Pings.ts"
+import * as ReplaysMemory from "./memory/Replays.ts"
 import * as Resources from "./memory/Resources.ts"
 import * as Retentions from "./memory/Retention.ts"
 import * as State from "./memory/State.ts"
@@ -30,7 +34,16 @@ export class Faults extends Context.Service<Faults, {
  * What the SQL stores write some milliseconds later is written at once here. Passwords are hashed with the least work.
  */
 export const layer: Layer.Layer<
-  ResourceStore | EntryStore | NotificationLog | SubscriptionStore | Outbox | Retention | AccountStore | Faults
+  | ResourceStore
+  | EntryStore
+  | NotificationLog
+  | SubscriptionStore
+  | Outbox
+  | Retention
+  | Replays
+  | Pings
+  | AccountStore
+  | Faults
 > = Layer.effectContext(Effect.sync(() => {
   const state = State.make()
   return Context.make(ResourceStore, Resources.make(state)).pipe(
@@ -39,6 +52,8 @@ export const layer: Layer.Layer<
     Context.add(SubscriptionStore, Subscriptions.make(state)),
     Context.add(Outbox, Deliveries.make(state)),
     Context.add(Retention, Retentions.make(state)),
+    Context.add(Replays, ReplaysMemory.make(state)),
+    Context.add(Pings, PingsMemory.make(state)),
     Context.add(AccountStore, Accounts.make(state)),
     Context.add(Faults, {
       down: Effect.sync(() => void (state.faults.unavailable = true)),

@@ -3,6 +3,8 @@ import * as AccountStoreSql from "./AccountStoreSql.ts"
 import * as EntryStoreSql from "./EntryStoreSql.ts"
 import * as NotificationLogSql from "./NotificationLogSql.ts"
 import * as OutboxSql from "./OutboxSql.ts"
+import * as PingsSql from "./PingsSql.ts"
+import * as ReplaysSql from "./ReplaysSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as RetentionSql from "./RetentionSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
@@ -15,5 +17,7 @@ export const layer = Layer.mergeAll(
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
   RetentionSql.layer,
+  PingsSql.layer,
+  ReplaysSql.layer,
   AccountStoreSql.layer
 )

@@ -1,6 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Representation, RetrieveRequest, SubscribeRequest, UnsubscribeRequest } from "#actors/Hub.ts"
+import type {
+  ReplayRequest,
+  Representation,
+  RetrieveRequest,
+  SubscribeRequest,
+  UnsubscribeRequest
+} from "#actors/Hub.ts"
 import { initialState } from "#test/support/Resources.ts"
 import { badParameter, NotSubscribed, NotVerified, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
 import type { Listed } from "#domain/ports/SubscriptionStore.ts"
@@ -358,6 +364,34 @@ describe("retrieve", () => {
     }))
 })
 
+describe("replay", () => {
+  it.effect("passes what is wanted, and answers 204", () =>
+    Effect.gen(function*() {
+      const seen: Array<ReplayRequest> = []
+      const api = yield* makeApi({ replay: (request) => Effect.sync(() => void seen.push(request)) })
+      const url = "/?hub.mode=replay&hub.topic=http://a/&hub.callback=http://b/"
+      assert.strictEqual((yield* api(url, get)).status, 204)
+      assert.strictEqual((yield* api(`${url}&count=50&async=true`, { headers: basic("retrieve") })).status, 204)
+      assert.deepStrictEqual(seen.map(({ caller: _, ...rest }) => rest), [
+        { topic: "http://a/", callback: "http://b/", count: 1, async: false },
+        { topic: "http://a/", callback: "http://b/", count: 50, async: true }
+      ])
+    }))
+
+  it.effect.each(
+    [
+      ["&hub.topic=http://a/", "list", 403, "This token does not have the right \"retrieve\";"],
+      ["&hub.topic=http://a/", "retrieve", 422, "Please provide a hub.callback:"],
+      ["&hub.callback=http://b/&count=51", "retrieve", 422, "count has to be a whole number from 1 to 50;"],
+      ["&hub.callback=http://b/&async=maybe", "retrieve", 422, "async can be true or false or"]
+    ] as const
+  )("%s with the right %s is %d", ([query, right, status, sentence]) =>
+    Effect.gen(function*() {
+      const answer = yield* (yield* makeApi({}))(`/?hub.mode=replay${query}`, { headers: basic(right) })
+      assert.strictEqual(`${answer.status} ${answer.body.slice(0, sentence.length)}`, `${status} ${sentence}`)
+    }))
+})
+
 describe("publish", () => {
   it.effect.each(
     [
@@ -411,12 +445,12 @@ describe("hub.mode", () => {
       const missing = yield* api("/", get)
       assert.strictEqual(
         `${missing.status} ${missing.body}`,
-        "422 Please provide a hub.mode : subscribe|unsubscribe|publish. Also known here: list, retrieve and authenticate."
+        "422 Please provide a hub.mode : subscribe|unsubscribe|publish. Also known here: list, retrieve, replay and authenticate."
       )
       const unknown = yield* api("/?hub.mode=dance%0A", get)
       assert.strictEqual(
         unknown.body,
-        "dance\\n is not a supported mode subscribe|unsubscribe|publish. Also known here: list, retrieve and authenticate."
+        "dance\\n is not a supported mode subscribe|unsubscribe|publish. Also known here: list, retrieve, replay and authenticate."
       )
     }))
 

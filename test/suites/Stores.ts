@@ -3,6 +3,8 @@ import { accountStoreSuite } from "#test/suites/AccountStore.ts"
 import { entryStoreSuite } from "#test/suites/EntryStore.ts"
 import { notificationLogSuite } from "#test/suites/NotificationLog.ts"
 import { outboxSuite } from "#test/suites/Outbox.ts"
+import { pingsSuite } from "#test/suites/Pings.ts"
+import { replaysSuite } from "#test/suites/Replays.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { retentionSuite } from "#test/suites/Retention.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
@@ -16,5 +18,7 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   notificationLogSuite(it)
   outboxSuite(it)
   retentionSuite(it)
+  replaysSuite(it)
+  pingsSuite(it)
   accountStoreSuite(it)
 }

@@ -5,6 +5,8 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
+import type { Pings } from "#domain/ports/Pings.ts"
+import type { Replays } from "#domain/ports/Replays.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -17,6 +19,8 @@ export type Stores =
   | Outbox
   | ResourceStore
   | Retention
+  | Pings
+  | Replays
   | SubscriptionStore
 
 /**

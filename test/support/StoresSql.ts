@@ -4,6 +4,8 @@ import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
 import * as NotificationLogSql from "#layers/NotificationLogSql.ts"
 import * as OutboxSql from "#layers/OutboxSql.ts"
 import * as Passwords from "#layers/Passwords.ts"
+import * as PingsSql from "#layers/PingsSql.ts"
+import * as ReplaysSql from "#layers/ReplaysSql.ts"
 import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
 import * as RetentionSql from "#layers/RetentionSql.ts"
 import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
@@ -16,5 +18,7 @@ export const storesSql = Layer.mergeAll(
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
   RetentionSql.layer,
+  PingsSql.layer,
+  ReplaysSql.layer,
   AccountStoreSql.layerWith(Passwords.cheap)
 )

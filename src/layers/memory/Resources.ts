@@ -101,7 +101,7 @@ const writeEntries = (state: State, change: Change, now: number): ReadonlySet<st
 const same = (a: Entry, b: Entry) => JSON.stringify(a) === JSON.stringify(b)
 
 /** Takes one credit and gives the balance after it. */
-const charge = (state: State, accountId: number): number => {
+export const charge = (state: State, accountId: number): number => {
   const holder = state.accounts.get(accountId)
   if (holder === undefined) return 0
   holder.account = { ...holder.account, credits: holder.account.credits - 1 }

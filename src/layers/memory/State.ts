@@ -6,6 +6,7 @@ import type { Numbered } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCounted, type ResourceState } from "#domain/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import type { Recorded } from "./Pings.ts"
 
 /** What the SQL stores keep in tables. Values are immutable: a change replaces them. */
 export interface State {
@@ -16,6 +17,8 @@ export interface State {
   readonly entries: Map<number, Map<string, Arrived>>
   /** By resource, oldest first. */
   readonly notifications: Map<number, Array<Numbered>>
+  /** Newest first. */
+  readonly pings: Array<Recorded>
   readonly subscriptions: Map<number, Subscriber>
   /** By resource, then by id. */
   readonly subscribers: Map<number, Map<number, Subscriber>>
@@ -67,6 +70,7 @@ export const make = (): State => {
     documents: new Map(),
     entries: new Map(),
     notifications: new Map(),
+    pings: [],
     subscriptions: new Map(),
     subscribers: new Map(),
     queueOf: new Map(),

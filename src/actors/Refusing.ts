@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import type { StoreError } from "#domain/ports/StoreError.ts"
+import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+
+/** A store that is away refuses the caller for a moment; a defect is ours. */
+export const orRefuse = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
+  Effect.catchTag(effect, "StoreError", (error) =>
+    error.reason === "unavailable"
+      ? Effect.fail(
+        refuse(
+          new Unavailable({
+            message: "The database cannot be reached for the moment. Please try again.",
+            retryAfter: 5
+          })
+        )
+      )
+      : Effect.die(error))

@@ -1,0 +1,46 @@
+import { Context, type Effect } from "effect"
+import type { StoreError } from "./StoreError.ts"
+
+/** What came of a ping. */
+export type PingOutcome =
+  /** Nobody watches it, so that it is not fetched. */
+  | { readonly _tag: "NoSubscriber" }
+  /** Fetched (or pushed), and nothing in it was new. */
+  | { readonly _tag: "Unchanged"; readonly code: number }
+  /** `entries` that were new or updated; 0 of a resource that is no feed. */
+  | { readonly _tag: "Changed"; readonly code: number; readonly entries: number }
+  | { readonly _tag: "Failed"; readonly code: number; readonly message: string }
+
+export interface NewPing {
+  /** Undefined: through the open hub. */
+  readonly accountId: number | undefined
+  /** As the publisher wrote it. */
+  readonly topic: string
+  /** Undefined when nobody has ever watched it. */
+  readonly resourceId: number | undefined
+  /** The publisher sent the document along. */
+  readonly withContent: boolean
+}
+
+/** A publisher's ping as it is shown. */
+export interface Ping {
+  readonly topic: string
+  readonly withContent: boolean
+  /** Epoch ms. */
+  readonly receivedAt: number
+  /** Undefined until the resource was fetched. */
+  readonly outcome?: PingOutcome
+  readonly answeredAt?: number
+}
+
+/** The record of publishers' pings; kept for a week. */
+export class Pings extends Context.Service<Pings, {
+  /** `outcome`: what is known at once. */
+  readonly received: (ping: NewPing, outcome?: PingOutcome) => Effect.Effect<void, StoreError>
+  /** Settles all pings of a resource that were received until `until` (epoch ms) and wait: one fetch answers them all. */
+  readonly answered: (resourceId: number, until: number, outcome: PingOutcome) => Effect.Effect<void, StoreError>
+  /** Newest first; of everybody without an account. */
+  readonly list: (
+    query: { readonly accountId?: number; readonly limit: number }
+  ) => Effect.Effect<ReadonlyArray<Ping>, StoreError>
+}>()("windhover/domain/ports/Pings") {}

@@ -1,0 +1,28 @@
+import { Context, type Effect, type Option } from "effect"
+import type { Attempt, Document } from "#domain/Notification.ts"
+import type { FeedHeader } from "#domain/Feed.ts"
+import type { Status } from "#domain/Status.ts"
+import type { StoreError } from "./StoreError.ts"
+
+/** What is told again: stored entries by their ids, in this order, or a document. */
+export interface Replayed {
+  readonly status: Omit<Status, "feed">
+  readonly header?: FeedHeader
+  readonly news:
+    | { readonly _tag: "Entries"; readonly ids: ReadonlyArray<string> }
+    | { readonly _tag: "Document"; readonly document: Document }
+}
+
+/** Where a queued delivery stands: it has left the outbox, or `failed` says how the last try went; undefined while there was none. */
+export type Progress = { readonly _tag: "Gone" } | { readonly _tag: "Waiting"; readonly failed: Attempt | undefined }
+
+/** Notifications that are sent again to one subscription, because its owner asked for it. */
+export class Replays extends Context.Service<Replays, {
+  /**
+   * Puts a notification into the outbox of one subscription, behind what waits there: it takes a sequence and a credit like any other.
+   * It has no place among the notifications of the resource, so that no stream repeats it. Returns the id of the delivery; none when
+   * the subscription is gone.
+   */
+  readonly queue: (subscriptionId: number, replayed: Replayed) => Effect.Effect<Option.Option<number>, StoreError>
+  readonly progress: (deliveryId: number) => Effect.Effect<Progress, StoreError>
+}>()("windhover/domain/ports/Replays") {}

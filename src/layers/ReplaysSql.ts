@@ -1,0 +1,74 @@
+import { Clock, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { ofString } from "#domain/Fingerprint.ts"
+import { type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { column, instant, legalText } from "./sql/Values.ts"
+import { ask, inTurn } from "./SqlFailure.ts"
+
+/**
+ * One statement, which is one transaction: the subscription is locked before its account, as `RecordStatement` locks them.
+ *
+ * Notifications of a resource are numbered from 1 for those who read along; one that has no place there takes a negative number,
+ * made of an id that no other row gets.
+ */
+const queueSql = `
+with s as (
+  update subscriptions set next_sequence = next_sequence + 1 where id = $2::int8
+  returning id, account_id, resource_id, next_sequence - 1 as sequence
+),
+a as (
+  update accounts o set credits = o.credits - 1 from s where o.id = s.account_id returning o.id, o.credits
+),
+l as (
+  insert into credit_ledger (account_id, kind, bucket, delta)
+  select id, 0, date_trunc('hour', ${instant("$1::float8")}, 'UTC'), -1 from a
+  on conflict (account_id, bucket, kind) do update set delta = credit_ledger.delta + excluded.delta
+),
+n as (
+  insert into notifications (resource_id, sequence, kind, status, header, seqs, content_type, document, created_at)
+  select s.resource_id, -nextval(pg_get_serial_sequence('notifications', 'id')), $3::int2, $4::text, $5::text,
+    (select array_agg(e.seq order by i.position) from unnest($6::int8[]) with ordinality i(hash, position)
+      join entries e on e.resource_id = s.resource_id and e.hash = i.hash),
+    $7::text, $8::bytea, ${instant("$1::float8")}
+  from s returning id
+)
+insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at)
+select n.id, s.id, s.sequence, r.partition, a.credits, ${instant("$1::float8")}, ${instant("$1::float8")}
+from n, a, s join resources r on r.id = s.resource_id
+returning id::float8 as id`
+
+export const layer = Layer.effect(
+  Replays,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    const queue = Effect.fn("Replays.queue")(function*(subscriptionId: number, replayed: Replayed) {
+      const { header, news, status } = replayed
+      const document = news._tag === "Document" ? news.document : undefined
+      const ids = news._tag === "Entries" ? news.ids : []
+      const rows = yield* ask(inTurn(sql.unsafe<{ id: number }>(queueSql, [
+        yield* Clock.currentTimeMillis,
+        BigInt(subscriptionId),
+        news._tag === "Entries" ? 0 : 1,
+        JSON.stringify(status),
+        header === undefined ? null : JSON.stringify(header),
+        column.hashes(ids.map(ofString)),
+        document === undefined ? null : legalText(document.contentType),
+        document === undefined ? null : document.body
+      ])))
+      return Option.fromNullishOr(rows[0]?.id)
+    })
+
+    const progress = Effect.fn("Replays.progress")(function*(deliveryId: number) {
+      const [row] = yield* ask(sql.unsafe<{ code: number | null; error: string | null }>(
+        `select last_code as code, last_error as error from deliveries where id = $1::int8`,
+        [BigInt(deliveryId)]
+      ))
+      if (row === undefined) return { _tag: "Gone" } satisfies Progress
+      const failed = row.code === null ? undefined : { code: row.code, message: row.error ?? "" }
+      return { _tag: "Waiting", failed } satisfies Progress
+    })
+
+    return Replays.of({ queue, progress })
+  })
+)

@@ -1,0 +1,70 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect } from "effect"
+import { type PingOutcome, Pings } from "#domain/ports/Pings.ts"
+import { at, newSubscription, type Stores } from "#test/support/StoreFixture.ts"
+
+/** What every `Pings` keeps of its promises. */
+export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
+  it.describe("Pings", () => {
+    it.effect("are listed newest first, each with its account", () =>
+      Effect.gen(function*() {
+        const pings = yield* Pings
+        const [one, two] = [yield* newSubscription(), yield* newSubscription()]
+        const received = (accountId: number | undefined, topic: string, withContent = false) =>
+          pings.received({ accountId, topic, resourceId: one.resource.id, withContent })
+        yield* at(1_000)(received(one.account.id, "http://a.example/"))
+        yield* at(2_000)(received(two.account.id, "http://a.example/"))
+        yield* at(3_000)(received(one.account.id, "http://a.example/b", true))
+        yield* at(4_000)(received(undefined, "http://hub.example/"))
+        const first = { topic: "http://a.example/", withContent: false, receivedAt: 1_000 }
+        const second = { topic: "http://a.example/b", withContent: true, receivedAt: 3_000 }
+        assert.deepStrictEqual(yield* pings.list({ accountId: one.account.id, limit: 10 }), [second, first])
+        assert.deepStrictEqual(yield* pings.list({ accountId: one.account.id, limit: 1 }), [second])
+        const [newest] = yield* pings.list({ limit: 1 })
+        assert.deepStrictEqual(newest, { topic: "http://hub.example/", withContent: false, receivedAt: 4_000 })
+      }))
+
+    it.effect("are answered together by a fetch that began after them, and once", () =>
+      Effect.gen(function*() {
+        const pings = yield* Pings
+        const { account, resource } = yield* newSubscription()
+        const other = yield* newSubscription()
+        const ping = { accountId: account.id, topic: "http://a.example/", withContent: false }
+        for (const time of [1_000, 2_000, 4_000]) yield* at(time)(pings.received({ ...ping, resourceId: resource.id }))
+        yield* at(1_500)(pings.received({ ...ping, resourceId: other.resource.id }))
+        const answered = (until: number, outcome: PingOutcome) =>
+          at(until + 100)(pings.answered(resource.id, until, outcome))
+        yield* answered(3_000, { _tag: "Changed", code: 200, entries: 2 })
+        yield* answered(5_000, { _tag: "Failed", code: 0, message: "The name does not resolve." })
+        const listed = yield* pings.list({ accountId: account.id, limit: 10 })
+        const changed = { outcome: { _tag: "Changed", code: 200, entries: 2 }, answeredAt: 3_100 } as const
+        const failed = {
+          outcome: { _tag: "Failed", code: 0, message: "The name does not resolve." },
+          answeredAt: 5_100
+        } as const
+        assert.deepStrictEqual(
+          listed.toSorted((a, b) => a.receivedAt - b.receivedAt),
+          [
+            { topic: ping.topic, withContent: false, receivedAt: 1_000, ...changed },
+            { topic: ping.topic, withContent: false, receivedAt: 1_500 },
+            { topic: ping.topic, withContent: false, receivedAt: 2_000, ...changed },
+            { topic: ping.topic, withContent: false, receivedAt: 4_000, ...failed }
+          ]
+        )
+      }))
+
+    it.effect("of what nobody watches are answered at once", () =>
+      Effect.gen(function*() {
+        const pings = yield* Pings
+        const { account, resource } = yield* newSubscription()
+        const ping = { accountId: account.id, topic: "http://nobody.example/", withContent: false }
+        yield* at(1_000)(pings.received({ ...ping, resourceId: undefined }, { _tag: "NoSubscriber" }))
+        yield* at(1_000)(pings.received({ ...ping, resourceId: resource.id }))
+        yield* at(2_000)(pings.answered(resource.id, 2_000, { _tag: "Unchanged", code: 304 }))
+        assert.deepStrictEqual((yield* pings.list({ accountId: account.id, limit: 10 })).map((one) => one.outcome), [
+          { _tag: "Unchanged", code: 304 },
+          { _tag: "NoSubscriber" }
+        ])
+      }))
+  })
+}
