@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import * as HubLayer from "./HubLayer.ts"
+import { Listeners } from "./Listeners.ts"
 import * as Maintenance from "./Maintenance.ts"
 import * as Partition from "./Partition.ts"
 import { Residency } from "./Residency.ts"
@@ -19,5 +20,6 @@ const supervisor = Partition.Supervisor.layer.pipe(
 export const layer = Layer.mergeAll(HubLayer.layer, Runner.layerWake, Runner.layerSweep, Maintenance.layer).pipe(
   Layer.provide(Layer.mergeAll(Runner.Partitions.layer, Runner.Ownership.layer)),
   Layer.provide(Partition.layer.pipe(Layer.provide(supervisor))),
-  Layer.provide(Partition.Held.layer)
+  Layer.provide(Partition.Held.layer),
+  Layer.provide(Listeners.layer)
 )

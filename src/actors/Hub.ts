@@ -1,4 +1,4 @@
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Scope } from "effect"
 import type { Caller } from "#domain/Account.ts"
 import type { Document } from "#domain/Notification.ts"
 import type { Entry } from "#domain/Entry.ts"
@@ -7,6 +7,7 @@ import type { Listed, ListQuery } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Status } from "#domain/Status.ts"
+import type { Listener } from "./Listeners.ts"
 import type { Face, Format, Subscription } from "#domain/Subscription.ts"
 
 export interface SubscribeRequest {
@@ -32,6 +33,9 @@ export interface UnsubscribeRequest {
   readonly verifyToken?: string
   readonly face: Face
 }
+
+/** So many feeds, at least, are too many for one retrieve. */
+export const tooManyFeeds = 200
 
 export interface RetrieveRequest {
   readonly caller: Caller
@@ -74,6 +78,15 @@ export interface Subscribed {
   readonly representation?: Representation
 }
 
+/** What a retrieve gives, and where to listen on from. */
+export interface Followed {
+  readonly past: Representation
+  /** Sequence of the last notification that `past` holds, by resource. */
+  readonly heads: ReadonlyMap<number, number>
+  /** The resources by id, as the subscriber wrote their topics. */
+  readonly topics: ReadonlyMap<number, string>
+}
+
 /** The operations, for every face and protocol. Checks parameters; who may call is checked by `requireRight` of the face. */
 export class Hub extends Context.Service<Hub, {
   readonly subscribe: (request: SubscribeRequest) => Effect.Effect<Subscribed, Refusal>
@@ -85,6 +98,10 @@ export class Hub extends Context.Service<Hub, {
   readonly retrieve: (request: RetrieveRequest) => Effect.Effect<Representation, Refusal>
   /** Sends the newest content to a callback once more; fails when the callback does not take it. */
   readonly replay: (request: ReplayRequest) => Effect.Effect<void, Refusal>
+  /** A retrieve that can be gone on from: what is told behind `heads` is not in `past`, and nothing is between them. */
+  readonly follow: (request: RetrieveRequest) => Effect.Effect<Followed, Refusal>
+  /** Hears what is told, from its cursors on; see `Listeners`. */
+  readonly listen: (listener: Listener) => Effect.Effect<() => void, never, Scope.Scope>
   /** The publisher's ping: each topic is fetched soon. Never fails, also for topics that nobody watches. */
   readonly publish: (topics: ReadonlyArray<string>) => Effect.Effect<void>
   /** True when the partitions that this runner holds are awake (`/readyz`). */

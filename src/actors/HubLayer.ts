@@ -15,17 +15,17 @@ import {
   type Representation,
   type RetrieveRequest,
   type SubscribeRequest,
+  tooManyFeeds,
   type UnsubscribeRequest
 } from "./Hub.ts"
+import { makeFollow } from "./Following.ts"
+import { Listeners } from "./Listeners.ts"
 import { orRefuse } from "./Refusing.ts"
 import { makeReplay } from "./Replay.ts"
 import { Ownership, Partitions } from "./Runner.ts"
 
 /** What a verification on the API face says of the lease: there is none, ten years stand for it. */
 const noLease = 315_360_000
-
-/** So many feeds, at least, are too many for one retrieve. */
-const tooManyFeeds = 200
 
 const notSubscribed = (what: string) => refuse(new NotSubscribed({ message: what }))
 
@@ -257,6 +257,8 @@ export const layer = Layer.effect(
       ),
       retrieve,
       replay: yield* makeReplay,
+      follow: yield* makeFollow(retrieve),
+      listen: (yield* Listeners).listen,
       publish: Effect.fn("Hub.publish")((topics) =>
         background(Effect.forEach(topics, ping, { concurrency: 8, discard: true }))
       ),

@@ -19,6 +19,7 @@ import type { ResourceState } from "#domain/Resource.ts"
 import type { Occasion } from "#domain/Status.ts"
 import type { Self } from "./Actors.ts"
 import type { Hosts } from "./Hosts.ts"
+import { Listeners } from "./Listeners.ts"
 import { polled } from "./Metrics.ts"
 import { whenAvailable } from "./Retrying.ts"
 
@@ -80,6 +81,7 @@ export const layer = Layer.effect(
     const fetcher = yield* Fetcher
     const reader = yield* FeedReader
     const { maxFetches, minPeriod } = yield* Settings
+    const { tell } = yield* Listeners
     const permits = yield* Semaphore.make(maxFetches)
     const jitter = yield* Jitter
 
@@ -124,6 +126,7 @@ export const layer = Layer.effect(
     const record = Effect.fnUntraced(function*(state: State, change: Change, around: Surroundings) {
       const deliveries = yield* whenAvailable(store.record(change))
       state.resource = change.state
+      if (change.announce !== undefined) yield* tell(state.resource.id)
       yield* Effect.forEach(deliveries, around.deliver, { discard: true })
       yield* polled(change.state.failures > 0 ? "failed" : "changed")
     })

@@ -21,6 +21,9 @@ const acceptedFormat = (accept: string): Asked | undefined => {
   return atom > 0 ? "atom" : undefined
 }
 
+/** Whether `Accept` names this type. */
+export const accepts = (accept: string | undefined, type: string): boolean => qualityOf(accept ?? "", type) > 0
+
 /** 0 when the type is not named: wildcards ask for nothing. */
 const qualityOf = (accept: string, type: string): number => {
   for (const range of accept.split(",")) {

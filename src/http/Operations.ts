@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import type { Hub } from "#actors/Hub.ts"
+import type { Hub, RetrieveRequest } from "#actors/Hub.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import * as Search from "#domain/Search.ts"
@@ -12,11 +12,13 @@ import * as Reply from "./Reply.ts"
 import * as Representations from "./Representations.ts"
 
 /** One call of the API, read and authenticated. */
-interface Call {
+export interface Call {
   readonly caller: Caller
+  readonly method: string
   readonly parameters: Parameters
   readonly accept: string | undefined
   readonly ifNoneMatch: string | undefined
+  readonly lastEventId: string | undefined
   /** Name of the function that the page of the caller wants to be handed the answer. */
   readonly jsonp: string | undefined
   readonly service: Representations.Service
@@ -98,8 +100,8 @@ const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMa
   return Representations.list(items, { detailed: meta, jsonp, ifNoneMatch })
 })
 
-const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
-  const { accept, caller, parameters } = call
+/** What a retrieve is asked for. */
+export const retrieval = Effect.fnUntraced(function*({ caller, parameters }: Call) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
   const search = callback === undefined ? yield* searchOf(parameters, "hub.callback") : undefined
@@ -109,11 +111,10 @@ const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
       "Please provide a hub.topic, the URL of a resource that you are subscribed to, or a hub.callback, the callback of your subscriptions."
     )
   }
-  const format = yield* askedFormat(parameters, accept)
   const count = yield* parameters.integer("count", { minimum: 1, maximum: 50, fallback: 10 })
   const before = yield* parameters.one("before")
   const after = yield* parameters.one("after")
-  const representation = yield* hub.retrieve({
+  return {
     caller,
     count,
     ...(topic !== undefined && { topic }),
@@ -121,7 +122,12 @@ const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
     ...(search !== undefined && { search: search.search }),
     ...(before !== undefined && { before }),
     ...(after !== undefined && { after })
-  })
+  } satisfies RetrieveRequest
+})
+
+export const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
+  const format = yield* askedFormat(call.parameters, call.accept)
+  const representation = yield* hub.retrieve(yield* retrieval(call))
   return yield* Representations.reply(representation, { ...call, format })
 })
 

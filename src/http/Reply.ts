@@ -73,6 +73,16 @@ export const document = (body: Uint8Array, contentType: string, headers: { reado
     headers: { ...revalidated, "content-security-policy": "default-src 'none'; sandbox", ...headers }
   })
 
+/** The header of what goes on and on; proxies are asked to hand it through as it comes. */
+export const streaming = (contentType: string) => ({
+  ...uncached,
+  "content-type": contentType,
+  "x-accel-buffering": "no"
+})
+
+/** That header alone. */
+export const head = (contentType: string) => HttpServerResponse.empty({ status: 200, headers: streaming(contentType) })
+
 /** What the caller has is still right. */
 export const notModified = (etag: string) =>
   HttpServerResponse.empty({ status: 304, headers: { ...revalidated, etag } })

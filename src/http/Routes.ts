@@ -6,16 +6,26 @@ import { quote } from "#domain/Topic.ts"
 import { Authentication } from "./Authentication.ts"
 import { makeHealth } from "./Health.ts"
 import * as Reply from "./Reply.ts"
+import { Streams } from "./Streams.ts"
 import { makeWebhook } from "./Webhook.ts"
 
 /** Where the API answers, with or without a slash at the end; older clients post to the second. */
 const apiPaths = ["/", "/hubbub"] as const
 
+/** With the `?` that is missing where clients ask as an old sample prints it, `/stream/&hub.mode=…`; undefined for a path below. */
+const streamUrl = (url: string): string | undefined =>
+  /^\/stream\/?(?:\?|$)/.test(url) ? url : /^\/stream\/?&/.test(url) ? url.replace("&", "?") : undefined
+
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { trustedProxies } = yield* Settings
   const webhook = yield* makeWebhook
   const { healthz, readyz } = yield* makeHealth
-  for (const path of apiPaths) yield* router.add("*", path, webhook)
+  for (const path of apiPaths) yield* router.add("*", path, webhook("api"))
+  const stream = webhook("stream")
+  yield* router.add("*", "/stream/*", (request) => {
+    const url = streamUrl(request.url)
+    return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
+  })
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
   yield* router.addGlobalMiddleware(answerFailures)
@@ -44,7 +54,15 @@ const notFound = (url: string) =>
 const somethingIsWrong = Reply.text(500, "Something is wrong inside Windhover; its log says more.")
 
 /** Everything that is served over HTTP. */
-export const layer = routes.pipe(Layer.provide(Authentication.layer))
+export const layer = routes.pipe(Layer.provide([Authentication.layer, Streams.layer]))
+
+/** Who stops the server waits for its answers: streams are ended before. */
+const endStreams = Layer.effectDiscard(
+  Effect.flatMap(Streams, ({ close }) => Effect.addFinalizer(() => close))
+)
 
 /** The same behind an `HttpServer`. A log line a request would halve what it can serve; where it listens is told by who starts it. */
-export const layerServed = HttpRouter.serve(layer, { disableLogger: true, disableListenLog: true })
+export const layerServed = endStreams.pipe(
+  Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, disableListenLog: true })),
+  Layer.provide(Streams.layer)
+)

@@ -7,10 +7,11 @@ import { quote } from "#domain/Topic.ts"
 import { Authentication, requireRight } from "./Authentication.ts"
 import { Declined } from "./Declined.ts"
 import { isJsonpName } from "./Jsonp.ts"
-import { type Operation, operations } from "./Operations.ts"
+import { type Operation, operations, retrieve } from "./Operations.ts"
 import type { Parameters } from "./Parameters.ts"
 import * as Reply from "./Reply.ts"
 import { read } from "./RequestBody.ts"
+import { makeStream, waitOf } from "./Stream.ts"
 
 /**
  * The API's one address: `hub.mode` says what is wanted. Every failure becomes an answer here.
@@ -18,6 +19,7 @@ import { read } from "./RequestBody.ts"
 export const makeWebhook = Effect.gen(function*() {
   const hub = yield* Hub
   const authentication = yield* Authentication
+  const stream = yield* makeStream
   const { baseUrl, extNamespace, hubOpen } = yield* Settings
   const service = { extNamespace, hub: hubOpen ? `${baseUrl}/hub` : undefined }
 
@@ -25,30 +27,51 @@ export const makeWebhook = Effect.gen(function*() {
     request: HttpServerRequest.HttpServerRequest,
     method: string,
     parameters: Parameters,
-    jsonp: string | undefined
+    jsonp: string | undefined,
+    place: Place
   ) {
     const caller = yield* authentication.authenticate(request, parameters)
     const { changes, right, run } = yield* operationOf(parameters)
     if (changes && method !== "POST") return yield* needsPost(method)
     if (right !== undefined) yield* requireRight(caller, right)
-    const { accept, "if-none-match": ifNoneMatch } = request.headers
-    return yield* run(hub, { caller, parameters, accept, ifNoneMatch, jsonp, service })
+    const { accept, "if-none-match": ifNoneMatch, "last-event-id": lastEventId } = request.headers
+    const call = { caller, method, parameters, accept, ifNoneMatch, lastEventId, jsonp, service }
+    const wait = run === retrieve ? yield* waitOf(call) : undefined
+    if (wait !== undefined) return yield* stream(request, call, wait)
+    return place === "stream" ? yield* noStream(run === retrieve) : yield* run(hub, call)
   })
 
-  const handle = Effect.fn("Webhook.handle")(function*(request: HttpServerRequest.HttpServerRequest) {
+  const handle = Effect.fn("Webhook.handle")(function*(
+    request: HttpServerRequest.HttpServerRequest,
+    place: Place
+  ) {
     const method = yield* methodOf(request)
     if (method === "OPTIONS") return Reply.preflight
     const parameters = yield* read(request)
     const jsonp = method === "POST" ? undefined : yield* jsonpOf(parameters)
     return yield* Effect.catch(
-      answer(request, method, parameters, jsonp),
+      answer(request, method, parameters, jsonp, place),
       (error) => Effect.succeed(Reply.failed(error, jsonp))
     )
   })
 
-  return (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.catch(handle(request), (error) => Effect.succeed(Reply.failed(error)))
+  return (place: Place) =>
+  (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+    Effect.catch(handle(request, place), (error) => Effect.succeed(Reply.failed(error)))
 })
+
+/** The API answers everything, the stream's address only what goes on. */
+export type Place = "api" | "stream"
+
+const noStream = (waitIsMissing: boolean): Effect.Effect<never, Refusal> =>
+  Effect.fail(
+    waitIsMissing
+      ? badParameter(
+        "wait",
+        "Please provide wait=stream or wait=poll, or accept text/event-stream. Without, hub.mode=retrieve is answered at /."
+      )
+      : badParameter("hub.mode", "Only hub.mode=retrieve is streamed; everything else is answered at /.")
+  )
 
 /** Clients behind a proxy that lets only GET and POST through say what they mean in a header. */
 const methodOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, Declined> => {

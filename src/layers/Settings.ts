@@ -243,6 +243,20 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     read: integer(50, 1_000_000),
     missing: 1000
   },
+  maxStreams: {
+    variable: "WINDHOVER_MAX_STREAMS",
+    meaning: "Streams and long polls that are held open at once.",
+    fallback: "20000",
+    read: integer(0, 1_000_000),
+    missing: 20_000
+  },
+  maxStreamsPerAccount: {
+    variable: "WINDHOVER_MAX_STREAMS_PER_ACCOUNT",
+    meaning: "How many of them one account may have.",
+    fallback: "5000",
+    read: integer(0, 1_000_000),
+    missing: 5_000
+  },
   logLevel: {
     variable: "WINDHOVER_LOG_LEVEL",
     meaning: "debug, info, warn or error.",
@@ -320,6 +334,8 @@ export const read = Effect.fn("Settings.read")(function*() {
     maxDeliveries: take(table.maxDeliveries),
     keepDropped: take(table.keepDropped),
     keepEntries: take(table.keepEntries),
+    maxStreams: take(table.maxStreams),
+    maxStreamsPerAccount: take(table.maxStreamsPerAccount),
     logLevel: take(table.logLevel)
   }
   if (values.runnerAddress !== undefined && values.databaseUrl === undefined) {

@@ -18,6 +18,8 @@ const makeWorld = (answer: { readonly status: number; readonly body: string; rea
     connect: Effect.succeed({
       send: (bytes) => Effect.sync(() => void sent.push(String(bytes))),
       receive: () => Effect.succeed(reply),
+      receiveHead: Effect.succeed({ ...reply, body: "" }),
+      receiveLines: (count) => Effect.succeed(answer.body.split("\n").slice(0, count)),
       closed: Effect.void,
       isClosed: () => false
     }),
@@ -72,6 +74,18 @@ describe("Conversation", () => {
           "200\n< \n< /no/"
         ]
       ) assert.strictEqual(yield* outcome(json, start + wrong), "failed", wrong)
+    }))
+
+  it.effect("compares the lines of a body that goes on, each itself or with a pattern", () =>
+    Effect.gen(function*() {
+      const stream = { status: 200, body: "id: 1\ndata: {}\n\nid: 2" }
+      const start = "> GET / HTTP/1.1\n\n< 200\n\n"
+      for (const right of ["~ id: 1", "~ id: /\\d/\n~ data: {}\n~ "]) {
+        assert.strictEqual(yield* outcome(stream, start + right), "held", right)
+      }
+      for (const wrong of ["~ id: 2", "~ id: /[a-z]/", "~ /1/", "~ id: 1\n~ "]) {
+        assert.strictEqual(yield* outcome(stream, start + wrong), "failed", wrong)
+      }
     }))
 
   it.effect("does not hold when an error comes without a sentence", () =>

@@ -21,10 +21,14 @@ import type { RawAnswer, RawConnection } from "./RawHttp.ts"
  *     | POST /push
  *     | X-PubSubHubbub-Topic: {{outside}}/feed
  *
+ *     ~ event: notification
+ *     ~ data: /.+/
+ *
  * Sent lines go over the wire as they are, with CRLF; `Host`, and `Content-Length` where there is a body, are added when they are not written.
  * A received header is compared whole, or matched where it is a `/pattern/`; `!Name` says that it is not there. The body is JSON (`"…"` stands for
  * anything), a `/pattern/`, or the text itself; a blank line with nothing after it is an empty body, and without a blank line the body does not matter.
- * `|` is the next request that a callback of the client receives, compared alike. `{{name}}` is a word of the world.
+ * `|` is the next request that a callback of the client receives, compared alike. `~` are the next lines of a body that goes on and on, each
+ * itself or with a `/pattern/` in it; a header before them has no body of its own. `{{name}}` is a word of the world.
  */
 export interface Conversation {
   readonly about: string
@@ -32,12 +36,12 @@ export interface Conversation {
 }
 
 interface Step {
-  readonly kind: "world" | "send" | "receive" | "callback"
+  readonly kind: "world" | "send" | "receive" | "stream" | "callback"
   readonly line: number
   readonly lines: ReadonlyArray<string>
 }
 
-const kinds = { "=": "world", ">": "send", "<": "receive", "|": "callback" } as const
+const kinds = { "=": "world", ">": "send", "<": "receive", "~": "stream", "|": "callback" } as const
 
 /** Reads a conversation; a line that is none of it is a mistake of its author. */
 export const parse = (text: string): Conversation => {
@@ -50,12 +54,12 @@ export const parse = (text: string): Conversation => {
       open = undefined
     } else if (sign === "#") {
       if (steps.length === 0) about.push(line.slice(1).trim())
-    } else if (sign === "=" || sign === ">" || sign === "<" || sign === "|") {
+    } else if (sign === "=" || sign === ">" || sign === "<" || sign === "~" || sign === "|") {
       const kind = kinds[sign]
       if (open?.kind !== kind || kind === "world") steps.push(open = { kind, line: index + 1, lines: [] })
       open.lines.push(line.slice(2))
     } else {
-      throw new Error(`line ${index + 1} starts with none of # = > < |: ${line}`)
+      throw new Error(`line ${index + 1} starts with none of # = > < ~ |: ${line}`)
     }
   }
   return { about: about.join(" "), steps }
@@ -78,7 +82,7 @@ export interface World {
 export const hold = Effect.fnUntraced(function*({ steps }: Conversation, world: World) {
   let connection: RawConnection | undefined
   let method = ""
-  for (const { kind, line, lines } of steps) {
+  for (const [index, { kind, line, lines }] of steps.entries()) {
     const said = lines.map((text) => text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => wordOf(world, name, line)))
     if (kind === "world") yield* world.perform(said.join(" "))
     if (kind === "send") {
@@ -88,7 +92,14 @@ export const hold = Effect.fnUntraced(function*({ steps }: Conversation, world: 
     }
     if (kind === "receive") {
       if (connection === undefined) throw new Error(`line ${line}: nothing was sent yet`)
-      compareAnswer(yield* connection.receive(method === "HEAD"), said, `line ${line}`)
+      const answer = steps[index + 1]?.kind === "stream"
+        ? connection.receiveHead
+        : connection.receive(method === "HEAD")
+      compareAnswer(yield* answer, said, `line ${line}`)
+    }
+    if (kind === "stream") {
+      if (connection === undefined) throw new Error(`line ${line}: nothing was sent yet`)
+      compareLines(yield* connection.receiveLines(said.length), said, line)
     }
     if (kind === "callback") compareRequest(yield* world.received, said, `line ${line}`)
   }
@@ -124,6 +135,15 @@ const compareAnswer = (answer: RawAnswer, expected: ReadonlyArray<string>, at: s
 const compareRequest = (request: Received, expected: ReadonlyArray<string>, at: string): void => {
   assert.strictEqual(request.line, expected[0], at)
   compareMessage(request, expected, at)
+}
+
+const compareLines = (lines: ReadonlyArray<string>, expected: ReadonlyArray<string>, at: number): void => {
+  for (const [index, wanted] of expected.entries()) {
+    const line = lines[index] ?? ""
+    const [, before = "", pattern] = /^([^/]*)\/(.*)\/$/.exec(wanted) ?? []
+    if (pattern === undefined) assert.strictEqual(line, wanted, `line ${at + index}`)
+    else assert.match(line, new RegExp(`^${before}(?:${pattern})$`), `line ${at + index}`)
+  }
 }
 
 type Message = Pick<RawAnswer, "headers" | "body">

@@ -76,7 +76,7 @@ export const makeWorld = Effect.gen(function*() {
   const resources = yield* ResourceStore
   const subscriptions = yield* SubscriptionStore
   const { address } = yield* HttpServer.HttpServer
-  const { ready } = yield* Hub
+  const { publish, ready } = yield* Hub
   const outside = yield* openOutside
   const connect = open("port" in address ? address.port : 0)
   const world = ++worlds
@@ -149,6 +149,30 @@ export const makeWorld = Effect.gen(function*() {
       /^(\S+) is a feed of (.*)$/,
       (path = "", ids = "") =>
         Effect.sync(() => outside.publish(path, page("200", "application/atom+xml", feedOf(ids.split(", ")))))
+    ],
+    [
+      /^(\S+) has news and is a feed of (.*)$/,
+      (path = "", ids = "") =>
+        Effect.suspend(() => {
+          outside.publish(path, page("200", "application/atom+xml", feedOf(ids.split(", "))))
+          return publish([outside.url + path])
+        })
+    ],
+    [
+      /^(\S+) has news and is (\S+) (.*)$/,
+      (path = "", type = "", body = "") =>
+        Effect.suspend(() => {
+          outside.publish(path, page("200", type, body))
+          return publish([outside.url + path])
+        })
+    ],
+    [
+      /^(\S+) has news and fails with (\d+)$/,
+      (path = "", status = "") =>
+        Effect.suspend(() => {
+          outside.publish(path, text(status))
+          return publish([outside.url + path])
+        })
     ],
     [
       /^(\S+) is (\S+) (.*)$/,

@@ -14,6 +14,10 @@ export interface RawConnection {
   readonly send: (bytes: string | Uint8Array) => Effect.Effect<void>
   /** The next answer; `bodiless` after HEAD. Fails when the server closes before one has come. */
   readonly receive: (bodiless?: boolean) => Effect.Effect<RawAnswer>
+  /** The header of an answer whose body goes on and on; its lines are read with `receiveLines`. */
+  readonly receiveHead: Effect.Effect<RawAnswer>
+  /** The next lines of that body, chunks taken apart. Fails when the server closes before they have come. */
+  readonly receiveLines: (count: number) => Effect.Effect<ReadonlyArray<string>>
   /** Resolves when the server has closed the connection. */
   readonly closed: Effect.Effect<void>
   readonly isClosed: () => boolean
@@ -68,9 +72,38 @@ export const open = Effect.fnUntraced(function*(port: number) {
       (answer) => answer === "closed" ? Effect.die(new Error("closed before an answer came")) : Effect.succeed(answer)
     )
 
+  const orClosed = <A>(look: () => A | undefined): Effect.Effect<A> =>
+    Effect.flatMap(
+      until(() => look() ?? (ended ? "closed" as const : undefined)),
+      (found) => found === "closed" ? Effect.die(new Error("closed before all had come")) : Effect.succeed(found)
+    )
+
+  const receiveHead = orClosed(() => {
+    const end = buffered.indexOf("\r\n\r\n")
+    if (end < 0) return undefined
+    const found = readAnswer(buffered.subarray(0, end + 4), true, false)
+    buffered = buffered.subarray(end + 4)
+    return found?.answer
+  })
+
+  let text = ""
+  const receiveLines = (count: number) =>
+    orClosed(() => {
+      for (let chunk = nextChunk(buffered); chunk !== undefined; chunk = nextChunk(buffered)) {
+        text += chunk.body.toString()
+        buffered = buffered.subarray(chunk.length)
+      }
+      const lines = text.split("\n")
+      if (lines.length <= count) return undefined
+      text = lines.slice(count).join("\n")
+      return lines.slice(0, count)
+    })
+
   const connection: RawConnection = {
     send: (bytes) => Effect.sync(() => void socket.write(bytes)),
     receive,
+    receiveHead,
+    receiveLines,
     closed: Effect.asVoid(until(() => ended ? true : undefined)),
     isClosed: () => ended
   }
@@ -103,13 +136,19 @@ const readAnswer = (bytes: Buffer, bodiless: boolean, ended: boolean) => {
 const readChunks = <A>(bytes: Buffer, start: number, found: (body: Buffer, length: number) => A): A | undefined => {
   const chunks: Array<Buffer> = []
   for (let at = start;;) {
-    const end = bytes.indexOf("\r\n", at)
-    if (end < 0) return undefined
-    const size = Number.parseInt(bytes.toString("latin1", at, end), 16)
-    const next = end + 2 + size + 2
-    if (bytes.length < next) return undefined
-    if (size === 0) return found(Buffer.concat(chunks), next)
-    chunks.push(bytes.subarray(end + 2, end + 2 + size))
-    at = next
+    const chunk = nextChunk(bytes.subarray(at))
+    if (chunk === undefined) return undefined
+    at += chunk.length
+    if (chunk.body.length === 0) return found(Buffer.concat(chunks), at)
+    chunks.push(chunk.body)
   }
+}
+
+/** The first chunk, when it is there as a whole; the last one is empty. */
+const nextChunk = (bytes: Buffer): { readonly body: Buffer; readonly length: number } | undefined => {
+  const end = bytes.indexOf("\r\n")
+  if (end < 0) return undefined
+  const size = Number.parseInt(bytes.toString("latin1", 0, end), 16)
+  const length = end + 2 + size + 2
+  return bytes.length < length ? undefined : { body: bytes.subarray(end + 2, end + 2 + size), length }
 }

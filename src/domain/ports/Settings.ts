@@ -37,6 +37,9 @@ export interface SettingsValues {
   readonly keepDropped: number
   /** Entries that are kept of each feed. */
   readonly keepEntries: number
+  /** Streams and polls that are held open at once, and how many of them for one account. */
+  readonly maxStreams: number
+  readonly maxStreamsPerAccount: number
   readonly logLevel: "debug" | "info" | "warn" | "error"
 }
 

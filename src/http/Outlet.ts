@@ -1,0 +1,57 @@
+import type { ServerResponse } from "node:http"
+
+/**
+ * The open end of a stream: writes what it is given, bounded by how fast the client reads.
+ *
+ * Node's response is used as it is: what a stack of streams costs for each of ten thousand connections, is paid for each event.
+ */
+export class Outlet {
+  readonly #response: ServerResponse
+  readonly #onRoom: () => void
+  /** Looks at the connection since it has taken no more; 0 while it does. */
+  #stalled = 0
+  #full = false
+
+  /** `onRoom` is called when there is room again after `write` was false. */
+  constructor(response: ServerResponse, headers: { readonly [name: string]: string }, onRoom: () => void) {
+    this.#response = response
+    this.#onRoom = onRoom
+    response.on("error", ignored)
+    response.on("drain", () => this.#drained())
+    response.writeHead(200, headers)
+    response.flushHeaders()
+  }
+
+  /** False when no more is to be written until there is room: at most one document, and what fits Node's buffer, wait. */
+  write(bytes: Uint8Array | string): boolean {
+    if (this.#response.writableEnded || this.#response.destroyed) return false
+    this.#full = !this.#response.write(bytes)
+    return !this.#full
+  }
+
+  get full(): boolean {
+    return this.#full
+  }
+
+  #drained(): void {
+    this.#stalled = 0
+    if (!this.#full) return
+    this.#full = false
+    this.#onRoom()
+  }
+
+  /** Who has read nothing between two looks, although something waits for it, is cut off. */
+  look(): void {
+    if (!this.#full) this.#stalled = 0
+    else if (++this.#stalled > 1) this.#response.destroy()
+  }
+
+  /** The end of the stream, in good order; a client that does not take it any more is not waited for. */
+  end(): void {
+    if (this.#full) this.#response.destroy()
+    else this.#response.end()
+  }
+}
+
+/** What happens to the connection is seen by its close. */
+const ignored = () => undefined
