@@ -188,8 +188,7 @@ const utf32 = (bytes: Uint8Array, little: boolean): string => {
 }
 
 const byTrial = (parts: Parts, { http, xml }: Declaration): Encoding => {
-  const declared = [http, xml].flatMap((label) => canonical(label) ?? [])
-  const first = declared[0]
+  const first = canonical(http) ?? canonical(xml)
   const utf8 = strict(parts, "utf-8")
   if (utf8 !== undefined) {
     if (first === undefined || first === "utf-8") return utf8
@@ -197,7 +196,7 @@ const byTrial = (parts: Parts, { http, xml }: Declaration): Encoding => {
     if (utf8.alike && !first.startsWith("iso-2022")) return { ...utf8, name: first }
     if (winsOver(first, utf8)) return { ...utf8, repairs: [`declared ${first}, but is utf-8`] }
   }
-  for (const name of declared) {
+  for (const name of [http, xml].flatMap((label) => canonical(label) ?? [])) {
     const fitting = strict(parts, name)
     if (fitting !== undefined) {
       return name === first ? fitting : { ...fitting, repairs: [`the header says ${first}, but it is ${name}`] }

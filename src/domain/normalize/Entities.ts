@@ -44,7 +44,7 @@ export const decodeBetween = (text: string, start: number, end: number, first: n
       characters = last < 0 ? undefined : referred(text, at + 1, last, declared)
     }
     if (characters === undefined || last >= end) continue
-    result += text.slice(copied, at) + characters
+    result += characters === "&" ? text.slice(copied, at + 1) : text.slice(copied, at) + characters
     copied = last + 1
     at = last
   }

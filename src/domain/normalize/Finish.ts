@@ -8,45 +8,49 @@ import { addPerson, personOf } from "./Persons.ts"
 
 const MOST_CATEGORIES = 500
 
-/** The entry that a draft has become. Its id is the publisher's, or absent. */
+/** What was found is written, and stays. */
+type Found<T> = { -readonly [K in keyof T]: T[K] }
+
+/** The entry that a draft has become. Its id is the publisher's, or absent. One field after the other, since entries are many. */
 export const entryOf = (draft: Draft): RawEntry => {
   settle(draft)
   draft.published ??= draft.other.date
   settleSummary(draft)
   draft.summary ??= draft.other.description ?? itunesText(draft)
-  return defined({
-    id: draft.id,
-    idIsPermalink: draft.idIsPermalink,
-    title: draft.title,
-    summary: draft.summary,
-    content: draft.content,
-    links: draft.links,
-    published: draft.published,
-    updated: draft.updated,
-    created: draft.created,
-    expired: draft.expired,
-    authors: draft.authors,
-    contributors: draft.contributors,
-    publisher: draft.publisher,
-    categories: draft.categories,
-    language: draft.language,
-    rights: draft.rights,
-    comments: draft.comments,
-    commentsFeed: draft.commentsFeed,
-    commentCount: draft.commentCount,
-    inReplyTo: draft.inReplyTo,
-    originalLink: draft.originalLink,
-    source: draft.source,
-    points: draft.points,
-    shape: draft.shape,
-    media: mediaOf(draft),
-    image: draft.image,
-    license: draft.license,
-    itunes: draft.itunes === undefined ? undefined : defined(draft.itunes),
-    extensions: draft.extensions,
-    verbs: draft.verbs,
-    objects: draft.objects
-  })
+  const found: Found<RawEntry> = {}
+  if (draft.id !== undefined) found.id = draft.id
+  if (draft.idIsPermalink !== undefined) found.idIsPermalink = draft.idIsPermalink
+  if (draft.title !== undefined) found.title = draft.title
+  if (draft.summary !== undefined) found.summary = draft.summary
+  if (draft.content !== undefined) found.content = draft.content
+  if (draft.links !== undefined) found.links = draft.links
+  if (draft.published !== undefined) found.published = draft.published
+  if (draft.updated !== undefined) found.updated = draft.updated
+  if (draft.created !== undefined) found.created = draft.created
+  if (draft.expired !== undefined) found.expired = draft.expired
+  if (draft.authors !== undefined) found.authors = draft.authors
+  if (draft.contributors !== undefined) found.contributors = draft.contributors
+  if (draft.publisher !== undefined) found.publisher = draft.publisher
+  if (draft.categories !== undefined) found.categories = draft.categories
+  if (draft.language !== undefined) found.language = draft.language
+  if (draft.rights !== undefined) found.rights = draft.rights
+  if (draft.comments !== undefined) found.comments = draft.comments
+  if (draft.commentsFeed !== undefined) found.commentsFeed = draft.commentsFeed
+  if (draft.commentCount !== undefined) found.commentCount = draft.commentCount
+  if (draft.inReplyTo !== undefined) found.inReplyTo = draft.inReplyTo
+  if (draft.originalLink !== undefined) found.originalLink = draft.originalLink
+  if (draft.source !== undefined) found.source = draft.source
+  if (draft.points !== undefined) found.points = draft.points
+  if (draft.shape !== undefined) found.shape = draft.shape
+  const media = mediaOf(draft)
+  if (media !== undefined) found.media = media
+  if (draft.image !== undefined) found.image = draft.image
+  if (draft.license !== undefined) found.license = draft.license
+  if (draft.itunes !== undefined) found.itunes = defined(draft.itunes)
+  if (draft.extensions !== undefined) found.extensions = draft.extensions
+  if (draft.verbs !== undefined) found.verbs = draft.verbs
+  if (draft.objects !== undefined) found.objects = draft.objects
+  return found
 }
 
 /** Where RSS has both, the summary is the shorter. */

@@ -57,35 +57,62 @@ const PARENTS = new Set(["rss", "rdf", "feed", "channel", "items", "content"])
 const VOID = new Set(["br", "hr", "img", "input", "wbr", "col", "area", "embed", "param"])
 const MOST_DECLARATIONS = 64
 const DEEPEST = 32
+/** Scopes of whole documents that are kept. */
+const MOST_SCOPES = 100
+const LONGEST_KEY = 4096
+/** Names that a scope keeps. */
+const MOST_KEPT = 1000
 /** A power of two. */
 const SLOTS = 64
 
-/** The namespace declarations in force at some element, chained to those around it. */
+/**
+ * The namespace declarations in force at some element, chained to those around it.
+ *
+ * Scopes of documents are kept: a feed declares the same at each poll, and so do all feeds of one software. What they know of names follows
+ * from the declarations alone, so that it does not matter to whom a scope served before.
+ */
 export class Scope {
   private readonly parent: Scope | undefined
-  private readonly uris: Map<string, string>
+  private readonly uris: ReadonlyMap<string, string>
   private readonly names = new Map<string, Name>()
   private readonly recent: Array<Name | undefined> = []
   private readonly depth: number
+  /** Scopes inside the outermost one, by what they declare. */
+  private readonly inner = new Map<string, Scope>()
 
-  constructor(parent: Scope | undefined, uris: Map<string, string>) {
+  constructor(parent: Scope | undefined, uris: ReadonlyMap<string, string>) {
     this.parent = parent
     this.uris = uris
     this.depth = parent === undefined ? 0 : parent.depth + 1
   }
 
-  static readonly root = (): Scope => new Scope(undefined, new Map([["xml", "http://www.w3.org/XML/1998/namespace"]]))
+  /** The outermost scope of all documents. */
+  static readonly root = new Scope(undefined, new Map([["xml", "http://www.w3.org/XML/1998/namespace"]]))
 
   /** The scope inside an element with these attributes: this very one if none of them declares anything. */
   with(attributes: ReadonlyArray<string>): Scope {
     let declared: Map<string, string> | undefined
+    let key = ""
     for (let at = 0; at < attributes.length; at += 2) {
       const name = attributes[at] ?? ""
       if (!name.startsWith("xmlns") || (name.length > 5 && name.charCodeAt(5) !== 58)) continue
       declared ??= new Map()
-      if (declared.size < MOST_DECLARATIONS) declared.set(name.slice(6), attributes[at + 1] ?? "")
+      if (declared.size >= MOST_DECLARATIONS) break
+      const uri = attributes[at + 1] ?? ""
+      declared.set(name.slice(6), uri)
+      key += `${name}=${uri}\n`
     }
-    return declared === undefined || this.depth >= DEEPEST ? this : new Scope(this, declared)
+    if (declared === undefined || this.depth >= DEEPEST) return this
+    return this.parent === undefined && key.length <= LONGEST_KEY ? this.kept(key, declared) : new Scope(this, declared)
+  }
+
+  private kept(key: string, declared: ReadonlyMap<string, string>): Scope {
+    const known = this.inner.get(key)
+    if (known !== undefined) return known
+    if (this.inner.size >= MOST_SCOPES) this.inner.clear()
+    const scope = new Scope(this, new Map([...declared].map(([prefix, uri]) => [copyOf(prefix), copyOf(uri)])))
+    this.inner.set(copyOf(key), scope)
+    return scope
   }
 
   /** The name that stands there. Tags repeat: a glance at the last one alike saves cutting the name out and hashing it. */
@@ -103,7 +130,7 @@ export class Scope {
     if (known !== undefined) return known
     const colon = raw.indexOf(":")
     const name = nameOf(raw, this.namespace(colon < 0 ? "" : raw.slice(0, colon)))
-    this.names.set(raw, name)
+    if (this.names.size < MOST_KEPT) this.names.set(name.raw, name)
     return name
   }
 
@@ -132,8 +159,11 @@ const nameOf = (raw: string, namespace: NamespaceKey): Name => {
   return name
 }
 
+/** What is cut out of a document keeps all of it in memory. */
+const copyOf = (cut: string): string => Array.from(cut).join("")
+
 const newName = (cut: string, namespace: NamespaceKey): Name => {
-  const raw = Array.from(cut).join("") // a copy: what is cut out of a document keeps all of it in memory
+  const raw = copyOf(cut)
   const colon = raw.indexOf(":")
   const prefix = colon < 0 ? "" : raw.slice(0, colon)
   const local = raw.slice(colon + 1)
@@ -144,7 +174,7 @@ const newName = (cut: string, namespace: NamespaceKey): Name => {
     local,
     key,
     prefix,
-    namespace,
+    namespace: isKnown(namespace) ? namespace : copyOf(namespace),
     container: raw === "" || CONTAINERS.has(key),
     entry: key === "item" || key === "entry",
     parent: raw === "" || PARENTS.has(key) && namespace !== "media" || !isKnown(namespace) && prefix !== "",

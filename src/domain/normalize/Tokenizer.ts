@@ -55,7 +55,7 @@ class Tokenizer {
   private readonly missing = new Set<string>()
   private at = 0
   private current = this.root
-  private scope = Scope.root()
+  private scope = Scope.root
   private name = this.scope.name("")
   /** The open elements, their names and their scopes, outermost first. What lies beyond `depth` is left over. */
   private readonly open: Array<Element> = [this.root]
