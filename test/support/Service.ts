@@ -9,6 +9,9 @@ import { withSettings } from "#scripts/Environment.ts"
 
 const token = "end-to-end-token-0123456789"
 
+/** Of the account that a service is started with. */
+export const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
+
 /** Milliseconds after which a test hangs for certain: a busy machine takes half a minute to start a service. */
 export const patience = 300_000
 
@@ -79,7 +82,7 @@ export const start = (variables: Record<string, string>): Effect.Effect<Service,
         Effect.promise(async () => {
           const response = await fetch(url, {
             method: "POST",
-            headers: { authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}` },
+            headers: { authorization },
             body: new URLSearchParams(parameters)
           })
           const retryAfter = response.headers.get("retry-after")

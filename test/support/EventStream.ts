@@ -1,0 +1,109 @@
+import { Effect, type Scope } from "effect"
+import * as http from "node:http"
+
+/** One server-sent event. */
+export interface Event {
+  readonly name: string
+  readonly id: string
+  readonly data: string
+}
+
+/** What a client of a stream has heard. */
+export interface Heard {
+  readonly events: ReadonlyArray<Event>
+  /** Connections that were opened, one after the other. */
+  readonly connections: number
+  /** Resolves when `condition` holds; asked again at each event. */
+  readonly until: (condition: () => boolean) => Effect.Effect<void>
+}
+
+/** Reads a field per line, as a browser does; comments are none. */
+export const parseEvent = (block: string): Event | undefined => {
+  const fields = new Map<string, string>()
+  for (const line of block.split("\n")) {
+    const colon = line.indexOf(":")
+    if (colon < 1) continue
+    const name = line.slice(0, colon)
+    const value = line.slice(colon + 1).replace(/^ /, "")
+    fields.set(name, fields.has(name) ? `${fields.get(name)}\n${value}` : value)
+  }
+  const data = fields.get("data")
+  return data === undefined ? undefined : { name: fields.get("event") ?? "message", id: fields.get("id") ?? "", data }
+}
+
+/**
+ * A client that listens until the scope ends: as a browser's EventSource it comes back with the id of its last event when it was cut off,
+ * to the addresses in turn.
+ */
+export const listenTo = (
+  addresses: ReadonlyArray<string>,
+  path: string,
+  authorization: string
+): Effect.Effect<Heard, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const events: Array<Event> = []
+        const waiting = new Set<() => void>()
+        const state = { connections: 0, closed: false, request: undefined as http.ClientRequest | undefined }
+        const lastId = () => events.findLast(({ id }) => id !== "")?.id
+        const again = () => {
+          if (!state.closed) setTimeout(connect, 50)
+        }
+        const connect = () => {
+          if (state.closed) return
+          const address = addresses[state.connections++ % addresses.length] ?? ""
+          const id = lastId()
+          state.request = http.get(`${address}${path}`, {
+            agent: false,
+            headers: { authorization, accept: "text/event-stream", ...(id !== undefined && { "last-event-id": id }) }
+          })
+          state.request.on("error", again)
+          state.request.on("response", (response) => {
+            let text = ""
+            response.setEncoding("utf8").on("data", (piece: string) => {
+              const blocks = (text + piece).split("\n\n")
+              text = blocks.pop() ?? ""
+              for (const block of blocks) {
+                const event = parseEvent(block)
+                if (event !== undefined) events.push(event)
+              }
+              for (const look of waiting) look()
+            })
+            response.on("error", () => undefined)
+            response.on("close", again)
+          })
+        }
+        connect()
+        return { events, state, waiting }
+      }),
+      ({ state }) =>
+        Effect.sync(() => {
+          state.closed = true
+          state.request?.destroy()
+        })
+    ),
+    ({ events, state, waiting }): Heard => ({
+      events,
+      get connections() {
+        return state.connections
+      },
+      until: (condition) =>
+        Effect.callback<void>((resume) => {
+          const look = () => {
+            if (condition()) resume(Effect.void)
+          }
+          waiting.add(look)
+          look()
+          return Effect.sync(() => void waiting.delete(look))
+        })
+    })
+  )
+
+/** The ids of all entries that were heard, oldest first. */
+export const entryIds = ({ events }: Heard): ReadonlyArray<string> =>
+  events.flatMap(({ data, name }) => {
+    if (name !== "notification") return []
+    const { items = [] } = JSON.parse(data) as { readonly items?: ReadonlyArray<{ readonly id: string }> }
+    return items.map(({ id }) => id).toReversed()
+  })
