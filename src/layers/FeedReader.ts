@@ -7,7 +7,7 @@ import { WorkerThread } from "./WorkerThread.ts"
 export interface Options {
   /** Documents of so many bytes and more go to the thread. */
   readonly largeFrom: number
-  /** For reading one document in the thread, which may have to be started. */
+  /** For reading one document in the thread. */
   readonly deadline: Duration.Input
 }
 
@@ -23,11 +23,9 @@ export const layerWith = ({ largeFrom, deadline }: Options): Layer.Layer<FeedRea
     Effect.gen(function*() {
       const thread = yield* Effect.acquireRelease(Effect.sync(newThread), (thread) => thread.stop)
       const turn = yield* Semaphore.make(1)
-      const tooSlow = Effect.fail(new ReaderError({ message: "The document takes too long to read." }))
       const readLarge = (bytes: Uint8Array, options: ReadOptions) =>
-        thread.ask({ bytes, options }).pipe(
+        thread.ask({ bytes, options }, deadline, "it takes too long").pipe(
           Effect.mapError((why) => new ReaderError({ message: `The document cannot be read: ${why}.` })),
-          Effect.timeoutOrElse({ duration: deadline, orElse: () => tooSlow }),
           turn.withPermits(1)
         )
       const read = Effect.fn("FeedReader.read")((bytes: Uint8Array, options: ReadOptions) =>

@@ -1,7 +1,7 @@
-import { Effect } from "effect"
-import { Worker } from "node:worker_threads"
+import { type Duration, Effect } from "effect"
+import { parentPort, Worker } from "node:worker_threads"
 
-/** A thread for work that a stranger's bytes can make long: it answers messages one by one. */
+/** A thread for work that a stranger's bytes can make long. Its script calls `answering`. */
 export interface Options {
   readonly script: URL
   readonly name: string
@@ -9,25 +9,54 @@ export interface Options {
   readonly maxYoungGenerationSizeMb: number
 }
 
-/** Started when it is first needed and after each loss. */
+/** What a thread says when it has loaded its script. */
+const ready = "ready"
+
+/** In the thread: answers questions one after the other, in the order in which they were asked. */
+export const answering = <Question, Answer>(answer: (question: Question) => Answer): void => {
+  parentPort?.on("message", (question: Question) => parentPort?.postMessage(answer(question)))
+  parentPort?.postMessage(ready)
+}
+
+/** Started when it is first needed and after each loss. One question at a time. */
 export class WorkerThread<Question, Answer> {
   readonly #options: Options
   #worker: Worker | undefined
+  #isReady = false
 
   constructor(options: Options) {
     this.#options = options
   }
 
-  /** Answers one question at a time, fails with the reason when the thread ends meanwhile; to interrupt it ends the thread. */
-  ask(question: Question): Effect.Effect<Answer, string> {
-    return Effect.callback<Answer, string>((resume) => {
+  /**
+   * Fails with `late` after the deadline, which does not count the start of the thread, and with the reason when the thread ends meanwhile.
+   * Both end the thread, and so does who interrupts it.
+   */
+  ask(question: Question, deadline: Duration.Input, late: string): Effect.Effect<Answer, string> {
+    const answer = Effect.suspend(() => this.#next<Answer>((worker) => worker.postMessage(question)))
+    return Effect.andThen(
+      this.start,
+      Effect.timeoutOrElse(answer, { duration: deadline, orElse: () => Effect.fail(late) })
+    )
+  }
+
+  /** Waits until the thread has loaded its script. */
+  get start(): Effect.Effect<void, string> {
+    return Effect.suspend(() => this.#worker !== undefined && this.#isReady ? Effect.void : this.#next(() => {}))
+  }
+
+  /** The next message of the thread. */
+  #next<Message>(begin: (worker: Worker) => void): Effect.Effect<Message, string> {
+    return Effect.callback<Message, string>((resume) => {
       const worker = this.#running()
-      const answered = (answer: Answer) => {
+      const heard = (message: Message) => {
         worker.off("error", lost).off("exit", lost)
-        resume(Effect.succeed(answer))
+        this.#isReady = true
+        resume(Effect.succeed(message))
       }
       const lost = (why: unknown) => resume(Effect.fail(`its thread ended (${String(why)})`))
-      worker.once("message", answered).once("error", lost).once("exit", lost).postMessage(question)
+      worker.once("message", heard).once("error", lost).once("exit", lost)
+      begin(worker)
       return this.stop
     })
   }
@@ -42,6 +71,7 @@ export class WorkerThread<Question, Answer> {
 
   #running(): Worker {
     if (this.#worker !== undefined) return this.#worker
+    this.#isReady = false
     const { maxOldGenerationSizeMb, maxYoungGenerationSizeMb, name, script } = this.#options
     const worker = new Worker(script, {
       name,

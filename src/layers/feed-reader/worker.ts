@@ -1,6 +1,6 @@
-/** The thread that reads large documents for `FeedReader`: one after the other, in the order in which they were asked for. */
-import { parentPort } from "node:worker_threads"
-import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
+/** The thread that reads large documents for `FeedReader`. */
+import { answering } from "#layers/WorkerThread.ts"
+import { readFeed, type ReadOptions, type ReadResult } from "#domain/normalize/Document.ts"
 
 /** What the thread is asked. */
 export interface Question {
@@ -8,4 +8,4 @@ export interface Question {
   readonly options: ReadOptions
 }
 
-parentPort?.on("message", ({ bytes, options }: Question) => parentPort?.postMessage(readFeed(bytes, options)))
+answering(({ bytes, options }: Question): ReadResult => readFeed(bytes, options))

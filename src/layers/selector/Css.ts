@@ -1,0 +1,48 @@
+import { type CheerioAPI, load } from "cheerio"
+import { decodeAs, encodingOf } from "#domain/normalize/Decode.ts"
+import { collected, messageOf, Unselectable } from "./Limits.ts"
+
+/** The smallest documents on which every part of a path is looked at. */
+const sample = "<p><a></a></p>"
+
+export const checkCss = (path: string): void => void find(load(sample), path)
+
+/** The outer HTML of all matches, in document order. */
+export const selectCss = (
+  bytes: Uint8Array,
+  contentType: string | undefined,
+  path: string,
+  syntax: "html" | "xml"
+): ReadonlyArray<string> => {
+  const root = load(textOf(bytes, contentType), syntax === "xml" ? { xml: true } : {})
+  return collected(find(root, path), (element) => root.html(element))
+}
+
+/** What the library would take for markup to be made, or pass over in silence. */
+const mistaken = /^<|[>+~]$/
+
+const find = (document: CheerioAPI, path: string) => {
+  const stray = mistaken.exec(path)?.[0]
+  if (stray !== undefined) {
+    throw new Unselectable(
+      "invalid",
+      `${JSON.stringify(path)} is no CSS path: there is nothing to find with this ${stray}`
+    )
+  }
+  try {
+    return document.root().find(path).toArray()
+  } catch (error) {
+    throw new Unselectable("invalid", `${JSON.stringify(path)} is no CSS path: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+const declared = /<meta\b[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]{1,40})/i
+
+/** Bytes that are valid UTF-8 are UTF-8; else the header's charset counts, then that of a `meta` element. */
+const textOf = (bytes: Uint8Array, contentType: string | undefined): string => {
+  const charset = /charset/i.test(contentType ?? "")
+    ? undefined
+    : declared.exec(decodeAs(bytes.subarray(0, 1024), "latin1"))?.[1]
+  const { name, text } = encodingOf(bytes, charset === undefined ? contentType : `text/html; charset=${charset}`)
+  return text ?? decodeAs(bytes, name)
+}

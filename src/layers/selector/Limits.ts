@@ -1,0 +1,41 @@
+/** Why nothing can be selected: the class of `SelectorError`, as it crosses the boundary of the thread. */
+export class Unselectable extends Error {
+  readonly reason: "invalid" | "unfit" | "too-much"
+
+  constructor(reason: "invalid" | "unfit" | "too-much", message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.reason = reason
+  }
+}
+
+/** Bytes of a document in which something is selected, at most: its tree takes ten times as much. */
+export const maxInput = 8 * 1024 * 1024
+
+/** UTF-16 units of all matches together, at most. */
+export const maxOutput = 4 * 1024 * 1024
+
+export const maxMatches = 10_000
+
+/** Levels of objects and arrays that a JSONPath descends into, at most. */
+export const maxDepth = 500
+
+/** Puts matches together as long as they are not too many and not too long. */
+export const collected = <A>(matches: Iterable<A>, write: (match: A) => string): ReadonlyArray<string> => {
+  const parts: Array<string> = []
+  let length = 0
+  for (const match of matches) {
+    if (parts.length === maxMatches) {
+      throw new Unselectable("too-much", `it matches more than ${maxMatches} times; select something around them`)
+    }
+    const part = write(match)
+    length += part.length
+    if (length > maxOutput) {
+      throw new Unselectable("too-much", `what it matches has more than ${maxOutput} characters; select less`)
+    }
+    parts.push(part)
+  }
+  return parts
+}
+
+/** What a library threw, as a sentence. */
+export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)

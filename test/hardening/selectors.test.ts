@@ -1,0 +1,78 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { fragmentOf } from "#domain/Fragment.ts"
+import { Selector, type Syntax } from "#domain/ports/Selector.ts"
+import * as SelectorWorker from "#layers/SelectorWorker.ts"
+
+const attempt = (path: string, syntax: Syntax, document: string) =>
+  Effect.gen(function*() {
+    const { select } = yield* Selector
+    const fragment = fragmentOf(`http://example.org/#${encodeURIComponent(path)}`) ?? assert.fail("no fragment")
+    const bytes = new TextEncoder().encode(document)
+    return yield* Effect.flip(select({ fragment, syntax, bytes, contentType: undefined }))
+  })
+
+/** After each attack the thread selects again. */
+const recovers = Effect.gen(function*() {
+  const { select } = yield* Selector
+  const fragment = fragmentOf("http://example.org/#p") ?? assert.fail("no fragment")
+  const bytes = new TextEncoder().encode("<p>still here")
+  const { document } = yield* select({ fragment, syntax: "html", bytes, contentType: undefined })
+  assert.strictEqual(new TextDecoder().decode(document.body), "<p>still here</p>")
+})
+
+const nested = (depth: number, open: string, close: string, inside = ""): string =>
+  open.repeat(depth) + inside + close.repeat(depth)
+
+const attacks: ReadonlyArray<
+  readonly [attack: string, path: string, syntax: Syntax, document: () => string, says: RegExp]
+> = [
+  ["a document that is too large for a tree", "p", "html", () => "x".repeat(8 * 1024 * 1024 + 1), /8388609 bytes/],
+  ["too many matches", "i", "html", () => "<i></i>".repeat(10_001), /more than 10000 times/],
+  [
+    "matches within matches: quadratic output",
+    "div",
+    "html",
+    () => nested(400, "<div>", "</div>", "x".repeat(20_000)),
+    /more than 4194304 characters/
+  ],
+  [
+    "descendants of descendants: quadratic output",
+    "$..*",
+    "json",
+    () => nested(400, "[", "]", JSON.stringify("x".repeat(20_000))),
+    /more than 4194304 characters/
+  ],
+  ["JSON deeper than is descended into", "$..a", "json", () => nested(100_000, "[", "]"), /recursion|deep/],
+  [
+    "a pattern that backtracks for ever",
+    "$.a[?search(@, '(x+x+)+y')]",
+    "json",
+    () => JSON.stringify({ a: ["x".repeat(50)] }),
+    /too long/
+  ],
+  [
+    "a filter that looks at everything for everything",
+    "$..[?count($..[?count($..*) > 1]) > 1]",
+    "json",
+    () => JSON.stringify({ a: Array.from({ length: 300 }, () => [[[1]]]) }),
+    /too long/
+  ],
+  [
+    "a path of paths",
+    `${":has(".repeat(6)}*${")".repeat(6)} *`,
+    "html",
+    () => nested(300, "<b><i>", "</i></b>"),
+    /too long|more than|too deep/
+  ]
+]
+
+describe("selectors of strangers", () => {
+  it.live.each(attacks)("%s", ([, path, syntax, document, says]) =>
+    Effect.gen(function*() {
+      const error = yield* attempt(path, syntax, document())
+      assert.strictEqual(error.reason, "too-much")
+      assert.match(error.message, says)
+      yield* recovers
+    }).pipe(Effect.provide(SelectorWorker.layerWith({ deadline: "2 seconds" }))))
+})

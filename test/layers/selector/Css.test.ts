@@ -1,0 +1,68 @@
+import { assert, describe, it } from "@effect/vitest"
+import { checkCss, selectCss } from "#layers/selector/Css.ts"
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const page = bytes(`<!doctype html><html><head><title>Shop</title></head><body>
+<h1 class="title main">Goods</h1>
+<table id="t"><tr class="row"><td>1</td><td data-price="9">nine</td></tr><tr class="row"><td>2</td><td data-price="10">ten</td></tr></table>
+<ul><li>a</li><li>b <b>bold</b></li><li>c</li></ul>
+<p>one<p>two
+</body></html>`)
+
+const selected: ReadonlyArray<readonly [kind: string, path: string, html: ReadonlyArray<string>]> = [
+  ["an element", "h1", ["<h1 class=\"title main\">Goods</h1>"]],
+  ["classes", ".title.main", ["<h1 class=\"title main\">Goods</h1>"]],
+  [
+    "what a browser's inspector copies, with the tbody that the page has not",
+    "#t > tbody > tr:nth-child(2) > td:nth-child(2)",
+    ["<td data-price=\"10\">ten</td>"]
+  ],
+  ["from the root", "html > body > ul > li:first-child", ["<li>a</li>"]],
+  [":nth-child()", "li:nth-child(odd)", ["<li>a</li>", "<li>c</li>"]],
+  [":has()", "li:has(b)", ["<li>b <b>bold</b></li>"]],
+  [":not()", "li:not(:first-child):not(:has(b))", ["<li>c</li>"]],
+  ["attributes", "td[data-price=\"9\"]", ["<td data-price=\"9\">nine</td>"]],
+  ["beginnings of attributes", "td[data-price^='1']", ["<td data-price=\"10\">ten</td>"]],
+  ["a list, in the order of the document", "li:last-child, h1", ["<h1 class=\"title main\">Goods</h1>", "<li>c</li>"]],
+  ["siblings", "li + li + li", ["<li>c</li>"]],
+  ["tags that the page leaves out", "p", ["<p>one</p>", "<p>two\n</p>"]],
+  ["nothing", "video", []]
+]
+
+describe("Css", () => {
+  it.each(selected)("%s: %s", (_, path, html) => {
+    assert.deepStrictEqual(selectCss(page, "text/html; charset=utf-8", path, "html"), html)
+  })
+
+  it.each([["li[", "li["], ["p:unknown", "unknown"], ["!/route", "!"], ["a >", ">"], ["..", "."], ["<b>", "<b>"]])(
+    "says where %s breaks",
+    (path, where) => {
+      let message = ""
+      try {
+        checkCss(path)
+      } catch (error) {
+        message = (error as Error).message
+      }
+      assert.include(message, `${JSON.stringify(path)} is no CSS path: `)
+      assert.include(message, where)
+    }
+  )
+
+  it("selects in XML, with the names as they are written", () => {
+    const map = bytes("<?xml version=\"1.0\"?><urlset><url><loc>https://example.org/A</loc></url><Other/></urlset>")
+    assert.deepStrictEqual(selectCss(map, "application/xml", "url loc", "xml"), ["<loc>https://example.org/A</loc>"])
+    assert.deepStrictEqual(selectCss(map, "application/xml", "Other", "xml"), ["<Other/>"])
+  })
+
+  it("reads the encoding that a page declares for itself", () => {
+    const latin = Uint8Array.from("<meta charset=iso-8859-2><p>\u00e8</p>", (character) => character.charCodeAt(0))
+    assert.deepStrictEqual(selectCss(latin, "text/html", "p", "html"), ["<p>č</p>"])
+  })
+
+  it("never runs or fetches what a page holds", () => {
+    const script = bytes("<script>globalThis.ran = true</script><img src=x onerror='globalThis.ran = true'>")
+    assert.strictEqual(selectCss(script, "text/html", "img", "html").length, 1)
+    assert.isUndefined((globalThis as { ran?: boolean }).ran)
+  })
+})
