@@ -18,6 +18,7 @@ import * as Routes from "#http/Routes.ts"
 import * as Database from "#layers/Database.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
 import * as FeedReader from "#layers/FeedReader.ts"
+import * as SelectorWorker from "#layers/SelectorWorker.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
@@ -53,7 +54,8 @@ const outside = Layer.mergeAll(
   FetcherUndici.layerNoDeps,
   DelivererHttp.layerNoDeps,
   IntentVerifierHttp.layerNoDeps,
-  FeedReader.layer
+  FeedReader.layer,
+  SelectorWorker.layer
 ).pipe(Layer.provide(Network.layer))
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const

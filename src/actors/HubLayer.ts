@@ -1,8 +1,10 @@
 import { Effect, Layer, Option } from "effect"
 import * as Callback from "#domain/Callback.ts"
+import { fragmentOf } from "#domain/Fragment.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
@@ -36,6 +38,7 @@ export const layer = Layer.effect(
     const entries = yield* EntryStore
     const subscriptions = yield* SubscriptionStore
     const verifier = yield* IntentVerifier
+    const selector = yield* Selector
     const partitions = yield* Partitions
     const ownership = yield* Ownership
     const { baseUrl } = yield* Settings
@@ -67,9 +70,27 @@ export const layer = Layer.effect(
         )
       )
 
+    /** A selection that can never work is refused; one that takes too long to look at shows in the status. */
+    const checkFragment = Effect.fnUntraced(function*({ canonical }: Topic.Topic) {
+      const fragment = fragmentOf(canonical)
+      if (fragment === undefined) return
+      yield* selector.check(fragment).pipe(
+        Effect.catchTag("SelectorError", ({ message, reason }) =>
+          reason === "invalid"
+            ? Effect.fail(
+              badParameter(
+                "hub.topic",
+                `The fragment of hub.topic selects nothing: ${message}. Leave it out to watch the whole document.`
+              )
+            )
+            : Effect.void)
+      )
+    })
+
     const wantedBy = Effect.fnUntraced(
       function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
         const topic = yield* Effect.fromResult(Topic.parse(request.topic))
+        yield* checkFragment(topic)
         const callback = yield* Effect.fromResult(Callback.parse(request.callback))
         return {
           accountId: request.caller.account.id,

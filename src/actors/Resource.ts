@@ -3,17 +3,22 @@ import type { Delivery } from "#domain/Notification.ts"
 import {
   answered,
   type Circumstances,
+  type Done,
   holdOff,
   read,
   request,
+  selected,
   type Step,
   unanswered,
   unreadable,
+  unselectable,
   wantsWhole
 } from "#domain/Poll.ts"
+import { boundsOf } from "#domain/Polling.ts"
 import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, type FetchError } from "#domain/ports/Fetcher.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 import type { Occasion } from "#domain/Status.ts"
@@ -80,9 +85,11 @@ export const layer = Layer.effect(
     const store = yield* ResourceStore
     const fetcher = yield* Fetcher
     const reader = yield* FeedReader
-    const { maxFetches, minPeriod } = yield* Settings
+    const selector = yield* Selector
+    const settings = yield* Settings
     const { tell } = yield* Listeners
-    const permits = yield* Semaphore.make(maxFetches)
+    const bounds = boundsOf(settings)
+    const permits = yield* Semaphore.make(settings.maxFetches)
     const jitter = yield* Jitter
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
@@ -122,6 +129,12 @@ export const layer = Layer.effect(
         Effect.catchTag(step, "ReaderError", (error) => Effect.succeed(unreadable(resource, answer, error, at)))
     )
 
+    const select = (resource: ResourceState, answer: Fetched, { fragment, syntax }: Select, at: Circumstances) =>
+      selector.select({ fragment, syntax, bytes: answer.body, contentType: answer.headers["content-type"] }).pipe(
+        Effect.map((selection) => selected(resource, answer, selection, fragment, at)),
+        Effect.catchTag("SelectorError", (error) => Effect.succeed(unselectable(resource, answer, error, at)))
+      )
+
     /** The row first, then the subscriptions: if nobody hears, the row speaks later. */
     const record = Effect.fnUntraced(function*(state: State, change: Change, around: Surroundings) {
       const deliveries = yield* whenAvailable(store.record(change))
@@ -141,10 +154,16 @@ export const layer = Layer.effect(
       )
     }
 
-    const perform = (state: State, step: Step, around: Surroundings): Effect.Effect<void> => {
-      if (step._tag === "Quiet") return touch(state, step.state)
-      return step._tag === "Changed" ? record(state, step.change, around) : Effect.void
-    }
+    const perform = (state: State, step: Done, around: Surroundings): Effect.Effect<void> =>
+      step._tag === "Quiet" ? touch(state, step.state) : record(state, step.change, around)
+
+    /** What is in the document. */
+    const looked = Effect.fnUntraced(
+      function*(resource: ResourceState, answer: Fetched, first: Exclude<Step, Done>, at: Circumstances) {
+        const step = first._tag === "Read" ? yield* readDocument(resource, answer, first.options, at) : first
+        return step._tag === "Select" ? yield* select(resource, answer, step, at) : step
+      }
+    )
 
     /** What an answer, or that there was none, comes to. */
     const conclude = (
@@ -159,8 +178,9 @@ export const layer = Layer.effect(
       const until = holdOff(answer, at.now)
       if (until !== undefined) around.hosts.holdOff(resource.host, until)
       const step = answered(resource, answer, at)
-      if (step._tag !== "Read") return perform(state, step, around)
-      return Effect.flatMap(readDocument(resource, answer, step.options, at), (read) => perform(state, read, around))
+      return step._tag === "Read" || step._tag === "Select"
+        ? Effect.flatMap(looked(resource, answer, step, at), (done) => perform(state, done, around))
+        : perform(state, step, around)
     }
 
     /**
@@ -185,7 +205,7 @@ export const layer = Layer.effect(
           state.pinged = pinged
           return now + patience
         }
-        const at = { now: yield* Clock.currentTimeMillis, occasion: next, jitter: yield* jitter, minPeriod }
+        const at = { now: yield* Clock.currentTimeMillis, occasion: next, jitter: yield* jitter, ...bounds }
         yield* conclude(state, result, at, around)
         for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, undefined)
       }
@@ -207,6 +227,8 @@ const hear = (self: Self<State, Message>, state: State): boolean => {
   }
   return changed
 }
+
+type Select = Extract<Step, { _tag: "Select" }>
 
 /** Why to fetch now, or when to look again. Nobody polls for a resource without subscribers. */
 const due = (state: State, now: number): Occasion | { readonly at: number | undefined } => {

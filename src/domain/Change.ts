@@ -254,8 +254,19 @@ export interface Health {
 
 export const healthy: Health = { inError: false, failures: 0 }
 
-/** A failed fetch or an unreadable document. Only the one that enters the error state is announced. */
-export const failed = (health: Health): { readonly health: Health; readonly announced: boolean } => ({
-  health: { inError: true, failures: health.failures + 1 },
-  announced: !health.inError
-})
+/**
+ * A failed fetch or an unreadable document. Only the one that enters the error state is announced.
+ *
+ * Publishers' servers slip: of a resource that was read before (`proven`), the first failure after a success does not count yet.
+ */
+export const failed = (
+  health: Health,
+  proven: boolean
+): { readonly health: Health; readonly announced: boolean; readonly slipped: boolean } => {
+  const slipped = proven && !health.inError && health.failures === 0
+  return {
+    health: { inError: !slipped, failures: health.failures + 1 },
+    announced: !slipped && !health.inError,
+    slipped
+  }
+}

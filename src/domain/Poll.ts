@@ -1,37 +1,42 @@
 import { decide, decideDocument, type Decision, failed, needsWhole } from "./Change.ts"
 import type { Entry } from "./Entry.ts"
 import { policyOf } from "./EntryId.ts"
-import { packAll, unpackAll } from "./Fingerprint.ts"
+import { ofBytes, packAll, unpackAll } from "./Fingerprint.ts"
+import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
 import type { Document } from "./Notification.ts"
-import { nextFetch, nextPeriod } from "./Polling.ts"
+import { type Bounds, hintOf, nextFetch, nextPeriod } from "./Polling.ts"
 import type { Fetched, FetchError, FetchRequest } from "./ports/Fetcher.ts"
 import type { ReaderError, ReadOptions, ReadResult } from "./ports/FeedReader.ts"
 import { type Announcement, type Change, maxStoredLength } from "./ports/ResourceStore.ts"
+import type { Selection, SelectorError, Syntax } from "./ports/Selector.ts"
 import type { ResourceKind, ResourceState } from "./Resource.ts"
 import { fetched, type Occasion } from "./Status.ts"
 
 /** What a poll knows besides the resource and the answer. */
-export interface Circumstances {
+export interface Circumstances extends Bounds {
   /** Epoch ms. */
   readonly now: number
   readonly occasion: Occasion
   /** 0 up to 1, see `Polling.nextFetch`. */
   readonly jitter: number
-  /** Seconds. */
-  readonly minPeriod: number
 }
 
 /**
  * What a poll comes to: a step that only moves the schedule, or a change to record.
  *
  *   answer ─┬─ 304, same bytes ────────────► Quiet
- *           ├─ 2xx, other bytes ─► Read it ─► Changed (news, or only a new signature)
- *           └─ anything else ──────────────► Changed at the first failure, then Quiet
+ *           ├─ 2xx, other bytes ─► Read it ─┬────────────────► Changed (news, or only a new signature)
+ *           │                               └─► Select in it ─► Changed (likewise)
+ *           └─ anything else ──────────────► Changed when that becomes its error state, else Quiet
  */
 export type Step =
   | { readonly _tag: "Quiet"; readonly state: ResourceState }
   | { readonly _tag: "Changed"; readonly change: Change }
   | { readonly _tag: "Read"; readonly options: ReadOptions }
+  | { readonly _tag: "Select"; readonly fragment: Fragment; readonly syntax: Syntax }
+
+/** A step that is decided. */
+export type Done = Exclude<Step, { _tag: "Read" | "Select" }>
 
 const DAY = 24 * 60 * 60_000
 
@@ -45,20 +50,24 @@ export const request = (state: ResourceState, now: number): FetchRequest => {
   }
 }
 
-const withoutFragment = (url: string): string => {
-  const at = url.indexOf("#")
-  return at < 0 ? url : url.slice(0, at)
-}
-
 /** The first look at an answer: most polls end here. */
 export const answered = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
   const { status } = answer
   if (status === 304 || isSuccess(status) && answer.signature === state.signature && !state.inError) {
     return unchanged(state, answer, at)
   }
-  if (!isSuccess(status)) return failure(state, status, undefined, at, retryAfter(answer, at.now))
-  return { _tag: "Read", options: readOptions(state, answer) }
+  if (!isSuccess(status)) return failure(state, status, refusal(answer), at, retryAfter(answer, at.now))
+  const fragment = fragmentOf(state.url)
+  return fragment?.language === "jsonpath"
+    ? { _tag: "Select", fragment, syntax: "json" }
+    : { _tag: "Read", options: readOptions(state, answer) }
 }
+
+/** What a status alone does not say: a page that only a browser gets past, which no waiting mends. */
+const refusal = ({ headers, status }: Fetched): string | undefined =>
+  headers["cf-mitigated"] === "challenge"
+    ? `the publisher's Cloudflare asks for a browser (${status}); only the publisher can let other clients in`
+    : undefined
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
@@ -69,9 +78,9 @@ const readOptions = (state: ResourceState, answer: Fetched): ReadOptions => ({
 })
 
 /** The row is only rewritten when a validator moved. This is where most polls end: it copies the state once. */
-const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
+const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Done => {
   const calm = state.failures === 0 ? state : { ...state, failures: 0 }
-  const moved = scheduled(calm, answer.status, "unchanged", at, retryAfter(answer, at.now))
+  const moved = scheduled(calm, answer, "unchanged", at)
   const next = answer.status === 304 ? moved : { ...moved, lastFull: at.now }
   const { date, tag } = validatorsAfter(state, answer)
   return tag === state.etag && date === state.lastModified
@@ -80,7 +89,7 @@ const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): St
 }
 
 /** No answer came. */
-export const unanswered = (state: ResourceState, error: FetchError, at: Circumstances): Step =>
+export const unanswered = (state: ResourceState, error: FetchError, at: Circumstances): Done =>
   failure(state, 0, error.message, at)
 
 const failure = (
@@ -89,9 +98,17 @@ const failure = (
   text: string | undefined,
   at: Circumstances,
   notBefore?: number
-): Step => {
-  const { announced, health } = failed(state)
-  const timed = scheduled(state, code, "failed", at, notBefore)
+): Done => {
+  const { announced, health, slipped } = failed(state, state.lastParse !== undefined)
+  const period = slipped ? state.period : periodAfter(state, "failed", at, 0)
+  const again = slipped ? Math.min(period, at.minPeriod) : period
+  const timed = {
+    ...state,
+    code,
+    period,
+    lastFetch: at.now,
+    nextFetch: nextFetch(at.now, again, at.jitter, notBefore)
+  }
   const log = fetched(at.occasion, code, timed.period)
   const next: ResourceState = { ...timed, ...health, http: text === undefined ? log : `${log}: ${text}` }
   return announced
@@ -111,23 +128,41 @@ const memoryOf = (state: ResourceState) => ({
 })
 
 /** The document could not be read in time. */
-export const unreadable = (state: ResourceState, answer: Fetched, error: ReaderError, at: Circumstances): Step =>
+export const unreadable = (state: ResourceState, answer: Fetched, error: ReaderError, at: Circumstances): Done =>
   failure(state, answer.status, `Parser Error ${error.message}`, at)
 
-/** What a document that was read changes. */
-export const read = (state: ResourceState, answer: Fetched, result: ReadResult, at: Circumstances): Step => {
+/** What a document that was read changes; in one with a fragment something has to be selected first. */
+export const read = (
+  state: ResourceState,
+  answer: Fetched,
+  result: ReadResult,
+  at: Circumstances
+): Exclude<Step, { _tag: "Read" }> => {
   if (result._tag === "Feed") return feedRead(state, answer, result, at)
-  return state.kind === "feed" || result.kind === "empty"
-    ? failure(state, answer.status, `Parser Error ${result.reason}`, at)
-    : documentRead(state, answer, result.kind === "json" ? "json" : "other", at)
+  const kind = result.kind === "json" ? "json" : "other"
+  if (result.kind === "empty" || isDoubtful(state, kind)) {
+    return failure(state, answer.status, `Parser Error ${result.reason}`, at)
+  }
+  const fragment = fragmentOf(state.url)
+  if (fragment === undefined) return documentRead(state, answer, kind, at)
+  return result.kind === "html" || result.kind === "xml"
+    ? { _tag: "Select", fragment, syntax: result.kind }
+    : failure(state, answer.status, `Parser Error a CSS path selects in HTML: ${result.reason}`, at)
 }
+
+/** Failures in a row until a feed that is none any more is taken for what it is now; some three days, with the growing waits. */
+const patience = 12
+
+/** An error page with a good status, or the page of a hotel's network, makes no other kind of a feed or of a JSON document. */
+const isDoubtful = (state: ResourceState, kind: ResourceKind): boolean =>
+  (state.kind === "feed" || state.kind === "json" && kind !== "json") && state.failures < patience
 
 const feedRead = (
   state: ResourceState,
   answer: Fetched,
   { feed, skipped, slices }: Extract<ReadResult, { _tag: "Feed" }>,
   at: Circumstances
-): Step => {
+): Done => {
   const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now)
   const tooLong = longest(answer, [...decision.fresh, ...decision.updated])
   if (tooLong !== undefined) {
@@ -164,20 +199,52 @@ const longest = (answer: Fetched, entries: ReadonlyArray<Entry>): number | undef
 const news = ({ notified }: Decision): Announcement | undefined =>
   notified.length === 0 ? undefined : { _tag: "Entries", ids: notified.map(({ id }) => id).toReversed() }
 
-const documentRead = (state: ResourceState, answer: Fetched, kind: ResourceKind, at: Circumstances): Step => {
-  if (answer.body.length > maxStoredLength) {
-    return failure(state, 0, `too large: ${answer.body.length} bytes; at most ${maxStoredLength} are kept`, at)
+const documentRead = (state: ResourceState, answer: Fetched, kind: ResourceKind, at: Circumstances): Done => {
+  const document = { contentType: answer.headers["content-type"] ?? "application/octet-stream", body: answer.body }
+  const previous = state.kind === "feed" ? undefined : state.signature // a feed that turned into something else is new as such
+  return recorded(state, answer, { kind, document, verdict: decideDocument(previous, answer.signature) }, at)
+}
+
+/** What a selection changes. Without matches it may be a selection for later; one that had some has lost what it was made for. */
+export const selected = (
+  state: ResourceState,
+  answer: Fetched,
+  { document, matches }: Selection,
+  { language }: Fragment,
+  at: Circumstances
+): Done => {
+  const kind = language === "css" ? "html-fragment" : "json-fragment"
+  const [previous] = state.kind === kind ? unpackAll(state.slices) : []
+  const signature = ofBytes(document.body)
+  if (matches === 0 && previous !== undefined && previous !== signature) {
+    return failure(state, answer.status, "Parser Error nothing in the document matches the selection any more", at)
   }
-  const verdict = decideDocument(state.signature, answer.signature)
-  const next = parsed(state, answer, kind, verdict === "changed", at, "parsed arbitrary content")
-  const document: Document = {
-    contentType: answer.headers["content-type"] ?? "application/octet-stream",
-    body: answer.body
+  const verdict = decideDocument(previous, signature)
+  return recorded({ ...state, slices: packAll([signature]) }, answer, { kind, document, verdict }, at)
+}
+
+/** Nothing could be selected. */
+export const unselectable = (state: ResourceState, answer: Fetched, error: SelectorError, at: Circumstances): Done =>
+  failure(state, answer.status, `Parser Error ${error.message}`, at)
+
+const recorded = (
+  state: ResourceState,
+  answer: Fetched,
+  { document, kind, verdict }: {
+    readonly kind: ResourceKind
+    readonly document: Document
+    readonly verdict: ReturnType<typeof decideDocument>
+  },
+  at: Circumstances
+): Done => {
+  if (document.body.length > maxStoredLength) {
+    return failure(state, 0, `too large: ${document.body.length} bytes; at most ${maxStoredLength} are kept`, at)
   }
-  const change = verdict === "unchanged" ? silent(next) : { ...silent(next), document }
+  const change = silent(parsed(state, answer, kind, verdict === "changed", at, "parsed arbitrary content"))
+  if (verdict === "unchanged") return { _tag: "Changed", change }
   return {
     _tag: "Changed",
-    change: verdict === "changed" ? { ...change, announce: { _tag: "Document", document } } : change
+    change: { ...change, document, ...(verdict === "changed" ? { announce: { _tag: "Document", document } } : {}) }
   }
 }
 
@@ -190,13 +257,7 @@ const parsed = (
   at: Circumstances,
   outcome: string
 ): ResourceState => {
-  const next = scheduled(
-    { ...state, kind },
-    answer.status,
-    changed ? "changed" : "unchanged",
-    at,
-    retryAfter(answer, at.now)
-  )
+  const next = scheduled({ ...state, kind }, answer, changed ? "changed" : "unchanged", at)
   return {
     ...withValidators(next, answer),
     inError: false,
@@ -210,15 +271,27 @@ const parsed = (
 
 const scheduled = (
   state: ResourceState,
-  code: number,
+  answer: Fetched,
+  outcome: "changed" | "unchanged",
+  at: Circumstances
+): ResourceState => {
+  const period = periodAfter(state, outcome, at, hintOf(answer.headers, state.header?.hints, at.now))
+  return {
+    ...state,
+    code: answer.status,
+    period,
+    lastFetch: at.now,
+    nextFetch: nextFetch(at.now, period, at.jitter, retryAfter(answer, at.now))
+  }
+}
+
+const periodAfter = (
+  { kind, lastFetch, period, subscribers, velocity }: ResourceState,
   outcome: "changed" | "unchanged" | "failed",
   at: Circumstances,
-  notBefore: number | undefined
-): ResourceState => {
-  const previous = state.lastFetch === undefined ? undefined : state.period
-  const period = nextPeriod({ kind: state.kind, period: previous, outcome, velocity: state.velocity }, at.minPeriod)
-  return { ...state, code, period, lastFetch: at.now, nextFetch: nextFetch(at.now, period, at.jitter, notBefore) }
-}
+  hint: number
+): number =>
+  nextPeriod({ kind, period: lastFetch === undefined ? undefined : period, outcome, velocity, subscribers, hint }, at)
 
 const withValidators = ({ etag, lastModified, ...state }: ResourceState, answer: Fetched): ResourceState => {
   const { date, tag } = validatorsAfter({ etag, lastModified }, answer)

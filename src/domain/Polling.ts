@@ -1,3 +1,4 @@
+import type { PollingHints } from "./Feed.ts"
 import type { ResourceKind } from "./Resource.ts"
 
 /** What a fetch told about how soon to come again. */
@@ -8,30 +9,100 @@ export interface Pace {
   readonly outcome: "changed" | "unchanged" | "failed"
   /** Entries a day; `undefined` before the first maintenance. */
   readonly velocity: number | undefined
+  readonly subscribers: number
+  /** Seconds that the publisher asks to wait, see `hintOf`. */
+  readonly hint: number
 }
 
-const DAY = 86_400
-/** An unknown resource is not asked less often than every so many shortest periods: 15 minutes for a feed. */
-const PATIENCE = 15
+/** Seconds, both settings of the operator. */
+export interface Bounds {
+  /** The shortest period of a feed; anything else has five times that. */
+  readonly minPeriod: number
+  /** The longest period of a resource that somebody waits for and that answers. */
+  readonly maxPeriod: number
+}
+
+/** As the settings have them. */
+export const boundsOf = (settings: { readonly minPeriod: number; readonly maxPeriod: number | undefined }): Bounds => ({
+  minPeriod: settings.minPeriod,
+  maxPeriod: settings.maxPeriod ?? settings.minPeriod * 15
+})
+
+const HOUR = 3600
+const DAY = 24 * HOUR
 /** Polls for each entry that is to be expected. */
 const POLLS_PER_ENTRY = 4
 
 /**
  * The next period of a resource, in whole seconds.
  *
- * News halves it, silence adds half, a failure doubles it. It starts at the shortest, 60 s for feeds and 300 s for anything else
- * (`minPeriod`, seconds, and five times that), and silence only takes it to a quarter of the usual time between two entries, failures to a day.
+ * News halves it, silence adds half, a failure doubles it. It starts at the shortest. Silence takes it to a quarter of the usual time between
+ * two entries, less for a resource with many subscribers, and never beyond `maxPeriod`; failures take it to a day.
+ * What the publisher asks for is a floor, up to `maxPeriod` too: some ask to come once a year.
  */
-export const nextPeriod = ({ kind, period, outcome, velocity }: Pace, minPeriod: number): number => {
+export const nextPeriod = (pace: Pace, { maxPeriod, minPeriod }: Bounds): number => {
+  const { kind, outcome, period } = pace
   const shortest = kind === "feed" || kind === "unknown" ? minPeriod : minPeriod * 5
-  if (period === undefined) return shortest
+  const ceiling = Math.max(maxPeriod, shortest)
+  const floor = clamp(pace.hint, shortest, ceiling)
+  if (period === undefined) return outcome === "failed" ? shortest : floor
   if (outcome === "failed") return clamp(period * 2, shortest, DAY)
-  const longest = velocity === undefined ? shortest * PATIENCE : DAY / (POLLS_PER_ENTRY * Math.max(velocity, 1))
-  return clamp(outcome === "changed" ? period / 2 : period * 1.5, shortest, Math.max(longest, shortest))
+  const wished = outcome === "changed" ? period / 2 : period * 1.5
+  return clamp(wished, floor, Math.max(floor, Math.min(longest(pace), ceiling)))
 }
+
+/** Seconds that silence may grow to: ten times the subscribers halve what is left of the patience. */
+const longest = ({ subscribers, velocity }: Pace): number =>
+  DAY / (POLLS_PER_ENTRY * Math.max(velocity ?? 1, 1)) / (1 + Math.log10(Math.max(subscribers, 1)))
 
 const clamp = (seconds: number, least: number, most: number): number =>
   Math.round(Math.min(Math.max(seconds, least), most, DAY))
+
+/** Answers' headers with lower-case names. */
+interface Headers {
+  readonly [name: string]: string | undefined
+}
+
+/**
+ * Seconds that the publisher asks to wait from `now` (epoch ms): the longest of RSS `ttl`, the syndication module, `Cache-Control: max-age`
+ * and `Expires`; without end in an hour or on a day that is to be skipped.
+ */
+export const hintOf = (headers: Headers, hints: PollingHints | undefined, now: number): number => {
+  const fresh = freshness(headers, now)
+  if (hints === undefined) return fresh
+  return isSkipped(hints, new Date(now)) ? Infinity : Math.max(fresh, (hints.ttl ?? 0) * 60, syndicated(hints))
+}
+
+const freshness = (headers: Headers, now: number): number => {
+  const control = headers["cache-control"] ?? ""
+  if (/\bno-(?:cache|store)\b/i.test(control)) return 0
+  const age = /\bmax-age\s*=\s*"?(\d{1,9})/i.exec(control)?.[1]
+  if (age !== undefined) return Math.max(Number(age) - (Number(headers["age"]) || 0), 0)
+  const expires = Date.parse(headers["expires"] ?? "")
+  return Number.isNaN(expires) ? 0 : Math.max((expires - now) / 1000, 0)
+}
+
+const periods: { readonly [name: string]: number | undefined } = {
+  hourly: HOUR,
+  daily: DAY,
+  weekly: 7 * DAY,
+  monthly: 30 * DAY,
+  yearly: 365 * DAY
+}
+
+const syndicated = ({ updateFrequency, updatePeriod }: PollingHints): number => {
+  if (updatePeriod === undefined && updateFrequency === undefined) return 0
+  return (periods[(updatePeriod ?? "daily").trim().toLowerCase()] ?? 0) / (updateFrequency ?? 1)
+}
+
+const days = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
+
+/** Some publishers list every hour or day: who skips everything asks for nothing. */
+const isSkipped = ({ skipDays, skipHours }: PollingHints, now: Date): boolean => {
+  const hours = new Set(skipHours?.map((hour) => hour % 24))
+  const names = new Set(skipDays?.map((day) => day.trim().toLowerCase()))
+  return hours.size < 24 && hours.has(now.getUTCHours()) || names.size < 7 && names.has(days[now.getUTCDay()] ?? "")
+}
 
 /**
  * When to fetch next, epoch ms.

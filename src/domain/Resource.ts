@@ -38,7 +38,7 @@ export interface ResourceState {
   readonly header?: FeedHeader
   /** Packed ids, see `SeenIds`. */
   readonly seen: Uint8Array
-  /** Packed 8-byte hashes of the entry slices of the last document (two-stage reading). */
+  /** Packed 8-byte hashes of the parts of the last document: a feed's entry slices (two-stage reading), or the one selected fragment. */
   readonly slices: Uint8Array
   /** How entry ids are made for this resource; sticky, see `EntryId`. */
   readonly idPolicy?: unknown

@@ -164,6 +164,13 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     read: integer(1, 86_400),
     missing: 60
   },
+  maxPeriod: {
+    variable: "WINDHOVER_MAX_PERIOD",
+    meaning: "Seconds between two polls of a resource that has subscribers and answers, at most.",
+    fallback: "15 times WINDHOVER_MIN_PERIOD",
+    read: integer(1, 86_400),
+    missing: undefined
+  },
   runnerAddress: {
     variable: "WINDHOVER_RUNNER_ADDRESS",
     meaning:
@@ -323,6 +330,7 @@ export const read = Effect.fn("Settings.read")(function*() {
     adminToken: take(table.adminToken),
     allowPrivate: take(table.allowPrivate),
     minPeriod: take(table.minPeriod),
+    maxPeriod: take(table.maxPeriod),
     runnerAddress: take(table.runnerAddress),
     extNamespace: take(table.extNamespace),
     headerPrefix: take(table.headerPrefix),

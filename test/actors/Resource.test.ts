@@ -102,7 +102,7 @@ describe("a resource", () => {
       const world = yield* watched("good")
       world.serve(feed, () => Effect.succeed(statusOnly(500)))
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(lines(world, "post"), ["61s post good.hooks.example/ status try 0"])
+      assert.deepStrictEqual(lines(world, "post"), ["121s post good.hooks.example/ status try 0"])
       assert.include(new TextDecoder().decode(world.parcels[0]?.body), "http code=\"500\"")
       world.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
       yield* TestClock.adjust("30 minutes")
@@ -116,19 +116,46 @@ describe("a resource", () => {
       assert.match(String(http), /^Fetched \(ring\) 0 \d+: No answer came within 30 s\.$/)
     }).pipe(Effect.provide(layer)))
 
+  it.effect("that fails once after a success is fetched again soon, before that counts", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      yield* TestClock.adjust("10 minutes")
+      const before = yield* stateOf(feed)
+      assert.strictEqual(before.period, 305)
+      let slips = 1
+      world.serve(feed, () => Effect.succeed(slips-- > 0 ? statusOnly(502) : documentOf(["b", "first"])))
+      world.log.length = 0
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(world.log.slice(0, 3), [
+        "794s poll feeds.example/a",
+        "854s poll feeds.example/a",
+        "854s post good.hooks.example/ b try 0"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that fails at its first fetch says so at once", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.serve(feed, () => Effect.fail(timeout))
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines(world, "post").length, 1)
+      assert.strictEqual((yield* stateOf(feed)).http, "Fetched (ring) 0 60: No answer came within 30 s.")
+    }).pipe(Effect.provide(layer)))
+
   it.effect("that cannot be read in time is in error; one whose reader dies is tried again", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.publish(feed, ["b", "first"])
       world.beforeReading(Effect.fail(new ReaderError({ message: "reading took more than 5 s" })))
-      yield* TestClock.adjust("60 seconds")
+      yield* TestClock.adjust("120 seconds")
       assert.strictEqual((yield* stateOf(feed)).http, "Fetched (ring) 200 120: Parser Error reading took more than 5 s")
       let crashes = 3
       world.beforeReading(Effect.suspend(() => crashes-- > 0 ? Effect.die("a bug") : Effect.void))
       yield* TestClock.adjust("122 seconds")
       assert.deepStrictEqual(lines(world, "post"), [
-        "61s post good.hooks.example/ status try 0",
-        "182.75s post good.hooks.example/ b try 0"
+        "121s post good.hooks.example/ status try 0",
+        "242.75s post good.hooks.example/ b try 0"
       ])
     }).pipe(Effect.provide(layer)))
 

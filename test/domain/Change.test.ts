@@ -267,8 +267,22 @@ describe("Change", () => {
   })
 
   it("announces the failure that enters the error state, and no further one", () => {
-    const first = failed(healthy)
-    assert.deepStrictEqual(first, { health: { inError: true, failures: 1 }, announced: true })
-    assert.deepStrictEqual(failed(first.health), { health: { inError: true, failures: 2 }, announced: false })
+    const first = failed(healthy, false)
+    assert.deepStrictEqual(first, { health: { inError: true, failures: 1 }, announced: true, slipped: false })
+    assert.deepStrictEqual(failed(first.health, false), {
+      health: { inError: true, failures: 2 },
+      announced: false,
+      slipped: false
+    })
+  })
+
+  it("lets a resource that was read before slip once", () => {
+    const slip = failed(healthy, true)
+    assert.deepStrictEqual(slip, { health: { inError: false, failures: 1 }, announced: false, slipped: true })
+    assert.deepStrictEqual(failed(slip.health, true), {
+      health: { inError: true, failures: 2 },
+      announced: true,
+      slipped: false
+    })
   })
 })

@@ -6,7 +6,7 @@ import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import { initialState } from "#test/support/Resources.ts"
 
-const at: Circumstances = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60 }
+const at: Circumstances = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
 
 /** What a feed comes to whose entry has so many characters. */
 const polled = (length: number) => {

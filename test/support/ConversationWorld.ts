@@ -6,16 +6,16 @@ import { Hub } from "#actors/Hub.ts"
 import * as Core from "#actors/Core.ts"
 import * as Senders from "#actors/Senders.ts"
 import { rights } from "#domain/Account.ts"
-import type { Entry } from "#domain/Entry.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Routes from "#http/Routes.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
+import * as FeedReader from "#layers/FeedReader.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
+import * as SelectorWorker from "#layers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import type { World } from "./Conversation.ts"
@@ -29,37 +29,26 @@ export const layer = Routes.layerServed.pipe(
   Layer.provideMerge(HttpServerNode.layer),
   Layer.provideMerge(Core.layer.pipe(Layer.provide([Senders.layer, TestRunner.layer]))),
   Layer.provideMerge(StoresMemory.layer),
-  Layer.provide([DelivererHttp.layer, FetcherUndici.layer, IntentVerifierHttp.layer]),
-  Layer.provide(
-    Layer.mock(FeedReader, { read: (bytes) => Effect.sync(() => readFeed(new TextDecoder().decode(bytes))) })
-  ),
+  Layer.provide([
+    DelivererHttp.layer,
+    FetcherUndici.layer,
+    IntentVerifierHttp.layer,
+    FeedReader.layer,
+    SelectorWorker.layer
+  ]),
   Layer.provide(Settings.layerTest({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl }))
 )
 
-const readFeed = (text: string) => {
-  if (!text.startsWith("<feed")) return { _tag: "NotFeed" as const, kind: "other" as const, reason: "mismatched tag" }
-  const entries = [...text.matchAll(/<id>(.*?)<\/id><title>(.*?)<\/title>/g)].map((
-    [, id = "", title = ""],
-    index
-  ): Entry => ({
-    id,
-    title: { value: title, type: "text" },
-    published: 1_700_000_000_000 - index * 1000
-  }))
-  const header = { title: { value: "A feed", type: "text" } }
-  return {
-    _tag: "Feed" as const,
-    feed: { version: "atom10", encoding: "utf-8", header, entries, repairs: [] },
-    slices: undefined,
-    skipped: 0
-  }
-}
-
 const basic = (login: string, secret: string) => `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`
 
-/** A page of a publisher: `/feed` with the entries b and a. */
+/** An Atom feed, newest entry first, each a second before the one above it. */
 const feedOf = (ids: ReadonlyArray<string>) =>
-  `<feed>${ids.map((id) => `<entry><id>${id}</id><title>Entry ${id}</title></entry>`).join("")}</feed>`
+  `<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title>${ids.map(entryOf).join("")}</feed>`
+
+const entryOf = (id: string, index: number) => {
+  const published = new Date(1_700_000_000_000 - index * 1000).toISOString()
+  return `<entry><id>${id}</id><title>Entry ${id}</title><published>${published}</published></entry>`
+}
 
 /** What a `=` line can say; the groups of the pattern are handed on. */
 type Command = readonly [pattern: RegExp, perform: (...groups: ReadonlyArray<string>) => Effect.Effect<void>]

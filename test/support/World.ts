@@ -7,6 +7,7 @@ import { Deliverer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.t
 import { FeedReader, type ReaderError } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import { type Selection, Selector } from "#domain/ports/Selector.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Core from "#actors/Core.ts"
 import * as Resource from "#actors/Resource.ts"
@@ -88,16 +89,30 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
     Context.add(Fetcher, { fetch }),
     Context.add(Deliverer, { post }),
     Context.add(IntentVerifier, { verify: (intent) => verify(intent) }),
+    Context.add(Selector, {
+      check: () => Effect.void,
+      select: ({ bytes, fragment }) => Effect.sync(() => selectWords(bytes, fragment.path))
+    }),
     Context.add(FeedReader, {
       read: (bytes) => Effect.suspend(() => Effect.map(beforeReading, () => readIds(bytes)))
     })
   )
 }))
 
+/** A path selects the words that begin with it. */
+const selectWords = (bytes: Uint8Array, path: string): Selection => {
+  const words = new TextDecoder().decode(bytes).split(/\W+/).filter((word) => word.startsWith(path.replace("$", "")))
+  const body = new TextEncoder().encode(words.join(" "))
+  return { matches: words.length, document: { contentType: "text/plain", body } }
+}
+
 /** Reads a document of ids; anything else is no feed. */
 const readIds = (bytes: Uint8Array) => {
   const text = new TextDecoder().decode(bytes)
-  if (!text.startsWith("[")) return { _tag: "NotFeed" as const, kind: "other" as const, reason: "mismatched tag" }
+  if (!text.startsWith("[")) {
+    const kind = text.startsWith("<html") ? "html" : text.startsWith("{") ? "json" : "other"
+    return { _tag: "NotFeed" as const, kind, reason: "mismatched tag" } as const
+  }
   const entries = (JSON.parse(text) as ReadonlyArray<string>).map((id): Entry => ({
     id,
     title: { value: id, type: "text" }

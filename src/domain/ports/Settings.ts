@@ -17,6 +17,8 @@ export interface SettingsValues {
   readonly allowPrivate: boolean
   /** Seconds; 60 but for tests. */
   readonly minPeriod: number
+  /** Seconds: the longest period of a resource that somebody waits for and that answers; undefined = 15 times `minPeriod`. */
+  readonly maxPeriod: number | undefined
   /** `host:port` under which other runners reach this one; undefined = alone. */
   readonly runnerAddress: { readonly host: string; readonly port: number } | undefined
   /** Extension namespace of status and XMPP. */

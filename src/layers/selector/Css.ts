@@ -1,6 +1,7 @@
 import { type CheerioAPI, load } from "cheerio"
-import { decodeAs, encodingOf } from "#domain/normalize/Decode.ts"
+import { decodeAs } from "#domain/normalize/Decode.ts"
 import { collected, messageOf, Unselectable } from "./Limits.ts"
+import { textOf } from "./Text.ts"
 
 /** The smallest documents on which every part of a path is looked at. */
 const sample = "<p><a></a></p>"
@@ -14,7 +15,7 @@ export const selectCss = (
   path: string,
   syntax: "html" | "xml"
 ): ReadonlyArray<string> => {
-  const root = load(textOf(bytes, contentType), syntax === "xml" ? { xml: true } : {})
+  const root = load(pageOf(bytes, contentType), syntax === "xml" ? { xml: true } : {})
   return collected(find(root, path), (element) => root.html(element))
 }
 
@@ -38,11 +39,10 @@ const find = (document: CheerioAPI, path: string) => {
 
 const declared = /<meta\b[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]{1,40})/i
 
-/** Bytes that are valid UTF-8 are UTF-8; else the header's charset counts, then that of a `meta` element. */
-const textOf = (bytes: Uint8Array, contentType: string | undefined): string => {
+/** The charset of a `meta` element counts where the header has none. */
+const pageOf = (bytes: Uint8Array, contentType: string | undefined): string => {
   const charset = /charset/i.test(contentType ?? "")
     ? undefined
     : declared.exec(decodeAs(bytes.subarray(0, 1024), "latin1"))?.[1]
-  const { name, text } = encodingOf(bytes, charset === undefined ? contentType : `text/html; charset=${charset}`)
-  return text ?? decodeAs(bytes, name)
+  return textOf(bytes, charset === undefined ? contentType : `text/html; charset=${charset}`)
 }

@@ -1,8 +1,8 @@
 import { JSONPathEnvironment, type JSONValue } from "json-p3"
 import { JSONPath } from "jsonpath-plus"
 import { withQuotedNames } from "#domain/Fragment.ts"
-import { decodeAs, encodingOf } from "#domain/normalize/Decode.ts"
 import { collected, maxDepth, messageOf, Unselectable } from "./Limits.ts"
+import { textOf } from "./Text.ts"
 
 /** A path that is ready to be asked. `single`: it names one place, so its value stands alone; the others give an array. */
 interface Query {
@@ -63,8 +63,7 @@ const classicQuery = (path: string): Query | undefined =>
     : undefined
 
 const parse = (bytes: Uint8Array, contentType: string | undefined): JSONValue => {
-  const { name, text } = encodingOf(bytes, contentType)
-  const json = (text ?? decodeAs(bytes, name)).replace(/^\ufeff/, "")
+  const json = textOf(bytes, contentType)
   try {
     return JSON.parse(json, /\d{16}/.test(json) ? keepingNumbers : undefined) as JSONValue
   } catch (error) {

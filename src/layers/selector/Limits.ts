@@ -12,9 +12,9 @@ export class Unselectable extends Error {
 export const maxInput = 8 * 1024 * 1024
 
 /** UTF-16 units of all matches together, at most. */
-export const maxOutput = 4 * 1024 * 1024
+const maxOutput = 4 * 1024 * 1024
 
-export const maxMatches = 10_000
+const maxMatches = 10_000
 
 /** Levels of objects and arrays that a JSONPath descends into, at most. */
 export const maxDepth = 500

@@ -1,0 +1,6 @@
+import { encodingOf } from "#domain/normalize/Decode.ts"
+import { piecesOf } from "#domain/normalize/Pieces.ts"
+
+/** The text of a document: valid UTF-8 is UTF-8, else what the header declares counts. */
+export const textOf = (bytes: Uint8Array, contentType: string | undefined): string =>
+  piecesOf(bytes, [[0, bytes.length]], encodingOf(bytes, contentType)).texts.join("").replace(/^\ufeff/, "")
