@@ -1,6 +1,6 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Console, Effect, Exit, Layer, Runtime } from "effect"
-import { Command } from "effect/cli"
+import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import * as Database from "#layers/Database.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import { migrate } from "#layers/Migrations.ts"
@@ -67,8 +67,11 @@ const told = (error: { readonly _tag: string; readonly message: string }) =>
 const teardown: Runtime.Teardown = (exit, onExit) =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
 
+/** No flag for the log's level: WINDHOVER_LOG_LEVEL sets it. */
+const globalFlags = CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+
 Command.run(windhover, { version }).pipe(
   Effect.catchIf((error) => error._tag !== "ShowHelp", told),
-  Effect.provide(NodeServices.layer),
+  Effect.provide([globalFlags, NodeServices.layer]),
   NodeRuntime.runMain({ teardown })
 )

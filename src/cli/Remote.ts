@@ -98,13 +98,31 @@ export const unsubscribe = Command.make(
   })
 ).pipe(Command.withDescription("End a subscription"))
 
-const Subscriptions = Schema.fromJsonString(Schema.Array(Schema.Struct({
-  subscription: Schema.Struct({
-    endpoint: Schema.String,
-    format: Schema.NullOr(Schema.String),
-    feed: Schema.Struct({ url: Schema.String, title: Schema.NullOr(Schema.String) })
-  })
-})))
+const Subscriptions = Schema.fromJsonString(Schema.Struct({
+  subscriptions: Schema.Array(Schema.Struct({
+    subscription: Schema.Struct({
+      endpoint: Schema.String,
+      format: Schema.NullOr(Schema.String),
+      feed: Schema.Struct({ url: Schema.String, title: Schema.NullOr(Schema.String) }),
+      deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int })
+    })
+  }))
+}))
+
+/** A subscription in two lines, or in three when deliveries wait or were given up. */
+const described = (
+  { subscription: { deliveries, endpoint, feed, format } }: typeof Subscriptions.Type["subscriptions"][number]
+) => {
+  const { dropped, waiting } = deliveries
+  const troubles = [waiting > 0 ? `${waiting} waiting` : "", dropped > 0 ? `${dropped} dropped` : ""].filter((part) =>
+    part !== ""
+  )
+  return [
+    feed.url,
+    `  -> ${endpoint} (${format ?? "as pulled"}) ${feed.title ?? ""}`.trimEnd(),
+    ...(troubles.length === 0 ? [] : [`     deliveries: ${troubles.join(", ")}`])
+  ].join("\n")
+}
 
 const unexpected = () =>
   new RemoteError({ message: "The answer is not one of Windhover's: does --url name another service?" })
@@ -113,16 +131,21 @@ export const list = Command.make(
   "list",
   { ...service, page: Flag.Int("page").pipe(Flag.withDefault(1), Flag.withDescription("100 subscriptions a page")) },
   Effect.fnUntraced(function*({ page, ...service }) {
-    const text = yield* call(service, "GET", { "hub.mode": "list", page: String(page), by_page: "100" })
-    const subscriptions = yield* Effect.mapError(Schema.decodeEffect(Subscriptions)(text), unexpected)
-    for (const { subscription: { endpoint, feed, format } } of subscriptions) {
-      yield* Console.log(`${feed.url}\n  -> ${endpoint} (${format ?? "as pulled"}) ${feed.title ?? ""}`.trimEnd())
-    }
+    const text = yield* call(service, "GET", {
+      "hub.mode": "list",
+      page: String(page),
+      by_page: "100",
+      detailed: "true"
+    })
+    const { subscriptions } = yield* Effect.mapError(Schema.decodeEffect(Subscriptions)(text), unexpected)
+    for (const subscription of subscriptions) yield* Console.log(described(subscription))
     if (subscriptions.length === 0) {
       yield* Console.log(page === 1 ? "There are no subscriptions." : "No more subscriptions.")
     }
   })
-).pipe(Command.withDescription("List the subscriptions of the account"))
+).pipe(
+  Command.withDescription("List the subscriptions of the account, and which of their deliveries wait or were given up")
+)
 
 const Page = Schema.fromJsonString(Schema.Struct({
   items: Schema.Array(Schema.Struct({

@@ -102,9 +102,10 @@ export const list = (items: ReadonlyArray<Listed>, { detailed, ifNoneMatch, json
       ? items.map((item) => ({ subscription: subscriptionOf(item, {}) }))
       : {
         subscriptions: items.map((item) => ({
-          subscription: subscriptionOf(item, {
-            status: statusJson(statusOf(item.resource, item.subscription.topic))
-          })
+          subscription: {
+            ...subscriptionOf(item, { status: statusJson(statusOf(item.resource, item.subscription.topic)) }),
+            deliveries: { waiting: item.waiting, dropped: item.dropped }
+          }
         })),
         meta: { ...detailed, by_page: detailed.byPage }
       }
