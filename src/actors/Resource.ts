@@ -12,7 +12,8 @@ import {
   unanswered,
   unreadable,
   unselectable,
-  wantsWhole
+  wantsWhole,
+  withMaintenance
 } from "#domain/Poll.ts"
 import { boundsOf } from "#domain/Polling.ts"
 import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
@@ -179,8 +180,11 @@ export const layer = Layer.effect(
       if (until !== undefined) around.hosts.holdOff(resource.host, until)
       const step = answered(resource, answer, at)
       return step._tag === "Read" || step._tag === "Select"
-        ? Effect.flatMap(looked(resource, answer, step, at), (done) => perform(state, done, around))
-        : perform(state, step, around)
+        ? Effect.flatMap(
+          looked(resource, answer, step, at),
+          (done) => perform(state, withMaintenance(done, at.now), around)
+        )
+        : perform(state, withMaintenance(step, at.now), around)
     }
 
     /**

@@ -3,6 +3,7 @@ import type { Entry } from "./Entry.ts"
 import { policyOf } from "./EntryId.ts"
 import { ofBytes, packAll, unpackAll } from "./Fingerprint.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
+import { isDue, maintained } from "./Maintenance.ts"
 import type { Document } from "./Notification.ts"
 import { type Bounds, hintOf, nextFetch, nextPeriod } from "./Polling.ts"
 import type { Fetched, FetchError, FetchRequest } from "./ports/Fetcher.ts"
@@ -336,6 +337,14 @@ export const holdOff = (answer: Fetched, now: number): number | undefined => {
   if (status !== 429 && status !== 503) return undefined
   const until = retryAfter(answer, now) ?? (status === 429 ? now + overload : undefined)
   return until === undefined ? undefined : Math.min(until, now + longestHoldOff)
+}
+
+/** The step, and with it the maintenance of the resource where that is due: once a day a row is written that nothing else asks for. */
+export const withMaintenance = (step: Done, now: number): Done => {
+  const state = step._tag === "Quiet" ? step.state : step.change.state
+  if (!isDue(state, now)) return step
+  const change = step._tag === "Quiet" ? silent(state) : step.change
+  return { _tag: "Changed", change: { ...change, state: maintained(state, now) } }
 }
 
 const silent = (state: ResourceState): Change => ({ state, entries: [], updated: [], announce: undefined })
