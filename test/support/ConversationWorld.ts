@@ -1,5 +1,5 @@
 import { assert } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schedule } from "effect"
+import { Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { TestRunner } from "effect/cluster"
 import { HttpServer } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
@@ -126,6 +126,15 @@ export const makeWorld = Effect.gen(function*() {
     yield* resources.record({ state: { ...resource, [name]: value }, entries: [], updated: [], announce: undefined })
   }, Effect.orDie)
 
+  const failed = (path: string) =>
+    resources.find(outside.url + path).pipe(
+      Effect.repeat({
+        until: (found) => Option.exists(found, ({ failures }) => failures > 0),
+        schedule: Schedule.spaced("10 millis")
+      }),
+      Effect.orDie
+    )
+
   const page = (status: string, contentType: string, body: string) => ({ status: Number(status), contentType, body })
   const text = (status = "", body = "") => page(status, "text/plain", body)
   const commands: ReadonlyArray<Command> = [
@@ -158,9 +167,11 @@ export const makeWorld = Effect.gen(function*() {
     [
       /^(\S+) has news and fails with (\d+)$/,
       (path = "", status = "") =>
-        Effect.suspend(() => {
+        Effect.gen(function*() {
           outside.publish(path, text(status))
-          return publish([outside.url + path])
+          yield* publish([outside.url + path])
+          yield* failed(path) // once is no error yet
+          yield* publish([outside.url + path])
         })
     ],
     [
