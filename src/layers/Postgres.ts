@@ -8,6 +8,9 @@ import { describe, isPassing, sqlState } from "./SqlFailure.ts"
 /** Major version; older ones are not supported by their makers either. */
 const oldest = 14
 
+/** While the server is waited for, one failure of so many is told. */
+const toldEvery = 8
+
 /**
  * A PostgreSQL server, by URL: version 14 or newer.
  *
@@ -19,9 +22,12 @@ export const layer = (
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
   PgClient.layerFrom(Effect.gen(function*() {
     const client = yield* connect(options.url)
+    let failures = 0
     yield* checkVersion(client).pipe(
       Effect.tapError((error) =>
-        mayCome(error) ? Effect.logWarning(`Waiting for PostgreSQL: ${error.message}`) : Effect.void
+        mayCome(error) && failures++ % toldEvery === 0
+          ? Effect.logWarning(`Waiting for PostgreSQL: ${error.message}`)
+          : Effect.void
       ),
       Effect.retry({
         while: mayCome,

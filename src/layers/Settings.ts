@@ -55,10 +55,14 @@ const webAddress = (text: string): string | Problem => {
     : new Problem("an http or https URL without query is needed, such as https://push.example.org")
 }
 
-const databaseAddress = (text: string): Redacted.Redacted | Problem =>
-  /^postgres(ql)?:\/\//.test(text)
+const databaseAddress = (text: string): Redacted.Redacted | Problem => {
+  const url = URL.parse(text)
+  const names = (part: "username" | "hostname", parameter: string) =>
+    url !== null && (url[part] !== "" || url.searchParams.has(parameter))
+  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && names("username", "user") && names("hostname", "host")
     ? Redacted.make(text)
     : new Problem("a URL such as postgres://user:password@host:5432/database is needed")
+}
 
 const login = (text: string): string | Problem =>
   loginProblem(text) === undefined ? text : new Problem(loginProblem(text) ?? "")

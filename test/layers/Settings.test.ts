@@ -58,6 +58,17 @@ describe("Settings", () => {
       WINDHOVER_RUNNER_ADDRESS: "10.0.0.7:9090"
     })))
 
+  it.effect("refuse the URL of a database that names no server, or nobody to log in", () =>
+    Effect.gen(function*() {
+      for (const url of ["postgres://", "postgres://u:hunter2@db:port/x", "postgres://db/x", "postgres:///x"]) {
+        const error = yield* Effect.flip(Settings.read().pipe(withVariables({ WINDHOVER_DATABASE_URL: url })))
+        assert.strictEqual(
+          error.message,
+          "WINDHOVER_DATABASE_URL is not usable; a URL such as postgres://user:password@host:5432/database is needed."
+        )
+      }
+    }))
+
   it.effect("explains every setting and hides secrets", () =>
     Effect.gen(function*() {
       const explained = yield* Settings.explain()
