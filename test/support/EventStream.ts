@@ -18,7 +18,7 @@ export interface Heard {
 }
 
 /** Reads a field per line, as a browser does; comments are none. */
-export const parseEvent = (block: string): Event | undefined => {
+const parseEvent = (block: string): Event | undefined => {
   const fields = new Map<string, string>()
   for (const line of block.split("\n")) {
     const colon = line.indexOf(":")
