@@ -6,7 +6,7 @@ import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import { migrate } from "#layers/Migrations.ts"
 import { version } from "#layers/Network.ts"
 import * as Settings from "#layers/Settings.ts"
-import { account, token } from "./cli/Accounts.ts"
+import { account, pings, token } from "./cli/Accounts.ts"
 import { inspect } from "./cli/Inspect.ts"
 import { list, subscribe, tail, unsubscribe } from "./cli/Remote.ts"
 
@@ -55,6 +55,7 @@ const windhover = Command.make("windhover").pipe(
     unsubscribe,
     list,
     tail,
+    pings,
     inspect.pipe(Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer))))
   ])
 )

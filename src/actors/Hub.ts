@@ -59,6 +59,20 @@ export interface ReplayRequest {
   readonly async: boolean
 }
 
+/** A document that its publisher sent along. */
+export interface Pushed {
+  readonly contentType: string
+  readonly body: Uint8Array
+}
+
+/** What is known of a ping besides its topics. */
+export interface Publishing {
+  /** Undefined: through the open hub. */
+  readonly accountId?: number
+  /** The document of the one topic. */
+  readonly content?: Pushed
+}
+
 /** What is stored of one resource (or, for a callback with several topics, of all of them together). */
 export interface Representation {
   readonly status: Status
@@ -103,7 +117,7 @@ export class Hub extends Context.Service<Hub, {
   /** Hears what is told, from its cursors on; see `Listeners`. */
   readonly listen: (listener: Listener) => Effect.Effect<() => void, never, Scope.Scope>
   /** The publisher's ping: each topic is fetched soon. Never fails, also for topics that nobody watches. */
-  readonly publish: (topics: ReadonlyArray<string>) => Effect.Effect<void>
+  readonly publish: (topics: ReadonlyArray<string>, publishing?: Publishing) => Effect.Effect<void>
   /** True when the partitions that this runner holds are awake (`/readyz`). */
   readonly ready: Effect.Effect<boolean>
 }>()("windhover/actors/Hub") {}

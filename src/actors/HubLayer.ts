@@ -3,6 +3,7 @@ import * as Callback from "#domain/Callback.ts"
 import { fragmentOf } from "#domain/Fragment.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -14,6 +15,8 @@ import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import {
   Hub,
+  type Publishing,
+  type Pushed,
   type Representation,
   type RetrieveRequest,
   type SubscribeRequest,
@@ -41,6 +44,7 @@ export const layer = Layer.effect(
     const selector = yield* Selector
     const partitions = yield* Partitions
     const ownership = yield* Ownership
+    const pings = yield* Pings
     const { baseUrl } = yield* Settings
     const scope = yield* Effect.scope
     const background = <A>(effect: Effect.Effect<A>) => Effect.asVoid(Effect.forkIn(effect, scope))
@@ -262,12 +266,32 @@ export const layer = Layer.effect(
       )
     })
 
-    const ping = Effect.fnUntraced(function*(given: string) {
+    /** A document has the type that the fetched one had. */
+    const push = Effect.fnUntraced(function*({ id, partition }: ResourceState, content: Pushed) {
+      const fetched = yield* entries.document(id)
+      const contentType = Option.match(fetched, {
+        onNone: () => content.contentType,
+        onSome: (document) => document.contentType
+      })
+      yield* partitions.push(partition, id, { contentType, body: content.body })
+    })
+
+    const ping = Effect.fnUntraced(function*(given: string, { accountId, content }: Publishing) {
       const topic = Topic.parse(given, "hub.url")
-      if (topic._tag === "Failure") return
-      const resource = yield* resources.find(topic.success.canonical)
-      if (Option.isNone(resource) || resource.value.subscribers === 0) return
-      yield* partitions.ping(resource.value.partition, resource.value.id)
+      const found = topic._tag === "Success" ? yield* resources.find(topic.success.canonical) : Option.none()
+      const resource = Option.getOrUndefined(found)
+      const watched = resource !== undefined && resource.subscribers > 0
+      yield* pings.received(
+        {
+          accountId,
+          topic: given.slice(0, Topic.maxTopicLength),
+          resourceId: resource?.id,
+          withContent: content !== undefined
+        },
+        watched ? undefined : { _tag: "NoSubscriber" }
+      )
+      if (!watched) return
+      yield* content === undefined ? partitions.ping(resource.partition, resource.id) : push(resource, content)
     }, Effect.catchTag("StoreError", (error) => Effect.logWarning(`a ping could not be passed on: ${error.message}`)))
 
     return Hub.of({
@@ -280,8 +304,8 @@ export const layer = Layer.effect(
       replay: yield* makeReplay,
       follow: yield* makeFollow(retrieve),
       listen: (yield* Listeners).listen,
-      publish: Effect.fn("Hub.publish")((topics) =>
-        background(Effect.forEach(topics, ping, { concurrency: 8, discard: true }))
+      publish: Effect.fn("Hub.publish")((topics, publishing = {}) =>
+        background(Effect.forEach(topics, (topic) => ping(topic, publishing), { concurrency: 8, discard: true }))
       ),
       ready: ownership.ready
     })

@@ -108,6 +108,7 @@ const id = { id: Schema.Finite }
 export const Partition = Entity.make("Partition", [
   Rpc.make("Wake"),
   Rpc.make("Ping", { payload: id }),
+  Rpc.make("Push", { payload: { ...id, contentType: Schema.String, body: Schema.Uint8Array } }),
   Rpc.make("ReloadResource", { payload: id }),
   Rpc.make("ReloadSubscription", { payload: id }),
   /** Answers when the resource has been fetched once, or cannot be. */
@@ -131,6 +132,8 @@ export const layer = Partition.toLayer(
     return Partition.of({
       Wake: () => Effect.void,
       Ping: ({ payload }) => resources.tell(payload.id, { _tag: "Ping" }),
+      Push: ({ payload: { body, contentType, id } }) =>
+        resources.tell(id, { _tag: "Push", document: { contentType, body } }),
       ReloadResource: ({ payload }) => resources.tell(payload.id, { _tag: "Reload" }),
       ReloadSubscription: ({ payload }) => subscriptions.tell(payload.id, { _tag: "Reload" }),
       FirstFetch: Effect.fnUntraced(function*({ payload }) {

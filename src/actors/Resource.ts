@@ -1,5 +1,7 @@
 import { Clock, Context, Deferred, Effect, Layer, Option, Random, Result, Semaphore } from "effect"
+import { ofBytes } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/Notification.ts"
+import { outcomeOf } from "#domain/PingOutcome.ts"
 import {
   answered,
   type Circumstances,
@@ -18,12 +20,14 @@ import {
 import { boundsOf } from "#domain/Polling.ts"
 import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, type FetchError } from "#domain/ports/Fetcher.ts"
+import { Pings } from "#domain/ports/Pings.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 import type { Occasion } from "#domain/Status.ts"
 import type { Self } from "./Actors.ts"
+import type { Pushed } from "./Hub.ts"
 import type { Hosts } from "./Hosts.ts"
 import { Listeners } from "./Listeners.ts"
 import { polled } from "./Metrics.ts"
@@ -31,11 +35,12 @@ import { whenAvailable } from "./Retrying.ts"
 
 /**
  * `Poll`: the alarm. `Ping`: a publisher says that there is news. `Reload`: its subscriptions have changed.
- * `FirstFetch`: somebody waits for the first document.
+ * `Push`: its publisher sent the document itself. `FirstFetch`: somebody waits for the first document.
  */
 export type Message =
   | { readonly _tag: "Poll" }
   | { readonly _tag: "Ping" }
+  | { readonly _tag: "Push"; readonly document: Pushed }
   | { readonly _tag: "Reload" }
   | { readonly _tag: "FirstFetch"; readonly done: Deferred.Deferred<void> }
 
@@ -45,13 +50,21 @@ export interface State {
   resource: ResourceState
   /** A ping that no fetch has answered yet. */
   pinged: boolean
+  /** Documents that were pushed, oldest first; bounded. */
+  readonly pushed: Array<Pushed>
   readonly waiting: Array<Deferred.Deferred<void>>
 }
 
 /** Alarms, pings and reloads that wait say the same as one of them. */
 export const join = (waiting: Array<Message>, message: Message): void => {
-  if (message._tag === "FirstFetch" || !waiting.some(({ _tag }) => _tag === message._tag)) waiting.push(message)
+  if (message._tag === "Push" && waiting.length >= maxPushed) message = { _tag: "Ping" }
+  if (message._tag === "FirstFetch" || message._tag === "Push" || !waiting.some(({ _tag }) => _tag === message._tag)) {
+    waiting.push(message)
+  }
 }
+
+/** Documents and messages that wait, from which on a pushed document is not kept: it is fetched instead. */
+const maxPushed = 8
 
 /** A share of the period, 0 up to 1, that is added to spread polls; tests set it to nothing. */
 export const Jitter = Context.Reference<Effect.Effect<number>>("windhover/actors/Resource/Jitter", {
@@ -85,6 +98,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const store = yield* ResourceStore
     const fetcher = yield* Fetcher
+    const pings = yield* Pings
     const reader = yield* FeedReader
     const selector = yield* Selector
     const settings = yield* Settings
@@ -95,7 +109,7 @@ export const layer = Layer.effect(
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
       const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
-      return resource === undefined ? undefined : self.state = { resource, pinged: false, waiting: [] }
+      return resource === undefined ? undefined : self.state = { resource, pinged: false, pushed: [], waiting: [] }
     })
 
     /** Its subscriptions have changed. */
@@ -187,6 +201,40 @@ export const layer = Layer.effect(
         : perform(state, withMaintenance(step, at.now), around)
     }
 
+    /** Whoever waits for the record of a ping waits; the news do not. */
+    const answerPings = (before: ResourceState, after: ResourceState, until: number) =>
+      Effect.catchTag(
+        pings.answered(after.id, until, outcomeOf(before, after)),
+        "StoreError",
+        (error) => Effect.logWarning(`what came of a ping is not recorded: ${error.message}`)
+      )
+
+    /**
+     * Takes a document for the answer of a fetch, with the validators of the last one: they are still the newest that are known.
+     * One that cannot be read is no error of the resource; it is fetched instead.
+     */
+    const pushed = Effect.fnUntraced(
+      function*(state: State, { body, contentType }: Pushed, now: number, around: Surroundings) {
+        const before = state.resource
+        const answer: Fetched = {
+          status: 200,
+          headers: { "content-type": contentType, etag: before.etag, "last-modified": before.lastModified },
+          body,
+          signature: ofBytes(body),
+          finalUrl: before.url
+        }
+        const at: Circumstances = { now, occasion: "push", jitter: yield* jitter, ...bounds }
+        const step = answered(before, answer, at)
+        const read = step._tag === "Read" || step._tag === "Select" ? yield* looked(before, answer, step, at) : step
+        if (failuresOf(read) > 0) {
+          state.pinged = true
+          return
+        }
+        yield* perform(state, read, around)
+        yield* answerPings(before, state.resource, now)
+      }
+    )
+
     /**
      * Nearly all polls change nothing, so their way is short: an effect for each stage would cost more than the fetch. What lies between the
      * fetch and the note that it happened is plain functions; only what is rare is an effect of its own.
@@ -196,8 +244,13 @@ export const layer = Layer.effect(
         const state = self.state ?? (yield* loaded(self))
         if (state === undefined) return undefined
         if (hear(self, state)) yield* reloaded(state)
-        self.keep = state.pinged || state.waiting.length > 0
+        self.keep = state.pinged || state.pushed.length > 0 || state.waiting.length > 0
         const now = yield* Clock.currentTimeMillis
+        const document = state.pushed.shift()
+        if (document !== undefined) {
+          yield* pushed(state, document, now, around)
+          continue
+        }
         const next = due(state, now)
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
         const heldUntil = around.hosts.heldUntil(state.resource.host, now)
@@ -210,7 +263,9 @@ export const layer = Layer.effect(
           return now + patience
         }
         const at = { now: yield* Clock.currentTimeMillis, occasion: next, jitter: yield* jitter, ...bounds }
+        const before = state.resource
         yield* conclude(state, result, at, around)
+        if (pinged) yield* answerPings(before, state.resource, now)
         for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, undefined)
       }
     })
@@ -219,6 +274,8 @@ export const layer = Layer.effect(
   })
 )
 
+const failuresOf = (step: Done): number => step._tag === "Quiet" ? step.state.failures : step.change.state.failures
+
 const nobody: ReadonlyArray<number> = []
 
 /** Takes all messages; true when the subscriptions have changed. */
@@ -226,6 +283,10 @@ const hear = (self: Self<State, Message>, state: State): boolean => {
   let changed = false
   for (let message = self.take(); message !== undefined; message = self.take()) {
     if (message._tag === "Ping") state.pinged = true
+    if (message._tag === "Push") {
+      if (state.resource.lastFetch === undefined || state.pushed.length >= maxPushed) state.pinged = true
+      else state.pushed.push(message.document)
+    }
     if (message._tag === "FirstFetch") state.waiting.push(message.done)
     if (message._tag === "Reload") changed = true
   }

@@ -2,6 +2,7 @@ import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { EntityId, Sharding } from "effect/cluster"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { partitions } from "#domain/Topic.ts"
+import type { Pushed } from "./Hub.ts"
 import { Held, Partition } from "./Partition.ts"
 import * as Subscription from "./Subscription.ts"
 
@@ -94,6 +95,7 @@ export const layerSweep = Layer.effectDiscard(Effect.gen(function*() {
 export class Partitions extends Context.Service<Partitions, {
   /** Hints that may be lost: the row says the same at its time. */
   readonly ping: (partition: number, resourceId: number) => Effect.Effect<void>
+  readonly push: (partition: number, resourceId: number, document: Pushed) => Effect.Effect<void>
   readonly reloadResource: (partition: number, resourceId: number) => Effect.Effect<void>
   readonly reloadSubscription: (partition: number, subscriptionId: number) => Effect.Effect<void>
   /** The resource has been fetched, or 5 s have passed. */
@@ -117,6 +119,7 @@ export class Partitions extends Context.Service<Partitions, {
         )
       return Partitions.of({
         ping: (partition, id) => hint(at(partition).Ping({ id })),
+        push: (partition, id, document) => hint(at(partition).Push({ id, ...document })),
         reloadResource: (partition, id) => hint(at(partition).ReloadResource({ id })),
         reloadSubscription: (partition, id) => hint(at(partition).ReloadSubscription({ id })),
         firstFetch: (partition, id) =>

@@ -1,4 +1,4 @@
-import { Config, Console, Effect, Layer, type Path } from "effect"
+import { Config, Console, Effect, Layer, Option, type Path } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { SocketError } from "effect/socket/Socket"
 import { rights } from "#domain/Account.ts"
@@ -6,12 +6,13 @@ import { Settings } from "#domain/ports/Settings.ts"
 import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
 import * as Database from "#layers/Database.ts"
 import type { DatabaseError } from "#layers/DatabaseError.ts"
+import * as PingsSql from "#layers/PingsSql.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as Administration from "./Administration.ts"
 
 /** In this process, over the database itself: no service runs on it, or the database takes several. */
 const direct = Administration.layer.pipe(
-  Layer.provide(AccountStoreSql.layer),
+  Layer.provide([AccountStoreSql.layer, PingsSql.layer]),
   Layer.provide(Database.layer)
 )
 
@@ -121,4 +122,32 @@ const revokeToken = Command.make(
 export const token = Command.make("token").pipe(
   Command.withDescription("Tokens of an account: create, list, revoke"),
   Command.withSubcommands([createToken, listTokens, revokeToken])
+)
+
+/** As much of a failure's text as a line has room for. */
+const short = (text: string) => text.length > 100 ? `${text.slice(0, 99)}…` : text
+
+export const pings = Command.make(
+  "pings",
+  {
+    login: Argument.String("login").pipe(
+      Argument.withDescription("Login of the account that sent them; without it those of everybody"),
+      Argument.optional
+    ),
+    limit: Flag.Int("limit").pipe(Flag.withDescription("How many, at most"), Flag.withDefault(50))
+  },
+  Effect.fnUntraced(function*({ limit, login }) {
+    const pings = yield* (yield* Administration.Administration).pings(Option.getOrUndefined(login), limit)
+    yield* Console.log(table([
+      ["RECEIVED", "OUTCOME", "TOPIC"],
+      ...pings.map(({ outcome, receivedAt, topic, withContent }) => [
+        new Date(receivedAt).toISOString().slice(0, 19),
+        short(withContent ? `content: ${outcome}` : outcome),
+        topic
+      ])
+    ]))
+  })
+).pipe(
+  Command.withDescription("List publishers' pings, newest first, and what came of them"),
+  Command.provide(administration)
 )

@@ -2,7 +2,9 @@ import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { Rpc, RpcClient, type RpcClientError as ClientError, RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
 import { loginProblem, type Right, rights } from "#domain/Account.ts"
+import type { PingOutcome } from "#domain/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Pings } from "#domain/ports/Pings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 
 /** What an administrator asked for cannot be done; `message` says why and what to do. */
@@ -22,6 +24,14 @@ const TokenView = Schema.Struct({
   name: Schema.String,
   rights: Schema.Array(Schema.Literals(rights)),
   createdAt: Schema.Finite
+})
+
+const PingView = Schema.Struct({
+  topic: Schema.String,
+  receivedAt: Schema.Finite,
+  withContent: Schema.Boolean,
+  /** What came of it, in words. */
+  outcome: Schema.String
 })
 
 const call = <const Tag extends string, P extends Schema.Struct.Fields, S extends Schema.Top>(
@@ -46,7 +56,8 @@ export class Calls extends RpcGroup.make(
     Schema.Struct({ token: TokenView, secret: Schema.String })
   ),
   call("ListTokens", { login: Schema.String }, Schema.Array(TokenView)),
-  call("RevokeToken", { login: Schema.String, id: Schema.Int }, Schema.Void)
+  call("RevokeToken", { login: Schema.String, id: Schema.Int }, Schema.Void),
+  call("ListPings", { login: Schema.optionalKey(Schema.String), limit: Schema.Int }, Schema.Array(PingView))
 ) {}
 
 type Failing<A> = Effect.Effect<A, AdministrationError>
@@ -63,12 +74,29 @@ export class Administration extends Context.Service<Administration, {
   ) => Failing<{ readonly token: typeof TokenView.Type; readonly secret: string }>
   readonly tokens: (login: string) => Failing<ReadonlyArray<typeof TokenView.Type>>
   readonly revokeToken: (login: string, id: number) => Failing<void>
+  /** Newest first; without a login those of everybody. */
+  readonly pings: (login: string | undefined, limit: number) => Failing<ReadonlyArray<typeof PingView.Type>>
 }>()("windhover/cli/Administration") {}
 
 const failed = (message: string) => new AdministrationError({ message })
 
 const away = <A>(effect: Effect.Effect<A, StoreError | AdministrationError>): Failing<A> =>
   Effect.mapError(effect, (error) => error._tag === "StoreError" ? failed(error.message) : error)
+
+const inWords = (outcome: PingOutcome | undefined): string => {
+  switch (outcome?._tag) {
+    case undefined:
+      return "not fetched yet"
+    case "NoSubscriber":
+      return "no subscriber"
+    case "Unchanged":
+      return `${outcome.code}, unchanged`
+    case "Changed":
+      return outcome.entries === 0 ? `${outcome.code}, changed` : `${outcome.code}, ${outcome.entries} new`
+    case "Failed":
+      return outcome.message
+  }
+}
 
 const minPasswordLength = 8
 
@@ -85,6 +113,7 @@ export const layer = Layer.effect(
   Administration,
   Effect.gen(function*() {
     const store = yield* AccountStore
+    const record = yield* Pings
     const account = Effect.fnUntraced(function*(login: string) {
       const found = yield* store.find(login).pipe(away)
       if (Option.isNone(found)) {
@@ -132,6 +161,16 @@ export const layer = Layer.effect(
       revokeToken: Effect.fn("Administration.revokeToken")(function*(login, id) {
         const revoked = yield* store.revokeToken((yield* account(login)).id, id).pipe(away)
         if (!revoked) return yield* failed(`The account ${JSON.stringify(login)} has no token ${id}.`)
+      }),
+      pings: Effect.fn("Administration.pings")(function*(login, limit) {
+        const mine = login === undefined ? {} : { accountId: (yield* account(login)).id }
+        const pings = yield* record.list({ ...mine, limit }).pipe(away)
+        return pings.map(({ outcome, receivedAt, topic, withContent }) => ({
+          topic,
+          receivedAt,
+          withContent,
+          outcome: inWords(outcome)
+        }))
       })
     })
   })
@@ -150,7 +189,8 @@ const handlers = Calls.toLayer(Effect.gen(function*() {
     SetPassword: ({ login, password }) => administration.setPassword(login, password),
     CreateToken: ({ login, name, rights }) => administration.createToken(login, name, rights),
     ListTokens: ({ login }) => administration.tokens(login),
-    RevokeToken: ({ id, login }) => administration.revokeToken(login, id)
+    RevokeToken: ({ id, login }) => administration.revokeToken(login, id),
+    ListPings: ({ limit, login }) => administration.pings(login, limit)
   })
 }))
 
@@ -191,7 +231,8 @@ export const layerSocket = (dataDir: string) => {
       setPassword: (login, password) => client.SetPassword({ login, password }).pipe(lost),
       createToken: (login, name, rights) => client.CreateToken({ login, name, rights }).pipe(lost),
       tokens: (login) => client.ListTokens({ login }).pipe(lost),
-      revokeToken: (login, id) => client.RevokeToken({ login, id }).pipe(lost)
+      revokeToken: (login, id) => client.RevokeToken({ login, id }).pipe(lost),
+      pings: (login, limit) => client.ListPings({ limit, ...(login !== undefined && { login }) }).pipe(lost)
     })
   })
   return Layer.effect(Administration, calls).pipe(

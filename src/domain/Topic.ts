@@ -3,7 +3,7 @@ import { getDomain } from "tldts"
 import { badParameter, type Refusal } from "./Refusal.ts"
 
 /** Characters of a `hub.topic`, at most. */
-const maxTopicLength = 2048
+export const maxTopicLength = 2048
 
 /** Partitions of the cluster. Fixed: a resource's partition is stored with it. */
 export const partitions = 256

@@ -2,10 +2,12 @@ import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import type { Hub, RetrieveRequest } from "#actors/Hub.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import * as Search from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
 import type { Declined } from "./Declined.ts"
+import { contentOf } from "./FatPing.ts"
 import { askedFormat } from "./Negotiation.ts"
 import type { Parameters } from "./Parameters.ts"
 import * as Reply from "./Reply.ts"
@@ -21,7 +23,7 @@ export interface Call {
   readonly lastEventId: string | undefined
   /** Name of the function that the page of the caller wants to be handed the answer. */
   readonly jsonp: string | undefined
-  readonly service: Representations.Service
+  readonly service: Representations.Service & Pick<SettingsValues, "publishers">
 }
 
 /** What a `hub.mode` does. */
@@ -146,7 +148,7 @@ const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parame
   return Reply.done
 })
 
-const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { parameters }: Call) {
+const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters, service }: Call) {
   const sent = [...parameters.all("hub.url"), ...parameters.all("hub.topic")]
   // A comma ends a URL only where the next one starts: it may be a part of it.
   const topics = [...new Set(sent.flatMap((value) => value.split(/\s*,\s*(?=https?:\/\/)/i)).map((url) => url.trim()))]
@@ -162,7 +164,8 @@ const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { parameters }:
       `hub.url names ${topics.length} URLs; at most ${maxPublished} are accepted in one request.`
     )
   }
-  yield* hub.publish(topics)
+  const content = yield* contentOf(parameters, topics, service.publishers)
+  yield* hub.publish(topics, { accountId: caller.account.id, ...(content !== undefined && { content }) })
   return Reply.done
 })
 

@@ -20,8 +20,8 @@ export const makeWebhook = Effect.gen(function*() {
   const hub = yield* Hub
   const authentication = yield* Authentication
   const stream = yield* makeStream
-  const { baseUrl, extNamespace, hubOpen } = yield* Settings
-  const service = { extNamespace, hub: hubOpen ? `${baseUrl}/hub` : undefined }
+  const { baseUrl, extNamespace, hubOpen, publishers } = yield* Settings
+  const service = { extNamespace, hub: hubOpen ? `${baseUrl}/hub` : undefined, publishers }
 
   const answer = Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,

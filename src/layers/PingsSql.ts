@@ -1,6 +1,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { type NewPing, type Ping, type PingOutcome, Pings } from "#domain/ports/Pings.ts"
+import type { PingOutcome } from "#domain/PingOutcome.ts"
+import { type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
 import { batched } from "./sql/Batched.ts"
 import { column, instant, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"

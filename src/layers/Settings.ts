@@ -64,6 +64,17 @@ const databaseAddress = (text: string): Redacted.Redacted | Problem => {
     : new Problem("a URL such as postgres://user:password@host:5432/database is needed")
 }
 
+const publishers = (text: string): SettingsValues["publishers"] | Problem => {
+  const pairs = text.split(",").map((pair) => /^\s*(https?:\/\/\S+)\s+(\S{16,})\s*$/i.exec(pair))
+  const read = pairs.flatMap((pair) => {
+    const url = pair === null ? null : URL.parse(pair[1] ?? "")
+    return url === null ? [] : [{ prefix: url.href, secret: Redacted.make(pair?.[2] ?? "") }]
+  })
+  return read.length === pairs.length
+    ? read
+    : new Problem("URL SECRET, URL SECRET … is needed, each secret of 16 characters or more")
+}
+
 const login = (text: string): string | Problem =>
   loginProblem(text) === undefined ? text : new Problem(loginProblem(text) ?? "")
 
@@ -204,6 +215,16 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     read: flag,
     missing: true
   },
+  publishers: {
+    variable: "WINDHOVER_PUBLISHERS",
+    meaning:
+      "Publishers that may send content with their pings (hub.content): a URL, a space and the secret that signs it, with commas between. "
+      + "A URL that ends with a slash stands for all below it.",
+    fallback: "none",
+    read: publishers,
+    missing: [],
+    secret: true
+  },
   requestsPerMinute: {
     variable: "WINDHOVER_REQUESTS_PER_MINUTE",
     meaning: "Requests of one token (or password) in a minute; more are answered 429.",
@@ -339,6 +360,7 @@ export const read = Effect.fn("Settings.read")(function*() {
     extNamespace: take(table.extNamespace),
     headerPrefix: take(table.headerPrefix),
     hubOpen: take(table.hubOpen),
+    publishers: take(table.publishers),
     requestsPerMinute: take(table.requestsPerMinute),
     trustedProxies: take(table.trustedProxies),
     maxResident: take(table.maxResident),

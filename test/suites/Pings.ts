@@ -1,6 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
-import { type PingOutcome, Pings } from "#domain/ports/Pings.ts"
+import type { PingOutcome } from "#domain/PingOutcome.ts"
+import { Pings } from "#domain/ports/Pings.ts"
 import { at, newSubscription, type Stores } from "#test/support/StoreFixture.ts"
 
 /** What every `Pings` keeps of its promises. */

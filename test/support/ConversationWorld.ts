@@ -8,6 +8,7 @@ import * as Senders from "#actors/Senders.ts"
 import { rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Routes from "#http/Routes.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
@@ -24,6 +25,9 @@ import { open } from "./RawHttp.ts"
 
 const baseUrl = "http://windhover.test"
 
+/** Where the publishers of a conversation are is known when it begins. */
+const publishers: Array<SettingsValues["publishers"][number]> = []
+
 /** The service as it is, but for its database: actors, network and server are the real ones. All conversations share it. */
 export const layer = Routes.layerServed.pipe(
   Layer.provideMerge(HttpServerNode.layer),
@@ -36,7 +40,7 @@ export const layer = Routes.layerServed.pipe(
     FeedReader.layer,
     SelectorWorker.layer
   ]),
-  Layer.provide(Settings.layerTest({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl }))
+  Layer.provide(Settings.layerTest({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl, publishers }))
 )
 
 const basic = (login: string, secret: string) => `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`
@@ -178,6 +182,16 @@ export const makeWorld = Effect.gen(function*() {
       /^(\S+) is (\S+) (.*)$/,
       (path = "", type = "", body = "") => Effect.sync(() => outside.publish(path, page("200", type, body)))
     ],
+    [
+      /^(\S+) has failed once$/,
+      (path = "") =>
+        Effect.asVoid(
+          Effect.repeat(Effect.flatMap(Effect.orDie(resources.find(outside.url + path)), Effect.fromOption), {
+            until: ({ failures }) => failures === 1,
+            schedule: Schedule.spaced("10 millis")
+          })
+        ).pipe(Effect.orDie)
+    ],
     [/^(\S+) fails with (\d+)$/, (path = "", status = "") => Effect.sync(() => outside.publish(path, text(status)))],
     [
       /^callback (\S+) answers (\d+) ?(.*)$/,
@@ -203,6 +217,11 @@ export const makeWorld = Effect.gen(function*() {
     [
       /^(\S+) has the (velocity|popularity|pornRank|bozoRank) (\S+)$/,
       (path = "", name = "", value = "") => rank(path, name, Number(value))
+    ],
+    [
+      /^the publisher of (\S+) has the secret (\S+)$/,
+      (path = "", secret = "") =>
+        Effect.sync(() => void publishers.push({ prefix: outside.url + path, secret: Redacted.make(secret) }))
     ],
     [/^the database is away$/, () => faults.down],
     [/^the database is back$/, () => faults.up]

@@ -1,15 +1,6 @@
 import { Context, type Effect } from "effect"
+import type { PingOutcome } from "#domain/PingOutcome.ts"
 import type { StoreError } from "./StoreError.ts"
-
-/** What came of a ping. */
-export type PingOutcome =
-  /** Nobody watches it, so that it is not fetched. */
-  | { readonly _tag: "NoSubscriber" }
-  /** Fetched (or pushed), and nothing in it was new. */
-  | { readonly _tag: "Unchanged"; readonly code: number }
-  /** `entries` that were new or updated; 0 of a resource that is no feed. */
-  | { readonly _tag: "Changed"; readonly code: number; readonly entries: number }
-  | { readonly _tag: "Failed"; readonly code: number; readonly message: string }
 
 export interface NewPing {
   /** Undefined: through the open hub. */

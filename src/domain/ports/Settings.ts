@@ -26,6 +26,8 @@ export interface SettingsValues {
   /** Prefix of the second spelling of `X-Service-Credits` and `X-Service-Retried`. */
   readonly headerPrefix: string
   readonly hubOpen: boolean
+  /** Who may send content with a ping: URLs that begin so (where it ends with a slash), and the secret that signs it. */
+  readonly publishers: ReadonlyArray<{ readonly prefix: string; readonly secret: Redacted.Redacted }>
   /** Requests of one token or password in a minute; undefined = no bound. */
   readonly requestsPerMinute: number | undefined
   /** Networks (`10.0.0.0/8`) of reverse proxies whose `X-Forwarded-For` is believed. */

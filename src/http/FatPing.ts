@@ -1,0 +1,61 @@
+import { Effect, Redacted } from "effect"
+import { createHmac, timingSafeEqual } from "node:crypto"
+import type { Pushed } from "#actors/Hub.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { parse } from "#domain/Topic.ts"
+import type { Parameters } from "./Parameters.ts"
+
+/** Methods of a signature; a bare one is SHA-1, as PubSubHubbub has it. */
+const methods = ["sha1", "sha256", "sha384", "sha512"] as const
+
+/**
+ * The document that a publisher sent along with its ping; undefined where there is none.
+ *
+ * All subscribers of the topic will get it, whoever they are, so that the right to publish is not enough: it has to be signed with the secret
+ * that the operator gave to the publisher of this very topic (`WINDHOVER_PUBLISHERS`).
+ */
+export const contentOf = Effect.fnUntraced(function*(
+  parameters: Parameters,
+  topics: ReadonlyArray<string>,
+  publishers: SettingsValues["publishers"]
+): Effect.fn.Return<Pushed | undefined, Refusal> {
+  const content = yield* parameters.one("hub.content")
+  const signature = yield* parameters.one("hub.signature")
+  if (content === undefined) {
+    return signature === undefined
+      ? undefined
+      : yield* badParameter("hub.content", "hub.signature came without the hub.content that it signs.")
+  }
+  const [topic, another] = topics
+  if (topic === undefined || another !== undefined) {
+    return yield* badParameter("hub.content", `hub.content is the content of one hub.url; received ${topics.length}.`)
+  }
+  const { canonical } = yield* Effect.fromResult(parse(topic, "hub.url"))
+  const publisher = publishers.find(({ prefix }) =>
+    canonical === prefix || prefix.endsWith("/") && canonical.startsWith(prefix)
+  )
+  if (publisher === undefined) {
+    return yield* badParameter(
+      "hub.content",
+      "hub.content is not accepted for this hub.url: its publisher has no secret here. Leave it out, and the URL is fetched."
+    )
+  }
+  if (signature === undefined) {
+    return yield* badParameter("hub.signature", "Please provide a hub.signature: sha256=HEX, the HMAC of hub.content.")
+  }
+  const body = new TextEncoder().encode(content)
+  if (!isSignature(signature, body, Redacted.value(publisher.secret))) {
+    return yield* badParameter("hub.signature", "hub.signature is not that of hub.content with the publisher's secret.")
+  }
+  return { contentType: /^\s*[{[]/.test(content) ? "application/json" : "application/xml; charset=utf-8", body }
+})
+
+const isSignature = (signature: string, body: Uint8Array, secret: string): boolean => {
+  const [, given = "sha1", hex = ""] = /^(?:(\w+)=)?([0-9a-f]{1,128})$/i.exec(signature.trim()) ?? []
+  const method = methods.find((known) => known === given.toLowerCase())
+  if (method === undefined) return false
+  const expected = createHmac(method, secret).update(body).digest()
+  const received = Buffer.from(hex, "hex")
+  return received.length === expected.length && timingSafeEqual(received, expected)
+}
