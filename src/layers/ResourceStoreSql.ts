@@ -47,7 +47,7 @@ export const layer = Layer.effect(
     })
 
     const load = batched({
-      delay: "5 millis",
+      spacing: 5,
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const now = yield* Clock.currentTimeMillis
@@ -107,7 +107,7 @@ export const layer = Layer.effect(
     })
 
     const record = batched<Prepared, ReadonlyArray<Delivery>>({
-      delay: "5 millis",
+      spacing: 25,
       max: 64,
       run: Effect.fnUntraced(function*(changes) {
         const answers = new Map<Prepared, ReadonlyArray<Delivery>>()

@@ -134,7 +134,7 @@ export const layer = Layer.effect(
     )
 
     const load = batched({
-      delay: "5 millis",
+      spacing: 5,
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const rows = yield* ask(
