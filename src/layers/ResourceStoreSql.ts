@@ -5,7 +5,7 @@ import type { Delivery } from "#domain/Notification.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Polled, ResourceState } from "#domain/Resource.ts"
 import { checkLength, newsOf, notificationOf } from "./Announcing.ts"
-import { batched } from "./sql/Batched.ts"
+import { batched, chunksOf } from "./sql/Batched.ts"
 import { prepare, type Prepared, type RecordedRow, recordParameters, recordSql } from "./sql/RecordStatement.ts"
 import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
 import { column, instant, unsigned } from "./sql/Values.ts"
@@ -15,8 +15,8 @@ import { ask, inTurn } from "./SqlFailure.ts"
 const touchBatch = 2_048
 const touchDelay = 1_500
 
-/** Statements of `record` at once: enough to keep a server busy, and connections are left for everybody else. */
-const maxWriters = 4
+/** Statements of `record` at once: one is written while the next is sent, and connections are left for everybody else. */
+const maxWriters = 2
 
 /** Bytes of entries and documents in one statement, about; a single change may have more. */
 const roundBytes = 16 * 1024 * 1024
@@ -48,6 +48,7 @@ export const layer = Layer.effect(
 
     const load = batched({
       spacing: 5,
+      concurrency: 2,
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const now = yield* Clock.currentTimeMillis
@@ -96,18 +97,16 @@ export const layer = Layer.effect(
     const turns = yield* Semaphore.make(1)
     const flush = turns.withPermits(1)(writeTouched)
 
-    const writers = yield* Semaphore.make(maxWriters)
     const recordOnce = Effect.fnUntraced(function*(changes: ReadonlyArray<Prepared>) {
       const now = yield* Clock.currentTimeMillis
-      const rows = yield* writers.withPermits(1)(
-        ask(inTurn(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now))))
-      )
+      const rows = yield* ask(inTurn(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now))))
       const byResource = Map.groupBy(rows, ({ resource }) => resource)
       return changes.map(({ change }) => deliveriesOf(change, byResource.get(change.state.id) ?? [], now))
     })
 
     const record = batched<Prepared, ReadonlyArray<Delivery>>({
       spacing: 25,
+      concurrency: maxWriters,
       max: 64,
       run: Effect.fnUntraced(function*(changes) {
         const answers = new Map<Prepared, ReadonlyArray<Delivery>>()
@@ -163,9 +162,6 @@ const touchParameters = (rows: ReadonlyArray<Polled>) => [
   column.integers(rows.map(({ code }) => code)),
   column.integers(rows.map(({ failures }) => failures))
 ]
-
-const chunksOf = <A>(all: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
 
 /** A statement writes a resource once, and holds about `roundBytes` at most: each round is one, and later changes wait for a later one. */
 const roundsOf = (changes: ReadonlyArray<Prepared>): ReadonlyArray<ReadonlyArray<Prepared>> => {

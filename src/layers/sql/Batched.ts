@@ -1,9 +1,12 @@
-import { Clock, Effect, Exit, Request, RequestResolver } from "effect"
+import { Clock, Effect, Exit, Latch, Request, RequestResolver } from "effect"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 
 interface Options<In, Out> {
   /** Milliseconds between the beginnings of two statements, at least. */
   readonly spacing: number
+  /** Statements under way, at most. */
+  readonly concurrency: number
+  /** Callers that share a statement, at most. */
   readonly max: number
   /** One statement for all; answers index by index. */
   readonly run: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, StoreError>
@@ -15,12 +18,12 @@ const gathering = 1
 /**
  * One statement for all callers within some milliseconds.
  *
- * The more there are, the more share a statement: a large one costs the database as much before its first row as for forty of them. Who calls
- * after a silence hardly waits.
+ * Who calls after a silence hardly waits. The more callers there are, and the slower the database is, the more of them share a statement:
+ * before its first row a large one costs the database as much as forty rows do.
  *
  * A database that is away refuses all of them; a defect is searched for: each input is tried alone, so that one caller's bad data fails one caller.
  */
-export const batched = <In, Out>({ max, run, spacing }: Options<In, Out>) => {
+export const batched = <In, Out>({ concurrency, max, run, spacing }: Options<In, Out>) => {
   interface Ask extends Request.Request<Out, StoreError> {
     readonly _tag: "Ask"
     readonly input: In
@@ -43,16 +46,28 @@ export const batched = <In, Out>({ max, run, spacing }: Options<In, Out>) => {
       out === undefined ? Exit.die(new Error("A batch gave fewer answers than it had questions.")) : Exit.succeed(out)
     )
 
+  let underWay = 0
+  const free = Latch.makeUnsafe(true)
+  const counted = <A>(statement: Effect.Effect<A>) =>
+    Effect.suspend(() => {
+      if (++underWay >= concurrency) free.closeUnsafe()
+      return statement
+    }).pipe(
+      Effect.onExit(() => Effect.sync(() => --underWay < concurrency && free.openUnsafe()))
+    )
+
   let begun = -Infinity
-  const wait = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+  const spaced = Effect.flatMap(Clock.currentTimeMillis, (now) => {
     // a clock that was set back makes nobody wait longer
     const milliseconds = Math.min(Math.max(begun + spacing - now, gathering), spacing)
     begun = now + milliseconds
     return Effect.sleep(milliseconds)
   })
-  const resolver = RequestResolver.make<Ask>(together).pipe(
-    RequestResolver.setDelayEffect(wait),
-    RequestResolver.batchN(max)
-  )
+  const resolver = RequestResolver.make<Ask>((entries) =>
+    counted(Effect.forEach(chunksOf(entries, max), together, { discard: true }))
+  ).pipe(RequestResolver.setDelayEffect(Effect.andThen(spaced, free.await)))
   return (input: In): Effect.Effect<Out, StoreError> => Effect.request(Ask({ input }), resolver)
 }
+
+export const chunksOf = <A>(all: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
