@@ -33,7 +33,7 @@ export const layer = Layer.effect(
     })
 
     const after = batched<Question, ReadonlyArray<Numbered>>({
-      delay: "2 millis",
+      spacing: 2,
       max: 500,
       run: Effect.fnUntraced(function*(asked) {
         // many listeners of one resource ask the same

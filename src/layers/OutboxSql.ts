@@ -72,7 +72,7 @@ export const layer = Layer.effect(
       )
 
     const backlogs = batched<{ readonly id: number; readonly limit: number }, Backlog>({
-      delay: "5 millis",
+      spacing: 5,
       max: 500,
       run: Effect.fnUntraced(function*(asked) {
         const ids = [...new Set(asked.map(({ id }) => id))]
@@ -96,7 +96,7 @@ export const layer = Layer.effect(
     })
 
     const fail = batched<Failed, true>({
-      delay: "5 millis",
+      spacing: 5,
       max: 500,
       run: Effect.fnUntraced(function*(rows) {
         yield* ask(sql.unsafe(

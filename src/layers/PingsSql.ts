@@ -37,7 +37,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
 
     const insert = batched<Received, true>({
-      delay: "5 millis",
+      spacing: 5,
       max: 500,
       run: Effect.fnUntraced(function*(rows) {
         yield* ask(sql.unsafe(

@@ -15,9 +15,6 @@ import { ask, inTurn } from "./SqlFailure.ts"
 const touchBatch = 2_048
 const touchDelay = 1_500
 
-/** Statements of `record` at once: one is written while the next is sent, and connections are left for everybody else. */
-const maxWriters = 2
-
 /** Bytes of entries and documents in one statement, about; a single change may have more. */
 const roundBytes = 16 * 1024 * 1024
 
@@ -48,7 +45,6 @@ export const layer = Layer.effect(
 
     const load = batched({
       spacing: 5,
-      concurrency: 2,
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const now = yield* Clock.currentTimeMillis
@@ -106,7 +102,6 @@ export const layer = Layer.effect(
 
     const record = batched<Prepared, ReadonlyArray<Delivery>>({
       spacing: 25,
-      concurrency: maxWriters,
       max: 64,
       run: Effect.fnUntraced(function*(changes) {
         const answers = new Map<Prepared, ReadonlyArray<Delivery>>()

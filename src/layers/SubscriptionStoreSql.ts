@@ -135,7 +135,6 @@ export const layer = Layer.effect(
 
     const load = batched({
       spacing: 5,
-      concurrency: 2,
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const rows = yield* ask(

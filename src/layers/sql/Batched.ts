@@ -4,8 +4,8 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 interface Options<In, Out> {
   /** Milliseconds between the beginnings of two statements, at least. */
   readonly spacing: number
-  /** Statements under way, at most. */
-  readonly concurrency: number
+  /** Statements under way, at most; 2 where it is not said: one works while the next is sent. */
+  readonly concurrency?: number
   /** Callers that share a statement, at most. */
   readonly max: number
   /** One statement for all; answers index by index. */
@@ -23,7 +23,7 @@ const gathering = 1
  *
  * A database that is away refuses all of them; a defect is searched for: each input is tried alone, so that one caller's bad data fails one caller.
  */
-export const batched = <In, Out>({ concurrency, max, run, spacing }: Options<In, Out>) => {
+export const batched = <In, Out>({ concurrency = 2, max, run, spacing }: Options<In, Out>) => {
   interface Ask extends Request.Request<Out, StoreError> {
     readonly _tag: "Ask"
     readonly input: In
