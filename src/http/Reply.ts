@@ -77,7 +77,8 @@ export const document = (body: Uint8Array, contentType: string, headers: { reado
 export const streaming = (contentType: string) => ({
   ...uncached,
   "content-type": contentType,
-  "x-accel-buffering": "no"
+  "x-accel-buffering": "no",
+  connection: "close" // whoever stops the service waits for connections that are kept
 })
 
 /** That header alone. */

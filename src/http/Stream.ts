@@ -68,7 +68,7 @@ export const makeStream = Effect.gen(function*() {
     })
     const came = yield* Deferred.await(news).pipe(
       Effect.map((notification): Notification | undefined => notification),
-      Effect.race(Effect.as(streams.closing, undefined)),
+      Effect.raceFirst(Effect.as(streams.closing, undefined)),
       Effect.timeoutOrElse({ duration: pollPatience, orElse: () => Effect.undefined })
     )
     if (came === undefined) return first
@@ -97,7 +97,7 @@ export const makeStream = Effect.gen(function*() {
     })
     goOn = yield* hub.listen(listener)
     if (!outlet.full) goOn() // there may have been room again before
-    yield* Effect.race(Deferred.await(ended), streams.closing)
+    yield* Effect.raceFirst(Deferred.await(ended), streams.closing)
     outlet.end()
     return HttpServerResponse.empty()
   })

@@ -20,6 +20,8 @@ const makeWorld = (answer: { readonly status: number; readonly body: string; rea
       receive: () => Effect.succeed(reply),
       receiveHead: Effect.succeed({ ...reply, body: "" }),
       receiveLines: (count) => Effect.succeed(answer.body.split("\n").slice(0, count)),
+      pause: Effect.void,
+      goOn: Effect.void,
       closed: Effect.void,
       isClosed: () => false
     }),

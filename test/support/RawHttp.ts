@@ -18,6 +18,9 @@ export interface RawConnection {
   readonly receiveHead: Effect.Effect<RawAnswer>
   /** The next lines of that body, chunks taken apart. Fails when the server closes before they have come. */
   readonly receiveLines: (count: number) => Effect.Effect<ReadonlyArray<string>>
+  /** Reads nothing from now on, so that what the server sends piles up there; `goOn` reads again. */
+  readonly pause: Effect.Effect<void>
+  readonly goOn: Effect.Effect<void>
   /** Resolves when the server has closed the connection. */
   readonly closed: Effect.Effect<void>
   readonly isClosed: () => boolean
@@ -104,6 +107,8 @@ export const open = Effect.fnUntraced(function*(port: number) {
     receive,
     receiveHead,
     receiveLines,
+    pause: Effect.sync(() => void socket.pause()),
+    goOn: Effect.sync(() => void socket.resume()),
     closed: Effect.asVoid(until(() => ended ? true : undefined)),
     isClosed: () => ended
   }

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
 import type { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -15,11 +16,15 @@ const timeouts: HttpServerNode.Timeouts = { header: 200, request: 400, check: 50
  * The routes behind a real socket, over a hub that a test makes up; gives a function that opens a connection.
  */
 export const serve = Effect.fnUntraced(
-  function*(hub: Partial<Hub["Service"]>, store: Layer.Layer<AccountStore> = accounts) {
+  function*(
+    hub: Partial<Hub["Service"]>,
+    store: Layer.Layer<AccountStore> = accounts,
+    settings: Partial<SettingsValues> = {}
+  ) {
     const services = yield* Layer.build(
       Routes.layerServed.pipe(
         Layer.provideMerge(HttpServerNode.layerWith(timeouts)),
-        Layer.provide([Layer.mock(Hub, hub), store, Settings.layerTest({ port: 0, host: "127.0.0.1" })])
+        Layer.provide([Layer.mock(Hub, hub), store, Settings.layerTest({ port: 0, host: "127.0.0.1", ...settings })])
       )
     )
     const { address } = yield* HttpServer.HttpServer.pipe(Effect.provideContext(services))

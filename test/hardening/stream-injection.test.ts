@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Hub } from "#actors/Hub.ts"
+import { renderAtom } from "#domain/render/AtomXml.ts"
+import { renderJson } from "#domain/render/NotificationJson.ts"
+import * as Cursor from "#http/Cursor.ts"
+import * as Frames from "#http/Frames.ts"
+import { basic } from "#test/support/Api.ts"
+import { serve } from "#test/support/Served.ts"
+
+const breaks = ["\n", "\r", "\r\n", "\n\n", "\r\r", "\0", "\u2028"]
+const forged = breaks.map((end) => `x${end}event: forged${end}id: 666${end}data: {}${end}${end}`)
+
+/** The fields of the events as a browser reads them: a line ends with CR, LF or both. */
+const fieldsOf = (frame: Buffer) => frame.toString().split(/\r\n|\r|\n/).map((line) => line.split(":", 1)[0])
+
+describe("what strangers write cannot begin a field of a stream", () => {
+  it.each(forged)("in an entry, as JSON: %j", (text) => {
+    const entry = { id: text, title: { value: text, type: "text" } }
+    const body = renderJson({ status: { feed: text, http: text }, header: { title: entry.title }, entries: [entry] })
+    assert.deepStrictEqual(fieldsOf(Frames.frame("events", body, "notification", "1")), [
+      "event",
+      "id",
+      "data",
+      "",
+      ""
+    ])
+    assert.strictEqual(Frames.frame("lines", body, "notification", undefined).toString().split("\n").length, 2)
+  })
+
+  it.each(forged)("in an entry, as Atom: %j", (text) => {
+    const body = renderAtom({
+      status: { feed: text },
+      header: { title: { value: text, type: "text" } },
+      entries: [{ id: text, content: [{ value: text, type: "html" }] }],
+      extNamespace: "urn:x",
+      self: text
+    })
+    const fields = fieldsOf(Frames.frame("events", body, "notification", "1"))
+    assert.deepStrictEqual(fields.filter((field) => field !== "data"), ["event", "id", "", ""])
+  })
+
+  it.each(forged)("in a JSON document: %j", (text) => {
+    const json = Frames.compactJson(Buffer.from(JSON.stringify({ [text]: text }, null, "\r\n")))
+    assert.deepStrictEqual(fieldsOf(Frames.frame("events", json ?? "", "notification", "1")), [
+      "event",
+      "id",
+      "data",
+      "",
+      ""
+    ])
+  })
+
+  it.each(forged)("in an id: %j", (text) => {
+    const fields = fieldsOf(Frames.frame("events", "{}", "notification", text))
+    assert.deepStrictEqual(fields, ["event", "id", "data", "", ""])
+    assert.notInclude(Frames.idField(text), "\0")
+  })
+
+  it.each([
+    ...forged,
+    "",
+    "-1",
+    "1e3",
+    "0x1",
+    "1".repeat(16),
+    "5:1.",
+    "5:1..6:1",
+    "5:1,6:1",
+    "5 :1",
+    "5:1.".repeat(5_000)
+  ])(
+    "in an id that a client brings back: %j",
+    (text) => assert.isUndefined(Cursor.read(text, [5]))
+  )
+
+  it("an id that was given out is read as it was written, for the resources that are still there", () => {
+    const one = new Map([[41, 7]])
+    const many = new Map([[41, 7], [42, 0], [1_000_000, 36 ** 6]])
+    assert.deepStrictEqual(Cursor.read(Cursor.write(one), [41]), one)
+    assert.deepStrictEqual(Cursor.read(Cursor.write(many), [...many.keys()]), many)
+    assert.deepStrictEqual(Cursor.read(Cursor.write(many), [42, 43]), new Map([[42, 0]]))
+    assert.isUndefined(Cursor.read(Cursor.write(many), [43]))
+    assert.isUndefined(Cursor.read(Cursor.write(one), [41, 42]))
+  })
+
+  it.effect("by lastEventId: it is not repeated", () =>
+    Effect.gen(function*() {
+      const hub: Partial<Hub["Service"]> = {
+        follow: () =>
+          Effect.succeed({ past: { status: { feed: "a" }, entries: [] }, heads: new Map([[5, 3]]), topics: new Map() }),
+        listen: () => Effect.succeed(() => {})
+      }
+      const { connect } = yield* serve(hub)
+      for (const break_ of ["%0A", "%0D", "%0D%0A", "%E2%80%A8"]) {
+        const connection = yield* connect
+        yield* connection.send(
+          `GET /stream?hub.mode=retrieve&hub.topic=a&lastEventId=1${break_}event:%20forged HTTP/1.1\r\nHost: a\r\n` +
+            `Accept: text/event-stream\r\nAuthorization: ${basic().authorization}\r\n\r\n`
+        )
+        const { headers, status } = yield* connection.receiveHead
+        assert.strictEqual(status, 200)
+        assert.isFalse([...headers.values()].some((value) => value.includes("forged")))
+        const lines = yield* connection.receiveLines(8)
+        assert.deepStrictEqual(lines.map((line) => line.slice(0, 10)), [
+          "event: gap",
+          "id: 3",
+          "data: {\"mi",
+          "",
+          "event: not",
+          "id: 3",
+          "data: {\"st",
+          ""
+        ])
+        assert.notInclude(lines.join(), "forged")
+      }
+    }))
+})
