@@ -8,7 +8,7 @@ import type { Refusal } from "#domain/Refusal.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Status } from "#domain/Status.ts"
 import type { Listener } from "./Listeners.ts"
-import type { Face, Format, Subscription } from "#domain/Subscription.ts"
+import type { Face, Format, SignatureMethod } from "#domain/Subscription.ts"
 
 export interface SubscribeRequest {
   readonly caller: Caller
@@ -20,6 +20,9 @@ export interface SubscribeRequest {
   readonly verify?: "sync" | "async"
   readonly verifyToken?: string
   readonly face: Face
+  /** Hub face: the lease that is wished for, in seconds, and how to sign. */
+  readonly leaseSeconds?: number
+  readonly signature?: SignatureMethod
   /** Fetch a resource that was never fetched before answering (5 s at most). */
   readonly retrieve: boolean
 }
@@ -71,6 +74,8 @@ export interface Publishing {
   readonly accountId?: number
   /** The document of the one topic. */
   readonly content?: Pushed
+  /** False: there are so many already that the record would fill the disk. */
+  readonly recorded?: boolean
 }
 
 /** What is stored of one resource (or, for a callback with several topics, of all of them together). */
@@ -84,10 +89,9 @@ export interface Representation {
   readonly format?: Format
 }
 
-/** `verified`: done (204, or 200 with the representation); `pending`: the callback is asked in the background (202). */
+/** Done (204, or 200 with the representation); `pending`: the callback is asked in the background (202). */
 export interface Subscribed {
   readonly outcome: "done" | "pending"
-  readonly subscription: Subscription
   /** With `retrieve` only. */
   readonly representation?: Representation
 }

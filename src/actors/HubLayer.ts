@@ -1,11 +1,10 @@
 import { Effect, Layer, Option } from "effect"
 import * as Callback from "#domain/Callback.ts"
-import { fragmentOf } from "#domain/Fragment.ts"
+import * as Lease from "#domain/Lease.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
-import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
@@ -25,12 +24,11 @@ import {
 } from "./Hub.ts"
 import { makeFollow } from "./Following.ts"
 import { Listeners } from "./Listeners.ts"
+import { makeCheckFragment } from "./CheckFragment.ts"
+import { OpenHub } from "./OpenHub.ts"
 import { orRefuse } from "./Refusing.ts"
 import { makeReplay } from "./Replay.ts"
 import { Ownership, Partitions } from "./Runner.ts"
-
-/** What a verification on the API face says of the lease: there is none, ten years stand for it. */
-const noLease = 315_360_000
 
 const notSubscribed = (what: string) => refuse(new NotSubscribed({ message: what }))
 
@@ -41,10 +39,11 @@ export const layer = Layer.effect(
     const entries = yield* EntryStore
     const subscriptions = yield* SubscriptionStore
     const verifier = yield* IntentVerifier
-    const selector = yield* Selector
+    const checkFragment = yield* makeCheckFragment
     const partitions = yield* Partitions
     const ownership = yield* Ownership
     const pings = yield* Pings
+    const openHub = yield* OpenHub
     const { baseUrl } = yield* Settings
     const scope = yield* Effect.scope
     const background = <A>(effect: Effect.Effect<A>) => Effect.asVoid(Effect.forkIn(effect, scope))
@@ -58,7 +57,7 @@ export const layer = Layer.effect(
         mode,
         topic: request.topic,
         callback,
-        leaseSeconds: mode === "subscribe" ? noLease : "",
+        leaseSeconds: mode === "subscribe" ? Lease.none : "",
         ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
       }).pipe(Effect.mapError(({ message }) => refuse(new NotVerified({ message }))))
 
@@ -73,23 +72,6 @@ export const layer = Layer.effect(
           )
         )
       )
-
-    /** A selection that can never work is refused; one that takes too long to look at shows in the status. */
-    const checkFragment = Effect.fnUntraced(function*({ canonical }: Topic.Topic) {
-      const fragment = fragmentOf(canonical)
-      if (fragment === undefined) return
-      yield* selector.check(fragment).pipe(
-        Effect.catchTag("SelectorError", ({ message, reason }) =>
-          reason === "invalid"
-            ? Effect.fail(
-              badParameter(
-                "hub.topic",
-                `The fragment of hub.topic selects nothing: ${message}. Leave it out to watch the whole document.`
-              )
-            )
-            : Effect.void)
-      )
-    })
 
     const wantedBy = Effect.fnUntraced(
       function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
@@ -132,19 +114,19 @@ export const layer = Layer.effect(
         Effect.andThen(verify(request, endpoint, "subscribe"), store(wanted)),
         undo
       )
-      return { outcome: "pending" as const, subscription }
+      return { outcome: "pending" as const }
     })
 
     const subscribe = Effect.fn("Hub.subscribe")(function*(request: SubscribeRequest) {
+      if (request.face === "hub") return { outcome: yield* openHub.subscribe(request) }
       const wanted = yield* wantedBy(request)
       if (request.verify === "async") return yield* subscribeLater(request, wanted)
       if (request.verify === "sync") yield* verify(request, wanted.endpoint, "subscribe")
       const { resource, subscription } = yield* store(wanted)
-      if (!request.retrieve) return { outcome: "done" as const, subscription }
+      if (!request.retrieve) return { outcome: "done" as const }
       if (resource.lastFetch === undefined) yield* partitions.firstFetch(wanted.partition, resource.id)
       return {
         outcome: "done" as const,
-        subscription,
         representation: yield* representation(subscription, request.topic, 10)
       }
     })
@@ -158,6 +140,7 @@ export const layer = Layer.effect(
     })
 
     const unsubscribe = Effect.fn("Hub.unsubscribe")(function*(request: UnsubscribeRequest) {
+      if (request.face === "hub") return yield* openHub.unsubscribe(request)
       const { subscription, topic } = yield* unsubscribed(request)
       const partition = Topic.partitionOf(topic.host)
       const remove = Effect.gen(function*() {
@@ -276,20 +259,22 @@ export const layer = Layer.effect(
       yield* partitions.push(partition, id, { contentType, body: content.body })
     })
 
-    const ping = Effect.fnUntraced(function*(given: string, { accountId, content }: Publishing) {
+    const ping = Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: Publishing) {
       const topic = Topic.parse(given, "hub.url")
       const found = topic._tag === "Success" ? yield* resources.find(topic.success.canonical) : Option.none()
       const resource = Option.getOrUndefined(found)
       const watched = resource !== undefined && resource.subscribers > 0
-      yield* pings.received(
-        {
-          accountId,
-          topic: given.slice(0, Topic.maxTopicLength),
-          resourceId: resource?.id,
-          withContent: content !== undefined
-        },
-        watched ? undefined : { _tag: "NoSubscriber" }
-      )
+      if (recorded !== false) {
+        yield* pings.received(
+          {
+            accountId,
+            topic: given.slice(0, Topic.maxTopicLength),
+            resourceId: resource?.id,
+            withContent: content !== undefined
+          },
+          watched ? undefined : { _tag: "NoSubscriber" }
+        )
+      }
       if (!watched) return
       yield* content === undefined ? partitions.ping(resource.partition, resource.id) : push(resource, content)
     }, Effect.catchTag("StoreError", (error) => Effect.logWarning(`a ping could not be passed on: ${error.message}`)))

@@ -24,7 +24,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import type { ResourceState } from "#domain/Resource.ts"
+import { type ResourceState, resubscribed } from "#domain/Resource.ts"
 import type { Occasion } from "#domain/Status.ts"
 import type { Self } from "./Actors.ts"
 import type { Pushed } from "./Hub.ts"
@@ -35,7 +35,8 @@ import { whenAvailable } from "./Retrying.ts"
 
 /**
  * `Poll`: the alarm. `Ping`: a publisher says that there is news. `Reload`: its subscriptions have changed.
- * `Push`: its publisher sent the document itself. `FirstFetch`: somebody waits for the first document.
+ * `Push`: its publisher sent the document itself. `FirstFetch`: somebody waits for the first document, or for the present one
+ * of a resource that nobody watched.
  */
 export type Message =
   | { readonly _tag: "Poll" }
@@ -115,7 +116,7 @@ export const layer = Layer.effect(
     /** Its subscriptions have changed. */
     const reloaded = Effect.fnUntraced(function*(state: State) {
       const resource = yield* whenAvailable(store.load(state.resource.id))
-      if (Option.isSome(resource)) state.resource = { ...state.resource, subscribers: resource.value.subscribers }
+      if (Option.isSome(resource)) state.resource = resubscribed(state.resource, resource.value)
     })
 
     /** Undefined when it is not the turn of this resource. */
@@ -298,7 +299,8 @@ type Select = Extract<Step, { _tag: "Select" }>
 /** Why to fetch now, or when to look again. Nobody polls for a resource without subscribers. */
 const due = (state: State, now: number): Occasion | { readonly at: number | undefined } => {
   const { lastFetch, nextFetch, subscribers } = state.resource
-  if (state.waiting.length > 0 && lastFetch === undefined) return "ring"
+  // what is known of a resource that nobody watched is old: who waits wants it as it is now
+  if (state.waiting.length > 0 && (lastFetch === undefined || subscribers === 0)) return "ring"
   if (state.pinged) {
     const earliest = (lastFetch ?? 0) + pingSpacing
     return earliest <= now ? "ping" : { at: earliest }

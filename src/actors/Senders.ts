@@ -59,15 +59,16 @@ const outcomeOf = ({ excerpt, status }: DeliveryAnswer): Success | Failure => {
 
 const failure = (verdict: Failure["verdict"], attempt: Attempt): Success | Failure => ({ verdict, attempt })
 
-/** Subscribers who wrote the topic alike and chose the same format get the same bytes, rendered once while the notification is in memory. */
+/** Subscribers who wrote the topic alike, through the same face, and chose the same format get the same bytes, rendered once while the notification is in memory. */
 const renderOnce = (settings: Settings["Service"]) => {
   const kept = new WeakMap<Notification, Map<string, Rendered>>()
-  return (notification: Notification, { format, topic }: Subscription): Rendered => {
+  return (notification: Notification, subscription: Subscription): Rendered => {
+    const { face, format, topic } = subscription
     let bodies = kept.get(notification)
     if (bodies === undefined) kept.set(notification, bodies = new Map<string, Rendered>())
-    const key = `${format ?? ""} ${topic}`
+    const key = `${face} ${format ?? ""} ${topic}`
     let rendered = bodies.get(key)
-    if (rendered === undefined) bodies.set(key, rendered = render(notification, topic, format, settings))
+    if (rendered === undefined) bodies.set(key, rendered = render(notification, subscription, settings))
     return rendered
   }
 }

@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { afterFailure } from "#domain/Delivery.ts"
+import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -119,6 +120,7 @@ export const layer = Layer.effect(
         if (state.ahead.length === 0 && state.more) yield* readOutbox(state)
         const first = state.ahead[0]
         if (first === undefined) return undefined
+        if (hasEnded(state.subscription, yield* Clock.currentTimeMillis)) return undefined
         if (first.attempt > 0 && first.dueAt > (yield* Clock.currentTimeMillis)) return first.dueAt
         if (self.draining()) return undefined
         const later = yield* attempt(state, first)

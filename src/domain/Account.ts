@@ -31,6 +31,13 @@ export interface Caller {
   readonly credential: string
 }
 
+/** Who subscribes on the hub face: nobody in particular. The stores know the account without being told, and show it to nobody. */
+export const anonymous: Caller = {
+  account: { id: 0, login: "(hub)", credits: 0, createdAt: 0 },
+  rights: new Set(),
+  credential: "hub"
+}
+
 /** Rights as the bit set that is stored: bit i is `rights[i]`. */
 export const toBits = (granted: Iterable<Right>): number => {
   let bits = 0

@@ -2,12 +2,17 @@ import type { Attempt, Delivery, Notification } from "./Notification.ts"
 import type { Parcel } from "./ports/Deliverer.ts"
 import { renderAtom } from "./render/AtomXml.ts"
 import { renderJson } from "./render/NotificationJson.ts"
-import type { Face, Format, Subscription } from "./Subscription.ts"
+import type { Face, Subscription } from "./Subscription.ts"
 
-/** Milliseconds from a failed try to the next one: 5, 10 and 15 s. After the fourth failure the delivery is dropped. */
+/**
+ * Milliseconds from a failed try to the next one; after the last of them the delivery is dropped.
+ *
+ * On the API face 5, 10 and 15 s: a retrieve recovers what was dropped. On the hub face, which has none, twice as long each time: 5, 10, 20 s …
+ * up to 11 h 23 min, all of them together 22 h 45 min.
+ */
 const waits: { readonly [face in Face]: ReadonlyArray<number> } = {
   api: [5_000, 10_000, 15_000],
-  hub: [5_000, 10_000, 15_000]
+  hub: Array.from({ length: 14 }, (_, failed) => 5_000 * 2 ** failed)
 }
 
 /** What comes after a failed try of a subscription made through `face`; `failed` counts it. */
@@ -27,6 +32,7 @@ export const verdict = (status: number): "delivered" | "ended" | "failed" =>
 /** The part of the settings that shows in notifications. */
 export interface Sender {
   readonly baseUrl: string
+  readonly hubOpen: boolean
   readonly extNamespace: string
   readonly headerPrefix: string
 }
@@ -37,15 +43,21 @@ export interface Rendered {
   readonly body: Uint8Array
 }
 
-/** The document that a subscriber of `topic` gets; the same for all who wrote the topic alike and chose the same format. */
-export const render = (
-  notification: Notification,
-  topic: string,
-  format: Format | undefined,
-  sender: Sender
-): Rendered => {
+/**
+ * Where documents and headers say that a hub is: subscribers who find it there have no account, so that it is the open one.
+ * With that turned off it is the API, which takes the same requests with credentials.
+ */
+export const hubOf = ({ baseUrl, hubOpen }: Pick<Sender, "baseUrl" | "hubOpen">): string =>
+  hubOpen ? `${baseUrl}/hub` : `${baseUrl}/`
+
+/** What decides over the document that a subscriber gets. */
+export type Wish = Pick<Subscription, "topic" | "format" | "face">
+
+/** The document of a subscriber; the same for all who wrote the topic alike, through the same face, and chose the same format. */
+export const render = (notification: Notification, { face, format, topic }: Wish, sender: Sender): Rendered => {
   const { header, news } = notification
   if (news._tag === "Document") return news.document
+  if (face === "hub" && news._tag === "Entries" && news.whole !== undefined) return news.whole
   const status = { ...notification.status, feed: topic }
   const entries = news._tag === "Entries" ? news.entries : undefined
   return format === "json"
@@ -61,7 +73,7 @@ export const render = (
           header,
           entries: entries ?? [],
           extNamespace: sender.extNamespace,
-          hub: sender.baseUrl,
+          hub: hubOf(sender),
           self: topic
         })
       )
@@ -70,21 +82,22 @@ export const render = (
 
 const encoder = new TextEncoder()
 
-/** One try of a delivery, ready for the callback. */
+/** One try of a delivery, ready for the callback. On the hub face nobody has an account, and so no credits. */
 export const parcel = (subscription: Subscription, delivery: Delivery, rendered: Rendered, sender: Sender): Parcel => ({
   callback: subscription.endpoint,
   contentType: rendered.contentType,
   body: rendered.body,
   headers: [
-    ...spelled(sender, "Credits", String(delivery.credits)),
+    ...(subscription.face === "hub" ? [] : spelled(sender, "Credits", String(delivery.credits))),
     ...(delivery.attempt > 0 ? spelled(sender, "Retried", String(delivery.attempt)) : []),
     ["X-PubSubHubbub-Callback", headerValue(subscription.endpoint)],
     ["X-PubSubHubbub-Topic", headerValue(subscription.topic)],
     ["X-Windhover-Notification-Id", `${delivery.notification.id}-${subscription.id}`],
     ["X-Windhover-Sequence", String(delivery.sequence)],
-    ["Link", `<${headerValue(sender.baseUrl)}/hub>; rel="hub", <${linkTarget(subscription.topic)}>; rel="self"`]
+    ["Link", `<${linkTarget(hubOf(sender))}>; rel="hub", <${linkTarget(subscription.topic)}>; rel="self"`]
   ],
-  ...(subscription.secret === undefined ? {} : { secret: subscription.secret })
+  ...(subscription.secret === undefined ? {} : { secret: subscription.secret }),
+  ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
 })
 
 /** Existing clients read either spelling. */

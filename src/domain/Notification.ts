@@ -2,7 +2,7 @@ import type { Entry } from "./Entry.ts"
 import type { FeedHeader } from "./Feed.ts"
 import type { Status } from "./Status.ts"
 
-/** The bytes of a resource that is no feed, as pulled. */
+/** The bytes of a resource as pulled, decompressed and otherwise untouched. */
 export interface Document {
   readonly contentType: string
   readonly body: Uint8Array
@@ -20,8 +20,8 @@ export interface Notification {
 }
 
 export type News =
-  /** New (or recently updated) entries, newest first. */
-  | { readonly _tag: "Entries"; readonly entries: ReadonlyArray<Entry> }
+  /** New (or recently updated) entries, newest first; and the feed that held them, when the hub face sends it. */
+  | { readonly _tag: "Entries"; readonly entries: ReadonlyArray<Entry>; readonly whole?: Document }
   | { readonly _tag: "Document"; readonly document: Document }
   /** The resource entered its error state. */
   | { readonly _tag: "Failure" }

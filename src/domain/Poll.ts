@@ -183,9 +183,21 @@ const feedRead = (
   }
   return {
     _tag: "Changed",
-    change: { state: next, entries: decision.fresh, updated: decision.updated, announce: news(decision) }
+    change: {
+      state: next,
+      entries: decision.fresh,
+      updated: decision.updated,
+      announce: news(decision),
+      ...wholeOf(state, answer)
+    }
   }
 }
+
+/** The feed itself, where subscriptions of the hub face want it. One that cannot be kept is not sent to them. */
+const wholeOf = ({ onHub }: ResourceState, answer: Fetched): { readonly whole?: Document } =>
+  onHub === undefined || answer.body.length > maxStoredLength
+    ? {}
+    : { whole: { contentType: answer.headers["content-type"] ?? "application/xml", body: answer.body } }
 
 /** JSON escapes and resolved URLs make an entry longer than it stood in the document, but not by such a factor. */
 const mostGrowth = 16

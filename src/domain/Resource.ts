@@ -51,7 +51,15 @@ export interface ResourceState {
   readonly bozoRank?: number
   /** Active subscriptions, when the state was loaded; counted up to `maxCounted`. */
   readonly subscribers: number
+  /** There are subscriptions of the hub face, pending ones included: they get a feed as it is, so that its bytes are kept with its news. */
+  readonly onHub?: true
 }
+
+/** The state with the subscribers of one that was loaded later. */
+export const resubscribed = (
+  { onHub: _, ...state }: ResourceState,
+  { onHub, subscribers }: Pick<ResourceState, "onHub" | "subscribers">
+): ResourceState => ({ ...state, subscribers, ...(onHub === undefined ? {} : { onHub }) })
 
 /** Counting all subscriptions of a very popular resource at each load would cost more than the load. */
 export const maxCounted = 1_000

@@ -12,6 +12,11 @@ export type Channel = "webhook" | "xmpp" | "null"
 /** Pending: the intent is not verified yet. Paused: its channel is not served for now. Ended ones are deleted. */
 export type SubscriptionState = "pending" | "active" | "paused"
 
+/** HMAC methods that a subscriber may choose from; see section 8.1 of WebSub. */
+export const signatureMethods = ["sha1", "sha256", "sha384", "sha512"] as const
+
+export type SignatureMethod = typeof signatureMethods[number]
+
 export interface Subscription {
   readonly id: number
   readonly accountId: number
@@ -26,6 +31,8 @@ export interface Subscription {
   /** Undefined: Atom for feeds, raw bytes for everything else. */
   readonly format?: Format
   readonly secret?: string
+  /** Undefined: SHA-1, as every subscriber knows it, with SHA-256 beside it. */
+  readonly signature?: SignatureMethod
   readonly face: Face
   readonly state: SubscriptionState
   /** End of a hub-face lease, epoch ms; from then on it counts as ended. */

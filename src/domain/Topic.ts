@@ -58,11 +58,13 @@ export const hasControlCharacter = (text: string): boolean => /[\u0000-\u001f\u0
 /** Received text for an error sentence: one line, bounded, quoted. */
 export const quote = (text: string): string => JSON.stringify(text.length > 120 ? `${text.slice(0, 117)}...` : text)
 
+/** The registrable domain of a host; an address or a name without one is a site of its own. */
+export const siteOf = (host: string): string => getDomain(host, { allowPrivateDomains: true }) ?? host
+
 /**
  * The partition of a host: all hosts of one registrable domain share it, so their politeness, connections and back-off live in one place.
  */
-export const partitionOf = (host: string): number =>
-  fnv1a(getDomain(host, { allowPrivateDomains: true }) ?? host) % partitions
+export const partitionOf = (host: string): number => fnv1a(siteOf(host)) % partitions
 
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5

@@ -44,7 +44,7 @@ export const documentOf = (
 ): Uint8Array | string | undefined =>
   notification.news._tag === "Document"
     ? format === "json" ? compactJson(notification.news.document.body) : undefined
-    : render(notification, topic, format, sender).body
+    : render(notification, { face: "api", topic, format }, sender).body
 
 /** JSON on one line; undefined when it is none. */
 export const compactJson = (bytes: Uint8Array): string | undefined => {

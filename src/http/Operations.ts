@@ -148,7 +148,8 @@ const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parame
   return Reply.done
 })
 
-const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters, service }: Call) {
+/** The topics that a ping names. */
+export const publishedTopics = Effect.fnUntraced(function*(parameters: Parameters) {
   const sent = [...parameters.all("hub.url"), ...parameters.all("hub.topic")]
   // A comma ends a URL only where the next one starts: it may be a part of it.
   const topics = [...new Set(sent.flatMap((value) => value.split(/\s*,\s*(?=https?:\/\/)/i)).map((url) => url.trim()))]
@@ -164,6 +165,11 @@ const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, param
       `hub.url names ${topics.length} URLs; at most ${maxPublished} are accepted in one request.`
     )
   }
+  return topics
+})
+
+const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters, service }: Call) {
+  const topics = yield* publishedTopics(parameters)
   const content = yield* contentOf(parameters, topics, service.publishers)
   yield* hub.publish(topics, { accountId: caller.account.id, ...(content !== undefined && { content }) })
   return Reply.done
@@ -188,7 +194,7 @@ export const operations: ReadonlyMap<string, Operation> = new Map<string, Operat
 ])
 
 /** PubSubHubbub 0.3 lets a subscriber send both words, in the order that it prefers. */
-const verification = Effect.fnUntraced(function*(parameters: Parameters) {
+export const verification = Effect.fnUntraced(function*(parameters: Parameters) {
   const words = parameters.all("hub.verify").flatMap((value) => value.split(",")).map((word) =>
     word.trim().toLowerCase()
   )
@@ -201,7 +207,11 @@ const verification = Effect.fnUntraced(function*(parameters: Parameters) {
 })
 
 /** What was received stays out of the sentence: it can be a secret. */
-const bounded = (parameters: Parameters, name: string, maximum: number): Effect.Effect<string | undefined, Refusal> =>
+export const bounded = (
+  parameters: Parameters,
+  name: string,
+  maximum: number
+): Effect.Effect<string | undefined, Refusal> =>
   Effect.flatMap(parameters.one(name), (value) => {
     const length = value === undefined ? 0 : Buffer.byteLength(value)
     return length > maximum

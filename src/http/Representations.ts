@@ -26,8 +26,8 @@ export interface Wanted {
 export interface Service {
   /** Namespace of `status` in Atom. */
   readonly extNamespace: string
-  /** URL of the open hub; undefined when it is closed. */
-  readonly hub: string | undefined
+  /** URL of the hub that documents name, see `hubOf`. */
+  readonly hub: string
 }
 
 /** What is stored of a resource: a feed in the format that was asked for, everything else as its own bytes. */
@@ -40,7 +40,7 @@ export const reply = (representation: Representation, wanted: Wanted): Effect.Ef
     const json = renderJson({ status, header, entries, retrieve: true })
     return Effect.succeed(jsonp === undefined ? tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json))
   }
-  const links = { self: status.feed, ...(hub !== undefined && { hub }) }
+  const links = { self: status.feed, hub }
   return Effect.succeed(
     tagged(renderAtom({ status, header, entries, extNamespace, ...links }), ifNoneMatch, Reply.atom)
   )

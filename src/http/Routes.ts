@@ -5,6 +5,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication } from "./Authentication.ts"
 import { makeHealth } from "./Health.ts"
+import { makeHubFace } from "./HubFace.ts"
 import * as Reply from "./Reply.ts"
 import { Streams } from "./Streams.ts"
 import { makeWebhook } from "./Webhook.ts"
@@ -17,7 +18,7 @@ const streamUrl = (url: string): string | undefined =>
   /^\/stream\/?(?:\?|$)/.test(url) ? url : /^\/stream\/?&/.test(url) ? url.replace("&", "?") : undefined
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const { trustedProxies } = yield* Settings
+  const { hubOpen, trustedProxies } = yield* Settings
   const webhook = yield* makeWebhook
   const { healthz, readyz } = yield* makeHealth
   for (const path of apiPaths) yield* router.add("*", path, webhook("api"))
@@ -26,6 +27,7 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const url = streamUrl(request.url)
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
+  if (hubOpen) yield* router.add("*", "/hub", yield* makeHubFace)
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
   yield* router.addGlobalMiddleware(answerFailures)

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
+import { hubOf } from "#domain/Delivery.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
@@ -20,8 +21,8 @@ export const makeWebhook = Effect.gen(function*() {
   const hub = yield* Hub
   const authentication = yield* Authentication
   const stream = yield* makeStream
-  const { baseUrl, extNamespace, hubOpen, publishers } = yield* Settings
-  const service = { extNamespace, hub: hubOpen ? `${baseUrl}/hub` : undefined, publishers }
+  const settings = yield* Settings
+  const service = { extNamespace: settings.extNamespace, hub: hubOf(settings), publishers: settings.publishers }
 
   const answer = Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
@@ -74,7 +75,7 @@ const noStream = (waitIsMissing: boolean): Effect.Effect<never, Refusal> =>
   )
 
 /** Clients behind a proxy that lets only GET and POST through say what they mean in a header. */
-const methodOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, Declined> => {
+export const methodOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, Declined> => {
   const override = request.headers["x-http-method-override"]
   const method = override === undefined || override.trim() === "" ? request.method : override.trim().toUpperCase()
   return Reply.methods.includes(method)
@@ -112,7 +113,7 @@ const operationOf = (parameters: Parameters): Effect.Effect<Operation, Refusal> 
 /** As on the wire, where clients know these sentences; the younger modes follow. */
 const modes = "subscribe|unsubscribe|publish. Also known here: list, retrieve, replay and authenticate."
 
-const needsPost = (method: string): Declined =>
+export const needsPost = (method: string): Declined =>
   new Declined({
     status: 405,
     message: `This hub.mode changes something and needs POST; received ${method}.`,

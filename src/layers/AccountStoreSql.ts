@@ -38,7 +38,7 @@ export const layerWith = (cost: Passwords.Cost) =>
         Effect.map(
           ask(sql.unsafe<AccountRow & { password_hash: string; token: number | null; rights: number | null }>(
             `select ${accountColumns}, a.password_hash, t.id as token, t.rights
-          from accounts a left join tokens t on t.account_id = a.id and t.hash = $2::bytea where a.login = $1`,
+          from accounts a left join tokens t on t.account_id = a.id and t.hash = $2::bytea where a.login = $1 and a.id > 0`,
             [legalText(login), tokenHash]
           )),
           (rows) =>
@@ -63,7 +63,10 @@ export const layerWith = (cost: Passwords.Cost) =>
       const setPassword = Effect.fn("AccountStore.setPassword")(function*(login: string, password: Redacted.Redacted) {
         const hash = yield* passwords.hash(password)
         const rows = yield* ask(
-          sql.unsafe(`update accounts set password_hash = $2 where login = $1 returning id`, [legalText(login), hash])
+          sql.unsafe(`update accounts set password_hash = $2 where login = $1 and id > 0 returning id`, [
+            legalText(login),
+            hash
+          ])
         )
         return rows.length > 0
       })
@@ -77,7 +80,7 @@ export const layerWith = (cost: Passwords.Cost) =>
         const secret = options.preset ?? (yield* makeToken)
         const rows = yield* ask(sql.unsafe<TokenRow>(
           `insert into tokens as t (account_id, hash, rights, name, created_at)
-        select id, $2::bytea, $3::int4, $4, ${instant("$5::float8")} from accounts where id = $1::int4
+        select id, $2::bytea, $3::int4, $4, ${instant("$5::float8")} from accounts where id = $1::int4 and id > 0
         on conflict (hash) do update set rights = excluded.rights, name = excluded.name where t.account_id = excluded.account_id
         returning ${tokenColumns}`,
           [
@@ -97,12 +100,14 @@ export const layerWith = (cost: Passwords.Cost) =>
         find: Effect.fn("AccountStore.find")((login) =>
           Effect.map(
             ask(
-              sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a where a.login = $1`, [legalText(login)])
+              sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a where a.login = $1 and a.id > 0`, [
+                legalText(login)
+              ])
             ),
             (rows) => Option.map(Option.fromNullishOr(rows[0]), accountOf)
           )
         ),
-        list: ask(sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a order by a.id`)).pipe(
+        list: ask(sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a where a.id > 0 order by a.id`)).pipe(
           Effect.map((rows) => rows.map(accountOf))
         ),
         setPassword,

@@ -5,8 +5,11 @@ import { type Change, maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { statusOf } from "#domain/Resource.ts"
 
-/** What is told of a change whose entries `written` were new or different to the store; undefined when nothing is left. */
-export const newsOf = (change: Change, written: (id: string) => boolean): News | undefined => {
+/**
+ * What is told of a change whose entries `written` were new or different to the store; undefined when nothing is left.
+ * `whole`: the feed itself was kept with it.
+ */
+export const newsOf = (change: Change, written: (id: string) => boolean, whole: boolean): News | undefined => {
   const announce = change.announce
   if (announce?._tag !== "Entries") return announce
   const byId = new Map([...change.entries, ...change.updated].map((entry) => [entry.id, entry]))
@@ -14,7 +17,8 @@ export const newsOf = (change: Change, written: (id: string) => boolean): News |
     const entry = byId.get(id)
     return entry === undefined || !written(id) ? [] : [entry]
   })
-  return entries.length === 0 ? undefined : { _tag: "Entries", entries }
+  if (entries.length === 0) return undefined
+  return { _tag: "Entries", entries, ...(whole && change.whole !== undefined ? { whole: change.whole } : {}) }
 }
 
 export const notificationOf = (change: Change, news: News, id: number, createdAt: number): Notification => {
@@ -33,7 +37,7 @@ export const bodiesOf = (change: Change): ReadonlyArray<string> =>
 
 /** Fails a change that no engine could give back, since a row has its limits on the wire; `bodies` are those of `bodiesOf`. */
 export const checkLength = (change: Change, bodies: ReadonlyArray<string>): Effect.Effect<void, StoreError> => {
-  const body = documentOf(change)?.body.byteLength ?? 0
+  const body = Math.max(documentOf(change)?.body.byteLength ?? 0, change.whole?.body.byteLength ?? 0)
   if (body > maxStoredLength) return tooLarge(`The document of ${change.state.url}`, body)
   for (const json of bodies) {
     const length = Buffer.byteLength(json)

@@ -82,7 +82,7 @@ const headersOf = (parcel: Parcel, url: URL, userAgent: string): Array<string> =
   }
   const authorization = authorizationOf(url)
   if (authorization !== undefined) headers.push("authorization", authorization)
-  if (parcel.secret !== undefined) headers.push(...signatures(parcel.body, parcel.secret).flat())
+  if (parcel.secret !== undefined) headers.push(...signatures(parcel.body, parcel.secret, parcel.signature).flat())
   return headers
 }
 

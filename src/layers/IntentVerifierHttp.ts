@@ -1,8 +1,8 @@
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
-import { type Intent, IntentRefused, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import { type Denial, type Intent, IntentRefused, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { quote } from "#domain/Topic.ts"
-import { type Answer, excerptOf, Inquiry } from "./Inquiry.ts"
+import { type Answer, excerptOf, type Inquirer, Inquiry } from "./Inquiry.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
 import type { NetworkFailure } from "./NetworkFailure.ts"
@@ -27,25 +27,35 @@ export const layerNoDepsWith = (options: { readonly timeout?: number; readonly c
       const origins = yield* open({ connectionsPerOrigin: 8, maxIdleOrigins: 100, keepAlive: 4_000 })
       const means = { origins, deadlines, timeout: options.timeout ?? defaultTimeout, answerBytes }
       const newChallenge = options.challenge ?? (() => randomBytes(16).toString("hex"))
+      const get = (url: URL, inquirer: Inquirer) => {
+        const authorization = authorizationOf(url)
+        const headers = ["user-agent", userAgent, "accept", "*/*"]
+        if (authorization !== undefined) headers.push("authorization", authorization)
+        const inquiry = new Inquiry(means, { url, method: "GET", headers }, inquirer)
+        inquiry.start()
+        return Effect.sync(() => inquiry.stop())
+      }
       return IntentVerifier.of({
         verify: Effect.fn("IntentVerifier.verify")((intent: Intent) =>
           Effect.callback<void, IntentRefused>((resume) => {
             const challenge = newChallenge()
-            const url = verificationUrl(intent, challenge)
+            const url = withQuery(intent.callback, intentQuery(intent, challenge))
             if (url === undefined) {
               return resume(
                 refuse(`We could not verify your callback Error: ${quote(intent.callback)} is not an http or https URL`)
               )
             }
-            const authorization = authorizationOf(url)
-            const headers = ["user-agent", userAgent, "accept", "*/*"]
-            if (authorization !== undefined) headers.push("authorization", authorization)
-            const inquiry = new Inquiry(means, { url, method: "GET", headers }, {
+            return get(url, {
               answered: (answer) => resume(judge(answer, url, intent, challenge)),
               failed: (failure) => resume(refuse(unreachable(failure)))
             })
-            inquiry.start()
-            return Effect.sync(() => inquiry.stop())
+          })
+        ),
+        deny: Effect.fn("IntentVerifier.deny")((denial: Denial) =>
+          Effect.callback<void>((resume) => {
+            const over = () => resume(Effect.void)
+            const url = withQuery(denial.callback, denialQuery(denial))
+            return url === undefined ? over() : get(url, { answered: over, failed: over })
           })
         )
       })
@@ -56,17 +66,26 @@ export const layerNoDeps = layerNoDepsWith({})
 
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
+type Query = ReadonlyArray<readonly [name: string, value: string]>
+
+const intentQuery = (intent: Intent, challenge: string): Query => [
+  ["hub.mode", intent.mode],
+  ["hub.topic", intent.topic],
+  ["hub.challenge", challenge],
+  ["hub.lease_seconds", String(intent.leaseSeconds)],
+  ...(intent.verifyToken === undefined ? [] : [["hub.verify_token", intent.verifyToken] as const])
+]
+
+const denialQuery = ({ reason, topic }: Denial): Query => [
+  ["hub.mode", "denied"],
+  ["hub.topic", topic],
+  ["hub.reason", reason]
+]
+
 /** The callback's own query stays in front, as it is; every value is percent-encoded. */
-const verificationUrl = (intent: Intent, challenge: string): URL | undefined => {
-  const url = httpUrl(intent.callback)
+const withQuery = (callback: string, parameters: Query): URL | undefined => {
+  const url = httpUrl(callback)
   if (url === undefined) return undefined
-  const parameters = [
-    ["hub.mode", intent.mode],
-    ["hub.topic", intent.topic],
-    ["hub.challenge", challenge],
-    ["hub.lease_seconds", String(intent.leaseSeconds)],
-    ...(intent.verifyToken === undefined ? [] : [["hub.verify_token", intent.verifyToken] as const])
-  ] as const
   const appended = parameters.map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`).join("&")
   url.search = url.search === "" ? appended : `${url.search}&${appended}`
   url.hash = ""

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { DatabaseError } from "./DatabaseError.ts"
 import { statements as schema } from "./migrations/0001-schema.ts"
+import { statements as hub } from "./migrations/0002-hub.ts"
 import { statements as searchAndPings } from "./migrations/0004-search-and-pings.ts"
 import { statements as sequences } from "./migrations/0005-notification-sequences.ts"
 import { statements as retention } from "./migrations/0007-retention.ts"
@@ -17,6 +18,7 @@ interface Migration {
 /** All migrations, in order. Append only: a released one is never edited. */
 const migrations: ReadonlyArray<Migration> = [
   { number: 1, name: "schema", statements: schema },
+  { number: 2, name: "hub", statements: hub },
   { number: 4, name: "search_and_pings", statements: searchAndPings },
   { number: 5, name: "notification_sequences", statements: sequences },
   { number: 7, name: "retention", statements: retention }

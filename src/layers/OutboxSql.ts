@@ -144,7 +144,7 @@ export const layer = Layer.effect(
         const rows = yield* ask(sql.unsafe(
           `delete from notifications where id = any(array(
             select n.id from notifications n where n.created_at < ${
-            instant("case when n.kind = 1 then $2::float8 else $1::float8 end")
+            instant("case when n.document is not null then $2::float8 else $1::float8 end")
           }
               and not exists (select from deliveries d where d.notification_id = n.id)
             order by n.id limit ${pruneBatch}

@@ -189,7 +189,7 @@ const deliveriesOf = (change: Change, rows: ReadonlyArray<RecordedRow>, now: num
   const [first] = rows
   if (first === undefined) return []
   const written = new Set(first.hashes?.map(unsigned))
-  const news = newsOf(change, (id) => written.has(ofString(id)))
+  const news = newsOf(change, (id) => written.has(ofString(id)), first.whole)
   if (news === undefined) return []
   const notification = notificationOf(change, news, first.notification, now)
   return rows.map(({ credits, id, sequence, subscription }) => ({

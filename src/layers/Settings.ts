@@ -225,6 +225,21 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     missing: [],
     secret: true
   },
+  hubQuestionsPerMinute: {
+    variable: "WINDHOVER_HUB_QUESTIONS_PER_MINUTE",
+    meaning:
+      "Verifications and refusals that the open hub sends to the callbacks of one domain in a minute, at most; others wait.",
+    fallback: "10",
+    read: integer(1, 1_000),
+    missing: 10
+  },
+  hubSubscriptionsPerHost: {
+    variable: "WINDHOVER_HUB_SUBSCRIPTIONS_PER_HOST",
+    meaning: "Subscriptions of the open hub whose callbacks are on one host, at most.",
+    fallback: "10000",
+    read: integer(1, 10_000_000),
+    missing: 10_000
+  },
   requestsPerMinute: {
     variable: "WINDHOVER_REQUESTS_PER_MINUTE",
     meaning: "Requests of one token (or password) in a minute; more are answered 429.",
@@ -361,6 +376,8 @@ export const read = Effect.fn("Settings.read")(function*() {
     headerPrefix: take(table.headerPrefix),
     hubOpen: take(table.hubOpen),
     publishers: take(table.publishers),
+    hubQuestionsPerMinute: take(table.hubQuestionsPerMinute),
+    hubSubscriptionsPerHost: take(table.hubSubscriptionsPerHost),
     requestsPerMinute: take(table.requestsPerMinute),
     trustedProxies: take(table.trustedProxies),
     maxResident: take(table.maxResident),

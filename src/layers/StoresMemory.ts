@@ -5,6 +5,7 @@ import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { Replays } from "#domain/ports/Replays.ts"
+import { QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -14,6 +15,7 @@ import * as Entries from "./memory/Entries.ts"
 import * as Notifications from "./memory/Notifications.ts"
 import * as PingsMemory from "./memory/Pings.ts"
 import * as ReplaysMemory from "./memory/Replays.ts"
+import * as Questions from "./memory/Questions.ts"
 import * as Resources from "./memory/Resources.ts"
 import * as Retentions from "./memory/Retention.ts"
 import * as State from "./memory/State.ts"
@@ -43,6 +45,7 @@ export const layer: Layer.Layer<
   | Replays
   | Pings
   | AccountStore
+  | QuestionQueue
   | Faults
 > = Layer.effectContext(Effect.sync(() => {
   const state = State.make()
@@ -55,6 +58,7 @@ export const layer: Layer.Layer<
     Context.add(Replays, ReplaysMemory.make(state)),
     Context.add(Pings, PingsMemory.make(state)),
     Context.add(AccountStore, Accounts.make(state)),
+    Context.add(QuestionQueue, Questions.make(state)),
     Context.add(Faults, {
       down: Effect.sync(() => void (state.faults.unavailable = true)),
       up: Effect.sync(() => void (state.faults.unavailable = false)),

@@ -5,6 +5,7 @@ import * as NotificationLogSql from "./NotificationLogSql.ts"
 import * as OutboxSql from "./OutboxSql.ts"
 import * as PingsSql from "./PingsSql.ts"
 import * as ReplaysSql from "./ReplaysSql.ts"
+import * as QuestionQueueSql from "./QuestionQueueSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as RetentionSql from "./RetentionSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
@@ -16,6 +17,7 @@ export const layer = Layer.mergeAll(
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
+  QuestionQueueSql.layer,
   RetentionSql.layer,
   PingsSql.layer,
   ReplaysSql.layer,

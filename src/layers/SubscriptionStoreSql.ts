@@ -4,9 +4,9 @@ import { type ListQuery, type NewSubscription, SubscriptionStore } from "#domain
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriod } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
-import type { Channel, Face, Format, Subscription, SubscriptionState } from "#domain/Subscription.ts"
+import type { Channel, Face, Format, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./sql/Batched.ts"
-import { resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
+import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
 import { asksForParts, fitting, type Likeness } from "./sql/SubscriptionSearch.ts"
 import { column, instant, legalText, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
@@ -16,6 +16,7 @@ const channels: ReadonlyArray<Channel> = ["webhook", "xmpp", "null"]
 const formats: ReadonlyArray<Format> = ["atom", "json"]
 const faces: ReadonlyArray<Face> = ["api", "hub"]
 const states: ReadonlyArray<SubscriptionState> = ["pending", "active", "paused"]
+const signatures: ReadonlyArray<SignatureMethod> = ["sha1", "sha256", "sha384", "sha512"]
 
 interface SubscriptionRow {
   readonly id: number
@@ -27,6 +28,7 @@ interface SubscriptionRow {
   readonly host: string
   readonly format: number | null
   readonly secret: string | null
+  readonly signature: number | null
   readonly face: number
   readonly state: number
   readonly lease_until: number | null
@@ -35,7 +37,7 @@ interface SubscriptionRow {
 
 const columns =
   `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic, u.channel, u.endpoint, u.host,
-  u.format, u.secret, u.face, u.state, ${millis("u.lease_until")} as lease_until, ${
+  u.format, u.secret, u.signature, u.face, u.state, ${millis("u.lease_until")} as lease_until, ${
     millis("u.created_at")
   } as created_at`
 
@@ -78,12 +80,12 @@ export const layer = Layer.effect(
 
     const upsert = Effect.fnUntraced(function*(wanted: NewSubscription, resourceId: number, now: number) {
       const [row] = yield* sql.unsafe<SubscriptionRow & { readonly created: boolean }>(
-        `insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at)
+        `insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature)
       values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::text, $9::int2, $10::int2, ${
           instant("$11::float8")
-        }, ${instant("$12::float8")})
+        }, ${instant("$12::float8")}, $13::int2)
       on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
-        host = excluded.host, format = excluded.format, secret = excluded.secret, state = excluded.state, lease_until = excluded.lease_until
+        host = excluded.host, format = excluded.format, secret = excluded.secret, signature = excluded.signature, state = excluded.state, lease_until = excluded.lease_until
       returning ${columns}, (xmax = 0) as created`,
         [
           wanted.accountId,
@@ -97,7 +99,8 @@ export const layer = Layer.effect(
           faces.indexOf(wanted.face),
           states.indexOf(wanted.state),
           wanted.leaseUntil ?? null,
-          now
+          now,
+          wanted.signature === undefined ? null : signatures.indexOf(wanted.signature)
         ]
       )
       return row
@@ -132,6 +135,49 @@ export const layer = Layer.effect(
         return removed.length > 0
       })))
     )
+
+    const removeEnded = Effect.fn("SubscriptionStore.removeEnded")(function*(limit: number) {
+      const now = yield* Clock.currentTimeMillis
+      return yield* ask(sql.withTransaction(Effect.gen(function*() {
+        const ended = yield* sql.unsafe<{ id: number; resourceId: number; partition: number }>(
+          `with ended as (
+          delete from subscriptions where id = any(array(
+            select id from subscriptions where lease_until <= ${instant("$1::float8")} order by id limit $2::int4
+          )) and lease_until <= ${instant("$1::float8")} returning id, resource_id
+        )
+        select e.id::float8 as id, e.resource_id::float8 as "resourceId", r.partition from ended e join resources r on r.id = e.resource_id`,
+          [now, limit]
+        )
+        if (ended.length > 0) {
+          yield* sql.unsafe(`delete from deliveries where subscription_id = any($1::int8[])`, [
+            column.ids(ended.map(({ id }) => id))
+          ])
+        }
+        return ended
+      })))
+    })
+
+    const countOfHost = Effect.fn("SubscriptionStore.countOfHost")(
+      function*(accountId: number, host: string, limit: number) {
+        const now = yield* Clock.currentTimeMillis
+        const [row] = yield* ask(sql.unsafe<{ count: number }>(
+          `select count(*)::float8 as count from (
+          select from subscriptions u where u.account_id = $2::int4 and u.host = $3 and ${live("u")} limit $4::int4
+        ) counted`,
+          [now, accountId, host, limit]
+        ))
+        return row?.count ?? 0
+      }
+    )
+
+    const find = Effect.fn("SubscriptionStore.find")(function*(wanted: NewSubscription) {
+      const rows = yield* ask(sql.unsafe<SubscriptionRow>(
+        `select ${columns} from subscriptions u join resources r on r.id = u.resource_id
+        where r.key = ${key} and r.url = $1 and u.account_id = $2::int4 and u.endpoint = $3 and u.face = $4::int2`,
+        [wanted.topic.canonical, wanted.accountId, wanted.endpoint, faces.indexOf(wanted.face)]
+      ))
+      return Option.map(Option.fromNullishOr(rows[0]), subscriptionOf)
+    })
 
     const load = batched({
       spacing: 5,
@@ -235,12 +281,13 @@ export const layer = Layer.effect(
       }
     })
 
-    return SubscriptionStore.of({ subscribe, remove, load, ofTopic, feeds, list })
+    return SubscriptionStore.of({ subscribe, remove, removeEnded, countOfHost, find, load, ofTopic, feeds, list })
   })
 )
 
 const subscriptionOf = (row: SubscriptionRow): Subscription => {
   const format = row.format === null ? undefined : formats[row.format]
+  const signature = row.signature === null ? undefined : signatures[row.signature]
   return {
     id: row.id,
     accountId: row.account,
@@ -251,6 +298,7 @@ const subscriptionOf = (row: SubscriptionRow): Subscription => {
     host: row.host,
     ...(format === undefined ? {} : { format }),
     ...(row.secret === null ? {} : { secret: row.secret }),
+    ...(signature === undefined ? {} : { signature }),
     face: faces[row.face] ?? "api",
     state: states[row.state] ?? "paused",
     ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),

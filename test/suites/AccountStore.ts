@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
-import { rights } from "#domain/Account.ts"
+import { anonymous, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { at, newAccount, type Stores, unique } from "#test/support/StoreFixture.ts"
 
@@ -33,6 +33,18 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(mine, [made, other])
       assert.deepStrictEqual(yield* store.find(`${login}x`), Option.none())
       assert.deepStrictEqual(yield* store.find("nul\u0000"), Option.none())
+    }))
+
+  it.effect("shows the account of the open hub to nobody, and lets nobody be it", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const { id, login } = anonymous.account
+      assert.deepStrictEqual(yield* store.find(login), Option.none())
+      assert.isFalse((yield* store.list).some((one) => one.id === id))
+      assert.strictEqual(yield* store.setPassword(login, password), false)
+      assert.deepStrictEqual(yield* authenticate(login, Redacted.make("")), Option.none())
+      const issued = store.createToken({ accountId: id, name: "mine", rights })
+      assert.strictEqual((yield* Effect.flip(issued)).reason, "defect")
     }))
 
   it.effect("keeps a login single, also when it is asked for several times at once", () =>

@@ -293,9 +293,10 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       const { resource } = yield* subscribe({ ...wanted, state: "pending" })
       yield* subscribe({ ...wanted, endpoint: "https://b.example/", state: "paused" })
       const leased = yield* subscribe({ ...wanted, endpoint: "https://c.example/", leaseUntil: 5_000, face: "hub" })
-      const before = yield* at(4_999)(record(found(resource, [entry("a")])))
+      const whole = { contentType: "application/rss+xml", body: new TextEncoder().encode("<rss/>") }
+      const before = yield* at(4_999)(record({ ...found(resource, [entry("a")]), whole }))
       assert.deepStrictEqual(before.map(({ subscriptionId }) => subscriptionId), [leased.subscription.id])
-      assert.deepStrictEqual(yield* at(5_000)(record(found(resource, [entry("b")]))), [])
+      assert.deepStrictEqual(yield* at(5_000)(record({ ...found(resource, [entry("b")]), whole })), [])
     }))
 
   it.effect("announces nothing that it was not told to", () =>
@@ -384,6 +385,55 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* record(change), [])
       const page = yield* EntryStore.use((store) => store.page({ resourceIds: [resource.id], count: 10 }))
       assert.deepStrictEqual(page, { _tag: "Page", entries: [] })
+    }))
+
+  it.effect("keeps the whole feed with its news for the hub face, and sends it nothing without", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id)
+      const whole = { contentType: "application/rss+xml; charset=x", body: Uint8Array.of(0, 60, 255) }
+      const { resource, subscription } = yield* subscribe(wanted)
+      const alone = yield* record({ ...found(resource, [entry("a")]), whole })
+      assert.deepStrictEqual(alone[0]?.notification.news, { _tag: "Entries", entries: [entry("a")] })
+      const hub = (yield* subscribe({ ...wanted, accountId: 0, face: "hub" })).subscription
+      const both = yield* record({ ...found(resource, [entry("b")]), whole })
+      const news = { _tag: "Entries" as const, entries: [entry("b")], whole }
+      assert.deepStrictEqual(
+        both.map(({ credits, notification, sequence, subscriptionId }) => [
+          subscriptionId,
+          sequence,
+          credits < 0,
+          notification.news
+        ]),
+        [[subscription.id, 2, true, news], [hub.id, 1, both[1]?.credits !== 0, news]]
+      )
+      const backlog = yield* Outbox.use((outbox) => outbox.backlog(hub.id, 5))
+      assert.deepStrictEqual(backlog.deliveries.map(({ notification }) => notification.news), [news])
+      assert.deepStrictEqual(yield* stored(resource.id), Option.none())
+      const without = yield* record(found(resource, [entry("c")]))
+      assert.deepStrictEqual(without.map(({ subscriptionId }) => subscriptionId), [subscription.id])
+      const failing = { ...unchanged({ ...resource, inError: true }), announce: { _tag: "Failure" as const } }
+      assert.deepStrictEqual((yield* record(failing)).map(({ subscriptionId }) => subscriptionId), [subscription.id])
+      const document = { contentType: "text/plain", body: Uint8Array.of(65) }
+      const changed = {
+        ...unchanged({ ...resource, signature: 9n }),
+        announce: { _tag: "Document" as const, document }
+      }
+      assert.deepStrictEqual((yield* record(changed)).map(({ sequence }) => sequence), [5, 2])
+    }))
+
+  it.effect("knows whether the hub face watches, from the pending subscription on, until the lease ends", () =>
+    Effect.gen(function*() {
+      const wanted = wantedBy(0, { face: "hub", state: "pending" })
+      const pending = yield* subscribe(wanted)
+      assert.deepStrictEqual([pending.resource.onHub, pending.resource.subscribers], [true, 0])
+      yield* subscribe({ ...wanted, state: "active", leaseUntil: 5_000 })
+      const load = (now: number) => at(now)(ResourceStore.use((store) => store.load(pending.resource.id)))
+      const [before, after] = [Option.getOrThrow(yield* load(4_999)), Option.getOrThrow(yield* load(5_000))]
+      assert.deepStrictEqual([before.onHub, before.subscribers], [true, 1])
+      assert.deepStrictEqual([after.onHub, after.subscribers], [undefined, 0])
+      const { resource } = yield* subscribe({ ...wantedBy((yield* newAccount).id), topic: wanted.topic })
+      assert.strictEqual(Option.getOrThrow(yield* ResourceStore.use((store) => store.load(resource.id))).subscribers, 1)
     }))
 
   it.effect("announces a document once for its signature, and keeps it", () =>

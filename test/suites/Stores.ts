@@ -5,6 +5,7 @@ import { notificationLogSuite } from "#test/suites/NotificationLog.ts"
 import { outboxSuite } from "#test/suites/Outbox.ts"
 import { pingsSuite } from "#test/suites/Pings.ts"
 import { replaysSuite } from "#test/suites/Replays.ts"
+import { questionQueueSuite } from "#test/suites/QuestionQueue.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { retentionSuite } from "#test/suites/Retention.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
@@ -21,4 +22,5 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   replaysSuite(it)
   pingsSuite(it)
   accountStoreSuite(it)
+  questionQueueSuite(it)
 }

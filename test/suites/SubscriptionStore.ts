@@ -23,6 +23,7 @@ import {
 export const subscriptionStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("SubscriptionStore", () => {
     subscribing(it)
+    leases(it)
     finding(it)
     listing(it)
     searching(it)
@@ -64,6 +65,7 @@ const subscribing = (it: Vitest.MethodsNonLive<Stores>) => {
         host: "jabber.example",
         format: "json",
         secret: "s3cret \u{1f985}'\"",
+        signature: "sha512",
         face: "hub",
         state: "pending",
         leaseUntil: 1_800_000_000_001
@@ -81,6 +83,7 @@ const subscribing = (it: Vitest.MethodsNonLive<Stores>) => {
         host: "jabber.example",
         format: "json",
         secret: "s3cret \u{1f985}'\"",
+        signature: "sha512",
         face: "hub",
         state: "pending",
         leaseUntil: 1_800_000_000_001,
@@ -184,6 +187,40 @@ const subscribing = (it: Vitest.MethodsNonLive<Stores>) => {
     }))
 }
 
+const leases = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("removes what has ended with its queue, and nothing else", () =>
+    Effect.gen(function*() {
+      const long = wantedBy(0, { face: "hub", leaseUntil: 4_000_000_000_000, endpoint: "https://long.example/" })
+      const { resource, subscription: kept } = yield* subscribe(long)
+      const { subscription: ended } = yield* subscribe({ ...long, endpoint: "https://e.example/", leaseUntil: 5_000 })
+      const whole = { contentType: "text/xml", body: Uint8Array.of(60) }
+      yield* at(4_999)(record({ ...found(resource, [entry("a")]), whole }))
+      const store = yield* SubscriptionStore
+      const removed = (now: number) =>
+        Effect.map(
+          at(now)(store.removeEnded(1_000)),
+          (all) => all.filter(({ resourceId }) => resourceId === resource.id)
+        )
+      assert.deepStrictEqual(yield* removed(4_999), [])
+      assert.deepStrictEqual(yield* removed(5_000), [{ id: ended.id, resourceId: resource.id, partition: 7 }])
+      assert.deepStrictEqual(yield* removed(5_000), [])
+      assert.deepStrictEqual(yield* store.load(ended.id), Option.none())
+      assert.deepStrictEqual(yield* store.load(kept.id), Option.some(kept))
+      const backlog = (id: number) => Outbox.use((outbox) => outbox.backlog(id, 5))
+      assert.deepStrictEqual(
+        [(yield* backlog(ended.id)).deliveries.length, (yield* backlog(kept.id)).deliveries.length],
+        [0, 1]
+      )
+      const many = yield* Effect.forEach(
+        [1, 2, 3],
+        (i) => subscribe({ ...long, endpoint: `https://${i}.example/`, leaseUntil: 1 })
+      )
+      assert.strictEqual((yield* at(0)(store.removeEnded(1_000))).length, 0)
+      assert.strictEqual((yield* at(1)(store.removeEnded(2))).length, 2)
+      assert.deepStrictEqual((yield* at(1)(store.removeEnded(2))).map(({ id }) => id), [many[2]?.subscription.id])
+    }))
+}
+
 const finding = (it: Vitest.MethodsNonLive<Stores>) => {
   it.effect("finds an account's subscriptions to a topic, oldest first", () =>
     Effect.gen(function*() {
@@ -200,6 +237,35 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       ])
       assert.deepStrictEqual(yield* store.ofTopic(one.id, "https://nobody.example/"), [])
       assert.deepStrictEqual(yield* store.ofTopic(one.id, "https://nobody.example/\u0000"), [])
+    }))
+
+  it.effect("finds the one of an account, face, topic and endpoint", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id)
+      const find = (one: typeof wanted) => SubscriptionStore.use((store) => store.find(one))
+      assert.deepStrictEqual(yield* find(wanted), Option.none())
+      const { subscription } = yield* subscribe(wanted)
+      assert.deepStrictEqual(yield* find({ ...wanted, secret: "other", state: "pending" }), Option.some(subscription))
+      const others = [
+        { ...wanted, face: "hub" as const },
+        { ...wanted, accountId: 0 },
+        { ...wanted, endpoint: `${wanted.endpoint}/` },
+        { ...wanted, topic: wantedBy(account.id).topic }
+      ]
+      assert.deepStrictEqual(yield* Effect.forEach(others, find), others.map(() => Option.none()))
+    }))
+
+  it.effect("counts what stands at a host, up to a limit", () =>
+    Effect.gen(function*() {
+      const host = `${unique("hooks")}.example`
+      const make = (change: Partial<NewSubscription>) => subscribe(wantedBy(0, { face: "hub", host, ...change }))
+      yield* Effect.forEach([{}, {}, { leaseUntil: 5_000 }, { state: "pending" as const }], make)
+      yield* make({ host: `a.${host}` })
+      yield* make({ accountId: (yield* newAccount).id })
+      const count = (now: number, limit: number) =>
+        at(now)(SubscriptionStore.use((store) => store.countOfHost(0, host, limit)))
+      assert.deepStrictEqual([yield* count(4_999, 10), yield* count(5_000, 10), yield* count(4_999, 2)], [3, 2, 2])
     }))
 
   it.effect("answers many loads at once, each with its own", () =>

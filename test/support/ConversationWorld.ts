@@ -40,7 +40,16 @@ export const layer = Routes.layerServed.pipe(
     FeedReader.layer,
     SelectorWorker.layer
   ]),
-  Layer.provide(Settings.layerTest({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl, publishers }))
+  Layer.provide(
+    Settings.layerTest({
+      port: 0,
+      host: "127.0.0.1",
+      allowPrivate: true,
+      baseUrl,
+      publishers,
+      hubQuestionsPerMinute: 1_000
+    })
+  )
 )
 
 const basic = (login: string, secret: string) => `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`

@@ -7,6 +7,7 @@ import type { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
 import type { Pings } from "#domain/ports/Pings.ts"
 import type { Replays } from "#domain/ports/Replays.ts"
+import type { QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -17,6 +18,7 @@ export type Stores =
   | EntryStore
   | NotificationLog
   | Outbox
+  | QuestionQueue
   | ResourceStore
   | Retention
   | Pings

@@ -3,6 +3,7 @@ import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
 import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
 import * as NotificationLogSql from "#layers/NotificationLogSql.ts"
 import * as OutboxSql from "#layers/OutboxSql.ts"
+import * as QuestionQueueSql from "#layers/QuestionQueueSql.ts"
 import * as Passwords from "#layers/Passwords.ts"
 import * as PingsSql from "#layers/PingsSql.ts"
 import * as ReplaysSql from "#layers/ReplaysSql.ts"
@@ -17,6 +18,7 @@ export const storesSql = Layer.mergeAll(
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
+  QuestionQueueSql.layer,
   RetentionSql.layer,
   PingsSql.layer,
   ReplaysSql.layer,

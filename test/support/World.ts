@@ -88,7 +88,10 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
   }).pipe(
     Context.add(Fetcher, { fetch }),
     Context.add(Deliverer, { post }),
-    Context.add(IntentVerifier, { verify: (intent) => verify(intent) }),
+    Context.add(IntentVerifier, {
+      verify: (intent) => verify(intent),
+      deny: ({ callback, reason }) => Effect.sync(() => note(`deny ${short(callback)} ${reason}`))
+    }),
     Context.add(Selector, {
       check: () => Effect.void,
       select: ({ bytes, fragment }) => Effect.sync(() => selectWords(bytes, fragment.path))

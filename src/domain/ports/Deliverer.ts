@@ -1,4 +1,5 @@
 import { Context, type Effect, Schema } from "effect"
+import type { SignatureMethod } from "#domain/Subscription.ts"
 
 /** One POST to a callback. */
 export interface Parcel {
@@ -9,6 +10,8 @@ export interface Parcel {
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   /** Signs the body (`X-Hub-Signature`); without it nothing is signed. */
   readonly secret?: string
+  /** How; undefined: SHA-1, and SHA-256 beside it. */
+  readonly signature?: SignatureMethod
 }
 
 export interface DeliveryAnswer {

@@ -18,6 +18,11 @@ export interface Change {
    */
   readonly document?: Document
   readonly announce: Announcement | undefined
+  /**
+   * The feed whose entries are announced, as pulled: subscriptions of the hub face get it, and get nothing without it.
+   * Kept with the notification when there is such a subscription. At most `maxStoredLength` bytes, as above.
+   */
+  readonly whole?: Document
 }
 
 /** Bytes of a stored document, or of an entry as JSON, at most. */
@@ -55,7 +60,8 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   readonly touch: (polled: Polled) => Effect.Effect<void>
   /**
    * A changed poll: state, entries, the notification, one delivery a subscription and the credits, in one transaction; batched over actors.
-   * Active subscriptions get one each, whose lease has not ended, in order of their ids. Returns the deliveries, ready to send (due now);
+   * Active subscriptions get one each, whose lease has not ended, in order of their ids; those of the hub face only where there is a document
+   * to send: no failures. Returns the deliveries, ready to send (due now);
    * they share one `Notification`. Nothing is written for an id that is not stored.
    */
   readonly record: (change: Change) => Effect.Effect<ReadonlyArray<Delivery>, StoreError>

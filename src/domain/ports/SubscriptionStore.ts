@@ -48,6 +48,17 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   >
   /** Deletes it and cancels its queued deliveries; false when there was none. */
   readonly remove: (id: number) => Effect.Effect<boolean, StoreError>
+  /** Deletes subscriptions whose lease has ended with their queued deliveries, at most `limit`, and gives them. */
+  readonly removeEnded: (
+    limit: number
+  ) => Effect.Effect<
+    ReadonlyArray<{ readonly id: number; readonly resourceId: number; readonly partition: number }>,
+    StoreError
+  >
+  /** Active subscriptions of an account whose endpoint has this host; counts up to `limit`. */
+  readonly countOfHost: (accountId: number, host: string, limit: number) => Effect.Effect<number, StoreError>
+  /** The one of this account, face, topic and endpoint. */
+  readonly find: (wanted: NewSubscription) => Effect.Effect<Option.Option<Subscription>, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Subscription>, StoreError>
   /** All subscriptions of an account to a canonical topic, oldest first. */
   readonly ofTopic: (accountId: number, url: string) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>

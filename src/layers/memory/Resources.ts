@@ -1,8 +1,9 @@
 import { Effect, Option } from "effect"
 import type { Entry } from "#domain/Entry.ts"
-import type { Delivery } from "#domain/Notification.ts"
+import type { Delivery, News } from "#domain/Notification.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Polled } from "#domain/Resource.ts"
+import type { Subscription } from "#domain/Subscription.ts"
 import { bodiesOf, checkLength, documentOf, newsOf, notificationOf } from "#layers/Announcing.ts"
 import { type Arrived, gone, loaded, operation, type State, subscribersOf } from "./State.ts"
 
@@ -57,13 +58,15 @@ const record = (state: State, change: Change, now: number): ReadonlyArray<Delive
   state.resources.set(id, { ...change.state, id, url, host, partition })
   const document = documentOf(change)
   if (document !== undefined) state.documents.set(id, document)
-  const news = repeated ? undefined : newsOf(change, (entryId) => written.has(entryId))
+  const subscribers = subscribersOf(state, id, now)
+  const whole = subscribers.some(({ subscription }) => subscription.face === "hub")
+  const news = repeated ? undefined : newsOf(change, (entryId) => written.has(entryId), whole)
   if (news === undefined) return []
   const notification = notificationOf(change, news, state.serial(), now)
   const told = state.notifications.get(id) ?? []
   state.notifications.set(id, told)
   told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })
-  return subscribersOf(state, id, now).map((subscriber) => {
+  return subscribers.filter(({ subscription }) => isTold(subscription, news)).map((subscriber) => {
     const delivery: Delivery = {
       id: state.serial(),
       subscriptionId: subscriber.subscription.id,
@@ -78,6 +81,10 @@ const record = (state: State, change: Change, now: number): ReadonlyArray<Delive
     return delivery
   })
 }
+
+/** The hub face passes documents on, and nothing else. */
+const isTold = ({ face }: Subscription, news: News): boolean =>
+  face === "api" || news._tag === "Document" || news._tag === "Entries" && news.whole !== undefined
 
 /** Gives the ids of the entries that were new, or stored with another content. */
 const writeEntries = (state: State, change: Change, now: number): ReadonlySet<string> => {

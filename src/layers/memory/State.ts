@@ -4,9 +4,11 @@ import type { Entry } from "#domain/Entry.ts"
 import type { Attempt, Delivery, Document } from "#domain/Notification.ts"
 import type { Numbered } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { maxCounted, type ResourceState } from "#domain/Resource.ts"
+import { maxCounted, type ResourceState, resubscribed } from "#domain/Resource.ts"
+import type { Asked } from "#domain/ports/QuestionQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Recorded } from "./Pings.ts"
+import type { Turns } from "#domain/Turns.ts"
 
 /** What the SQL stores keep in tables. Values are immutable: a change replaces them. */
 export interface State {
@@ -24,6 +26,10 @@ export interface State {
   readonly subscribers: Map<number, Map<number, Subscriber>>
   /** Which subscription's queue holds a delivery. */
   readonly queueOf: Map<number, number>
+  /** By what they are about, in order of their ids. */
+  readonly questions: Map<string, Waiting>
+  /** By site. */
+  readonly turns: Map<string, Turns>
   readonly accounts: Map<number, Holder>
   readonly tokens: Map<number, Issued>
   /** Gives the ids, from 1, and the order of arrival. */
@@ -51,6 +57,11 @@ export interface Queued {
   readonly dropped: boolean
 }
 
+export interface Waiting extends Asked {
+  readonly site: string
+  readonly dueAt: number
+}
+
 export interface Holder {
   account: Account
   passwordHash: string
@@ -74,6 +85,8 @@ export const make = (): State => {
     subscriptions: new Map(),
     subscribers: new Map(),
     queueOf: new Map(),
+    questions: new Map(),
+    turns: new Map(),
     accounts: new Map(),
     tokens: new Map(),
     serial: () => ++last,
@@ -81,18 +94,24 @@ export const make = (): State => {
   }
 }
 
-const isLive = (subscription: Subscription, now: number): boolean =>
+export const isLive = (subscription: Subscription, now: number): boolean =>
   subscription.state === "active" && (subscription.leaseUntil === undefined || subscription.leaseUntil > now)
 
 /** The live subscriptions of a resource, oldest first. */
 export const subscribersOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
   [...state.subscribers.get(resourceId)?.values() ?? []].filter(({ subscription }) => isLive(subscription, now))
 
-/** A resource as it is loaded: with the number of its subscribers. */
-export const loaded = (state: State, resource: ResourceState, now: number): ResourceState => ({
-  ...resource,
-  subscribers: Math.min(subscribersOf(state, resource.id, now).length, maxCounted)
-})
+/** A resource as it is loaded: with what there is of subscribers. */
+export const loaded = (state: State, resource: ResourceState, now: number): ResourceState =>
+  resubscribed(resource, {
+    subscribers: Math.min(subscribersOf(state, resource.id, now).length, maxCounted),
+    ...(isOnHub(state, resource.id, now) && { onHub: true })
+  })
+
+const isOnHub = (state: State, resourceId: number, now: number): boolean =>
+  [...state.subscribers.get(resourceId)?.values() ?? []].some(({ subscription }) =>
+    subscription.face === "hub" && (subscription.state === "pending" || isLive(subscription, now))
+  )
 
 export const gone = new StoreError({ reason: "unavailable", message: "The store was made unavailable by a test." })
 

@@ -1,10 +1,11 @@
 import { Effect, Option } from "effect"
+import { hasEnded } from "#domain/Lease.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { initialPeriod, type ResourceState } from "#domain/Resource.ts"
 import { everything, inRange, type Search } from "#domain/Search.ts"
 import { shownFormat, type Subscription } from "#domain/Subscription.ts"
 import { isSimilar } from "./Similarity.ts"
-import { loaded, operation, type State, type Subscriber } from "./State.ts"
+import { isLive, loaded, operation, type State, type Subscriber } from "./State.ts"
 
 export const make = (state: State): SubscriptionStore["Service"] =>
   SubscriptionStore.of({
@@ -12,19 +13,32 @@ export const make = (state: State): SubscriptionStore["Service"] =>
       operation(state, (now) => subscribe(state, wanted, now))
     ),
     remove: Effect.fn("SubscriptionStore.remove")((id) => operation(state, () => remove(state, id))),
+    removeEnded: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
+      operation(state, (now) => removeEnded(state, limit, now))
+    ),
+    countOfHost: Effect.fn("SubscriptionStore.countOfHost")((accountId, host, limit) =>
+      operation(state, (now) =>
+        held(state, accountId, ({ subscription }) =>
+          subscription.host === host && isLive(subscription, now))
+          .slice(0, limit).length)
+    ),
+    find: Effect.fn("SubscriptionStore.find")((wanted) =>
+      operation(state, () =>
+        Option.fromNullishOr(single(state, wanted)?.subscription))
+    ),
     load: (id) => operation(state, () => Option.fromNullishOr(state.subscriptions.get(id)?.subscription)),
     ofTopic: Effect.fn("SubscriptionStore.ofTopic")((accountId, url) =>
       operation(state, () =>
         held(state, accountId, ({ subscription }) =>
           subscription.resourceId === state.idByUrl.get(url))
-          .map(({ subscription }) => subscription))
+          .map(({ subscription }) =>
+            subscription
+          ))
     ),
     feeds: Effect.fn("SubscriptionStore.feeds")((accountId, search, limit) =>
       operation(state, () => {
         const known = new Set<number>()
-        return fitting(state, accountId, search).map(({ subscription }) =>
-          subscription
-        )
+        return fitting(state, accountId, search).map(({ subscription }) => subscription)
           .filter(({ resourceId }) => !known.has(resourceId) && known.add(resourceId)).slice(0, limit)
       })
     ),
@@ -98,10 +112,7 @@ const resourceOf = (state: State, id: number): ResourceState => {
 
 const subscribe = (state: State, wanted: NewSubscription, now: number) => {
   const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
-  const existing = [...state.subscribers.get(resourceId)?.values() ?? []].find(({ subscription }) =>
-    subscription.accountId === wanted.accountId && subscription.endpoint === wanted.endpoint &&
-    subscription.face === wanted.face
-  )
+  const existing = single(state, wanted)
   const subscription = subscriptionOf(
     wanted,
     resourceId,
@@ -116,6 +127,11 @@ const subscribe = (state: State, wanted: NewSubscription, now: number) => {
   }
 }
 
+const single = (state: State, { accountId, endpoint, face, topic }: NewSubscription): Subscriber | undefined =>
+  [...state.subscribers.get(state.idByUrl.get(topic.canonical) ?? 0)?.values() ?? []].find(({ subscription }) =>
+    subscription.accountId === accountId && subscription.endpoint === endpoint && subscription.face === face
+  )
+
 const insert = (state: State, subscriber: Subscriber) => {
   const { id, resourceId } = subscriber.subscription
   state.subscriptions.set(id, subscriber)
@@ -129,6 +145,14 @@ const remove = (state: State, id: number): boolean => {
   state.subscribers.get(subscriber.subscription.resourceId)?.delete(id)
   for (const deliveryId of subscriber.queue.keys()) state.queueOf.delete(deliveryId)
   return state.subscriptions.delete(id)
+}
+
+const removeEnded = (state: State, limit: number, now: number) => {
+  const ended = [...state.subscriptions.values()].filter(({ subscription }) => hasEnded(subscription, now))
+  return ended.slice(0, limit).map(({ partition, subscription: { id, resourceId } }) => {
+    remove(state, id)
+    return { id, resourceId, partition }
+  })
 }
 
 const create = (state: State, wanted: NewSubscription, now: number): number => {
@@ -167,6 +191,7 @@ const subscriptionOf = (
   host: wanted.host,
   ...(wanted.format !== undefined && { format: wanted.format }),
   ...(wanted.secret !== undefined && { secret: wanted.secret }),
+  ...(wanted.signature !== undefined && { signature: wanted.signature }),
   face: wanted.face,
   state: wanted.state,
   ...(wanted.leaseUntil !== undefined && { leaseUntil: wanted.leaseUntil }),

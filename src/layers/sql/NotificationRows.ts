@@ -1,6 +1,6 @@
 import type { Entry } from "#domain/Entry.ts"
 import type { FeedHeader } from "#domain/Feed.ts"
-import type { News, Notification } from "#domain/Notification.ts"
+import type { Document, News, Notification } from "#domain/Notification.ts"
 import type { Status } from "#domain/Status.ts"
 import { copyOf, millis } from "./Values.ts"
 
@@ -36,16 +36,19 @@ export const notificationOf = (row: NotificationRow): Notification => ({
 const newsOf = (row: NotificationRow): News => {
   switch (row.kind) {
     case 0:
-      return { _tag: "Entries", entries: (row.bodies ?? []).map((body) => JSON.parse(body) as Entry) }
-    case 1:
       return {
-        _tag: "Document",
-        document: {
-          contentType: row.content_type ?? "application/octet-stream",
-          body: copyOf(row.document ?? new Uint8Array())
-        }
+        _tag: "Entries",
+        entries: (row.bodies ?? []).map((body) => JSON.parse(body) as Entry),
+        ...(row.document === null ? {} : { whole: documentOf(row) })
       }
+    case 1:
+      return { _tag: "Document", document: documentOf(row) }
     default:
       return { _tag: "Failure" }
   }
 }
+
+const documentOf = (row: NotificationRow): Document => ({
+  contentType: row.content_type ?? "application/octet-stream",
+  body: copyOf(row.document ?? new Uint8Array())
+})

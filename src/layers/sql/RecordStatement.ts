@@ -9,7 +9,8 @@ import { column, instant } from "./Values.ts"
  * Everything that some changed polls write, as one statement, which is one transaction.
  *
  *   p      the changes, a row each                 before  their state until now, locked: a second owner waits here
- *   e, x   new and changed entries, as written     n       notifications, numbered: of what was written, or what is not repeated
+ *   e, x   new and changed entries, as written     n       notifications, numbered: of what was written, or what is not repeated,
+ *                                                          with the whole feed where the hub face wants it
  *   d0     one row a subscription, numbered        a, l    credits and their ledger, accounts locked in order of id
  *   d      the outbox
  *
@@ -19,10 +20,11 @@ export const recordSql = `
 with p as (
   select * from unnest($2::int8[], $3::float8[], $4::float8[], $5::int4[], $6::int4[], $7::int4[], $8::int4[], $9::text[], $10::float8[],
     $11::float8[], $12::text[], $13::text[], $14::int8[], $15::bool[], $16::int4[], $17::bytea[], $18::bytea[], $19::text[], $20::text[],
-    $21::bool[], $22::float8[], $23::text[], $24::bytea[], $25::int4[], $26::text[], $27::text[], $38::float8[], $39::float8[], $40::float8[], $41::float8[])
+    $21::bool[], $22::float8[], $23::text[], $24::bytea[], $25::int4[], $26::text[], $27::text[], $38::float8[], $39::float8[], $40::float8[], $41::float8[],
+    $42::text[], $43::bytea[])
   as t(id, next_fetch, last_fetch, period, code, failures, kind, http, last_parse, last_full, etag, last_modified, signature, in_error,
     entries_since, seen, slices, header, id_policy, generated_ids, bozo_rank, content_type, document, announce, status, sent_header,
-    velocity, popularity, porn_rank, last_maintenance_at)
+    velocity, popularity, porn_rank, last_maintenance_at, whole_type, whole)
 ),
 before as (
   select t.resource_id, t.signature, t.in_error, t.sequence from resource_state t where t.resource_id in (select id from p)
@@ -65,14 +67,17 @@ told as (
 n as (
   insert into notifications (resource_id, sequence, kind, status, header, seqs, content_type, document, created_at)
   select q.id, q.last_sequence + 1, q.announce, q.status, q.sent_header, told.seqs,
-    case when q.announce = 1 then q.content_type end, case when q.announce = 1 then q.document end, ${
-  instant("$1::float8")
-}
-  from q left join told on told.resource_id = q.id
+    case when q.announce = 1 then q.content_type when h.hub then q.whole_type end,
+    case when q.announce = 1 then q.document when h.hub then q.whole end, ${instant("$1::float8")}
+  from q left join told on told.resource_id = q.id cross join lateral (
+    select q.announce = 0 and q.whole is not null and exists (
+      select from subscriptions u where u.resource_id = q.id and u.face = 1 and ${live("u")}
+    ) as hub
+  ) h
   where q.announce = 0 and told.seqs is not null
     or q.announce = 1 and not coalesce(q.old_signature = q.signature, false)
     or q.announce = 2 and not (q.was_in_error and q.in_error)
-  returning id, resource_id, sequence
+  returning id, resource_id, sequence, document is not null as whole
 ),
 w2 as (
   update resource_state t set http_message = q.http, last_parse = ${instant("q.last_parse")}, last_full = ${
@@ -87,6 +92,7 @@ s as (
   update subscriptions u set next_sequence = u.next_sequence + 1 from n where u.resource_id = n.resource_id and ${
   live("u")
 }
+    and (u.face = 0 or n.whole)
   returning u.id, u.account_id, u.next_sequence - 1 as sequence, n.id as notification_id, n.resource_id
 ),
 d0 as (select s.*, row_number() over (partition by s.account_id order by s.notification_id, s.id) as place from s),
@@ -110,7 +116,7 @@ d as (
   returning id, notification_id, subscription_id, sequence, credits
 )
 select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
-  n.id::float8 as notification, n.resource_id::float8 as resource,
+  n.id::float8 as notification, n.resource_id::float8 as resource, n.whole,
   case when row_number() over (partition by n.id order by d.id) = 1 then told.hashes end as hashes
 from d join n on n.id = d.notification_id left join told on told.resource_id = n.resource_id
 order by d.id`
@@ -122,6 +128,8 @@ export interface RecordedRow {
   readonly credits: number
   readonly notification: number
   readonly resource: number
+  /** A document was kept with the notification. */
+  readonly whole: boolean
   /** Of the entries that are told; on the first row of a notification only. */
   readonly hashes: ReadonlyArray<bigint> | null
 }
@@ -138,7 +146,10 @@ export const prepare = (change: Change): Prepared => {
   return {
     change,
     bodies,
-    bytes: bodies.reduce((sum, body) => sum + body.length, documentOf(change)?.body.byteLength ?? 0)
+    bytes: bodies.reduce(
+      (sum, body) => sum + body.length,
+      (documentOf(change)?.body.byteLength ?? 0) + (change.whole?.body.byteLength ?? 0)
+    )
   }
 }
 
@@ -189,7 +200,9 @@ export const recordParameters = (
     column.numbers(states.map(({ velocity }) => velocity)),
     column.numbers(states.map(({ popularity }) => popularity)),
     column.numbers(states.map(({ pornRank }) => pornRank)),
-    column.numbers(states.map(({ lastMaintenanceAt }) => lastMaintenanceAt))
+    column.numbers(states.map(({ lastMaintenanceAt }) => lastMaintenanceAt)),
+    column.texts(changes.map(({ whole }) => whole?.contentType)),
+    column.bytes(changes.map(({ whole }) => whole?.body))
   ]
 }
 

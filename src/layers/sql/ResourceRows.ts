@@ -35,6 +35,7 @@ export interface ResourceRow {
   readonly porn_rank: number | null
   readonly bozo_rank: number | null
   readonly subscribers: number
+  readonly on_hub: boolean
 }
 
 /** A subscription that gets notifications at `$1` (epoch ms). */
@@ -54,7 +55,10 @@ select r.id::float8 as id, r.url, r.host, r.partition, ${millis("s.next_fetch")}
   r.velocity, r.popularity, r.porn_rank, r.bozo_rank,
   (select count(*) from (select from subscriptions u where u.resource_id = r.id and ${
   live("u")
-} limit ${maxCounted}) counted)::int4 as subscribers
+} limit ${maxCounted}) counted)::int4 as subscribers,
+  exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and (u.state = 0 or ${
+  live("u")
+})) as on_hub
 from resources r join schedule s on s.resource_id = r.id join resource_state t on t.resource_id = r.id`
 
 const optional = <K extends string, A>(key: K, value: A | null | undefined): { readonly [k in K]?: A } =>
@@ -89,5 +93,6 @@ export const resourceOf = (row: ResourceRow): ResourceState => ({
   ...optional("popularity", row.popularity),
   ...optional("pornRank", row.porn_rank),
   ...optional("bozoRank", row.bozo_rank),
-  subscribers: row.subscribers
+  subscribers: row.subscribers,
+  ...(row.on_hub ? { onHub: true } : {})
 })

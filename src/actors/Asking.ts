@@ -1,0 +1,163 @@
+import { Clock, Context, Effect, Layer, Option, Queue, Schedule } from "effect"
+import { hasEnded } from "#domain/Lease.ts"
+import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import { type Asked, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
+import { orRefuse } from "./Refusing.ts"
+import { forever, Partitions } from "./Runner.ts"
+
+/** Questions under way at once; a callback that hangs holds one of them for 10 s. */
+const maxUnderWay = 256
+
+/** Without being called, the queue is looked at so often: for questions that had to wait, and those of a runner that died. */
+const looks = "2 seconds"
+
+/** Subscriptions that are deleted in one go after the end of their lease. */
+const clearBatch = 1_000
+
+/**
+ * Asks the callbacks of the hub face, and does what they agree to.
+ *
+ *   request ──► QuestionQueue ──► its turn ──► callback agrees ──► subscribed until the lease ends, or unsubscribed
+ *                                       └────► does not ──► nothing changes; the callback of a subscribe is told: denied
+ */
+export class Asking extends Context.Service<Asking, {
+  /** Asks now, and does it; refused when the callback does not agree. */
+  readonly ask: (question: Question) => Effect.Effect<void, Refusal>
+  /** There is something new in the queue. */
+  readonly ring: Effect.Effect<void>
+}>()("windhover/actors/Asking") {}
+
+export const layer = Layer.effect(
+  Asking,
+  Effect.gen(function*() {
+    const subscriptions = yield* SubscriptionStore
+    const verifier = yield* IntentVerifier
+    const queue = yield* QuestionQueue
+    const partitions = yield* Partitions
+    const { hubQuestionsPerMinute: perMinute } = yield* Settings
+    const scope = yield* Effect.scope
+    const bell = yield* Queue.sliding<void>(1)
+    const ring = Effect.asVoid(Queue.offer(bell, undefined))
+
+    /**
+     * The resource is watched for the hub face, and known as it is now, before the callback says yes: from then on each change is news to it.
+     */
+    const prepare = Effect.fnUntraced(function*(wanted: NewSubscription) {
+      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, state: "pending" }))
+      yield* partitions.reloadResource(wanted.partition, resource.id)
+      if (resource.lastFetch === undefined || resource.subscribers === 0) {
+        yield* partitions.firstFetch(wanted.partition, resource.id)
+      }
+      return subscription.id
+    })
+
+    const verify = (
+      { verifyToken, wanted }: Question & { readonly mode: "subscribe" | "unsubscribe" },
+      intent: { readonly mode: "subscribe" | "unsubscribe"; readonly leaseSeconds: number | "" }
+    ) =>
+      verifier.verify({
+        ...intent,
+        topic: wanted.topic.given,
+        callback: wanted.endpoint,
+        ...(verifyToken === undefined ? {} : { verifyToken })
+      }).pipe(Effect.mapError(({ message }) => refuse(new NotVerified({ message }))))
+
+    /** A subscription that stands keeps its state until the new one is verified. */
+    const subscribe = Effect.fnUntraced(function*(question: Extract<Question, { mode: "subscribe" }>) {
+      const { leaseSeconds, wanted } = question
+      const known = Option.getOrUndefined(yield* orRefuse(subscriptions.find(wanted)))
+      const stands = known?.state === "active" && !hasEnded(known, yield* Clock.currentTimeMillis)
+      const id = stands ? known.id : yield* prepare(wanted)
+      yield* verify(question, { mode: "subscribe", leaseSeconds }).pipe(
+        Effect.tapError(() => stands ? Effect.void : Effect.ignore(subscriptions.remove(id)))
+      )
+      const leaseUntil = (yield* Clock.currentTimeMillis) + leaseSeconds * 1000
+      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, leaseUntil }))
+      yield* partitions.reloadResource(wanted.partition, resource.id)
+      yield* partitions.reloadSubscription(wanted.partition, subscription.id)
+    })
+
+    const unsubscribe = Effect.fnUntraced(function*(question: Extract<Question, { mode: "unsubscribe" }>) {
+      const { wanted } = question
+      yield* verify(question, { mode: "unsubscribe", leaseSeconds: "" })
+      const known = Option.getOrUndefined(yield* orRefuse(subscriptions.find(wanted)))
+      if (known === undefined) return
+      yield* orRefuse(subscriptions.remove(known.id))
+      yield* partitions.forget(wanted.partition, known.id)
+      yield* partitions.reloadResource(wanted.partition, known.resourceId)
+    })
+
+    const ask = Effect.fn("Asking.ask")(function*(question: Question) {
+      switch (question.mode) {
+        case "subscribe":
+          return yield* subscribe(question)
+        case "unsubscribe":
+          return yield* unsubscribe(question)
+        case "denied":
+          return yield* verifier.deny({
+            topic: question.wanted.topic.given,
+            callback: question.wanted.endpoint,
+            reason: question.reason
+          })
+      }
+    })
+
+    /** What is neither settled nor denied, because the database is away, is asked again when its claim ends. */
+    const work = Effect.fnUntraced(function*(asked: Asked) {
+      const { question } = asked
+      const failure = yield* ask(question).pipe(Effect.as(undefined), Effect.catchTag("Refusal", Effect.succeed))
+      if (failure?.reason._tag === "Unavailable") return
+      if (failure !== undefined) {
+        const what = `to ${question.mode} ${question.wanted.endpoint} for ${question.wanted.topic.canonical}`
+        yield* Effect.logInfo(`the request ${what} was not verified: ${failure.message}`)
+      }
+      yield* failure !== undefined && question.mode === "subscribe"
+        ? queue.deny(asked, failure.message)
+        : queue.settle(asked)
+      yield* ring
+    }, Effect.catchTag("StoreError", (error) => Effect.logWarning(`a question is not settled yet: ${error.message}`)))
+
+    let underWay = 0
+    const start = (asked: Asked) =>
+      Effect.suspend(() => {
+        underWay++
+        return work(asked).pipe(
+          Effect.catchCause((cause) => Effect.logError("a question to a callback failed", cause)),
+          Effect.ensuring(Effect.sync(() => void underWay--)),
+          Effect.forkIn(scope)
+        )
+      })
+
+    const round = Effect.gen(function*() {
+      yield* Effect.timeoutOption(Queue.take(bell), looks)
+      if (underWay >= maxUnderWay) return
+      const claimed = yield* queue.claim({ limit: maxUnderWay - underWay, perMinute })
+      yield* Effect.forEach(claimed, start, { discard: true })
+    }).pipe(
+      Effect.catchTag(
+        "StoreError",
+        (error) =>
+          Effect.andThen(Effect.logWarning(`questions to callbacks wait: ${error.message}`), Effect.sleep(looks))
+      )
+    )
+    yield* forever("asking callbacks", round, Schedule.spaced("10 millis"))
+
+    const clear = Effect.gen(function*() {
+      const ended = yield* subscriptions.removeEnded(clearBatch)
+      yield* Effect.forEach(
+        ended,
+        ({ id, partition, resourceId }) =>
+          Effect.andThen(partitions.forget(partition, id), partitions.reloadResource(partition, resourceId)),
+        { concurrency: 8, discard: true }
+      )
+    }).pipe(
+      Effect.catchTag("StoreError", (error) => Effect.logWarning(`ended leases are not deleted yet: ${error.message}`))
+    )
+    yield* forever("clearing ended leases", clear, Schedule.spaced("30 seconds"))
+
+    return Asking.of({ ask, ring })
+  })
+)

@@ -1,0 +1,115 @@
+import { Effect } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Hub } from "#actors/Hub.ts"
+import { anonymous } from "#domain/Account.ts"
+import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { signatureMethods } from "#domain/Subscription.ts"
+import { quote } from "#domain/Topic.ts"
+import type { Declined } from "./Declined.ts"
+import { bounded, publishedTopics, verification } from "./Operations.ts"
+import type { Parameters } from "./Parameters.ts"
+import { makePings } from "./Pings.ts"
+import * as Reply from "./Reply.ts"
+import { read } from "./RequestBody.ts"
+import { methodOf, needsPost } from "./Webhook.ts"
+
+/** Bytes of a `hub.secret`: fewer than 200, says section 5.1 of WebSub. */
+const maxSecretLength = 199
+
+/** What a person or a script finds here. */
+const about =
+  "This is an open WebSub hub (https://www.w3.org/TR/websub/). To subscribe, POST hub.mode=subscribe, hub.topic and hub.callback as a form; " +
+  "to publish, POST hub.mode=publish and hub.url. No credentials are needed: the callback is asked.\n"
+
+type Run = (parameters: Parameters) => Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal>
+
+/**
+ * The open hub, at `/hub`: WebSub as it is recommended, without credentials, and with what PubSubHubbub 0.3 had before it.
+ *
+ * Parameters that it does not know are ignored, as section 5.1 wants it.
+ */
+export const makeHubFace = Effect.gen(function*() {
+  const hub = yield* Hub
+  const pings = yield* makePings(hub.publish)
+
+  const subscribe: Run = Effect.fnUntraced(function*(parameters) {
+    const topic = yield* parameters.one("hub.topic")
+    const callback = yield* parameters.one("hub.callback")
+    const secret = yield* bounded(parameters, "hub.secret", maxSecretLength)
+    const signature = yield* parameters.choice("hub.signature", signatureMethods)
+    const leaseSeconds = yield* leaseOf(parameters)
+    const { outcome } = yield* hub.subscribe({
+      caller: anonymous,
+      topic: topic ?? "",
+      callback: callback ?? "",
+      ...(secret !== undefined && { secret }),
+      ...(signature !== undefined && { signature }),
+      ...(leaseSeconds !== undefined && { leaseSeconds }),
+      ...(yield* verification(parameters)),
+      face: "hub",
+      retrieve: false
+    })
+    return outcome === "pending" ? Reply.pending : Reply.done
+  })
+
+  const unsubscribe: Run = Effect.fnUntraced(function*(parameters) {
+    const topic = yield* parameters.one("hub.topic")
+    const callback = yield* parameters.one("hub.callback")
+    const outcome = yield* hub.unsubscribe({
+      caller: anonymous,
+      topic: topic ?? "",
+      callback: callback ?? "",
+      ...(yield* verification(parameters)),
+      face: "hub"
+    })
+    return outcome === "pending" ? Reply.pending : Reply.done
+  })
+
+  const publish: Run = Effect.fnUntraced(function*(parameters) {
+    yield* pings(yield* publishedTopics(parameters))
+    return Reply.done
+  })
+
+  const modes: ReadonlyMap<string, Run> = new Map([
+    ["subscribe", subscribe],
+    ["unsubscribe", unsubscribe],
+    ["publish", publish]
+  ])
+
+  const run = (parameters: Parameters): Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal> =>
+    Effect.flatMap(parameters.one("hub.mode"), (given) => {
+      if (given === undefined) return Effect.fail(badParameter("hub.mode", `Please provide a hub.mode : ${known}`))
+      const found = modes.get(given.trim().toLowerCase())
+      return found !== undefined
+        ? found(parameters)
+        : Effect.fail(badParameter("hub.mode", `${quote(given).slice(1, -1)} is not a supported mode ${known}`))
+    })
+
+  const handle = Effect.fn("HubFace.handle")(function*(request: HttpServerRequest.HttpServerRequest) {
+    const method = yield* methodOf(request)
+    if (method === "OPTIONS") return Reply.preflight
+    const parameters = yield* read(request)
+    if (method === "POST") return yield* run(parameters)
+    return parameters.has("hub.mode") ? yield* needsPost(method) : Reply.text(200, about)
+  })
+
+  return (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+    Effect.catch(handle(request), (error: Refusal | Declined) => Effect.succeed(Reply.failed(error)))
+})
+
+/** As on the wire, where clients know these sentences. */
+const known = "subscribe|unsubscribe|publish"
+
+/** A number that no lease can have is brought to one that can be; what is no number is a mistake. */
+const leaseOf = (parameters: Parameters): Effect.Effect<number | undefined, Refusal> =>
+  Effect.flatMap(parameters.one("hub.lease_seconds"), (text) =>
+    text === undefined || /^\d{1,15}$/.test(text.trim())
+      ? Effect.succeed(text === undefined ? undefined : Number(text))
+      : Effect.fail(
+        badParameter(
+          "hub.lease_seconds",
+          `hub.lease_seconds has to be a whole number of seconds; received ${
+            quote(text)
+          }. Without it, ten days are taken.`
+        )
+      ))

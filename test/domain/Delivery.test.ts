@@ -1,0 +1,30 @@
+import { assert, describe, it } from "@effect/vitest"
+import { afterFailure, hubOf } from "#domain/Delivery.ts"
+import type { Face } from "#domain/Subscription.ts"
+
+/** All waits of a delivery that always fails, in seconds. */
+const waits = (face: Face) => {
+  const all: Array<number> = []
+  for (let failed = 1;; failed++) {
+    const next = afterFailure(face, failed, 1_000)
+    if (next._tag === "Drop") return all
+    all.push((next.dueAt - 1_000) / 1000)
+  }
+}
+
+describe("Delivery", () => {
+  it("is tried again three times on the API face", () => {
+    assert.deepStrictEqual(waits("api"), [5, 10, 15])
+  })
+
+  it("is tried again for most of a day on the hub face, after twice the wait each time", () => {
+    const all = waits("hub")
+    assert.deepStrictEqual(all, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240, 20480, 40960])
+    assert.strictEqual(all.reduce((sum, wait) => sum + wait, 0), 81_915)
+  })
+
+  it("names the open hub, and the API where that is turned off", () => {
+    assert.strictEqual(hubOf({ baseUrl: "https://push.example", hubOpen: true }), "https://push.example/hub")
+    assert.strictEqual(hubOf({ baseUrl: "https://push.example", hubOpen: false }), "https://push.example/")
+  })
+})
