@@ -1,13 +1,30 @@
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readdirSync } from "node:fs"
 import { hold, load } from "#test/support/Conversation.ts"
 import * as ConversationWorld from "#test/support/ConversationWorld.ts"
+import { specification } from "./Specification.ts"
 
 const directory = new URL("./http/", import.meta.url).pathname
 
 /** One file a feature or limit; see `Conversation.ts` for how they are written. */
 const names = readdirSync(directory).filter((name) => name.endsWith(".txt")).map((name) => name.slice(0, -4))
+
+describe("the specification", () => {
+  const known = new Set(names)
+  const rows = Object.entries(specification).flatMap(([table, rows]) =>
+    Object.entries(rows).map(([row, shown]) => [`${table}: ${row}`, shown] as const)
+  )
+
+  it("has a conversation for each row of its tables", () => {
+    const missing = rows.filter(([, shown]) => shown.length === 0 || !shown.every((name) => known.has(name)))
+    assert.deepStrictEqual(missing, [])
+  })
+
+  it("has as many rows as were counted when it was read", () => {
+    assert.strictEqual(rows.length, 136)
+  })
+})
 
 layer(ConversationWorld.layer, { excludeTestServices: true })("conversations over HTTP", (it) => {
   it.effect.each(names)("%s", (name) =>

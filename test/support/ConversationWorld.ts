@@ -58,9 +58,12 @@ const basic = (login: string, secret: string) => `Basic ${Buffer.from(`${login}:
 const feedOf = (ids: ReadonlyArray<string>) =>
   `<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title>${ids.map(entryOf).join("")}</feed>`
 
-const entryOf = (id: string, index: number) => {
+/** `b!` is an entry b that was updated just now. */
+const entryOf = (name: string, index: number) => {
+  const id = name.replace("!", "")
   const published = new Date(1_700_000_000_000 - index * 1000).toISOString()
-  return `<entry><id>${id}</id><title>Entry ${id}</title><published>${published}</published></entry>`
+  const updated = id === name ? "" : `<updated>${new Date().toISOString()}</updated>`
+  return `<entry><id>${id}</id><title>Entry ${name}</title><published>${published}</published>${updated}</entry>`
 }
 
 /** What a `=` line can say; the groups of the pattern are handed on. */
@@ -109,7 +112,7 @@ export const makeWorld = Effect.gen(function*() {
     const fields = new URLSearchParams(more)
     fields.append("hub.mode", "subscribe")
     fields.append("hub.topic", outside.url + path)
-    fields.append("hub.callback", outside.url + callback)
+    fields.append("hub.callback", callback.startsWith("/") ? outside.url + callback : callback)
     fields.append("retrieve", "true")
     const body = fields.toString()
     yield* connection.send(
@@ -192,14 +195,8 @@ export const makeWorld = Effect.gen(function*() {
       (path = "", type = "", body = "") => Effect.sync(() => outside.publish(path, page("200", type, body)))
     ],
     [
-      /^(\S+) has failed once$/,
-      (path = "") =>
-        Effect.asVoid(
-          Effect.repeat(Effect.flatMap(Effect.orDie(resources.find(outside.url + path)), Effect.fromOption), {
-            until: ({ failures }) => failures === 1,
-            schedule: Schedule.spaced("10 millis")
-          })
-        ).pipe(Effect.orDie)
+      /^(\S+) redirects to (\S+)$/,
+      (path = "", target = "") => Effect.sync(() => outside.publish(path, { ...text("302"), location: target }))
     ],
     [/^(\S+) fails with (\d+)$/, (path = "", status = "") => Effect.sync(() => outside.publish(path, text(status)))],
     [

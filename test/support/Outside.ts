@@ -14,6 +14,8 @@ export interface Page {
   readonly status: number
   readonly contentType: string
   readonly body: string
+  /** Of a redirect. */
+  readonly location?: string
 }
 
 /** The rest of the web, on 127.0.0.1: publishers, whose pages a test puts there, and callbacks. */
@@ -46,7 +48,8 @@ export const openOutside = Effect.gen(function*() {
     let body = ""
     for await (const chunk of request.setEncoding("utf8")) body += String(chunk)
     const page = pages.get(url.pathname) ?? answerCallback(request, url, body)
-    response.writeHead(page.status, { "content-type": page.contentType })
+    const location = page.location === undefined ? {} : { location: page.location }
+    response.writeHead(page.status, { "content-type": page.contentType, ...location })
     response.end(page.body)
   }
 
