@@ -263,7 +263,13 @@ export const layer = Layer.effect(
           state.pinged = pinged
           return now + patience
         }
-        const at = { now: yield* Clock.currentTimeMillis, occasion: next, jitter: yield* jitter, ...bounds }
+        const at = {
+          now: yield* Clock.currentTimeMillis,
+          occasion: next,
+          jitter: yield* jitter,
+          followMovedIds: settings.followMovedIds,
+          ...bounds
+        }
         const before = state.resource
         yield* conclude(state, result, at, around)
         if (pinged) yield* answerPings(before, state.resource, now)

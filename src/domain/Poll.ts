@@ -20,6 +20,8 @@ export interface Circumstances extends Bounds {
   readonly occasion: Occasion
   /** 0 up to 1, see `Polling.nextFetch`. */
   readonly jitter: number
+  /** See `Change.Options`. */
+  readonly followMovedIds?: boolean
 }
 
 /**
@@ -74,6 +76,7 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 const readOptions = (state: ResourceState, answer: Fetched): ReadOptions => ({
   ...(answer.headers["content-type"] === undefined ? {} : { contentType: answer.headers["content-type"] }),
+  ...(answer.headers["content-language"] === undefined ? {} : { contentLanguage: answer.headers["content-language"] }),
   url: answer.finalUrl,
   ...(state.slices.length === 0 ? {} : { seenSlices: unpackAll(state.slices) })
 })
@@ -164,7 +167,7 @@ const feedRead = (
   { feed, skipped, slices }: Extract<ReadResult, { _tag: "Feed" }>,
   at: Circumstances
 ): Done => {
-  const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now)
+  const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now, at)
   const tooLong = longest(answer, [...decision.fresh, ...decision.updated])
   if (tooLong !== undefined) {
     return failure(state, 0, `too large: an entry of ${tooLong} bytes; at most ${maxStoredLength} are kept`, at)

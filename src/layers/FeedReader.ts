@@ -1,6 +1,8 @@
 import { type Duration, Effect, Layer, Semaphore } from "effect"
-import { readFeed, type ReadOptions, type ReadResult } from "#domain/normalize/Document.ts"
+import type { RawEntry } from "#domain/EntryId.ts"
+import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
+import { joined, type Part } from "./feed-reader/Parts.ts"
 import type { Question } from "./feed-reader/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
 
@@ -9,6 +11,8 @@ export interface Options {
   readonly largeFrom: number
   /** For reading one document in the thread. */
   readonly deadline: Duration.Input
+  /** From the beginning until the thread is started, unless a large document comes before. */
+  readonly startAfter: Duration.Input
 }
 
 /**
@@ -17,14 +21,16 @@ export interface Options {
  * Posting a small one costs more than reading it. A document that is not read within the deadline costs the thread its life, and so does
  * one that needs too much memory; the next large document gets a new thread.
  */
-export const layerWith = ({ largeFrom, deadline }: Options): Layer.Layer<FeedReader> =>
+export const layerWith = ({ largeFrom, deadline, startAfter }: Options): Layer.Layer<FeedReader> =>
   Layer.effect(
     FeedReader,
     Effect.gen(function*() {
       const thread = yield* Effect.acquireRelease(Effect.sync(newThread), (thread) => thread.stop)
       const turn = yield* Semaphore.make(1)
+      // To start it takes longer than to read most large documents, and a service has time for that right after its own start.
+      yield* thread.start.pipe(Effect.ignore, turn.withPermits(1), Effect.delay(startAfter), Effect.forkScoped)
       const readLarge = (bytes: Uint8Array, options: ReadOptions) =>
-        thread.ask({ bytes, options }, deadline, "it takes too long").pipe(
+        allParts(thread, { bytes, options }, deadline).pipe(
           Effect.mapError((why) => new ReaderError({ message: `The document cannot be read: ${why}.` })),
           turn.withPermits(1)
         )
@@ -35,10 +41,24 @@ export const layerWith = ({ largeFrom, deadline }: Options): Layer.Layer<FeedRea
     })
   )
 
-export const layer = layerWith({ largeFrom: 500_000, deadline: "10 seconds" })
+export const layer = layerWith({ largeFrom: 500_000, deadline: "10 seconds", startAfter: "1 second" })
+
+type Thread = WorkerThread<Question, Part>
+
+/** One part after the other: between them the event loop turns. */
+const allParts = Effect.fnUntraced(function*(thread: Thread, question: Question, deadline: Duration.Input) {
+  const late = "it takes too long"
+  const entries: Array<RawEntry> = []
+  let part = yield* thread.ask(question, deadline, late)
+  while (part.result === undefined) {
+    entries.push(...part.entries)
+    part = yield* thread.ask("more", deadline, late)
+  }
+  return joined(part.result, [...entries, ...part.entries])
+})
 
 const newThread = () =>
-  new WorkerThread<Question, ReadResult>({
+  new WorkerThread<Question, Part>({
     script: new URL("./feed-reader/worker.ts", import.meta.url),
     name: "feeds",
     maxOldGenerationSizeMb: 512,

@@ -172,6 +172,13 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     read: flag,
     missing: false
   },
+  followMovedIds: {
+    variable: "WINDHOVER_FOLLOW_MOVED_IDS",
+    meaning: "Take ids that only went from http to https, or moved to another host all together, for the known ones.",
+    fallback: "true",
+    read: flag,
+    missing: true
+  },
   minPeriod: {
     variable: "WINDHOVER_MIN_PERIOD",
     meaning: "Seconds between two polls of a feed, at least; below 60 for tests only.",
@@ -370,6 +377,7 @@ export const read = Effect.fn("Settings.read")(function*() {
     adminToken: take(table.adminToken),
     allowPrivate: take(table.allowPrivate),
     minPeriod: take(table.minPeriod),
+    followMovedIds: take(table.followMovedIds),
     maxPeriod: take(table.maxPeriod),
     runnerAddress: take(table.runnerAddress),
     extNamespace: take(table.extNamespace),

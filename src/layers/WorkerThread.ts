@@ -18,7 +18,7 @@ export const answering = <Question, Answer>(answer: (question: Question) => Answ
   parentPort?.postMessage(ready)
 }
 
-/** Started when it is first needed and after each loss. One question at a time. */
+/** Started when it is first needed, or ahead, and after each loss. One question at a time. */
 export class WorkerThread<Question, Answer> {
   readonly #options: Options
   #worker: Worker | undefined

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/Document.ts"
-import { type Circumstances, read } from "#domain/Poll.ts"
+import { answered, type Circumstances, read } from "#domain/Poll.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
+import type { ResourceState } from "#domain/Resource.ts"
 import { initialState } from "#test/support/Resources.ts"
 
 const at: Circumstances = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
@@ -38,5 +39,30 @@ describe("Poll", () => {
   it("stores a large entry that is not too large", () => {
     const { entries, state } = polled(maxStoredLength - 1000)
     assert.deepStrictEqual([entries.map(({ id }) => id), state.inError], [["a"], false])
+  })
+
+  it("takes ids that went from http to https for the known ones, unless that is switched off", () => {
+    const after = (state: ResourceState, scheme: string, followMovedIds: boolean) => {
+      const body = new TextEncoder().encode(
+        `<rss version="2.0"><channel><title>t</title><item><guid>${scheme}://a.example/1</guid></item></channel></rss>`
+      )
+      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const step = read(state, answer, readFeed(body), { ...at, followMovedIds })
+      return step._tag === "Changed" ? step.change : assert.fail(step._tag)
+    }
+    const { state } = after(initialState(), "http", true)
+    assert.deepStrictEqual(after(state, "https", true).entries, [])
+    assert.deepStrictEqual(after(state, "https", false).entries.map(({ id }) => id), ["https://a.example/1"])
+  })
+
+  it("tells the reader what the server says of charset and language", () => {
+    const headers = { "content-type": "text/xml; charset=koi8-r", "content-language": "ru" }
+    const answer = { status: 200, headers, body: new Uint8Array(), signature: 1n, finalUrl: "http://feeds.example/" }
+    const step = answered(initialState(), answer, at)
+    assert.deepStrictEqual(step._tag === "Read" ? step.options : step._tag, {
+      contentType: "text/xml; charset=koi8-r",
+      contentLanguage: "ru",
+      url: "http://feeds.example/"
+    })
   })
 })

@@ -3,6 +3,7 @@ import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { readFeed } from "#domain/normalize/Document.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
+import { partsOf } from "#layers/feed-reader/Parts.ts"
 import * as Reader from "#layers/FeedReader.ts"
 
 const feed = (entries: number): Uint8Array => {
@@ -11,7 +12,7 @@ const feed = (entries: number): Uint8Array => {
   return new TextEncoder().encode(`<rss version="2.0"><channel><title>Big</title>${items}</channel></rss>`)
 }
 
-const inThread = Reader.layerWith({ largeFrom: 1000, deadline: "1 minute" })
+const inThread = Reader.layerWith({ largeFrom: 1000, deadline: "1 minute", startAfter: "1 hour" })
 
 describe("FeedReader", () => {
   it.effect("reads in the thread what it reads here", () =>
@@ -23,6 +24,24 @@ describe("FeedReader", () => {
       const seenSlices = new Set(whole._tag === "Feed" ? whole.slices?.slice(1) : [])
       const part = yield* read(bytes, { seenSlices })
       assert.strictEqual(part._tag === "Feed" ? part.skipped : undefined, 99)
+    }).pipe(Effect.provide(inThread)))
+
+  it.effect("gets a long answer in parts, none of which holds up the event loop", () =>
+    Effect.gen(function*() {
+      const { read } = yield* FeedReader
+      const item = (n: number) => `<item><guid>${n}</guid><description>${"long ".repeat(20_000)}</description></item>`
+      const items = Array.from({ length: 30 }, (_, n) => item(n)).join("")
+      const bytes = new TextEncoder().encode(`<rss version="2.0"><channel><title>Big</title>${items}</channel></rss>`)
+      const whole = readFeed(bytes)
+      assert.deepStrictEqual([...partsOf(whole)].map(({ entries }) => entries.length), [5, 5, 5, 5, 5, 5, 0])
+      assert.deepStrictEqual(yield* read(bytes, {}), whole)
+    }).pipe(Effect.provide(inThread)))
+
+  it.effect("starts the thread ahead, and still ends with its layer", () =>
+    Effect.gen(function*() {
+      const { read } = yield* FeedReader
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual((yield* read(feed(100), {}))._tag, "Feed")
     }).pipe(Effect.provide(inThread)))
 
   it.effect("answers each its own document", () =>

@@ -17,6 +17,8 @@ export interface SettingsValues {
   readonly allowPrivate: boolean
   /** Seconds; 60 but for tests. */
   readonly minPeriod: number
+  /** An id that only differs in scheme, or in the host along with its neighbours, is the known one. */
+  readonly followMovedIds: boolean
   /** Seconds: the longest period of a resource that somebody waits for and that answers; undefined = 15 times `minPeriod`. */
   readonly maxPeriod: number | undefined
   /** `host:port` under which other runners reach this one; undefined = alone. */

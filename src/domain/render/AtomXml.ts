@@ -60,7 +60,7 @@ const headerXml = (header: FeedHeader): string =>
   each(header.categories, category) +
   generator(header.generator) +
   element("icon", header.icon) +
-  element("logo", header.logo)
+  element("logo", header.logo ?? header.image?.url ?? header.itunes?.image)
 
 /** One entry that stands alone: every namespace it may need is declared on it. */
 export const entryXml = (entry: Entry, extNamespace: string): string =>

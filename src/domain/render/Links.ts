@@ -1,4 +1,4 @@
-import type { Entry, Link, Text } from "#domain/Entry.ts"
+import type { Entry, Link, MediaContent, Text } from "#domain/Entry.ts"
 
 const PAGES: ReadonlySet<string> = new Set(["alternate", "replies"])
 
@@ -22,12 +22,48 @@ export const sentLinks = (links: ReadonlyArray<Link> | undefined, title: Text | 
   })
 }
 
-/** An entry's links, and its comments as the replies that they are: RSS has elements of their own for them. */
-export const entryLinks = ({ links, title, comments, commentsFeed }: Entry): ReadonlyArray<Link> => {
-  const replies = [
-    ...comments === undefined ? [] : [{ href: comments, rel: "replies" }],
-    ...commentsFeed === undefined ? [] : [{ href: commentsFeed, rel: "replies", type: "application/rss+xml" }]
-  ]
-  const known = new Set(links?.flatMap(({ rel, href }) => rel === "replies" ? [href] : []))
-  return sentLinks([...links ?? [], ...replies.filter(({ href }) => !known.has(href))], title)
+/** Links made of the other fields of an entry at most. */
+const MOST = 20
+
+/**
+ * An entry's links, and what else in it is one.
+ *
+ * RSS has elements of their own for comments, Media RSS and iTunes for pictures and for media. Subscribers know `replies`, `picture` and
+ * `enclosure`; an address that is there already under its relation is not repeated.
+ */
+export const entryLinks = (entry: Entry): ReadonlyArray<Link> => {
+  const links = [...entry.links ?? []]
+  const known = new Set(links.map(keyOf))
+  for (const link of [...repliesOf(entry), ...mediaOf(entry), ...picturesOf(entry)].slice(0, MOST)) {
+    if (link.href === "" || known.has(keyOf(link))) continue
+    known.add(keyOf(link))
+    links.push(link)
+  }
+  return sentLinks(links, entry.title)
 }
+
+const keyOf = ({ rel, href }: Link): string => `${rel} ${href}`
+
+const repliesOf = ({ comments, commentsFeed }: Entry): ReadonlyArray<Link> => [
+  ...comments === undefined ? [] : [{ href: comments, rel: "replies" }],
+  ...commentsFeed === undefined ? [] : [{ href: commentsFeed, rel: "replies", type: "application/rss+xml" }]
+]
+
+const mediaOf = ({ media }: Entry): ReadonlyArray<Link> =>
+  (media?.contents ?? []).flatMap((content) => content.url === undefined ? [] : [mediaLink(content, content.url)])
+
+const mediaLink = (content: MediaContent, href: string): Link => ({
+  href,
+  rel: isPicture(content) ? "picture" : "enclosure",
+  ...content.type === undefined ? {} : { type: content.type },
+  ...content.title === undefined ? {} : { title: content.title },
+  ...content.fileSize === undefined ? {} : { length: content.fileSize }
+})
+
+const isPicture = ({ medium, type }: MediaContent): boolean => medium === "image" || type?.startsWith("image/") === true
+
+/** The publisher's picture of the entry; of thumbnails, which are one picture in several sizes, the first. */
+const picturesOf = ({ image, itunes, media }: Entry): ReadonlyArray<Link> =>
+  [image?.url, itunes?.image, media?.thumbnails?.[0]?.url].flatMap((href) =>
+    href === undefined ? [] : [{ href, rel: "picture" }]
+  )

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { Entry } from "#domain/Entry.ts"
 import { entryXml, renderAtom } from "#domain/render/AtomXml.ts"
+import { entryJson } from "#domain/render/NotificationJson.ts"
 import { legal } from "#domain/render/Xml.ts"
 import { renderStatusXml } from "#domain/render/StatusXml.ts"
 import { hostile, model } from "#test/generators/Model.ts"
@@ -184,6 +185,52 @@ describe("AtomXml", () => {
     )
     const links = [{ href: comments, rel: "replies", type: "text/html", title: "T" }]
     assert.strictEqual(inside({ id: "x", title, links, comments }), `<id>x</id><title>T</title>${page}`)
+  })
+
+  it("sends what Media RSS and iTunes say of pictures and media as links, each once", () => {
+    const entry = {
+      id: "x",
+      links: [{ href: "https://a.example/1.mp3", rel: "enclosure", type: "audio/mpeg" }],
+      image: { url: "https://a.example/art.jpg" },
+      itunes: { image: "https://a.example/art.jpg" },
+      media: {
+        contents: [
+          { url: "https://a.example/1.mp3", type: "audio/mpeg" },
+          { url: "https://a.example/1.mp4", type: "video/mp4", fileSize: 5, title: "Video" },
+          { url: "https://a.example/face.png", medium: "image" }
+        ],
+        thumbnails: [{ url: "https://a.example/small.jpg" }, { url: "https://a.example/large.jpg" }]
+      }
+    }
+    assert.strictEqual(
+      inside(entry),
+      `<id>x</id><title></title><link rel="enclosure" href="https://a.example/1.mp3" type="audio/mpeg"/>` +
+        `<link title="Video" rel="enclosure" href="https://a.example/1.mp4" type="video/mp4" length="5"/>` +
+        `<link rel="picture" href="https://a.example/face.png"/><link rel="picture" href="https://a.example/art.jpg"/>` +
+        `<link rel="picture" href="https://a.example/small.jpg"/>`
+    )
+    assert.deepStrictEqual(JSON.parse(entryJson(entry)), {
+      id: "x",
+      standardLinks: {
+        enclosure: [
+          { href: "https://a.example/1.mp3", rel: "enclosure", type: "audio/mpeg" },
+          { title: "Video", href: "https://a.example/1.mp4", rel: "enclosure", type: "video/mp4" }
+        ],
+        picture: [
+          { href: "https://a.example/face.png", rel: "picture" },
+          { href: "https://a.example/art.jpg", rel: "picture" },
+          { href: "https://a.example/small.jpg", rel: "picture" }
+        ]
+      }
+    })
+  })
+
+  it("sends the picture of a feed as its logo", () => {
+    const header = { image: { url: "https://a.example/logo.png" } }
+    assert.include(
+      renderAtom({ status, header, entries: [], extNamespace: EXT }),
+      "<logo>https://a.example/logo.png</logo>"
+    )
   })
 
   it("sends no link without an address", () => {
