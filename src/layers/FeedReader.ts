@@ -11,8 +11,8 @@ export interface Options {
   readonly largeFrom: number
   /** For reading one document in the thread. */
   readonly deadline: Duration.Input
-  /** From the beginning until the thread is started, unless a large document comes before. */
-  readonly startAfter: Duration.Input
+  /** From the beginning until the thread is started ahead; undefined = when the first large document comes. */
+  readonly startAfter?: Duration.Input
 }
 
 /**
@@ -28,7 +28,9 @@ export const layerWith = ({ largeFrom, deadline, startAfter }: Options): Layer.L
       const thread = yield* Effect.acquireRelease(Effect.sync(newThread), (thread) => thread.stop)
       const turn = yield* Semaphore.make(1)
       // To start it takes longer than to read most large documents, and a service has time for that right after its own start.
-      yield* thread.start.pipe(Effect.ignore, turn.withPermits(1), Effect.delay(startAfter), Effect.forkScoped)
+      if (startAfter !== undefined) {
+        yield* thread.start.pipe(Effect.ignore, turn.withPermits(1), Effect.delay(startAfter), Effect.forkScoped)
+      }
       const readLarge = (bytes: Uint8Array, options: ReadOptions) =>
         allParts(thread, { bytes, options }, deadline).pipe(
           Effect.mapError((why) => new ReaderError({ message: `The document cannot be read: ${why}.` })),

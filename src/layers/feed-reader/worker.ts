@@ -19,7 +19,7 @@ const SAMPLES = [
     ENTRY.repeat(30)
   }</feed>`
 ]
-const ROUNDS = 100
+const ROUNDS = 50
 
 /** Only who asks for more than there is gets it. */
 const NOTHING_LEFT: Part = { entries: [], result: { _tag: "NotFeed", kind: "empty", reason: "nothing is left" } }
