@@ -104,7 +104,7 @@ export const layer = Layer.effect(
     const selector = yield* Selector
     const settings = yield* Settings
     const { tell } = yield* Listeners
-    const bounds = boundsOf(settings)
+    const bounds = { ...boundsOf(settings), followMovedIds: settings.followMovedIds }
     const permits = yield* Semaphore.make(settings.maxFetches)
     const jitter = yield* Jitter
 
@@ -267,7 +267,6 @@ export const layer = Layer.effect(
           now: yield* Clock.currentTimeMillis,
           occasion: next,
           jitter: yield* jitter,
-          followMovedIds: settings.followMovedIds,
           ...bounds
         }
         const before = state.resource
