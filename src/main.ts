@@ -25,6 +25,8 @@ import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as Network from "#layers/Network.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as StoresSql from "#layers/StoresSql.ts"
+import * as XmppSender from "#xmpp/Sender.ts"
+import * as XmppService from "#xmpp/Service.ts"
 import * as Administration from "./cli/Administration.ts"
 import * as FirstAccount from "./cli/FirstAccount.ts"
 
@@ -75,8 +77,9 @@ const administration = Layer.unwrap(
 
 /** The whole service. It stops in this order: the server first, then actors, then the stores, the database last. */
 export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe(
-  Layer.provideMerge(Routes.layerServed),
+  Layer.provideMerge(Layer.mergeAll(Routes.layerServed, XmppService.layer)),
   Layer.provide(Core.layer),
+  Layer.provide(XmppSender.layer),
   Layer.provide(Senders.layer),
   Layer.provide(Layer.mergeAll(cluster, outside)),
   Layer.provide(SettingsLayer.layerListening),

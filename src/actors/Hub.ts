@@ -27,6 +27,14 @@ export interface SubscribeRequest {
   readonly retrieve: boolean
 }
 
+/** Resources that one JID subscribes to together. */
+export interface JidSubscribeRequest {
+  readonly caller: Caller
+  /** Checked: it is the caller's. */
+  readonly jid: { readonly bare: string; readonly domain: string }
+  readonly resources: ReadonlyArray<{ readonly topic: string; readonly format?: Format }>
+}
+
 export interface UnsubscribeRequest {
   readonly caller: Caller
   readonly topic: string
@@ -108,6 +116,8 @@ export interface Followed {
 /** The operations, for every face and protocol. Checks parameters; who may call is checked by `requireRight` of the face. */
 export class Hub extends Context.Service<Hub, {
   readonly subscribe: (request: SubscribeRequest) => Effect.Effect<Subscribed, Refusal>
+  /** All of them or none; returns their statuses in the same order. */
+  readonly subscribeJid: (request: JidSubscribeRequest) => Effect.Effect<ReadonlyArray<Status>, Refusal>
   readonly unsubscribe: (request: UnsubscribeRequest) => Effect.Effect<"done" | "pending", Refusal>
   /** `byPage` 1 to 500. */
   readonly list: (

@@ -14,6 +14,7 @@ import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import {
   Hub,
+  type JidSubscribeRequest,
   type Publishing,
   type Pushed,
   type Representation,
@@ -129,6 +130,35 @@ export const layer = Layer.effect(
         outcome: "done" as const,
         representation: yield* representation(subscription, request.topic, 10)
       }
+    })
+
+    const subscribeJid = Effect.fn("Hub.subscribeJid")(function*({ caller, jid, resources }: JidSubscribeRequest) {
+      const wanted = yield* Effect.forEach(
+        resources,
+        Effect.fnUntraced(function*({ format, topic: given }): Effect.fn.Return<NewSubscription, Refusal> {
+          const topic = yield* Effect.fromResult(Topic.parse(given, "node"))
+          yield* checkFragment(topic)
+          return {
+            accountId: caller.account.id,
+            topic,
+            partition: Topic.partitionOf(topic.host),
+            channel: "xmpp",
+            endpoint: jid.bare,
+            host: jid.domain,
+            ...(format === undefined ? {} : { format }),
+            face: "api",
+            state: "active"
+          }
+        })
+      )
+      const made: Array<number> = []
+      return yield* Effect.forEach(wanted, (one) =>
+        Effect.map(store(one), ({ created, resource, subscription }) => {
+          if (created) made.push(subscription.id)
+          return statusOf(resource, subscription.topic)
+        })).pipe(
+          Effect.onError(() => Effect.forEach(made, (id) => Effect.ignore(subscriptions.remove(id)), { discard: true }))
+        )
     })
 
     const unsubscribed = Effect.fnUntraced(function*(request: UnsubscribeRequest) {
@@ -281,6 +311,7 @@ export const layer = Layer.effect(
 
     return Hub.of({
       subscribe,
+      subscribeJid,
       unsubscribe,
       list: Effect.fn("Hub.list")(({ caller, ...query }) =>
         orRefuse(subscriptions.list({ accountId: caller.account.id, ...query }))

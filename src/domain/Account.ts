@@ -9,9 +9,18 @@ export interface Account {
   readonly login: string
   /** Bare JID for XMPP from the subscriber's own server. */
   readonly jid?: string
+  /** Items of its XMPP notifications are in the namespace of `pubsub`, as the original service's published clients want them. */
+  readonly legacyItemNamespace?: true
   /** May be negative; never blocks. */
   readonly credits: number
   readonly createdAt: number
+}
+
+/** What can be changed of an account; what is not named stays, `null` takes it away. */
+export interface AccountChanges {
+  /** Bare JID, or a domain: an external component. */
+  readonly jid?: string | null
+  readonly legacyItemNamespace?: boolean
 }
 
 /** A credential of an account; the token itself is shown once and stored as its hash. */

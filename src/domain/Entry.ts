@@ -59,6 +59,8 @@ export interface Text {
   readonly base?: string
   /** Atom out-of-line content. */
   readonly src?: string
+  /** Only the beginning: the rest had no room on its way to a subscriber. */
+  readonly truncated?: true
 }
 
 export interface Link {

@@ -23,7 +23,7 @@ export interface Topic {
  */
 export const parse = (given: string, parameter = "hub.topic"): Result.Result<Topic, Refusal> => {
   if (given === "") {
-    return refused(parameter, "You did not provide a valid hub.topic.")
+    return refused(parameter, `You did not provide a valid ${named(parameter)}.`)
   }
   if (given.length > maxTopicLength) {
     return refused(parameter, `${parameter} has ${given.length} characters; at most ${maxTopicLength} are accepted.`)
@@ -49,8 +49,14 @@ export const parse = (given: string, parameter = "hub.topic"): Result.Result<Top
 
 const refused = (parameter: string, what: string) =>
   Result.fail(
-    badParameter(parameter, `Please provide a valid hub.topic (feed) URL that is accepted on this hub. ${what}`)
+    badParameter(
+      parameter,
+      `Please provide a valid ${named(parameter)} (feed) URL that is accepted on this hub. ${what}`
+    )
   )
+
+/** XMPP calls it a node; the sentence of HTTP is the wire's, whatever the parameter. */
+const named = (parameter: string): string => parameter === "node" ? parameter : "hub.topic"
 
 /** `URL.parse` drops some of them without a word; as given they would forge a header of a notification or a line of a stream. */
 export const hasControlCharacter = (text: string): boolean => /[\u0000-\u001f\u007f]/.test(text)

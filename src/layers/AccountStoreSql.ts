@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Option, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Account, fromBits, type Right, toBits, type Token } from "#domain/Account.ts"
-import { AccountStore, LoginTaken } from "#domain/ports/AccountStore.ts"
+import { type Account, type AccountChanges, fromBits, type Right, toBits, type Token } from "#domain/Account.ts"
+import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { hashToken, type Known, makeAuthenticate, makeToken } from "./Credentials.ts"
 import * as Passwords from "./Passwords.ts"
@@ -12,6 +12,7 @@ interface AccountRow {
   readonly id: number
   readonly login: string
   readonly jid: string | null
+  readonly legacy_item_namespace: boolean
   readonly credits: number
   readonly created_at: number
 }
@@ -24,7 +25,9 @@ interface TokenRow {
   readonly created_at: number
 }
 
-const accountColumns = `a.id, a.login, a.jid, a.credits::float8 as credits, ${millis("a.created_at")} as created_at`
+const accountColumns = `a.id, a.login, a.jid, a.legacy_item_namespace, a.credits::float8 as credits, ${
+  millis("a.created_at")
+} as created_at`
 const tokenColumns = `t.id, t.account_id as account, t.name, t.rights, ${millis("t.created_at")} as created_at`
 
 export const layerWith = (cost: Passwords.Cost) =>
@@ -71,6 +74,30 @@ export const layerWith = (cost: Passwords.Cost) =>
         return rows.length > 0
       })
 
+      const one = (condition: string, value: string | number) =>
+        Effect.map(
+          ask(
+            sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a where a.id > 0 and ${condition}`, [value])
+          ),
+          (rows) => Option.map(Option.fromNullishOr(rows[0]), accountOf)
+        )
+
+      /** Whether the JID is somebody else's is decided by the statement itself: no two changes at once can both have it. */
+      const change = Effect.fn("AccountStore.change")(function*(login: string, changes: AccountChanges) {
+        const jid = changes.jid === undefined || changes.jid === null ? null : legalText(changes.jid)
+        const rows = yield* ask(sql.unsafe<{ changed: boolean; taken: boolean }>(
+          `with wanted as (select id from accounts where login = $1 and id > 0),
+          other as (select 1 from accounts where jid = $3 and id <> all (select id from wanted)),
+          done as (update accounts set jid = case when $2::boolean then $3 else jid end,
+              legacy_item_namespace = coalesce($4::boolean, legacy_item_namespace)
+            where id in (select id from wanted) and not exists (select from other) returning id)
+          select exists (select from done) as changed, exists (select from other) as taken`,
+          [legalText(login), changes.jid !== undefined, jid, changes.legacyItemNamespace ?? null]
+        ))
+        if (jid !== null && rows[0]?.taken === true) return yield* new JidTaken({ jid })
+        return rows[0]?.changed === true
+      })
+
       const createToken = Effect.fn("AccountStore.createToken")(function*(options: {
         readonly accountId: number
         readonly name: string
@@ -97,16 +124,10 @@ export const layerWith = (cost: Passwords.Cost) =>
 
       return AccountStore.of({
         create,
-        find: Effect.fn("AccountStore.find")((login) =>
-          Effect.map(
-            ask(
-              sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a where a.login = $1 and a.id > 0`, [
-                legalText(login)
-              ])
-            ),
-            (rows) => Option.map(Option.fromNullishOr(rows[0]), accountOf)
-          )
-        ),
+        find: Effect.fn("AccountStore.find")((login) => one("a.login = $1", legalText(login))),
+        load: Effect.fn("AccountStore.load")((id) => one("a.id = $1::int4", id)),
+        ofJid: Effect.fn("AccountStore.ofJid")((jid) => one("a.jid = $1", legalText(jid))),
+        change,
         list: ask(sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a where a.id > 0 order by a.id`)).pipe(
           Effect.map((rows) => rows.map(accountOf))
         ),
@@ -149,6 +170,7 @@ const accountOf = (row: AccountRow): Account => ({
   id: row.id,
   login: row.login,
   ...(row.jid === null ? {} : { jid: row.jid }),
+  ...(row.legacy_item_namespace ? { legacyItemNamespace: true } : {}),
   credits: row.credits,
   createdAt: row.created_at
 })

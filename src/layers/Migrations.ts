@@ -5,6 +5,7 @@ import { statements as schema } from "./migrations/0001-schema.ts"
 import { statements as hub } from "./migrations/0002-hub.ts"
 import { statements as searchAndPings } from "./migrations/0004-search-and-pings.ts"
 import { statements as sequences } from "./migrations/0005-notification-sequences.ts"
+import { statements as legacyItemNamespace } from "./migrations/0006-legacy-item-namespace.ts"
 import { statements as retention } from "./migrations/0007-retention.ts"
 import { describe } from "./SqlFailure.ts"
 
@@ -21,6 +22,7 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 2, name: "hub", statements: hub },
   { number: 4, name: "search_and_pings", statements: searchAndPings },
   { number: 5, name: "notification_sequences", statements: sequences },
+  { number: 6, name: "legacy_item_namespace", statements: legacyItemNamespace },
   { number: 7, name: "retention", statements: retention }
 ]
 

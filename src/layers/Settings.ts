@@ -89,6 +89,11 @@ const runnerAddress = (text: string): { readonly host: string; readonly port: nu
 const secret = (minimum: number) => (text: string): Redacted.Redacted | Problem =>
   text.length >= minimum ? Redacted.make(text) : new Problem(`at least ${minimum} characters are needed`)
 
+const domainName = (text: string): string | Problem =>
+  /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(text.toLowerCase())
+    ? text.toLowerCase()
+    : new Problem("a domain name is needed, such as push.example.org")
+
 const headerPrefix = (text: string): string | Problem =>
   /^[A-Za-z0-9-]{1,60}-$/.test(text) ? text : new Problem("the start of a header name that ends in '-' is needed")
 
@@ -311,6 +316,50 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     read: integer(0, 1_000_000),
     missing: 5_000
   },
+  xmppComponent: {
+    variable: "WINDHOVER_XMPP_COMPONENT",
+    meaning: "Name of the XMPP component that subscribers talk to, as its server knows it.",
+    fallback: "XMPP is off",
+    read: domainName,
+    missing: undefined
+  },
+  xmppDomain: {
+    variable: "WINDHOVER_XMPP_DOMAIN",
+    meaning: "Domain of the XMPP accounts, <login>@<domain>, on the same server.",
+    fallback: "–",
+    read: domainName,
+    missing: ""
+  },
+  xmppSecret: {
+    variable: "WINDHOVER_XMPP_SECRET",
+    meaning: "What the component and its server share, at least 8 characters.",
+    fallback: "–",
+    read: secret(8),
+    missing: undefined,
+    secret: true
+  },
+  xmppHost: {
+    variable: "WINDHOVER_XMPP_HOST",
+    meaning: "Host on which the XMPP server takes components (private network: the stream is not encrypted).",
+    fallback: "127.0.0.1",
+    read: text,
+    missing: "127.0.0.1"
+  },
+  xmppPort: {
+    variable: "WINDHOVER_XMPP_PORT",
+    meaning: "TCP port on which the XMPP server takes components.",
+    fallback: "5347",
+    read: integer(1, 65535),
+    missing: 5347
+  },
+  xmppAuthSecret: {
+    variable: "WINDHOVER_XMPP_AUTH_SECRET",
+    meaning: "Lets an XMPP server on another machine check logins at /internal/xmpp/auth; at least 16 characters.",
+    fallback: "only servers on this machine may",
+    read: secret(16),
+    missing: undefined,
+    secret: true
+  },
   logLevel: {
     variable: "WINDHOVER_LOG_LEVEL",
     meaning: "debug, info, warn or error.",
@@ -395,11 +444,27 @@ export const read = Effect.fn("Settings.read")(function*() {
     keepEntries: take(table.keepEntries),
     maxStreams: take(table.maxStreams),
     maxStreamsPerAccount: take(table.maxStreamsPerAccount),
+    xmppComponent: take(table.xmppComponent),
+    xmppDomain: take(table.xmppDomain),
+    xmppSecret: take(table.xmppSecret),
+    xmppHost: take(table.xmppHost),
+    xmppPort: take(table.xmppPort),
+    xmppAuthSecret: take(table.xmppAuthSecret),
     logLevel: take(table.logLevel)
   }
   if (values.runnerAddress !== undefined && values.databaseUrl === undefined) {
     problems.push(
       `${table.runnerAddress.variable} is set, but ${table.databaseUrl.variable} is not; runners of a cluster share one PostgreSQL.`
+    )
+  }
+  for (const needed of found.has(table.xmppComponent.variable) ? [table.xmppDomain, table.xmppSecret] : []) {
+    if (!found.has(needed.variable)) {
+      problems.push(`${table.xmppComponent.variable} is set, but ${needed.variable} is not; XMPP needs both.`)
+    }
+  }
+  if (values.xmppComponent !== undefined && values.xmppComponent === values.xmppDomain) {
+    problems.push(
+      `${table.xmppComponent.variable} and ${table.xmppDomain.variable} are the same; a component has a name of its own, such as push.${values.xmppDomain}.`
     )
   }
   if (problems.length > 0) return yield* new SettingsError({ problems })

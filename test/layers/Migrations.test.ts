@@ -17,7 +17,14 @@ const empty = SqlClient.SqlClient.use((sql) =>
   Effect.andThen(sql`drop schema public cascade`, sql`create schema public`)
 )
 
-const all = ["0001_schema", "0002_hub", "0004_search_and_pings", "0005_notification_sequences", "0007_retention"]
+const all = [
+  "0001_schema",
+  "0002_hub",
+  "0004_search_and_pings",
+  "0005_notification_sequences",
+  "0006_legacy_item_namespace",
+  "0007_retention"
+]
 
 const schema = [
   "accounts",

@@ -69,6 +69,34 @@ describe("Settings", () => {
       }
     }))
 
+  it.effect("needs all of what XMPP needs, and names what is missing", () =>
+    Effect.gen(function*() {
+      const problems = (variables: Record<string, string>) =>
+        Effect.map(
+          Effect.flip(Settings.read()).pipe(withVariables(variables)),
+          (error) => error._tag === "SettingsError" ? error.problems : [error.message]
+        )
+      assert.deepStrictEqual(yield* problems({ WINDHOVER_XMPP_COMPONENT: "push.example.org" }), [
+        "WINDHOVER_XMPP_COMPONENT is set, but WINDHOVER_XMPP_DOMAIN is not; XMPP needs both.",
+        "WINDHOVER_XMPP_COMPONENT is set, but WINDHOVER_XMPP_SECRET is not; XMPP needs both."
+      ])
+      assert.deepStrictEqual(
+        yield* problems({
+          WINDHOVER_XMPP_COMPONENT: "Example.org",
+          WINDHOVER_XMPP_DOMAIN: "example.org",
+          WINDHOVER_XMPP_SECRET: "short"
+        }),
+        [
+          "WINDHOVER_XMPP_SECRET is not usable; at least 8 characters are needed.",
+          "WINDHOVER_XMPP_COMPONENT and WINDHOVER_XMPP_DOMAIN are the same; a component has a name of its own, such as push.example.org."
+        ]
+      )
+      assert.deepStrictEqual(yield* problems({ WINDHOVER_XMPP_PORT: "0", WINDHOVER_XMPP_DOMAIN: "ann@example.org" }), [
+        "WINDHOVER_XMPP_DOMAIN is \"ann@example.org\"; a domain name is needed, such as push.example.org.",
+        "WINDHOVER_XMPP_PORT is \"0\"; a whole number from 1 to 65535 is needed."
+      ])
+    }))
+
   it.effect("explains every setting and hides secrets", () =>
     Effect.gen(function*() {
       const explained = yield* Settings.explain()

@@ -71,6 +71,36 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.isTrue(Option.isSome(yield* authenticate(login, Redacted.make("battery"))))
       assert.strictEqual(yield* store.setPassword(unique("nobody"), password), false)
     }))
+
+  it.effect("changes what is named, keeps the rest, and finds an account by its JID and its id", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const made = yield* newAccount
+      const jid = `${unique("ann")}@example.org`
+      assert.strictEqual(yield* store.change(made.login, { jid }), true)
+      assert.deepStrictEqual(yield* store.ofJid(jid), Option.some({ ...made, jid }))
+      assert.strictEqual(yield* store.change(made.login, { legacyItemNamespace: true }), true)
+      const all = { ...made, jid, legacyItemNamespace: true as const }
+      assert.deepStrictEqual(yield* store.find(made.login), Option.some(all))
+      assert.deepStrictEqual(yield* store.load(made.id), Option.some(all))
+      assert.strictEqual(yield* store.change(made.login, { jid }), true) // its own
+      assert.strictEqual(yield* store.change(made.login, { jid: null, legacyItemNamespace: false }), true)
+      assert.deepStrictEqual(yield* store.load(made.id), Option.some(made))
+      assert.deepStrictEqual(yield* store.ofJid(jid), Option.none())
+      assert.strictEqual(yield* store.change(unique("nobody"), { jid }), false)
+      assert.deepStrictEqual(yield* store.ofJid("nul\u0000"), Option.none())
+    }))
+
+  it.effect("gives a JID to one account only, and changes nothing then", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const [ann, bob] = [yield* newAccount, yield* newAccount]
+      const jid = `${unique("ann")}@example.org`
+      yield* store.change(ann.login, { jid })
+      const taken = yield* Effect.flip(store.change(bob.login, { jid, legacyItemNamespace: true }))
+      assert.deepStrictEqual([taken._tag, taken._tag === "JidTaken" && taken.jid], ["JidTaken", jid])
+      assert.deepStrictEqual(yield* store.find(bob.login), Option.some(bob))
+    }))
 }
 
 const authenticating = (it: Vitest.MethodsNonLive<Stores>) => {

@@ -1,13 +1,21 @@
 import { Context, type Effect, type Option, type Redacted, Schema } from "effect"
-import type { Account, Caller, Right, Token } from "#domain/Account.ts"
+import type { Account, AccountChanges, Caller, Right, Token } from "#domain/Account.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** The login exists already. */
 export class LoginTaken extends Schema.TaggedError<LoginTaken>()("LoginTaken", { login: Schema.String }) {}
 
+/** Another account has the JID. */
+export class JidTaken extends Schema.TaggedError<JidTaken>()("JidTaken", { jid: Schema.String }) {}
+
 export class AccountStore extends Context.Service<AccountStore, {
   readonly create: (login: string, password: Redacted.Redacted) => Effect.Effect<Account, LoginTaken | StoreError>
   readonly find: (login: string) => Effect.Effect<Option.Option<Account>, StoreError>
+  readonly load: (id: number) => Effect.Effect<Option.Option<Account>, StoreError>
+  /** The account whose alternative JID it is. */
+  readonly ofJid: (jid: string) => Effect.Effect<Option.Option<Account>, StoreError>
+  /** False when there is no such login. */
+  readonly change: (login: string, changes: AccountChanges) => Effect.Effect<boolean, JidTaken | StoreError>
   readonly list: Effect.Effect<ReadonlyArray<Account>, StoreError>
   /** False when there is no such login. */
   readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>

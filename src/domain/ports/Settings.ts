@@ -50,6 +50,17 @@ export interface SettingsValues {
   /** Streams and polls that are held open at once, and how many of them for one account. */
   readonly maxStreams: number
   readonly maxStreamsPerAccount: number
+  /** Name of the XMPP component; undefined: XMPP is off. The domain and the secret are set with it. */
+  readonly xmppComponent: string | undefined
+  /** Domain of the XMPP accounts, `<login>@<domain>`, on the component's server. */
+  readonly xmppDomain: string
+  /** What the component and its server share. */
+  readonly xmppSecret: Redacted.Redacted | undefined
+  /** Where the server takes components. */
+  readonly xmppHost: string
+  readonly xmppPort: number
+  /** Lets an XMPP server on another machine check logins; undefined: only one on this machine may. */
+  readonly xmppAuthSecret: Redacted.Redacted | undefined
   readonly logLevel: "debug" | "info" | "warn" | "error"
 }
 

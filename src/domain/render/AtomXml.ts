@@ -92,7 +92,12 @@ const textXml = (name: string, value: Text | undefined, around?: string): string
 const typedText = (name: string, value: Text | undefined, around?: string): string =>
   value === undefined
     ? ""
-    : element(name, value.value, type(value, true) + attribute("src", value.src) + language(value, around))
+    : element(
+      name,
+      value.value,
+      type(value, true) + attribute("src", value.src) + (value.truncated === true ? " truncated=\"true\"" : "") +
+        language(value, around)
+    )
 
 /** XHTML is sent as HTML: its markup comes from a stranger, and would have to be well-formed XML to stand here unescaped. */
 const type = ({ type }: Text, plain: boolean): string =>

@@ -1,6 +1,6 @@
 import { Effect, Option, type Redacted } from "effect"
-import type { Account, Right, Token } from "#domain/Account.ts"
-import { AccountStore, LoginTaken } from "#domain/ports/AccountStore.ts"
+import type { Account, AccountChanges, Right, Token } from "#domain/Account.ts"
+import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { hashToken, type Known, makeAuthenticate, makeToken } from "#layers/Credentials.ts"
 import * as Passwords from "#layers/Passwords.ts"
@@ -17,6 +17,19 @@ export const make = (state: State): AccountStore["Service"] => {
     find: Effect.fn("AccountStore.find")((login) =>
       operation(state, () => Option.fromNullishOr(holderOf(state, login)?.account))
     ),
+    load: Effect.fn("AccountStore.load")((id) =>
+      operation(state, () => Option.fromNullishOr(state.accounts.get(id)?.account))
+    ),
+    ofJid: Effect.fn("AccountStore.ofJid")((jid) =>
+      operation(
+        state,
+        () => Option.fromNullishOr([...state.accounts.values()].find(({ account }) => account.jid === jid)?.account)
+      )
+    ),
+    change: Effect.fn("AccountStore.change")(function*(login: string, changes: AccountChanges) {
+      const changed = yield* operation(state, () => change(state, login, changes))
+      return changed ?? (yield* new JidTaken({ jid: changes.jid ?? "" }))
+    }),
     list: operation(state, () => [...state.accounts.values()].map(({ account }) => account)),
     setPassword: Effect.fn("AccountStore.setPassword")(function*(login: string, password: Redacted.Redacted) {
       const passwordHash = yield* passwords.hash(password)
@@ -69,6 +82,23 @@ const create = (state: State, login: string, passwordHash: string, createdAt: nu
   const account: Account = { id: state.serial(), login, credits: 0, createdAt }
   state.accounts.set(account.id, { account, passwordHash })
   return account
+}
+
+/** Undefined when another account has the JID. */
+const change = (state: State, login: string, changes: AccountChanges): boolean | undefined => {
+  const holder = holderOf(state, login)
+  const owner = [...state.accounts.values()].find(({ account }) => account.jid === (changes.jid ?? ""))
+  if (owner !== undefined && owner !== holder) return undefined
+  if (holder === undefined) return false
+  const { jid: oldJid, legacyItemNamespace: oldLegacy, ...rest } = holder.account
+  const jid = changes.jid === undefined ? oldJid : changes.jid ?? undefined
+  const legacy = changes.legacyItemNamespace ?? oldLegacy === true
+  holder.account = {
+    ...rest,
+    ...(jid === undefined ? {} : { jid }),
+    ...(legacy ? { legacyItemNamespace: true as const } : {})
+  }
+  return true
 }
 
 const known = (state: State, login: string, tokenHash: string): Known | undefined => {

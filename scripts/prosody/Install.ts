@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { promisify } from "node:util"
+
+const run = promisify(execFile)
+
+/** Prosody and the Lua that it runs on; C libraries that the machine lacks are found by their packages' dependencies. */
+const packages = ["prosody", "lua5.4", "lua-bitop", "lua-expat", "lua-filesystem", "lua-sec", "lua-socket"]
+
+/** Where Prosody was unpacked, and how it is run from there. */
+export interface Installed {
+  readonly lua: string
+  readonly program: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/**
+ * Unpacks Debian's Prosody into `directory`, once: no root, no package database, nothing outside.
+ *
+ * Fails where Debian's packages cannot be had: there is no `apt-get`, no network, or its lists were never fetched.
+ */
+export const install = async (directory: string): Promise<Installed> => {
+  const root = join(directory, "root")
+  if (!existsSync(root)) {
+    // whole or not at all, and whoever else unpacks at the same time does no harm
+    const own = join(directory, `root.${process.pid}`)
+    await unpack(own)
+    await rename(own, root).catch(() => rm(own, { recursive: true, force: true }))
+  }
+  return at(root)
+}
+
+const unpack = async (root: string): Promise<void> => {
+  const archives = `${root}.archives`
+  await mkdir(archives, { recursive: true })
+  try {
+    await download(archives, packages)
+    const missing = await missingLibraries(archives)
+    if (missing.length > 0) await download(archives, missing)
+    for (const name of await readdir(archives)) await run("dpkg-deb", ["-x", join(archives, name), root])
+    const program = join(root, "usr/bin/prosody")
+    const script = await readFile(program, "utf8")
+    await writeFile(
+      program,
+      script.replaceAll(/'\/usr\/lib\/prosody(\/modules\/)?'/g, "os.getenv('PROSODY_LIBRARY')..'$1'")
+    )
+  } finally {
+    await rm(archives, { recursive: true, force: true })
+  }
+}
+
+const download = async (directory: string, names: ReadonlyArray<string>): Promise<void> => {
+  await run("apt-get", ["-q", "download", ...names], { cwd: directory })
+}
+
+/** Libraries that the archives depend on and the machine does not have. */
+const missingLibraries = async (archives: string): Promise<ReadonlyArray<string>> => {
+  const missing = new Set<string>()
+  for (const name of await readdir(archives)) {
+    const { stdout } = await run("dpkg-deb", ["-f", join(archives, name), "Depends"])
+    for (const [library] of stdout.matchAll(/\blib[a-z0-9+.-]+/g)) {
+      if (!await isInstalled(library)) missing.add(library)
+    }
+  }
+  return [...missing]
+}
+
+const isInstalled = (name: string): Promise<boolean> =>
+  run("dpkg-query", ["-W", "-f", "${Status}", name]).then(({ stdout }) => stdout.endsWith(" installed"), () => false)
+
+const at = async (root: string): Promise<Installed> => {
+  const lib = join(root, "usr/lib")
+  const architecture = (await readdir(lib)).find((name) => name.endsWith("-linux-gnu"))
+  if (architecture === undefined) throw new Error(`${root} holds no Prosody; remove it, and it is unpacked again`)
+  const libraries = join(lib, architecture)
+  const share = join(root, "usr/share/lua/5.4")
+  return {
+    lua: join(root, "usr/bin/lua5.4"),
+    program: join(root, "usr/bin/prosody"),
+    environment: {
+      PROSODY_LIBRARY: join(lib, "prosody"),
+      LD_LIBRARY_PATH: libraries,
+      LUA_PATH: `${share}/?.lua;${share}/?/init.lua;;`,
+      LUA_CPATH: `${libraries}/lua/5.4/?.so;;`
+    }
+  }
+}

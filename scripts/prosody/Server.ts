@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdir, writeFile } from "node:fs/promises"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import type { Installed } from "./Install.ts"
+
+/** A server on loopback, without TLS: for the demo, for tests and for trying things out. */
+export interface Options {
+  /** For its configuration and data. */
+  readonly directory: string
+  readonly clientPort: number
+  readonly componentPort: number
+  /** The domain of accounts. */
+  readonly domain: string
+  readonly component: string
+  readonly secret: string
+  /** Where logins are checked: Windhover's URL; without it they are the ones given here. */
+  readonly authentication: string | Readonly<Record<string, string>>
+  /** More lines for the global part of the configuration. */
+  readonly more?: string
+}
+
+/** Directory of the modules that the project ships. */
+const modules = join(import.meta.dirname, "../../deploy/prosody")
+
+/** Starts it; resolves when both of its ports are open. */
+export const start = async (installed: Installed, options: Options): Promise<ChildProcess> => {
+  const config = join(options.directory, "prosody.cfg.lua")
+  await mkdir(join(options.directory, "data"), { recursive: true })
+  await writeFile(config, configuration(options))
+  if (typeof options.authentication !== "string") {
+    await writeAccounts(options.directory, options.domain, options.authentication)
+  }
+  const child = spawn(installed.lua, [installed.program, "-F", "--config", config], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...installed.environment }
+  })
+  try {
+    await opened(child)
+  } catch (error) {
+    child.kill("SIGKILL")
+    throw error
+  }
+  return child
+}
+
+/** Ends it, if it has not ended yet. */
+export const stop = async (child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exit = once(child, "exit")
+  child.kill(signal)
+  await exit
+}
+
+const opened = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const open = new Set<string>()
+    let said = ""
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue
+      createInterface({ input: stream }).on("line", (line) => {
+        said = `${said}${line}\n`.slice(-4000)
+        const service = /Activated service '(c2s|component)'/.exec(line)?.[1]
+        if (service !== undefined) open.add(service)
+        if (open.size === 2) resolve()
+      })
+    }
+    child.once("error", reject)
+    child.once("exit", (code) => reject(new Error(`Prosody ended with ${code}:\n${said}`)))
+  })
+
+const writeAccounts = async (directory: string, domain: string, accounts: Readonly<Record<string, string>>) => {
+  const folder = join(directory, "data", domain.replaceAll(".", "%2e"), "accounts")
+  await mkdir(folder, { recursive: true })
+  for (const [login, password] of Object.entries(accounts)) {
+    await writeFile(join(folder, `${login}.dat`), `return { password = ${lua(password)} };\n`)
+  }
+}
+
+const lua = (text: string): string => JSON.stringify(text)
+
+/** Logins in plain text over a plain socket: that is only for loopback, and nothing else is listened on. */
+const configuration = (
+  { authentication, clientPort, component, componentPort, directory, domain, more, secret }: Options
+) =>
+  `run_as_root = true
+data_path = ${lua(join(directory, "data"))}
+plugin_paths = { ${lua(modules)} }
+interfaces = { "127.0.0.1" }
+c2s_ports = { ${clientPort} }
+component_ports = { ${componentPort} }
+component_interfaces = { "127.0.0.1" }
+modules_enabled = { "roster", "saslauth", "disco", "ping", "presence", "message", "iq", "offline" }
+modules_disabled = { "s2s", "s2s_auth_certs", "tls", "http" }
+c2s_require_encryption = false
+allow_unencrypted_plain_auth = true
+log = { { levels = { min = "info" }, to = "console" } }
+storage = "internal"
+${
+    typeof authentication === "string"
+      ? `authentication = "windhover"\nwindhover_auth_url = ${lua(`${authentication}/internal/xmpp/auth`)}`
+      : `authentication = "internal_plain"`
+  }
+${more ?? ""}
+VirtualHost ${lua(domain)}
+Component ${lua(component)}
+  component_secret = ${lua(secret)}
+`
+
+/** A TCP port of loopback that is free for the moment. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  server.close()
+  if (address === null || typeof address === "string") throw new Error("no TCP address")
+  return address.port
+}

@@ -1,0 +1,13 @@
+/** Namespaces of the protocol, by what they are called in the XEPs; the extension's own is a setting. */
+export const ns = {
+  pubsub: "http://jabber.org/protocol/pubsub",
+  event: "http://jabber.org/protocol/pubsub#event",
+  owner: "http://jabber.org/protocol/pubsub#owner",
+  pubsubErrors: "http://jabber.org/protocol/pubsub#errors",
+  stanzaErrors: "urn:ietf:params:xml:ns:xmpp-stanzas",
+  streamErrors: "urn:ietf:params:xml:ns:xmpp-streams",
+  info: "http://jabber.org/protocol/disco#info",
+  items: "http://jabber.org/protocol/disco#items",
+  ping: "urn:xmpp:ping",
+  atom: "http://www.w3.org/2005/Atom"
+} as const

@@ -1,0 +1,66 @@
+import type { Notification } from "#domain/Notification.ts"
+import { renderStatusXml } from "#domain/render/StatusXml.ts"
+import { attribute } from "#domain/render/Xml.ts"
+import { documentItem, entryItem, sizeOf, type Style } from "./Items.ts"
+import { ns } from "./Namespaces.ts"
+
+/** Bytes of a stanza, at most: what servers take from a component without closing its stream, with room to spare. */
+export const maxStanza = 256 * 1024
+
+/** One notification on its way to one JID. */
+export interface Letter {
+  readonly from: string
+  readonly to: string
+  /** Stable over retries, so that a receiver can tell a repetition. */
+  readonly id: string
+  /** As the subscriber wrote it. */
+  readonly topic: string
+  readonly notification: Notification
+  readonly style: Style
+}
+
+/**
+ * The messages that tell a subscriber: one as a rule, several when the entries do not fit into one.
+ *
+ * The order is what old clients expect: status first, then `items`, which are there even when there are none. Messages have no type: a server
+ * keeps a normal one for somebody who is offline, and drops a headline in silence.
+ */
+export const messages = (letter: Letter, limit = maxStanza): ReadonlyArray<string> => {
+  const { from, id, notification, to, topic } = letter
+  const status = renderStatusXml({ ...notification.status, feed: topic }, letter.style.extNamespace)
+  const after = `</items></event></message>`
+  const opening = (part: number) =>
+    `<message${attribute("from", from)}${attribute("to", to)}${attribute("id", part === 1 ? id : `${id}-${part}`)}>` +
+    `<event xmlns="${ns.event}">${status}<items${attribute("node", topic)}>`
+  const room = limit - sizeOf(opening(1_000)) - sizeOf(after)
+  return pages(items(letter, room), room).map((content, page) => opening(page + 1) + content + after)
+}
+
+const items = ({ notification: { news }, style }: Letter, room: number): ReadonlyArray<string> => {
+  switch (news._tag) {
+    case "Entries":
+      return news.entries.map((entry) => entryItem(entry, style, room))
+    case "Document":
+      return [documentItem(news.document, style, room)]
+    case "Failure":
+      return []
+  }
+}
+
+/** As many items together as have room; at least one page, which may be empty. */
+const pages = (items: ReadonlyArray<string>, room: number): ReadonlyArray<string> => {
+  const full: Array<string> = []
+  let page = ""
+  let size = 0
+  for (const item of items) {
+    const more = sizeOf(item)
+    if (size > 0 && size + more > room) {
+      full.push(page)
+      page = ""
+      size = 0
+    }
+    page += item
+    size += more
+  }
+  return [...full, page]
+}

@@ -1,0 +1,63 @@
+import { Cache, Effect, Layer, Option } from "effect"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { type Outcome, type Sender, Senders } from "#actors/Senders.ts"
+import { configOf } from "./Config.ts"
+import { ns } from "./Namespaces.ts"
+import { messages } from "./Notifications.ts"
+import { entityId, Xmpp } from "./Service.ts"
+
+/** Accounts whose settings are in memory, and for how long. */
+const cached = { capacity: 10_000, timeToLive: "30 seconds" } as const
+
+/** Sends notifications as messages, by whichever runner has the connection. */
+const make = Effect.fnUntraced(function*(component: string) {
+  const client = yield* Xmpp.client
+  const accounts = yield* AccountStore
+  const { extNamespace } = yield* Settings
+  const isLegacy = yield* Cache.make({
+    ...cached,
+    lookup: (accountId: number) =>
+      Effect.map(
+        accounts.load(accountId),
+        (account) => Option.isSome(account) && account.value.legacyItemNamespace === true
+      )
+  })
+
+  const send: Sender = Effect.fnUntraced(function*({ notification }, { accountId, endpoint, format, id, topic }) {
+    const legacy = yield* Cache.get(isLegacy, accountId)
+    const letter = `${notification.id}-${id}`
+    const fate = yield* client(entityId).Deliver({
+      id: letter,
+      messages: messages({
+        from: component,
+        to: endpoint,
+        id: letter,
+        topic,
+        notification,
+        style: { format, extNamespace, ...(legacy ? { itemNamespace: ns.pubsub } : {}) }
+      })
+    })
+    return outcomes[fate]
+  }, Effect.orElseSucceed(() => outcomes.away))
+  return send
+})
+
+const outcomes: { readonly [fate in "taken" | "away" | "poison"]: Outcome } = {
+  taken: { verdict: "delivered" },
+  away: { verdict: "away" },
+  poison: {
+    verdict: "failed",
+    attempt: { code: 0, message: "The XMPP server does not take this notification: it closes the stream." }
+  }
+}
+
+/** Adds the channel `xmpp` to the others, where the settings want it. */
+export const layer = Layer.effect(
+  Senders,
+  Effect.gen(function*() {
+    const others = yield* Senders
+    const config = configOf(yield* Settings)
+    return config === undefined ? others : Senders.of({ ...others, xmpp: yield* make(config.component) })
+  })
+)

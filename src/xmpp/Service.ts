@@ -1,0 +1,116 @@
+import type { Element } from "@xmpp/xml"
+import { Effect, FiberSet, Layer, Schedule, Schema } from "effect"
+import { Entity, EntityId, Sharding } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import { Settings } from "#domain/ports/Settings.ts"
+import * as Component from "./Component.ts"
+import * as Conditions from "./Conditions.ts"
+import { configOf } from "./Config.ts"
+import * as Operations from "./Operations.ts"
+import * as Replies from "./Replies.ts"
+
+/** Requests that are answered at once, at most: of all, and of one address. */
+const maxRequests = 256
+const maxRequestsOfOne = 32
+
+/** Bytes of answers that the server has not read: beyond it there are no more. */
+const maxUnread = 1024 * 1024
+
+/**
+ * The component on the cluster: a name can be connected once, so one runner has the connection, and the others hand it what they have to send.
+ * When that runner dies, the next owner of the shard connects.
+ */
+export const Xmpp = Entity.make("Xmpp", [
+  Rpc.make("Wake"),
+  /** Answers when the server has the messages, or it is known that it has not. */
+  Rpc.make("Deliver", {
+    payload: { id: Schema.String, messages: Schema.Array(Schema.String) },
+    success: Schema.Literals(["taken", "away", "poison"])
+  })
+])
+
+/** There is one. */
+export const entityId = "component"
+
+const layerEntity = Xmpp.toLayer(
+  Effect.gen(function*() {
+    const config = configOf(yield* Settings)
+    if (config === undefined) return yield* Effect.die(new Error("XMPP is off"))
+    const operations = yield* Operations.make
+    const run = yield* FiberSet.makeRuntime<never>()
+    const requests = new Requests()
+    const component: Component.Component = yield* Component.make({ ...config, hear: (stanza) => hear(stanza) })
+
+    /** Answers to what we never asked, presences and messages of strangers are of no use here. */
+    const hear = (stanza: Element) => {
+      const { from = "", type } = stanza.attrs
+      if (stanza.getName() !== "iq" || (type !== "get" && type !== "set")) return
+      if (component.unread() > maxUnread) return // who floods us does not read either
+      if (!requests.begin(from)) return component.reply(Replies.error(stanza, tooMany))
+      run(
+        operations(stanza).pipe(
+          Effect.map(component.reply),
+          Effect.ensuring(Effect.sync(() => requests.end(from)))
+        )
+      )
+    }
+
+    return Xmpp.of({
+      Wake: () => Effect.void,
+      Deliver: ({ payload }) => component.deliver(payload.id, payload.messages)
+    })
+  }),
+  { maxIdleTime: "Infinity", concurrency: "unbounded", mailboxCapacity: "unbounded" }
+)
+
+const tooMany = Conditions.overloaded("There are too many requests at once; wait for the answers, then send more.")
+
+/** Requests under way, by the address that sent them. */
+class Requests {
+  readonly #byAddress = new Map<string, number>()
+  #count = 0
+
+  begin(from: string): boolean {
+    const ofOne = this.#byAddress.get(from) ?? 0
+    if (this.#count >= maxRequests || ofOne >= maxRequestsOfOne) return false
+    this.#byAddress.set(from, ofOne + 1)
+    this.#count++
+    return true
+  }
+
+  end(from: string): void {
+    const left = (this.#byAddress.get(from) ?? 1) - 1
+    if (left === 0) this.#byAddress.delete(from)
+    else this.#byAddress.set(from, left)
+    this.#count--
+  }
+}
+
+/** The component must be connected although nobody calls: whoever holds its shard wakes it. */
+const layerWake = Layer.effectDiscard(Effect.gen(function*() {
+  const sharding = yield* Sharding.Sharding
+  const client = yield* Xmpp.client
+  const mine = Effect.sync(() => sharding.hasShardId(sharding.getShardId(EntityId.make(entityId), "default")))
+  let awake = false
+  yield* Effect.gen(function*() {
+    const held = yield* mine
+    if (held && !awake) {
+      awake = yield* Effect.match(client(entityId).Wake(), {
+        onFailure: () => false,
+        onSuccess: () => true
+      })
+    }
+    if (!held) awake = false
+  }).pipe(
+    Effect.catchCause((cause) => Effect.logError("XMPP: waking the component failed and goes on", cause)),
+    Effect.repeat(Schedule.spaced("500 millis")),
+    Effect.forkScoped
+  )
+}))
+
+/** The component, where the settings want it. */
+export const layer = Layer.unwrap(
+  Settings.useSync((settings) =>
+    configOf(settings) === undefined ? Layer.empty : layerWake.pipe(Layer.provide(layerEntity))
+  )
+)

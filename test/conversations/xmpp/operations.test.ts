@@ -1,0 +1,245 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { Hub } from "#actors/Hub.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { installed } from "#test/support/Prosody.ts"
+import type { XmppClient } from "#test/support/XmppClient.ts"
+import * as XmppWorld from "#test/support/XmppWorld.ts"
+
+const { client, ext, external, externalComponent, makeWorld, plain, said } = XmppWorld
+
+const PUBSUB = "http://jabber.org/protocol/pubsub"
+const pubsub = (content: string) => `<pubsub xmlns='${PUBSUB}' xmlns:sf='${ext}'>${content}</pubsub>`
+
+const subscribe = (client: XmppClient, nodes: ReadonlyArray<string>, more = "", jid = client.jid) =>
+  client.request("set", pubsub(nodes.map((node) => `<subscribe node='${node}' jid='${jid}'${more}/>`).join("")))
+
+const unsubscribe = (client: XmppClient, node: string, jid = client.jid) =>
+  client.request("set", pubsub(`<unsubscribe node='${node}' jid='${jid}'/>`))
+
+const retrieve = (client: XmppClient, node: string) => client.request("get", pubsub(`<items node='${node}'/>`))
+
+const list = (client: XmppClient, attributes = "") => client.request("get", pubsub(`<subscriptions${attributes}/>`))
+
+/** Nodes of a list. */
+const nodes = (answer: { readonly children: ReadonlyArray<unknown> }) =>
+  [...said(answer as Parameters<typeof said>[0]).matchAll(/ node='OUTSIDE\/(\w+)'/g)].map((match) => match[1])
+
+/** Until the first fetch is behind it: what is published then is news. */
+const fetched = (client: XmppClient, node: string) =>
+  retrieve(client, node).pipe(
+    Effect.repeat({ until: (answer) => said(answer).includes("<item>"), schedule: Schedule.spaced("20 millis") })
+  )
+
+const error = (type: string, condition: string, text: string, detail = "") =>
+  `error <error type='${type}'><${condition} xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/>` +
+  `<text xmlns='urn:ietf:params:xml:ns:xmpp-stanzas' xml:lang='en'>${text}</text>${detail}</error>`
+
+describe.skipIf(installed === undefined)("conversations over XMPP", () => {
+  layer(XmppWorld.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    it.effect("subscribes, retrieves, is notified and unsubscribes", () =>
+      Effect.gen(function*() {
+        const { ann, outside, publish } = yield* makeWorld
+        publish("/feed", ["a"])
+        const node = `${outside.url}/feed`
+        const subscribed = said(yield* subscribe(ann, [node]))
+        assert.include(
+          subscribed,
+          `result <pubsub xmlns='${PUBSUB}'><subscription jid='${ann.jid}' node='OUTSIDE/feed' subscription='subscribed'>` +
+            `<status xmlns='${ext}' feed='OUTSIDE/feed'><http/><next_fetch>TIME</next_fetch>`
+        )
+        assert.match(subscribed, /<period>\d+<\/period><last_fetch\/><last_parse\/><last_maintenance_at\/><\/status>/)
+
+        yield* fetched(ann, node)
+        const entry = (id: string) =>
+          `<item><entry xmlns='http://www.w3.org/2005/Atom'><id>${id}</id><title>Title of ${id}</title>` +
+          `<content type='text'>Text of ${id}</content></entry></item>`
+        assert.strictEqual(
+          said(yield* retrieve(ann, node)),
+          `result <pubsub xmlns='${PUBSUB}'><items node='OUTSIDE/feed'>${entry("a")}</items></pubsub>`
+        )
+
+        publish("/feed", ["c", "b", "a"])
+        yield* (yield* Hub).publish([node])
+        yield* ann.until(() => ann.stanzas.some(({ name }) => name === "message"))
+        const message = ann.stanzas.find(({ name }) => name === "message")
+        assert.strictEqual(message?.attrs["type"], undefined)
+        assert.strictEqual(message?.attrs["from"], "push.xmpp.test")
+        const event = message === undefined ? "" : plain(message, "jabber:client").replaceAll(outside.url, "OUTSIDE")
+        assert.include(
+          event,
+          `<event xmlns='${PUBSUB}#event'><status xmlns='${ext}' feed='OUTSIDE/feed'><http code='200'>Fetched (ping) 200 `
+        )
+        assert.include(event, " and parsed 2/3 entries</http><next_fetch>TIME</next_fetch><title>A feed</title>")
+        assert.include(event, `<items node='OUTSIDE/feed'>${entry("c")}${entry("b")}</items></event>`)
+
+        assert.strictEqual(said(yield* unsubscribe(ann, node)), "result ")
+        assert.strictEqual(said(yield* unsubscribe(ann, node)), "result ")
+        assert.strictEqual(
+          said(yield* retrieve(ann, node)),
+          `result <pubsub xmlns='${PUBSUB}'><items node='OUTSIDE/feed'/></pubsub>`
+        )
+      }))
+
+    it.effect("notifies in JSON, and in the namespace that old clients look into", () =>
+      Effect.gen(function*() {
+        const { outside, publish } = yield* makeWorld
+        const accounts = yield* AccountStore
+        yield* accounts.change("bob", { legacyItemNamespace: true })
+        const bob = yield* client("bob")
+        publish("/json", ["a"])
+        const node = `${outside.url}/json`
+        yield* subscribe(bob, [node], " sf:format='json'")
+        yield* fetched(bob, node)
+        publish("/json", ["b", "a"])
+        yield* (yield* Hub).publish([node])
+        yield* bob.until(() => bob.stanzas.some(({ name }) => name === "message"))
+        const message = bob.stanzas.find(({ name }) => name === "message")
+        const event = message === undefined ? "" : plain(message, "jabber:client")
+        assert.include(
+          event,
+          `<item xmlns='${PUBSUB}'><content xmlns='http://www.w3.org/2005/Atom'>{"id":"b","title":"Title of b","content":"Text of b"}</content></item>`
+        )
+      }))
+
+    it.effect("tells an error by its status alone, once", () =>
+      Effect.gen(function*() {
+        const { ann, outside, publish } = yield* makeWorld
+        publish("/broken", ["a"])
+        const node = `${outside.url}/broken`
+        yield* subscribe(ann, [node])
+        yield* fetched(ann, node)
+        outside.publish("/broken", { status: 500, contentType: "text/plain", body: "" })
+        yield* (yield* Hub).publish([node])
+        yield* ann.until(() => ann.stanzas.some(({ name }) => name === "message"))
+        const [message, ...more] = ann.stanzas.filter(({ name }) => name === "message")
+        const event = message === undefined ? "" : plain(message, "jabber:client").replaceAll(outside.url, "OUTSIDE")
+        assert.include(event, "<http code='500'>")
+        assert.include(event, "</status><items node='OUTSIDE/broken'/></event>")
+        assert.strictEqual(more.length, 0)
+      }))
+
+    it.effect("lists twenty on a page, oldest first, and those of others never", () =>
+      Effect.gen(function*() {
+        const { ann, outside } = yield* makeWorld
+        const bob = yield* client("bob")
+        for (const prefix of ["l", "m"]) {
+          const many = Array.from({ length: 15 }, (_, i) => `${outside.url}/${prefix}${i}`)
+          assert.include(said(yield* subscribe(ann, many)), "result <pubsub")
+        }
+        const first = yield* list(ann)
+        assert.include(said(first), `<subscriptions {${ext}}page='1'>`)
+        assert.strictEqual(nodes(first).length, 20)
+        const second = yield* list(ann, ` jid='${ann.jid}' sf:page='2'`)
+        const wanted = ["l", "m"].flatMap((prefix) => Array.from({ length: 15 }, (_, i) => `${prefix}${i}`))
+        assert.deepStrictEqual([...nodes(first), ...nodes(second)].filter((node) => /^[lm]\d/.test(node ?? "")), wanted)
+        assert.match(
+          said(second),
+          / jid='ann@xmpp.test' node='OUTSIDE\/m14' subscription='subscribed'><status xmlns='[^']+' feed=/
+        )
+        assert.deepStrictEqual(nodes(yield* list(ann, " sf:page='9'")), [])
+        assert.notInclude(nodes(yield* list(bob)), "l1")
+      }))
+
+    it.effect("speaks with an external component for all of its domain, and with nobody else for it", () =>
+      Effect.gen(function*() {
+        const { outside } = yield* makeWorld
+        const accounts = yield* AccountStore
+        yield* accounts.change("bob", { jid: external })
+        yield* accounts.change("ann", { jid: `ann@${external}` })
+        const component = yield* externalComponent
+        const node = `${outside.url}/external`
+        const subscribe = (from: string, jid: string) =>
+          Effect.map(component.request(from, "set", pubsub(`<subscribe node='${node}' jid='${jid}'/>`)), said)
+        assert.include(yield* subscribe(`robot@${external}/a`, `robot@${external}/b`), `jid='robot@${external}/b'`)
+        assert.include(yield* subscribe(external, `other@${external}`), `jid='other@${external}'`)
+        assert.include(yield* subscribe(external, "bob@xmpp.test"), "<invalid-jid ")
+        // whoever has an address of that domain as their own is not spoken for, and speaks for no other
+        assert.include(yield* subscribe(`ann@${external}/a`, `robot@${external}`), "<invalid-jid ")
+        assert.include(yield* subscribe(`ann@${external}/a`, `ann@${external}`), `jid='ann@${external}'`)
+
+        const list = (from: string, attributes = "") =>
+          Effect.map(
+            component.request(from, "get", pubsub(`<subscriptions${attributes}/>`)),
+            (answer) => [...said(answer).matchAll(/ jid='([^']+)'/g)].map((match) => match[1])
+          )
+        assert.deepStrictEqual(yield* list(external), [`robot@${external}`, `other@${external}`])
+        assert.deepStrictEqual(yield* list(external, ` jid='other@${external}'`), [`other@${external}`])
+        assert.deepStrictEqual(yield* list(`ann@${external}/b`), [`ann@${external}`])
+      }))
+
+    it.effect("subscribes all of the resources or none", () =>
+      Effect.gen(function*() {
+        const { ann, outside } = yield* makeWorld
+        const answer = yield* subscribe(ann, [`${outside.url}/all`, "ftp://feeds.test/none"])
+        assert.include(said(answer), "<not-acceptable ")
+        assert.notInclude(said(yield* list(ann, " sf:page='1'")), "/all")
+      }))
+
+    it.effect("refuses what is wrong by its condition, and does not repeat it", () =>
+      Effect.gen(function*() {
+        const { ann, outside } = yield* makeWorld
+        const node = `${outside.url}/feed`
+        const conditions = Effect.fnUntraced(function*(type: "get" | "set", payload: string) {
+          const answer = yield* ann.request(type, payload)
+          const names = [
+            ...said(answer).matchAll(/<([a-z-]+) (?:feature='[^']*' )?xmlns='[^']*(?:xmpp-stanzas|pubsub#errors)'/g)
+          ]
+          const found = /<error type='(\w+)'>/.exec(said(answer))?.[1]
+          return [found, ...names.map((match) => match[1]).filter((name) => name !== "text")].join(" ")
+        })
+        const one = `<subscribe node='${node}' jid='${ann.jid}'/>`
+        const rows: ReadonlyArray<readonly ["get" | "set", string, string]> = [
+          ["set", pubsub(one.repeat(21)), "modify not-acceptable"],
+          ["set", pubsub(`${one}<subscribe node='${node}' jid='bob@xmpp.test'/>`), "modify bad-request invalid-jid"],
+          ["set", pubsub(`<unsubscribe node='${node}' jid='bob@xmpp.test'/>`), "modify bad-request invalid-jid"],
+          ["get", pubsub("<subscriptions jid='bob@xmpp.test'/>"), "modify bad-request invalid-jid"],
+          ["set", pubsub(`<subscribe jid='${ann.jid}'/>`), "modify bad-request nodeid-required"],
+          ["set", pubsub(`<subscribe node='${node}'/>`), "modify bad-request jid-required"],
+          ["set", pubsub(`<subscribe node='mailto:a@b' jid='${ann.jid}'/>`), "modify not-acceptable"],
+          ["set", pubsub(`<subscribe node='${node}${"x".repeat(2048)}' jid='${ann.jid}'/>`), "modify not-acceptable"],
+          ["set", pubsub(one.replace("/>", " sf:format='rss'/>")), "modify bad-request invalid-options"],
+          ["get", pubsub("<subscriptions sf:page='one'/>"), "modify bad-request"],
+          ["set", pubsub("<publish node='a'/>"), "cancel feature-not-implemented unsupported"],
+          ["get", "<query xmlns='jabber:iq:register'/>", "cancel service-unavailable"],
+          [
+            "get",
+            `<query xmlns='http://jabber.org/protocol/disco#info' node='${outside.url}/no'/>`,
+            "cancel item-not-found"
+          ]
+        ]
+        for (const [type, payload, expected] of rows) assert.strictEqual(yield* conditions(type, payload), expected)
+      }))
+
+    it.effect("refuses an address without an account, but tells it what this is", () =>
+      Effect.gen(function*() {
+        const { outside } = yield* makeWorld
+        const eve = yield* client("eve")
+        assert.strictEqual(
+          said(yield* subscribe(eve, [`${outside.url}/feed`])),
+          error(
+            "auth",
+            "forbidden",
+            `No account has the address "${eve.jid}". Log in as &lt;login&gt;@xmpp.test, or have it set as the JID of your account.`
+              .replaceAll("&lt;", "<").replaceAll("&gt;", ">")
+          )
+        )
+        assert.include(
+          said(yield* eve.request("get", "<query xmlns='http://jabber.org/protocol/disco#info'/>")),
+          "<identity category='pubsub' name='Windhover' type='service'/>"
+        )
+        assert.strictEqual(said(yield* eve.request("get", "<ping xmlns='urn:xmpp:ping'/>")), "result ")
+      }))
+
+    it.effect("says of a subscribed resource that it is a leaf", () =>
+      Effect.gen(function*() {
+        const { ann, outside, publish } = yield* makeWorld
+        publish("/leaf", ["a"])
+        const node = `${outside.url}/leaf`
+        yield* subscribe(ann, [node])
+        yield* fetched(ann, node)
+        const info = yield* ann.request("get", `<query xmlns='http://jabber.org/protocol/disco#info' node='${node}'/>`)
+        assert.include(said(info), "<identity category='pubsub' name='A feed' type='leaf'/>")
+      }))
+  })
+})

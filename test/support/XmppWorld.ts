@@ -1,0 +1,141 @@
+import type { Element } from "@xmpp/xml"
+import { Context, Effect, Layer, Redacted, References, Schedule } from "effect"
+import { TestRunner } from "effect/cluster"
+import { Hub } from "#actors/Hub.ts"
+import * as Core from "#actors/Core.ts"
+import * as Senders from "#actors/Senders.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import * as DelivererHttp from "#layers/DelivererHttp.ts"
+import * as FeedReader from "#layers/FeedReader.ts"
+import * as FetcherUndici from "#layers/FetcherUndici.ts"
+import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
+import * as SelectorWorker from "#layers/SelectorWorker.ts"
+import * as Settings from "#layers/Settings.ts"
+import * as StoresMemory from "#layers/StoresMemory.ts"
+import * as Link from "#xmpp/Link.ts"
+import * as XmppSender from "#xmpp/Sender.ts"
+import * as XmppService from "#xmpp/Service.ts"
+import { openOutside } from "./Outside.ts"
+import { component, domain, type Prosody, prosody, secret } from "./Prosody.ts"
+import { loginPatiently } from "./XmppClient.ts"
+
+export const ext = "http://ext.example/ns"
+
+class Server extends Context.Service<Server, Prosody>()("windhover/test/XmppServer") {}
+
+const passwords = { ann: "wonder", bob: "builder", eve: "stranger" }
+
+/** The name of a component that is somebody else's, on the same server. */
+export const external = "external.test"
+
+const layerServer = Layer.effect(Server, prosody(passwords, `Component "${external}"\n  component_secret = "theirs"`))
+
+const settings = Layer.unwrap(Server.useSync(({ componentPort }) =>
+  Settings.layerTest({
+    port: 0,
+    allowPrivate: true,
+    minPeriod: 1,
+    extNamespace: ext,
+    xmppComponent: component,
+    xmppDomain: domain,
+    xmppSecret: Redacted.make(secret),
+    xmppPort: componentPort
+  })
+))
+
+/** The service behind a real XMPP server; only its database is in memory. Ann and Bob have accounts, Eve a login of the server alone. */
+export const layer = XmppService.layer.pipe(
+  Layer.provideMerge(Core.layer),
+  Layer.provide(XmppSender.layer),
+  Layer.provide(Senders.layer),
+  Layer.provide(TestRunner.layer),
+  Layer.provideMerge(StoresMemory.layer),
+  Layer.provide([
+    DelivererHttp.layer,
+    FetcherUndici.layer,
+    IntentVerifierHttp.layer,
+    FeedReader.layer,
+    SelectorWorker.layer
+  ]),
+  Layer.provide(settings),
+  Layer.provideMerge(layerServer),
+  Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
+)
+
+/** Logs in, with a resource that the server gives. */
+export const client = Effect.fnUntraced(function*(login: keyof typeof passwords, present = true) {
+  const { clientPort } = yield* Server
+  return yield* loginPatiently({ port: clientPort, login, password: passwords[login], domain, component, present })
+})
+
+/** Somebody else's component: sends an iq from one of its addresses, and returns the answer. */
+export const externalComponent = Effect.gen(function*() {
+  const { componentPort } = yield* Server
+  const answers = new Map<string, (answer: Element) => void>()
+  const link = yield* Link.open(
+    { host: "127.0.0.1", port: componentPort, component: external, secret: Redacted.make("theirs") },
+    (stanza) => answers.get(stanza.attrs["id"] ?? "")?.(stanza)
+  )
+  let serial = 0
+  return {
+    request: (from: string, type: "get" | "set", payload: string) =>
+      Effect.callback<Element>((resume) => {
+        const id = `e${++serial}`
+        answers.set(id, (answer) => resume(Effect.succeed(answer)))
+        link.write(`<iq type='${type}' id='${id}' from='${from}' to='${component}'>${payload}</iq>`)
+      })
+  }
+})
+
+/** Accounts are there, all is awake, the component answers; feeds can be published. */
+export const makeWorld = Effect.gen(function*() {
+  const accounts = yield* AccountStore
+  const { ready } = yield* Hub
+  for (const login of ["ann", "bob"]) yield* Effect.ignore(accounts.create(login, Redacted.make("a password")))
+  yield* ready.pipe(Effect.repeat({ until: (awake) => awake, schedule: Schedule.spaced("10 millis") }))
+  const outside = yield* openOutside
+  const ann = yield* client("ann")
+  // until the component is connected, the server answers for it
+  yield* ann.request("get", "<ping xmlns='urn:xmpp:ping'/>").pipe(
+    Effect.repeat({ until: ({ attrs }) => attrs["type"] === "result", schedule: Schedule.spaced("50 millis") })
+  )
+  const publish = (path: string, ids: ReadonlyArray<string>, text = (id: string) => `Text of ${id}`) =>
+    outside.publish(path, {
+      status: 200,
+      contentType: "application/atom+xml",
+      body: `<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title><id>urn:feed</id>${
+        ids.map((id) => `<entry><id>${id}</id><title>Title of ${id}</title><content>${text(id)}</content></entry>`)
+          .join("")
+      }</feed>`
+    })
+  return { ann, outside, publish }
+})
+
+/**
+ * A stanza in one way to write it, whatever prefixes the server made of it: names in their namespace where it changes, attributes in order,
+ * and times of the status as `TIME`.
+ */
+export const plain = (element: Element, around?: string): string => {
+  const namespace = element.getNS()
+  const attributes = Object.entries(element.attrs)
+    .filter(([name]) => name !== "xmlns" && !name.startsWith("xmlns:"))
+    .map(([name, value]) => {
+      const [prefix = "", local] = name.split(":")
+      if (local === undefined || prefix === "xml") return `${name}='${value}'`
+      return `{${element.findNS(prefix)}}${local}='${value}'`
+    }).toSorted()
+  const name = [element.getName(), ...(namespace === around ? [] : [`xmlns='${namespace}'`]), ...attributes].join(" ")
+  const content = element.children.map((child) => typeof child === "string" ? masked(child) : plain(child, namespace))
+    .join("")
+  return content === "" ? `<${name}/>` : `<${name}>${content}</${element.getName()}>`
+}
+
+const masked = (text: string): string =>
+  /^\d{4}-\d\d-\d\dT/.test(text) ? "TIME" : text.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "OUTSIDE")
+
+/** The payload of an answer as `plain` writes it; of an error what it says. */
+export const said = (answer: Element): string => {
+  const [payload] = answer.children.filter((child) => typeof child !== "string")
+  return `${answer.attrs["type"]} ${payload === undefined ? "" : plain(payload, "jabber:client")}`
+    .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "OUTSIDE")
+}

@@ -1,0 +1,225 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Element } from "@xmpp/xml"
+import { Deferred, Effect, Fiber, Queue, Redacted } from "effect"
+import * as Component from "#xmpp/Component.ts"
+import { answer, type ComponentServer, componentServer, digest, type Served } from "#test/support/ComponentServer.ts"
+
+const message = (id: string) => `<message to="ann@xmpp.test" from="push.xmpp.test" id="${id}"/>`
+
+/** A component on a scripted server, and what it heard. */
+const connecting = Effect.gen(function*() {
+  const server = yield* componentServer
+  return { server, ...yield* connectingTo(server) }
+})
+
+const connectingTo = Effect.fnUntraced(function*(server: ComponentServer) {
+  const heard = yield* Queue.unbounded<Element>()
+  const component = yield* Component.make({
+    host: "127.0.0.1",
+    port: server.port,
+    component: "push.xmpp.test",
+    domain: "xmpp.test",
+    secret: Redacted.make("s3cret"),
+    hear: (stanza) => void Queue.offerUnsafe(heard, stanza)
+  })
+  const welcome = Effect.gen(function*() {
+    const connection = yield* server.accept
+    yield* connection.shake
+    yield* connection.fence
+    return connection
+  })
+  return { heard, component, welcome }
+})
+
+const deliver = (component: Component.Component, id: string, messages = [message(id)]) =>
+  Effect.forkChild(component.deliver(id, messages))
+
+/** Ids of messages up to the next fence, which is not answered yet. */
+const batch = Effect.fnUntraced(function*(connection: Served) {
+  const ids: Array<string | undefined> = []
+  while (true) {
+    const stanza = yield* connection.take
+    if (stanza.name === "iq") return { ids, fence: stanza.attrs["id"] }
+    ids.push(stanza.attrs["id"])
+  }
+})
+
+const streamError = (condition: string) =>
+  `<stream:error><${condition} xmlns='urn:ietf:params:xml:ns:xmpp-streams'/></stream:error></stream:stream>`
+
+describe("Component", () => {
+  it.live("shakes hands with the digest of the stream's id and the secret", () =>
+    Effect.gen(function*() {
+      const { server } = yield* connecting
+      const connection = yield* server.accept
+      assert.strictEqual(yield* connection.shake, digest("s3cret"))
+    }))
+
+  it.live("takes a delivery for sent when the server itself has answered, nobody else", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const connection = yield* welcome
+      const delivery = yield* deliver(component, "1")
+      const { fence, ids } = yield* batch(connection)
+      assert.deepStrictEqual(ids, ["1"])
+      connection.send(answer(fence, "mallory@xmpp.test"))
+      connection.send(answer(fence, "xmpp.test.evil.test"))
+      const second = yield* deliver(component, "2") // would be on its way if the fence were open
+      yield* Effect.sleep("50 millis")
+      assert.strictEqual(delivery.pollUnsafe(), undefined)
+      connection.send(answer(fence, "xmpp.test", "error")) // it has read up to here, whatever it makes of it
+      assert.strictEqual(yield* Fiber.join(delivery), "taken")
+      assert.deepStrictEqual((yield* batch(connection)).ids, ["2"])
+      yield* Fiber.interrupt(second)
+    }))
+
+  it.live("sends 64 messages at once at most, and after a break those that were not confirmed, in order", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const first = yield* welcome
+      const ids = Array.from({ length: 100 }, (_, i) => String(i))
+      const opening = yield* deliver(component, "opening")
+      yield* batch(first) // the others come together while its fence is open
+      const deliveries = yield* Effect.forEach(ids, (id) => deliver(component, id))
+      yield* Effect.yieldNow
+      first.send(answer("fence-2"))
+      assert.strictEqual(yield* Fiber.join(opening), "taken")
+      assert.deepStrictEqual((yield* batch(first)).ids, ids.slice(0, 64))
+      first.close()
+
+      const second = yield* welcome
+      for (const id of ids.slice(0, 64)) { // alone: each of them may have broken the connection
+        const { fence, ids } = yield* batch(second)
+        assert.deepStrictEqual(ids, [id])
+        second.send(answer(fence))
+      }
+      const rest = yield* batch(second)
+      assert.deepStrictEqual(rest.ids, ids.slice(64))
+      second.send(answer(rest.fence))
+      assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(deliveries))], ["taken"])
+    }))
+
+  it.live("gives up the one delivery that closes the stream twice, and delivers the others", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      let connection = yield* welcome
+      const opening = yield* deliver(component, "opening")
+      const { fence } = yield* batch(connection)
+      const [good, bad, late] = [
+        yield* deliver(component, "good"),
+        yield* deliver(component, "bad"),
+        yield* deliver(component, "late")
+      ]
+      yield* Effect.yieldNow
+      connection.send(answer(fence))
+      yield* Fiber.join(opening)
+      assert.deepStrictEqual((yield* batch(connection)).ids, ["good", "bad", "late"])
+      connection.send(streamError("not-well-formed"))
+
+      connection = yield* welcome
+      const alone = yield* batch(connection)
+      assert.deepStrictEqual(alone.ids, ["good"])
+      connection.send(answer(alone.fence))
+      assert.deepStrictEqual((yield* batch(connection)).ids, ["bad"])
+      connection.send(streamError("not-well-formed"))
+      assert.strictEqual(yield* Fiber.join(bad), "poison")
+
+      connection = yield* welcome
+      const last = yield* batch(connection)
+      assert.deepStrictEqual(last.ids, ["late"])
+      connection.send(answer(last.fence))
+      assert.deepStrictEqual([yield* Fiber.join(good), yield* Fiber.join(late)], ["taken", "taken"])
+      assert.strictEqual(yield* component.deliver("bad", [message("bad")]), "poison") // and it is never sent again
+    }))
+
+  it.live("sends no character that XML does not know, and nothing too large", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      yield* welcome
+      assert.strictEqual(yield* component.deliver("1", ["<message>\u0001</message>"]), "poison")
+      assert.strictEqual(yield* component.deliver("2", ["<message>\ud800</message>"]), "poison")
+      assert.strictEqual(yield* component.deliver("3", [`<message>${"a".repeat(256 * 1024)}</message>`]), "poison")
+    }))
+
+  it.live("takes a delivery back whose subscription is gone", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const connection = yield* welcome
+      const opening = yield* deliver(component, "opening")
+      const { fence } = yield* batch(connection)
+      const gone = yield* deliver(component, "gone")
+      const next = yield* deliver(component, "next")
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(gone)
+      connection.send(answer(fence))
+      yield* Fiber.join(opening)
+      assert.deepStrictEqual((yield* batch(connection)).ids, ["next"])
+      yield* Fiber.interrupt(next)
+    }))
+
+  it.live("lets deliveries wait in the outbox while there is no server", () =>
+    Effect.gen(function*() {
+      const { component, server } = yield* connecting
+      const delivery = yield* deliver(component, "1")
+      const refusal = yield* server.accept // answers nothing, and closes: the secret is wrong
+      refusal.send(
+        "<stream:stream xmlns='jabber:component:accept' xmlns:stream='http://etherx.jabber.org/streams' id='1'>" +
+          streamError("not-authorized")
+      )
+      assert.strictEqual(yield* Fiber.join(delivery), "away")
+    }))
+
+  it.live("reads characters that are spread over reads", () =>
+    Effect.gen(function*() {
+      const { heard, welcome } = yield* connecting
+      const connection = yield* welcome
+      for (const byte of Buffer.from("<message id='é€😀' from='ann@xmpp.test' to='push.xmpp.test'/>")) {
+        connection.send(Buffer.from([byte]))
+        yield* Effect.yieldNow
+      }
+      assert.strictEqual((yield* Queue.take(heard)).attrs["id"], "é€😀")
+    }))
+
+  it.live.each(
+    [
+      ["an entity that nobody knows", "<message><body>&nbsp;</body></message>"],
+      ["a wrong end", "<message></iq>"],
+      ["a second end", "</stream:stream></stream:stream>"],
+      ["no XML at all", "HTTP/1.1 400 Bad Request\r\n\r\n</x></y>"]
+    ] as const
+  )("connects again after %s", ([, text]) =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const first = yield* welcome
+      first.send(text)
+      const second = yield* welcome
+      const delivery = yield* deliver(component, "1")
+      const { fence, ids } = yield* batch(second)
+      assert.deepStrictEqual(ids, ["1"])
+      second.send(answer(fence))
+      assert.strictEqual(yield* Fiber.join(delivery), "taken")
+    }))
+
+  it.live("hears requests, and the answers of others, and is not confused by the id of a fence", () =>
+    Effect.gen(function*() {
+      const { heard, welcome } = yield* connecting
+      const connection = yield* welcome
+      connection.send(
+        "<iq type='get' id='fence-1' from='xmpp.test' to='push.xmpp.test'><ping xmlns='urn:xmpp:ping'/></iq>"
+      )
+      const stanza = yield* Queue.take(heard)
+      assert.deepStrictEqual([stanza.attrs["id"], stanza.attrs["type"]], ["fence-1", "get"])
+    }))
+
+  it.live("hangs up when its scope ends", () =>
+    Effect.gen(function*() {
+      const server = yield* componentServer
+      const closed = yield* Deferred.make<void>()
+      yield* Effect.scoped(Effect.gen(function*() {
+        const { welcome } = yield* connectingTo(server)
+        const { socket } = yield* welcome
+        socket.once("end", () => Deferred.doneUnsafe(closed, Effect.void))
+      }))
+      yield* Deferred.await(closed)
+    }))
+})

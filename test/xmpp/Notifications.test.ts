@@ -1,0 +1,154 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import type { Entry } from "#domain/Entry.ts"
+import type { News } from "#domain/Notification.ts"
+import { type Letter, maxStanza, messages } from "#xmpp/Notifications.ts"
+import { children, content, type Element, names, parse } from "#test/domain/render/xml.ts"
+import { hostile, model } from "#test/generators/Model.ts"
+
+const EXT = "http://ext.example/ns"
+const topic = "http://feeds.test/a?b&c"
+
+const letter = (news: News, style: Partial<Letter["style"]> = {}): Letter => ({
+  from: "push.x.test",
+  to: "ann@x.test",
+  id: "5-7",
+  topic,
+  notification: { id: 5, resourceId: 1, createdAt: 0, status: { title: "A feed", code: 200, http: "Fetched" }, news },
+  style: { format: undefined, extNamespace: EXT, ...style }
+})
+
+const entries = (...list: ReadonlyArray<Entry>): News => ({ _tag: "Entries", entries: list })
+const entry = (id: string, value = ""): Entry => ({ id, content: [{ value, type: "text" }] })
+
+const only = (letter: Letter): Element => {
+  const [message, ...more] = messages(letter)
+  assert.strictEqual(more.length, 0)
+  return parse(message ?? "")
+}
+
+const within = (element: Element | undefined, ...path: ReadonlyArray<string>): Element => {
+  const found = path.reduce<Element | undefined>(
+    (at, name) => at === undefined ? undefined : children(at).find((child) => child.name === name),
+    element
+  )
+  if (found === undefined) throw new Error(`nothing at ${path.join("/")}`)
+  return found
+}
+
+const ids = (message: string) =>
+  children(within(parse(message), "event", "items")).map((item) => content(within(item, "entry", "id")))
+
+describe("Notifications", () => {
+  it("are messages of no type, with status first, then items", () => {
+    const message = only(letter(entries(entry("one"), entry("two"))))
+    assert.deepStrictEqual(message.attributes, { from: "push.x.test", to: "ann@x.test", id: "5-7" })
+    const event = within(message, "event")
+    assert.strictEqual(event.attributes["xmlns"], "http://jabber.org/protocol/pubsub#event")
+    assert.deepStrictEqual(names(event), ["status", "items"])
+    assert.deepStrictEqual(within(event, "status").attributes, { feed: topic, xmlns: EXT })
+    assert.deepStrictEqual(names(within(event, "status")).slice(0, 3), ["http", "next_fetch", "title"])
+    assert.deepStrictEqual(within(event, "items").attributes, { node: topic })
+    assert.deepStrictEqual(ids(messages(letter(entries(entry("one"), entry("two"))))[0] ?? ""), ["one", "two"])
+  })
+
+  it("have items in the namespace of the event, or in the old clients'", () => {
+    const item = (style: Partial<Letter["style"]>) =>
+      within(only(letter(entries(entry("one")), style)), "event", "items", "item").attributes
+    assert.deepStrictEqual(item({}), {})
+    assert.deepStrictEqual(item({ itemNamespace: "http://jabber.org/protocol/pubsub" }), {
+      xmlns: "http://jabber.org/protocol/pubsub"
+    })
+  })
+
+  it("carry JSON as text", () => {
+    const written = within(only(letter(entries(entry("one", "a < b")), { format: "json" })), "event", "items", "item")
+    assert.deepStrictEqual(within(written, "content").attributes, { xmlns: "http://www.w3.org/2005/Atom" })
+    assert.deepStrictEqual(JSON.parse(content(written)), { id: "one", content: "a < b" })
+  })
+
+  it("of an error have an empty list", () => {
+    const event = within(only(letter({ _tag: "Failure" })), "event")
+    assert.deepStrictEqual(names(event), ["status", "items"])
+    assert.deepStrictEqual(children(within(event, "items")), [])
+  })
+
+  it("carry a document with its type: text as it is, other bytes in base64", () => {
+    const document = (contentType: string, body: string) =>
+      within(
+        only(letter({ _tag: "Document", document: { contentType, body: Buffer.from(body, "latin1") } })),
+        "event",
+        "items",
+        "item",
+        "content"
+      )
+    const json = document("application/json", "{\"a\":\"<b>\"}")
+    assert.deepStrictEqual(json.attributes, { xmlns: "http://www.w3.org/2005/Atom", type: "application/json" })
+    assert.strictEqual(content(json), "{\"a\":\"<b>\"}")
+    assert.strictEqual(content(document("text/plain; charset=iso-8859-1", "\xe9")), "é")
+    assert.strictEqual(content(document("text/plain; charset=nonsense", "e")), "e")
+    assert.strictEqual(content(document("image/png", "\x89PNG")), "iVBORw==")
+  })
+
+  it("are split when they are too large for a stanza, in order, and numbered", () => {
+    const large = ["1", "2", "3", "4", "5"].map((id) => entry(id, "x".repeat(100_000)))
+    const parts = messages(letter(entries(...large)))
+    assert.deepStrictEqual(parts.map(ids), [["1", "2"], ["3", "4"], ["5"]])
+    assert.deepStrictEqual(parts.map((part) => parse(part).attributes["id"]), ["5-7", "5-7-2", "5-7-3"])
+  })
+
+  it("cut an entry that is too large by itself, and say so", () => {
+    const [message = ""] = messages(letter(entries(entry("one", "é😀<".repeat(100_000)))))
+    assert.isAtMost(Buffer.byteLength(message), maxStanza)
+    const cut = within(parse(message), "event", "items", "item", "entry", "content")
+    assert.deepStrictEqual(cut.attributes, { type: "text", truncated: "true" })
+    assert.isAbove(content(cut).length, 10_000)
+    assert.isTrue("é😀<".repeat(100_000).startsWith(content(cut)))
+  })
+
+  it("cut JSON and documents so that they can still be read", () => {
+    const [json = ""] = messages(letter(entries(entry("one", "\"\n".repeat(200_000))), { format: "json" }))
+    const item = within(parse(json), "event", "items", "item", "content")
+    assert.strictEqual(item.attributes["truncated"], "true")
+    assert.strictEqual(JSON.parse(content(item)).id, "one")
+    const body = new TextEncoder().encode("&".repeat(300_000))
+    const [document = ""] = messages(letter({ _tag: "Document", document: { contentType: "text/plain", body } }))
+    assert.isAtMost(Buffer.byteLength(document), maxStanza)
+    assert.strictEqual(within(parse(document), "event", "items", "item", "content").attributes["truncated"], "true")
+  })
+
+  it("leave out of an entry what no cutting makes small: thousands of links, an endless id", () => {
+    const links = Array.from(
+      { length: 5_000 },
+      (_, i) => ({ href: `http://a.test/${"b".repeat(100)}${i}`, rel: "alternate" })
+    )
+    const [many = ""] = messages(letter(entries({ ...entry("one", "text"), links })))
+    assert.isAtMost(Buffer.byteLength(many), maxStanza)
+    assert.deepStrictEqual(ids(many), ["one"])
+    const [endless = ""] = messages(letter(entries(entry("i".repeat(400_000)))))
+    assert.isAtMost(Buffer.byteLength(endless), maxStanza)
+  })
+
+  it("are legal XML of bounded size, whatever the feed holds", () => {
+    const { entry, status } = model(hostile)
+    fc.assert(
+      fc.property(
+        fc.array(entry, { maxLength: 4 }),
+        status,
+        hostile,
+        fc.constantFrom("atom" as const, "json" as const),
+        (entries, status, topic, format) => {
+          const base = letter({ _tag: "Entries", entries }, { format })
+          const parts = messages({ ...base, topic, notification: { ...base.notification, status } }, 20_000)
+          for (const part of parts) {
+            parse(part)
+            assert.isAtMost(Buffer.byteLength(part), 20_000)
+          }
+          const items = parts.flatMap((part) => children(within(parse(part), "event", "items")))
+          assert.strictEqual(items.length, entries.length)
+        }
+      ),
+      { numRuns: 60 }
+    )
+  })
+})

@@ -1,0 +1,62 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import { badRequest } from "#xmpp/Conditions.ts"
+import * as Replies from "#xmpp/Replies.ts"
+import { children, names, parse } from "#test/domain/render/xml.ts"
+import { hostile, model } from "#test/generators/Model.ts"
+import { stanza } from "#test/support/Stanza.ts"
+
+const EXT = "http://ext.example/ns"
+const iq = stanza("<iq type='get' id='7' from='ann@x.test/a' to='push.x.test'/>")
+const status = { feed: "http://feeds.test/a", code: 200, http: "Fetched (ring) 200 900", period: 900 }
+const subscription = { node: "http://feeds.test/a", jid: "Ann@x.test/home", status }
+
+describe("Replies", () => {
+  it("answers whoever asked, with the id that was given", () => {
+    assert.strictEqual(Replies.result(iq), `<iq type="result" from="push.x.test" to="ann@x.test/a" id="7"/>`)
+  })
+
+  it("shows a subscription with its status, whose children are all there and in order", () => {
+    assert.strictEqual(
+      Replies.subscribed([subscription], EXT),
+      `<pubsub xmlns="http://jabber.org/protocol/pubsub">` +
+        `<subscription node="http://feeds.test/a" jid="Ann@x.test/home" subscription="subscribed">` +
+        `<status feed="http://feeds.test/a" xmlns="${EXT}"><http code="200">Fetched (ring) 200 900</http><next_fetch></next_fetch>` +
+        "<period>900</period><last_fetch></last_fetch><last_parse></last_parse>" +
+        "<last_maintenance_at></last_maintenance_at></status></subscription></pubsub>"
+    )
+  })
+
+  it("carries the page in the extension's namespace", () => {
+    const [list] = children(parse(Replies.listed([subscription], 3, EXT)))
+    assert.deepStrictEqual(list?.attributes, { "superfeedr:page": "3" })
+    assert.deepStrictEqual(list === undefined ? [] : names(list), ["subscription"])
+  })
+
+  it("retrieves nothing as an empty list", () => {
+    assert.strictEqual(
+      Replies.retrieved("http://feeds.test/a", ""),
+      `<pubsub xmlns="http://jabber.org/protocol/pubsub"><items node="http://feeds.test/a"></items></pubsub>`
+    )
+  })
+
+  it("says what the component is, and what a resource is", () => {
+    const service = children(parse(Replies.info(undefined, "Windhover", EXT)))
+    assert.deepStrictEqual(service[0]?.attributes, { category: "pubsub", type: "service", name: "Windhover" })
+    assert.include(service.map(({ attributes }) => attributes["var"]), EXT)
+    assert.include(service.map(({ attributes }) => attributes["var"]), "urn:xmpp:ping")
+    const leaf = children(parse(Replies.info("http://feeds.test/a", "A feed", EXT)))
+    assert.deepStrictEqual(leaf[0]?.attributes, { category: "pubsub", type: "leaf", name: "A feed" })
+  })
+
+  it("is legal XML, whatever strangers put into it", () => {
+    const { status } = model(hostile)
+    fc.assert(fc.property(hostile, hostile, status, (node, jid, status) => {
+      assert.deepStrictEqual(names(parse(Replies.listed([{ node, jid, status }], 1, EXT))), ["subscriptions"])
+      assert.deepStrictEqual(names(parse(Replies.info(node, jid, EXT))), ["identity", "feature", "feature"])
+      assert.deepStrictEqual(names(parse(Replies.retrieved(node, ""))), ["items"])
+      const asked = { ...iq, attrs: { from: jid, id: node } }
+      assert.deepStrictEqual(names(parse(Replies.error(asked, badRequest(jid)))), ["error"])
+    }))
+  })
+})
