@@ -1,4 +1,5 @@
-import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
+import * as NodeSocket from "@effect/platform-node/NodeSocket"
+import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { Rpc, RpcClient, type RpcClientError as ClientError, RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
 import { loginProblem, type Right, rights } from "#domain/Account.ts"
