@@ -10,16 +10,7 @@ import * as Settings from "#layers/Settings.ts"
 import { account, pings, token } from "./cli/Accounts.ts"
 import { inspect } from "./cli/Inspect.ts"
 import { list, subscribe, tail, unsubscribe } from "./cli/Remote.ts"
-
-const serve = Command.make(
-  "serve",
-  {},
-  // the service is loaded when it is asked for: the other commands start in half the time
-  Effect.fnUntraced(function*() {
-    const { serve } = yield* Effect.promise(() => import("./main.ts"))
-    return yield* serve
-  })
-).pipe(Command.withDescription("Run the service until it is told to stop"))
+import { serve } from "./cli/Serve.ts"
 
 const migrateAlone = Command.make(
   "migrate",

@@ -1,5 +1,5 @@
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
-import { Effect, Layer, Logger, Option, References } from "effect"
+import { Layer, Option } from "effect"
 import {
   MessageStorage,
   RunnerAddress,
@@ -15,7 +15,6 @@ import { shardingConfig } from "#actors/Runner.ts"
 import * as Senders from "#actors/Senders.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
-import * as Database from "#layers/Database.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
 import * as FeedReader from "#layers/FeedReader.ts"
 import * as SelectorWorker from "#layers/SelectorWorker.ts"
@@ -60,14 +59,6 @@ const outside = Layer.mergeAll(
   SelectorWorker.layer
 ).pipe(Layer.provide(Network.layer))
 
-const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
-
-/** One line a record, on standard error: standard output is for what was asked. */
-const logging = Layer.mergeAll(
-  Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
-  Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, levels[logLevel])))
-)
-
 /** The command line reaches a service with an embedded database through its data directory; others have the database. */
 const administration = Layer.unwrap(
   Settings.useSync(({ databaseUrl, dataDir }) =>
@@ -75,7 +66,7 @@ const administration = Layer.unwrap(
   )
 ).pipe(Layer.provide(Administration.layer))
 
-/** The whole service. It stops in this order: the server first, then actors, then the stores, the database last. */
+/** The service over its database and settings. It stops in this order: the server first, then actors, then the stores. */
 export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe(
   Layer.provideMerge(Layer.mergeAll(Routes.layerServed, XmppService.layer)),
   Layer.provide(Core.layer),
@@ -84,11 +75,5 @@ export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe
   Layer.provide(Layer.mergeAll(cluster, outside)),
   Layer.provide(SettingsLayer.layerListening),
   Layer.provideMerge(HttpServerNode.layer),
-  Layer.provide(StoresSql.layer),
-  Layer.provide(Database.layer),
-  Layer.provide(logging),
-  Layer.provide(SettingsLayer.layer)
+  Layer.provide(StoresSql.layer)
 )
-
-/** Runs the service until it is told to stop. */
-export const serve = Effect.scoped(Layer.launch(layer))

@@ -12,6 +12,9 @@ const template = path.join(import.meta.dirname, "template.tar.zst")
 
 const block = 512
 
+/** Bytes that come out of the decompressor at a time: in its own pieces of 16 kB, joining 24 MB takes longer than decompressing them. */
+const chunkSize = 4 << 20
+
 /**
  * Unpacks the template as `target`, which must not exist; all of it or, when that fails or the machine stops, nothing.
  *
@@ -20,7 +23,7 @@ const block = 512
 export const unpackTemplate = async (target: string): Promise<void> => {
   const partial = `${target}.partial`
   await fs.promises.rm(partial, { recursive: true, force: true })
-  const archive = await promisify(zlib.zstdDecompress)(await fs.promises.readFile(template))
+  const archive = await promisify(zlib.zstdDecompress)(await fs.promises.readFile(template), { chunkSize })
   const entries = [...read(archive)]
   const directories = entries.filter((entry) => entry.directory).map((entry) => path.join(partial, entry.name))
   for (const directory of directories) await fs.promises.mkdir(directory, { mode: 0o700, recursive: true })
