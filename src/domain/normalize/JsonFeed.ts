@@ -51,7 +51,7 @@ const headerOf = (document: Json, base: string, language: string | undefined): F
       ...list(document["hubs"]).filter(isObject).map(({ url }) => ["hub", url] as const)
     ], base),
     language: text(document["language"]) ?? language,
-    authors: authorsOf(document),
+    authors: authorsOf(document, base),
     icon,
     logo,
     image: logo === undefined ? undefined : { url: logo },
@@ -75,7 +75,7 @@ const entryOf = (item: Json, base: string, feed: FeedHeader): RawEntry => {
     published: date(item["date_published"]),
     updated: date(item["date_modified"]),
     // An item without authors has those of the feed, says the specification.
-    authors: authorsOf(item) ?? feed.authors,
+    authors: authorsOf(item, base) ?? feed.authors,
     categories: categoriesOf(item["tags"]),
     language: text(item["language"]) ?? feed.language,
     image: image === undefined ? undefined : { url: image }
@@ -135,15 +135,15 @@ const enclosure = (attachment: Json, base: string): ReadonlyArray<Link> => {
 }
 
 /** 1.1 has a list of authors, 1.0 one author; both may stand beside each other for old readers. */
-const authorsOf = (of: Json): ReadonlyArray<Person> | undefined =>
+const authorsOf = (of: Json, base: string): ReadonlyArray<Person> | undefined =>
   [...list(of["authors"]).slice(0, 100), ...list(of["author"])].filter(isObject)
-    .map(personOf)
+    .map((author) => personOf(author, base))
     .filter((person) => Object.keys(person).length > 0)
     .reduce<Array<Person> | undefined>(addPerson, undefined)
 
-const personOf = ({ name, url, avatar }: Json): Person => {
-  const uri = text(url)
-  const picture = text(avatar)
+const personOf = ({ name, url, avatar }: Json, base: string): Person => {
+  const uri = address(url, base)
+  const picture = address(avatar, base)
   return defined({
     name: text(name),
     uri: uri?.startsWith("mailto:") === true ? undefined : uri,

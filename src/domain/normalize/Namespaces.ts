@@ -66,7 +66,8 @@ const URIS: { readonly [key: NamespaceKey]: ReadonlyArray<string> } = {
     "http://github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md"
   ],
   admin: ["http://webns.net/mvcb"],
-  source: ["http://source.scripting.com"]
+  source: ["http://source.scripting.com"],
+  enc: ["http://purl.oclc.org/net/rss_2.0/enc#"]
 }
 
 const KEYS: ReadonlyMap<string, NamespaceKey> = new Map(

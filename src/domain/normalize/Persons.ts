@@ -13,13 +13,16 @@ const LONGEST = 1000
 
 /** `john@a.example (John Doe)`, `John Doe <john@a.example>`, either alone, and what is made of them. */
 export const personOf = (text: string): Person | undefined => {
-  const plain = text.trim()
+  const plain = withoutLinks(text).trim()
   if (plain === "") return undefined
   const email = plain.length > LONGEST || !plain.includes("@") ? undefined : emailIn(plain)
   if (email === undefined) return { name: plain }
   const name = nameBeside(plain.replaceAll(email, ""))
   return name === "" ? { email } : { name, email }
 }
+
+/** arXiv links its authors inside the name. */
+const withoutLinks = (text: string): string => text.includes("</a>") ? text.replace(/<\/?a(?:\s[^<>]*)?>/gi, "") : text
 
 /** Looks around the first `@`. */
 const emailIn = (text: string): string | undefined => {

@@ -7,6 +7,7 @@ import { atomInRss } from "./namespaces/AtomInRss.ts"
 import { content } from "./namespaces/Content.ts"
 import { creativeCommons, rdfLicence } from "./namespaces/CreativeCommons.ts"
 import { dublinCore } from "./namespaces/DublinCore.ts"
+import { enclosures } from "./namespaces/Enclosures.ts"
 import { feedBurner } from "./namespaces/FeedBurner.ts"
 import { geo } from "./namespaces/Geo.ts"
 import { geoRss } from "./namespaces/GeoRss.ts"
@@ -56,7 +57,8 @@ const GUESTS: ReadonlyMap<NamespaceKey, Readers> = new Map(
     activity: activityStreams,
     podcast,
     admin,
-    source: scripting
+    source: scripting,
+    enc: enclosures
   }).map(([key, vocabulary]) => [key, readers(vocabulary)])
 )
 

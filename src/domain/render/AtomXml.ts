@@ -13,6 +13,7 @@ import type {
 import type { FeedHeader } from "#domain/Feed.ts"
 import type { Status } from "#domain/Status.ts"
 import { addressed, entryLinks, sentLinks } from "./Links.ts"
+import { summaryOf } from "./Summary.ts"
 import { renderStatusXml } from "./StatusXml.ts"
 import { attribute, each, element, timestamp } from "./Xml.ts"
 
@@ -70,7 +71,7 @@ export const entryXml = (entry: Entry, extNamespace: string): string =>
   element("published", timestamp(entry.published)) +
   element("updated", timestamp(entry.updated)) +
   textXml("title", entry.title ?? UNTITLED, entry.language) +
-  typedText("summary", entry.summary, entry.language) +
+  typedText("summary", summaryOf(entry), entry.language) +
   typedText("content", entry.content?.[0], entry.language) +
   each(entry.points, (at) => element("geo:point", pair(at))) +
   shape(entry.shape) +

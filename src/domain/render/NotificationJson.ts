@@ -3,6 +3,7 @@ import { type FeedHeader, permalink } from "#domain/Feed.ts"
 import { slug } from "#domain/Slug.ts"
 import type { Status } from "#domain/Status.ts"
 import { addressed, entryLinks, sentLinks } from "./Links.ts"
+import { summaryOf } from "./Summary.ts"
 import { legal } from "./Xml.ts"
 
 type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [key: string]: Json | undefined }
@@ -62,7 +63,7 @@ const item = (entry: Entry, withLinks: boolean): JsonObject => {
     updated: seconds(entry.updated),
     title: entry.title?.value,
     content: entry.content?.[0]?.value,
-    summary: entry.summary?.value,
+    summary: summaryOf(entry)?.value,
     permalinkUrl: permalink(entry),
     standardLinks: standardLinks(links),
     links: withLinks ? linksByUrl(links, entry.title) : undefined,

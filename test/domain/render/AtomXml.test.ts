@@ -225,6 +225,13 @@ describe("AtomXml", () => {
     })
   })
 
+  it("sends the words of the media as summary where there are no others, as at YouTube", () => {
+    const media = { description: "About\nthis video" }
+    assert.include(inside({ id: "x", media }), `<summary type="text">About\nthis video</summary>`)
+    assert.strictEqual(JSON.parse(entryJson({ id: "x", media })).summary, "About\nthis video")
+    assert.notInclude(inside({ id: "x", media, content: [text("Else")] }), "summary")
+  })
+
   it("sends the picture of a feed as its logo", () => {
     const header = { image: { url: "https://a.example/logo.png" } }
     assert.include(
