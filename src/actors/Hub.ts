@@ -130,8 +130,11 @@ export class Hub extends Context.Service<Hub, {
   readonly follow: (request: RetrieveRequest) => Effect.Effect<Followed, Refusal>
   /** Hears what is told, from its cursors on; see `Listeners`. */
   readonly listen: (listener: Listener) => Effect.Effect<() => void, never, Scope.Scope>
-  /** The publisher's ping: each topic is fetched soon. Never fails, also for topics that nobody watches. */
-  readonly publish: (topics: ReadonlyArray<string>, publishing?: Publishing) => Effect.Effect<void>
+  /**
+   * The publisher's ping: each topic is fetched soon. Topics that nobody watches are no failure. When it returns, the pings are rows:
+   * whatever happens to the process, they are answered by a fetch.
+   */
+  readonly publish: (topics: ReadonlyArray<string>, publishing?: Publishing) => Effect.Effect<void, Refusal>
   /** True when the partitions that this runner holds are awake (`/readyz`). */
   readonly ready: Effect.Effect<boolean>
 }>()("windhover/actors/Hub") {}

@@ -289,7 +289,8 @@ export const layer = Layer.effect(
       yield* partitions.push(partition, id, { contentType, body: content.body })
     })
 
-    const ping = Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: Publishing) {
+    /** The row of a ping; gives the resource when somebody watches it. */
+    const noteDown = Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: Publishing) {
       const topic = Topic.parse(given, "hub.url")
       const found = topic._tag === "Success" ? yield* resources.find(topic.success.canonical) : Option.none()
       const resource = Option.getOrUndefined(found)
@@ -305,9 +306,25 @@ export const layer = Layer.effect(
           watched ? undefined : { _tag: "NoSubscriber" }
         )
       }
-      if (!watched) return
-      yield* content === undefined ? partitions.ping(resource.partition, resource.id) : push(resource, content)
-    }, Effect.catchTag("StoreError", (error) => Effect.logWarning(`a ping could not be passed on: ${error.message}`)))
+      return watched ? resource : undefined
+    })
+
+    const passOn = (resource: ResourceState, content: Pushed | undefined) =>
+      content === undefined ? partitions.ping(resource.partition, resource.id) : Effect.catchTag(
+        push(resource, content),
+        "StoreError",
+        (error) => Effect.logWarning(`a ping could not be passed on yet: ${error.message}`)
+      )
+
+    const publish = Effect.fn("Hub.publish")(function*(topics: ReadonlyArray<string>, publishing: Publishing = {}) {
+      const pinged = yield* orRefuse(
+        Effect.forEach(topics, (topic) => noteDown(topic, publishing), { concurrency: 8 })
+      )
+      const watched = pinged.filter((resource) => resource !== undefined)
+      yield* background(
+        Effect.forEach(watched, (resource) => passOn(resource, publishing.content), { concurrency: 8, discard: true })
+      )
+    })
 
     return Hub.of({
       subscribe,
@@ -320,9 +337,7 @@ export const layer = Layer.effect(
       replay: yield* makeReplay,
       follow: yield* makeFollow(retrieve),
       listen: (yield* Listeners).listen,
-      publish: Effect.fn("Hub.publish")((topics, publishing = {}) =>
-        background(Effect.forEach(topics, (topic) => ping(topic, publishing), { concurrency: 8, discard: true }))
-      ),
+      publish,
       ready: ownership.ready
     })
   })

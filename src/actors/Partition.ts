@@ -2,6 +2,7 @@ import { Clock, Context, Deferred, Effect, Layer, Schema, type Scope } from "eff
 import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import * as Actors from "./Actors.ts"
 import { Hosts } from "./Hosts.ts"
@@ -34,6 +35,7 @@ export class Supervisor extends Context.Service<Supervisor, {
     Effect.gen(function*() {
       const store = yield* ResourceStore
       const outbox = yield* Outbox
+      const pings = yield* Pings
       const residency = yield* Residency
       const resource = yield* Resource.ResourceBehavior
       const subscription = yield* Subscription.SubscriptionBehavior
@@ -63,6 +65,7 @@ export class Supervisor extends Context.Service<Supervisor, {
         }).pipe(inBudget)
         yield* setAlarms(partition, resources)
         yield* resume(partition, subscriptions)
+        yield* answerPings(partition, resources)
         return { resources, subscriptions }
       })
 
@@ -88,6 +91,12 @@ export class Supervisor extends Context.Service<Supervisor, {
           })
         }
       )
+
+      /** Pings that a former owner did not come to. */
+      const answerPings = Effect.fnUntraced(function*(partition: number, resources: Actors.Actors<Resource.Message>) {
+        const left = yield* whenAvailable(pings.waiting([partition], Infinity))
+        yield* Effect.forEach(left, ({ resourceId }) => resources.tell(resourceId, Resource.ping), { discard: true })
+      })
 
       return Supervisor.of({ start })
     })
@@ -131,7 +140,7 @@ export const layer = Partition.toLayer(
     const { resources, subscriptions } = actors
     return Partition.of({
       Wake: () => Effect.void,
-      Ping: ({ payload }) => resources.tell(payload.id, { _tag: "Ping" }),
+      Ping: ({ payload }) => resources.tell(payload.id, Resource.ping),
       Push: ({ payload: { body, contentType, id } }) =>
         resources.tell(id, { _tag: "Push", document: { contentType, body } }),
       ReloadResource: ({ payload }) => resources.tell(payload.id, { _tag: "Reload" }),

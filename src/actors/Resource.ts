@@ -46,6 +46,7 @@ export type Message =
   | { readonly _tag: "FirstFetch"; readonly done: Deferred.Deferred<void> }
 
 export const poll: Message = { _tag: "Poll" }
+export const ping: Message = { _tag: "Ping" }
 
 export interface State {
   resource: ResourceState

@@ -1,9 +1,11 @@
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { EntityId, Sharding } from "effect/cluster"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { Pings } from "#domain/ports/Pings.ts"
 import { partitions } from "#domain/Topic.ts"
 import type { Pushed } from "./Hub.ts"
 import { Held, Partition } from "./Partition.ts"
+import * as Resource from "./Resource.ts"
 import * as Subscription from "./Subscription.ts"
 
 /**
@@ -69,12 +71,13 @@ export const layerWake = Layer.effectDiscard(Effect.gen(function*() {
   yield* forever("waking partitions", wakeOwned, Schedule.spaced("500 millis"))
 }))
 
-/** Deliveries are looked after when they are overdue by so many ms: their owner has died, or was never told. */
+/** Deliveries and pings are looked after when they are overdue by so many ms: their owner has died, or was never told. */
 const overdue = 30_000
 
-/** Finds deliveries that nobody works on, and tells their subscriptions. */
+/** Finds deliveries and pings that nobody works on, and tells their subscriptions and resources. */
 export const layerSweep = Layer.effectDiscard(Effect.gen(function*() {
   const outbox = yield* Outbox
+  const pings = yield* Pings
   const held = yield* Held
   const sweep = Effect.gen(function*() {
     const before = (yield* Clock.currentTimeMillis) - overdue
@@ -83,6 +86,12 @@ export const layerSweep = Layer.effectDiscard(Effect.gen(function*() {
       stalled,
       ({ partition, subscriptionId }) =>
         held.get(partition)?.subscriptions.tell(subscriptionId, Subscription.look) ?? Effect.void,
+      { discard: true }
+    )
+    const unanswered = yield* pings.waiting([...held.keys()], before)
+    yield* Effect.forEach(
+      unanswered,
+      ({ partition, resourceId }) => held.get(partition)?.resources.tell(resourceId, Resource.ping) ?? Effect.void,
       { discard: true }
     )
   }).pipe(

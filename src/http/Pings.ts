@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { Publishing } from "#actors/Hub.ts"
+import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import { Allowances } from "./Allowances.ts"
 
@@ -18,7 +19,7 @@ const maxWaiting = 10_000
  * None is lost: those that come too often are one ping a little later.
  */
 export const makePings = Effect.fnUntraced(
-  function*(publish: (topics: ReadonlyArray<string>, publishing: Publishing) => Effect.Effect<void>) {
+  function*(publish: (topics: ReadonlyArray<string>, publishing: Publishing) => Effect.Effect<void, Refusal>) {
     const scope = yield* Effect.scope
     const allowances = new Allowances(allowance, { maxKeys: maxTopics, maxDebt: 0 })
     const records = new Allowances(recording, { maxKeys: 1, maxDebt: 0 })
@@ -38,6 +39,7 @@ export const makePings = Effect.fnUntraced(
           waiting.delete(topic)
           return pass(topic, now)
         }),
+        Effect.catch(({ message }) => Effect.logWarning(`a ping is left to the next poll of ${topic}: ${message}`)),
         Effect.forkIn(scope)
       )
 

@@ -4,7 +4,7 @@ import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
 import { type Backlog, Outbox } from "#domain/ports/Outbox.ts"
 import { batched } from "./sql/Batched.ts"
 import { notificationColumns, notificationOf, type NotificationRow } from "./sql/NotificationRows.ts"
-import { column, instant, millis } from "./sql/Values.ts"
+import { column, farFuture, instant, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 /** Confirmations are written when there are so many, or after so many ms. */
@@ -179,9 +179,6 @@ export const layer = Layer.effect(
     })
   })
 )
-
-/** The last day that a timestamp can hold is farther away than this: the year 5138. */
-const farFuture = 1e14
 
 const deliveryOf = (row: WaitingRow, notification: Notification | undefined): ReadonlyArray<Delivery> =>
   notification === undefined ? [] : [{

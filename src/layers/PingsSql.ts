@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import type { PingOutcome } from "#domain/PingOutcome.ts"
 import { type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
 import { batched } from "./sql/Batched.ts"
-import { column, instant, millis } from "./sql/Values.ts"
+import { column, farFuture, instant, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 /** Stored numbers: append only. */
@@ -82,6 +82,14 @@ export const layer = Layer.effect(
       ))
     })
 
+    const waiting = Effect.fn("Pings.waiting")(function*(partitions: ReadonlyArray<number>, before: number) {
+      return yield* ask(sql.unsafe<{ partition: number; resourceId: number }>(
+        `select distinct r.partition::int4 as partition, r.id::float8 as "resourceId" from pings p join resources r on r.id = p.resource_id
+        where p.outcome is null and p.received_at < ${instant("$2::float8")} and r.partition = any($1::int4[])`,
+        [column.integers(partitions), Math.min(before, farFuture)]
+      ))
+    })
+
     const list = Effect.fn("Pings.list")(function*(query: { readonly accountId?: number; readonly limit: number }) {
       const rows = yield* ask(
         sql.unsafe<PingRow>(
@@ -112,7 +120,7 @@ export const layer = Layer.effect(
       Effect.forkScoped
     )
 
-    return Pings.of({ received, answered, list })
+    return Pings.of({ received, answered, waiting, list })
   })
 )
 

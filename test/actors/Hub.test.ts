@@ -261,12 +261,11 @@ describe("Hub, while the database is away", () => {
       const faults = yield* StoresMemory.Faults
       yield* faults.down
       const hub = yield* Hub
-      const refused = [subscribe("new"), unsubscribe("good"), retrieve({ topic: feed }), listed]
+      const refused = [subscribe("new"), unsubscribe("good"), retrieve({ topic: feed }), listed, hub.publish([feed])]
       for (const effect of refused) {
         const reason = yield* refusalOf<unknown, Hub>(effect)
         assert.deepInclude(reason, { _tag: "Unavailable", retryAfter: 5 })
       }
-      yield* hub.publish([feed])
       yield* faults.up
       assert.strictEqual((yield* listed).length, 1)
     }).pipe(Effect.provide(layer)))

@@ -11,7 +11,16 @@ import * as Topic from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import { feed, headers, hook, lines, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
-import { caller, hangs, layer, layerOutside, layerRunner, layerSending, layerWith } from "#test/support/World.ts"
+import {
+  caller,
+  documentOf,
+  hangs,
+  layer,
+  layerOutside,
+  layerRunner,
+  layerSending,
+  layerWith
+} from "#test/support/World.ts"
 
 /** A subscription to `feed` whose notifications go to a JID. */
 const subscribeJid = Effect.gen(function*() {
@@ -276,6 +285,23 @@ const runner = Effect.gen(function*() {
 })
 
 describe("a partition that changes its owner", () => {
+  it.effect("answers the pings that the former owner did not come to", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
+      world.serve(feed, () => Effect.never)
+      yield* Effect.provideContext(Hub.use((hub) => hub.publish([feed])), first.context)
+      yield* TestClock.adjust("1 second")
+      yield* first.stop
+      world.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
+      world.log.length = 0
+      const second = yield* runner
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(untimed(world.log), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
+      assert.isBelow(Number.parseFloat(world.log[0] ?? ""), 13) // long before the next poll
+      yield* second.stop
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
   it.effect("goes on where the former owner stopped: each notification once, in order, without a gap", () =>
     Effect.gen(function*() {
       const first = yield* runner

@@ -71,6 +71,22 @@ describe("the service as a process", () => {
     patience + 10_000
   )
 
+  it.live("fetches what a publisher told of, although it was killed before it could", () =>
+    Effect.gen(function*() {
+      const world = yield* outside
+      // nothing is due for an hour: only the ping can be why
+      const settings = { WINDHOVER_DATA_DIR: yield* temporaryDirectory, WINDHOVER_MIN_PERIOD: "3600" }
+      const service = yield* start(settings)
+      yield* subscribe(service, world.url)
+      world.silent = true
+      world.publish("a")
+      assert.strictEqual((yield* ping(service, world.url)).status, 204)
+      yield* service.kill
+      world.silent = false
+      yield* start(settings)
+      yield* world.until(() => hooks.every((hook) => received(world.posted, hook).ids.length === 1))
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
+
   it.live("finishes on SIGTERM what it has begun, and exits with 0", () =>
     Effect.gen(function*() {
       const world = yield* outside

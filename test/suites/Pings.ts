@@ -54,6 +54,26 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         )
       }))
 
+    it.effect("wait, each resource once, until they are answered", () =>
+      Effect.gen(function*() {
+        const pings = yield* Pings
+        const partition = 231 // of this test alone
+        const { account, resource } = yield* newSubscription({ partition })
+        const ping = { accountId: account.id, topic: "http://a.example/", withContent: false, resourceId: resource.id }
+        yield* at(1_000)(pings.received(ping))
+        yield* at(2_000)(pings.received(ping))
+        yield* at(2_000)(pings.received({ ...ping, resourceId: undefined }, { _tag: "NoSubscriber" }))
+        const waiting = [{ partition, resourceId: resource.id }]
+        assert.deepStrictEqual(yield* pings.waiting([1, partition], Infinity), waiting)
+        assert.deepStrictEqual(yield* pings.waiting([partition], 2_000), waiting)
+        assert.deepStrictEqual(yield* pings.waiting([partition], 1_000), [])
+        assert.deepStrictEqual(yield* pings.waiting([1], Infinity), [])
+        yield* pings.answered(resource.id, 1_500, { _tag: "Unchanged", code: 200 })
+        assert.deepStrictEqual(yield* pings.waiting([partition], Infinity), waiting)
+        yield* pings.answered(resource.id, 2_000, { _tag: "Unchanged", code: 200 })
+        assert.deepStrictEqual(yield* pings.waiting([partition], Infinity), [])
+      }))
+
     it.effect("of what nobody watches are answered at once", () =>
       Effect.gen(function*() {
         const pings = yield* Pings

@@ -81,7 +81,8 @@ export const makeWorld = Effect.gen(function*() {
   const resources = yield* ResourceStore
   const subscriptions = yield* SubscriptionStore
   const { address } = yield* HttpServer.HttpServer
-  const { publish, ready } = yield* Hub
+  const { publish: offer, ready } = yield* Hub
+  const publish = (topics: ReadonlyArray<string>) => Effect.orDie(offer(topics))
   const outside = yield* openOutside
   const connect = open("port" in address ? address.port : 0)
   const world = ++worlds

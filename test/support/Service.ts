@@ -125,6 +125,8 @@ export interface Outside {
   readonly feeds: ReadonlyArray<string>
   readonly publish: (id: string) => void
   readonly posted: Array<Posted>
+  /** While set, the feed is not answered. */
+  silent: boolean
   /** While set, webhooks hold their answers; they are given when it is unset. */
   hold: boolean
   /** Resolves when `condition` holds; asked again when a notification comes, and when it is answered or lost. */
@@ -144,7 +146,7 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
       ids.toReversed().map((id) => `<item><title>${id}</title><guid isPermaLink="false">${id}</guid></item>`).join("")
     }</channel></rss>`
   const answer: http.RequestListener = (request, response) => {
-    if (request.method === "GET") return void response.end(feed())
+    if (request.method === "GET") return state.silent ? undefined : void response.end(feed())
     let body = ""
     request.setEncoding("utf8").on("data", (chunk: string) => body += chunk).on("end", () => {
       const one: Posted = {
@@ -190,6 +192,7 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
     feeds: hosts.map((host) => `http://${host}:${port}/feed`),
     publish: (id) => void ids.push(id),
     posted,
+    silent: false,
     get hold() {
       return holding
     },

@@ -30,6 +30,11 @@ export class Pings extends Context.Service<Pings, {
   readonly received: (ping: NewPing, outcome?: PingOutcome) => Effect.Effect<void, StoreError>
   /** Settles all pings of a resource that were received until `until` (epoch ms) and wait: one fetch answers them all. */
   readonly answered: (resourceId: number, until: number, outcome: PingOutcome) => Effect.Effect<void, StoreError>
+  /** Resources of these partitions with a ping that was received before `before` (epoch ms) and has no answer yet, once each. */
+  readonly waiting: (
+    partitions: ReadonlyArray<number>,
+    before: number
+  ) => Effect.Effect<ReadonlyArray<{ readonly partition: number; readonly resourceId: number }>, StoreError>
   /** Newest first; of everybody without an account. */
   readonly list: (
     query: { readonly accountId?: number; readonly limit: number }

@@ -26,6 +26,16 @@ export const make = (state: State): Pings["Service"] =>
         }
       })
     ),
+    waiting: Effect.fn("Pings.waiting")((partitions, before) =>
+      operation(state, () => {
+        const ids = state.pings.filter(({ ping }) => ping.outcome === undefined && ping.receivedAt < before)
+          .flatMap(({ wanted }) => wanted.resourceId ?? [])
+        return [...new Set(ids)].flatMap((resourceId) => {
+          const partition = state.resources.get(resourceId)?.partition
+          return partition !== undefined && partitions.includes(partition) ? [{ partition, resourceId }] : []
+        })
+      })
+    ),
     list: Effect.fn("Pings.list")(({ accountId, limit }) =>
       operation(state, () =>
         state.pings.filter(({ wanted }) => accountId === undefined || wanted.accountId === accountId)

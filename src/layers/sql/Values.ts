@@ -45,6 +45,9 @@ const legal = (value: string | null | undefined): string | null =>
 
 export const legalText = (value: string): string => value.replaceAll("\u0000", "").toWellFormed()
 
+/** For ever, as a time: the year 5138. The last day that a timestamp can hold is farther away. */
+export const farFuture = 1e14
+
 /** Epoch milliseconds of a timestamptz, as a select expression; null stays null. */
 export const millis = (expression: string): string => `round(extract(epoch from ${expression}) * 1000)::float8`
 
