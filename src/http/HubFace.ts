@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
@@ -36,7 +36,7 @@ export const makeHubFace = Effect.gen(function*() {
     const topic = yield* parameters.one("hub.topic")
     const callback = yield* parameters.one("hub.callback")
     const secret = yield* bounded(parameters, "hub.secret", maxSecretLength)
-    const signature = yield* parameters.choice("hub.signature", signatureMethods)
+    const signature = yield* parameters.choice("hub.signature", Schema.Literals(signatureMethods))
     const leaseSeconds = yield* leaseOf(parameters)
     const { outcome } = yield* hub.subscribe({
       caller: anonymous,

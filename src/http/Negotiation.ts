@@ -1,18 +1,17 @@
 import { Effect } from "effect"
 import type { Refusal } from "#domain/Refusal.ts"
+import * as Contract from "./Contract.ts"
 import type { Parameters } from "./Parameters.ts"
 
 /** The formats that a request can ask for. */
-const formats = ["json", "atom"] as const
-
-export type Asked = typeof formats[number]
+export type Asked = typeof Contract.format.Type
 
 /** The parameter `format` decides; without it `Accept` can ask. Undefined: nothing was asked for. */
 export const askedFormat = (
   parameters: Parameters,
   accept: string | undefined
 ): Effect.Effect<Asked | undefined, Refusal> =>
-  Effect.map(parameters.choice("format", formats), (format) => format ?? acceptedFormat(accept ?? ""))
+  Effect.map(parameters.choice("format", Contract.format), (format) => format ?? acceptedFormat(accept ?? ""))
 
 const acceptedFormat = (accept: string): Asked | undefined => {
   const json = qualityOf(accept, "application/json")

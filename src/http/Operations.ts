@@ -6,6 +6,7 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import * as Search from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
+import * as Contract from "./Contract.ts"
 import type { Declined } from "./Declined.ts"
 import { contentOf } from "./FatPing.ts"
 import { askedFormat } from "./Negotiation.ts"
@@ -38,12 +39,6 @@ export interface Operation {
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal | Declined>
 }
 
-/** Bytes of a `hub.secret`, at most (WebSub). */
-const maxSecretLength = 200
-
-/** Characters of a `hub.verify_token`, at most: it is repeated in the URL of the verification. */
-const maxVerifyTokenLength = 1024
-
 const maxPublished = 500
 
 const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
@@ -51,7 +46,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
   const format = yield* askedFormat(parameters, accept)
-  const secret = yield* bounded(parameters, "hub.secret", maxSecretLength)
+  const secret = yield* bounded(parameters, "hub.secret", Contract.maxSecretLength)
   const retrieve = yield* parameters.flag("retrieve")
   const { outcome, representation } = yield* hub.subscribe({
     caller,
@@ -88,8 +83,8 @@ const notSubscribedHere = (refusal: Refusal): Refusal =>
 
 const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMatch, jsonp, parameters }: Call) {
   const search = yield* searchOf(parameters, "search")
-  const page = yield* parameters.integer("page", { minimum: 1, maximum: 1_000_000_000, fallback: 1 })
-  const byPage = yield* parameters.integer("by_page", { minimum: 1, maximum: 500, fallback: 20 })
+  const page = yield* parameters.integer("page", Contract.page)
+  const byPage = yield* parameters.integer("by_page", Contract.byPage)
   const detailed = yield* parameters.flag("detailed")
   const { items, total } = yield* hub.list({
     caller,
@@ -113,7 +108,7 @@ export const retrieval = Effect.fnUntraced(function*({ caller, parameters }: Cal
       "Please provide a hub.topic, the URL of a resource that you are subscribed to, or a hub.callback, the callback of your subscriptions."
     )
   }
-  const count = yield* parameters.integer("count", { minimum: 1, maximum: 50, fallback: 10 })
+  const count = yield* parameters.integer("count", Contract.retrieveCount)
   const before = yield* parameters.one("before")
   const after = yield* parameters.one("after")
   return {
@@ -142,7 +137,7 @@ const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parame
       "Please provide a hub.callback: the callback of the subscription whose notification is wanted again."
     )
   }
-  const count = yield* parameters.integer("count", { minimum: 1, maximum: 50, fallback: 1 })
+  const count = yield* parameters.integer("count", Contract.replayCount)
   const async = yield* parameters.flag("async")
   yield* hub.replay({ caller, topic: topic ?? "", callback, count, async })
   return Reply.done
@@ -202,7 +197,7 @@ export const verification = Effect.fnUntraced(function*(parameters: Parameters) 
   if (verify === undefined && words.length > 0) {
     return yield* badParameter("hub.verify", `hub.verify can be sync or async; received ${quote(words.join(","))}.`)
   }
-  const verifyToken = yield* bounded(parameters, "hub.verify_token", maxVerifyTokenLength)
+  const verifyToken = yield* bounded(parameters, "hub.verify_token", Contract.maxVerifyTokenLength)
   return { ...(verify !== undefined && { verify }), ...(verifyToken !== undefined && { verifyToken }) }
 })
 

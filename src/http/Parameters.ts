@@ -1,6 +1,7 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
+import type { Whole } from "./Contract.ts"
 import { type Declined, tooLarge } from "./Declined.ts"
 
 /** Name and value pairs of one request, over query and body. */
@@ -51,15 +52,11 @@ export class Parameters {
     return [...this.#values.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
   }
 
-  integer(
-    name: string,
-    bounds: { readonly minimum: number; readonly maximum: number; readonly fallback: number }
-  ): Effect.Effect<number, Refusal> {
-    const { fallback, maximum, minimum } = bounds
+  integer(name: string, { fallback, maximum, minimum, schema }: Whole): Effect.Effect<number, Refusal> {
     return Effect.flatMap(this.one(name), (text) => {
       if (text === undefined) return Effect.succeed(fallback)
       const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : NaN
-      return value >= minimum && value <= maximum
+      return Schema.is(schema)(value)
         ? Effect.succeed(value)
         : Effect.fail(
           badParameter(
@@ -73,27 +70,29 @@ export class Parameters {
   }
 
   /** One of some words, in any case. */
-  choice<const Word extends string>(
+  choice<Word extends string>(
     name: string,
-    words: ReadonlyArray<Word>
+    words: Schema.Literals<ReadonlyArray<Word>>
   ): Effect.Effect<Word | undefined, Refusal> {
     return Effect.flatMap(this.one(name), (text) => {
       if (text === undefined) return Effect.undefined
-      const word = words.find((candidate) => candidate === text.trim().toLowerCase())
-      return word !== undefined
+      const word = text.trim().toLowerCase()
+      return Schema.is(words)(word)
         ? Effect.succeed(word)
-        : Effect.fail(badParameter(name, `${name} can be ${words.join(" or ")}; received ${quote(text)}.`))
+        : Effect.fail(badParameter(name, `${name} can be ${words.literals.join(" or ")}; received ${quote(text)}.`))
     })
   }
 
   /** False when it was not sent. */
   flag(name: string): Effect.Effect<boolean, Refusal> {
     return Effect.map(
-      this.choice(name, ["true", "false", "1", "0", "yes", "no"]),
+      this.choice(name, flagWords),
       (word) => word === "true" || word === "1" || word === "yes"
     )
   }
 }
+
+const flagWords = Schema.Literals(["true", "false", "1", "0", "yes", "no"])
 
 /**
  * One spelling of a name, or undefined when it has too many parts. Brackets that do not pair are taken literally.

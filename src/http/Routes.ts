@@ -4,6 +4,7 @@ import { IpNetwork } from "effect/net"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication } from "./Authentication.ts"
+import { makeDocumentation } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
 import { makeHubFace } from "./HubFace.ts"
 import * as Reply from "./Reply.ts"
@@ -28,6 +29,9 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
   if (hubOpen) yield* router.add("*", "/hub", yield* makeHubFace)
+  const { openapi, page } = yield* makeDocumentation
+  yield* router.add("GET", "/openapi.json", openapi)
+  yield* router.add("GET", "/docs", page)
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
   yield* router.addGlobalMiddleware(answerFailures)

@@ -12,6 +12,7 @@ import { badParameter, type Refusal, refuse, Unavailable } from "#domain/Refusal
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import { quote } from "#domain/Topic.ts"
+import * as Contract from "./Contract.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Frames from "./Frames.ts"
 import { accepts, type Asked, askedFormat } from "./Negotiation.ts"
@@ -29,7 +30,7 @@ export type Wait = "poll" | Frames.Framing
 
 /** `wait` decides; a client that takes server-sent events gets those. */
 export const waitOf = Effect.fnUntraced(function*({ accept, parameters }: Call) {
-  const wait = yield* parameters.choice("wait", ["stream", "poll"])
+  const wait = yield* parameters.choice("wait", Contract.wait)
   if (wait === "poll") return "poll"
   if (accepts(accept, Frames.contentTypes.events)) return "events"
   if (wait === undefined) return undefined

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { byPage, format } from "#http/Contract.ts"
 import fc from "fast-check"
 import { maxParameters, merge, normalizeName, type Pair, type Parameters } from "#http/Parameters.ts"
 
@@ -83,8 +84,7 @@ describe("Parameters", () => {
 
   it.effect("reads whole numbers within their bounds", () =>
     Effect.gen(function*() {
-      const bounds = { minimum: 1, maximum: 500, fallback: 20 }
-      const read = (text: string) => Effect.flatMap(of([["by_page", text]]), (p) => p.integer("by_page", bounds))
+      const read = (text: string) => Effect.flatMap(of([["by_page", text]]), (p) => p.integer("by_page", byPage))
       assert.strictEqual(yield* read(""), 20)
       assert.strictEqual(yield* read("500"), 500)
       for (const wrong of ["0", "501", "-1", "1.5", "ten", "1e2", "0x10", "99999999999999999999"]) {
@@ -97,7 +97,7 @@ describe("Parameters", () => {
 
   it.effect("reads words in any case", () =>
     Effect.gen(function*() {
-      const read = (text: string) => Effect.flatMap(of([["format", text]]), (p) => p.choice("format", ["json", "atom"]))
+      const read = (text: string) => Effect.flatMap(of([["format", text]]), (p) => p.choice("format", format))
       assert.strictEqual(yield* read(" JSON "), "json")
       assert.strictEqual(yield* sentence(read("xml")), "format can be json or atom; received \"xml\".")
     }))

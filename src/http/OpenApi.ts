@@ -1,0 +1,160 @@
+import { Schema } from "effect"
+import { answers, requests, streamRequest } from "./Contract.ts"
+
+type Json = { readonly [key: string]: unknown }
+
+/** The JSON Schema (2020-12, as OpenAPI 3.1 has it) of what is on the wire. */
+const schemaOf = (schema: Schema.Codec<unknown>): Json => {
+  const { definitions, schema: root } = Schema.toJsonSchemaDocument(schema)
+  return inlined(root, definitions) as Json
+}
+
+/** Definitions stand where they are used: schemas are small, and each is whole by itself. */
+const inlined = (value: unknown, definitions: Json): unknown => {
+  if (Array.isArray(value)) return value.map((one) => inlined(one, definitions))
+  if (typeof value !== "object" || value === null) return value
+  const name = "$ref" in value && typeof value.$ref === "string" ? value.$ref.split("/").at(-1) : undefined
+  if (name !== undefined) return inlined(definitions[name], definitions)
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inlined(one, definitions)]))
+}
+
+const sentence = {
+  "text/plain": { schema: { type: "string", description: "What was wrong, received, and is right." } }
+}
+
+const refusals: { readonly [status: string]: string } = {
+  400: "The body is no JSON object, no multipart, or ended early.",
+  401: "No credentials, or wrong ones.",
+  403: "The token does not have the right; it is named.",
+  404: "Not subscribed to that resource.",
+  405: "This needs another method; Allow names it.",
+  413: "Too many bytes or parameters.",
+  415: "The body is of a type that is not read, or compressed.",
+  422: "A parameter is missing or cannot be used, the callback did not confirm, or it cannot be done.",
+  429: "Too many requests or failed logins; see Retry-After.",
+  503: "The database or the owner of the resource is away for the moment; see Retry-After."
+}
+
+const refused = Object.fromEntries(
+  Object.entries(refusals).map(([status, description]) => [status, { description, content: sentence }])
+)
+
+const done = { description: "Done." }
+const pending = { description: "Accepted; the callback is asked in the background." }
+const json = (...schemas: ReadonlyArray<Schema.Codec<unknown>>) => ({
+  "application/json": { schema: { oneOf: schemas.map(schemaOf) } }
+})
+const atom = { "application/atom+xml": { schema: { type: "string" } } }
+
+const modes = (...names: ReadonlyArray<keyof typeof requests>) => ({
+  oneOf: names.map((name) => schemaOf(requests[name]))
+})
+
+/** One object of parameters whose properties are the names in the query. */
+const query = (
+  schema: Json
+) => [{ name: "parameters", in: "query", required: true, style: "form", explode: true, schema }]
+
+/** The methods and addresses of the API. */
+const paths = (): Json => ({
+  "/": {
+    get: {
+      operationId: "ask",
+      summary: "list, retrieve, replay, authenticate: what hub.mode says",
+      parameters: query(modes("list", "retrieve", "replay", "authenticate")),
+      responses: {
+        200: {
+          description: "What was asked for. A resource that is no feed comes as its own bytes, with its own type.",
+          content: {
+            ...json(answers.list, answers.listDetailed, answers.retrieve, answers.authenticate),
+            ...atom,
+            "text/javascript": { schema: { type: "string", description: "With callback: a script (JSONP)." } }
+          }
+        },
+        204: done,
+        304: { description: "What If-None-Match names is still right." },
+        ...refused
+      }
+    },
+    post: {
+      operationId: "tell",
+      summary: "subscribe, unsubscribe, publish: what hub.mode says; everything that GET does as well",
+      requestBody: {
+        required: true,
+        content: Object.fromEntries(
+          ["application/x-www-form-urlencoded", "application/json", "multipart/form-data"].map((type) => [type, {
+            schema: modes("subscribe", "unsubscribe", "publish", "list", "retrieve", "replay", "authenticate")
+          }])
+        )
+      },
+      responses: {
+        200: {
+          description: "With retrieve=true: what is stored. Otherwise as with GET.",
+          content: { ...json(answers.retrieve, answers.list, answers.listDetailed, answers.authenticate), ...atom }
+        },
+        202: pending,
+        204: done,
+        ...refused
+      }
+    }
+  },
+  "/stream": {
+    get: {
+      operationId: "stream",
+      summary: "retrieve, and what comes after it",
+      parameters: query(schemaOf(streamRequest)),
+      responses: {
+        200: {
+          description: "Past entries, then future ones.",
+          content: {
+            "text/event-stream": { schema: { type: "string" } },
+            "application/x-ndjson": { schema: { type: "string" } },
+            ...json(answers.retrieve),
+            ...atom
+          }
+        },
+        204: { description: "Nothing came in time (wait=poll)." },
+        ...refused
+      }
+    }
+  },
+  ...Object.fromEntries(["/healthz", "/readyz"].map((path) => [path, {
+    get: {
+      operationId: path.slice(1),
+      summary: path === "/healthz" ? "Whether the service can work" : "Whether it does",
+      security: [],
+      responses: {
+        200: { description: "Yes.", content: { "text/plain": { schema: { const: "ok" } } } },
+        503: { description: "No.", content: sentence }
+      }
+    }
+  }]))
+})
+
+/** Of what is described, not of the program: it moves when clients have to. */
+const contractVersion = "1.0.0"
+
+/** The OpenAPI 3.1 document of the API, from the schemas that decode its requests. */
+export const document = (baseUrl: string) => ({
+  openapi: "3.1.0",
+  info: {
+    title: "Windhover",
+    version: contractVersion,
+    description: "Watches any URL and pushes what is new. The open WebSub hub at /hub is as WebSub (W3C) has it.",
+    license: { name: "MIT", identifier: "MIT" }
+  },
+  servers: [{ url: baseUrl }],
+  security: [{ basic: [] }, { authorization: [] }],
+  paths: paths(),
+  components: {
+    securitySchemes: {
+      basic: { type: "http", scheme: "basic", description: "Login, and a token or the password." },
+      authorization: {
+        type: "apiKey",
+        in: "query",
+        name: "authorization",
+        description: "Base64 of login:token, for clients that cannot set headers."
+      }
+    }
+  }
+})
