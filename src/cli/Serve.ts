@@ -3,6 +3,7 @@ import { Command } from "effect/cli"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Database from "#layers/Database.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
+import * as SteadyClock from "#layers/SteadyClock.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
@@ -30,5 +31,5 @@ export const serve = Command.make(
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Run the service until it is told to stop"),
-  Command.provide(Layer.provideMerge(logging, SettingsLayer.layer))
+  Command.provide(SteadyClock.layer.pipe(Layer.provideMerge(logging), Layer.provideMerge(SettingsLayer.layer)))
 )
