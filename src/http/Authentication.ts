@@ -30,6 +30,8 @@ export class Authentication extends Context.Service<Authentication, {
     request: HttpServerRequest.HttpServerRequest,
     parameters: Parameters
   ) => Effect.Effect<Caller, Refusal>
+  /** The same by HTTP Basic for a server that asks for its own users: all come from its address, so that failures cost the login. */
+  readonly authenticateFor: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Caller, Refusal>
 }>()("windhover/http/Authentication") {
   static readonly layer = Layer.effect(
     Authentication,
@@ -43,33 +45,44 @@ export class Authentication extends Context.Service<Authentication, {
       )
       const proven = makeProven()
 
-      const authenticate = Effect.fn("Authentication.authenticate")(function*(
-        request: HttpServerRequest.HttpServerRequest,
-        parameters: Parameters
-      ) {
-        const { login, secret } = yield* credentialsOf(request, parameters)
-        const address = addressOf(request)
+      /** Who has these credentials; a wrong one is a guess of `guesser`. */
+      const proved = Effect.fnUntraced(function*({ login, secret }: Credentials, guesser: string) {
         const now = yield* Clock.currentTimeMillis
         const key = proven.keyOf({ login, secret })
-        const wait = guesses.wait(address, now)
+        const wait = guesses.wait(guesser, now)
         if (wait > 0 && !proven.has(key)) return yield* tooManyFailures(wait)
         const caller = yield* orRefuse(accounts.authenticate(login, secret))
         if (Option.isNone(caller)) {
-          guesses.use(address, now)
+          guesses.use(guesser, now)
           proven.remove(key)
           return yield* unauthenticated("The login or the token is not right. Send login:token, or login:password.")
         }
         proven.add(key)
-        const { credential } = caller.value
-        if (requests !== undefined) {
-          const wait = requests.wait(credential, now)
-          if (wait > 0) return yield* tooManyRequests(wait)
-          requests.use(credential, now)
-        }
         return caller.value
       })
 
-      return Authentication.of({ authenticate })
+      const authenticate = Effect.fn("Authentication.authenticate")(function*(
+        request: HttpServerRequest.HttpServerRequest,
+        parameters: Parameters
+      ) {
+        const caller = yield* proved(yield* credentialsOf(request, parameters), addressOf(request))
+        if (requests !== undefined) {
+          const now = yield* Clock.currentTimeMillis
+          const wait = requests.wait(caller.credential, now)
+          if (wait > 0) return yield* tooManyRequests(wait)
+          requests.use(caller.credential, now)
+        }
+        return caller
+      })
+
+      const authenticateFor = Effect.fn("Authentication.authenticateFor")(function*(
+        request: HttpServerRequest.HttpServerRequest
+      ) {
+        const credentials = yield* decodeHeader(request.headers["authorization"] ?? "")
+        return yield* proved(credentials, `login:${credentials.login}`)
+      })
+
+      return Authentication.of({ authenticate, authenticateFor })
     })
   )
 }
@@ -102,11 +115,7 @@ const credentialsOf = Effect.fnUntraced(function*(
 ) {
   const header = request.headers["authorization"]
   if (header !== undefined && header !== "") {
-    const basic = /^basic +(.*)$/i.exec(header)?.[1]
-    if (basic === undefined) {
-      return yield* unauthenticated("The Authorization header has to be \"Basic\", with base64 of login:token.")
-    }
-    return yield* decode(basic, "The Authorization header")
+    return yield* decodeHeader(header)
   }
   const parameter = yield* parameters.one("authorization")
   if (parameter === undefined) {
@@ -117,6 +126,13 @@ const credentialsOf = Effect.fnUntraced(function*(
   }
   return yield* decode(unwrapped(parameter), "The parameter authorization")
 })
+
+const decodeHeader = (header: string): Effect.Effect<Credentials, Refusal> => {
+  const basic = /^basic +(.*)$/i.exec(header)?.[1]
+  return basic === undefined
+    ? unauthenticated("The Authorization header has to be \"Basic\", with base64 of login:token.")
+    : decode(basic, "The Authorization header")
+}
 
 /**
  * Some encoders wrap long lines, so that white space does not count; but a `+` that nobody escaped arrives as a space.

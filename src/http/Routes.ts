@@ -10,6 +10,7 @@ import { makeHubFace } from "./HubFace.ts"
 import * as Reply from "./Reply.ts"
 import { Streams } from "./Streams.ts"
 import { makeWebhook } from "./Webhook.ts"
+import { makeXmppLogins } from "./XmppLogins.ts"
 
 /** Where the API answers, with or without a slash at the end; older clients post to the second. */
 const apiPaths = ["/", "/hubbub"] as const
@@ -19,7 +20,7 @@ const streamUrl = (url: string): string | undefined =>
   /^\/stream\/?(?:\?|$)/.test(url) ? url : /^\/stream\/?&/.test(url) ? url.replace("&", "?") : undefined
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const { hubOpen, trustedProxies } = yield* Settings
+  const { hubOpen, trustedProxies, xmppComponent } = yield* Settings
   const webhook = yield* makeWebhook
   const { healthz, readyz } = yield* makeHealth
   for (const path of apiPaths) yield* router.add("*", path, webhook("api"))
@@ -32,6 +33,7 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { openapi, page } = yield* makeDocumentation
   yield* router.add("GET", "/openapi.json", openapi)
   yield* router.add("GET", "/docs", page)
+  if (xmppComponent !== undefined) yield* router.add("*", "/internal/xmpp/auth", yield* makeXmppLogins)
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
   yield* router.addGlobalMiddleware(answerFailures)

@@ -1,4 +1,4 @@
-import { Cache, Effect, Layer, Option } from "effect"
+import { Cache, Effect, Layer, Option, Schedule } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type Outcome, type Sender, Senders } from "#actors/Senders.ts"
@@ -9,6 +9,9 @@ import { entityId, Xmpp } from "./Service.ts"
 
 /** Accounts whose settings are in memory, and for how long. */
 const cached = { capacity: 10_000, timeToLive: "30 seconds" } as const
+
+/** The component has no owner while it moves to another runner, or starts: asked again every 0.5 s, for 5 s. */
+const moving = { schedule: Schedule.spaced("500 millis"), times: 10 }
 
 /** Sends notifications as messages, by whichever runner has the connection. */
 const make = Effect.fnUntraced(function*(component: string) {
@@ -27,7 +30,7 @@ const make = Effect.fnUntraced(function*(component: string) {
   const send: Sender = Effect.fnUntraced(function*({ notification }, { accountId, endpoint, format, id, topic }) {
     const legacy = yield* Cache.get(isLegacy, accountId)
     const letter = `${notification.id}-${id}`
-    const fate = yield* client(entityId).Deliver({
+    const deliver = client(entityId).Deliver({
       id: letter,
       messages: messages({
         from: component,
@@ -38,6 +41,7 @@ const make = Effect.fnUntraced(function*(component: string) {
         style: { format, extNamespace, ...(legacy ? { itemNamespace: ns.pubsub } : {}) }
       })
     })
+    const fate = yield* Effect.retry(deliver, moving)
     return outcomes[fate]
   }, Effect.orElseSucceed(() => outcomes.away))
   return send

@@ -1,0 +1,78 @@
+-- Logins of a host are accounts of Windhover: each one is asked for over HTTP, and nothing is stored in Prosody.
+--
+--   authentication = "windhover"
+--   windhover_auth_url = "http://127.0.0.1:8080/internal/xmpp/auth"
+--   windhover_auth_secret = "..."   -- only if Windhover runs on another machine: its WINDHOVER_XMPP_AUTH_SECRET
+--   windhover_auth_timeout = 10     -- seconds
+--
+-- For Prosody 0.12 and newer. The password has to reach Windhover, so that PLAIN is the only mechanism: have clients use TLS.
+
+local async = require "util.async";
+local base64 = require "util.encodings".base64;
+local http = require "net.http";
+local sasl = require "util.sasl";
+
+local url = module:get_option_string("windhover_auth_url", "http://127.0.0.1:8080/internal/xmpp/auth");
+local secret = module:get_option_string("windhover_auth_secret");
+local timeout = module:get_option_number("windhover_auth_timeout", 10);
+
+-- Status of Windhover's answer; 0 when none came in time.
+local function ask(login, password)
+	local waiting, wake = async.waiter();
+	local status;
+	local function answered(code)
+		if status then return; end -- the answer, or the end of our patience: whichever was first
+		status = tonumber(code) or 0;
+		wake();
+	end
+
+	local request = http.request(url, {
+		method = "POST";
+		body = "";
+		headers = {
+			["Authorization"] = "Basic "..base64.encode(login..":"..password);
+			["X-XMPP-Domain"] = module.host;
+			["X-Internal-Secret"] = secret;
+		};
+	}, function (_, code) answered(code); end);
+	local patience = module:add_timer(timeout, function ()
+		if status then return; end
+		if request then http.destroy_request(request); end
+		answered(0);
+	end);
+
+	waiting();
+	patience:stop();
+	return status;
+end
+
+-- true; or nil and the reason.
+local function test_password(login, password)
+	local status = ask(login, password);
+	if status >= 200 and status < 300 then return true; end
+	if status == 401 or status == 403 then return nil, "Login or password is not right."; end
+	module:log("error", "Windhover answered %d at %s: the login of %s cannot be checked", status, url, login);
+	return nil, "Logins cannot be checked at the moment.";
+end
+
+local elsewhere = "Accounts are made and changed in Windhover.";
+
+module:provides("auth", {
+	test_password = test_password;
+
+	get_sasl_handler = function ()
+		return sasl.new(module.host, {
+			plain_test = function (_, login, password)
+				return test_password(login, password) == true, true;
+			end;
+		});
+	end;
+
+	-- Windhover does not tell strangers who has an account, and neither do we.
+	user_exists = function () return true; end;
+	users = function () return function () end; end;
+
+	create_user = function () return nil, elsewhere; end;
+	set_password = function () return nil, elsewhere; end;
+	delete_user = function () return nil, elsewhere; end;
+});
