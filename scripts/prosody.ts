@@ -1,6 +1,48 @@
-/** Unpacks Debian's Prosody into `./data/prosody`: no root, nothing outside. */
+/**
+ * An XMPP server for trying things out: Debian's Prosody, unpacked without root into `./data/prosody`, on loopback and without TLS.
+ *
+ * `npm run prosody`; ends with Ctrl-C. With `-- --unpack` it is unpacked only.
+ */
+import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
+import { parseArgs } from "node:util"
 import { install } from "./prosody/Install.ts"
+import { start, stop } from "./prosody/Server.ts"
 
-const { program } = await install(join(import.meta.dirname, "../data/prosody"))
-process.stdout.write(`Prosody is unpacked: ${program}\n`)
+const { values } = parseArgs({
+  options: {
+    unpack: { type: "boolean", default: false },
+    windhover: { type: "string", default: "http://127.0.0.1:8080" }
+  }
+})
+
+const directory = join(import.meta.dirname, "../data/prosody")
+const clientPort = 5222
+const componentPort = 5347
+const domain = "localhost"
+const component = "push.localhost"
+const secret = "for development only"
+
+const installed = await install(directory)
+if (values.unpack) {
+  process.stdout.write(`Prosody is unpacked: ${installed.program}\n`)
+} else {
+  const own = join(directory, "development")
+  await mkdir(own, { recursive: true })
+  const server = await start(installed, {
+    directory: own,
+    clientPort,
+    componentPort,
+    domain,
+    component,
+    secret,
+    authentication: values.windhover
+  })
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stop(server))
+  process.stdout.write(
+    `Prosody runs on 127.0.0.1: clients on port ${clientPort}, components on port ${componentPort}. Start Windhover with\n\n` +
+      `  WINDHOVER_XMPP_COMPONENT=${component} WINDHOVER_XMPP_DOMAIN=${domain} ` +
+      `WINDHOVER_XMPP_SECRET="${secret}" npm start\n\n` +
+      `and log in as <login>@${domain}, with the password or a token; no encryption. Its logins are checked at ${values.windhover}.\n`
+  )
+}

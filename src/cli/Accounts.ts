@@ -73,9 +73,35 @@ const setPassword = Command.make(
   })
 ).pipe(Command.withDescription("Change the password of an account"), Command.provide(administration))
 
+const setAccount = Command.make(
+  "set",
+  {
+    login,
+    jid: Flag.String("jid").pipe(
+      Flag.withDescription(
+        "Address for XMPP from a server of one's own, or the domain of an external component; empty takes it away"
+      ),
+      Flag.optional
+    ),
+    legacyItemNamespace: Flag.Boolean("legacy-item-namespace").pipe(
+      Flag.withDescription(
+        "Entries of XMPP notifications are where old clients look for them (--no-…: where XEP-0060 says)"
+      ),
+      Flag.optional
+    )
+  },
+  Effect.fnUntraced(function*({ jid, legacyItemNamespace, login }) {
+    yield* (yield* Administration.Administration).changeAccount(login, {
+      ...(Option.isNone(jid) ? {} : { jid: jid.value === "" ? null : jid.value }),
+      ...(Option.isNone(legacyItemNamespace) ? {} : { legacyItemNamespace: legacyItemNamespace.value })
+    })
+    yield* Console.log(`The account ${login} was changed.`)
+  })
+).pipe(Command.withDescription("Change the settings of an account"), Command.provide(administration))
+
 export const account = Command.make("account").pipe(
-  Command.withDescription("Accounts: create, list, password"),
-  Command.withSubcommands([createAccount, listAccounts, setPassword])
+  Command.withDescription("Accounts: create, list, password, set"),
+  Command.withSubcommands([createAccount, listAccounts, setPassword, setAccount])
 )
 
 const createToken = Command.make(

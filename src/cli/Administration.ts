@@ -2,11 +2,12 @@ import * as NodeSocket from "@effect/platform-node/NodeSocket"
 import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { Rpc, RpcClient, type RpcClientError as ClientError, RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
-import { loginProblem, type Right, rights } from "#domain/Account.ts"
+import { type AccountChanges, loginProblem, type Right, rights } from "#domain/Account.ts"
 import type { PingOutcome } from "#domain/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
+import * as Jid from "#xmpp/Jid.ts"
 
 /** What an administrator asked for cannot be done; `message` says why and what to do. */
 export class AdministrationError extends Schema.TaggedError<AdministrationError>()("AdministrationError", {
@@ -50,6 +51,11 @@ const call = <const Tag extends string, P extends Schema.Struct.Fields, S extend
 export class Calls extends RpcGroup.make(
   call("CreateAccount", { login: Schema.String, password: Schema.String }, AccountView),
   call("ListAccounts", {}, Schema.Array(AccountView)),
+  call("ChangeAccount", {
+    login: Schema.String,
+    jid: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    legacyItemNamespace: Schema.optionalKey(Schema.Boolean)
+  }, Schema.Void),
   call("SetPassword", { login: Schema.String, password: Schema.String }, Schema.Void),
   call(
     "CreateToken",
@@ -68,6 +74,8 @@ export class Administration extends Context.Service<Administration, {
   readonly createAccount: (login: string, password: string) => Failing<typeof AccountView.Type>
   readonly accounts: Failing<ReadonlyArray<typeof AccountView.Type>>
   readonly setPassword: (login: string, password: string) => Failing<void>
+  /** Checks a JID, and writes it as addresses are compared. */
+  readonly changeAccount: (login: string, changes: AccountChanges) => Failing<void>
   readonly createToken: (
     login: string,
     name: string,
@@ -143,6 +151,24 @@ export const layer = Layer.effect(
         const { login: existing } = yield* account(login)
         yield* store.setPassword(existing, Redacted.make(password)).pipe(away)
       }),
+      changeAccount: Effect.fn("Administration.changeAccount")(function*(login, { jid, ...others }) {
+        const { login: existing } = yield* account(login)
+        const bare = jid === undefined || jid === null ? jid : Jid.bareOf(jid)
+        if (bare === undefined && jid !== undefined) {
+          return yield* failed(
+            `${
+              JSON.stringify(jid)
+            } is no JID; one such as login@example.org is needed, or the domain of an external component.`
+          )
+        }
+        yield* store.change(existing, { ...others, ...(bare === undefined ? {} : { jid: bare }) }).pipe(
+          Effect.catchTag(
+            "JidTaken",
+            () => Effect.fail(failed(`Another account has the JID ${JSON.stringify(bare)}.`))
+          ),
+          away
+        )
+      }),
       createToken: Effect.fn("Administration.createToken")(function*(login, name, granted) {
         if (granted.length === 0) return yield* failed(`A token needs at least one right of: ${rights.join(", ")}.`)
         if (!tokenName.test(name)) {
@@ -187,6 +213,7 @@ const handlers = Calls.toLayer(Effect.gen(function*() {
   return Calls.of({
     CreateAccount: ({ login, password }) => administration.createAccount(login, password),
     ListAccounts: () => administration.accounts,
+    ChangeAccount: ({ login, ...changes }) => administration.changeAccount(login, changes),
     SetPassword: ({ login, password }) => administration.setPassword(login, password),
     CreateToken: ({ login, name, rights }) => administration.createToken(login, name, rights),
     ListTokens: ({ login }) => administration.tokens(login),
@@ -229,6 +256,7 @@ export const layerSocket = (dataDir: string) => {
     return Administration.of({
       createAccount: (login, password) => client.CreateAccount({ login, password }).pipe(lost),
       accounts: client.ListAccounts({}).pipe(lost),
+      changeAccount: (login, changes) => client.ChangeAccount({ login, ...changes }).pipe(lost),
       setPassword: (login, password) => client.SetPassword({ login, password }).pipe(lost),
       createToken: (login, name, rights) => client.CreateToken({ login, name, rights }).pipe(lost),
       tokens: (login) => client.ListTokens({ login }).pipe(lost),

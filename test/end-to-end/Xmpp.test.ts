@@ -65,5 +65,5 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
       }
       // what was on its way when it was killed may come twice, but in order
       assert.deepStrictEqual([...new Set(ids(client))], published)
-    }).pipe(Effect.scoped, Effect.timeout("150 seconds")), 180_000)
+    }).pipe(Effect.scoped, Effect.timeout("280 seconds")), 300_000)
 })
