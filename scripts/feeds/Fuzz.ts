@@ -22,8 +22,6 @@ export interface Finding {
 /** The damages, and `noise`: markup thrown together without any order. */
 export const kinds: ReadonlyArray<string> = [...Object.keys(damages), "noise"]
 
-const SLOW = 250
-
 export function* assess(kind: string, seed: number, rounds: number): Generator<Assessment> {
   for (let round = 0; round < rounds; round++) {
     const next = random(seed * 1_000_003 + round)
@@ -101,7 +99,7 @@ const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray
     const result = readFeed(bytes)
     const milliseconds = process.threadCpuUsage(started).user / 1000
     const read = new Set(result._tag === "Feed" ? result.feed.entries.map(({ id }) => id) : [])
-    const what = milliseconds > SLOW ? `took ${milliseconds.toFixed(0)} ms` : twoStageDifference(bytes, result)
+    const what = twoStageDifference(bytes, result)
     return {
       present: present.length,
       found: present.filter((id) => read.has(id)).length,

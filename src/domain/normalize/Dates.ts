@@ -97,7 +97,13 @@ const exact = (
   return whole ? at(year, month, day, hour, minute - offset, Math.min(second, 59)) : undefined
 }
 
+/** No date has more, whatever its language: `Monday, 2 September 2024 at 12:00:00 (Central European Summer Time)`. */
+const MOST_WORDS = 14
+
 const slow = (text: string): number | undefined =>
+  text.split(" ", MOST_WORDS + 1).length > MOST_WORDS ? undefined : slower(text)
+
+const slower = (text: string): number | undefined =>
   unix(text) ?? eastAsian(text) ?? shortYear(text) ?? looseIso(text) ?? slashed(text) ?? freeDate(text)
 
 /** Seconds or milliseconds since 1970, as some scripts print. */

@@ -17,6 +17,7 @@ const MOST_ATTRIBUTES = 512
 /** An end tag closes no element further up than this. */
 const MOST_UNCLOSED = 64
 const LONGEST_SUBSET = 65_536
+const MOST_STRAYS = 100
 
 const TAB = 9
 const LINE_FEED = 10
@@ -76,6 +77,7 @@ class Tokenizer {
   private ampersand = -1
   /** End tags that closed nothing since the last start tag. */
   private readonly strays = new Set<string>()
+  private openLower: ReadonlySet<string> | undefined
   private declared: Declared = NONE
 
   read(texts: ReadonlyArray<string>): Tree {
@@ -213,7 +215,10 @@ class Tokenizer {
   private push(element: Element, name: Name, scope: Scope): void {
     const depth = ++this.depth
     if (name.entry && this.entry === 0) this.entry = depth
-    if (this.strays.size > 0) this.strays.clear()
+    if (this.strays.size > 0) {
+      this.strays.clear()
+      this.openLower = undefined
+    }
     this.open[depth] = element
     this.names[depth] = name
     this.scopes[depth] = scope
@@ -226,6 +231,7 @@ class Tokenizer {
   private closeTo(depth: number): void {
     if (this.entry > depth) this.entry = 0
     this.beyond = 0
+    this.openLower = undefined
     this.depth = depth
     this.current = this.open[depth] ?? this.root
     this.name = this.names[depth] ?? this.name
@@ -269,7 +275,7 @@ class Tokenizer {
   }
 
   private closeNamed(raw: string): void {
-    if (this.strays.has(raw)) return
+    if (this.strays.has(raw) || this.strays.size >= MOST_STRAYS && !this.openNames().has(raw.toLowerCase())) return
     const depth = this.lastOpen(raw)
     if (depth === 0) {
       this.strays.add(raw)
@@ -294,6 +300,11 @@ class Tokenizer {
       if (similar === 0) similar = depth
     }
     return similar > 0 ? similar : this.names[this.entry]?.lower === lower ? this.entry : 0
+  }
+
+  /** Collected only in a flood of end tags that close nothing: then the stack stays as it is. */
+  private openNames(): ReadonlySet<string> {
+    return this.openLower ??= new Set(this.names.slice(0, this.depth + 1).map(({ lower }) => lower))
   }
 
   /** From behind the tag's name to behind its end. */

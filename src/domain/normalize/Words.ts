@@ -16,8 +16,19 @@ export const wordAt = (text: string, start: number, end: number): string => {
   const slot = (text.charCodeAt(start) * 7 + middle * 67 + text.charCodeAt(end - 1) * 31 + length) & (SLOTS - 1)
   const recent = words[slot]
   if (recent !== undefined && recent.length === length && text.startsWith(recent, start)) return recent
-  const word = propertyName(text.slice(start, end))
-  words[slot] = word
+  const cut = text.slice(start, end)
+  const word = known.get(cut)
+  if (word !== undefined) words[slot] = word
+  return word ?? (known.size < MOST_KNOWN ? learned(cut) : cut)
+}
+
+/** All words that were met, as long as they are few: a document may be made of nothing but new ones. */
+const known = new Map<string, string>()
+const MOST_KNOWN = 1000
+
+const learned = (cut: string): string => {
+  const word = propertyName(cut)
+  known.set(word, word)
   return word
 }
 

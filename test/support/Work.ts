@@ -1,0 +1,42 @@
+/**
+ * Counts the characters that are looked at meanwhile: the same number on every machine, however busy.
+ *
+ * For tests that something is linear in its input. Only what goes through strings' and expressions' own methods is seen.
+ */
+export const workOf = (work: () => unknown): number => {
+  let count = 0
+  const strings = String.prototype
+  const { charCodeAt, indexOf, includes, startsWith } = strings
+  const { exec } = RegExp.prototype
+  strings.charCodeAt = function(at) {
+    count++
+    return charCodeAt.call(this, at)
+  }
+  strings.indexOf = function(needle, from = 0) {
+    const found = indexOf.call(this, needle, from)
+    count += Math.max((found < 0 ? this.length : found) - from, 0) + 1
+    return found
+  }
+  strings.includes = function(needle, from = 0) {
+    const found = indexOf.call(this, needle, from)
+    count += (found < 0 ? this.length : found) - from + 1
+    return found >= 0
+  }
+  strings.startsWith = function(needle, at) {
+    count += needle.length
+    return startsWith.call(this, needle, at)
+  }
+  RegExp.prototype.exec = function(text) {
+    const from = this.global || this.sticky ? this.lastIndex : 0
+    const match = exec.call(this, text)
+    count += (match === null ? text.length : match.index + match[0].length) - from + 1
+    return match
+  }
+  try {
+    work()
+  } finally {
+    Object.assign(strings, { charCodeAt, indexOf, includes, startsWith })
+    RegExp.prototype.exec = exec
+  }
+  return count
+}
