@@ -1,12 +1,16 @@
 /**
  * The floor: undici's `dispatch` alone, with xxh64 of the body; prints CPU seconds and wall seconds for `count` requests.
  *
+ * Without a `rate` the next request goes out when one has been answered, which is the least that a request can cost. With one, so many a
+ * second go out in small bursts, whether the last ones were answered or not, as a poller's do: connections fall idle, and the process sleeps.
+ *
  * A quarter as many requests go before, unmeasured: a floor that is still being compiled would flatter what stands on it.
  */
+import { setTimeout as sleep } from "node:timers/promises"
 import { Agent, type Dispatcher } from "undici"
 import { ofBytes } from "#domain/Fingerprint.ts"
 
-const [, , address = "", countText = "0", method = "GET", etag = ""] = process.argv
+const [, , address = "", countText = "0", method = "GET", etag = "", rate = ""] = process.argv
 const count = Number(countText)
 const { origin, pathname } = new URL(address)
 const agent = new Agent({ connections: 32 })
@@ -29,7 +33,7 @@ const ask = () =>
     agent.dispatch({ origin, path: pathname, method: method === "POST" ? "POST" : "GET", headers, body }, handler)
   })
 
-const run = async (requests: number): Promise<void> => {
+const busy = async (requests: number): Promise<void> => {
   let left = requests
   const worker = async (): Promise<void> => {
     while (left-- > 0) await ask()
@@ -37,6 +41,19 @@ const run = async (requests: number): Promise<void> => {
   await Promise.all(Array.from({ length: 32 }, worker))
 }
 
+/** Milliseconds between two bursts. */
+const spacing = 20
+
+const paced = async (requests: number): Promise<void> => {
+  const answers: Array<Promise<void>> = []
+  for (const began = performance.now(); answers.length < requests; await sleep(spacing)) {
+    const due = Math.min(requests, (performance.now() - began) / 1000 * Number(rate))
+    while (answers.length < due) answers.push(ask())
+  }
+  await Promise.all(answers)
+}
+
+const run = rate === "" ? busy : paced
 await run(Math.ceil(count / 4))
 const cpu = process.cpuUsage()
 const start = performance.now()

@@ -108,6 +108,7 @@ export const layer = Layer.effect(
     const bounds = { ...boundsOf(settings), followMovedIds: settings.followMovedIds }
     const permits = yield* Semaphore.make(settings.maxFetches)
     const jitter = yield* Jitter
+    const clock = yield* Clock.Clock
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
       const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
@@ -247,7 +248,7 @@ export const layer = Layer.effect(
         if (state === undefined) return undefined
         if (hear(self, state)) yield* reloaded(state)
         self.keep = state.pinged || state.pushed.length > 0 || state.waiting.length > 0
-        const now = yield* Clock.currentTimeMillis
+        const now = clock.currentTimeMillisUnsafe()
         const document = state.pushed.shift()
         if (document !== undefined) {
           yield* pushed(state, document, now, around)
@@ -265,7 +266,7 @@ export const layer = Layer.effect(
           return now + patience
         }
         const at = {
-          now: yield* Clock.currentTimeMillis,
+          now: clock.currentTimeMillisUnsafe(),
           occasion: next,
           jitter: yield* jitter,
           ...bounds

@@ -23,6 +23,8 @@ export interface Origin {
   readonly pool: Pool
   readonly waiting: Set<Turn>
   active: number
+  /** Open connections; undici's own `stats` are counted anew at each look. */
+  connected: number
   /** A turn has just ended, and its connection is not yet free for the next. */
   settling: boolean
 }
@@ -59,9 +61,11 @@ export const make = (options: OriginsOptions): Origins => {
       bodyTimeout: 0,
       allowH2: false
     })
-    const origin: Origin = { name, pool, waiting: new Set(), active: 0, settling: false }
+    const origin: Origin = { name, pool, waiting: new Set(), active: 0, connected: 0, settling: false }
+    pool.on("connect", () => origin.connected++)
     pool.on("disconnect", () => {
-      if (origin.active === 0 && origin.waiting.size === 0 && pool.stats.connected === 0) forget(origin)
+      origin.connected--
+      if (origin.active === 0 && origin.waiting.size === 0 && origin.connected === 0) forget(origin)
     })
     origins.set(name, origin)
     pools.add(pool)
@@ -78,7 +82,7 @@ export const make = (options: OriginsOptions): Origins => {
 
   /** Nothing happens there any more. */
   const rest = (origin: Origin) => {
-    if (origin.pool.stats.connected === 0) return forget(origin)
+    if (origin.connected === 0) return forget(origin)
     idle.set(origin.name, origin)
     if (idle.size <= options.maxIdleOrigins) return
     for (const oldest of idle.values()) return forget(oldest)
