@@ -52,9 +52,10 @@ export const layer = Layer.effect(
   })
 )
 
-const outcomeOf = ({ excerpt, status }: DeliveryAnswer): Success | Failure => {
+const outcomeOf = ({ excerpt, latency, status }: DeliveryAnswer): Success | Failure => {
   const meaning = verdict(status)
-  return meaning === "delivered" ? { verdict: meaning } : failure(meaning, describeFailure(status, excerpt))
+  if (meaning === "delivered") return { verdict: meaning }
+  return failure(meaning, { ...describeFailure(status, excerpt), latency: Math.round(latency) })
 }
 
 const failure = (verdict: Failure["verdict"], attempt: Attempt): Success | Failure => ({ verdict, attempt })

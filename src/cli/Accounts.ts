@@ -6,13 +6,14 @@ import { Settings } from "#domain/ports/Settings.ts"
 import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
 import * as Database from "#layers/Database.ts"
 import type { DatabaseError } from "#layers/DatabaseError.ts"
+import * as DeliveryLogSql from "#layers/DeliveryLogSql.ts"
 import * as PingsSql from "#layers/PingsSql.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as Administration from "./Administration.ts"
 
 /** In this process, over the database itself: no service runs on it, or the database takes several. */
 const direct = Administration.layer.pipe(
-  Layer.provide([AccountStoreSql.layer, PingsSql.layer]),
+  Layer.provide([AccountStoreSql.layer, DeliveryLogSql.layer, PingsSql.layer]),
   Layer.provide(Database.layer)
 )
 
@@ -36,6 +37,8 @@ const password = Flag.String("password").pipe(
 )
 
 const date = (at: number) => new Date(at).toISOString().slice(0, 10)
+
+const second = (at: number) => new Date(at).toISOString().slice(0, 19)
 
 const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
@@ -167,7 +170,7 @@ export const pings = Command.make(
     yield* Console.log(table([
       ["RECEIVED", "OUTCOME", "TOPIC"],
       ...pings.map(({ outcome, receivedAt, topic, withContent }) => [
-        new Date(receivedAt).toISOString().slice(0, 19),
+        second(receivedAt),
         short(withContent ? `content: ${outcome}` : outcome),
         topic
       ])
@@ -175,5 +178,35 @@ export const pings = Command.make(
   })
 ).pipe(
   Command.withDescription("List publishers' pings, newest first, and what came of them"),
+  Command.provide(administration)
+)
+
+export const deliveries = Command.make(
+  "deliveries",
+  {
+    login: Argument.String("login").pipe(
+      Argument.withDescription("Login of the account whose subscriptions they are of; without it those of everybody"),
+      Argument.optional
+    ),
+    limit: Flag.Int("limit").pipe(Flag.withDescription("How many, at most"), Flag.withDefault(50))
+  },
+  Effect.fnUntraced(function*({ limit, login }) {
+    const tries = yield* (yield* Administration.Administration).deliveries(Option.getOrUndefined(login), limit)
+    yield* Console.log(table([
+      ["FAILED", "TRY", "NEXT", "TOOK", "WHY", "NOTIFICATION", "CALLBACK", "TOPIC"],
+      ...tries.map((one) => [
+        second(one.failedAt),
+        String(one.attempt),
+        one.nextTry === undefined ? "dropped" : second(one.nextTry),
+        one.latency === undefined ? "" : `${one.latency} ms`,
+        short(one.message),
+        `${one.sequence} of subscription ${one.subscriptionId}`,
+        one.endpoint,
+        one.topic
+      ])
+    ]))
+  })
+).pipe(
+  Command.withDescription("List tries of deliveries that failed, newest first, and what comes next"),
   Command.provide(administration)
 )

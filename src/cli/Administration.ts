@@ -5,6 +5,7 @@ import { Rpc, RpcClient, type RpcClientError as ClientError, RpcGroup, RpcSerial
 import { type AccountChanges, loginProblem, type Right, rights } from "#domain/Account.ts"
 import type { PingOutcome } from "#domain/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import * as Jid from "#xmpp/Jid.ts"
@@ -36,6 +37,19 @@ const PingView = Schema.Struct({
   outcome: Schema.String
 })
 
+const TryView = Schema.Struct({
+  subscriptionId: Schema.Finite,
+  topic: Schema.String,
+  endpoint: Schema.String,
+  sequence: Schema.Finite,
+  attempt: Schema.Int,
+  failedAt: Schema.Finite,
+  code: Schema.Int,
+  message: Schema.String,
+  latency: Schema.optionalKey(Schema.Finite),
+  nextTry: Schema.optionalKey(Schema.Finite)
+})
+
 const call = <const Tag extends string, P extends Schema.Struct.Fields, S extends Schema.Top>(
   tag: Tag,
   payload: P,
@@ -64,7 +78,8 @@ export class Calls extends RpcGroup.make(
   ),
   call("ListTokens", { login: Schema.String }, Schema.Array(TokenView)),
   call("RevokeToken", { login: Schema.String, id: Schema.Int }, Schema.Void),
-  call("ListPings", { login: Schema.optionalKey(Schema.String), limit: Schema.Int }, Schema.Array(PingView))
+  call("ListPings", { login: Schema.optionalKey(Schema.String), limit: Schema.Int }, Schema.Array(PingView)),
+  call("ListDeliveries", { login: Schema.optionalKey(Schema.String), limit: Schema.Int }, Schema.Array(TryView))
 ) {}
 
 type Failing<A> = Effect.Effect<A, AdministrationError>
@@ -85,6 +100,8 @@ export class Administration extends Context.Service<Administration, {
   readonly revokeToken: (login: string, id: number) => Failing<void>
   /** Newest first; without a login those of everybody. */
   readonly pings: (login: string | undefined, limit: number) => Failing<ReadonlyArray<typeof PingView.Type>>
+  /** Tries that failed, newest first; without a login those of everybody. */
+  readonly deliveries: (login: string | undefined, limit: number) => Failing<ReadonlyArray<typeof TryView.Type>>
 }>()("windhover/cli/Administration") {}
 
 const failed = (message: string) => new AdministrationError({ message })
@@ -123,6 +140,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const store = yield* AccountStore
     const record = yield* Pings
+    const log = yield* DeliveryLog
     const account = Effect.fnUntraced(function*(login: string) {
       const found = yield* store.find(login).pipe(away)
       if (Option.isNone(found)) {
@@ -198,6 +216,10 @@ export const layer = Layer.effect(
           withContent,
           outcome: inWords(outcome)
         }))
+      }),
+      deliveries: Effect.fn("Administration.deliveries")(function*(login, limit) {
+        const mine = login === undefined ? {} : { accountId: (yield* account(login)).id }
+        return yield* log.list({ ...mine, limit }).pipe(away)
       })
     })
   })
@@ -218,7 +240,8 @@ const handlers = Calls.toLayer(Effect.gen(function*() {
     CreateToken: ({ login, name, rights }) => administration.createToken(login, name, rights),
     ListTokens: ({ login }) => administration.tokens(login),
     RevokeToken: ({ id, login }) => administration.revokeToken(login, id),
-    ListPings: ({ limit, login }) => administration.pings(login, limit)
+    ListPings: ({ limit, login }) => administration.pings(login, limit),
+    ListDeliveries: ({ limit, login }) => administration.deliveries(login, limit)
   })
 }))
 
@@ -261,7 +284,8 @@ export const layerSocket = (dataDir: string) => {
       createToken: (login, name, rights) => client.CreateToken({ login, name, rights }).pipe(lost),
       tokens: (login) => client.ListTokens({ login }).pipe(lost),
       revokeToken: (login, id) => client.RevokeToken({ login, id }).pipe(lost),
-      pings: (login, limit) => client.ListPings({ limit, ...(login !== undefined && { login }) }).pipe(lost)
+      pings: (login, limit) => client.ListPings({ limit, ...(login !== undefined && { login }) }).pipe(lost),
+      deliveries: (login, limit) => client.ListDeliveries({ limit, ...(login !== undefined && { login }) }).pipe(lost)
     })
   })
   return Layer.effect(Administration, calls).pipe(

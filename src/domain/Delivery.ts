@@ -25,6 +25,15 @@ export const afterFailure = (
   return wait === undefined ? { _tag: "Drop" } : { _tag: "Retry", dueAt: now + wait }
 }
 
+/** Failed tries of a subscription that are kept, at most. */
+const logLength = 64
+
+/**
+ * Where the log of a subscription keeps a failed try (1: the first one): in a ring, so that nothing has to be counted or deleted.
+ * All tries of four notifications in succession have places of their own; whoever comes later takes one over.
+ */
+export const placeInLog = (sequence: number, attempt: number): number => (sequence * 16 + attempt) % logLength
+
 /** What the answer of a callback means. A redirect is no success, and is not followed. */
 export const verdict = (status: number): "delivered" | "ended" | "failed" =>
   status >= 200 && status < 300 ? "delivered" : status === 410 ? "ended" : "failed"

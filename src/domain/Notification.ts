@@ -41,8 +41,9 @@ export interface Delivery {
   readonly notification: Notification
 }
 
-/** Why a try failed, for the log and the dropped row: HTTP status (0: no answer) and a sentence. */
+/** Why a try failed, for the log and the dropped row: HTTP status (0: no answer), a sentence, and ms until an answer had come. */
 export interface Attempt {
   readonly code: number
   readonly message: string
+  readonly latency?: number
 }

@@ -7,6 +7,7 @@ import { statements as searchAndPings } from "./migrations/0004-search-and-pings
 import { statements as sequences } from "./migrations/0005-notification-sequences.ts"
 import { statements as legacyItemNamespace } from "./migrations/0006-legacy-item-namespace.ts"
 import { statements as retention } from "./migrations/0007-retention.ts"
+import { statements as deliveryLog } from "./migrations/0008-delivery-log.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -23,7 +24,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 4, name: "search_and_pings", statements: searchAndPings },
   { number: 5, name: "notification_sequences", statements: sequences },
   { number: 6, name: "legacy_item_namespace", statements: legacyItemNamespace },
-  { number: 7, name: "retention", statements: retention }
+  { number: 7, name: "retention", statements: retention },
+  { number: 8, name: "delivery_log", statements: deliveryLog }
 ]
 
 /** The version of the schema that this program works with. */

@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import { placeInLog } from "#domain/Delivery.ts"
 import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
 import { type Backlog, Outbox } from "#domain/ports/Outbox.ts"
 import { batched } from "./sql/Batched.ts"
@@ -16,6 +17,9 @@ const confirmDelay = 50
  * documents can be large, entries are stored besides.
  */
 const keptFor = { entries: 24 * 60 * 60_000, document: 60 * 60_000 }
+
+/** A failed try is kept in the log for so many ms. */
+const logKeptFor = 7 * 24 * 60 * 60_000
 
 /** Rows of one statement that deletes them: none may hold up the others for long. */
 const pruneBatch = 5_000
@@ -99,20 +103,35 @@ export const layer = Layer.effect(
       spacing: 5,
       max: 500,
       run: Effect.fnUntraced(function*(rows) {
+        const now = yield* Clock.currentTimeMillis
         yield* ask(sql.unsafe(
-          `update deliveries d set attempt = p.attempt, state = p.state, due_at = coalesce(${
+          `with failed as (
+          update deliveries d set attempt = p.attempt, state = p.state, due_at = coalesce(${
             instant("p.due")
           }, d.due_at),
-          last_code = p.code, last_error = p.message
-        from unnest($1::int8[], $2::int4[], $3::int4[], $4::float8[], $5::int4[], $6::text[]) p(id, attempt, state, due, code, message)
-        where d.id = p.id and d.state = 0`,
+            last_code = p.code, last_error = p.message
+          from unnest($1::int8[], $2::int4[], $3::int4[], $4::float8[], $5::int4[], $6::text[], $7::float8[], $8::int4[])
+            p(id, attempt, state, due, code, message, latency, place)
+          where d.id = p.id and d.state = 0
+          returning d.subscription_id, d.sequence, p.attempt, p.due, p.code, p.message, p.latency, p.place
+        )
+        insert into delivery_log (subscription_id, place, sequence, attempt, failed_at, code, message, latency, next_try)
+        select distinct on (subscription_id, place)
+          subscription_id, place, sequence, attempt, ${instant("$9::float8")}, code, message, latency, ${instant("due")}
+        from failed order by subscription_id, place, sequence desc
+        on conflict (subscription_id, place) do update set sequence = excluded.sequence, attempt = excluded.attempt,
+          failed_at = excluded.failed_at, code = excluded.code, message = excluded.message, latency = excluded.latency,
+          next_try = excluded.next_try`,
           [
             column.ids(rows.map(({ delivery }) => delivery.id)),
             column.integers(rows.map(({ delivery }) => delivery.attempt + 1)),
             column.integers(rows.map(({ dueAt }) => dueAt === undefined ? 1 : 0)),
             column.numbers(rows.map(({ dueAt }) => dueAt)),
             column.integers(rows.map(({ attempt }) => attempt.code)),
-            column.texts(rows.map(({ attempt }) => attempt.message))
+            column.texts(rows.map(({ attempt }) => attempt.message)),
+            column.numbers(rows.map(({ attempt }) => attempt.latency)),
+            column.integers(rows.map(({ delivery }) => placeInLog(delivery.sequence, delivery.attempt + 1))),
+            now
           ]
         ))
         return rows.map(() => true)
@@ -155,6 +174,11 @@ export const layer = Layer.effect(
       }
     })
 
+    const pruneLog = Effect.gen(function*() {
+      const before = (yield* Clock.currentTimeMillis) - logKeptFor
+      yield* ask(sql.unsafe(`delete from delivery_log where failed_at < ${instant("$1::float8")}`, [before]))
+    })
+
     const loop = <A>(what: string, step: typeof prune | typeof flush, spacing: Schedule.Schedule<A>) =>
       step.pipe(
         Effect.catchTag("StoreError", (error) => Effect.logWarning(`${what}: ${error.message}`)),
@@ -163,6 +187,7 @@ export const layer = Layer.effect(
       )
     yield* loop("confirmed deliveries are not deleted yet", flush, Schedule.spaced(confirmDelay))
     yield* loop("old notifications are not deleted yet", prune, Schedule.spaced("10 minutes"))
+    yield* loop("old failures are not deleted yet", pruneLog, Schedule.spaced("10 minutes"))
     yield* Effect.addFinalizer(() => Effect.ignore(flush))
 
     return Outbox.of({

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -11,6 +12,7 @@ import { Retention } from "#domain/ports/Retention.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Accounts from "./memory/Accounts.ts"
 import * as Deliveries from "./memory/Deliveries.ts"
+import * as DeliveryLogMemory from "./memory/DeliveryLog.ts"
 import * as Entries from "./memory/Entries.ts"
 import * as Notifications from "./memory/Notifications.ts"
 import * as PingsMemory from "./memory/Pings.ts"
@@ -41,6 +43,7 @@ export const layer: Layer.Layer<
   | NotificationLog
   | SubscriptionStore
   | Outbox
+  | DeliveryLog
   | Retention
   | Replays
   | Pings
@@ -54,6 +57,7 @@ export const layer: Layer.Layer<
     Context.add(NotificationLog, Notifications.make(state)),
     Context.add(SubscriptionStore, Subscriptions.make(state)),
     Context.add(Outbox, Deliveries.make(state)),
+    Context.add(DeliveryLog, DeliveryLogMemory.make(state)),
     Context.add(Retention, Retentions.make(state)),
     Context.add(Replays, ReplaysMemory.make(state)),
     Context.add(Pings, PingsMemory.make(state)),

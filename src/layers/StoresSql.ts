@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import * as AccountStoreSql from "./AccountStoreSql.ts"
+import * as DeliveryLogSql from "./DeliveryLogSql.ts"
 import * as EntryStoreSql from "./EntryStoreSql.ts"
 import * as NotificationLogSql from "./NotificationLogSql.ts"
 import * as OutboxSql from "./OutboxSql.ts"
@@ -17,6 +18,7 @@ export const layer = Layer.mergeAll(
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
+  DeliveryLogSql.layer,
   QuestionQueueSql.layer,
   RetentionSql.layer,
   PingsSql.layer,

@@ -23,13 +23,15 @@ const all = [
   "0004_search_and_pings",
   "0005_notification_sequences",
   "0006_legacy_item_namespace",
-  "0007_retention"
+  "0007_retention",
+  "0008_delivery_log"
 ]
 
 const schema = [
   "accounts",
   "credit_ledger",
   "deliveries",
+  "delivery_log",
   "entries",
   "notifications",
   "pings",

@@ -2,6 +2,7 @@ import { Clock, Effect, Redacted } from "effect"
 import type { Entry } from "#domain/Entry.ts"
 import type { Delivery } from "#domain/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
@@ -15,6 +16,7 @@ import type { ResourceState } from "#domain/Resource.ts"
 
 export type Stores =
   | AccountStore
+  | DeliveryLog
   | EntryStore
   | NotificationLog
   | Outbox

@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
+import * as DeliveryLogSql from "#layers/DeliveryLogSql.ts"
 import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
 import * as NotificationLogSql from "#layers/NotificationLogSql.ts"
 import * as OutboxSql from "#layers/OutboxSql.ts"
@@ -18,6 +19,7 @@ export const storesSql = Layer.mergeAll(
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
+  DeliveryLogSql.layer,
   QuestionQueueSql.layer,
   RetentionSql.layer,
   PingsSql.layer,

@@ -1,4 +1,6 @@
 import { Effect } from "effect"
+import { placeInLog } from "#domain/Delivery.ts"
+import type { Attempt, Delivery } from "#domain/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { operation, type Queued, type State } from "./State.ts"
 
@@ -7,25 +9,18 @@ export const make = (state: State): Outbox["Service"] =>
     backlog: (subscriptionId, limit) => operation(state, () => backlog(state, subscriptionId, limit)),
     confirm: (deliveryId) =>
       Effect.sync(() => {
-        queueOf(state, deliveryId)?.delete(deliveryId)
+        subscriberOf(state, deliveryId)?.queue.delete(deliveryId)
         state.queueOf.delete(deliveryId)
       }),
     postpone: (delivery, dueAt, attempt) =>
-      operation(state, () =>
-        replace(state, {
-          delivery: { ...delivery, attempt: delivery.attempt + 1, dueAt },
-          lastAttempt: attempt,
-          dropped: false
-        })),
+      operation(state, (failedAt) =>
+        fail(state, { ...delivery, attempt: delivery.attempt + 1, dueAt }, attempt, failedAt, dueAt)),
     drop: (delivery, attempt) =>
-      operation(state, () =>
-        replace(state, {
-          delivery: { ...delivery, attempt: delivery.attempt + 1 },
-          lastAttempt: attempt,
-          dropped: true
-        })),
+      operation(state, (failedAt) =>
+        fail(state, { ...delivery, attempt: delivery.attempt + 1 }, attempt, failedAt, undefined)),
     stalled: Effect.fn("Outbox.stalled")((partitions, before) =>
-      operation(state, () => stalled(state, new Set(partitions), before))
+      operation(state, () =>
+        stalled(state, new Set(partitions), before))
     ),
     flush: operation(state, () => {})
   })
@@ -40,12 +35,27 @@ const backlog = (state: State, subscriptionId: number, limit: number) => {
   return { deliveries: all.slice(0, limit), more: all.length > limit, nextSequence: subscriber.nextSequence }
 }
 
-const queueOf = (state: State, deliveryId: number) => state.subscriptions.get(state.queueOf.get(deliveryId) ?? 0)?.queue
+const subscriberOf = (state: State, deliveryId: number) => state.subscriptions.get(state.queueOf.get(deliveryId) ?? 0)
 
 /** What was given up stays so, and what is gone stays gone. */
-const replace = (state: State, row: Queued) => {
-  const queue = queueOf(state, row.delivery.id)
-  if (queue?.get(row.delivery.id)?.dropped === false) queue.set(row.delivery.id, row)
+const fail = (
+  state: State,
+  delivery: Delivery,
+  lastAttempt: Attempt,
+  failedAt: number,
+  nextTry: number | undefined
+) => {
+  const subscriber = subscriberOf(state, delivery.id)
+  if (subscriber?.queue.get(delivery.id)?.dropped !== false) return
+  const { attempt, id, sequence } = delivery
+  subscriber.queue.set(id, { delivery, lastAttempt, dropped: nextTry === undefined })
+  subscriber.log.set(placeInLog(sequence, attempt), {
+    sequence,
+    attempt,
+    failedAt,
+    ...lastAttempt,
+    ...(nextTry !== undefined && { nextTry })
+  })
 }
 
 const stalled = (state: State, partitions: ReadonlySet<number>, before: number) =>

@@ -2,6 +2,7 @@ import { Clock, Effect } from "effect"
 import type { Account, Token } from "#domain/Account.ts"
 import type { Entry } from "#domain/Entry.ts"
 import type { Attempt, Delivery, Document } from "#domain/Notification.ts"
+import type { FailedTry } from "#domain/ports/DeliveryLog.ts"
 import type { Numbered } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCounted, type ResourceState, resubscribed } from "#domain/Resource.ts"
@@ -49,6 +50,8 @@ export interface Subscriber {
   nextSequence: number
   /** Its part of the outbox, in order of sequence. */
   readonly queue: Map<number, Queued>
+  /** Failed tries, by their place. */
+  readonly log: Map<number, Omit<FailedTry, "subscriptionId" | "topic" | "endpoint">>
 }
 
 export interface Queued {

@@ -119,7 +119,7 @@ const subscribe = (state: State, wanted: NewSubscription, now: number) => {
     existing?.subscription ?? { id: state.serial(), createdAt: now }
   )
   if (existing !== undefined) existing.subscription = subscription
-  else insert(state, { subscription, partition: wanted.partition, nextSequence: 1, queue: new Map() })
+  else insert(state, { subscription, partition: wanted.partition, nextSequence: 1, queue: new Map(), log: new Map() })
   return {
     subscription,
     resource: loaded(state, resourceOf(state, resourceId), now),
