@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
 import { type Sender, Senders } from "#actors/Senders.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -92,6 +93,28 @@ describe("a subscription", () => {
         "136s c try 2",
         "151s c try 3"
       ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves in the log when each try failed, why, how long it took, and when the next one is due", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("bad")
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("120 seconds")
+      const tries = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
+      assert.deepStrictEqual(
+        tries.map(({ attempt, code, endpoint, failedAt, latency, nextTry, sequence }) => [
+          `${failedAt / 1000}s`,
+          nextTry === undefined ? "dropped" : `${nextTry / 1000}s`,
+          ...[endpoint, sequence, attempt, code, latency]
+        ]),
+        [
+          ["91s", "dropped", hook("bad"), 1, 4, 500, 1],
+          ["76s", "91s", hook("bad"), 1, 3, 500, 1],
+          ["66s", "76s", hook("bad"), 1, 2, 500, 1],
+          ["61s", "66s", hook("bad"), 1, 1, 500, 1]
+        ]
+      )
     }).pipe(Effect.provide(layer)))
 
   it.effect("is not delayed by another one whose callback hangs", () =>
