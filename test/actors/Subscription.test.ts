@@ -106,7 +106,11 @@ describe("a subscription", () => {
         tries.map(({ attempt, code, endpoint, failedAt, latency, nextTry, sequence }) => [
           `${failedAt / 1000}s`,
           nextTry === undefined ? "dropped" : `${nextTry / 1000}s`,
-          ...[endpoint, sequence, attempt, code, latency]
+          endpoint,
+          sequence,
+          attempt,
+          code,
+          latency
         ]),
         [
           ["91s", "dropped", hook("bad"), 1, 4, 500, 1],
