@@ -6,6 +6,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import * as Component from "./Component.ts"
 import * as Conditions from "./Conditions.ts"
 import { configOf } from "./Config.ts"
+import * as Jid from "./Jid.ts"
 import * as Operations from "./Operations.ts"
 import * as Replies from "./Replies.ts"
 
@@ -43,7 +44,8 @@ const layerEntity = Xmpp.toLayer(
 
     /** Answers to what we never asked, presences and messages of strangers are of no use here. */
     const hear = (stanza: Element) => {
-      const { from = "", type } = stanza.attrs
+      const { from: given = "", type } = stanza.attrs
+      const from = Jid.bareOf(given) ?? given
       if (stanza.getName() !== "iq" || (type !== "get" && type !== "set")) return
       if (component.unread() > maxUnread) return // who floods us does not read either
       if (!requests.begin(from)) return component.reply(Replies.error(stanza, tooMany))
