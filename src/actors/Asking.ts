@@ -2,6 +2,7 @@ import { Clock, Context, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { hasEnded } from "#domain/Lease.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Asked, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
@@ -13,6 +14,9 @@ const maxUnderWay = 256
 
 /** Without being called, the queue is looked at so often: for questions that had to wait, and those of a runner that died. */
 const looks = "2 seconds"
+
+/** A subscription is pending for so many ms at most; it goes then, whoever was asking. */
+const pendingFor = 120_000
 
 /** Subscriptions that are deleted in one go after the end of their lease. */
 const clearBatch = 1_000
@@ -33,6 +37,7 @@ export class Asking extends Context.Service<Asking, {
 export const layer = Layer.effect(
   Asking,
   Effect.gen(function*() {
+    const resources = yield* ResourceStore
     const subscriptions = yield* SubscriptionStore
     const verifier = yield* IntentVerifier
     const queue = yield* QuestionQueue
@@ -43,14 +48,21 @@ export const layer = Layer.effect(
     const ring = Effect.asVoid(Queue.offer(bell, undefined))
 
     /**
-     * The resource is watched for the hub face, and known as it is now, before the callback says yes: from then on each change is news to it.
+     * The resource is watched for the hub face, and known as it is now, before the callback says yes: from then on each change is news to it,
+     * and waits in the outbox until it has said so.
      */
     const prepare = Effect.fnUntraced(function*(wanted: NewSubscription) {
-      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, state: "pending" }))
-      yield* partitions.reloadResource(wanted.partition, resource.id)
-      if (resource.lastFetch === undefined || resource.subscribers === 0) {
-        yield* partitions.firstFetch(wanted.partition, resource.id)
+      const known = Option.getOrUndefined(yield* orRefuse(resources.find(wanted.topic.canonical)))
+      // what has changed since somebody watched it last is old, and told to nobody
+      if (known?.subscribers === 0 && known.onHub === undefined) {
+        yield* partitions.reloadResource(wanted.partition, known.id) // a lease may have ended without its actor
+        yield* partitions.firstFetch(wanted.partition, known.id)
       }
+      const leaseUntil = (yield* Clock.currentTimeMillis) + pendingFor
+      const pending = { ...wanted, state: "pending" as const, leaseUntil }
+      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe(pending))
+      yield* partitions.reloadResource(wanted.partition, resource.id)
+      if (resource.lastFetch === undefined) yield* partitions.firstFetch(wanted.partition, resource.id)
       return subscription.id
     })
 
@@ -111,8 +123,9 @@ export const layer = Layer.effect(
       const failure = yield* ask(question).pipe(Effect.as(undefined), Effect.catchTag("Refusal", Effect.succeed))
       if (failure?.reason._tag === "Unavailable") return
       if (failure !== undefined) {
-        const what = `to ${question.mode} ${question.wanted.endpoint} for ${question.wanted.topic.canonical}`
-        yield* Effect.logInfo(`the request ${what} was not verified: ${failure.message}`)
+        // hosts only: URLs of callbacks and topics may hold credentials
+        const { host, topic } = question.wanted
+        yield* Effect.logInfo(`a callback on ${host} did not ${question.mode} to a topic on ${topic.host}`)
       }
       yield* failure !== undefined && question.mode === "subscribe"
         ? queue.deny(asked, failure.message)

@@ -294,7 +294,7 @@ export const layer = Layer.effect(
       const topic = Topic.parse(given, "hub.url")
       const found = topic._tag === "Success" ? yield* resources.find(topic.success.canonical) : Option.none()
       const resource = Option.getOrUndefined(found)
-      const watched = resource !== undefined && resource.subscribers > 0
+      const watched = resource !== undefined && (resource.subscribers > 0 || resource.onHub === true)
       if (recorded !== false) {
         yield* pings.received(
           {

@@ -114,6 +114,41 @@ describe("the hub face, subscribing", () => {
       assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
     }).pipe(Effect.provide(layer)))
 
+  it.effect("keeps what is published while the callback is asked until it agrees", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const hub = yield* Hub
+      world.publish(feed, ["first"])
+      const consent = yield* Deferred.make<void>()
+      askedBy(world, () => Deferred.await(consent))
+      yield* subscribe("good")
+      yield* TestClock.adjust("3 seconds")
+      world.publish(feed, ["b", "first"])
+      yield* hub.publish([feed])
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([lines(world, "poll").length, posts(world, "good")], [2, []])
+      yield* Deferred.succeed(consent, undefined)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves nothing of what was published meanwhile when the callback refuses", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const hub = yield* Hub
+      world.publish(feed, ["first"])
+      const refusal = yield* Deferred.make<void, IntentRefused>()
+      askedBy(world, () => Deferred.await(refusal))
+      yield* subscribe("bad")
+      yield* TestClock.adjust("3 seconds")
+      world.publish(feed, ["b", "first"])
+      yield* hub.publish([feed])
+      yield* TestClock.adjust("3 seconds")
+      yield* Deferred.fail(refusal, refuse())
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([yield* known("bad"), posts(world, "bad")], [undefined, []])
+    }).pipe(Effect.provide(layer)))
+
   it.effect("to what nobody watched for long tells no old news", () =>
     Effect.gen(function*() {
       const world = yield* started

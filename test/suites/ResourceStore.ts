@@ -427,6 +427,9 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       const wanted = wantedBy(0, { face: "hub", state: "pending" })
       const pending = yield* subscribe(wanted)
       assert.deepStrictEqual([pending.resource.onHub, pending.resource.subscribers], [true, 0])
+      const whole = { contentType: "text/xml", body: Uint8Array.of(60) }
+      const [waiting] = yield* record({ ...found(pending.resource, [entry("a")]), whole })
+      assert.deepStrictEqual([waiting?.subscriptionId, waiting?.sequence], [pending.subscription.id, 1])
       yield* subscribe({ ...wanted, state: "active", leaseUntil: 5_000 })
       const load = (now: number) => at(now)(ResourceStore.use((store) => store.load(pending.resource.id)))
       const [before, after] = [Option.getOrThrow(yield* load(4_999)), Option.getOrThrow(yield* load(5_000))]

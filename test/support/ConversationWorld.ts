@@ -29,28 +29,25 @@ const baseUrl = "http://windhover.test"
 const publishers: Array<SettingsValues["publishers"][number]> = []
 
 /** The service as it is, but for its database: actors, network and server are the real ones. All conversations share it. */
-export const layer = Routes.layerServed.pipe(
-  Layer.provideMerge(HttpServerNode.layer),
-  Layer.provideMerge(Core.layer.pipe(Layer.provide([Senders.layer, TestRunner.layer]))),
-  Layer.provideMerge(StoresMemory.layer),
-  Layer.provide([
-    DelivererHttp.layer,
-    FetcherUndici.layer,
-    IntentVerifierHttp.layer,
-    FeedReader.layer,
-    SelectorWorker.layer
-  ]),
-  Layer.provide(
-    Settings.layerTest({
-      port: 0,
-      host: "127.0.0.1",
-      allowPrivate: true,
-      baseUrl,
-      publishers,
-      hubQuestionsPerMinute: 1_000
-    })
+export const layerWith = (settings: Partial<SettingsValues>) =>
+  Routes.layerServed.pipe(
+    Layer.provideMerge(HttpServerNode.layer),
+    Layer.provideMerge(Core.layer.pipe(Layer.provide([Senders.layer, TestRunner.layer]))),
+    Layer.provideMerge(StoresMemory.layer),
+    Layer.provide([
+      DelivererHttp.layer,
+      FetcherUndici.layer,
+      IntentVerifierHttp.layer,
+      FeedReader.layer,
+      SelectorWorker.layer
+    ]),
+    Layer.provide(
+      Settings.layerTest({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl, publishers, ...settings })
+    )
   )
-)
+
+/** All conversations have their callbacks on one address. */
+export const layer = layerWith({ hubQuestionsPerMinute: 1_000 })
 
 const basic = (login: string, secret: string) => `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`
 

@@ -60,8 +60,8 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   readonly touch: (polled: Polled) => Effect.Effect<void>
   /**
    * A changed poll: state, entries, the notification, one delivery a subscription and the credits, in one transaction; batched over actors.
-   * Active subscriptions get one each, whose lease has not ended, in order of their ids; those of the hub face only where there is a document
-   * to send: no failures. Returns the deliveries, ready to send (due now);
+   * Active subscriptions get one each, whose lease has not ended, in order of their ids. Those of the hub face only where there is a document
+   * to send (no failures), and while they are pending as well: it waits until they are active. Returns the deliveries, ready to send (due now);
    * they share one `Notification`. Nothing is written for an id that is not stored.
    */
   readonly record: (change: Change) => Effect.Effect<ReadonlyArray<Delivery>, StoreError>

@@ -5,7 +5,7 @@ import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Polled } from "#domain/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { bodiesOf, checkLength, documentOf, newsOf, notificationOf } from "#layers/Announcing.ts"
-import { type Arrived, gone, loaded, operation, type State, subscribersOf } from "./State.ts"
+import { type Arrived, gone, loaded, operation, type State, subscribersOf, toldOf } from "./State.ts"
 
 export const make = (state: State): ResourceStore["Service"] =>
   ResourceStore.of({
@@ -58,7 +58,7 @@ const record = (state: State, change: Change, now: number): ReadonlyArray<Delive
   state.resources.set(id, { ...change.state, id, url, host, partition })
   const document = documentOf(change)
   if (document !== undefined) state.documents.set(id, document)
-  const subscribers = subscribersOf(state, id, now)
+  const subscribers = toldOf(state, id, now)
   const whole = subscribers.some(({ subscription }) => subscription.face === "hub")
   const news = repeated ? undefined : newsOf(change, (entryId) => written.has(entryId), whole)
   if (news === undefined) return []
@@ -66,7 +66,7 @@ const record = (state: State, change: Change, now: number): ReadonlyArray<Delive
   const told = state.notifications.get(id) ?? []
   state.notifications.set(id, told)
   told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })
-  return subscribers.filter(({ subscription }) => isTold(subscription, news)).map((subscriber) => {
+  return subscribers.filter(({ subscription }) => isFor(subscription, news)).map((subscriber) => {
     const delivery: Delivery = {
       id: state.serial(),
       subscriptionId: subscriber.subscription.id,
@@ -83,7 +83,7 @@ const record = (state: State, change: Change, now: number): ReadonlyArray<Delive
 }
 
 /** The hub face passes documents on, and nothing else. */
-const isTold = ({ face }: Subscription, news: News): boolean =>
+const isFor = ({ face }: Subscription, news: News): boolean =>
   face === "api" || news._tag === "Document" || news._tag === "Entries" && news.whole !== undefined
 
 /** Gives the ids of the entries that were new, or stored with another content. */

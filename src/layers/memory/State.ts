@@ -6,6 +6,7 @@ import type { FailedTry } from "#domain/ports/DeliveryLog.ts"
 import type { Numbered } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCounted, type ResourceState, resubscribed } from "#domain/Resource.ts"
+import { hasEnded } from "#domain/Lease.ts"
 import type { Asked } from "#domain/ports/QuestionQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Recorded } from "./Pings.ts"
@@ -100,6 +101,15 @@ export const make = (): State => {
 export const isLive = (subscription: Subscription, now: number): boolean =>
   subscription.state === "active" && (subscription.leaseUntil === undefined || subscription.leaseUntil > now)
 
+/** Live, or of the hub face and being verified: what happens meanwhile waits for its callback to agree. */
+const isTold = (subscription: Subscription, now: number): boolean =>
+  isLive(subscription, now) ||
+  subscription.face === "hub" && subscription.state === "pending" && !hasEnded(subscription, now)
+
+/** The subscriptions of a resource that are told of what is new, oldest first. */
+export const toldOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
+  [...state.subscribers.get(resourceId)?.values() ?? []].filter(({ subscription }) => isTold(subscription, now))
+
 /** The live subscriptions of a resource, oldest first. */
 export const subscribersOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
   [...state.subscribers.get(resourceId)?.values() ?? []].filter(({ subscription }) => isLive(subscription, now))
@@ -112,9 +122,7 @@ export const loaded = (state: State, resource: ResourceState, now: number): Reso
   })
 
 const isOnHub = (state: State, resourceId: number, now: number): boolean =>
-  [...state.subscribers.get(resourceId)?.values() ?? []].some(({ subscription }) =>
-    subscription.face === "hub" && (subscription.state === "pending" || isLive(subscription, now))
-  )
+  toldOf(state, resourceId, now).some(({ subscription }) => subscription.face === "hub")
 
 export const gone = new StoreError({ reason: "unavailable", message: "The store was made unavailable by a test." })
 

@@ -2,7 +2,7 @@ import type { PgTypes } from "@effect/sql-pg"
 import { ofString } from "#domain/Fingerprint.ts"
 import type { Change } from "#domain/ports/ResourceStore.ts"
 import { bodiesOf, documentOf, notificationOf } from "#layers/Announcing.ts"
-import { kinds, live } from "./ResourceRows.ts"
+import { kinds, told } from "./ResourceRows.ts"
 import { column, instant } from "./Values.ts"
 
 /**
@@ -71,7 +71,7 @@ n as (
     case when q.announce = 1 then q.document when h.hub then q.whole end, ${instant("$1::float8")}
   from q left join told on told.resource_id = q.id cross join lateral (
     select q.announce = 0 and q.whole is not null and exists (
-      select from subscriptions u where u.resource_id = q.id and u.face = 1 and ${live("u")}
+      select from subscriptions u where u.resource_id = q.id and u.face = 1 and ${told("u")}
     ) as hub
   ) h
   where q.announce = 0 and told.seqs is not null
@@ -90,7 +90,7 @@ w2 as (
 ),
 s as (
   update subscriptions u set next_sequence = u.next_sequence + 1 from n where u.resource_id = n.resource_id and ${
-  live("u")
+  told("u")
 }
     and (u.face = 0 or n.whole)
   returning u.id, u.account_id, u.next_sequence - 1 as sequence, n.id as notification_id, n.resource_id

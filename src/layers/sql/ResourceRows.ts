@@ -42,6 +42,12 @@ export interface ResourceRow {
 export const live = (alias: string): string =>
   `${alias}.state = 1 and (${alias}.lease_until is null or ${alias}.lease_until > to_timestamp($1::float8 / 1000.0))`
 
+/**
+ * One that is told at `$1`: live, or of the hub face and being verified; what happens meanwhile waits for its callback to agree.
+ */
+export const told = (alias: string): string =>
+  `(${alias}.state = 1 or ${alias}.face = 1 and ${alias}.state = 0) and (${alias}.lease_until is null or ${alias}.lease_until > to_timestamp($1::float8 / 1000.0))`
+
 /** The whole state of resources `r`, `s`, `t`; `$1` is now, epoch ms. */
 export const selectResources = `
 select r.id::float8 as id, r.url, r.host, r.partition, ${millis("s.next_fetch")} as next_fetch, ${
@@ -56,9 +62,7 @@ select r.id::float8 as id, r.url, r.host, r.partition, ${millis("s.next_fetch")}
   (select count(*) from (select from subscriptions u where u.resource_id = r.id and ${
   live("u")
 } limit ${maxCounted}) counted)::int4 as subscribers,
-  exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and (u.state = 0 or ${
-  live("u")
-})) as on_hub
+  exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${told("u")}) as on_hub
 from resources r join schedule s on s.resource_id = r.id join resource_state t on t.resource_id = r.id`
 
 const optional = <K extends string, A>(key: K, value: A | null | undefined): { readonly [k in K]?: A } =>

@@ -1,0 +1,166 @@
+import { assert } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { HttpServer } from "effect/http"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Hub } from "#actors/Hub.ts"
+
+/** A request that came to a subscriber, in its bytes. */
+interface Call {
+  readonly method: string
+  readonly path: string
+  /** As it stood on the wire, without the question mark. */
+  readonly query: string
+  readonly parameters: URLSearchParams
+  readonly headers: IncomingMessage["headers"]
+  /** Values of a header, one for each time that it was sent. */
+  readonly all: (name: string) => ReadonlyArray<string>
+  readonly body: Buffer
+}
+
+interface Reply {
+  readonly status: number
+  readonly body?: string
+  readonly location?: string
+}
+
+/** A topic: what its publisher serves. */
+interface Content {
+  readonly type: string
+  readonly bytes: Uint8Array
+}
+
+/**
+ * The other two parties of WebSub, on 127.0.0.1, written against the recommendation alone: a publisher whose topics a test puts there,
+ * and a subscriber that remembers what came and answers as it is told, by default as it should.
+ */
+interface Parties {
+  readonly url: string
+  readonly publish: (path: string, content: Content) => void
+  readonly answer: (path: string, reply: (call: Call) => Reply) => void
+  readonly calls: (path: string, method: string) => ReadonlyArray<Call>
+  /** The n-th call of this kind, counted from 1, as soon as it is there. */
+  readonly nth: (path: string, method: string, n: number) => Effect.Effect<Call>
+}
+
+const openParties = Effect.gen(function*() {
+  const topics = new Map<string, Content>()
+  const replies = new Map<string, (call: Call) => Reply>()
+  const all: Array<Call> = []
+  const waiting = new Set<() => void>()
+
+  const good = (call: Call): Reply => ({ status: 200, body: call.parameters.get("hub.challenge") ?? "" })
+
+  const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    const [path = "", query = ""] = (request.url ?? "").split("?", 2)
+    const chunks: Array<Buffer> = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const topic = topics.get(path)
+    if (topic !== undefined) {
+      response.writeHead(200, { "content-type": topic.type })
+      return void response.end(topic.bytes)
+    }
+    const { headers, rawHeaders, method = "" } = request
+    const values = (name: string) =>
+      rawHeaders.flatMap((_, i) =>
+        i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name ? [rawHeaders[i] ?? ""] : []
+      )
+    const parameters = new URLSearchParams(query)
+    const call: Call = { method, path, query, parameters, headers, all: values, body: Buffer.concat(chunks) }
+    all.push(call)
+    const reply = (replies.get(path) ?? good)(call)
+    response.writeHead(reply.status, reply.location === undefined ? {} : { location: reply.location })
+    response.end(reply.body)
+    for (const look of waiting) look()
+  }
+
+  const server = yield* Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof createServer>>((resume) => {
+      const server = createServer((request, response) => void handle(request, response))
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.callback<void>((resume) => {
+        server.close(() => resume(Effect.void))
+        server.closeAllConnections()
+      })
+  )
+
+  const calls = (path: string, method: string) => all.filter((call) => call.path === path && call.method === method)
+  const nth = (path: string, method: string, n: number) =>
+    Effect.callback<Call>((resume) => {
+      const look = () => {
+        const call = calls(path, method)[n - 1]
+        if (call === undefined) return
+        waiting.delete(look)
+        resume(Effect.succeed(call))
+      }
+      waiting.add(look)
+      look()
+      return Effect.sync(() => void waiting.delete(look))
+    })
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    publish: (path, content) => void topics.set(path, content),
+    answer: (path, reply) => void replies.set(path, reply),
+    calls,
+    nth
+  } satisfies Parties
+})
+
+/** The parties, and a hub that they know by its address alone. */
+export interface Stage extends Parties {
+  readonly hub: string
+  /** Posts a form; fields in pairs where one is repeated. */
+  readonly post: (
+    fields: Record<string, string> | ReadonlyArray<readonly [string, string]>
+  ) => Effect.Effect<{ readonly status: number; readonly body: string; readonly headers: Headers }>
+  /** The fields of a request to subscribe `/callback` to `/topic`. */
+  readonly subscription: (more?: Record<string, string>) => Record<string, string>
+  /** Subscribes, and waits until the callback has agreed. */
+  readonly subscribed: (more?: Record<string, string>) => Effect.Effect<void>
+  /** The topic has a new content, and the publisher says so. */
+  readonly update: (content: string | Uint8Array, type?: string) => Effect.Effect<void>
+}
+
+export const bytesOf = (content: string | Uint8Array) => typeof content === "string" ? Buffer.from(content) : content
+
+export const makeStage = Effect.gen(function*() {
+  const parties = yield* openParties
+  const { address } = yield* HttpServer.HttpServer
+  const { ready } = yield* Hub
+  yield* ready.pipe(Effect.repeat({ until: (awake) => awake, schedule: Schedule.spaced("10 millis") }))
+  const hub = `http://127.0.0.1:${"port" in address ? address.port : 0}/hub`
+
+  const post: Stage["post"] = (fields) =>
+    Effect.promise(async () => {
+      const body = new URLSearchParams()
+      for (const [name, value] of Array.isArray(fields) ? fields : Object.entries(fields)) body.append(name, value)
+      const answer = await fetch(hub, { method: "POST", body, redirect: "manual" })
+      return { status: answer.status, body: await answer.text(), headers: answer.headers }
+    })
+
+  const subscription: Stage["subscription"] = (more = {}) => ({
+    "hub.mode": "subscribe",
+    "hub.topic": `${parties.url}/topic`,
+    "hub.callback": `${parties.url}/callback`,
+    ...more
+  })
+
+  const subscribed: Stage["subscribed"] = Effect.fnUntraced(function*(more = {}) {
+    const fields = subscription(more)
+    const path = new URL(fields["hub.callback"] ?? "").pathname
+    const asked = parties.calls(path, "GET").length
+    assert.strictEqual((yield* post(fields)).status, 202)
+    yield* parties.nth(path, "GET", asked + 1)
+  })
+
+  const update: Stage["update"] = Effect.fnUntraced(function*(content, type = "text/plain") {
+    parties.publish("/topic", { type, bytes: bytesOf(content) })
+    assert.strictEqual((yield* post({ "hub.mode": "publish", "hub.url": `${parties.url}/topic` })).status, 204)
+  })
+
+  parties.publish("/topic", { type: "text/plain", bytes: Buffer.from("first") })
+  return { ...parties, hub, post, subscription, subscribed, update } satisfies Stage
+})
