@@ -19,10 +19,10 @@ import { withSettings } from "#scripts/Environment.ts"
 
 const root = join(import.meta.dirname, "..")
 const node = join(root, "bin/node")
-const token = "bench-token-0123456789"
+export const token = "bench-token-0123456789"
 const run = promisify(execFile)
 
-const firstLine = async (child: ChildProcess, pattern: RegExp): Promise<string> => {
+export const firstLine = async (child: ChildProcess, pattern: RegExp): Promise<string> => {
   if (child.stdout === null) throw new Error("no output")
   for await (const line of createInterface({ input: child.stdout })) {
     const match = pattern.exec(line)
