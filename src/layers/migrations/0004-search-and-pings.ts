@@ -8,6 +8,10 @@ export const statements: ReadonlyArray<string> = [
   `create index resources_porn_rank on resources ((coalesce(porn_rank, 0)))`,
   `create index resources_bozo_rank on resources ((coalesce(bozo_rank, 0)))`,
 
+  // One callback may serve half a million subscriptions, and a hash index walks all of them to add one more.
+  `drop index subscriptions_endpoint`,
+  `create index subscriptions_endpoint on subscriptions (account_id, hashtextextended(endpoint, 0), id)`,
+
   // Whether a part of a URL is rare or common decides how it is found, and a hundred samples do not show it.
   `alter table resources alter column url set statistics 500`,
   `alter table subscriptions alter column endpoint set statistics 500`,

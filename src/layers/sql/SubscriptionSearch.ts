@@ -31,8 +31,8 @@ export const fitting = (
   const add = <A>(to: Array<string>, value: A | undefined, condition: (value: A) => string) => {
     if (value !== undefined) to.push(condition(value))
   }
-  add(ofSubscription, search.endpointUrl, (url) => `u.endpoint = ${text(url)} and u.channel <> 1`)
-  add(ofSubscription, search.endpointJid, (jid) => `u.endpoint = ${text(jid)} and u.channel = 1`)
+  add(ofSubscription, search.endpointUrl, (url) => `${isEndpoint(text(url))} and u.channel <> 1`)
+  add(ofSubscription, search.endpointJid, (jid) => `${isEndpoint(text(jid))} and u.channel = 1`)
   add(ofSubscription, search.endpointHostname, (host) => `u.host = ${text(host)} and u.channel <> 1`)
   add(ofSubscription, search.endpointDomain, (host) => `u.host = ${text(host)} and u.channel = 1`)
   add(ofSubscription, search.endpointInurl, (part) => `${within("u.endpoint", part)} and u.channel <> 1`)
@@ -53,6 +53,10 @@ export const fitting = (
       [...ofSubscription, ...ofResource].join(" and ")
     }`
 }
+
+/** By its hash, which is what the index has: endpoints may be longer than an index key. */
+const isEndpoint = (endpoint: string): string =>
+  `hashtextextended(u.endpoint, 0) = hashtextextended(${endpoint}, 0) and u.endpoint = ${endpoint}`
 
 /** Characters that mean something to `like`. */
 const escaped = (text: string): string => text.replace(/[\\%_]/g, "\\$&")
