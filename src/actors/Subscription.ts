@@ -37,11 +37,25 @@ export interface State {
 /** Deliveries of one subscription in memory, at most; the others wait in the outbox. */
 const maxAhead = 64
 
+/** Bytes of documents that wait there after the first; a page of text fits whole, 64 videos would not. */
+const maxAheadBytes = 8 << 20
+
 /** Messages join so that a mailbox is bounded: beyond it a delivery is not kept, but found again in the outbox. */
 export const join = (waiting: Array<Message>, message: Message): void => {
-  if (message._tag === "Deliver" && waiting.length >= maxAhead) message = look
+  if (message._tag === "Deliver") {
+    const told = waiting.flatMap((one) => one._tag === "Deliver" ? [one.delivery] : [])
+    if (!hasRoom(told, message.delivery)) message = look
+  }
   if (message._tag === "Deliver" || !waiting.some(({ _tag }) => _tag === message._tag)) waiting.push(message)
 }
+
+/** One is always taken, however large: it has to be sent. */
+const hasRoom = (ahead: ReadonlyArray<Delivery>, next: Delivery): boolean =>
+  ahead.length === 0 || (ahead.length < maxAhead &&
+    ahead.reduce((bytes, one) => bytes + documentBytes(one), documentBytes(next)) <= maxAheadBytes)
+
+const documentBytes = ({ notification: { news } }: Delivery): number =>
+  (news._tag === "Document" ? news.document : news._tag === "Entries" ? news.whole : undefined)?.body.length ?? 0
 
 export class SubscriptionBehavior extends Context.Service<SubscriptionBehavior, {
   /** Delivers what waits, in order, one at a time; returns when the next try is due. */
@@ -150,7 +164,7 @@ const hear = (self: Self<State, Message>, message: Message): void => {
       return
     case "Deliver":
       if (message.delivery.sequence < state.next) return
-      if (message.delivery.sequence === state.next && !state.more && state.ahead.length < maxAhead) {
+      if (message.delivery.sequence === state.next && !state.more && hasRoom(state.ahead, message.delivery)) {
         state.ahead.push(message.delivery)
         state.next++
       } else {

@@ -3,6 +3,7 @@ import { Clock, Effect, Exit, Layer, Option, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
 import { type Sender, Senders } from "#actors/Senders.ts"
+import { join, type Message } from "#actors/Subscription.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -42,6 +43,45 @@ const subscribeJid = Effect.gen(function*() {
 })
 
 const ids = (count: number) => Array.from({ length: count }, (_, i) => `n${count - i}`)
+
+/** A delivery whose document has so many bytes. */
+const heavy = (sequence: number, bytes: number): Message => ({
+  _tag: "Deliver",
+  delivery: {
+    id: sequence,
+    subscriptionId: 1,
+    sequence,
+    credits: 0,
+    attempt: 0,
+    dueAt: 0,
+    notification: {
+      id: sequence,
+      resourceId: 1,
+      createdAt: 0,
+      status: {},
+      news: { _tag: "Document", document: { contentType: "video/mp4", body: new Uint8Array(bytes) } }
+    }
+  }
+})
+
+describe("the mailbox of a subscription", () => {
+  const joined = (sizes: ReadonlyArray<number>) => {
+    const waiting: Array<Message> = []
+    sizes.forEach((bytes, i) => join(waiting, heavy(i + 1, bytes)))
+    return waiting.map((message) => message._tag === "Deliver" ? message.delivery.sequence : message._tag)
+  }
+  const mebibyte = 1 << 20
+
+  it("holds 8 MiB of documents at most, but one of any size; the outbox has the others", () => {
+    assert.deepStrictEqual(joined([3 * mebibyte, 5 * mebibyte, 1]), [1, 2, "Look"])
+    assert.deepStrictEqual(joined([32 * mebibyte, 1, 1]), [1, "Look"])
+    assert.deepStrictEqual(joined([1, 32 * mebibyte]), [1, "Look"])
+  })
+
+  it("holds 64 deliveries at most", () => {
+    assert.deepStrictEqual(joined(Array.from({ length: 100 }, () => 0)).length, 65)
+  })
+})
 
 describe("a subscription", () => {
   it.effect("gets its notifications in order, one at a time: the second waits until the first is through", () =>
