@@ -101,7 +101,7 @@ export const layer = Layer.effect(
     })
 
     const record = batched<Prepared, ReadonlyArray<Delivery>>({
-      spacing: 25,
+      spacing: 50,
       max: 64,
       run: Effect.fnUntraced(function*(changes) {
         const answers = new Map<Prepared, ReadonlyArray<Delivery>>()
