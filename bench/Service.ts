@@ -18,8 +18,9 @@ import { migrate } from "#layers/Migrations.ts"
 import { withSettings } from "#scripts/Environment.ts"
 
 const root = join(import.meta.dirname, "..")
-const node = join(root, "bin/node")
+export const node = join(root, "bin/node")
 export const token = "bench-token-0123456789"
+export const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
 const run = promisify(execFile)
 
 export const firstLine = async (child: ChildProcess, pattern: RegExp): Promise<string> => {
@@ -81,6 +82,7 @@ export const start = async (
       WINDHOVER_ALLOW_PRIVATE: "true",
       WINDHOVER_MIN_PERIOD: String(minPeriod),
       WINDHOVER_REQUESTS_PER_MINUTE: "1000000",
+      WINDHOVER_MAX_STREAMS_PER_ACCOUNT: "20000",
       WINDHOVER_ADMIN_TOKEN: token,
       WINDHOVER_LOG_LEVEL: "error"
     })
@@ -88,7 +90,6 @@ export const start = async (
   const url = (await firstLine(child, /ready on (http:\S+)/)).replace("localhost", "127.0.0.1")
   while ((await fetch(`${url}/readyz`)).status !== 200) await sleep(50)
   const ready = (performance.now() - began) / 1000
-  const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
   return {
     url,
     pid: child.pid ?? 0,

@@ -9,6 +9,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { section } from "./Section.ts"
 import { bare, end, outside, port, type Resources, type Service, start, startWith, stats, used } from "./Service.ts"
+import { streaming } from "./stream.ts"
 
 const rows: Array<readonly [what: string, figure: string, target: string]> = []
 
@@ -193,6 +194,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   polls: polling,
   deliveries: delivering,
   latency,
+  streams: streaming,
   memory: () => memory(100_000, ""),
   million: () => memory(1_000_000, "≤ 1,500 MB, ≤ 20 s")
 }

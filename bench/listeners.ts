@@ -1,0 +1,33 @@
+/**
+ * Many clients of one stream of server-sent events, in a process of their own: `listeners.ts URL COUNT AUTHORIZATION`.
+ *
+ * Says `ready` when all have their header; answers each message of its parent with the events and bytes that have come.
+ */
+import { connect, type Socket } from "node:net"
+
+const [, , address = "", countText = "0", authorization = ""] = process.argv
+const { hostname, pathname, port, search } = new URL(address)
+const request = `GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${authorization}\r\n` +
+  "Accept: text/event-stream\r\n\r\n"
+const mark = "event: notification"
+const heard = { events: 0, bytes: 0, ended: 0 }
+
+const listen = () =>
+  new Promise<Socket>((resolve) => {
+    const socket = connect(Number(port), hostname, () => socket.write(request))
+    socket.on("data", (bytes: Buffer) => {
+      if (bytes.includes("HTTP/1.1 200")) resolve(socket)
+      heard.bytes += bytes.length
+      for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + mark.length)) heard.events++
+    })
+    socket.on("error", () => undefined).on("close", () => heard.ended++)
+  })
+
+let left = Number(countText)
+const worker = async () => {
+  while (left-- > 0) await listen()
+}
+await Promise.all(Array.from({ length: 50 }, worker))
+process.stdout.write("ready\n")
+process.on("message", () => process.send?.(heard))
+process.once("disconnect", () => process.exit(0))

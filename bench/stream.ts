@@ -1,0 +1,143 @@
+/**
+ * `bench/stream.ts`, and a part of `npm run bench`: server-sent events to many clients, beside Node's server alone that writes the same bytes.
+ *
+ * One feed gets an entry about once a second. What fetching, reading and storing it costs is measured with one client, and taken off.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { section } from "./Section.ts"
+import { authorization, end, firstLine, node, outside, type Service, start, used } from "./Service.ts"
+
+interface Heard {
+  readonly events: number
+  readonly bytes: number
+  readonly ended: number
+}
+
+const peer = (name: string, ...parameters: ReadonlyArray<string>) =>
+  spawn(node, [join(import.meta.dirname, name), ...parameters], { stdio: ["ignore", "pipe", "inherit", "ipc"] })
+
+const heardBy = async (clients: ChildProcess): Promise<Heard> => {
+  clients.send("how many?")
+  const [heard] = await once(clients, "message") as [Heard]
+  return heard
+}
+
+const listeners = async (url: string, count: number) => {
+  const clients = peer("listeners.ts", url, String(count), authorization)
+  await firstLine(clients, /(ready)/)
+  return clients
+}
+
+/** CPU seconds of the server, and bytes of an event, for some rounds of one event to each client. */
+const rounds = async (
+  count: number,
+  pid: number,
+  clients: ChildProcess,
+  listening: number,
+  next: () => Promise<void>
+) => {
+  const before = { ...used(pid), ...await heardBy(clients) }
+  let heard: Heard = before
+  for (let round = 1; round <= count; round++) {
+    await next()
+    await sleep(1_100) // pings of one resource are answered once a second
+    for (;; await sleep(50)) {
+      heard = await heardBy(clients)
+      if (heard.ended > 0) throw new Error("a client was cut off")
+      if (heard.events >= before.events + round * listening) break
+    }
+  }
+  const bytes = (heard.bytes - before.bytes) / (heard.events - before.events)
+  return { cpu: used(pid).cpu - before.cpu, bytes: Math.round(bytes) }
+}
+
+const publish = (service: Service) => async () => {
+  await fetch(`${outside}/ctl/publish`)
+  await service.call({ "hub.mode": "publish", "hub.url": `${outside}/304/0` })
+}
+
+/** Opens that many clients and measures the memory of each, after a while of rest. */
+const crowd = async (url: string, count: number, pid: number) => {
+  const before = used(pid).rss
+  const clients = await listeners(url, count)
+  await sleep(5_000)
+  return { clients, kilobytes: (used(pid).rss - before) * 1024 / count }
+}
+
+const leave = async (clients: ChildProcess) => {
+  clients.disconnect()
+  await once(clients, "exit")
+}
+
+const ours = async (count: number, times: number) => {
+  const service = await start(3600)
+  await service.call({
+    "hub.mode": "subscribe",
+    "hub.topic": `${outside}/304/0`,
+    "hub.callback": `${service.url}/dev/null`,
+    retrieve: "true"
+  })
+  const url = `${service.url}/stream?hub.mode=retrieve&count=1&hub.topic=${encodeURIComponent(`${outside}/304/0`)}`
+  const one = await listeners(url, 1)
+  await rounds(3, service.pid, one, 1, publish(service))
+  const alone = await rounds(times, service.pid, one, 1, publish(service))
+  await leave(one)
+  const { clients, kilobytes } = await crowd(url, count, service.pid)
+  const { bytes, cpu } = await rounds(times, service.pid, clients, count, publish(service))
+  await leave(clients)
+  await service.stop()
+  return { bytes, kilobytes, alone: alone.cpu / times, micros: (cpu - alone.cpu) / times / count * 1e6 }
+}
+
+const floor = async (count: number, times: number, bytes: number) => {
+  const server = peer("events.ts")
+  const port = await firstLine(server, /(\d+)/)
+  const pid = server.pid ?? 0
+  const { clients, kilobytes } = await crowd(`http://127.0.0.1:${port}/`, count, pid)
+  const next = async () => void server.send(bytes)
+  await rounds(2, pid, clients, count, next)
+  const { cpu } = await rounds(times, pid, clients, count, next)
+  await leave(clients)
+  server.disconnect()
+  await once(server, "exit")
+  return { kilobytes, micros: cpu / times / count * 1e6 }
+}
+
+/** Measures, writes the section, and gives nothing back. */
+export const streaming = async () => {
+  const rows: Array<string> = []
+  for (const [count, times] of [[1_000, 20], [10_000, 6]] as const) {
+    const { alone, bytes, kilobytes, micros } = await ours(count, times)
+    const raw = await floor(count, times, bytes)
+    const figures = [
+      count.toLocaleString("en"),
+      `${micros.toFixed(1)} µs`,
+      `${raw.micros.toFixed(1)} µs`,
+      `${(raw.micros / micros).toFixed(2)}`,
+      `${kilobytes.toFixed(1)} kB`,
+      `${raw.kilobytes.toFixed(1)} kB`,
+      `${(alone * 1000).toFixed(0)} ms`
+    ]
+    rows.push(`| ${figures.join(" | ")} |`)
+    process.stdout.write(`${figures.join("  ")}  (${bytes} bytes an event)\n`)
+  }
+  const file = join(import.meta.dirname, "../docs/performance.md")
+  const body = [
+    `Server-sent events of one feed (\`bench/stream.ts\`, Node ${process.version}), CPU of the process a client and event, beside Node's server that writes the same bytes to as many`,
+    "responses; target ≥ 0.4. What the entry itself costs (fetch, reading, storing it in the embedded database) is the last column, once for all clients.",
+    "",
+    "| clients | Windhover | Node alone | of Node alone | memory of an idle client | Node alone | an entry |",
+    "| --- | --- | --- | --- | --- | --- | --- |",
+    ...rows
+  ].join("\n")
+  writeFileSync(file, section(readFileSync(file, "utf8"), "Streams", body))
+}
+
+if (import.meta.main) {
+  await streaming()
+  end()
+}
