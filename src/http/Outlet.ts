@@ -7,15 +7,14 @@ import type { ServerResponse } from "node:http"
  */
 export class Outlet {
   readonly #response: ServerResponse
-  readonly #onRoom: () => void
+  /** Called when there is room again after `write` was false. */
+  onRoom: () => void = () => {}
   /** Looks at the connection since it has taken no more; 0 while it does. */
   #stalled = 0
   #full = false
 
-  /** `onRoom` is called when there is room again after `write` was false. */
-  constructor(response: ServerResponse, headers: { readonly [name: string]: string }, onRoom: () => void) {
+  constructor(response: ServerResponse, headers: { readonly [name: string]: string }) {
     this.#response = response
-    this.#onRoom = onRoom
     response.on("error", ignored)
     response.on("drain", () => this.#drained())
     response.writeHead(200, headers)
@@ -37,7 +36,7 @@ export class Outlet {
     this.#stalled = 0
     if (!this.#full) return
     this.#full = false
-    this.#onRoom()
+    this.onRoom()
   }
 
   /** Who has read nothing between two looks, although something waits for it, is cut off. */

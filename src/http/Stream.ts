@@ -1,5 +1,5 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { type Followed, Hub, type Representation, type RetrieveRequest } from "#actors/Hub.ts"
@@ -78,43 +78,56 @@ export const makeStream = Effect.gen(function*() {
     return yield* answer(now.entries.length > 0 || now.document !== undefined ? now : represented(came, topics))
   })
 
-  /** Writes until the client goes, or the service stops. */
-  const stream = Effect.fnUntraced(function*(response: ServerResponse, framing: Frames.Framing, opened: Opened) {
-    const { call, followed } = opened
+  /** The header and the past, or where the client was: from here on it is only listened for. */
+  const begin = Effect.fnUntraced(function*(response: ServerResponse, framing: Frames.Framing, opened: Opened) {
+    const { call, followed, format } = opened
     const cursors = new Map(followed.heads)
     const resumed = yield* resume(call, cursors)
     const past = yield* documentOf(opened, sender)
-    if (call.method === "HEAD") return Reply.head(Frames.contentTypes[framing])
-    const ended = yield* Deferred.make<void>()
-    const end = () => Deferred.doneUnsafe(ended, Effect.void)
-    let goOn = () => {}
-    const outlet = new Outlet(response, Reply.streaming(Frames.contentTypes[framing]), () => goOn())
-    const listener = makeListener({ opened, framing, outlet, sender, cursors, end })
+    if (call.method === "HEAD") return undefined
+    const outlet = new Outlet(response, Reply.streaming(Frames.contentTypes[framing]))
     if (resumed === "unknown" && framing === "events") outlet.write(gap(null, cursors))
     if (resumed !== "resumed") outlet.write(Frames.frame(framing, past, "notification", Cursor.write(cursors)))
+    return { topics: followed.topics, format, framing, outlet, cursors } satisfies Begun
+  })
+
+  /** Writes until the client goes, or the service stops. What is held for it now, is held for as long as it listens. */
+  const hold = Effect.fnUntraced(function*(begun: Begun) {
+    const { framing, outlet } = begun
+    const ended = yield* Deferred.make<void>()
+    const end = () => Deferred.doneUnsafe(ended, Effect.void)
     yield* streams.pulse(() => {
       if (framing === "events" && !outlet.full) outlet.write(Frames.heartbeat)
       outlet.look()
     })
-    goOn = yield* hub.listen(listener)
-    if (!outlet.full) goOn() // there may have been room again before
+    outlet.onRoom = yield* hub.listen(makeListener(begun, sender, end))
+    if (!outlet.full) outlet.onRoom() // there may have been room again before
     yield* Effect.raceFirst(Deferred.await(ended), streams.closing)
     outlet.end()
     return HttpServerResponse.empty()
   })
 
-  return Effect.fn("Stream.answer")(
-    function*(source: HttpServerRequest.HttpServerRequest, call: Call, wait: Wait) {
-      if (wait !== "poll" && call.jsonp !== undefined) return yield* noScript
-      yield* streams.admit(call.caller.account.id)
-      const request = yield* retrieval(call)
-      const followed = yield* hub.follow(request)
-      const asked = yield* askedFormat(call.parameters, call.accept)
-      const opened: Opened = { call, request, followed, format: asked ?? (wait === "events" ? "json" : "atom") }
-      return wait === "poll" ? yield* poll(opened) : yield* stream(responseOf(source), wait, opened)
-    },
-    Effect.scoped
-  )
+  const open = Effect.fnUntraced(function*(call: Call, wait: Wait) {
+    if (wait !== "poll" && call.jsonp !== undefined) return yield* noScript
+    yield* streams.admit(call.caller.account.id)
+    const request = yield* retrieval(call)
+    const followed = yield* hub.follow(request)
+    const asked = yield* askedFormat(call.parameters, call.accept)
+    return { call, request, followed, format: asked ?? (wait === "events" ? "json" : "atom") } satisfies Opened
+  })
+
+  /** In steps, each of which lets go of what the one before it needed: ten thousand clients hold no pages of entries. */
+  return (source: HttpServerRequest.HttpServerRequest, call: Call, wait: Wait) =>
+    open(call, wait).pipe(
+      Effect.flatMap((opened): Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal, Scope.Scope> =>
+        wait === "poll" ? poll(opened) : Effect.flatMap(
+          begin(responseOf(source), wait, opened),
+          (begun) => begun === undefined ? Effect.succeed(Reply.head(Frames.contentTypes[wait])) : hold(begun)
+        )
+      ),
+      Effect.scoped,
+      Effect.withSpan("Stream.answer")
+    )
 })
 
 const responseOf = (source: HttpServerRequest.HttpServerRequest) =>
@@ -175,17 +188,21 @@ const notStreamed = (contentType: string) =>
       "Use wait=poll, or a callback."
   )
 
-interface Connection {
-  readonly opened: Opened
+/** A stream whose past is written. */
+interface Begun {
+  /** By resource. */
+  readonly topics: ReadonlyMap<number, string>
+  readonly format: Asked
   readonly framing: Frames.Framing
   readonly outlet: Outlet
-  readonly sender: Sender
   readonly cursors: Map<number, number>
-  readonly end: () => void
 }
 
-const makeListener = ({ cursors, end, framing, opened, outlet, sender }: Connection): Listener => {
-  const { followed: { topics }, format } = opened
+const makeListener = (
+  { cursors, format, framing, outlet, topics }: Begun,
+  sender: Sender,
+  end: () => void
+): Listener => {
   const alone = cursors.size === 1
   return {
     cursors,
