@@ -1,5 +1,6 @@
-import { Config, Console, Effect, Option, Schedule, Schema } from "effect"
+import { Config, Console, Effect, Option, Schedule, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { Sse } from "effect/encoding"
 import { request } from "undici"
 
 /** The service did not do it; `message` is its own sentence, or why it was not reached. */
@@ -147,14 +148,86 @@ export const list = Command.make(
   Command.withDescription("List the subscriptions of the account, and which of their deliveries wait or were given up")
 )
 
-const Page = Schema.fromJsonString(Schema.Struct({
-  items: Schema.Array(Schema.Struct({
-    id: Schema.String,
-    title: Schema.optionalKey(Schema.NullOr(Schema.String)),
-    permalinkUrl: Schema.optionalKey(Schema.NullOr(Schema.String)),
-    published: Schema.optionalKey(Schema.NullOr(Schema.Finite))
-  }))
+const Item = Schema.Struct({
+  id: Schema.String,
+  title: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  permalinkUrl: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  published: Schema.optionalKey(Schema.NullOr(Schema.Finite))
+})
+type Item = typeof Item.Type
+
+const Told = Schema.fromJsonString(Schema.Struct({
+  status: Schema.Struct({ http: Schema.optionalKey(Schema.NullOr(Schema.String)) }),
+  /** Absent when the resource has failed. */
+  items: Schema.optionalKey(Schema.Array(Item))
 }))
+
+/** What came was no success; the service can be asked again when it is only away. */
+interface Refused {
+  readonly status: number
+  readonly message: string
+}
+
+/** Heartbeats come every 15 s: after so many ms of silence the connection is dead. */
+const silence = 60_000
+
+/** Opens the stream behind an event. */
+const openStream = (service: Service, topic: string, lastEventId: string | undefined, signal: AbortSignal) => {
+  const query = new URLSearchParams({ "hub.mode": "retrieve", "hub.topic": topic, format: "json", count: "5" })
+  return request(`${service.url.replace(/\/+$/, "")}/stream?${query}`, {
+    signal,
+    bodyTimeout: silence,
+    headers: {
+      authorization: `Basic ${Buffer.from(`${service.login}:${service.token}`).toString("base64")}`,
+      accept: "text/event-stream",
+      ...(lastEventId === undefined ? {} : { "last-event-id": lastEventId })
+    }
+  })
+}
+
+/** Prints what a topic tells, for ever: when the stream breaks it is resumed, so that nothing is left out and nothing comes twice. */
+const follow = Effect.fnUntraced(function*(service: Service, topic: string) {
+  let lastEventId: string | undefined
+  const lost = (): Refused => ({ status: 0, message: "The connection was lost." })
+  const listen = Effect.gen(function*() {
+    const { body, statusCode } = yield* Effect.tryPromise({
+      try: (signal) => openStream(service, topic, lastEventId, signal),
+      catch: lost
+    })
+    if (statusCode !== 200) {
+      const message = yield* Effect.tryPromise({ try: () => body.text(), catch: lost })
+      return yield* Effect.fail<Refused>({ status: statusCode, message })
+    }
+    yield* Stream.fromAsyncIterable(body as AsyncIterable<Uint8Array>, lost).pipe(
+      Stream.decodeText(),
+      Stream.pipeThroughChannel(Sse.decode<Refused, unknown>({ maxEventSize: Infinity })),
+      Stream.runForEach((event) =>
+        Effect.tap(told(event), () =>
+          Effect.sync(() => {
+            lastEventId = event.id ?? lastEventId
+          }))
+      ),
+      Effect.mapError((error) => "status" in error ? error : lost())
+    )
+  })
+  yield* listen.pipe(
+    Effect.catchIf(({ status }) => status === 0 || status === 429 || status >= 500, () => Effect.void),
+    Effect.mapError(({ message, status }) => new RemoteError({ message: `${status}: ${message}` })),
+    Effect.repeat(Schedule.spaced("2 seconds"))
+  )
+})
+
+/** Prints an event: the entries, oldest first; why a resource failed; a document as it is. */
+const told = Effect.fnUntraced(function*({ data, event }: Sse.Event) {
+  if (event === "gap") {
+    return yield* Console.error("Some notifications came while nobody listened, and are not kept any more.")
+  }
+  const news = Schema.decodeOption(Told)(data)
+  if (Option.isNone(news)) return yield* Console.log(data)
+  const { items, status } = news.value
+  if (items === undefined) return yield* Console.log(`The resource fails: ${status.http ?? "no reason is given"}`)
+  for (const item of items.toReversed()) yield* Console.log(line(item))
+})
 
 export const tail = Command.make(
   "tail",
@@ -175,20 +248,7 @@ export const tail = Command.make(
           "hub.callback": `${service.url.replace(/\/+$/, "")}/dev/null`
         }))
     )
-    const shown = new Set<string>()
-    const look = Effect.gen(function*() {
-      const text = yield* call(service, "GET", {
-        "hub.mode": "retrieve",
-        "hub.topic": topic,
-        count: "50",
-        format: "json"
-      })
-      const { items } = yield* Effect.mapError(Schema.decodeEffect(Page)(text), unexpected)
-      const fresh = items.filter(({ id }) => !shown.has(id)).toReversed()
-      for (const item of shown.size === 0 ? fresh.slice(-5) : fresh) yield* Console.log(line(item))
-      for (const { id } of fresh) shown.add(id)
-    })
-    yield* Effect.repeat(look, Schedule.spaced("2 seconds"))
+    yield* follow(service, topic)
   }, Effect.scoped)
 ).pipe(
   Command.withDescription(
@@ -196,7 +256,7 @@ export const tail = Command.make(
   )
 )
 
-const line = ({ id, permalinkUrl, published, title }: typeof Page.Type["items"][number]) =>
+const line = ({ id, permalinkUrl, published, title }: Item) =>
   [
     published === undefined || published === null ? "" : new Date(published * 1000).toISOString(),
     title ?? id,

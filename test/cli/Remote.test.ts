@@ -5,7 +5,7 @@ import { Command } from "effect/cli"
 import { TestConsole } from "effect/testing"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { list, subscribe, unsubscribe } from "#main/cli/Remote.ts"
+import { list, subscribe, tail, unsubscribe } from "#main/cli/Remote.ts"
 
 interface Asked {
   readonly line: string
@@ -53,6 +53,30 @@ const listed = (deliveries: { readonly waiting: number; readonly dropped: number
     deliveries
   }
 })
+
+/** A service whose streams are broken off behind the events of each connection, one list of events a connection; then it says 404. */
+const streaming = Effect.fnUntraced(function*(connections: ReadonlyArray<string>) {
+  const asked: Array<string> = []
+  let streams = 0
+  const server = yield* Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof createServer>>((resume) => {
+      const server = createServer((request, response) => {
+        if (request.method === "POST") return void response.writeHead(204).end()
+        asked.push(`${request.url} ${request.headers["last-event-id"] ?? "from the start"}`)
+        const events = connections[streams++]
+        if (events === undefined) return void response.writeHead(404).end("You are not subscribed.")
+        response.writeHead(200, { "content-type": "text/event-stream" }).write(events)
+        setImmediate(() => response.destroy())
+      })
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.sync(() => server.close().closeAllConnections())
+  )
+  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+})
+
+const told = (id: string, data: object, event = "notification") =>
+  `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
 
 describe("the command line over the API", () => {
   it.effect("lists subscriptions, and which deliveries wait or were given up", () =>
@@ -115,4 +139,33 @@ describe("the command line over the API", () => {
         "hub.mode=unsubscribe&hub.topic=http%3A%2F%2Fa.example%2F"
       ])
     }))
+
+  it.live("follows a topic, and goes on behind the last event when the stream breaks", () =>
+    Effect.gen(function*() {
+      const item = (id: string) => ({ id, title: `Entry ${id}`, published: 1_700_000_000 })
+      const { asked, url } = yield* streaming([
+        `${told("3", { status: {}, items: [item("b"), item("a")] })}:\n\n${
+          told("4", { status: {}, items: [item("c")] })
+        }`,
+        told("6", { missed: 2 }, "gap") + told("7", { status: { http: "Gone" } }) + told("8", { price: 1 })
+      ])
+      const exit = yield* Effect.exit(
+        Command.runWith(tail, flags)(["--url", url, "--token", "t", "http://a.example/"]).pipe(
+          Effect.provide(NodeServices.layer)
+        )
+      )
+      assert.include(String(Exit.isFailure(exit) && exit.cause), "404: You are not subscribed.")
+      const query = "/stream?hub.mode=retrieve&hub.topic=http%3A%2F%2Fa.example%2F&format=json&count=5"
+      assert.deepStrictEqual(asked, [`${query} from the start`, `${query} 4`, `${query} 8`])
+      assert.deepStrictEqual(yield* TestConsole.logLines, [
+        "2023-11-14T22:13:20.000Z  Entry a",
+        "2023-11-14T22:13:20.000Z  Entry b",
+        "2023-11-14T22:13:20.000Z  Entry c",
+        "The resource fails: Gone",
+        "{\"price\":1}"
+      ])
+      assert.deepStrictEqual(yield* TestConsole.errorLines, [
+        "Some notifications came while nobody listened, and are not kept any more."
+      ])
+    }).pipe(Effect.provide(TestConsole.layer)))
 })
