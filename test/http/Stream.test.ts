@@ -191,9 +191,9 @@ describe("a reader that does not read", () => {
       const { first, hub, listening, resumed, tell } = makeHub(["a"])
       const { connect } = yield* serve(hub)
       const [slow, other] = [yield* connect, yield* connect]
-      yield* slow.send(events())
+      yield* slow.send(lines)
       yield* slow.receiveHead
-      yield* slow.receiveLines(4)
+      yield* slow.receiveLines(1)
       yield* listening(1)
       const listener = first()
       yield* other.send(lines)
