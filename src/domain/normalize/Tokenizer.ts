@@ -73,8 +73,10 @@ class Tokenizer {
   private sectionEnd = -1
   /** The next `<![CDATA[` behind the present one, likewise. */
   private sectionStart = -1
-  /** The next `&`, likewise. */
+  /** The next `&`, and the next `<` and `>` behind the beginning of a value, likewise. */
   private ampersand = -1
+  private less = -1
+  private greater = -1
   /** End tags that closed nothing since the last start tag. */
   private readonly strays = new Set<string>()
   private openLower: ReadonlySet<string> | undefined
@@ -93,6 +95,8 @@ class Tokenizer {
     this.sectionEnd = -1
     this.sectionStart = -1
     this.ampersand = -1
+    this.less = -1
+    this.greater = -1
     this.missing.clear()
     if (text.charCodeAt(0) !== LESS) this.beforeTags()
     while (this.at < text.length && this.count < MOST_ELEMENTS) this.step()
@@ -363,12 +367,22 @@ class Tokenizer {
   private quoted(quote: string): string {
     const start = this.at + 1
     const end = this.seek(quote, start)
-    if (end < 0) {
+    if (end < 0 || this.endsBefore(start, end)) {
       this.repaired("an attribute without its closing quote")
+      this.at = start
       return this.unquoted()
     }
     this.at = end + 1
     return this.decoded(start, end)
+  }
+
+  /** Whether the tag ends, and another one begins, before a quote that must then belong to something else. */
+  private endsBefore(start: number, quote: number): boolean {
+    const { text } = this
+    if (this.less < start) this.less = nextOf(text, "<", start)
+    if (this.less > quote) return false
+    if (this.greater < start) this.greater = nextOf(text, ">", start)
+    return this.greater < this.less && begins(text.charCodeAt(this.less + 1))
   }
 
   private unquoted(): string {
@@ -479,6 +493,12 @@ class Tokenizer {
     if (found < 0) this.missing.add(needle)
     return found
   }
+}
+
+/** The end of the text when there is none. */
+const nextOf = (text: string, needle: string, from: number): number => {
+  const found = text.indexOf(needle, from)
+  return found < 0 ? text.length : found
 }
 
 const isSpace = (code: number): boolean =>

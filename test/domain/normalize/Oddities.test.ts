@@ -64,6 +64,21 @@ describe("oddities of markup", () => {
     ])
   })
 
+  it("missing quote of an attribute: the tag ends where it ends, not at the next quote of the document", () => {
+    const items = "<category domain=\"a>x</category><guid>1</guid></item><item><guid isPermaLink=\"false\">2</guid>"
+    const feed = read(rss(items))
+    assert.deepStrictEqual(feed.entries.map(({ id, categories }) => [id, categories]), [
+      ["1", [{ term: "x", scheme: "a" }]],
+      ["2", undefined]
+    ])
+    assert.include(feed.repairs, "an attribute without its closing quote")
+  })
+
+  it("markup in an attribute is its value", () => {
+    const found = entry(rss("<category domain=\"a &gt; <b>c</b> > d\">x</category>"))
+    assert.deepStrictEqual(found.categories, [{ term: "x", scheme: "a > <b>c</b> > d" }])
+  })
+
   it("truncation: the server's script dies in the middle", () => {
     const whole = rss("<guid>1</guid></item><item><guid>2</guid><description>long")
     assert.deepStrictEqual(read(whole.slice(0, -40)).entries.map(({ id }) => id), ["1", "2"])
