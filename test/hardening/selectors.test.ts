@@ -57,13 +57,6 @@ const attacks: ReadonlyArray<
     "json",
     () => JSON.stringify({ a: Array.from({ length: 300 }, () => [[[1]]]) }),
     /too long/
-  ],
-  [
-    "a path of paths",
-    `${":has(".repeat(6)}*${")".repeat(6)} *`,
-    "html",
-    () => nested(300, "<b><i>", "</i></b>"),
-    /too long|more than|too deep/
   ]
 ]
 

@@ -13,8 +13,9 @@ const withSettings = <A, E, R>(environment: { readonly [name: string]: string },
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment)))
   )
 
+/** Without the one that the open hub's subscriptions belong to, which every database has. */
 const accounts = SqlClient.SqlClient.use((sql) =>
-  Effect.map(sql`select count(*)::int as n from accounts`, (rows) => [rows, sql.driver])
+  Effect.map(sql`select count(*)::int as n from accounts where id > 0`, (rows) => [rows, sql.driver])
 )
 
 describe("Database", () => {
