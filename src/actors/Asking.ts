@@ -84,7 +84,7 @@ export const layer = Layer.effect(
       const stands = known?.state === "active" && !hasEnded(known, yield* Clock.currentTimeMillis)
       const id = stands ? known.id : yield* prepare(wanted)
       yield* verify(question, { mode: "subscribe", leaseSeconds }).pipe(
-        Effect.tapError(() => stands ? Effect.void : Effect.ignore(subscriptions.remove(id)))
+        Effect.tapError(() => stands ? Effect.void : Effect.ignore(subscriptions.removePending(id)))
       )
       const leaseUntil = (yield* Clock.currentTimeMillis) + leaseSeconds * 1000
       const { resource, subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, leaseUntil }))

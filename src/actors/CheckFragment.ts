@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { fragmentOf } from "#domain/Fragment.ts"
 import { Selector } from "#domain/ports/Selector.ts"
-import { badParameter } from "#domain/Refusal.ts"
+import { badParameter, refuse, Unavailable } from "#domain/Refusal.ts"
 import type { Topic } from "#domain/Topic.ts"
 
-/** A selection that can never work is refused; one that takes too long to look at shows in the status. */
+/** A selection that can never work is refused, and so is for now one that could not be looked at. */
 export const makeCheckFragment = Effect.map(Selector, (selector) =>
   Effect.fnUntraced(function*({ canonical }: Topic) {
     const fragment = fragmentOf(canonical)
@@ -18,6 +18,13 @@ export const makeCheckFragment = Effect.map(Selector, (selector) =>
               `The fragment of hub.topic selects nothing: ${message}. Leave it out to watch the whole document.`
             )
           )
-          : Effect.void)
+          : Effect.fail(
+            refuse(
+              new Unavailable({
+                message: `The fragment of hub.topic could not be looked at: ${message}. Please try again.`,
+                retryAfter: 10
+              })
+            )
+          ))
     )
   }))

@@ -62,7 +62,7 @@ export const layer = Layer.effect(
         ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
       }).pipe(Effect.mapError(({ message }) => refuse(new NotVerified({ message }))))
 
-    /** Verified in the background: the answer has been given, so a failure can only be logged. */
+    /** Verified in the background: the answer has been given, so a failure can only be logged; by hosts, since URLs may hold credentials. */
     const later = (what: string, effect: Effect.Effect<unknown, Refusal>, undo: Effect.Effect<void> = Effect.void) =>
       background(
         effect.pipe(
@@ -94,12 +94,13 @@ export const layer = Layer.effect(
       }
     )
 
+    /** Not to be interrupted by a caller who leaves: a row that nobody is told of is not polled before the next start. */
     const store = Effect.fnUntraced(function*(wanted: NewSubscription) {
       const stored = yield* orRefuse(subscriptions.subscribe(wanted))
       yield* background(partitions.reloadResource(wanted.partition, stored.resource.id))
       if (!stored.created) yield* background(partitions.reloadSubscription(wanted.partition, stored.subscription.id))
       return stored
-    })
+    }, Effect.uninterruptible)
 
     const subscribeLater = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
       const { accountId, endpoint, face, topic } = wanted
@@ -109,9 +110,9 @@ export const layer = Layer.effect(
       // a subscription that stands already keeps its state until the new one is verified
       const subscription = known ??
         (yield* orRefuse(subscriptions.subscribe({ ...wanted, state: "pending" }))).subscription
-      const undo = known === undefined ? Effect.ignore(subscriptions.remove(subscription.id)) : Effect.void
+      const undo = known === undefined ? Effect.ignore(subscriptions.removePending(subscription.id)) : Effect.void
       yield* later(
-        `the subscription of ${endpoint} to ${topic.canonical}`,
+        `a subscription by ${wanted.host} to a topic on ${topic.host}`,
         Effect.andThen(verify(request, endpoint, "subscribe"), store(wanted)),
         undo
       )
@@ -180,7 +181,7 @@ export const layer = Layer.effect(
       })
       const confirmed = Effect.andThen(verify(request, subscription.endpoint, "unsubscribe"), remove)
       if (request.verify === "async") {
-        yield* later(`the end of the subscription of ${subscription.endpoint} to ${topic.canonical}`, confirmed)
+        yield* later(`the end of a subscription by ${subscription.host} to a topic on ${topic.host}`, confirmed)
         return "pending" as const
       }
       yield* request.verify === "sync" ? confirmed : remove

@@ -32,14 +32,16 @@ export const makePings = Effect.fnUntraced(
       return publish([topic], { recorded })
     }
 
-    const later = (topic: string, wait: number) =>
+    const later = (topic: string, host: string, wait: number) =>
       Effect.sleep(wait).pipe(
         Effect.andThen(Clock.currentTimeMillis),
         Effect.flatMap((now) => {
           waiting.delete(topic)
           return pass(topic, now)
         }),
-        Effect.catch(({ message }) => Effect.logWarning(`a ping is left to the next poll of ${topic}: ${message}`)),
+        Effect.catch(({ message }) =>
+          Effect.logWarning(`a ping of a topic on ${host} is left to the next poll: ${message}`)
+        ),
         Effect.forkIn(scope)
       )
 
@@ -48,13 +50,13 @@ export const makePings = Effect.fnUntraced(
       for (const given of topics) {
         const topic = Topic.parse(given)
         if (topic._tag === "Failure" || waiting.has(topic.success.canonical)) continue
-        const { canonical } = topic.success
+        const { canonical, host } = topic.success
         const wait = allowances.wait(canonical, now)
         if (wait === 0) {
           yield* pass(canonical, now)
         } else if (waiting.size < maxWaiting) {
           waiting.add(canonical)
-          yield* later(canonical, wait)
+          yield* later(canonical, host, wait)
         }
       }
     })

@@ -13,14 +13,14 @@ import * as Reply from "./Reply.ts"
  * 204: let in. 401, 403: not. Anything else: it is not known for the moment. The main password is right, and a token with the right `xmpp`.
  */
 export const makeXmppLogins = Effect.gen(function*() {
-  const { xmppAuthSecret, xmppDomain } = yield* Settings
+  const { trustedProxies, xmppAuthSecret, xmppDomain } = yield* Settings
   const authentication = yield* Authentication
   const expected = xmppAuthSecret === undefined ? undefined : digest(Redacted.value(xmppAuthSecret))
 
   const mayAsk = (request: HttpServerRequest.HttpServerRequest): boolean => {
     const given = request.headers["x-internal-secret"]
     if (given !== undefined) return expected !== undefined && timingSafeEqual(digest(given), expected)
-    return isOfThisMachine(request)
+    return trustedProxies.length === 0 && isOfThisMachine(request)
   }
 
   return (request: HttpServerRequest.HttpServerRequest) =>
@@ -53,7 +53,9 @@ const notYours = refuse(
 /** What a proxy hands on comes from this machine as well, but not from its own servers. */
 const isOfThisMachine = ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): boolean =>
   /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/.test(Option.getOrElse(remoteAddress, () => "")) &&
-  headers["x-forwarded-for"] === undefined && headers["forwarded"] === undefined
+  proxyHeaders.every((name) => headers[name] === undefined)
+
+const proxyHeaders = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"]
 
 /** Of equal length, so that they can be compared in equal time. */
 const digest = (text: string): Buffer => hash("sha256", text, "buffer")

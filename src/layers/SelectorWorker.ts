@@ -4,6 +4,9 @@ import { maxInput } from "./selector/Limits.ts"
 import type { Answer, Question } from "./selector/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
 
+/** Paths that wait to be looked at, at most: anybody may ask for it, and polls wait behind them. */
+const maxChecks = 64
+
 /**
  * Selects in a thread of its own: paths and documents are strangers', and some of them take for ever.
  *
@@ -25,6 +28,7 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
         (thread) => thread.stop
       )
       const turn = yield* Semaphore.make(1)
+      let checks = 0
       const ask = Effect.fnUntraced(function*(question: Question) {
         const answer = yield* thread.ask(question, deadline, "it takes too long").pipe(
           Effect.mapError((why) => tooMuch(`nothing could be selected: ${why}`)),
@@ -36,7 +40,13 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
         return answer
       })
       return Selector.of({
-        check: Effect.fn("Selector.check")((fragment) => Effect.asVoid(ask({ fragment }))),
+        check: Effect.fn("Selector.check")((fragment) =>
+          Effect.suspend(() => {
+            if (checks >= maxChecks) return Effect.fail(tooMuch("too many paths wait to be looked at"))
+            checks++
+            return Effect.ensuring(Effect.asVoid(ask({ fragment })), Effect.sync(() => checks--))
+          })
+        ),
         select: Effect.fn("Selector.select")(function*({ fragment, ...document }) {
           if (document.bytes.length > maxInput) {
             return yield* tooMuch(

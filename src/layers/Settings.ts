@@ -97,8 +97,11 @@ const domainName = (text: string): string | Problem =>
 const headerPrefix = (text: string): string | Problem =>
   /^[A-Za-z0-9-]{1,60}-$/.test(text) ? text : new Problem("the start of a header name that ends in '-' is needed")
 
+/** An address alone is the network of itself. */
+const network = (part: string): string => part.includes("/") ? part : `${part}/${part.includes(":") ? 128 : 32}`
+
 const networks = (text: string): ReadonlyArray<string> | Problem => {
-  const parts = text.split(",").map((part) => part.trim())
+  const parts = text.split(",").map((part) => network(part.trim()))
   return parts.every((part) => Result.isSuccess(IpNetwork.fromString(part)))
     ? parts
     : new Problem("IP addresses or networks are needed, such as 127.0.0.1, 10.0.0.0/8")

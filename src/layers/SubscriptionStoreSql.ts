@@ -128,13 +128,20 @@ export const layer = Layer.effect(
     })
 
     /** The subscription first: a fan-out that is under way then finds it gone, or is done and its deliveries are deleted with the others. */
-    const remove = Effect.fn("SubscriptionStore.remove")((id: number) =>
+    const removeWhere = (id: number, condition: "true" | "state = 0") =>
       ask(sql.withTransaction(Effect.gen(function*() {
-        const removed = yield* sql.unsafe(`delete from subscriptions where id = $1::int8 returning id`, [BigInt(id)])
+        const removed = yield* sql.unsafe(
+          `delete from subscriptions where id = $1::int8 and ${condition} returning id`,
+          [BigInt(id)]
+        )
+        if (removed.length === 0) return false
         yield* sql.unsafe(`delete from deliveries where subscription_id = $1::int8`, [BigInt(id)])
-        return removed.length > 0
+        return true
       })))
-    )
+
+    const remove = Effect.fn("SubscriptionStore.remove")((id: number) => removeWhere(id, "true"))
+
+    const removePending = Effect.fn("SubscriptionStore.removePending")((id: number) => removeWhere(id, "state = 0"))
 
     const removeEnded = Effect.fn("SubscriptionStore.removeEnded")(function*(limit: number) {
       const now = yield* Clock.currentTimeMillis
@@ -281,7 +288,18 @@ export const layer = Layer.effect(
       }
     })
 
-    return SubscriptionStore.of({ subscribe, remove, removeEnded, countOfHost, find, load, ofTopic, feeds, list })
+    return SubscriptionStore.of({
+      subscribe,
+      remove,
+      removePending,
+      removeEnded,
+      countOfHost,
+      find,
+      load,
+      ofTopic,
+      feeds,
+      list
+    })
   })
 )
 

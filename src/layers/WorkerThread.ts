@@ -33,7 +33,12 @@ export class WorkerThread<Question, Answer> {
    * Both end the thread, and so does who interrupts it.
    */
   ask(question: Question, deadline: Duration.Input, late: string): Effect.Effect<Answer, string> {
-    const answer = Effect.suspend(() => this.#next<Answer>((worker) => worker.postMessage(question)))
+    // never to a thread that is about to say that it is ready: its word would be taken for the answer
+    const answer = Effect.suspend(() =>
+      this.#isRunning
+        ? this.#next<Answer>((worker) => worker.postMessage(question))
+        : Effect.fail("its thread ended")
+    )
     return Effect.andThen(
       this.start,
       Effect.timeoutOrElse(answer, { duration: deadline, orElse: () => Effect.fail(late) })
@@ -42,7 +47,11 @@ export class WorkerThread<Question, Answer> {
 
   /** Waits until the thread has loaded its script. */
   get start(): Effect.Effect<void, string> {
-    return Effect.suspend(() => this.#worker !== undefined && this.#isReady ? Effect.void : this.#next(() => {}))
+    return Effect.suspend(() => this.#isRunning ? Effect.void : this.#next(() => {}))
+  }
+
+  get #isRunning(): boolean {
+    return this.#worker !== undefined && this.#isReady
   }
 
   /** The next message of the thread. */

@@ -1,6 +1,6 @@
 import type { Notification } from "#domain/Notification.ts"
-import { renderStatusXml } from "#domain/render/StatusXml.ts"
 import { attribute } from "#domain/render/Xml.ts"
+import { briefStatusXml } from "./BriefStatus.ts"
 import { documentItem, entryItem, sizeOf, type Style } from "./Items.ts"
 import { ns } from "./Namespaces.ts"
 
@@ -27,7 +27,7 @@ export interface Letter {
  */
 export const messages = (letter: Letter, limit = maxStanza): ReadonlyArray<string> => {
   const { from, id, notification, to, topic } = letter
-  const status = renderStatusXml({ ...notification.status, feed: topic }, letter.style.extNamespace)
+  const status = briefStatusXml({ ...notification.status, feed: topic }, letter.style.extNamespace)
   const after = `</items></event></message>`
   const opening = (part: number) =>
     `<message${attribute("from", from)}${attribute("to", to)}${attribute("id", part === 1 ? id : `${id}-${part}`)}>` +

@@ -75,9 +75,11 @@ export class Outgoing {
 
   /** Returns as soon as something waits. */
   get some(): Effect.Effect<void> {
-    return Effect.suspend(() =>
-      this.#waiting.size > 0 ? Effect.void : Effect.andThen(this.#work.close, this.#work.await)
-    )
+    return Effect.suspend(() => {
+      if (this.#waiting.size > 0) return Effect.void
+      this.#work.closeUnsafe() // in one step with the look: nobody may come between them
+      return this.#work.await
+    })
   }
 
   /** The next messages, which are under way from now on. */

@@ -1,7 +1,7 @@
 import type { Element } from "@xmpp/xml"
 import { attribute, each, element } from "#domain/render/Xml.ts"
-import { renderStatusXml } from "#domain/render/StatusXml.ts"
 import type { Status } from "#domain/Status.ts"
+import { briefStatusXml } from "./BriefStatus.ts"
 import type { Condition } from "./Conditions.ts"
 import { ns } from "./Namespaces.ts"
 
@@ -31,7 +31,7 @@ export interface Subscribed {
 
 const subscriptionXml = ({ jid, node, status }: Subscribed, extNamespace: string): string =>
   `<subscription${attribute("node", node)}${attribute("jid", jid)} subscription="subscribed">` +
-  `${renderStatusXml(status, extNamespace)}</subscription>`
+  `${briefStatusXml(status, extNamespace)}</subscription>`
 
 export const subscribed = (subscriptions: ReadonlyArray<Subscribed>, extNamespace: string): string =>
   `<pubsub xmlns="${ns.pubsub}">${each(subscriptions, (one) => subscriptionXml(one, extNamespace))}</pubsub>`

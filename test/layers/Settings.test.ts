@@ -58,6 +58,11 @@ describe("Settings", () => {
       WINDHOVER_RUNNER_ADDRESS: "10.0.0.7:9090"
     })))
 
+  it.effect("take an address of a proxy for the network of itself", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual((yield* Settings.read()).trustedProxies, ["127.0.0.1/32", "::1/128", "10.0.0.0/8"])
+    }).pipe(withVariables({ WINDHOVER_TRUSTED_PROXIES: "127.0.0.1, ::1, 10.0.0.0/8" })))
+
   it.effect("refuse the URL of a database that names no server, or nobody to log in", () =>
     Effect.gen(function*() {
       for (const url of ["postgres://", "postgres://u:hunter2@db:port/x", "postgres://db/x", "postgres:///x"]) {

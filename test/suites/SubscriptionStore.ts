@@ -239,6 +239,21 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.ofTopic(one.id, "https://nobody.example/\u0000"), [])
     }))
 
+  it.effect("deletes a pending one, and none that was made active meanwhile", () =>
+    Effect.gen(function*() {
+      const wanted = wantedBy((yield* newAccount).id)
+      const store = yield* SubscriptionStore
+      const { id } = (yield* subscribe({ ...wanted, state: "pending" })).subscription
+      yield* subscribe({ ...wanted, state: "active" })
+      assert.isFalse(yield* store.removePending(id))
+      assert.isTrue(Option.isSome(yield* store.load(id)))
+      const other = { ...wanted, endpoint: "https://a.example/", state: "pending" as const }
+      const pending = (yield* subscribe(other)).subscription.id
+      assert.isTrue(yield* store.removePending(pending))
+      assert.isFalse(yield* store.removePending(pending))
+      assert.deepStrictEqual(yield* store.load(pending), Option.none())
+    }))
+
   it.effect("finds the one of an account, face, topic and endpoint", () =>
     Effect.gen(function*() {
       const account = yield* newAccount

@@ -48,6 +48,8 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   >
   /** Deletes it and cancels its queued deliveries; false when there was none. */
   readonly remove: (id: number) => Effect.Effect<boolean, StoreError>
+  /** The same, if it is still pending: another request may have made it active meanwhile. */
+  readonly removePending: (id: number) => Effect.Effect<boolean, StoreError>
   /** Deletes subscriptions whose lease has ended with their queued deliveries, at most `limit`, and gives them. */
   readonly removeEnded: (
     limit: number

@@ -13,6 +13,12 @@ export const make = (state: State): SubscriptionStore["Service"] =>
       operation(state, (now) => subscribe(state, wanted, now))
     ),
     remove: Effect.fn("SubscriptionStore.remove")((id) => operation(state, () => remove(state, id))),
+    removePending: Effect.fn("SubscriptionStore.removePending")((id) =>
+      operation(
+        state,
+        () => state.subscriptions.get(id)?.subscription.state === "pending" && remove(state, id)
+      )
+    ),
     removeEnded: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
       operation(state, (now) => removeEnded(state, limit, now))
     ),

@@ -50,9 +50,9 @@ function* map<A, B>(values: Iterable<A>, f: (value: A) => B): Iterable<B> {
 /**
  * What came before the RFC and it left out: parents (`^`), names (`~`), names in brackets without quotes.
  *
- * Filters and scripts are not among it: they would be programs.
+ * Filters and scripts are not among it: they would be programs. Each character of a path has one place in the pattern, so that it is linear.
  */
-const classic = /^\$(?:\.{0,2}(?:[^\s.[\]()'"?@,^~`]+|\*)|(?:\.\.)?\[(?:'[^']*'|"[^"]*"|[^[\]()?'"]+)\]|\^|~)*$/
+const classic = /^\$(?:\.{1,2}(?:[^\s.[\]()'"?@,^~`*]+|\*)|(?:\.\.)?\[(?:'[^']*'|"[^"]*"|[^[\]()?'"]+)\]|\^|~)*$/
 
 const classicQuery = (path: string): Query | undefined =>
   classic.test(path)

@@ -92,6 +92,13 @@ describe("JsonPath", () => {
     assert.include(message, where)
   })
 
+  it("refuses a path that begins like a classic one, however long it is", () => {
+    assert.throws(() => checkJsonPath(`$${"a".repeat(2_000)}(`), /is no JSONPath/)
+    assert.throws(() => checkJsonPath(`$.${"a".repeat(2_000)}(`), /is no JSONPath/)
+    assert.throws(() => checkJsonPath(`$${"['a']".repeat(400)}(`), /is no JSONPath/)
+    assert.throws(() => checkJsonPath(`$${"..a".repeat(600)}(`), /is no JSONPath/)
+  })
+
   it("keeps the digits of numbers that JavaScript would round", () => {
     const text = "{\"id\":12345678901234567890,\"small\":-9007199254740993,\"rest\":1.5}"
     assert.strictEqual(selectJson(bytes(text), undefined, "$.*").json, "[12345678901234567890,-9007199254740993,1.5]")
