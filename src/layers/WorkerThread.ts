@@ -30,13 +30,13 @@ export class WorkerThread<Question, Answer> {
 
   /**
    * Fails with `late` after the deadline, which does not count the start of the thread, and with the reason when the thread ends meanwhile.
-   * Both end the thread, and so does who interrupts it.
+   * Both end the thread, and so does who interrupts it; not while it starts.
    */
   ask(question: Question, deadline: Duration.Input, late: string): Effect.Effect<Answer, string> {
     // never to a thread that is about to say that it is ready: its word would be taken for the answer
     const answer = Effect.suspend(() =>
       this.#isRunning
-        ? this.#next<Answer>((worker) => worker.postMessage(question))
+        ? this.#next<Answer>((worker) => worker.postMessage(question), this.stop)
         : Effect.fail("its thread ended")
     )
     return Effect.andThen(
@@ -45,9 +45,9 @@ export class WorkerThread<Question, Answer> {
     )
   }
 
-  /** Waits until the thread has loaded its script. */
+  /** Waits until the thread has loaded its script. Who is interrupted leaves it to the next one. */
   get start(): Effect.Effect<void, string> {
-    return Effect.suspend(() => this.#isRunning ? Effect.void : this.#next(() => {}))
+    return Effect.suspend(() => this.#isRunning ? Effect.void : this.#next(() => {}, Effect.void))
   }
 
   get #isRunning(): boolean {
@@ -55,26 +55,36 @@ export class WorkerThread<Question, Answer> {
   }
 
   /** The next message of the thread. */
-  #next<Message>(begin: (worker: Worker) => void): Effect.Effect<Message, string> {
+  #next<Message>(begin: (worker: Worker) => void, interrupted: Effect.Effect<void>): Effect.Effect<Message, string> {
     return Effect.callback<Message, string>((resume) => {
       const worker = this.#running()
+      const leave = () => void worker.off("message", heard).off("error", lost).off("exit", lost)
       const heard = (message: Message) => {
-        worker.off("error", lost).off("exit", lost)
-        this.#isReady = true
+        leave()
         resume(Effect.succeed(message))
       }
-      const lost = (why: unknown) => resume(Effect.fail(`its thread ended (${String(why)})`))
-      worker.once("message", heard).once("error", lost).once("exit", lost)
+      const lost = (why: unknown) => {
+        leave()
+        resume(Effect.fail(`its thread ended (${String(why)})`))
+      }
+      worker.on("message", heard).on("error", lost).on("exit", lost)
       begin(worker)
-      return this.stop
+      return Effect.andThen(Effect.sync(leave), interrupted)
     })
   }
 
+  /** A thread that is still loading is ended when it has: Node 24 dies, whole, when it is ended in the middle of that. */
   get stop(): Effect.Effect<void> {
     return Effect.promise(async () => {
       const worker = this.#worker
       this.#worker = undefined
-      await worker?.terminate()
+      if (worker === undefined) return
+      if (!this.#isReady) {
+        await new Promise<unknown>((resolve) => {
+          worker.once("message", resolve).once("exit", resolve)
+        })
+      }
+      await worker.terminate()
     })
   }
 
@@ -90,7 +100,9 @@ export class WorkerThread<Question, Answer> {
     const forget = () => {
       if (this.#worker === worker) this.#worker = undefined
     }
-    worker.on("error", forget).on("exit", forget)
+    worker.on("error", forget).on("exit", forget).once("message", () => {
+      if (this.#worker === worker) this.#isReady = true
+    })
     this.#worker = worker
     return worker
   }
