@@ -156,15 +156,15 @@ export const token = Command.make("token").pipe(
 /** As much of a failure's text as a line has room for. */
 const short = (text: string) => text.length > 100 ? `${text.slice(0, 99)}…` : text
 
+/** What both lists take: whose, and how many. */
+const ofAccount = (login: string) => ({
+  login: Argument.String("login").pipe(Argument.withDescription(login), Argument.optional),
+  limit: Flag.Int("limit").pipe(Flag.withDescription("How many, at most"), Flag.withDefault(50))
+})
+
 export const pings = Command.make(
   "pings",
-  {
-    login: Argument.String("login").pipe(
-      Argument.withDescription("Login of the account that sent them; without it those of everybody"),
-      Argument.optional
-    ),
-    limit: Flag.Int("limit").pipe(Flag.withDescription("How many, at most"), Flag.withDefault(50))
-  },
+  ofAccount("Login of the account that sent them; without it those of everybody"),
   Effect.fnUntraced(function*({ limit, login }) {
     const pings = yield* (yield* Administration.Administration).pings(Option.getOrUndefined(login), limit)
     yield* Console.log(table([
@@ -183,13 +183,7 @@ export const pings = Command.make(
 
 export const deliveries = Command.make(
   "deliveries",
-  {
-    login: Argument.String("login").pipe(
-      Argument.withDescription("Login of the account whose subscriptions they are of; without it those of everybody"),
-      Argument.optional
-    ),
-    limit: Flag.Int("limit").pipe(Flag.withDescription("How many, at most"), Flag.withDefault(50))
-  },
+  ofAccount("Login of the account whose subscriptions they are of; without it those of everybody"),
   Effect.fnUntraced(function*({ limit, login }) {
     const tries = yield* (yield* Administration.Administration).deliveries(Option.getOrUndefined(login), limit)
     yield* Console.log(table([

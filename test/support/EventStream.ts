@@ -1,5 +1,6 @@
 import { Effect, type Scope } from "effect"
 import * as http from "node:http"
+import { untilAmong } from "./Until.ts"
 
 /** One server-sent event. */
 export interface Event {
@@ -88,15 +89,7 @@ export const listenTo = (
       get connections() {
         return state.connections
       },
-      until: (condition) =>
-        Effect.callback<void>((resume) => {
-          const look = () => {
-            if (condition()) resume(Effect.void)
-          }
-          waiting.add(look)
-          look()
-          return Effect.sync(() => void waiting.delete(look))
-        })
+      until: untilAmong(waiting)
     })
   )
 

@@ -6,6 +6,7 @@ import * as net from "node:net"
 import * as path from "node:path"
 import { createInterface } from "node:readline"
 import { withSettings } from "#scripts/Environment.ts"
+import { untilAmong } from "./Until.ts"
 
 const token = "end-to-end-token-0123456789"
 
@@ -200,15 +201,7 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
       holding = hold
       if (!hold) { for (const response of held.splice(0)) response.end() }
     },
-    until: (condition) =>
-      Effect.callback<void>((resume) => {
-        const look = () => {
-          if (condition()) resume(Effect.void)
-        }
-        waiting.add(look)
-        look()
-        return Effect.sync(() => void waiting.delete(look))
-      })
+    until: untilAmong(waiting)
   }
   return state
 })

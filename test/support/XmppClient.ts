@@ -1,6 +1,7 @@
 import xml, { type Element } from "@xmpp/xml"
 import { Data, Effect, Schedule } from "effect"
 import { connect as dial, type Socket } from "node:net"
+import { untilAmong } from "./Until.ts"
 
 export class ClientError extends Data.TaggedError("ClientError")<{ readonly message: string }> {}
 
@@ -97,15 +98,7 @@ export const login = Effect.fnUntraced(function*(options: {
         socket.write(`<iq type='${type}' id='${id}' to='${to}'>${payload}</iq>`)
         return Effect.sync(() => void answers.delete(id))
       }),
-    until: (condition) =>
-      Effect.callback<void>((resume) => {
-        const look = () => {
-          if (condition()) resume(Effect.void)
-        }
-        waiting.add(look)
-        look()
-        return Effect.sync(() => void waiting.delete(look))
-      })
+    until: untilAmong(waiting)
   }
   return client
 })
