@@ -8,7 +8,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
-import * as Jid from "#xmpp/Jid.ts"
+import * as Jid from "#domain/Jid.ts"
 
 /** What an administrator asked for cannot be done; `message` says why and what to do. */
 export class AdministrationError extends Schema.TaggedError<AdministrationError>()("AdministrationError", {

@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import * as Jid from "./Jid.ts"
 import { badParameter, type Refusal } from "./Refusal.ts"
 import type { Format } from "./Subscription.ts"
 import { quote } from "./Topic.ts"
@@ -17,7 +18,7 @@ export interface Search {
   readonly feedHostname?: string
   /** What is not known counts as 0. */
   readonly ranks: ReadonlyArray<{ readonly rank: Rank; readonly range: Range }>
-  /** Bare JID. */
+  /** Bare JID, and domain of one, as `Jid` reads them. */
   readonly endpointJid?: string
   readonly endpointDomain?: string
   /** Byte for byte as the subscriber wrote it. */
@@ -59,8 +60,8 @@ const readers = {
   "feed.bozo": (text) => ranked("bozo", text),
   "feed.porn": (text) => ranked("porn", text),
   "feed.popularity": (text) => ranked("popularity", text),
-  "endpoint.jid": (text) => Result.succeed({ endpointJid: bare(text) }),
-  "endpoint.domain": (text) => Result.map(hostname(text), (endpointDomain) => ({ endpointDomain })),
+  "endpoint.jid": (text) => Result.succeed({ endpointJid: Jid.bareOf(text) ?? text }),
+  "endpoint.domain": (text) => Result.map(hostname(text), (host) => ({ endpointDomain: Jid.domainOf(host) })),
   "endpoint.url": (text) => Result.succeed({ endpointUrl: text }),
   "endpoint.inurl": (text) => Result.map(partOfUrl(text), (endpointInurl) => ({ endpointInurl })),
   "endpoint.hostname": (text) => Result.map(hostname(text), (endpointHostname) => ({ endpointHostname }))
@@ -111,8 +112,6 @@ const hostname = (text: string): Result.Result<string, string> => {
     ? Result.fail("has to be the name of a host, without scheme, port and path")
     : Result.succeed(url.hostname)
 }
-
-const bare = (jid: string): string => (jid.split("/", 1)[0] ?? "").toLowerCase()
 
 const ranked = (rank: Rank, text: string): Reading => {
   const [, relation = "=", number = ""] =

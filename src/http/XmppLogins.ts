@@ -1,6 +1,7 @@
 import { Effect, Option, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { hash, timingSafeEqual } from "node:crypto"
+import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { Forbidden, refuse } from "#domain/Refusal.ts"
 import { Authentication, requireRight } from "./Authentication.ts"
@@ -30,7 +31,7 @@ export const makeXmppLogins = Effect.gen(function*() {
       }
       if (!mayAsk(request)) return yield* notYours
       // a page in a browser of this machine cannot send this header
-      if (request.headers["x-xmpp-domain"]?.toLowerCase() !== xmppDomain) {
+      if (named(request.headers["x-xmpp-domain"] ?? "") !== Jid.domainOf(xmppDomain)) {
         return yield* new Declined({
           status: 400,
           message: `The header X-XMPP-Domain has to name the domain of the accounts, ${xmppDomain}.`
@@ -54,6 +55,9 @@ const notYours = refuse(
 const isOfThisMachine = ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest): boolean =>
   /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/.test(Option.getOrElse(remoteAddress, () => "")) &&
   proxyHeaders.every((name) => headers[name] === undefined)
+
+/** A domain in Unicode comes as UTF-8, and is read as Latin-1 like every header. */
+const named = (header: string): string => Jid.domainOf(Buffer.from(header, "latin1").toString("utf8"))
 
 const proxyHeaders = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"]
 

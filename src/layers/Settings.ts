@@ -1,7 +1,9 @@
 import { Config, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { HttpServer } from "effect/http"
 import { IpNetwork } from "effect/net"
+import { domainToASCII } from "node:url"
 import { loginProblem } from "#domain/Account.ts"
+import * as Jid from "#domain/Jid.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 
 /** One or more settings cannot be used; each problem is a sentence that names its variable. */
@@ -89,10 +91,15 @@ const runnerAddress = (text: string): { readonly host: string; readonly port: nu
 const secret = (minimum: number) => (text: string): Redacted.Redacted | Problem =>
   text.length >= minimum ? Redacted.make(text) : new Problem(`at least ${minimum} characters are needed`)
 
-const domainName = (text: string): string | Problem =>
-  /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(text.toLowerCase())
-    ? text.toLowerCase()
+const asciiDomain = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
+
+/** In ASCII (xn--…) or in Unicode: it stays as it was written, since the server wants to hear its own spelling. */
+const domainName = (text: string): string | Problem => {
+  const given = text.toLowerCase().normalize("NFC")
+  return asciiDomain.test(domainToASCII(given)) && Jid.bareOf(given) === Jid.domainOf(given)
+    ? given
     : new Problem("a domain name is needed, such as push.example.org")
+}
 
 const headerPrefix = (text: string): string | Problem =>
   /^[A-Za-z0-9-]{1,60}-$/.test(text) ? text : new Problem("the start of a header name that ends in '-' is needed")
@@ -465,7 +472,7 @@ export const read = Effect.fn("Settings.read")(function*() {
       problems.push(`${table.xmppComponent.variable} is set, but ${needed.variable} is not; XMPP needs both.`)
     }
   }
-  if (values.xmppComponent !== undefined && values.xmppComponent === values.xmppDomain) {
+  if (values.xmppComponent !== undefined && Jid.domainOf(values.xmppComponent) === Jid.domainOf(values.xmppDomain)) {
     problems.push(
       `${table.xmppComponent.variable} and ${table.xmppDomain.variable} are the same; a component has a name of its own, such as push.${values.xmppDomain}.`
     )

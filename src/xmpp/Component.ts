@@ -1,15 +1,14 @@
 import type { Element } from "@xmpp/xml"
 import { Clock, Deferred, Effect, Latch, Metric, Random, type Scope } from "effect"
 import { attribute } from "#domain/render/Xml.ts"
-import * as Jid from "./Jid.ts"
+import * as Jid from "#domain/Jid.ts"
+import type { Config } from "./Config.ts"
 import * as Link from "./Link.ts"
 import { ns } from "./Namespaces.ts"
 import { maxStanza } from "./Notifications.ts"
 import { type Fate, Outgoing } from "./Outgoing.ts"
 
-export interface Options extends Link.Account {
-  /** The domain of the server itself: what it answers proves that it has read all before. */
-  readonly domain: string
+export interface Options extends Config {
   /** Gets every stanza but the answers to our own; must not throw. */
   readonly hear: (stanza: Element) => void
 }
@@ -163,16 +162,19 @@ const tell = ({ message, reason }: Link.LinkError, { component, host, port }: Op
   }
 }
 
-/** Pings of the server's own domain: it answers in order, so that the answer is a receipt for all that was written before. */
+/** Pings of the server's own domain, which proves by its answer that it has read all before: it answers in order, so that the answer is a receipt for all that was written before. */
 class Fences {
   readonly #from: string
+  readonly #to: string
+  /** The same as addresses are compared: who answers may spell it differently. */
   readonly #domain: string
   #last = 0
   #open: { readonly id: string; readonly passed: Deferred.Deferred<void> } | undefined
 
   constructor({ component, domain }: Options) {
     this.#from = component
-    this.#domain = domain
+    this.#to = domain
+    this.#domain = Jid.domainOf(domain)
   }
 
   /** Writes text and a fence behind it; returns when the fence is answered. */
@@ -182,7 +184,7 @@ class Fences {
       const passed = Deferred.makeUnsafe<void>()
       this.#open = { id, passed }
       link.write(
-        `${text}<iq type="get"${attribute("from", this.#from)}${attribute("to", this.#domain)}${attribute("id", id)}>` +
+        `${text}<iq type="get"${attribute("from", this.#from)}${attribute("to", this.#to)}${attribute("id", id)}>` +
           `<ping xmlns="${ns.ping}"/></iq>`
       )
       return Deferred.await(passed)

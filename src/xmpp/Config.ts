@@ -2,10 +2,15 @@ import { Redacted } from "effect"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import type { Account } from "./Link.ts"
 
+export interface Config extends Account {
+  /** Of the server, and of the accounts on it; spelled as the server does. */
+  readonly domain: string
+}
+
 /** Where the component connects, and the domain of its server; undefined when XMPP is off. */
 export const configOf = (
   { xmppComponent, xmppDomain, xmppHost, xmppPort, xmppSecret }: SettingsValues
-): (Account & { readonly domain: string }) | undefined =>
+): Config | undefined =>
   xmppComponent === undefined ? undefined : {
     component: xmppComponent,
     domain: xmppDomain,

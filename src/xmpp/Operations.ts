@@ -10,7 +10,7 @@ import { quote } from "#domain/Topic.ts"
 import { Hub, type Representation } from "#actors/Hub.ts"
 import * as Conditions from "./Conditions.ts"
 import { documentItem, entryItem, type Style } from "./Items.ts"
-import * as Jid from "./Jid.ts"
+import * as Jid from "#domain/Jid.ts"
 import * as Replies from "./Replies.ts"
 import { read, type Request, type Wanted } from "./Requests.ts"
 import { maxStanza } from "./Notifications.ts"
@@ -39,10 +39,11 @@ export const make = Effect.gen(function*() {
   const hub = yield* Hub
   const accounts = yield* AccountStore
   const { extNamespace, xmppDomain } = yield* Settings
+  const ownDomain = Jid.domainOf(xmppDomain)
 
   /** Logins of our own domain are accounts; other JIDs are what an account has named as its own. */
   const accountOf = Effect.fnUntraced(function*({ domain, local }: Jid.Jid) {
-    if (domain === xmppDomain) return local === undefined ? Option.none<Account>() : yield* accounts.find(local)
+    if (domain === ownDomain) return local === undefined ? Option.none<Account>() : yield* accounts.find(local)
     const own = local === undefined ? Option.none<Account>() : yield* accounts.ofJid(`${local}@${domain}`)
     return Option.isSome(own) ? own : yield* accounts.ofJid(domain)
   }, Effect.catchTag("StoreError", (error) => error.reason === "unavailable" ? Effect.fail(away) : Effect.die(error)))
@@ -59,7 +60,7 @@ export const make = Effect.gen(function*() {
         )
       )
     }
-    const wholeDomain = jid.domain !== xmppDomain && account.value.jid === jid.domain
+    const wholeDomain = jid.domain !== ownDomain && account.value.jid === jid.domain
     return {
       caller: { account: account.value, rights: new Set(rights), credential: `jid:${account.value.id}` },
       jid: wholeDomain ? jid.domain : Jid.bare(jid),

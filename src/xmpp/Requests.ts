@@ -4,7 +4,7 @@ import type { Format } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as Conditions from "./Conditions.ts"
 import { childrenOf, extension } from "./Elements.ts"
-import * as Jid from "./Jid.ts"
+import * as Jid from "#domain/Jid.ts"
 import { ns } from "./Namespaces.ts"
 
 /** A resource and the address that it is (to be) subscribed with; `given` is how the request wrote it, and how the answer repeats it. */

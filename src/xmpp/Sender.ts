@@ -1,8 +1,10 @@
 import { Cache, Effect, Layer, Option, Schedule } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
+import type { Subscription } from "#domain/Subscription.ts"
 import { type Outcome, type Sender, Senders } from "#actors/Senders.ts"
-import { configOf } from "./Config.ts"
+import { type Config, configOf } from "./Config.ts"
 import { ns } from "./Namespaces.ts"
 import { messages } from "./Notifications.ts"
 import { entityId, Xmpp } from "./Service.ts"
@@ -14,7 +16,7 @@ const cached = { capacity: 10_000, timeToLive: "30 seconds" } as const
 const moving = { schedule: Schedule.spaced("500 millis"), times: 10 }
 
 /** Sends notifications as messages, by whichever runner has the connection. */
-const make = Effect.fnUntraced(function*(component: string) {
+const make = Effect.fnUntraced(function*({ component, domain }: Config) {
   const client = yield* Xmpp.client
   const accounts = yield* AccountStore
   const { extNamespace } = yield* Settings
@@ -27,14 +29,15 @@ const make = Effect.fnUntraced(function*(component: string) {
       )
   })
 
-  const send: Sender = Effect.fnUntraced(function*({ notification }, { accountId, endpoint, format, id, topic }) {
+  const send: Sender = Effect.fnUntraced(function*({ notification }, subscription) {
+    const { accountId, format, id, topic } = subscription
     const legacy = yield* Cache.get(isLegacy, accountId)
     const letter = `${notification.id}-${id}`
     const deliver = client(entityId).Deliver({
       id: letter,
       messages: messages({
         from: component,
-        to: endpoint,
+        to: spelled(subscription, domain),
         id: letter,
         topic,
         notification,
@@ -46,6 +49,10 @@ const make = Effect.fnUntraced(function*(component: string) {
   }, Effect.orElseSucceed(() => outcomes.away))
   return send
 })
+
+/** A server knows its own domain in one spelling only: the one that the settings have. */
+const spelled = ({ endpoint, host }: Subscription, domain: string): string =>
+  host === Jid.domainOf(domain) ? endpoint.slice(0, -host.length) + domain : endpoint
 
 const outcomes: { readonly [fate in "taken" | "away" | "poison"]: Outcome } = {
   taken: { verdict: "delivered" },
@@ -62,6 +69,6 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const others = yield* Senders
     const config = configOf(yield* Settings)
-    return config === undefined ? others : Senders.of({ ...others, xmpp: yield* make(config.component) })
+    return config === undefined ? others : Senders.of({ ...others, xmpp: yield* make(config) })
   })
 )

@@ -6,7 +6,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import * as Component from "./Component.ts"
 import * as Conditions from "./Conditions.ts"
 import { configOf } from "./Config.ts"
-import * as Jid from "./Jid.ts"
+import * as Jid from "#domain/Jid.ts"
 import * as Operations from "./Operations.ts"
 import * as Replies from "./Replies.ts"
 

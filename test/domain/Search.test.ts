@@ -15,7 +15,11 @@ describe("Search", () => {
       ["feed.hostname", "bücher.example", { feedHostname: "xn--bcher-kva.example" }],
       ["feed.hostname", "[::1]", { feedHostname: "[::1]" }],
       ["endpoint.jid", "Ann@Jabber.example/desk", { endpointJid: "ann@jabber.example" }],
+      ["endpoint.jid", "ann@xn--mnchen-3ya.example", { endpointJid: "ann@münchen.example" }],
+      ["endpoint.jid", "no jid at all", { endpointJid: "no jid at all" }],
       ["endpoint.domain", "Jabber.example", { endpointDomain: "jabber.example" }],
+      ["endpoint.domain", "xn--mnchen-3ya.example", { endpointDomain: "münchen.example" }],
+      ["endpoint.domain", "München.example", { endpointDomain: "münchen.example" }],
       ["endpoint.url", "HTTP://Hooks.example:80/a", { endpointUrl: "HTTP://Hooks.example:80/a" }],
       ["endpoint.inurl", "hook", { endpointInurl: "hook" }],
       ["endpoint.hostname", "hooks.example", { endpointHostname: "hooks.example" }]

@@ -66,6 +66,18 @@ describe("XmppLogins", () => {
       assert.strictEqual((yield* ask(basic("guess"))).status, 401)
     }))
 
+  it.effect("knows its own domain in each of its spellings", () =>
+    Effect.gen(function*() {
+      const utf8 = Buffer.from("M\u00fcnchen.test").toString("latin1")
+      for (const xmppDomain of ["xn--mnchen-3ya.test", "m\u00fcnchen.test"]) {
+        const ask = yield* asking({ xmppDomain })
+        for (const named of [utf8, "XN--mnchen-3ya.test"]) {
+          assert.strictEqual((yield* ask({ ...basic(), "x-xmpp-domain": named })).status, 204)
+        }
+        assert.strictEqual((yield* ask({ ...basic(), "x-xmpp-domain": "munchen.test" })).status, 400)
+      }
+    }))
+
   it.effect("wants a POST for its own domain, and is not there without XMPP", () =>
     Effect.gen(function*() {
       const ask = yield* asking()

@@ -102,6 +102,25 @@ describe("Settings", () => {
       ])
     }))
 
+  it.effect("keeps the spelling of XMPP domains, and sees through it", () =>
+    Effect.gen(function*() {
+      const variables = {
+        WINDHOVER_XMPP_COMPONENT: "push.xn--mnchen-3ya.example",
+        WINDHOVER_XMPP_DOMAIN: "München.example",
+        WINDHOVER_XMPP_SECRET: "long enough"
+      }
+      const { xmppComponent, xmppDomain } = yield* Settings.read().pipe(withVariables(variables))
+      assert.deepStrictEqual([xmppComponent, xmppDomain], ["push.xn--mnchen-3ya.example", "münchen.example"])
+      const same = yield* Effect.flip(
+        Settings.read().pipe(withVariables({ ...variables, WINDHOVER_XMPP_COMPONENT: "xn--mnchen-3ya.example" }))
+      )
+      assert.include(same.message, "are the same")
+      const wrong = yield* Effect.flip(
+        Settings.read().pipe(withVariables({ ...variables, WINDHOVER_XMPP_DOMAIN: "mün chen.example" }))
+      )
+      assert.include(wrong.message, "a domain name is needed")
+    }))
+
   it.effect("explains every setting and hides secrets", () =>
     Effect.gen(function*() {
       const explained = yield* Settings.explain()

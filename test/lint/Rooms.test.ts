@@ -153,7 +153,7 @@ const rules: ReadonlyArray<Rule> = [
   {
     at: "src/http",
     rule: "http does not know its sister",
-    refused: imports("#xmpp/Jid.ts"),
+    refused: imports("#domain/Jid.ts"),
     says: "knows its sister",
     allowed: imports("#actors/Hub.ts")
   },

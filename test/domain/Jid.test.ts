@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import * as Jid from "#xmpp/Jid.ts"
+import * as Jid from "#domain/Jid.ts"
 
 describe("Jid", () => {
   it.each([

@@ -1,3 +1,4 @@
+// oxlint-disable-next-line no-restricted-imports -- a table of values: no I/O, and `URL` knows the way to ASCII only
 import { domainToUnicode } from "node:url"
 
 /**
@@ -24,7 +25,7 @@ export const parse = (text: string): Jid | undefined => {
   const bareText = slash < 0 ? text : text.slice(0, slash)
   const at = bareText.indexOf("@")
   const local = at < 0 ? undefined : localOf(bareText.slice(0, at))
-  const domain = domainOf(bareText.slice(at + 1))
+  const domain = readDomain(bareText.slice(at + 1))
   const resource = slash < 0 ? undefined : resourceOf(text.slice(slash + 1))
   if (domain === undefined || (at >= 0 && local === undefined) || (slash >= 0 && resource === undefined)) {
     return undefined
@@ -38,6 +39,9 @@ export const parse = (text: string): Jid | undefined => {
 
 /** `local@domain`, or the domain alone. */
 export const bare = ({ domain, local }: Jid): string => local === undefined ? domain : `${local}@${domain}`
+
+/** A domain in the form in which two of them are compared, in Unicode, from either of its spellings; what is none stays as it is. */
+export const domainOf = (text: string): string => readDomain(text) ?? text
 
 /** The bare form of an address as it was written; `undefined` for what is none. */
 export const bareOf = (text: string): string | undefined => {
@@ -62,7 +66,7 @@ const narrow = (text: string): string => text.replace(/[\uff01-\uffee]/g, (wide)
 /** What ends or changes a host name when a URL is read. */
 const noDomain = /[/?#\\@%\s:]/
 
-const domainOf = (text: string): string | undefined => {
+const readDomain = (text: string): string | undefined => {
   const named = text.endsWith(".") ? text.slice(0, -1) : text
   if (/^\[[0-9a-f:.]+\]$/i.test(named)) return named.toLowerCase()
   if (noDomain.test(named) || named.startsWith(".") || named.includes("..")) return undefined

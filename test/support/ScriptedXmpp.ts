@@ -1,0 +1,61 @@
+import type { Element } from "@xmpp/xml"
+import { Effect, Layer, Redacted } from "effect"
+import { TestRunner } from "effect/cluster"
+import { Hub } from "#actors/Hub.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
+import * as Settings from "#layers/Settings.ts"
+import * as Sender from "#xmpp/Sender.ts"
+import * as Service from "#xmpp/Service.ts"
+import * as Senders from "#actors/Senders.ts"
+import { answer, componentServer } from "./ComponentServer.ts"
+
+/** What a test makes up of the rest; what it does not name dies loudly. */
+export interface Made {
+  readonly hub?: Partial<Hub["Service"]>
+  readonly accounts?: Partial<AccountStore["Service"]>
+  readonly settings?: Partial<SettingsValues>
+}
+
+const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Made) =>
+  Layer.mergeAll(
+    Service.layer,
+    Sender.layer.pipe(Layer.provide(Layer.succeed(Senders.Senders, {})))
+  ).pipe(
+    Layer.provide(TestRunner.layer),
+    Layer.provide([
+      Layer.mock(Hub, hub),
+      Layer.mock(AccountStore, accounts),
+      Settings.layerTest({
+        xmppComponent: "push.xmpp.test",
+        xmppDomain: "xmpp.test",
+        xmppSecret: Redacted.make("a secret"),
+        xmppPort: port,
+        ...settings
+      })
+    ])
+  )
+
+/** The service, connected to a server that does what the test tells it to; fences are answered by themselves. */
+export const connected = Effect.fnUntraced(function*(made: Made = {}) {
+  const domain = made.settings?.xmppDomain ?? "xmpp.test"
+  const server = yield* componentServer
+  const context = yield* Layer.build(layer(server.port, made))
+  const senders = Effect.provideContext(Senders.Senders, context)
+  const connection = yield* server.accept
+  yield* connection.shake
+  /** The next stanza that is no fence. */
+  const take: Effect.Effect<Element> = Effect.flatMap(connection.take, (stanza) => {
+    if (!stanza.attrs["id"]?.startsWith("fence")) return Effect.succeed(stanza)
+    connection.send(answer(stanza.attrs["id"], domain))
+    return take
+  })
+  yield* Effect.flatMap(connection.take, ({ attrs }) => Effect.sync(() => connection.send(answer(attrs["id"], domain))))
+  return { ...connection, take, senders }
+})
+
+export const iq = (id: string, from: string, payload: string, type = "get") =>
+  `<iq type='${type}' id='${id}' from='${from}' to='push.xmpp.test'>${payload}</iq>`
+
+export const conditions = (stanza: Element) =>
+  stanza.getChild("error")?.children.map((child) => typeof child === "string" ? "" : child.name)
