@@ -153,7 +153,7 @@ const rules: ReadonlyArray<Rule> = [
   {
     at: "src/http",
     rule: "http does not know its sister",
-    refused: imports("#domain/Jid.ts"),
+    refused: imports("#xmpp/Requests.ts"),
     says: "knows its sister",
     allowed: imports("#actors/Hub.ts")
   },
@@ -199,7 +199,7 @@ const rules: ReadonlyArray<Rule> = [
     says: "stores nothing itself",
     allowed: imports("effect/encoding")
   },
-  ...["actors/Hub.ts", "http/Reply.ts", "xmpp/Jid.ts"].map((path) => ({
+  ...["actors/Hub.ts", "http/Reply.ts", "xmpp/Requests.ts"].map((path) => ({
     at: "src/layers",
     rule: `layers import no ${path.split("/")[0]}`,
     refused: imports(`#${path}`),
