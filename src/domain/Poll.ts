@@ -12,6 +12,7 @@ import { type Announcement, type Change, maxStoredLength } from "./ports/Resourc
 import type { Selection, SelectorError, Syntax } from "./ports/Selector.ts"
 import type { ResourceKind, ResourceState } from "./Resource.ts"
 import { fetched, type Occasion } from "./Status.ts"
+import { type Distrust, type Validators, validatorsAfter } from "./Validators.ts"
 
 /** What a poll knows besides the resource and the answer. */
 export interface Circumstances extends Bounds {
@@ -45,13 +46,16 @@ const DAY = 24 * 60 * 60_000
 
 /** The conditional GET for a resource; without conditions once a day, so that a lying validator hides nothing for longer. */
 export const request = (state: ResourceState, now: number): FetchRequest => {
-  const whole = state.signature === undefined || state.inError || now - (state.lastFull ?? 0) >= DAY
+  const whole = state.signature === undefined || state.inError || isUnproven(state, now)
   return {
     url: withoutFragment(state.url),
     ...(whole || state.etag === undefined ? {} : { etag: state.etag }),
     ...(whole || state.lastModified === undefined ? {} : { lastModified: state.lastModified })
   }
 }
+
+/** For a day nothing but the server's word has said what is there. */
+const isUnproven = ({ lastFull }: ResourceState, now: number): boolean => now - (lastFull ?? 0) >= DAY
 
 /** The first look at an answer: most polls end here. */
 export const answered = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
@@ -81,15 +85,18 @@ const readOptions = (state: ResourceState, answer: Fetched): ReadOptions => ({
   ...(state.slices.length === 0 ? {} : { seenSlices: unpackAll(state.slices) })
 })
 
-/** The row is only rewritten when a validator moved. This is where most polls end: it copies the state once. */
+/**
+ * The row is only rewritten when a validator moved, and once a day for the document that was compared whole: else a resource that rested
+ * would not know of it. This is where most polls end: it copies the state once.
+ */
 const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Done => {
   const calm = state.failures === 0 ? state : { ...state, failures: 0 }
   const moved = scheduled(calm, answer, "unchanged", at)
   const next = answer.status === 304 ? moved : { ...moved, lastFull: at.now }
-  const { date, tag } = validatorsAfter(state, answer)
-  return tag === state.etag && date === state.lastModified
-    ? { _tag: "Quiet", state: next }
-    : { _tag: "Changed", change: silent(withValidators(next, answer)) }
+  const held = validatorsAfter(heldBy(state), answer, { news: false, afterSilence: false, now: at.now })
+  const settled = held.etag === state.etag && held.lastModified === state.lastModified &&
+    held.distrust === state.learned?.distrust && (answer.status === 304 || !isUnproven(state, at.now))
+  return settled ? { _tag: "Quiet", state: next } : { _tag: "Changed", change: silent(withValidators(next, held)) }
 }
 
 /** No answer came. */
@@ -274,8 +281,10 @@ const parsed = (
   outcome: string
 ): ResourceState => {
   const next = scheduled({ ...state, kind }, answer, changed ? "changed" : "unchanged", at)
+  const held = heldBy(state)
+  const found = { news: changed, afterSilence: state.code === 304 && isUnproven(state, at.now), now: at.now }
   return {
-    ...withValidators(next, answer),
+    ...withValidators(next, at.occasion === "push" ? held : validatorsAfter(held, answer, found)),
     inError: false,
     failures: 0,
     http: fetched(at.occasion, answer.status, next.period, outcome),
@@ -309,25 +318,25 @@ const periodAfter = (
 ): number =>
   nextPeriod({ kind, period: lastFetch === undefined ? undefined : period, outcome, velocity, subscribers, hint }, at)
 
-const withValidators = ({ etag, lastModified, ...state }: ResourceState, answer: Fetched): ResourceState => {
-  const { date, tag } = validatorsAfter({ etag, lastModified }, answer)
-  return {
-    ...state,
-    ...(tag === undefined ? {} : { etag: tag }),
-    ...(date === undefined ? {} : { lastModified: date })
-  }
-}
-
-interface Validators {
-  readonly etag?: string | undefined
-  readonly lastModified?: string | undefined
-}
-
-/** Validators as the server gave them; those of a 304 that repeats none stay in force, those of another document go. */
-const validatorsAfter = ({ etag, lastModified }: Validators, { headers, status }: Fetched) => ({
-  tag: headers["etag"] ?? (status === 304 ? etag : undefined),
-  date: headers["last-modified"] ?? (status === 304 ? lastModified : undefined)
+const heldBy = ({ etag, lastModified, learned }: ResourceState): Validators => ({
+  etag,
+  lastModified,
+  distrust: learned?.distrust
 })
+
+const withValidators = (
+  { etag: _, lastModified: __, learned, ...state }: ResourceState,
+  { distrust, etag, lastModified }: Validators
+): ResourceState => ({
+  ...state,
+  ...(etag === undefined ? {} : { etag }),
+  ...(lastModified === undefined ? {} : { lastModified }),
+  ...learning({ ...learned, distrust })
+})
+
+/** Nothing is kept where nothing was learned. */
+const learning = ({ distrust }: { readonly distrust: Distrust | undefined }): Pick<ResourceState, "learned"> =>
+  distrust === undefined ? {} : { learned: { distrust } }
 
 const retryAfter = (answer: Fetched, now: number): number | undefined => {
   const value = answer.headers["retry-after"]

@@ -1,5 +1,6 @@
 import type { FeedHeader } from "./Feed.ts"
 import type { Status } from "./Status.ts"
+import type { Distrust } from "./Validators.ts"
 
 /** What is watched, by content and by the fragment of the topic. `unknown` until the first document was read. */
 export type ResourceKind = "unknown" | "feed" | "json" | "html-fragment" | "json-fragment" | "other"
@@ -31,6 +32,8 @@ export interface ResourceState {
   readonly lastModified?: string
   /** Last GET without validators; one a day is sent. */
   readonly lastFull?: number
+  /** What the answers of many days have taught about its server. */
+  readonly learned?: Learned
   /** xxh64 of the last body that was read with success. */
   readonly signature?: bigint
   /** In the error state: its status-only notification has been sent. */
@@ -53,6 +56,12 @@ export interface ResourceState {
   readonly subscribers: number
   /** There are subscriptions of the hub face, pending ones included: they get a feed as it is, so that its bytes are kept with its news. */
   readonly onHub?: true
+}
+
+/** Rarely anything; kept as JSON. */
+export interface Learned {
+  /** Against its validators. */
+  readonly distrust?: Distrust
 }
 
 /** The state with the subscribers of one that was loaded later. */

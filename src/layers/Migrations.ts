@@ -8,6 +8,7 @@ import { statements as sequences } from "./migrations/0005-notification-sequence
 import { statements as legacyItemNamespace } from "./migrations/0006-legacy-item-namespace.ts"
 import { statements as retention } from "./migrations/0007-retention.ts"
 import { statements as deliveryLog } from "./migrations/0008-delivery-log.ts"
+import { statements as fetching } from "./migrations/0009-fetching.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -25,7 +26,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 5, name: "notification_sequences", statements: sequences },
   { number: 6, name: "legacy_item_namespace", statements: legacyItemNamespace },
   { number: 7, name: "retention", statements: retention },
-  { number: 8, name: "delivery_log", statements: deliveryLog }
+  { number: 8, name: "delivery_log", statements: deliveryLog },
+  { number: 9, name: "fetching", statements: fetching }
 ]
 
 /** The version of the schema that this program works with. */

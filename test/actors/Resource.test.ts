@@ -1,20 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Layer, Option, Scope } from "effect"
+import { Deferred, Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
 import { FetchError } from "#domain/ports/Fetcher.ts"
 import { ReaderError } from "#domain/ports/FeedReader.ts"
-import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { partitionOf } from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import { feed, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { stateOf } from "#test/support/Days.ts"
 import { documentOf, layer, layerOutside, layerRunner, layerWith, statusOnly } from "#test/support/World.ts"
-
-const stateOf = Effect.fnUntraced(function*(url: string) {
-  return Option.getOrThrow(yield* (yield* ResourceStore).find(url))
-})
 
 const ping = (url = feed) => Hub.use((hub) => hub.publish([url]))
 

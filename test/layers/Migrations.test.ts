@@ -24,7 +24,8 @@ const all = [
   "0005_notification_sequences",
   "0006_legacy_item_namespace",
   "0007_retention",
-  "0008_delivery_log"
+  "0008_delivery_log",
+  "0009_fetching"
 ]
 
 const schema = [
@@ -108,7 +109,7 @@ for (const engine of engines) {
           yield* sql`insert into windhover_migrations (migration_id, name) values (${version + 1}, 'future')`
           const error = yield* Effect.flip(migrate)
           assert.strictEqual(error.reason, "newer")
-          assert.include(error.message, `000${version + 1}_future`)
+          assert.include(error.message, `${String(version + 1).padStart(4, "0")}_future`)
           yield* sql`delete from windhover_migrations where migration_id = ${version + 1}`
         }))
     })

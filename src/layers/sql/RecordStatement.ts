@@ -21,10 +21,10 @@ with p as (
   select * from unnest($2::int8[], $3::float8[], $4::float8[], $5::int4[], $6::int4[], $7::int4[], $8::int4[], $9::text[], $10::float8[],
     $11::float8[], $12::text[], $13::text[], $14::int8[], $15::bool[], $16::int4[], $17::bytea[], $18::bytea[], $19::text[], $20::text[],
     $21::bool[], $22::float8[], $23::text[], $24::bytea[], $25::int4[], $26::text[], $27::text[], $38::float8[], $39::float8[], $40::float8[], $41::float8[],
-    $42::text[], $43::bytea[])
+    $42::text[], $43::bytea[], $44::text[])
   as t(id, next_fetch, last_fetch, period, code, failures, kind, http, last_parse, last_full, etag, last_modified, signature, in_error,
     entries_since, seen, slices, header, id_policy, generated_ids, bozo_rank, content_type, document, announce, status, sent_header,
-    velocity, popularity, porn_rank, last_maintenance_at, whole_type, whole)
+    velocity, popularity, porn_rank, last_maintenance_at, whole_type, whole, learned)
 ),
 before as (
   select t.resource_id, t.signature, t.in_error, t.sequence from resource_state t where t.resource_id in (select id from p)
@@ -82,7 +82,7 @@ n as (
 w2 as (
   update resource_state t set http_message = q.http, last_parse = ${instant("q.last_parse")}, last_full = ${
   instant("q.last_full")
-}, etag = q.etag, last_modified = q.last_modified, signature = q.signature, in_error = q.in_error,
+}, etag = q.etag, last_modified = q.last_modified, learned = q.learned, signature = q.signature, in_error = q.in_error,
     entries_since_maintenance = q.entries_since, seen = q.seen, slices = q.slices,
     content_type = case when q.document is null then t.content_type else q.content_type end,
     document = coalesce(q.document, t.document), sequence = coalesce(n.sequence, t.sequence)
@@ -202,7 +202,8 @@ export const recordParameters = (
     column.numbers(states.map(({ pornRank }) => pornRank)),
     column.numbers(states.map(({ lastMaintenanceAt }) => lastMaintenanceAt)),
     column.texts(changes.map(({ whole }) => whole?.contentType)),
-    column.bytes(changes.map(({ whole }) => whole?.body))
+    column.bytes(changes.map(({ whole }) => whole?.body)),
+    column.texts(states.map(({ learned }) => json(learned)))
   ]
 }
 

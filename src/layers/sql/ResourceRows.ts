@@ -1,5 +1,5 @@
 import type { FeedHeader } from "#domain/Feed.ts"
-import { maxCounted, type ResourceKind, type ResourceState } from "#domain/Resource.ts"
+import { type Learned, maxCounted, type ResourceKind, type ResourceState } from "#domain/Resource.ts"
 import { copyOf, millis, unsigned } from "./Values.ts"
 
 /** Stored numbers of the kinds: append only. */
@@ -21,6 +21,7 @@ export interface ResourceRow {
   readonly last_full: number | null
   readonly etag: string | null
   readonly last_modified: string | null
+  readonly learned: string | null
   readonly signature: bigint | null
   readonly in_error: boolean
   readonly header: string | null
@@ -54,7 +55,9 @@ select r.id::float8 as id, r.url, r.host, r.partition, ${millis("s.next_fetch")}
   millis("s.last_fetch")
 } as last_fetch,
   s.period, s.http_code as code, s.failures, r.kind, t.http_message as http, ${millis("t.last_parse")} as last_parse,
-  ${millis("t.last_full")} as last_full, t.etag, t.last_modified, t.signature, t.in_error, r.header, t.seen, t.slices,
+  ${
+  millis("t.last_full")
+} as last_full, t.etag, t.last_modified, t.learned, t.signature, t.in_error, r.header, t.seen, t.slices,
   r.id_policy, r.generated_ids, t.entries_since_maintenance as entries_since, ${
   millis("r.last_maintenance_at")
 } as last_maintenance_at,
@@ -84,6 +87,7 @@ export const resourceOf = (row: ResourceRow): ResourceState => ({
   ...optional("lastFull", row.last_full),
   ...optional("etag", row.etag),
   ...optional("lastModified", row.last_modified),
+  ...optional("learned", row.learned === null ? null : JSON.parse(row.learned) as Learned),
   ...optional("signature", row.signature === null ? null : unsigned(row.signature)),
   inError: row.in_error,
   ...optional("header", row.header === null ? null : JSON.parse(row.header) as FeedHeader),

@@ -1,0 +1,78 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { feed, lines } from "#test/support/Core.ts"
+import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { documentOf, statusOnly, type World } from "#test/support/World.ts"
+
+/** A server with these ids and this ETag; it answers 304 to conditions that `same` takes for those of its document. */
+const conditional = (world: World["Service"], same: (etag: string) => boolean) => {
+  const server = { ids: ["first"], etag: "\"1\"", asked: new Array<string>() }
+  world.serve(feed, ({ etag }) =>
+    Effect.sync(() => {
+      server.asked.push(etag ?? "whole")
+      return etag !== undefined && same(etag)
+        ? statusOnly(304)
+        : { ...documentOf(server.ids), headers: { etag: server.etag } }
+    }))
+  return server
+}
+
+/** As far as the next fetch of the feed. */
+const nextFetch = Effect.gen(function*() {
+  const { nextFetch } = yield* stateOf(feed)
+  yield* TestClock.adjust(nextFetch - (yield* Clock.currentTimeMillis))
+})
+
+describe("validators", () => {
+  it.effect("are held back once a day, which a resource knows after a rest as well", () =>
+    Effect.gen(function*() {
+      const { world } = yield* watchedFor()
+      const server = conditional(world, (etag) => etag === server.etag)
+      yield* TestClock.adjust("12 hours")
+      Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" }) // so that this day does not end with that of the maintenance
+      yield* TestClock.adjust("6 hours")
+      server.asked.length = 0
+      for (let day = 0; day < 3; day++) {
+        yield* TestClock.adjust("1 day")
+        assert.strictEqual(server.asked.filter((asked) => asked === "whole").length, 1)
+        assert.strictEqual(server.asked.filter((asked) => asked === "\"2\"").length, server.asked.length - 1)
+        server.asked.length = 0
+      }
+    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+
+  it.effect("of a server that says 304 whatever it has are found out by the fetch of the day, and dropped for good", () =>
+    Effect.gen(function*() {
+      const { world } = yield* watchedFor()
+      const server = conditional(world, () => true)
+      yield* TestClock.adjust("1 hour")
+      Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
+      yield* TestClock.adjust("22 hours")
+      assert.deepStrictEqual(lines(world, "post"), [])
+      yield* TestClock.adjust("2 hours")
+      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+      Object.assign(server, { ids: ["c", "b", "first"], etag: "\"3\"" })
+      server.asked.length = 0
+      yield* TestClock.adjust("2 days")
+      assert.strictEqual(lines(world, "post good.hooks.example/ c").length, 1)
+      assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
+      const { etag, learned } = yield* stateOf(feed)
+      assert.deepStrictEqual({ etag, learned }, { etag: undefined, learned: { distrust: "lying" } })
+    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+
+  it.effect("of an honest server whose news came just before the fetch of the day stay", () =>
+    Effect.gen(function*() {
+      const { world } = yield* watchedFor()
+      const server = conditional(world, (etag) => etag === server.etag)
+      yield* TestClock.adjust(1)
+      while ((yield* stateOf(feed)).nextFetch < 86_400_000) yield* nextFetch
+      Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
+      yield* nextFetch
+      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+      assert.deepStrictEqual((yield* stateOf(feed)).learned, { distrust: "suspect" })
+      yield* nextFetch
+      yield* nextFetch
+      assert.deepStrictEqual(server.asked.slice(-3), ["whole", "\"1\"", "\"2\""])
+      assert.isUndefined((yield* stateOf(feed)).learned)
+    }).pipe(Effect.provide(layerDays())))
+})

@@ -1,0 +1,56 @@
+import { Effect, Layer, Option, Redacted } from "effect"
+import { Listeners } from "#actors/Listeners.ts"
+import { Supervisor } from "#actors/Partition.ts"
+import { Residency } from "#actors/Residency.ts"
+import * as Resource from "#actors/Resource.ts"
+import * as Senders from "#actors/Senders.ts"
+import * as Subscription from "#actors/Subscription.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Topic from "#domain/Topic.ts"
+import * as Settings from "#layers/Settings.ts"
+import { feed, hook } from "./Core.ts"
+import { layerOutside, World } from "./World.ts"
+
+/** The actors of a partition with no runner around them: nothing ticks between two polls, so that days pass in a moment. */
+export const layerDays = (settings: Partial<SettingsValues> = {}) =>
+  Supervisor.layer.pipe(
+    Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer)),
+    Layer.provide(Residency.layer),
+    Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),
+    Layer.provide(Senders.layer),
+    Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0))),
+    Layer.provideMerge(layerOutside),
+    Layer.provideMerge(Settings.layerTest(settings))
+  )
+
+/** These topics of one partition have a subscription each, and their actors are awake. */
+export const watchedFor = Effect.fnUntraced(function*(...topics: ReadonlyArray<string>) {
+  const { id } = yield* (yield* AccountStore).create("ann", Redacted.make("a password"))
+  const partitions = new Set<number>()
+  for (const given of topics.length === 0 ? [feed] : topics) {
+    const topic = yield* Effect.fromResult(Topic.parse(given))
+    const partition = Topic.partitionOf(topic.host)
+    partitions.add(partition)
+    yield* (yield* SubscriptionStore).subscribe({
+      accountId: id,
+      topic,
+      partition,
+      channel: "webhook",
+      endpoint: hook("good"),
+      host: "good.hooks.example",
+      face: "api",
+      state: "active"
+    })
+  }
+  const supervisor = yield* Supervisor
+  const [actors] = yield* Effect.forEach(partitions, (partition) => supervisor.start(partition))
+  if (actors === undefined) return yield* Effect.die("no topics")
+  return { actors, world: yield* World }
+})
+
+export const stateOf = Effect.fnUntraced(function*(url: string) {
+  return Option.getOrThrow(yield* (yield* ResourceStore).find(url))
+})
