@@ -147,9 +147,14 @@ export const layer = Layer.effect(
         Effect.catchTag(step, "ReaderError", (error) => Effect.succeed(unreadable(resource, answer, error, at)))
     )
 
-    const select = (resource: ResourceState, answer: Fetched, { fragment, syntax }: Select, at: Circumstances) =>
-      selector.select({ fragment, syntax, bytes: answer.body, contentType: answer.headers["content-type"] }).pipe(
-        Effect.map((selection) => selected(resource, answer, selection, fragment, at)),
+    const select = (resource: ResourceState, answer: Fetched, step: Select, at: Circumstances) =>
+      selector.select({
+        fragment: step.fragment,
+        syntax: step.syntax,
+        bytes: answer.body,
+        contentType: answer.headers["content-type"]
+      }).pipe(
+        Effect.map((selection) => selected(resource, answer, selection, step, at)),
         Effect.catchTag("SelectorError", (error) => Effect.succeed(unselectable(resource, answer, error, at)))
       )
 

@@ -23,6 +23,8 @@ export interface ReadEntries {
 export interface Options {
   /** An id that only differs in scheme, or in the host along with its neighbours, is the known one. Default true. */
   readonly followMovedIds?: boolean
+  /** The document may hold a part of the entries only, such as the new ones: those that are missing have not left. */
+  readonly partial?: boolean
 }
 
 export interface Decision {
@@ -58,13 +60,14 @@ export const decide = (memory: Memory, read: ReadEntries, now: number, options: 
   const fresh = freshOf(candidates, past, seen, assigned.moved, options.followMovedIds ?? true)
   const updated = remembered === undefined ? new Set<Candidate>() : updatedOf(candidates, seen)
   const told = remembered === undefined ? [] : candidates.filter((one) => fresh.has(one) || updated.has(one))
+  const unread = options.partial === true ? Math.max(seen.window - candidates.length, 0) : read.skipped
   const churned = [...fresh].filter(({ trace }) => past.renamed.has(trace.essence)).length
   return {
     notified: oldestFirst(told).slice(-MOST_NOTIFIED),
     fresh: oldestFirst([...fresh]),
     updated: oldestFirst([...updated]),
     memory: {
-      seen: pack(after(seen, candidates, read.skipped)),
+      seen: pack(after(seen, candidates, unread)),
       idPolicy: assigned.policy,
       bozoRank: smoothed(memory.bozoRank, churned / Math.max(fresh.size, 1))
     },

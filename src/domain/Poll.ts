@@ -1,5 +1,6 @@
+import { headerOf, withLinks, withLinksOf } from "./Advertised.ts"
 import { decide, decideDocument, type Decision, failed, needsWhole } from "./Change.ts"
-import type { Entry } from "./Entry.ts"
+import type { Entry, Link } from "./Entry.ts"
 import { policyOf } from "./EntryId.ts"
 import { ofBytes, packAll, unpackAll } from "./Fingerprint.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
@@ -37,7 +38,13 @@ export type Step =
   | { readonly _tag: "Quiet"; readonly state: ResourceState }
   | { readonly _tag: "Changed"; readonly change: Change }
   | { readonly _tag: "Read"; readonly options: ReadOptions }
-  | { readonly _tag: "Select"; readonly fragment: Fragment; readonly syntax: Syntax }
+  | {
+    readonly _tag: "Select"
+    readonly fragment: Fragment
+    readonly syntax: Syntax
+    /** What a page says of itself beside what is selected in it. */
+    readonly links?: ReadonlyArray<Link>
+  }
 
 /** A step that is decided. */
 export type Done = Exclude<Step, { _tag: "Read" | "Select" }>
@@ -67,7 +74,7 @@ export const answered = (state: ResourceState, answer: Fetched, at: Circumstance
   const fragment = fragmentOf(state.url)
   return fragment?.language === "jsonpath"
     ? { _tag: "Select", fragment, syntax: "json" }
-    : { _tag: "Read", options: readOptions(state, answer) }
+    : { _tag: "Read", options: readOptions(state, answer, at) }
 }
 
 /** What a status alone does not say: a page that only a browser gets past, which no waiting mends. */
@@ -78,11 +85,12 @@ const refusal = ({ headers, status }: Fetched): string | undefined =>
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-const readOptions = (state: ResourceState, answer: Fetched): ReadOptions => ({
+const readOptions = (state: ResourceState, answer: Fetched, at: Circumstances): ReadOptions => ({
   ...(answer.headers["content-type"] === undefined ? {} : { contentType: answer.headers["content-type"] }),
   ...(answer.headers["content-language"] === undefined ? {} : { contentLanguage: answer.headers["content-language"] }),
   url: answer.finalUrl,
-  ...(state.slices.length === 0 ? {} : { seenSlices: unpackAll(state.slices) })
+  // a document that was pushed may hold only what is new, beside nothing that was read before
+  ...(state.slices.length === 0 || at.occasion === "push" ? {} : { seenSlices: unpackAll(state.slices) })
 })
 
 /**
@@ -92,10 +100,11 @@ const readOptions = (state: ResourceState, answer: Fetched): ReadOptions => ({
 const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Done => {
   const calm = state.failures === 0 ? state : { ...state, failures: 0 }
   const moved = scheduled(calm, answer, "unchanged", at)
-  const next = answer.status === 304 ? moved : { ...moved, lastFull: at.now }
+  const whole = answer.status !== 304 && at.occasion !== "push"
+  const next = whole ? { ...moved, lastFull: at.now } : moved
   const held = validatorsAfter(heldBy(state), answer, { news: false, afterSilence: false, now: at.now })
   const settled = held.etag === state.etag && held.lastModified === state.lastModified &&
-    held.distrust === state.learned?.distrust && (answer.status === 304 || !isUnproven(state, at.now))
+    held.distrust === state.learned?.distrust && !(whole && isUnproven(state, at.now))
   return settled ? { _tag: "Quiet", state: next } : { _tag: "Changed", change: silent(withValidators(next, held)) }
 }
 
@@ -155,9 +164,9 @@ export const read = (
     return failure(state, answer.status, `Parser Error ${result.reason}`, at)
   }
   const fragment = fragmentOf(state.url)
-  if (fragment === undefined) return documentRead(state, answer, kind, at)
+  if (fragment === undefined) return documentRead(state, answer, kind, result.links, at)
   return result.kind === "html" || result.kind === "xml"
-    ? { _tag: "Select", fragment, syntax: result.kind }
+    ? { _tag: "Select", fragment, syntax: result.kind, ...(result.links === undefined ? {} : { links: result.links }) }
     : failure(state, answer.status, `Parser Error a CSS path selects in HTML: ${result.reason}`, at)
 }
 
@@ -174,7 +183,8 @@ const feedRead = (
   { feed, skipped, slices }: Extract<ReadResult, { _tag: "Feed" }>,
   at: Circumstances
 ): Done => {
-  const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now, at)
+  const pushed = at.occasion === "push"
+  const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now, { ...at, partial: pushed })
   const tooLong = longest(answer, [...decision.fresh, ...decision.updated])
   if (tooLong !== undefined) {
     return failure(state, 0, `too large: an entry of ${tooLong} bytes; at most ${maxStoredLength} are kept`, at)
@@ -183,9 +193,9 @@ const feedRead = (
   const base = parsed(state, answer, "feed", fresh > 0, at, decision.outcome)
   const next: ResourceState = {
     ...base,
-    header: feed.header,
+    header: pushed ? withLinksOf(state.header, feed.header) : withLinks(feed.header, answer),
     seen: decision.memory.seen,
-    slices: slices === undefined ? new Uint8Array() : packAll(slices),
+    slices: pushed ? state.slices : slices === undefined ? new Uint8Array() : packAll(slices),
     idPolicy: decision.memory.idPolicy,
     bozoRank: decision.memory.bozoRank,
     generatedIds: decision.generatedIds || skipped > 0 && state.generatedIds,
@@ -222,10 +232,16 @@ const longest = (answer: Fetched, entries: ReadonlyArray<Entry>): number | undef
 const news = ({ notified }: Decision): Announcement | undefined =>
   notified.length === 0 ? undefined : { _tag: "Entries", ids: notified.map(({ id }) => id).toReversed() }
 
-const documentRead = (state: ResourceState, answer: Fetched, kind: ResourceKind, at: Circumstances): Done => {
+const documentRead = (
+  state: ResourceState,
+  answer: Fetched,
+  kind: ResourceKind,
+  links: ReadonlyArray<Link> | undefined,
+  at: Circumstances
+): Done => {
   const document = { contentType: answer.headers["content-type"] ?? "application/octet-stream", body: answer.body }
   const previous = state.kind === "feed" ? undefined : state.signature // a feed that turned into something else is new as such
-  return recorded(state, answer, { kind, document, verdict: decideDocument(previous, answer.signature) }, at)
+  return recorded(state, answer, { kind, document, links, verdict: decideDocument(previous, answer.signature) }, at)
 }
 
 /** What a selection changes. Without matches it may be a selection for later; one that had some has lost what it was made for. */
@@ -233,7 +249,7 @@ export const selected = (
   state: ResourceState,
   answer: Fetched,
   { document, matches }: Selection,
-  { language }: Fragment,
+  { fragment: { language }, links }: Pick<Extract<Step, { _tag: "Select" }>, "fragment" | "links">,
   at: Circumstances
 ): Done => {
   const kind = language === "css" ? "html-fragment" : "json-fragment"
@@ -243,7 +259,7 @@ export const selected = (
     return failure(state, answer.status, "Parser Error nothing in the document matches the selection any more", at)
   }
   const verdict = decideDocument(previous, signature)
-  return recorded({ ...state, slices: packAll([signature]) }, answer, { kind, document, verdict }, at)
+  return recorded({ ...state, slices: packAll([signature]) }, answer, { kind, document, links, verdict }, at)
 }
 
 /** Nothing could be selected. */
@@ -253,9 +269,10 @@ export const unselectable = (state: ResourceState, answer: Fetched, error: Selec
 const recorded = (
   state: ResourceState,
   answer: Fetched,
-  { document, kind, verdict }: {
+  { document, kind, links, verdict }: {
     readonly kind: ResourceKind
     readonly document: Document
+    readonly links: ReadonlyArray<Link> | undefined
     readonly verdict: ReturnType<typeof decideDocument>
   },
   at: Circumstances
@@ -263,7 +280,10 @@ const recorded = (
   if (document.body.length > maxStoredLength) {
     return failure(state, 0, `too large: ${document.body.length} bytes; at most ${maxStoredLength} are kept`, at)
   }
-  const change = silent(parsed(state, answer, kind, verdict === "changed", at, "parsed arbitrary content"))
+  const { header: before, ...known } = state
+  const header = at.occasion === "push" ? before : headerOf(links, answer)
+  const named = header === undefined ? known : { ...known, header }
+  const change = silent(parsed(named, answer, kind, verdict === "changed", at, "parsed arbitrary content"))
   if (verdict === "unchanged") return { _tag: "Changed", change }
   return {
     _tag: "Changed",
@@ -289,7 +309,7 @@ const parsed = (
     failures: 0,
     http: fetched(at.occasion, answer.status, next.period, outcome),
     lastParse: at.now,
-    lastFull: at.now,
+    ...(at.occasion === "push" ? {} : { lastFull: at.now }),
     signature: answer.signature
   }
 }
@@ -301,12 +321,14 @@ const scheduled = (
   at: Circumstances
 ): ResourceState => {
   const period = periodAfter(state, outcome, at, hintOf(answer.headers, state.header?.hints, at.now))
+  const next = nextFetch(at.now, period, at.jitter, retryAfter(answer, at.now))
   return {
     ...state,
     code: answer.status,
     period,
     lastFetch: at.now,
-    nextFetch: nextFetch(at.now, period, at.jitter, retryAfter(answer, at.now))
+    // what is pushed again and again must not put off the poll that finds what was not
+    nextFetch: at.occasion === "push" ? Math.min(next, Math.max(state.nextFetch, at.now)) : next
   }
 }
 

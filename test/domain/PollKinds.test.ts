@@ -136,11 +136,11 @@ describe("fragments", () => {
 
   it("are announced when what they select changes, and not when the rest of the document does", () => {
     const { fragment, state } = fragmented("p")
-    const first = selected(state, answer("1"), selection("<p>a</p>"), fragment, at)
+    const first = selected(state, answer("1"), selection("<p>a</p>"), { fragment }, at)
     assert.deepStrictEqual([stateAfter(first).kind, announced(first)], ["html-fragment", undefined])
-    const elsewhere = selected(stateAfter(first), answer("2"), selection("<p>a</p>"), fragment, at)
+    const elsewhere = selected(stateAfter(first), answer("2"), selection("<p>a</p>"), { fragment }, at)
     assert.strictEqual(announced(elsewhere), undefined)
-    const there = selected(stateAfter(elsewhere), answer("3"), selection("<p>b</p>"), fragment, at)
+    const there = selected(stateAfter(elsewhere), answer("3"), selection("<p>b</p>"), { fragment }, at)
     assert.deepStrictEqual(there._tag === "Changed" && there.change.announce, {
       _tag: "Document",
       document: selection("<p>b</p>").document
@@ -149,22 +149,22 @@ describe("fragments", () => {
 
   it("that match nothing any more are an error, and no change; the match is still known when it comes back", () => {
     const { fragment, state } = fragmented("p")
-    const first = stateAfter(selected(state, answer("1"), selection("<p>a</p>"), fragment, at))
-    const slip = stateAfter(selected(first, answer("2"), selection("", 0), fragment, at))
-    const gone = selected(slip, answer("2"), selection("", 0), fragment, at)
+    const first = stateAfter(selected(state, answer("1"), selection("<p>a</p>"), { fragment }, at))
+    const slip = stateAfter(selected(first, answer("2"), selection("", 0), { fragment }, at))
+    const gone = selected(slip, answer("2"), selection("", 0), { fragment }, at)
     assert.deepStrictEqual([stateAfter(gone).inError, announced(gone)], [true, "Failure"])
     assert.match(String(stateAfter(gone).http), /nothing in the document matches the selection any more$/)
-    const back = selected(stateAfter(gone), answer("3"), selection("<p>a</p>"), fragment, at)
+    const back = selected(stateAfter(gone), answer("3"), selection("<p>a</p>"), { fragment }, at)
     assert.deepStrictEqual([stateAfter(back).inError, announced(back)], [false, undefined])
   })
 
   it("that match nothing yet are announced when they do", () => {
     const { fragment, state } = fragmented("p.sale")
-    const nothing = selected(state, answer("1"), selection("", 0), fragment, at)
+    const nothing = selected(state, answer("1"), selection("", 0), { fragment }, at)
     assert.deepStrictEqual([stateAfter(nothing).inError, announced(nothing)], [false, undefined])
-    const still = selected(stateAfter(nothing), answer("2"), selection("", 0), fragment, at)
+    const still = selected(stateAfter(nothing), answer("2"), selection("", 0), { fragment }, at)
     assert.deepStrictEqual([stateAfter(still).inError, announced(still)], [false, undefined])
-    const sale = selected(stateAfter(still), answer("3"), selection("<p>!</p>"), fragment, at)
+    const sale = selected(stateAfter(still), answer("3"), selection("<p>!</p>"), { fragment }, at)
     assert.strictEqual(announced(sale), "Document")
   })
 

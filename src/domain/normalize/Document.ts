@@ -1,10 +1,12 @@
 import type { RawEntry } from "#domain/EntryId.ts"
 import type { Feed } from "#domain/Feed.ts"
 import type { Fingerprint } from "#domain/Fingerprint.ts"
+import type { Link } from "#domain/Entry.ts"
 import { readAtom } from "./Atom.ts"
 import { type Encoding, encodingOf, isAsciiLike } from "./Decode.ts"
 import { feedElement } from "./Detect.ts"
 import type { Outside, Reading } from "./Dialect.ts"
+import { headLinks } from "./HtmlHead.ts"
 import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
 import { readRdf } from "./Rdf.ts"
 import { readRss } from "./Rss.ts"
@@ -48,6 +50,8 @@ export type ReadResult =
     readonly kind: "html" | "json" | "xml" | "other" | "empty"
     /** In words for a person. */
     readonly reason: string
+    /** Of an HTML page: its hubs, itself, and the feeds that it advertises. */
+    readonly links?: ReadonlyArray<Link>
   }
 
 const MOST_ENTRIES = 5000
@@ -137,6 +141,7 @@ interface Read {
 interface Refused {
   readonly kind: "html" | "json" | "xml" | "other" | "empty"
   readonly reason: string
+  readonly links?: ReadonlyArray<Link>
 }
 
 const outsideOf = ({ url, contentLanguage, maxEntries = MOST_ENTRIES }: ReadOptions): Outside => {
@@ -167,7 +172,9 @@ const parseJson = (text: string): unknown => {
 const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Refused => {
   const { root, repairs } = tokenize(texts)
   const feed = feedElement(root)
-  return "kind" in feed ? feed : { reading: dialectOf(feed)(feed, outsideOf(options)), repairs }
+  if (!("kind" in feed)) return { reading: dialectOf(feed)(feed, outsideOf(options)), repairs }
+  const links = feed.kind === "html" ? headLinks(texts.join(""), options.url) : []
+  return links.length === 0 ? feed : { ...feed, links }
 }
 
 const dialectOf = ({ key }: Element): (root: Element, outside: Outside) => Reading =>

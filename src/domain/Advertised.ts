@@ -1,0 +1,63 @@
+import type { Link } from "./Entry.ts"
+import { type FeedHeader, linksOf } from "./Feed.ts"
+import { withoutFragment } from "./Fragment.ts"
+import { parse } from "./LinkHeader.ts"
+import type { Fetched } from "./ports/Fetcher.ts"
+import type { ResourceState } from "./Resource.ts"
+import { maxTopicLength } from "./Topic.ts"
+
+/** Where a publisher says that its news are pushed from. */
+export interface Advertised {
+  /** In the publisher's order: what its Link header names comes first. */
+  readonly hubs: ReadonlyArray<string>
+  /** What the hubs know the resource as. */
+  readonly topic: string
+}
+
+/** Hubs of one resource that are kept. */
+const mostHubs = 5
+
+/**
+ * The header with the hubs and the own address that the Link header names, before those of the document itself.
+ *
+ * @see https://www.w3.org/TR/websub/#discovery
+ */
+export const withLinks = (header: FeedHeader, answer: Fetched): FeedHeader => {
+  const named = parse(answer.headers["link"], answer.finalUrl).filter(({ rel }) => rel === "hub" || rel === "self")
+  if (named.length === 0) return header
+  const others = (header.links ?? []).filter((link) =>
+    !named.some((one) => one.rel === link.rel && one.href === link.href)
+  )
+  return { ...header, links: [...named.map(({ href, rel }) => ({ href, rel })), ...others] }
+}
+
+/** The header of a document that was pushed: it may be cut short, and what is advertised is known from the fetches alone. */
+export const withLinksOf = (previous: FeedHeader | undefined, header: FeedHeader): FeedHeader => {
+  const isOwn = ({ rel }: Link) => rel === "hub" || rel === "self"
+  const links = [...(previous?.links ?? []).filter(isOwn), ...(header.links ?? []).filter((link) => !isOwn(link))]
+  return { ...previous, ...header, links }
+}
+
+/** The header of what is no feed: nothing but such links; undefined where there are none. What the resource was before is forgotten. */
+export const headerOf = (links: ReadonlyArray<Link> | undefined, answer: Fetched): FeedHeader | undefined => {
+  const header = withLinks(links === undefined ? {} : { links }, answer)
+  return header.links === undefined ? undefined : header
+}
+
+/** The hubs of a resource, when it names usable ones. */
+export const advertised = ({ header, url }: Pick<ResourceState, "header" | "url">): Advertised | undefined => {
+  const hubs = [...new Set(linksOf(header?.links, "hub").flatMap(({ href }) => usable(href) ?? []))].slice(0, mostHubs)
+  if (hubs.length === 0) return undefined
+  const [self] = linksOf(header?.links, "self").flatMap(({ href }) => usable(href) ?? [])
+  return { hubs, topic: self ?? withoutFragment(url) }
+}
+
+/** The feeds that a page advertises; none for anything that is a feed itself, or a part of a page. */
+export const feedsOf = ({ header, kind }: Pick<ResourceState, "header" | "kind">): ReadonlyArray<string> =>
+  kind === "other" ? [...new Set(linksOf(header?.links, "alternate").map(({ href }) => href))] : []
+
+/** An address that can be asked, as the publisher wrote it. Credentials in it are the publisher's idea: such a one is not used. */
+const usable = (href: string): string | undefined => {
+  const url = href.length > maxTopicLength ? null : URL.parse(href)
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "" ? href : undefined
+}
