@@ -1,8 +1,11 @@
-import type { Attempt, Delivery, Notification } from "./Notification.ts"
+import type { Entry } from "./Entry.ts"
+import type { Attempt, Delivery, Document, News, Notification } from "./Notification.ts"
 import type { Parcel } from "./ports/Deliverer.ts"
 import { renderAtom } from "./render/AtomXml.ts"
+import { entryOf, isIn } from "./render/Envelope.ts"
 import { renderJson } from "./render/NotificationJson.ts"
-import type { Face, Subscription } from "./Subscription.ts"
+import type { Status } from "./Status.ts"
+import type { Face, Format, Subscription } from "./Subscription.ts"
 
 /**
  * Milliseconds from a failed try to the next one; after the last of them the delivery is dropped.
@@ -65,10 +68,10 @@ export type Wish = Pick<Subscription, "topic" | "format" | "face">
 /** The document of a subscriber; the same for all who wrote the topic alike, through the same face, and chose the same format. */
 export const render = (notification: Notification, { face, format, topic }: Wish, sender: Sender): Rendered => {
   const { header, news } = notification
-  if (news._tag === "Document") return news.document
+  if (news._tag === "Document" && isSentAsItIs(news.document, face, format)) return news.document
   if (face === "hub" && news._tag === "Entries" && news.whole !== undefined) return news.whole
   const status = { ...notification.status, feed: topic }
-  const entries = news._tag === "Entries" ? news.entries : undefined
+  const entries = entriesOf(news, status)
   return format === "json"
     ? {
       contentType: "application/json; charset=utf-8",
@@ -87,6 +90,21 @@ export const render = (notification: Notification, { face, format, topic }: Wish
         })
       )
     }
+}
+
+/** What is no feed keeps its bytes, unless an account asked for a format that it does not have. */
+const isSentAsItIs = (document: Document, face: Face, format: Format | undefined): boolean =>
+  face === "hub" || format === undefined || isIn(document, format)
+
+const entriesOf = (news: News, status: Status): ReadonlyArray<Entry> | undefined => {
+  switch (news._tag) {
+    case "Entries":
+      return news.entries
+    case "Document":
+      return [entryOf(news.document, status)]
+    case "Failure":
+      return undefined
+  }
 }
 
 const encoder = new TextEncoder()

@@ -6,6 +6,7 @@ import type { Document } from "#domain/Notification.ts"
 import type { Listed } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
+import { entryOf, isIn } from "#domain/render/Envelope.ts"
 import { renderJson, statusJson } from "#domain/render/NotificationJson.ts"
 import { statusOf } from "#domain/Resource.ts"
 import { shownFormat } from "#domain/Subscription.ts"
@@ -30,12 +31,13 @@ export interface Service {
   readonly hub: string
 }
 
-/** What is stored of a resource: a feed in the format that was asked for, everything else as its own bytes. */
+/** What is stored of a resource: a feed in the format that was asked for, everything else as its own bytes unless a format was asked for. */
 export const reply = (representation: Representation, wanted: Wanted): Effect.Effect<Response, Refusal> => {
-  const { document, entries, header, status } = representation
+  const { document, header, status } = representation
   const { format, ifNoneMatch, jsonp, service: { extNamespace, hub } } = wanted
   if (jsonp !== undefined && format === "atom") return Effect.fail(jsonpNeedsJson)
-  if (document !== undefined) return replyDocument(document, wanted)
+  if (document !== undefined && (format === undefined || isIn(document, format))) return replyDocument(document, wanted)
+  const entries = document === undefined ? representation.entries : [entryOf(document, status)]
   if (jsonp !== undefined || format === "json") {
     const json = renderJson({ status, header, entries, retrieve: true })
     return Effect.succeed(jsonp === undefined ? tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json))

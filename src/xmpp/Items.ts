@@ -1,6 +1,7 @@
 import type { Entry, Text } from "#domain/Entry.ts"
 import type { Document } from "#domain/Notification.ts"
 import { entryXml } from "#domain/render/AtomXml.ts"
+import { textOf } from "#domain/render/Envelope.ts"
 import { entryJson } from "#domain/render/NotificationJson.ts"
 import { attribute, element, text } from "#domain/render/Xml.ts"
 import type { Format } from "#domain/Subscription.ts"
@@ -33,8 +34,9 @@ export const entryItem = (entry: Entry, style: Style, limit: number): string => 
 const shares = 5
 
 /** A resource that is no feed, as an item of at most `limit` bytes. */
-export const documentItem = ({ body, contentType }: Document, style: Style, limit: number): string => {
-  const value = readable(contentType) ? decoded(contentType, body) : Buffer.from(body).toString("base64")
+export const documentItem = (document: Document, style: Style, limit: number): string => {
+  const { contentType } = document
+  const value = textOf(document)
   const room = Math.max(0, limit - sizeOf(contentItem("", { type: contentType, truncated: true }, style)))
   const kept = sizeOf(text(value)) <= room ? value : shortened(value, room)
   return contentItem(kept, { type: contentType, truncated: kept.length < value.length }, style)
@@ -101,18 +103,4 @@ const shortened = (value: string, room: number): string => {
   }
   // half of a surrogate pair is no character
   return /[\ud800-\udbff]/.test(value.charAt(least - 1)) ? value.slice(0, least - 1) : value.slice(0, least)
-}
-
-/** Types whose bytes are text; others are sent in base64, as Atom does it. */
-const readable = (contentType: string): boolean =>
-  /^(text\/|application\/([\w.-]+\+)?(json|xml)\b|application\/(x-)?(java|ecma)script\b|application\/(yaml|toml)\b)/i
-    .test(contentType) || contentType === ""
-
-const decoded = (contentType: string, body: Uint8Array): string => {
-  const charset = /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8"
-  try {
-    return new TextDecoder(charset).decode(body)
-  } catch {
-    return new TextDecoder().decode(body)
-  }
 }

@@ -1,0 +1,45 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Document } from "#domain/Notification.ts"
+import { entryOf, isIn } from "#domain/render/Envelope.ts"
+
+const document = (contentType: string, body: string | Uint8Array): Document => ({
+  contentType,
+  body: typeof body === "string" ? new TextEncoder().encode(body) : body
+})
+
+const status = { feed: "http://pages.example/#p", lastParse: 1_000 }
+
+describe("a document in an envelope", () => {
+  it("is an entry with its own type, that links to the topic", () => {
+    const { content, id, links, updated } = entryOf(document("text/css", "p {}"), status)
+    assert.deepStrictEqual({ content, links, updated }, {
+      content: [{ type: "text/css", value: "p {}" }],
+      links: [{ rel: "alternate", type: "text/css", href: "http://pages.example/#p" }],
+      updated: 1_000
+    })
+    assert.match(id, /^urn:windhover:[0-9a-f]{16}:[0-9a-f]{16}$/)
+  })
+
+  it("has an id that changes with it, and with the topic", () => {
+    const id = (body: string, feed = status.feed) => entryOf(document("text/css", body), { feed }).id
+    assert.strictEqual(id("a"), id("a"))
+    assert.notStrictEqual(id("a"), id("b"))
+    assert.notStrictEqual(id("a"), id("a", "http://pages.example/"))
+  })
+
+  it("is text in its charset, and base64 where it is no text", () => {
+    const value = (of: Document) => entryOf(of, status).content?.[0]?.value
+    assert.strictEqual(value(document("text/plain; charset=iso-8859-1", Uint8Array.of(0xe9))), "é")
+    assert.strictEqual(value(document("text/plain; charset=nonsense", "é")), "é")
+    assert.strictEqual(value(document("application/ld+json", "{}")), "{}")
+    assert.strictEqual(value(document("image/png", Uint8Array.of(0x89, 0x50, 0))), "iVAA")
+  })
+
+  it("is not needed for JSON that is wanted as JSON, whatever the server calls it", () => {
+    assert.isTrue(isIn(document("application/vnd.api+json; charset=utf-8", "{}"), "json"))
+    assert.isTrue(isIn(document("text/html", " [1]"), "json"))
+    assert.isFalse(isIn(document("text/plain", "[draft] one"), "json"))
+    assert.isFalse(isIn(document("text/plain", "1"), "json"))
+    assert.isFalse(isIn(document("application/json", "{}"), "atom"))
+  })
+})
