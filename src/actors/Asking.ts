@@ -1,31 +1,32 @@
 import { Clock, Context, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { hasEnded } from "#domain/Lease.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
-import { type Asked, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
+import { type Asked, type Lane, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
+import type { Subscription } from "#domain/Subscription.ts"
 import { orRefuse } from "./Refusing.ts"
 import { forever, Partitions } from "./Runner.ts"
 
-/** Questions under way at once; a callback that hangs holds one of them for 10 s. */
-const maxUnderWay = 256
+/** Questions under way at once; a callback that hangs holds one of them for 10 s, and so only those of its lane. */
+const maxUnderWay: { readonly [lane in Lane]: number } = { strangers: 128, standing: 64, accounts: 64 }
 
 /** Without being called, the queue is looked at so often: for questions that had to wait, and those of a runner that died. */
 const looks = "2 seconds"
 
-/** A subscription is pending for so many ms at most; it goes then, whoever was asking. */
+/** A subscription of the hub face is pending for so many ms at most; it goes then, whoever was asking. */
 const pendingFor = 120_000
 
 /** Subscriptions that are deleted in one go after the end of their lease. */
 const clearBatch = 1_000
 
 /**
- * Asks the callbacks of the hub face, and does what they agree to.
+ * Asks the callbacks of the hub face, and of the API those that are asked after its answer; does what they agree to.
  *
- *   request ──► QuestionQueue ──► its turn ──► callback agrees ──► subscribed until the lease ends, or unsubscribed
- *                                       └────► does not ──► nothing changes; the callback of a subscribe is told: denied
+ *   request ──► QuestionQueue ──► its turn ──► callback agrees ──► subscribed (hub face: until the lease ends), or unsubscribed
+ *                                       └────► does not ──► nothing changes; the callback of a subscribe at the hub face is told: denied
  */
 export class Asking extends Context.Service<Asking, {
   /** Asks now, and does it; refused when the callback does not agree. */
@@ -77,17 +78,21 @@ export const layer = Layer.effect(
         ...(verifyToken === undefined ? {} : { verifyToken })
       }).pipe(Effect.mapError(({ message }) => refuse(new NotVerified({ message }))))
 
+    /** On the API one is pending since it was asked for. */
+    const pending = (wanted: NewSubscription, known: Subscription | undefined) =>
+      wanted.face === "hub" ? prepare(wanted) : Effect.succeed(known?.id)
+
     /** A subscription that stands keeps its state until the new one is verified. */
     const subscribe = Effect.fnUntraced(function*(question: Extract<Question, { mode: "subscribe" }>) {
       const { leaseSeconds, wanted } = question
       const known = Option.getOrUndefined(yield* orRefuse(subscriptions.find(wanted)))
       const stands = known?.state === "active" && !hasEnded(known, yield* Clock.currentTimeMillis)
-      const id = stands ? known.id : yield* prepare(wanted)
+      const begun = stands ? undefined : yield* pending(wanted, known)
       yield* verify(question, { mode: "subscribe", leaseSeconds }).pipe(
-        Effect.tapError(() => stands ? Effect.void : Effect.ignore(subscriptions.removePending(id)))
+        Effect.tapError(() => begun === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(begun)))
       )
-      const leaseUntil = (yield* Clock.currentTimeMillis) + leaseSeconds * 1000
-      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, leaseUntil }))
+      const lease = wanted.face === "hub" && { leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
+      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, ...lease }))
       yield* partitions.reloadResource(wanted.partition, resource.id)
       yield* partitions.reloadSubscription(wanted.partition, subscription.id)
     })
@@ -127,28 +132,35 @@ export const layer = Layer.effect(
         const { host, topic } = question.wanted
         yield* Effect.logInfo(`a callback on ${host} did not ${question.mode} to a topic on ${topic.host}`)
       }
-      yield* failure !== undefined && question.mode === "subscribe"
+      yield* failure !== undefined && question.mode === "subscribe" && question.wanted.face === "hub"
         ? queue.deny(asked, failure.message)
         : queue.settle(asked)
       yield* ring
     }, Effect.catchTag("StoreError", (error) => Effect.logWarning(`a question is not settled yet: ${error.message}`)))
 
-    let underWay = 0
-    const start = (asked: Asked) =>
+    const underWay = { strangers: 0, standing: 0, accounts: 0 }
+    const start = (lane: Lane, asked: Asked) =>
       Effect.suspend(() => {
-        underWay++
+        underWay[lane]++
         return work(asked).pipe(
           Effect.catchCause((cause) => Effect.logError("a question to a callback failed", cause)),
-          Effect.ensuring(Effect.sync(() => void underWay--)),
+          Effect.ensuring(Effect.sync(() => void underWay[lane]--)),
           Effect.forkIn(scope)
         )
       })
 
+    const take = Effect.fnUntraced(function*(lane: Lane, perMinute: number | undefined) {
+      const limit = maxUnderWay[lane] - underWay[lane]
+      if (limit <= 0) return
+      const claimed = yield* queue.claim({ lane, limit, perMinute })
+      yield* Effect.forEach(claimed, (asked) => start(lane, asked), { discard: true })
+    })
+
     const round = Effect.gen(function*() {
       yield* Effect.timeoutOption(Queue.take(bell), looks)
-      if (underWay >= maxUnderWay) return
-      const claimed = yield* queue.claim({ limit: maxUnderWay - underWay, perMinute })
-      yield* Effect.forEach(claimed, start, { discard: true })
+      yield* take("accounts", undefined)
+      yield* take("standing", perMinute)
+      yield* take("strangers", perMinute)
     }).pipe(
       Effect.catchTag(
         "StoreError",

@@ -16,7 +16,7 @@ const supervisor = Partition.Supervisor.layer.pipe(
 )
 
 /** The `Hub` with both its faces. */
-const hub = HubLayer.layer.pipe(Layer.provide(OpenHub.layer.pipe(Layer.provide(Asking.layer))))
+const hub = HubLayer.layer.pipe(Layer.provide(OpenHub.layer), Layer.provide(Asking.layer))
 
 /**
  * All actors of a runner, and the `Hub` in front of them. From outside: the ports, the `Senders`, and `Sharding`,

@@ -1,13 +1,14 @@
-import { Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Option } from "effect"
 import * as Callback from "#domain/Callback.ts"
 import * as Lease from "#domain/Lease.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { Pings } from "#domain/ports/Pings.ts"
+import { type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
+import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
 import { type ResourceState, statusOf } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -26,10 +27,26 @@ import {
 import { makeFollow } from "./Following.ts"
 import { Listeners } from "./Listeners.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
+import { Asking } from "./Asking.ts"
 import { OpenHub } from "./OpenHub.ts"
 import { orRefuse } from "./Refusing.ts"
 import { makeReplay } from "./Replay.ts"
 import { Ownership, Partitions } from "./Runner.ts"
+
+/** A subscription that waits for its callback's consent goes after so many ms, if its question was lost. */
+const pendingFor = 86_400_000
+
+const tokenOf = ({ verifyToken }: SubscribeRequest | UnsubscribeRequest) =>
+  verifyToken === undefined ? {} : { verifyToken }
+
+const tooManyQuestions = Effect.fail(
+  refuse(
+    new Throttled({
+      message: "Too many verifications of yours wait for their callbacks. Try again later.",
+      retryAfter: 60
+    })
+  )
+)
 
 const notSubscribed = (what: string) => refuse(new NotSubscribed({ message: what }))
 
@@ -45,6 +62,8 @@ export const layer = Layer.effect(
     const ownership = yield* Ownership
     const pings = yield* Pings
     const openHub = yield* OpenHub
+    const questions = yield* QuestionQueue
+    const asking = yield* Asking
     const { baseUrl } = yield* Settings
     const scope = yield* Effect.scope
     const background = <A>(effect: Effect.Effect<A>) => Effect.asVoid(Effect.forkIn(effect, scope))
@@ -59,20 +78,8 @@ export const layer = Layer.effect(
         topic: request.topic,
         callback,
         leaseSeconds: mode === "subscribe" ? Lease.none : "",
-        ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
+        ...tokenOf(request)
       }).pipe(Effect.mapError(({ message }) => refuse(new NotVerified({ message }))))
-
-    /** Verified in the background: the answer has been given, so a failure can only be logged; by hosts, since URLs may hold credentials. */
-    const later = (what: string, effect: Effect.Effect<unknown, Refusal>, undo: Effect.Effect<void> = Effect.void) =>
-      background(
-        effect.pipe(
-          Effect.asVoid,
-          Effect.catchTag(
-            "Refusal",
-            (refusal) => Effect.andThen(undo, Effect.logWarning(`${what} was not verified: ${refusal.message}`))
-          )
-        )
-      )
 
     const wantedBy = Effect.fnUntraced(
       function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
@@ -102,27 +109,29 @@ export const layer = Layer.effect(
       return stored
     }, Effect.uninterruptible)
 
+    /** Asked after the answer, by whichever runner comes to it: the row is there before it is given. */
+    const askLater = Effect.fnUntraced(function*(question: Question) {
+      const added = yield* orRefuse(questions.add(question, "accounts"))
+      if (added !== "added") return yield* tooManyQuestions
+      yield* asking.ring
+      return "pending" as const
+    })
+
+    /** A subscription that stands already keeps its state until the new one is verified. */
     const subscribeLater = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
-      const { accountId, endpoint, face, topic } = wanted
-      const known = (yield* orRefuse(subscriptions.ofTopic(accountId, topic.canonical))).find((one) =>
-        one.endpoint === endpoint && one.face === face
+      const question = { mode: "subscribe" as const, wanted, leaseSeconds: Lease.none, ...tokenOf(request) }
+      if (Option.isSome(yield* orRefuse(subscriptions.find(wanted)))) return yield* askLater(question)
+      const leaseUntil = (yield* Clock.currentTimeMillis) + pendingFor
+      const { subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, state: "pending", leaseUntil }))
+      return yield* askLater(question).pipe(
+        Effect.tapError(() => Effect.ignore(subscriptions.removePending(subscription.id)))
       )
-      // a subscription that stands already keeps its state until the new one is verified
-      const subscription = known ??
-        (yield* orRefuse(subscriptions.subscribe({ ...wanted, state: "pending" }))).subscription
-      const undo = known === undefined ? Effect.ignore(subscriptions.removePending(subscription.id)) : Effect.void
-      yield* later(
-        `a subscription by ${wanted.host} to a topic on ${topic.host}`,
-        Effect.andThen(verify(request, endpoint, "subscribe"), store(wanted)),
-        undo
-      )
-      return { outcome: "pending" as const }
     })
 
     const subscribe = Effect.fn("Hub.subscribe")(function*(request: SubscribeRequest) {
       if (request.face === "hub") return { outcome: yield* openHub.subscribe(request) }
       const wanted = yield* wantedBy(request)
-      if (request.verify === "async") return yield* subscribeLater(request, wanted)
+      if (request.verify === "async") return { outcome: yield* subscribeLater(request, wanted) }
       if (request.verify === "sync") yield* verify(request, wanted.endpoint, "subscribe")
       const { resource, subscription } = yield* store(wanted)
       if (!request.retrieve) return { outcome: "done" as const }
@@ -179,12 +188,12 @@ export const layer = Layer.effect(
         yield* partitions.forget(partition, subscription.id)
         yield* background(partitions.reloadResource(partition, subscription.resourceId))
       })
-      const confirmed = Effect.andThen(verify(request, subscription.endpoint, "unsubscribe"), remove)
       if (request.verify === "async") {
-        yield* later(`the end of a subscription by ${subscription.host} to a topic on ${topic.host}`, confirmed)
-        return "pending" as const
+        const wanted: NewSubscription = { ...subscription, topic, partition }
+        return yield* askLater({ mode: "unsubscribe", wanted, ...tokenOf(request) })
       }
-      yield* request.verify === "sync" ? confirmed : remove
+      if (request.verify === "sync") yield* verify(request, subscription.endpoint, "unsubscribe")
+      yield* remove
       return "done" as const
     })
 

@@ -1,8 +1,8 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { anonymous } from "#domain/Account.ts"
 import * as Callback from "#domain/Callback.ts"
-import { granted } from "#domain/Lease.ts"
-import { type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
+import { granted, hasEnded } from "#domain/Lease.ts"
+import { type Lane, placeOf, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
@@ -12,7 +12,7 @@ import { makeCheckFragment } from "./CheckFragment.ts"
 import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
 import { orRefuse } from "./Refusing.ts"
 
-/** Seconds after which a host with too many subscriptions may look whether some of them have ended. */
+/** Seconds after which a site with too many subscriptions may look whether some of them have ended. */
 const lookAgain = 3_600
 
 /** The hub face: nobody has an account, so that the callback is asked about everything, in its turn. */
@@ -28,57 +28,75 @@ export const layer = Layer.effect(
     const queue = yield* QuestionQueue
     const asking = yield* Asking
     const checkFragment = yield* makeCheckFragment
-    const { hubQuestionsPerMinute, hubSubscriptionsPerHost } = yield* Settings
+    const { hubQuestionsPerMinute, hubSubscriptionsPerSite } = yield* Settings
 
     /** PubSubHubbub 0.3 lets the subscriber wait for the outcome; everybody else has it told to the callback. */
-    const put = Effect.fnUntraced(function*(question: Question, verify: "sync" | "async" | undefined) {
+    const put = Effect.fnUntraced(function*(question: Question, lane: Lane, verify: "sync" | "async" | undefined) {
       const site = Topic.siteOf(question.wanted.host)
       if (verify === "sync") {
-        const wait = yield* orRefuse(queue.turn(site, hubQuestionsPerMinute))
+        const wait = yield* orRefuse(queue.turn(placeOf(lane, question.wanted), hubQuestionsPerMinute))
         if (wait > 0) return yield* askedOften(site, wait / 1000)
         yield* asking.ask(question)
         return "done" as const
       }
-      const added = yield* orRefuse(queue.add(question))
-      if (added === "site-full") return yield* askedOften(site, 60)
+      const added = yield* orRefuse(queue.add(question, lane))
+      if (added === "place-full") return yield* askedOften(site, 60)
       if (added === "full") return yield* busy
       yield* asking.ring
       return "pending" as const
     })
 
-    const checkRoom = Effect.fnUntraced(function*({ accountId, host }: NewSubscription) {
-      const standing = yield* orRefuse(subscriptions.countOfHost(accountId, host, hubSubscriptionsPerHost))
-      if (standing >= hubSubscriptionsPerHost) {
+    /** Of the site, since whoever has a domain has any number of hosts. */
+    const checkRoom = Effect.fnUntraced(function*({ host }: NewSubscription) {
+      const site = Topic.siteOf(host)
+      const standing = yield* orRefuse(subscriptions.countOfSite(site, hubSubscriptionsPerSite))
+      if (standing >= hubSubscriptionsPerSite) {
         return yield* throttled(
-          `The callbacks on ${host} have ${standing} subscriptions; no more are accepted on this hub. Unsubscribe some.`,
+          `The callbacks on ${site} have ${standing} subscriptions; no more are accepted on this hub. Unsubscribe some.`,
           lookAgain
         )
       }
     })
 
+    /** Undefined: nothing is known of it. */
+    const laneOf = Effect.fnUntraced(function*(wanted: NewSubscription): Effect.fn.Return<Lane | undefined, Refusal> {
+      const known = Option.getOrUndefined(yield* orRefuse(subscriptions.find(wanted)))
+      if (known === undefined) return undefined
+      const stands = known.state !== "pending" && !hasEnded(known, yield* Clock.currentTimeMillis)
+      return stands ? "standing" : "strangers"
+    })
+
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const wanted = yield* wantedBy(request, request.callback)
       yield* checkFragment(wanted.topic)
-      const known = yield* orRefuse(subscriptions.find(wanted))
-      if (Option.isNone(known)) yield* checkRoom(wanted)
-      return yield* put({
-        mode: "subscribe",
-        wanted,
-        leaseSeconds: granted(request.leaseSeconds),
-        ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
-      }, request.verify)
+      const known = yield* laneOf(wanted)
+      if (known === undefined) yield* checkRoom(wanted)
+      return yield* put(
+        {
+          mode: "subscribe",
+          wanted,
+          leaseSeconds: granted(request.leaseSeconds),
+          ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
+        },
+        known ?? "strangers",
+        request.verify
+      )
     })
 
     const unsubscribe = Effect.fn("OpenHub.unsubscribe")(function*(request: UnsubscribeRequest) {
       const wanted = yield* wantedBy(request, request.callback ?? "")
-      const known = Option.isSome(yield* orRefuse(subscriptions.find(wanted)))
+      const known = yield* laneOf(wanted)
       // a subscribe that waits may be taken back as well
-      if (!known && !(yield* orRefuse(queue.holds(wanted)))) return yield* notSubscribed(wanted)
-      return yield* put({
-        mode: "unsubscribe",
-        wanted,
-        ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
-      }, request.verify)
+      if (known === undefined && !(yield* orRefuse(queue.holds(wanted)))) return yield* notSubscribed(wanted)
+      return yield* put(
+        {
+          mode: "unsubscribe",
+          wanted,
+          ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
+        },
+        known ?? "strangers",
+        request.verify
+      )
     })
 
     return OpenHub.of({ subscribe, unsubscribe })

@@ -9,6 +9,7 @@ import { statements as legacyItemNamespace } from "./migrations/0006-legacy-item
 import { statements as retention } from "./migrations/0007-retention.ts"
 import { statements as deliveryLog } from "./migrations/0008-delivery-log.ts"
 import { statements as fetching } from "./migrations/0009-fetching.ts"
+import { statements as questionsInOrder } from "./migrations/0010-questions-in-order.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -27,7 +28,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 6, name: "legacy_item_namespace", statements: legacyItemNamespace },
   { number: 7, name: "retention", statements: retention },
   { number: 8, name: "delivery_log", statements: deliveryLog },
-  { number: 9, name: "fetching", statements: fetching }
+  { number: 9, name: "fetching", statements: fetching },
+  { number: 10, name: "questions_in_order", statements: questionsInOrder }
 ]
 
 /** The version of the schema that this program works with. */

@@ -1,9 +1,16 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
-import { type Asked, claimedFor, maxWaiting, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
+import {
+  type Asked,
+  claimedFor,
+  type Lane,
+  maxWaiting,
+  placeOf,
+  type Question,
+  QuestionQueue
+} from "#domain/ports/QuestionQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
-import { siteOf } from "#domain/Topic.ts"
 import { allot, nextTurn, type Turns, withTurn } from "#domain/Turns.ts"
 import { column, instant } from "./sql/Values.ts"
 import { ask, inTurn } from "./SqlFailure.ts"
@@ -11,9 +18,21 @@ import { ask, inTurn } from "./SqlFailure.ts"
 interface DueRow {
   readonly id: number
   readonly site: string
-  readonly revision: number
   readonly question: string
 }
+
+interface Waiting {
+  readonly lane: number
+  readonly place: number
+  readonly pair: number
+  /** Whether the last about the same topic and callback says the same; null: there is none. */
+  readonly repeated: boolean | null
+}
+
+type Bounds = Parameters<QuestionQueue["Service"]["claim"]>[0]
+
+/** Stored numbers: append only. */
+const lanes: ReadonlyArray<Lane> = ["strangers", "standing", "accounts"]
 
 /** Questions that one claim looks at: many of them may have to be moved before one of another site is found. */
 const maxLooked = 500
@@ -23,31 +42,37 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const add = Effect.fn("QuestionQueue.add")(function*(question: Question) {
+    const add = Effect.fn("QuestionQueue.add")(function*(question: Question, lane: Lane) {
       const now = yield* Clock.currentTimeMillis
       const key = keyOf(question.wanted)
-      const site = siteOf(question.wanted.host)
+      const place = placeOf(lane, question.wanted)
+      const text = JSON.stringify(question)
       return yield* ask(Effect.gen(function*() {
-        const [waiting] = yield* sql.unsafe<{ total: number; site: number; known: boolean }>(
-          `select count(*)::float8 as total, count(*) filter (where site = $1)::float8 as site,
-          coalesce(bool_or(key = $2::bytea), false) as known from questions`,
-          [site, key]
+        const [waiting] = yield* sql.unsafe<Waiting>(
+          `select (select count(*)::float8 from questions where lane = $1::int2) as lane,
+            (select count(*)::float8 from questions where site = $2) as place,
+            (select count(*)::float8 from questions where key = $3::bytea) as pair,
+            (select question = $4 and not claimed from questions where key = $3::bytea order by id desc limit 1) as repeated`,
+          [lanes.indexOf(lane), place, key, text]
         )
-        if (waiting !== undefined && !waiting.known) {
-          if (waiting.total >= maxWaiting.total) return "full" as const
-          if (waiting.site >= maxWaiting.site) return "site-full" as const
+        const most = maxWaiting[lane]
+        if (waiting?.repeated === true) return "added" as const
+        if (waiting !== undefined && waiting.lane >= most.lane) return "full" as const
+        if (waiting !== undefined && (waiting.place >= most.place || waiting.pair >= most.pair)) {
+          return "place-full" as const
         }
         yield* sql.unsafe(
-          `insert into questions as q (key, site, question, due_at) values ($1::bytea, $2, $3, ${instant("$4::float8")})
-          on conflict (key) do update set question = excluded.question, revision = q.revision + 1`,
-          [key, site, JSON.stringify(question), now]
+          `insert into questions (key, lane, site, question, due_at) values ($1::bytea, $2::int2, $3, $4, ${
+            instant("$5::float8")
+          })`,
+          [key, lanes.indexOf(lane), place, text, now]
         )
         return "added" as const
       }))
     })
 
     const holds = Effect.fn("QuestionQueue.holds")(function*(wanted: NewSubscription) {
-      const rows = yield* ask(sql.unsafe(`select from questions where key = $1::bytea`, [keyOf(wanted)]))
+      const rows = yield* ask(sql.unsafe(`select from questions where key = $1::bytea limit 1`, [keyOf(wanted)]))
       return rows.length > 0
     })
 
@@ -72,63 +97,63 @@ export const layer = Layer.effect(
         [site, column.numbers(turns)]
       )
 
-    const claimDue = Effect.fnUntraced(
-      function*(bounds: { readonly limit: number; readonly perMinute: number }, now: number) {
-        const due = yield* sql.unsafe<DueRow>(
-          `select id::float8 as id, site, revision, question from questions where due_at <= ${instant("$1::float8")}
-          order by due_at, id limit ${maxLooked} for update skip locked`,
-          [now]
-        )
-        if (due.length === 0) return []
-        const taken = yield* turnsOf(due.map(({ site }) => site))
-        const { asked, moved, turns } = allot(due, (site) => taken.get(site) ?? [], now, bounds)
-        yield* Effect.forEach(turns, ([site, times]) => saveTurns(site, times), { discard: true })
-        yield* sql.unsafe(
-          `update questions q set due_at = ${
-            instant("p.due")
-          } from unnest($1::int8[], $2::float8[]) p(id, due) where q.id = p.id`,
-          [
-            column.ids([...asked.map(({ id }) => id), ...moved.map(({ one }) => one.id)]),
-            column.numbers([...asked.map(() => now + claimedFor), ...moved.map(({ dueAt }) => dueAt)])
-          ]
-        )
-        return asked.map(({ id, question, revision }): Asked => ({
-          id,
-          revision,
-          question: JSON.parse(question) as Question
-        }))
-      }
-    )
+    /** The first about its topic and callback: what came later waits for it. */
+    const due = (lane: Lane, now: number) =>
+      sql.unsafe<DueRow>(
+        `select id::float8 as id, site, question from questions q
+        where lane = $2::int2 and due_at <= ${instant("$1::float8")}
+          and not exists (select from questions before where before.key = q.key and before.id < q.id)
+        order by due_at, id limit ${maxLooked} for update skip locked`,
+        [now, lanes.indexOf(lane)]
+      )
 
-    const claim = Effect.fn("QuestionQueue.claim")(
-      function*(bounds: { readonly limit: number; readonly perMinute: number }) {
-        return yield* ask(inTurn(sql.withTransaction(claimDue(bounds, yield* Clock.currentTimeMillis))))
-      }
-    )
-
-    const settle = Effect.fn("QuestionQueue.settle")(function*({ id, revision }: Asked) {
-      yield* ask(sql.unsafe(
-        `with gone as (delete from questions where id = $1::int8 and revision = $2::int4 returning id)
-        update questions set due_at = ${instant("$3::float8")} where id = $1::int8 and not exists (select from gone)`,
-        [BigInt(id), revision, yield* Clock.currentTimeMillis]
-      ))
+    const claimDue = Effect.fnUntraced(function*({ lane, limit, perMinute }: Bounds, now: number) {
+      const rows = yield* due(lane, now)
+      if (rows.length === 0) return []
+      const taken = perMinute === undefined ? undefined : yield* turnsOf(rows.map(({ site }) => site))
+      const { asked, moved, turns } = perMinute === undefined
+        ? { asked: rows.slice(0, limit), moved: [], turns: [] }
+        : allot(rows, (site) => taken?.get(site) ?? [], now, { limit, perMinute })
+      yield* Effect.forEach(turns, ([site, times]) => saveTurns(site, times), { discard: true })
+      yield* sql.unsafe(
+        `update questions q set due_at = ${instant("p.due")}, claimed = p.claimed
+        from unnest($1::int8[], $2::float8[], $3::bool[]) p(id, due, claimed) where q.id = p.id`,
+        [
+          column.ids([...asked.map(({ id }) => id), ...moved.map(({ one }) => one.id)]),
+          column.numbers([...asked.map(() => now + claimedFor), ...moved.map(({ dueAt }) => dueAt)]),
+          column.booleans([...asked.map(() => true), ...moved.map(() => false)])
+        ]
+      )
+      return asked.map(({ id, question }): Asked => ({ id, question: JSON.parse(question) as Question }))
     })
 
-    const deny = Effect.fn("QuestionQueue.deny")(function*({ id, question, revision }: Asked, reason: string) {
+    const claim = Effect.fn("QuestionQueue.claim")(function*(bounds: Bounds) {
+      return yield* ask(inTurn(sql.withTransaction(claimDue(bounds, yield* Clock.currentTimeMillis))))
+    })
+
+    const settle = Effect.fn("QuestionQueue.settle")(function*({ id }: Asked) {
+      yield* ask(sql.unsafe(`delete from questions where id = $1::int8`, [BigInt(id)]))
+    })
+
+    const deny = Effect.fn("QuestionQueue.deny")(function*({ id, question }: Asked, reason: string) {
       const denial: Question = { mode: "denied", wanted: question.wanted, reason }
       yield* ask(sql.unsafe(
-        `update questions set question = case when revision = $2::int4 then $3 else question end, revision = revision + 1,
-        due_at = ${instant("$4::float8")} where id = $1::int8`,
-        [BigInt(id), revision, JSON.stringify(denial), yield* Clock.currentTimeMillis]
+        `with gone as (
+          delete from questions q where id = $1::int8
+            and exists (select from questions later where later.key = q.key and later.id > q.id) returning id
+        )
+        update questions set question = $2, claimed = false, due_at = ${instant("$3::float8")}
+        where id = $1::int8 and not exists (select from gone)`,
+        [BigInt(id), JSON.stringify(denial), yield* Clock.currentTimeMillis]
       ))
     })
 
-    const turn = Effect.fn("QuestionQueue.turn")(function*(site: string, perMinute: number) {
+    const turn = Effect.fn("QuestionQueue.turn")(function*(place: string, perMinute: number) {
       const now = yield* Clock.currentTimeMillis
       return yield* ask(inTurn(sql.withTransaction(Effect.gen(function*() {
-        const turns = (yield* turnsOf([site])).get(site) ?? []
+        const turns = (yield* turnsOf([place])).get(place) ?? []
         const at = nextTurn(turns, now, perMinute)
-        if (at === now) yield* saveTurns(site, withTurn(turns, now, perMinute))
+        if (at === now) yield* saveTurns(place, withTurn(turns, now, perMinute))
         return at - now
       }))))
     })

@@ -250,14 +250,14 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
   hubQuestionsPerMinute: {
     variable: "WINDHOVER_HUB_QUESTIONS_PER_MINUTE",
     meaning:
-      "Verifications and refusals that the open hub sends to the callbacks of one domain in a minute, at most; others wait.",
+      "Verifications and refusals that the open hub sends to the callbacks of one domain in a minute, at most, and as many again for what is subscribed there; others wait.",
     fallback: "10",
     read: integer(1, 1_000),
     missing: 10
   },
-  hubSubscriptionsPerHost: {
-    variable: "WINDHOVER_HUB_SUBSCRIPTIONS_PER_HOST",
-    meaning: "Subscriptions of the open hub whose callbacks are on one host, at most.",
+  hubSubscriptionsPerSite: {
+    variable: "WINDHOVER_HUB_SUBSCRIPTIONS_PER_SITE",
+    meaning: "Subscriptions of the open hub whose callbacks are on one domain (or address), at most.",
     fallback: "10000",
     read: integer(1, 10_000_000),
     missing: 10_000
@@ -444,7 +444,7 @@ export const read = Effect.fn("Settings.read")(function*() {
     hubOpen: take(table.hubOpen),
     publishers: take(table.publishers),
     hubQuestionsPerMinute: take(table.hubQuestionsPerMinute),
-    hubSubscriptionsPerHost: take(table.hubSubscriptionsPerHost),
+    hubSubscriptionsPerSite: take(table.hubSubscriptionsPerSite),
     requestsPerMinute: take(table.requestsPerMinute),
     trustedProxies: take(table.trustedProxies),
     maxResident: take(table.maxResident),

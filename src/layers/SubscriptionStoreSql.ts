@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import { anonymous } from "#domain/Account.ts"
 import { type ListQuery, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriod } from "#domain/Resource.ts"
@@ -164,18 +165,20 @@ export const layer = Layer.effect(
       })))
     })
 
-    const countOfHost = Effect.fn("SubscriptionStore.countOfHost")(
-      function*(accountId: number, host: string, limit: number) {
-        const now = yield* Clock.currentTimeMillis
-        const [row] = yield* ask(sql.unsafe<{ count: number }>(
-          `select count(*)::float8 as count from (
-          select from subscriptions u where u.account_id = $2::int4 and u.host = $3 and ${live("u")} limit $4::int4
+    /** Hosts of one site begin alike when they are read from behind; "/" comes after "." in the order of bytes. */
+    const countOfSite = Effect.fn("SubscriptionStore.countOfSite")(function*(site: string, limit: number) {
+      const now = yield* Clock.currentTimeMillis
+      const backwards = [...site].toReversed().join("")
+      const [row] = yield* ask(sql.unsafe<{ count: number }>(
+        `select count(*)::float8 as count from (
+          select from subscriptions u where u.account_id = ${anonymous.account.id} and ${live("u")}
+            and (reverse(rtrim(u.host, '.')) || '.') collate "C" >= $2 and (reverse(rtrim(u.host, '.')) || '.') collate "C" < $3
+          limit $4::int4
         ) counted`,
-          [now, accountId, host, limit]
-        ))
-        return row?.count ?? 0
-      }
-    )
+        [now, `${backwards}.`, `${backwards}/`, limit]
+      ))
+      return row?.count ?? 0
+    })
 
     const find = Effect.fn("SubscriptionStore.find")(function*(wanted: NewSubscription) {
       const rows = yield* ask(sql.unsafe<SubscriptionRow>(
@@ -293,7 +296,7 @@ export const layer = Layer.effect(
       remove,
       removePending,
       removeEnded,
-      countOfHost,
+      countOfSite,
       find,
       load,
       ofTopic,

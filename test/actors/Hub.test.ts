@@ -98,6 +98,27 @@ describe("Hub.subscribe", () => {
       assert.strictEqual(lines(world, "poll").length, 1)
     }).pipe(Effect.provide(layer)))
 
+  it.effect("with async asks again when whoever was asking has died", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      let asked = 0
+      world.verify(() => ++asked === 1 ? Effect.never : Effect.void)
+      yield* subscribe("good", { verify: "async", verifyToken: "t" })
+      yield* TestClock.adjust("59 seconds")
+      assert.deepStrictEqual([asked, (yield* listed)[0]?.state], [1, "pending"])
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual([asked, (yield* listed)[0]?.state], [2, "active"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with async takes so many requests about one callback, and a refused one leaves nothing", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.verify(() => Effect.never)
+      for (let i = 0; i < 10; i++) yield* subscribe("good", { verify: "async", verifyToken: `${i}` })
+      const reason = yield* refusalOf(subscribe("good", { verify: "async", verifyToken: "10" }))
+      assert.deepStrictEqual([reason._tag, (yield* listed).length], ["Throttled", 1])
+    }).pipe(Effect.provide(layer)))
+
   it.effect("with async leaves nothing behind when the callback refuses, and an old subscription as it was", () =>
     Effect.gen(function*() {
       const world = yield* started

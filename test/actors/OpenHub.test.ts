@@ -372,6 +372,22 @@ describe("the hub face, unsubscribing", () => {
       assert.deepStrictEqual(lines(world, "deny"), [])
     }).pipe(Effect.provide(layer)))
 
+  it.effect("cannot be done by a stranger to a subscribe that waits: both are asked, and the callback decides", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(
+        world,
+        ({ mode, verifyToken }) => mode === "subscribe" && verifyToken === "mine" ? Effect.void : Effect.fail(refuse())
+      )
+      yield* subscribe("good", { verifyToken: "mine" })
+      yield* unsubscribe("good")
+      yield* subscribe("good", { secret: "a stranger's" })
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(asked, ["subscribe good 864000", "unsubscribe good ", "subscribe good 864000"])
+      assert.deepInclude(yield* known("good"), { state: "active" })
+      assert.notProperty(yield* known("good"), "secret")
+    }).pipe(Effect.provide(layer)))
+
   it.effect("refuses what is not subscribed, and takes back what waits", () =>
     Effect.gen(function*() {
       const world = yield* started
@@ -495,17 +511,34 @@ describe("the hub face, bounds", () => {
       assert.strictEqual(yield* subscribe("good", elsewhere), "pending")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("takes so many subscriptions of a host, and renewals all the same", () =>
+  it.effect("takes so many subscriptions of a site, whatever its hosts, and renewals all the same", () =>
     Effect.gen(function*() {
       yield* started
       yield* subscribe("good", { verify: "sync" })
-      yield* subscribe("good", { topic: "http://b.example/", verify: "sync" })
-      const reason = yield* refusalOf(subscribe("good", { topic: "http://c.example/" }))
+      yield* subscribe("better", { topic: "http://b.example/", verify: "sync" })
+      const reason = yield* refusalOf(subscribe("best", { topic: "http://c.example/" }))
       assert.strictEqual(reason._tag, "Throttled")
-      assert.include(reason.message, "good.hooks.example have 2 subscriptions")
+      assert.include(reason.message, "hooks.example have 2 subscriptions")
       assert.strictEqual(yield* subscribe("good", { verify: "sync" }), "done")
-      assert.strictEqual(yield* subscribe("other", { verify: "sync" }), "done")
-    }).pipe(Effect.provide(layerWith({ hubSubscriptionsPerHost: 2 }))))
+      const elsewhere = { callback: "http://good.elsewhere.example/", verify: "sync" as const }
+      assert.strictEqual(yield* subscribe("good", elsewhere), "done")
+    }).pipe(Effect.provide(layerWith({ hubSubscriptionsPerSite: 2 }))))
+
+  it.effect("renews what stands while strangers have used up all that there is for a site", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      yield* subscribe("good", { verify: "sync" })
+      const asked = askedBy(world, refuse)
+      for (let i = 0; i < 100; i++) yield* subscribe("bad", { topic: `http://${i}.example/` })
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(asked.length, 9)
+      assert.strictEqual((yield* refusalOf(subscribe("bad", { verify: "sync" })))._tag, "Throttled")
+      const renewed = askedBy(world, agree)
+      assert.strictEqual(yield* subscribe("good", { leaseSeconds: 2 * day }), "pending")
+      assert.strictEqual(yield* subscribe("good", { verify: "sync", leaseSeconds: 3 * day }), "done")
+      yield* TestClock.adjust("3 seconds")
+      assert.sameMembers(renewed, [`subscribe good ${2 * day}`, `subscribe good ${3 * day}`])
+    }).pipe(Effect.provide(layer)))
 
   it.effect("refuses topics and callbacks that cannot be", () =>
     Effect.gen(function*() {

@@ -25,7 +25,8 @@ const all = [
   "0006_legacy_item_namespace",
   "0007_retention",
   "0008_delivery_log",
-  "0009_fetching"
+  "0009_fetching",
+  "0010_questions_in_order"
 ]
 
 const schema = [

@@ -1,6 +1,14 @@
 import { assert, describe, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Asked, claimedFor, maxWaiting, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
+import {
+  type Asked,
+  claimedFor,
+  type Lane,
+  maxWaiting,
+  placeOf,
+  type Question,
+  QuestionQueue
+} from "#domain/ports/QuestionQueue.ts"
 import { at, type Stores, unique, wantedBy } from "#test/support/StoreFixture.ts"
 
 const site = () => `${unique("site")}.example`
@@ -11,13 +19,16 @@ const question = (host: string, mode: "subscribe" | "unsubscribe" = "subscribe")
   return mode === "subscribe" ? { mode, wanted, leaseSeconds: 864_000 } : { mode, wanted }
 }
 
-const add = (one: Question) => QuestionQueue.use((queue) => queue.add(one))
+const add = (one: Question, lane: Lane = "strangers") => QuestionQueue.use((queue) => queue.add(one, lane))
 const settle = (asked: Asked) => QuestionQueue.use((queue) => queue.settle(asked))
 
 /** Those of these hosts whose turn has come: other tests share the queue. */
 const claim = (hosts: ReadonlyArray<string>, perMinute = 10, limit = 500) =>
+  claimOf("strangers", hosts, perMinute, limit)
+
+const claimOf = (lane: Lane, hosts: ReadonlyArray<string>, perMinute: number | undefined, limit = 500) =>
   Effect.map(
-    QuestionQueue.use((queue) => queue.claim({ limit, perMinute })),
+    QuestionQueue.use((queue) => queue.claim({ lane, limit, perMinute })),
     (claimed) => claimed.filter(({ question }) => hosts.includes(question.wanted.host))
   )
 
@@ -99,27 +110,76 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.strictEqual(rounds.reduce((sum, count) => sum + count, 0), 7)
       }))
 
-    it.effect("lets the last request about a topic and callback count", () =>
+    it.effect("asks about one topic and callback in the order of the requests, one after the other settled", () =>
       Effect.gen(function*() {
         const host = site()
         const one = question(host)
-        const last: Question = { mode: "unsubscribe", wanted: one.wanted, verifyToken: "last" }
-        yield* at(0)(add(one))
-        yield* at(0)(add(last))
-        assert.deepStrictEqual(questions(yield* at(0)(claim([host]))), [last])
+        const requests: ReadonlyArray<Question> = [
+          one,
+          { mode: "unsubscribe", wanted: one.wanted },
+          one,
+          { mode: "subscribe", wanted: { ...one.wanted, secret: "another" }, leaseSeconds: 864_000 }
+        ]
+        yield* Effect.forEach(requests, (request) => at(0)(add(request)))
+        const asked: Array<Question> = []
+        for (let i = 0; i < requests.length; i++) {
+          const claimed = yield* at(i)(claim([host]))
+          assert.strictEqual(claimed.length, 1)
+          assert.deepStrictEqual(yield* at(i)(claim([host])), [])
+          asked.push(...questions(claimed))
+          yield* Effect.forEach(claimed, settle)
+        }
+        assert.deepStrictEqual(asked, requests)
+        assert.deepStrictEqual(yield* at(9)(claim([host])), [])
       }))
 
-    it.effect("follows a question that is being asked by the request that came meanwhile", () =>
+    it.effect("adds nothing for a request that repeats the last one, unless that is being asked", () =>
       Effect.gen(function*() {
         const host = site()
         const one = question(host)
-        const last: Question = { mode: "unsubscribe", wanted: one.wanted }
         yield* at(0)(add(one))
-        const [asked] = yield* at(0)(claim([host]))
-        yield* at(1_000)(add(last))
-        assert.deepStrictEqual(yield* at(1_000)(claim([host])), [])
-        yield* at(2_000)(settle(asked ?? assert.fail()))
-        assert.deepStrictEqual(questions(yield* at(2_000)(claim([host]))), [last])
+        assert.strictEqual(yield* at(1)(add(one)), "added")
+        const first = yield* at(2)(claim([host]))
+        assert.deepStrictEqual(questions(first), [one])
+        yield* at(3)(add(one))
+        yield* Effect.forEach(first, settle)
+        const second = yield* at(4)(claim([host]))
+        assert.deepStrictEqual(questions(second), [one])
+        yield* Effect.forEach(second, settle)
+        assert.strictEqual(yield* QuestionQueue.use((queue) => queue.holds(one.wanted)), false)
+      }))
+
+    it.effect("has room and turns for what stands that strangers cannot use up", () =>
+      Effect.gen(function*() {
+        const name = site()
+        const full = Array.from({ length: maxWaiting.strangers.place }, () => question(name))
+        yield* Effect.forEach(full, (one) => at(0)(add(one)), { concurrency: 10 })
+        yield* at(0)(claim([name], 2))
+        const renewals = [question(name), question(name), question(name)]
+        assert.strictEqual(yield* at(1)(add(question(name))), "place-full")
+        for (const one of renewals) assert.strictEqual(yield* at(1)(add(one, "standing")), "added")
+        const asked = yield* at(1)(claimOf("standing", [name], 2))
+        assert.deepStrictEqual(questions(asked), renewals.slice(0, 2))
+        const turn = (lane: Lane) =>
+          at(1)(
+            QuestionQueue.use((queue) => queue.turn(placeOf(lane, renewals[0]?.wanted ?? assert.fail()), 3))
+          )
+        assert.deepStrictEqual([yield* turn("standing"), yield* turn("standing")], [0, 60_000])
+      }))
+
+    it.effect("asks for an account as often as it wants, in the order that it wants", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const wanted = (accountId: number) => ({ ...question(host).wanted, accountId, face: "api" as const })
+        const requests = Array.from(
+          { length: 30 },
+          (_, i): Question => ({ mode: "unsubscribe", wanted: wanted(i % 2) })
+        )
+        yield* Effect.forEach(requests, (one) => at(0)(add(one, "accounts")))
+        assert.deepStrictEqual(yield* at(0)(claim([host])), [])
+        const asked = yield* at(0)(claimOf("accounts", [host], undefined))
+        assert.deepStrictEqual(questions(asked), requests)
+        yield* Effect.forEach(asked, settle)
       }))
 
     it.effect("asks again what somebody claimed who then died, and counts that as well", () =>
@@ -159,7 +219,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const again: Question = { mode: "subscribe", wanted: one.wanted, leaseSeconds: 100_000 }
         yield* at(0)(add(one))
         const [asked] = yield* at(0)(claim([host]))
-        yield* add(again)
+        yield* at(1)(add(again))
         yield* at(1_000)(QuestionQueue.use((queue) => queue.deny(asked ?? assert.fail(), "no")))
         assert.deepStrictEqual(questions(yield* at(1_000)(claim([host]))), [again])
       }))
@@ -178,15 +238,22 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.strictEqual(yield* holds, false)
       }))
 
-    it.effect("takes so many for a site, and a later request about one of them", () =>
+    it.effect("takes so many for a site, and about one topic and callback", () =>
       Effect.gen(function*() {
         const name = site()
         const one = question(name)
-        yield* add(one)
-        const others = Array.from({ length: maxWaiting.site - 1 }, () => question(`a.${name}`))
-        yield* Effect.forEach(others, add, { concurrency: 10 })
-        assert.strictEqual(yield* add(question(`b.${name}`)), "site-full")
-        assert.strictEqual(yield* add({ mode: "unsubscribe", wanted: one.wanted }), "added")
+        const variants = Array.from({ length: maxWaiting.strangers.pair + 1 }, (_, i): Question => ({
+          mode: "unsubscribe",
+          wanted: one.wanted,
+          verifyToken: `${i}`
+        }))
+        const answers = yield* Effect.forEach(variants, (variant) => add(variant))
+        assert.deepStrictEqual(answers, [...answers.slice(1).map(() => "added" as const), "place-full"])
+        const others = Array.from({ length: maxWaiting.strangers.place - maxWaiting.strangers.pair }, () =>
+          question(`a.${name}`))
+        yield* Effect.forEach(others, (other) =>
+          add(other), { concurrency: 10 })
+        assert.strictEqual(yield* add(question(`b.${name}`)), "place-full")
         assert.strictEqual(yield* add(question(site())), "added")
       }))
   })

@@ -271,16 +271,18 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* Effect.forEach(others, find), others.map(() => Option.none()))
     }))
 
-  it.effect("counts what stands at a host, up to a limit", () =>
+  it.effect("counts what stands at a site, whatever its hosts, up to a limit", () =>
     Effect.gen(function*() {
       const host = `${unique("hooks")}.example`
       const make = (change: Partial<NewSubscription>) => subscribe(wantedBy(0, { face: "hub", host, ...change }))
       yield* Effect.forEach([{}, {}, { leaseUntil: 5_000 }, { state: "pending" as const }], make)
-      yield* make({ host: `a.${host}` })
+      yield* Effect.forEach([`a.${host}`, `a.b.${host}.`, `not${host}`], (other) => make({ host: other }))
       yield* make({ accountId: (yield* newAccount).id })
       const count = (now: number, limit: number) =>
-        at(now)(SubscriptionStore.use((store) => store.countOfHost(0, host, limit)))
-      assert.deepStrictEqual([yield* count(4_999, 10), yield* count(5_000, 10), yield* count(4_999, 2)], [3, 2, 2])
+        at(now)(SubscriptionStore.use((store) => store.countOfSite(host, limit)))
+      assert.deepStrictEqual([yield* count(4_999, 10), yield* count(5_000, 10), yield* count(4_999, 2)], [5, 4, 2])
+      yield* make({ host: "192.0.2.77" })
+      assert.strictEqual(yield* SubscriptionStore.use((store) => store.countOfSite("192.0.2.77", 10)), 1)
     }))
 
   it.effect("answers many loads at once, each with its own", () =>

@@ -1,4 +1,5 @@
 import { Context, type Effect } from "effect"
+import { siteOf } from "#domain/Topic.ts"
 import type { StoreError } from "./StoreError.ts"
 import type { NewSubscription } from "./SubscriptionStore.ts"
 
@@ -17,41 +18,60 @@ export type Question =
     | { readonly mode: "denied"; readonly reason: string }
   )
 
+/**
+ * Who may use up whose room and turns: nobody those of another lane.
+ *
+ * `strangers`: on the hub face, about what is not subscribed. `standing`: on the hub face, about a subscription that its callback has
+ * agreed to. `accounts`: on the API.
+ */
+export type Lane = "strangers" | "standing" | "accounts"
+
 /** A question whose turn has come. */
 export interface Asked {
   readonly id: number
-  /** Tells whether a later request has taken its place meanwhile. */
-  readonly revision: number
   readonly question: Question
 }
 
-/** Questions that wait, at most: of one site, and of all. */
-export const maxWaiting = { site: 100, total: 10_000 }
+/** Questions of the hub face that wait, at most: about one topic and callback, of one site, of a lane. */
+const maxOfHub = { pair: 10, place: 100, lane: 10_000 }
+
+/** Questions that wait, at most. Those of an account share one place. */
+export const maxWaiting: { readonly [lane in Lane]: typeof maxOfHub } = {
+  strangers: maxOfHub,
+  standing: maxOfHub,
+  accounts: { pair: 10, place: 1_000, lane: 10_000 }
+}
+
+/** Where a question waits, and what takes turns: the site of the callback, of which lane; an account. */
+export const placeOf = (lane: Lane, { accountId, host }: NewSubscription): string =>
+  lane === "strangers" ? siteOf(host) : lane === "standing" ? `standing ${siteOf(host)}` : `account ${accountId}`
 
 /** A question that was claimed and is not settled after so many ms is asked again: whoever asked it has died. */
 export const claimedFor = 60_000
 
 /**
- * Questions to callbacks of the hub face, whose addresses strangers wrote: they wait in the database, so that no restart loses or hastens them,
- * and no site (registrable domain) is asked more often in a minute than it may be, whichever runner asks.
+ * Questions to callbacks: they wait in the database, so that no restart loses or hastens them, and no site (registrable domain)
+ * is asked more often in a minute than it may be, whichever runner asks.
+ *
+ * Questions about one topic and callback are asked one after the other, as they came: no request takes another one's place, for anybody may
+ * send one, and the callback decides about each. One that repeats the last that waits adds nothing.
  */
 export class QuestionQueue extends Context.Service<QuestionQueue, {
-  /**
-   * Joins the queue, due now. The last request counts: it takes the place of one that waits for the same topic and callback,
-   * and one that is being asked is followed by it.
-   */
-  readonly add: (question: Question) => Effect.Effect<"added" | "site-full" | "full", StoreError>
+  /** Joins the queue, due now. */
+  readonly add: (question: Question, lane: Lane) => Effect.Effect<"added" | "place-full" | "full", StoreError>
   /** Whether something waits, or is being asked, about the same topic and callback. */
   readonly holds: (wanted: NewSubscription) => Effect.Effect<boolean, StoreError>
-  /** Those whose turn has come, at most `limit`, of a site at most `perMinute` in a minute; each is kept from others for `claimedFor`. */
+  /** Those of a lane whose turn has come, at most `limit`, of a place at most `perMinute` in a minute; each is kept from others for `claimedFor`. */
   readonly claim: (bounds: {
+    readonly lane: Lane
     readonly limit: number
-    readonly perMinute: number
+    /** Undefined: as many as there are. */
+    readonly perMinute: number | undefined
   }) => Effect.Effect<ReadonlyArray<Asked>, StoreError>
-  /** Done with. What took its place meanwhile is due at once. */
+  /** Done with. */
   readonly settle: (asked: Asked) => Effect.Effect<void, StoreError>
-  /** Settles a subscription that came to nothing: the callback is told why, in its turn, unless a later request has taken the place. */
+  /** Settles a subscription that came to nothing: the callback is told why, in its turn, unless a later request about it waits. */
   readonly deny: (asked: Asked, reason: string) => Effect.Effect<void, StoreError>
   /** Takes a turn for a question that cannot wait; milliseconds until there is one, 0 when it was taken. */
-  readonly turn: (site: string, perMinute: number) => Effect.Effect<number, StoreError>
+  readonly turn: (place: string, perMinute: number) => Effect.Effect<number, StoreError>
 }>()("windhover/domain/ports/QuestionQueue") {}

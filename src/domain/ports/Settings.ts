@@ -30,10 +30,10 @@ export interface SettingsValues {
   readonly hubOpen: boolean
   /** Who may send content with a ping: URLs that begin so (where it ends with a slash), and the secret that signs it. */
   readonly publishers: ReadonlyArray<{ readonly prefix: string; readonly secret: Redacted.Redacted }>
-  /** Verifications and refusals that the hub face sends to one site in a minute, at most. */
+  /** Verifications and refusals that the hub face sends to one site in a minute, at most, and as many again about what stands there. */
   readonly hubQuestionsPerMinute: number
-  /** Subscriptions of the hub face whose callbacks are on one host, at most. */
-  readonly hubSubscriptionsPerHost: number
+  /** Subscriptions of the hub face whose callbacks are on one site, at most. */
+  readonly hubSubscriptionsPerSite: number
   /** Requests of one token or password in a minute; undefined = no bound. */
   readonly requestsPerMinute: number | undefined
   /** Networks (`10.0.0.0/8`) of reverse proxies whose `X-Forwarded-For` is believed. */

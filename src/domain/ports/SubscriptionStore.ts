@@ -57,8 +57,8 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
     ReadonlyArray<{ readonly id: number; readonly resourceId: number; readonly partition: number }>,
     StoreError
   >
-  /** Active subscriptions of an account whose endpoint has this host; counts up to `limit`. */
-  readonly countOfHost: (accountId: number, host: string, limit: number) => Effect.Effect<number, StoreError>
+  /** Active subscriptions of the hub face whose callbacks are on this site; counts up to `limit`. */
+  readonly countOfSite: (site: string, limit: number) => Effect.Effect<number, StoreError>
   /** The one of this account, face, topic and endpoint. */
   readonly find: (wanted: NewSubscription) => Effect.Effect<Option.Option<Subscription>, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Subscription>, StoreError>

@@ -1,24 +1,31 @@
 import { Effect } from "effect"
-import { type Asked, claimedFor, maxWaiting, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
+import {
+  type Asked,
+  claimedFor,
+  type Lane,
+  maxWaiting,
+  placeOf,
+  type Question,
+  QuestionQueue
+} from "#domain/ports/QuestionQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
-import { siteOf } from "#domain/Topic.ts"
 import { allot, nextTurn, withTurn } from "#domain/Turns.ts"
 import { operation, type State, type Waiting } from "./State.ts"
 
 export const make = (state: State): QuestionQueue["Service"] =>
   QuestionQueue.of({
-    add: Effect.fn("QuestionQueue.add")((question) => operation(state, (now) => add(state, question, now))),
-    holds: Effect.fn("QuestionQueue.holds")((wanted) => operation(state, () => state.questions.has(keyOf(wanted)))),
+    add: Effect.fn("QuestionQueue.add")((question, lane) => operation(state, (now) => add(state, question, lane, now))),
+    holds: Effect.fn("QuestionQueue.holds")((wanted) => operation(state, () => about(state, wanted).length > 0)),
     claim: Effect.fn("QuestionQueue.claim")((bounds) => operation(state, (now) => claim(state, bounds, now))),
-    settle: Effect.fn("QuestionQueue.settle")((asked) => operation(state, (now) => settle(state, asked, now))),
+    settle: Effect.fn("QuestionQueue.settle")(({ id }) => operation(state, () => void state.questions.delete(id))),
     deny: Effect.fn("QuestionQueue.deny")((asked, reason) =>
       operation(state, (now) => deny(state, asked, reason, now))
     ),
-    turn: Effect.fn("QuestionQueue.turn")((site, perMinute) =>
+    turn: Effect.fn("QuestionQueue.turn")((place, perMinute) =>
       operation(state, (now) => {
-        const turns = state.turns.get(site) ?? []
+        const turns = state.turns.get(place) ?? []
         const at = nextTurn(turns, now, perMinute)
-        if (at === now) state.turns.set(site, withTurn(turns, now, perMinute))
+        if (at === now) state.turns.set(place, withTurn(turns, now, perMinute))
         return at - now
       })
     )
@@ -27,48 +34,46 @@ export const make = (state: State): QuestionQueue["Service"] =>
 const keyOf = ({ accountId, endpoint, face, topic }: NewSubscription): string =>
   JSON.stringify([accountId, face, topic.canonical, endpoint])
 
-const add = (state: State, question: Question, now: number) => {
-  const key = keyOf(question.wanted)
-  const known = state.questions.get(key)
-  if (known !== undefined) {
-    state.questions.set(key, { ...known, question, revision: known.revision + 1 })
-    return "added"
-  }
-  const site = siteOf(question.wanted.host)
+/** Those about the same topic and callback, as they came. */
+const about = (state: State, wanted: NewSubscription): ReadonlyArray<Waiting> =>
+  [...state.questions.values()].filter(({ question }) => keyOf(question.wanted) === keyOf(wanted))
+
+const add = (state: State, question: Question, lane: Lane, now: number) => {
+  const site = placeOf(lane, question.wanted)
+  const pair = about(state, question.wanted)
+  const last = pair.at(-1)
+  if (last?.claimed === false && JSON.stringify(last.question) === JSON.stringify(question)) return "added"
   const waiting = [...state.questions.values()]
-  if (waiting.length >= maxWaiting.total) return "full"
-  if (waiting.filter((one) => one.site === site).length >= maxWaiting.site) return "site-full"
-  state.questions.set(key, { id: state.serial(), revision: 1, question, site, dueAt: now })
+  const most = maxWaiting[lane]
+  if (waiting.filter((one) => one.lane === lane).length >= most.lane) return "full"
+  if (pair.length >= most.pair || waiting.filter((one) => one.site === site).length >= most.place) return "place-full"
+  put(state, { id: state.serial(), lane, question, site, claimed: false, dueAt: now })
   return "added"
 }
 
-const claim = (state: State, bounds: { readonly limit: number; readonly perMinute: number }, now: number) => {
-  const due = [...state.questions.values()].filter(({ dueAt }) => dueAt <= now)
+const claim = (
+  state: State,
+  { lane, limit, perMinute }: Parameters<QuestionQueue["Service"]["claim"]>[0],
+  now: number
+) => {
+  const due = [...state.questions.values()]
+    .filter((one) => one.lane === lane && one.dueAt <= now && about(state, one.question.wanted)[0] === one)
     .toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
-  const { asked, moved, turns } = allot(due, (site) => state.turns.get(site) ?? [], now, bounds)
+  const { asked, moved, turns } = perMinute === undefined
+    ? { asked: due.slice(0, limit), moved: [], turns: [] }
+    : allot(due, (site) => state.turns.get(site) ?? [], now, { limit, perMinute })
   for (const [site, taken] of turns) state.turns.set(site, taken)
-  for (const { dueAt, one } of moved) put(state, { ...one, dueAt })
-  for (const one of asked) put(state, { ...one, dueAt: now + claimedFor })
-  return asked.map(({ id, question, revision }): Asked => ({ id, question, revision }))
+  for (const { dueAt, one } of moved) put(state, { ...one, claimed: false, dueAt })
+  for (const one of asked) put(state, { ...one, claimed: true, dueAt: now + claimedFor })
+  return asked.map(({ id, question }): Asked => ({ id, question }))
 }
 
-const put = (state: State, one: Waiting) => state.questions.set(keyOf(one.question.wanted), one)
+const put = (state: State, one: Waiting) => state.questions.set(one.id, one)
 
-const settle = (state: State, { id, question, revision }: Asked, now: number) => {
-  const key = keyOf(question.wanted)
-  const known = state.questions.get(key)
-  if (known?.id !== id) return
-  if (known.revision === revision) state.questions.delete(key)
-  else put(state, { ...known, dueAt: now })
-}
-
-const deny = (state: State, { id, question, revision }: Asked, reason: string, now: number) => {
-  const known = state.questions.get(keyOf(question.wanted))
-  if (known?.id !== id) return
-  put(state, {
-    ...known,
-    question: known.revision === revision ? { mode: "denied", wanted: question.wanted, reason } : known.question,
-    revision: known.revision + 1,
-    dueAt: now
-  })
+const deny = (state: State, { id, question }: Asked, reason: string, now: number) => {
+  const known = state.questions.get(id)
+  if (known === undefined) return
+  if (about(state, question.wanted).at(-1)?.id !== id) return void state.questions.delete(id)
+  const denial: Question = { mode: "denied", wanted: question.wanted, reason }
+  put(state, { ...known, question: denial, claimed: false, dueAt: now })
 }

@@ -7,7 +7,7 @@ import type { Numbered } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCounted, type ResourceState, resubscribed } from "#domain/Resource.ts"
 import { hasEnded } from "#domain/Lease.ts"
-import type { Asked } from "#domain/ports/QuestionQueue.ts"
+import type { Asked, Lane } from "#domain/ports/QuestionQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Recorded } from "./Pings.ts"
 import type { Turns } from "#domain/Turns.ts"
@@ -28,9 +28,9 @@ export interface State {
   readonly subscribers: Map<number, Map<number, Subscriber>>
   /** Which subscription's queue holds a delivery. */
   readonly queueOf: Map<number, number>
-  /** By what they are about, in order of their ids. */
-  readonly questions: Map<string, Waiting>
-  /** By site. */
+  /** By id, in order. */
+  readonly questions: Map<number, Waiting>
+  /** By place in the queue. */
   readonly turns: Map<string, Turns>
   readonly accounts: Map<number, Holder>
   readonly tokens: Map<number, Issued>
@@ -62,7 +62,10 @@ export interface Queued {
 }
 
 export interface Waiting extends Asked {
+  readonly lane: Lane
+  /** Its place, under the name that turns are allotted by. */
   readonly site: string
+  readonly claimed: boolean
   readonly dueAt: number
 }
 

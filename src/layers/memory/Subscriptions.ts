@@ -1,9 +1,11 @@
 import { Effect, Option } from "effect"
+import { anonymous } from "#domain/Account.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { initialPeriod, type ResourceState } from "#domain/Resource.ts"
 import { everything, inRange, type Search } from "#domain/Search.ts"
 import { shownFormat, type Subscription } from "#domain/Subscription.ts"
+import { siteOf } from "#domain/Topic.ts"
 import { isSimilar } from "./Similarity.ts"
 import { isLive, loaded, operation, type State, type Subscriber } from "./State.ts"
 
@@ -22,17 +24,18 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     removeEnded: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
       operation(state, (now) => removeEnded(state, limit, now))
     ),
-    countOfHost: Effect.fn("SubscriptionStore.countOfHost")((accountId, host, limit) =>
+    countOfSite: Effect.fn("SubscriptionStore.countOfSite")((site, limit) =>
       operation(state, (now) =>
-        held(state, accountId, ({ subscription }) =>
-          subscription.host === host && isLive(subscription, now))
+        held(state, anonymous.account.id, ({ subscription }) =>
+          siteOf(subscription.host) === site && isLive(subscription, now))
           .slice(0, limit).length)
     ),
     find: Effect.fn("SubscriptionStore.find")((wanted) =>
       operation(state, () =>
         Option.fromNullishOr(single(state, wanted)?.subscription))
     ),
-    load: (id) => operation(state, () => Option.fromNullishOr(state.subscriptions.get(id)?.subscription)),
+    load: (id) =>
+      operation(state, () => Option.fromNullishOr(state.subscriptions.get(id)?.subscription)),
     ofTopic: Effect.fn("SubscriptionStore.ofTopic")((accountId, url) =>
       operation(state, () =>
         held(state, accountId, ({ subscription }) =>
