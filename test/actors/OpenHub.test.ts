@@ -494,7 +494,7 @@ describe("the hub face, bounds", () => {
       yield* started
       yield* subscribe("good", { verify: "sync" })
       yield* TestClock.adjust("20 seconds")
-      yield* subscribe("good", { verify: "sync" })
+      yield* subscribe("second", { verify: "sync" })
       assert.deepInclude(yield* refusalOf(subscribe("other", { verify: "sync" })), {
         _tag: "Throttled",
         retryAfter: 40
