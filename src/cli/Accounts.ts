@@ -99,6 +99,11 @@ const setAccount = Command.make(
       ...(Option.isNone(legacyItemNamespace) ? {} : { legacyItemNamespace: legacyItemNamespace.value })
     })
     yield* Console.log(`The account ${login} was changed.`)
+    if (Option.isSome(jid) && jid.value !== "" && !jid.value.includes("@")) {
+      yield* Console.log(
+        `${jid.value} speaks for it now: its server, or the component of that name, subscribes for all addresses of the domain. Those addresses themselves do not.`
+      )
+    }
   })
 ).pipe(Command.withDescription("Change the settings of an account"), Command.provide(administration))
 

@@ -17,8 +17,8 @@ export interface Options extends Config {
 export interface Component {
   /** Sends a delivery, and tells its fate: `taken` when the server has it. `id` is stable over tries. */
   readonly deliver: (id: string, messages: ReadonlyArray<string>) => Effect.Effect<Fate>
-  /** Sends an answer, if there is a connection: without it nobody waits any more. */
-  readonly reply: (stanza: string) => void
+  /** Sends an answer, if there is a connection: without it nobody waits any more. Gives the reason, in words, when it cannot be sent. */
+  readonly reply: (stanza: string) => string | undefined
   /** Bytes that wait for the server to read them. */
   readonly unread: () => number
 }
@@ -128,7 +128,9 @@ export const make = Effect.fnUntraced(function*(
       return yield* outgoing.send(id, messages)
     }),
     reply: (stanza) => {
-      if (problemOf(stanza) === undefined) link?.write(stanza)
+      const problem = problemOf(stanza)
+      if (problem === undefined) link?.write(stanza)
+      return problem
     },
     unread: () => link?.unread() ?? 0
   }

@@ -62,6 +62,10 @@ export const overloaded = (text: string): Condition => ({ type: "wait", name: "r
 
 export const trouble = (text: string): Condition => ({ type: "wait", name: "internal-server-error", text })
 
+/** What was asked for has been done or read, and cannot be told; `problem` says why. */
+export const unsendable = (problem: string) =>
+  notAcceptable(`The answer cannot be sent: ${problem}. Ask for less at once.`)
+
 /** From reasons to the wire, exhaustively: a new reason does not compile until it has a condition. */
 export const conditionOf = (reason: RefusalReason): Condition => {
   switch (reason._tag) {

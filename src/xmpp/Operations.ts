@@ -9,7 +9,7 @@ import { everything } from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
 import { Hub, type Representation } from "#actors/Hub.ts"
 import * as Conditions from "./Conditions.ts"
-import { documentItem, entryItem, type Style } from "./Items.ts"
+import { documentItem, entryItem, sizeOf, type Style } from "./Items.ts"
 import * as Jid from "#domain/Jid.ts"
 import * as Replies from "./Replies.ts"
 import { read, type Request, type Wanted } from "./Requests.ts"
@@ -18,17 +18,20 @@ import { maxStanza } from "./Notifications.ts"
 /** Subscriptions of one page of a list. */
 const perPage = 20
 
-/** Bytes of an answer that are not items. */
-const around = 8 * 1024
+/** Characters of a resource's name, at most. */
+const maxName = 1_000
 
 /** Who asks: the account, and which JIDs are theirs. */
 interface Asker {
   readonly caller: Caller
   /** Subscribed with when the request names no other: the bare JID, or the domain of an external component. */
   readonly jid: string
-  /** An external component speaks for all JIDs of its domain. */
+  /** The domain itself, an external component, speaks for all JIDs of it. */
   readonly wholeDomain: boolean
 }
+
+type List = Extract<Request, { readonly _tag: "List" }>
+type Retrieve = Extract<Request, { readonly _tag: "Retrieve" }>
 
 type Failing<A> = Effect.Effect<A, Conditions.Condition>
 
@@ -42,10 +45,10 @@ export const make = Effect.gen(function*() {
   const ownDomain = Jid.domainOf(xmppDomain)
 
   /** Logins of our own domain are accounts; other JIDs are what an account has named as its own. */
-  const accountOf = Effect.fnUntraced(function*({ domain, local }: Jid.Jid) {
-    if (domain === ownDomain) return local === undefined ? Option.none<Account>() : yield* accounts.find(local)
-    const own = local === undefined ? Option.none<Account>() : yield* accounts.ofJid(`${local}@${domain}`)
-    return Option.isSome(own) ? own : yield* accounts.ofJid(domain)
+  const accountOf = Effect.fnUntraced(function*(jid: Jid.Jid) {
+    // whoever has an address of a domain is not the domain: only its server or component sends without a local part
+    if (jid.domain !== ownDomain) return yield* accounts.ofJid(Jid.bare(jid))
+    return jid.local === undefined ? Option.none<Account>() : yield* accounts.find(jid.local)
   }, Effect.catchTag("StoreError", (error) => error.reason === "unavailable" ? Effect.fail(away) : Effect.die(error)))
 
   const askerOf = Effect.fnUntraced(function*(from: string) {
@@ -60,11 +63,10 @@ export const make = Effect.gen(function*() {
         )
       )
     }
-    const wholeDomain = jid.domain !== ownDomain && account.value.jid === jid.domain
     return {
       caller: { account: account.value, rights: new Set(rights), credential: `jid:${account.value.id}` },
-      jid: wholeDomain ? jid.domain : Jid.bare(jid),
-      wholeDomain
+      jid: Jid.bare(jid),
+      wholeDomain: jid.local === undefined
     } satisfies Asker
   })
 
@@ -77,7 +79,7 @@ export const make = Effect.gen(function*() {
       )
     )
 
-  const subscribe = Effect.fnUntraced(function*(asker: Asker, wanted: ReadonlyArray<Wanted>) {
+  const subscribe = Effect.fnUntraced(function*(asker: Asker, wanted: ReadonlyArray<Wanted>, room: number) {
     const [first] = wanted
     if (first === undefined) return ""
     yield* requireOwn(asker, first.jid)
@@ -90,7 +92,7 @@ export const make = Effect.gen(function*() {
       const status = statuses[i]
       return status === undefined ? [] : [{ node, jid: jid.given, status }]
     })
-    return Replies.subscribed(subscribed, extNamespace)
+    return Replies.subscribed(subscribed, extNamespace, room)
   })
 
   /** What is not subscribed is unsubscribed already. */
@@ -107,7 +109,7 @@ export const make = Effect.gen(function*() {
     return ""
   })
 
-  const list = Effect.fnUntraced(function*(asker: Asker, filter: Wanted["jid"] | undefined, page: number) {
+  const list = Effect.fnUntraced(function*(asker: Asker, { jid: filter, page }: List, room: number) {
     if (filter !== undefined) yield* requireOwn(asker, filter)
     const jid = filter?.bare ?? asker.jid
     const ofDomain = asker.wholeDomain && jid === asker.jid
@@ -122,15 +124,17 @@ export const make = Effect.gen(function*() {
       jid: subscription.endpoint,
       status: statusOf(resource, subscription.topic)
     }))
-    return Replies.listed(subscriptions, page, extNamespace)
+    return Replies.listed(subscriptions, page, extNamespace, room)
   })
 
-  const retrieve = Effect.fnUntraced(function*(asker: Asker, node: string, count: number) {
+  const retrieve = Effect.fnUntraced(function*(asker: Asker, { count, node }: Retrieve, room: number) {
     const found = yield* hub.retrieve({ caller: asker.caller, topic: node, count }).pipe(
       Effect.asSome,
       Effect.catchIf(({ reason }) => reason._tag === "NotSubscribed", () => Effect.succeedNone)
     )
-    const items = Option.isNone(found) ? "" : itemsOf(found.value, extNamespace)
+    const items = Option.isNone(found)
+      ? ""
+      : itemsOf(found.value, extNamespace, room - sizeOf(Replies.retrieved(node, "")))
     return Replies.retrieved(node, items)
   })
 
@@ -144,10 +148,10 @@ export const make = Effect.gen(function*() {
         () => Effect.fail(Conditions.noSuchNode(`You are not subscribed to ${quote(node)}.`))
       )
     )
-    return Replies.info(node, found.status.title ?? "", extNamespace)
+    return Replies.info(node, (found.status.title ?? "").slice(0, maxName).toWellFormed(), extNamespace)
   })
 
-  const perform = Effect.fnUntraced(function*(from: string, request: Request) {
+  const perform = Effect.fnUntraced(function*(from: string, request: Request, room: number) {
     switch (request._tag) {
       case "Ping":
         return ""
@@ -156,20 +160,21 @@ export const make = Effect.gen(function*() {
       case "Items":
         return Replies.noItems(request.node)
       case "Subscribe":
-        return yield* subscribe(yield* askerOf(from), request.wanted)
+        return yield* subscribe(yield* askerOf(from), request.wanted, room)
       case "Unsubscribe":
         return yield* unsubscribe(yield* askerOf(from), request.wanted)
       case "List":
-        return yield* list(yield* askerOf(from), request.jid, request.page)
+        return yield* list(yield* askerOf(from), request, room)
       case "Retrieve":
-        return yield* retrieve(yield* askerOf(from), request.node, request.count)
+        return yield* retrieve(yield* askerOf(from), request, room)
     }
   })
 
   const operations: Operations = (iq) => {
     const request = read(iq, extNamespace)
     if (Result.isFailure(request)) return Effect.succeed(Replies.error(iq, request.failure))
-    return perform(iq.attrs["from"] ?? "", request.success).pipe(
+    const room = maxStanza - sizeOf(Replies.result(iq, " "))
+    return perform(iq.attrs["from"] ?? "", request.success, room).pipe(
       Effect.map((payload) => Replies.result(iq, payload)),
       Effect.catch((failure) =>
         Effect.succeed(Replies.error(iq, "_tag" in failure ? Conditions.conditionOf(failure.reason) : failure))
@@ -190,10 +195,10 @@ const away = Conditions.conditionOf(
 )
 
 /** Of an answer that has to fit into one stanza, each item has its share. */
-const itemsOf = ({ document, entries, format }: Representation, extNamespace: string): string => {
+const itemsOf = ({ document, entries, format }: Representation, extNamespace: string, room: number): string => {
   const style: Style = { format, extNamespace }
-  const room = Math.floor((maxStanza - around) / Math.max(1, entries.length))
+  const share = Math.floor(room / Math.max(1, entries.length))
   return document === undefined
-    ? entries.map((entry) => entryItem(entry, style, room)).join("")
+    ? entries.map((entry) => entryItem(entry, style, share)).join("")
     : documentItem(document, style, room)
 }

@@ -29,18 +29,44 @@ export interface Subscribed {
   readonly status: Status
 }
 
-const subscriptionXml = ({ jid, node, status }: Subscribed, extNamespace: string): string =>
-  `<subscription${attribute("node", node)}${attribute("jid", jid)} subscription="subscribed">` +
-  `${briefStatusXml(status, extNamespace)}</subscription>`
+/** How statuses are written, at length first: then with short texts, and at last not at all. */
+const statuses: ReadonlyArray<(status: Status, extNamespace: string) => string> = [
+  briefStatusXml,
+  (status, extNamespace) => briefStatusXml(status, extNamespace, 60),
+  () => ""
+]
 
-export const subscribed = (subscriptions: ReadonlyArray<Subscribed>, extNamespace: string): string =>
-  `<pubsub xmlns="${ns.pubsub}">${each(subscriptions, (one) => subscriptionXml(one, extNamespace))}</pubsub>`
+/** Subscriptions in at most `room` bytes, if there is a way to write them so: twenty long URLs may take all that a stanza holds. */
+const subscriptionsXml = (subscriptions: ReadonlyArray<Subscribed>, extNamespace: string, room: number): string => {
+  let written = ""
+  for (const statusXml of statuses) {
+    written = each(
+      subscriptions,
+      ({ jid, node, status }) =>
+        `<subscription${attribute("node", node)}${attribute("jid", jid)} subscription="subscribed">` +
+        `${statusXml(status, extNamespace)}</subscription>`
+    )
+    if (Buffer.byteLength(written) <= room) break
+  }
+  return written
+}
+
+/** Bytes around the subscriptions of an answer, at most. */
+const around = 1_024
+
+export const subscribed = (subscriptions: ReadonlyArray<Subscribed>, extNamespace: string, room: number): string =>
+  `<pubsub xmlns="${ns.pubsub}">${subscriptionsXml(subscriptions, extNamespace, room - around)}</pubsub>`
 
 /** The prefix is the one of the published clients: some look the attribute up by it. */
-export const listed = (subscriptions: ReadonlyArray<Subscribed>, page: number, extNamespace: string): string =>
+export const listed = (
+  subscriptions: ReadonlyArray<Subscribed>,
+  page: number,
+  extNamespace: string,
+  room: number
+): string =>
   `<pubsub xmlns="${ns.pubsub}"${attribute("xmlns:superfeedr", extNamespace)}>` +
   `<subscriptions${attribute("superfeedr:page", page)}>` +
-  `${each(subscriptions, (one) => subscriptionXml(one, extNamespace))}</subscriptions></pubsub>`
+  `${subscriptionsXml(subscriptions, extNamespace, room - around)}</subscriptions></pubsub>`
 
 /** `items` are rendered already; none is what an answer about a resource that is not subscribed holds. */
 export const retrieved = (node: string, items: string): string =>

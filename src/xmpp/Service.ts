@@ -3,6 +3,7 @@ import { Effect, FiberSet, Layer, Schedule, Schema } from "effect"
 import { Entity, EntityId, Sharding } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Settings } from "#domain/ports/Settings.ts"
+import { quote } from "#domain/Topic.ts"
 import * as Component from "./Component.ts"
 import * as Conditions from "./Conditions.ts"
 import { configOf } from "./Config.ts"
@@ -48,13 +49,24 @@ const layerEntity = Xmpp.toLayer(
       const from = Jid.bareOf(given) ?? given
       if (stanza.getName() !== "iq" || (type !== "get" && type !== "set")) return
       if (component.unread() > maxUnread) return // who floods us does not read either
-      if (!requests.begin(from)) return component.reply(Replies.error(stanza, tooMany))
+      if (!requests.begin(from)) return void component.reply(Replies.error(stanza, tooMany))
       run(
         operations(stanza).pipe(
-          Effect.map(component.reply),
+          Effect.flatMap((reply) => answer(stanza, reply)),
           Effect.ensuring(Effect.sync(() => requests.end(from)))
         )
       )
+    }
+
+    /** What cannot be sent is told to whoever waits for it; where not even that can be sent, to the operator. */
+    const answer = (stanza: Element, reply: string) => {
+      const problem = component.reply(reply)
+      const worse = problem === undefined
+        ? undefined
+        : component.reply(Replies.error(stanza, Conditions.unsendable(problem)))
+      return worse === undefined
+        ? Effect.void
+        : Effect.logWarning(`XMPP: a request of ${quote(stanza.attrs["from"] ?? "")} is not answered: ${worse}`)
     }
 
     return Xmpp.of({

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { badRequest } from "#xmpp/Conditions.ts"
 import * as Replies from "#xmpp/Replies.ts"
-import { children, names, parse } from "#test/domain/render/xml.ts"
+import { children, content, names, parse } from "#test/domain/render/xml.ts"
 import { hostile, model } from "#test/generators/Model.ts"
 import { stanza } from "#test/support/Stanza.ts"
 
@@ -18,7 +18,7 @@ describe("Replies", () => {
 
   it("shows a subscription with its status, whose children are all there and in order", () => {
     assert.strictEqual(
-      Replies.subscribed([subscription], EXT),
+      Replies.subscribed([subscription], EXT, 10_000),
       `<pubsub xmlns="http://jabber.org/protocol/pubsub">` +
         `<subscription node="http://feeds.test/a" jid="Ann@x.test/home" subscription="subscribed">` +
         `<status feed="http://feeds.test/a" xmlns="${EXT}"><http code="200">Fetched (ring) 200 900</http><next_fetch></next_fetch>` +
@@ -27,8 +27,29 @@ describe("Replies", () => {
     )
   })
 
+  it("writes subscriptions in the room that there is: texts are cut first, then statuses left out", () => {
+    const long = { ...subscription, status: { ...status, title: "t".repeat(900), http: "h".repeat(900) } }
+    const page = Array.from({ length: 20 }, () => long)
+    const written = (room: number) => {
+      const xml = Replies.listed(page, 1, EXT, room)
+      const [list] = children(parse(xml))
+      return { size: Buffer.byteLength(xml), first: children(children(list ?? assert.fail())[0] ?? assert.fail())[0] }
+    }
+    const titleOf = (status: Parameters<typeof children>[0] | undefined) =>
+      status === undefined ? undefined : children(status).map((child) => content(child))[2]
+    const whole = written(100_000)
+    assert.strictEqual(titleOf(whole.first), "t".repeat(900))
+    const short = written(whole.size - 1_000)
+    assert.strictEqual(titleOf(short.first), `${"t".repeat(59)}…`)
+    assert.deepStrictEqual(short.first?.attributes["feed"], "http://feeds.test/a")
+    assert.isAtMost(short.size, whole.size - 1_000)
+    const bare = written(short.size - 1_000)
+    assert.isUndefined(bare.first)
+    assert.isAtMost(bare.size, short.size - 1_000)
+  })
+
   it("carries the page in the extension's namespace", () => {
-    const [list] = children(parse(Replies.listed([subscription], 3, EXT)))
+    const [list] = children(parse(Replies.listed([subscription], 3, EXT, 10_000)))
     assert.deepStrictEqual(list?.attributes, { "superfeedr:page": "3" })
     assert.deepStrictEqual(list === undefined ? [] : names(list), ["subscription"])
   })
@@ -52,7 +73,7 @@ describe("Replies", () => {
   it("is legal XML, whatever strangers put into it", () => {
     const { status } = model(hostile)
     fc.assert(fc.property(hostile, hostile, status, (node, jid, status) => {
-      assert.deepStrictEqual(names(parse(Replies.listed([{ node, jid, status }], 1, EXT))), ["subscriptions"])
+      assert.deepStrictEqual(names(parse(Replies.listed([{ node, jid, status }], 1, EXT, 1e9))), ["subscriptions"])
       assert.deepStrictEqual(names(parse(Replies.info(node, jid, EXT))), ["identity", "feature", "feature"])
       assert.deepStrictEqual(names(parse(Replies.retrieved(node, ""))), ["items"])
       const asked = { ...iq, attrs: { from: jid, id: node } }

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
-import { connected, iq } from "#test/support/ScriptedXmpp.ts"
+import { Effect, Logger, Option } from "effect"
+import { maxStanza } from "#xmpp/Notifications.ts"
+import { initialState } from "#test/support/Resources.ts"
+import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
 
 const list = "<pubsub xmlns='http://jabber.org/protocol/pubsub'><subscriptions/></pubsub>"
 
@@ -22,5 +24,76 @@ describe("Service", () => {
       })
       send(iq("1", `ann@${written}/a`, list))
       assert.strictEqual((yield* take).attrs["type"], "result")
+    }))
+
+  const accounts = { find: () => Effect.succeedSome(ann) }
+
+  /** A page of twenty subscriptions to such a URL. */
+  const listing = (node: string, endpoint = "ann@xmpp.test") => {
+    const subscription = {
+      ...{ id: 1, accountId: 1, resourceId: 1, topic: node, channel: "xmpp", endpoint, host: "xmpp.test" } as const,
+      ...{ face: "api", state: "active", createdAt: 0 } as const
+    }
+    const item = { subscription, resource: initialState({ url: node }), waiting: 0, dropped: 0 }
+    return { list: () => Effect.succeed({ items: Array.from({ length: 20 }, () => item), total: undefined }) }
+  }
+
+  it.live("answers with twenty URLs that fill the stanza", () =>
+    Effect.gen(function*() {
+      const node = `http://feeds.test/${"&".repeat(2_000)}`
+      const { send, take } = yield* connected({ accounts, hub: listing(node) })
+      send(iq("1", "ann@xmpp.test/a", list))
+      const answer = yield* take
+      assert.isAtMost(answer.toString().length, maxStanza)
+      const listed = answer.getChild("pubsub")?.getChild("subscriptions")?.children ?? []
+      assert.deepStrictEqual(
+        listed.map((one) => typeof one === "string" ? one : one.attrs["node"]),
+        Array.from({ length: 20 }, () => node)
+      )
+    }))
+
+  it.live("says so when an answer has no room in a stanza", () =>
+    Effect.gen(function*() {
+      const long = listing(`http://feeds.test/${"\"".repeat(2_000)}`, `${"a".repeat(1_000)}@${"b".repeat(1_000)}`)
+      const { send, take } = yield* connected({ accounts, hub: long })
+      send(iq("1", "ann@xmpp.test/a", list))
+      const answer = yield* take
+      assert.deepStrictEqual([answer.attrs["id"], conditions(answer)], ["1", ["not-acceptable", "text"]])
+      assert.match(answer.getChild("error")?.getChildText("text") ?? "", /has \d+ bytes; at most 262144 are sent\. Ask/)
+    }))
+
+  it.live("tells the operator of a request that cannot even be refused", () =>
+    Effect.gen(function*() {
+      const said: Array<string> = []
+      const logger = Logger.make(({ message }) => void said.push(String(message)))
+      const { send, take } = yield* connected({ accounts }).pipe(Effect.provide(Logger.layer([logger])))
+      send(iq("i".repeat(maxStanza), "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+      send(iq("2", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+      assert.strictEqual((yield* take).attrs["id"], "2")
+      assert.include(said.join(), "a request of \"ann@xmpp.test/a\" is not answered: it has ")
+    }))
+
+  it.live("retrieves ten large entries of a long URL in one stanza", () =>
+    Effect.gen(function*() {
+      const node = `http://feeds.test/${"&".repeat(2_000)}`
+      const entries = Array.from({ length: 10 }, (_, i) => ({
+        id: `entry ${i}`,
+        content: [{ value: "x".repeat(300 * 1024), type: "text" as const }]
+      }))
+      const { send, take } = yield* connected({
+        accounts,
+        hub: { retrieve: () => Effect.succeed({ status: { feed: node }, entries }) }
+      })
+      send(iq(
+        "1",
+        "ann@xmpp.test/a",
+        `<pubsub xmlns='http://jabber.org/protocol/pubsub'><items node='${node.replaceAll("&", "&amp;")}'/></pubsub>`
+      ))
+      const answer = yield* take
+      const items = answer.getChild("pubsub")?.getChild("items")?.children ?? []
+      assert.deepStrictEqual(
+        items.map((item) => typeof item === "string" ? item : item.getChild("entry")?.getChildText("id")),
+        entries.map(({ id }) => id)
+      )
     }))
 })

@@ -1,0 +1,82 @@
+/** What a request that is wrong is made of: URLs and addresses of the one who sends it. */
+export interface Wrong {
+  readonly node: string
+  readonly jid: string
+  readonly ext: string
+}
+
+/** A request, the type of its iq, and the condition that it is refused with: type, condition and XEP-0060's own word. */
+type Row = readonly [type: "get" | "set", payload: (wrong: Wrong) => string, condition: string]
+
+const pubsub = (content: (wrong: Wrong) => string) => (wrong: Wrong) =>
+  `<pubsub xmlns='http://jabber.org/protocol/pubsub' xmlns:sf='${wrong.ext}'>${content(wrong)}</pubsub>`
+
+const one = (verb: string, attributes = "") => ({ jid, node }: Wrong) =>
+  `<${verb} node='${node}' jid='${jid}'${attributes}/>`
+
+const many = (verb: string) => pubsub((wrong) => one(verb)(wrong).repeat(21))
+
+const differing = (verb: string) =>
+  pubsub((wrong) => `${one(verb)(wrong)}<${verb} node='${wrong.node}' jid='bob@xmpp.test'/>`)
+
+/** The table of errors, by what is wrong. */
+export const errors: { readonly [wrong: string]: Row } = {
+  "21 subscribes": ["set", many("subscribe"), "modify not-acceptable"],
+  "21 unsubscribes": ["set", many("unsubscribe"), "modify not-acceptable"],
+  "differing jids of a subscribe": ["set", differing("subscribe"), "modify bad-request invalid-jid"],
+  "differing jids of an unsubscribe": ["set", differing("unsubscribe"), "modify bad-request invalid-jid"],
+  "a subscribe for somebody else": [
+    "set",
+    pubsub(({ node }) => `<subscribe node='${node}' jid='bob@xmpp.test'/>`),
+    "modify bad-request invalid-jid"
+  ],
+  "an unsubscribe for somebody else": [
+    "set",
+    pubsub(({ node }) => `<unsubscribe node='${node}' jid='bob@xmpp.test'/>`),
+    "modify bad-request invalid-jid"
+  ],
+  "a list of somebody else": [
+    "get",
+    pubsub(() => "<subscriptions jid='bob@xmpp.test'/>"),
+    "modify bad-request invalid-jid"
+  ],
+  "a jid that is none": [
+    "set",
+    pubsub(({ node }) => `<subscribe node='${node}' jid='@'/>`),
+    "modify bad-request invalid-jid"
+  ],
+  "no node": ["set", pubsub(({ jid }) => `<subscribe jid='${jid}'/>`), "modify bad-request nodeid-required"],
+  "no node to retrieve": ["get", pubsub(() => "<items/>"), "modify bad-request nodeid-required"],
+  "no jid": ["set", pubsub(({ node }) => `<subscribe node='${node}'/>`), "modify bad-request jid-required"],
+  "a node that is no URL": [
+    "set",
+    pubsub(({ jid }) => `<subscribe node='mailto:a@b' jid='${jid}'/>`),
+    "modify not-acceptable"
+  ],
+  "a node that is too long": [
+    "set",
+    pubsub(({ jid, node }) => `<subscribe node='${node}${"x".repeat(2048)}' jid='${jid}'/>`),
+    "modify not-acceptable"
+  ],
+  "an unknown format": [
+    "set",
+    pubsub(one("subscribe", " sf:format='rss'")),
+    "modify bad-request invalid-options"
+  ],
+  "a page that is no integer": ["get", pubsub(() => "<subscriptions sf:page='one'/>"), "modify bad-request"],
+  "a subscribe in a get": ["get", pubsub(one("subscribe")), "modify bad-request"],
+  "two payloads": ["get", () => "<a xmlns='urn:a'/><b xmlns='urn:b'/>", "modify bad-request"],
+  "an empty pubsub": ["set", pubsub(() => ""), "modify bad-request"],
+  "another verb": ["set", pubsub(() => "<publish node='a'/>"), "cancel feature-not-implemented unsupported"],
+  "a verb of the owner": [
+    "set",
+    () => "<pubsub xmlns='http://jabber.org/protocol/pubsub#owner'><delete node='a'/></pubsub>",
+    "cancel feature-not-implemented unsupported"
+  ],
+  "another payload": ["get", () => "<query xmlns='jabber:iq:register'/>", "cancel service-unavailable"],
+  "disco of what is not subscribed": [
+    "get",
+    ({ node }) => `<query xmlns='http://jabber.org/protocol/disco#info' node='${node}/no'/>`,
+    "cancel item-not-found"
+  ]
+}

@@ -1,0 +1,117 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Option, Schedule } from "effect"
+import { readdirSync, readFileSync } from "node:fs"
+import { Hub } from "#actors/Hub.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Faults } from "#layers/StoresMemory.ts"
+import { installed } from "#test/support/Prosody.ts"
+import * as XmppWorld from "#test/support/XmppWorld.ts"
+import { errors } from "./Errors.ts"
+import { specification } from "./Specification.ts"
+
+const tests = new URL("../../", import.meta.url).pathname
+
+/** Titles of tests in the files of a directory. */
+const titles = (directory: string, name: RegExp) =>
+  readdirSync(`${tests}${directory}`).filter((file) => name.test(file)).flatMap((file) => {
+    const source = readFileSync(`${tests}${directory}/${file}`, "utf8")
+    return [...source.matchAll(/\bit\.(?:effect|live)\(\s*"([^"]+)"/g)].map((match) => match[1] ?? "")
+  })
+
+describe("the specification of XMPP", () => {
+  const known = new Set([
+    ...Object.keys(errors),
+    ...titles("conversations/xmpp", /\.test\.ts$/),
+    ...titles("hardening", /^xmpp.*\.test\.ts$/),
+    ...titles("end-to-end", /^Xmpp.*\.test\.ts$/),
+    ...titles("xmpp", /^Service\.test\.ts$/)
+  ])
+  const rows = Object.entries(specification).flatMap(([table, rows]) =>
+    Object.entries(rows).map(([row, shown]) => [`${table}: ${row}`, shown] as const)
+  )
+
+  it("has a conversation for each row of its tables", () => {
+    const missing = rows.filter(([, shown]) => shown.length === 0 || !shown.every((title) => known.has(title)))
+    assert.deepStrictEqual(missing, [])
+  })
+
+  it("has no error that belongs to no row", () => {
+    const shown = new Set(rows.flatMap(([, titles]) => titles))
+    assert.deepStrictEqual(Object.keys(errors).filter((name) => !shown.has(name)), [])
+  })
+
+  it("has as many rows as were counted when it was read", () => {
+    assert.strictEqual(rows.length, 53)
+  })
+})
+
+const pubsub = (content: string) => `<pubsub xmlns='http://jabber.org/protocol/pubsub'>${content}</pubsub>`
+
+describe.skipIf(installed === undefined)("conversations over XMPP, of the rest", () => {
+  layer(XmppWorld.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    it.effect("retrieves ten entries at most, newest first", () =>
+      Effect.gen(function*() {
+        const { ann, outside, publish } = yield* XmppWorld.makeWorld
+        publish("/twelve", Array.from({ length: 12 }, (_, i) => `entry ${12 - i}`))
+        const node = `${outside.url}/twelve`
+        yield* ann.request("set", pubsub(`<subscribe node='${node}' jid='${ann.jid}'/>`))
+        const ids = (attributes = "") =>
+          Effect.map(
+            ann.request("get", pubsub(`<items node='${node}'${attributes}/>`)),
+            (answer) => [...XmppWorld.said(answer).matchAll(/<id>([^<]+)<\/id>/g)].map((match) => match[1])
+          )
+        yield* ids().pipe(
+          Effect.repeat({ until: (found) => found.length > 0, schedule: Schedule.spaced("20 millis") })
+        )
+        const ten = Array.from({ length: 10 }, (_, i) => `entry ${12 - i}`)
+        assert.deepStrictEqual(yield* ids(), ten)
+        assert.deepStrictEqual(yield* ids(" max_items='50'"), ten)
+        assert.deepStrictEqual(yield* ids(" max_items='2'"), ten.slice(0, 2))
+      }))
+
+    it.effect("notifies of what is no feed by the whole of it, with its type", () =>
+      Effect.gen(function*() {
+        const { outside } = yield* XmppWorld.makeWorld
+        const accounts = yield* AccountStore
+        const bob = yield* XmppWorld.client("bob")
+        const credits = Effect.map(accounts.find("bob"), (bob) => Option.getOrThrow(bob).credits)
+        const before = yield* credits
+        const documents = [["/json", "application/json", "{\"a\":1}"], ["/text", "text/plain", "a < b"]] as const
+        for (const [path, contentType, body] of documents) {
+          const node = `${outside.url}${path}`
+          outside.publish(path, { status: 200, contentType, body: "as it was" })
+          yield* bob.request("set", pubsub(`<subscribe node='${node}' jid='${bob.jid}'/>`))
+          yield* bob.request("get", pubsub(`<items node='${node}'/>`)).pipe(
+            Effect.repeat({
+              until: (answer) => XmppWorld.said(answer).includes("as it was"),
+              schedule: Schedule.spaced("20 millis")
+            })
+          )
+          outside.publish(path, { status: 200, contentType, body })
+          const heard = bob.stanzas.length
+          yield* (yield* Hub).publish([node])
+          yield* bob.until(() => bob.stanzas.slice(heard).some(({ name }) => name === "message"))
+          const message = bob.stanzas.slice(heard).find(({ name }) => name === "message") ?? assert.fail()
+          assert.include(
+            XmppWorld.plain(message, "jabber:client"),
+            `<item><content xmlns='http://www.w3.org/2005/Atom' type='${contentType}'>${body}</content></item>`
+          )
+        }
+        assert.strictEqual(yield* credits, before - documents.length)
+      }))
+
+    it.effect("says that there is trouble inside, and what to do", () =>
+      Effect.gen(function*() {
+        const { ann } = yield* XmppWorld.makeWorld
+        const { down, up } = yield* Faults
+        const list = ann.request("get", pubsub("<subscriptions/>"))
+        yield* Effect.acquireRelease(down, () => up)
+        assert.match(
+          XmppWorld.said(yield* list),
+          /^error <error type='wait'><internal-server-error .*>The database cannot be reached .*Please try again\.<\/text>/
+        )
+        yield* up
+        assert.include(XmppWorld.said(yield* list), "result <pubsub")
+      }))
+  })
+})
