@@ -6,73 +6,98 @@ const slowness = 2_000
 /** A host stays a slow one for so long after its last slow answer, ms. */
 const memory = 60_000
 
-/** Hosts that are remembered, at most. */
+/** Slow hosts that are remembered, at most. */
 const mostHosts = 10_000
 
+/** A host has this part of the places of a lane, at most. */
+const hostShare = 1 / 8
+
 interface Host {
-  running: number
+  /** Deliveries to it, those that wait included. */
+  users: number
   slowUntil: number
+  readonly places: Semaphore.Semaphore
+  /** Its places in the slow lane; not made before it is slow. */
+  slowPlaces?: Semaphore.Semaphore
 }
 
 /**
  * Bounds the deliveries under way, so that slow callbacks do not stand in the way of the others.
  *
- *              ┌─ quick host, less than a quarter of the lane ─► fast lane (`width` places)
- *   delivery ──┤
- *              └─ anything else ───────────────────────────────► slow lane (a quarter of that)
+ *                                      ┌─ quick host ─► fast lane (`width` places)
+ *   delivery ─► a place of its host ───┤
+ *               (an eighth of a lane)  └─ slow host ──► slow lane (a quarter of that)
+ *
+ * What waits for its host takes no place that another one could use.
  */
 export class Lanes {
+  readonly #width: number
   readonly #fast: Semaphore.Semaphore
   readonly #slow: Semaphore.Semaphore
-  readonly #share: number
-  readonly #hosts = new Map<string, Host>()
+  /** Hosts that deliveries are under way to, or wait for. */
+  readonly #busy = new Map<string, Host>()
+  /** Slow hosts that are not busy; the one that was met longest ago first. */
+  readonly #resting = new Map<string, Host>()
 
   constructor(width: number) {
-    this.#share = Math.ceil(width / 4)
+    this.#width = width
     this.#fast = Semaphore.makeUnsafe(width)
-    this.#slow = Semaphore.makeUnsafe(this.#share)
+    this.#slow = Semaphore.makeUnsafe(Math.ceil(width / 4))
   }
 
-  /** Runs a delivery to `name` as soon as its lane has a place. */
+  /** Runs a delivery to `name` as soon as its host and its lane have a place. */
   through<A, E, R>(name: string, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const host = this.#of(name)
-      const lane = host.slowUntil > now || host.running >= this.#share ? this.#slow : this.#fast
-      return lane.withPermits(1)(Effect.suspend(() => this.#timed(name, delivery)))
-    })
-  }
-
-  #timed<A, E, R>(name: string, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.acquireUseRelease(
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        this.#of(name).running++
-        return now
+      Effect.sync(() => {
+        const host = this.#of(name)
+        host.users++
+        return host
       }),
-      () => delivery,
-      (started) => Effect.map(Clock.currentTimeMillis, (now) => this.#done(name, now - started, now))
+      (host) =>
+        host.places.withPermits(1)(Effect.flatMap(Clock.currentTimeMillis, (now) => this.#inLane(host, now, delivery))),
+      (host) => Effect.map(Clock.currentTimeMillis, (now) => this.#leave(name, host, now))
     )
   }
 
-  #done(name: string, took: number, now: number): void {
-    const host = this.#of(name)
-    host.running--
-    if (took >= slowness) host.slowUntil = now + memory
-    else if (host.running === 0 && host.slowUntil <= now) this.#hosts.delete(name)
+  #inLane<A, E, R>(host: Host, now: number, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const timed = Effect.suspend(() => this.#timed(host, delivery))
+    if (host.slowUntil <= now) return this.#fast.withPermits(1)(timed)
+    host.slowPlaces ??= Semaphore.makeUnsafe(Math.ceil(this.#width / 4 * hostShare))
+    return host.slowPlaces.withPermits(1)(this.#slow.withPermits(1)(timed))
+  }
+
+  /** However it ends: an answer, none, or an interruption. */
+  #timed<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.acquireUseRelease(
+      Clock.currentTimeMillis,
+      () => delivery,
+      (started) =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          if (now - started >= slowness) host.slowUntil = now + memory
+        })
+    )
+  }
+
+  #leave(name: string, host: Host, now: number): void {
+    if (--host.users > 0) return
+    this.#busy.delete(name)
+    if (host.slowUntil > now) this.#rest(name, host)
+  }
+
+  #rest(name: string, host: Host): void {
+    this.#resting.set(name, host)
+    if (this.#resting.size <= mostHosts) return
+    const [oldest] = this.#resting.keys()
+    if (oldest !== undefined) this.#resting.delete(oldest)
   }
 
   #of(name: string): Host {
-    let host = this.#hosts.get(name)
-    if (host === undefined) {
-      this.#hosts.set(name, host = { running: 0, slowUntil: 0 })
-      if (this.#hosts.size > mostHosts) this.#forgetOne()
-    }
+    const busy = this.#busy.get(name)
+    if (busy !== undefined) return busy
+    const host = this.#resting.get(name) ??
+      { users: 0, slowUntil: 0, places: Semaphore.makeUnsafe(Math.ceil(this.#width * hostShare)) }
+    this.#resting.delete(name)
+    this.#busy.set(name, host)
     return host
-  }
-
-  /** Forgets the first host that nothing is under way to: the one that was met longest ago. */
-  #forgetOne(): void {
-    for (const [name, { running }] of this.#hosts) {
-      if (running === 0) return void this.#hosts.delete(name)
-    }
   }
 }

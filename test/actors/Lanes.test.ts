@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Lanes } from "#actors/Lanes.ts"
 
@@ -14,17 +14,37 @@ const send = (lanes: Lanes, host: string, count: number, takes: number) => {
 }
 
 describe("Lanes", () => {
-  it.effect("a host of hanging callbacks takes a quarter of the places, and a slow one as many of its own", () =>
+  it.effect("a host of hanging callbacks takes an eighth of the places, and of those of the slow", () =>
+    Effect.gen(function*() {
+      const lanes = new Lanes(32)
+      let hanging = 0
+      const held = Effect.acquireUseRelease(
+        Effect.sync(() => hanging++),
+        () => Effect.sleep("10 seconds"),
+        () => Effect.sync(() => hanging--)
+      )
+      for (let i = 0; i < 100; i++) yield* Effect.forkChild(lanes.through("hanging.example", held))
+      const quick = yield* Effect.forEach(Array.from({ length: 28 }), (_, i) => send(lanes, `${i}.example`, 1, 100))
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual([hanging, quick.filter(({ done }) => done === 1).length], [4, 28])
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(hanging, 1)
+      const slow = yield* send(lanes, "slow.example", 1, 5_000)
+      yield* TestClock.adjust("5 seconds")
+      const again = yield* send(lanes, "slow.example", 1, 100)
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual([slow.done, again.done, hanging], [1, 1, 1])
+    }))
+
+  it.effect("what is interrupted while it waits for its host leaves its place to others", () =>
     Effect.gen(function*() {
       const lanes = new Lanes(8)
-      yield* send(lanes, "hanging.example", 100, 10_000)
-      const quick = yield* send(lanes, "quick.example", 2, 100)
-      yield* TestClock.adjust(100)
-      assert.strictEqual(quick.done, 2)
-      yield* TestClock.adjust("15 seconds")
-      const [spread, late] = [yield* send(lanes, "other.example", 2, 100), yield* send(lanes, "hanging.example", 1, 0)]
-      yield* TestClock.adjust(100)
-      assert.deepStrictEqual([spread.done, late.done], [2, 0])
+      yield* send(lanes, "a.example", 1, 1_000)
+      const waiting = yield* Effect.forkChild(lanes.through("a.example", Effect.never))
+      const last = yield* send(lanes, "a.example", 1, 100)
+      yield* Fiber.interrupt(waiting)
+      yield* TestClock.adjust(1_100)
+      assert.strictEqual(last.done, 1)
     }))
 
   it.effect("runs no more at once than its width, and a quarter of that", () =>
