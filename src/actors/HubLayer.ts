@@ -48,6 +48,11 @@ const tooManyQuestions = Effect.fail(
   )
 )
 
+/** Fragments of one page that a ping of the page reaches; the others find its news by themselves. */
+const maxFragments = 200
+
+const nothing = { found: Option.none<ResourceState>(), itself: Option.none<ResourceState>(), fragments: [] }
+
 const notSubscribed = (what: string) => refuse(new NotSubscribed({ message: what }))
 
 export const layer = Layer.effect(
@@ -299,12 +304,23 @@ export const layer = Layer.effect(
       yield* partitions.push(partition, id, { contentType, body: content.body })
     })
 
-    /** The row of a ping; gives the resource when somebody watches it. */
+    /** What is watched of a topic: the resource itself, and where it is a page its fragments. */
+    const watchedOf = Effect.fnUntraced(function*({ canonical, host }: Topic.Topic) {
+      const partition = Topic.partitionOf(host)
+      const [found, inPage] = yield* Effect.all([
+        resources.find(canonical),
+        canonical.includes("#") ? Effect.succeed([]) : resources.fragments(canonical, maxFragments)
+      ], { concurrency: 2 })
+      const itself = Option.filter(found, ({ onHub, subscribers }) => subscribers > 0 || onHub === true)
+      return { found, itself, fragments: inPage.map((id) => ({ id, partition })) }
+    })
+
+    /** The row of a ping: its outcome is that of the resource, or of a fragment where only those are watched. Gives what somebody watches. */
     const noteDown = Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: Publishing) {
       const topic = Topic.parse(given, "hub.url")
-      const found = topic._tag === "Success" ? yield* resources.find(topic.success.canonical) : Option.none()
-      const resource = Option.getOrUndefined(found)
-      const watched = resource !== undefined && (resource.subscribers > 0 || resource.onHub === true)
+      const { found, fragments, itself } = topic._tag === "Success" ? yield* watchedOf(topic.success) : nothing
+      const [resource] = [...Option.toArray(itself), ...fragments, ...Option.toArray(found)]
+      const watched = Option.isSome(itself) || fragments.length > 0
       if (recorded !== false) {
         yield* pings.received(
           {
@@ -316,7 +332,7 @@ export const layer = Layer.effect(
           watched ? undefined : { _tag: "NoSubscriber" }
         )
       }
-      return watched ? resource : undefined
+      return { itself: Option.toArray(itself), fragments }
     })
 
     const passOn = (resource: ResourceState, content: Pushed | undefined) =>
@@ -330,10 +346,11 @@ export const layer = Layer.effect(
       const pinged = yield* orRefuse(
         Effect.forEach(topics, (topic) => noteDown(topic, publishing), { concurrency: 8 })
       )
-      const watched = pinged.filter((resource) => resource !== undefined)
-      yield* background(
-        Effect.forEach(watched, (resource) => passOn(resource, publishing.content), { concurrency: 8, discard: true })
-      )
+      const calls = pinged.flatMap(({ fragments, itself }) => [
+        ...itself.map((resource) => passOn(resource, publishing.content)),
+        ...fragments.map(({ id, partition }) => partitions.ping(partition, id))
+      ])
+      yield* background(Effect.all(calls, { concurrency: 8, discard: true }))
     })
 
     return Hub.of({

@@ -1,3 +1,4 @@
+import { unpackAll } from "./Fingerprint.ts"
 import type { ResourceState } from "./Resource.ts"
 
 /** What came of a publisher's ping. */
@@ -16,7 +17,14 @@ export const outcomeOf = (before: ResourceState, after: ResourceState): PingOutc
   if (after.failures > 0) return { _tag: "Failed", code, message: after.http ?? "" }
   const entries = after.entriesSinceMaintenance - before.entriesSinceMaintenance
   if (entries > 0) return { _tag: "Changed", code, entries }
-  return after.kind !== "feed" && after.signature !== before.signature
-    ? { _tag: "Changed", code, entries: 0 }
-    : { _tag: "Unchanged", code }
+  return isOther(before, after) ? { _tag: "Changed", code, entries: 0 } : { _tag: "Unchanged", code }
+}
+
+/** Of a fragment only what is selected counts. */
+const isOther = (before: ResourceState, { kind, signature, slices }: ResourceState): boolean => {
+  if (kind === "feed") return false
+  if (kind !== "html-fragment" && kind !== "json-fragment") return signature !== before.signature
+  const [previous] = unpackAll(before.slices)
+  const [selected] = unpackAll(slices)
+  return selected !== previous
 }

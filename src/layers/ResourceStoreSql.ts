@@ -43,6 +43,19 @@ export const layer = Layer.effect(
       return Option.map(Option.fromNullishOr(rows[0]), (row) => current(resourceOf(row)))
     })
 
+    const fragments = Effect.fn("ResourceStore.fragments")(function*(page: string, limit: number) {
+      if (page.includes("\u0000")) return []
+      const now = yield* Clock.currentTimeMillis
+      const rows = yield* ask(sql.unsafe<{ id: number }>(
+        `select r.id::float8 as id from resources r
+      where md5(split_part(r.url, '#', 1)) = md5($2) and r.url like '%#%' and split_part(r.url, '#', 1) = $2
+        and exists (select from subscriptions u where u.resource_id = r.id and ${live("u")})
+      order by r.id limit $3`,
+        [now, page, limit]
+      ))
+      return rows.map(({ id }) => id)
+    })
+
     const load = batched({
       spacing: 5,
       max: 1_000,
@@ -125,6 +138,7 @@ export const layer = Layer.effect(
 
     return ResourceStore.of({
       find,
+      fragments,
       load,
       alarms,
       touch: (polled) =>

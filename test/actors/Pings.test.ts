@@ -78,6 +78,53 @@ describe("the record of pings", () => {
     }).pipe(Effect.provide(layer)))
 })
 
+describe("a ping of a page", () => {
+  const page = "http://pages.example/"
+
+  const withFragments = Effect.fnUntraced(function*(...topics: ReadonlyArray<string>) {
+    const world = yield* started
+    let text = "<html a1 b1"
+    world.serve(
+      page,
+      () => Effect.succeed({ ...documentOf([text]), headers: { "content-type": "text/html" }, body: Buffer.from(text) })
+    )
+    for (const topic of topics) yield* subscribe("good", { topic })
+    yield* TestClock.adjust("1 second")
+    world.log.length = 0
+    text = "<html a2 b1"
+    return world
+  })
+
+  it.effect("reaches what is watched in it, whether or not the page itself is watched", () =>
+    Effect.gen(function*() {
+      const world = yield* withFragments(`${page}#a`, `${page}#b`)
+      yield* publish(undefined, page)
+      assert.deepStrictEqual(happened(world), [
+        "poll pages.example/",
+        "poll pages.example/",
+        "post good.hooks.example/ status try 0" // it has no entries
+      ])
+      assert.deepStrictEqual(world.parcels.map(({ body }) => Buffer.from(body).toString()), ["a2"])
+      assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("has the outcome of the page where that is watched", () =>
+    Effect.gen(function*() {
+      const world = yield* withFragments(page, `${page}#b`)
+      yield* publish(undefined, page)
+      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with a fragment reaches that alone", () =>
+    Effect.gen(function*() {
+      const world = yield* withFragments(`${page}#a`, `${page}#b`)
+      yield* publish(undefined, `${page}#b`)
+      assert.strictEqual(lines(world, "poll").length, 1)
+      assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Unchanged", code })
+    }).pipe(Effect.provide(layer)))
+})
+
 describe("content that a publisher sends along", () => {
   it.effect("is taken for what was fetched: its new entries are told, and nothing is fetched", () =>
     Effect.gen(function*() {

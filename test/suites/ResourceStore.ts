@@ -99,6 +99,29 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.load(2 ** 40), Option.none())
     }))
 
+  it.effect("gives the watched fragments of a page, and of no other", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const account = yield* newAccount
+      const page = `https://${unique("host")}.example/p_ge`
+      const add = (url: string, state: "active" | "paused" = "active") =>
+        Effect.map(
+          subscribe(
+            wantedBy(account.id, { topic: { given: url, canonical: url, host: new URL(url).hostname }, state })
+          ),
+          ({ resource }) => resource.id
+        )
+      yield* add(page)
+      const first = yield* add(`${page}#p`)
+      const second = yield* add(`${page}#div%23x`)
+      yield* add(`${page}#unwatched`, "paused")
+      yield* add(`${page}/#p`)
+      yield* add(`${page.replace("p_ge", "page")}#p`)
+      assert.deepStrictEqual(yield* store.fragments(page, 10), [first, second])
+      assert.deepStrictEqual(yield* store.fragments(page, 1), [first])
+      assert.deepStrictEqual(yield* store.fragments("https://nobody.example/\u0000", 10), [])
+    }))
+
   it.effect("answers many loads at once, each with its own", () =>
     Effect.gen(function*() {
       const store = yield* ResourceStore

@@ -47,6 +47,8 @@ export type Announcement =
 export class ResourceStore extends Context.Service<ResourceStore, {
   /** By canonical topic. */
   readonly find: (url: string) => Effect.Effect<Option.Option<ResourceState>, StoreError>
+  /** Ids of what is watched in a page by fragments (`page`: a canonical topic without one), the smallest first, `limit` at most. */
+  readonly fragments: (page: string, limit: number) => Effect.Effect<ReadonlyArray<number>, StoreError>
   /** By id; loads of all actors that are awake within some milliseconds are one query. */
   readonly load: (id: number) => Effect.Effect<Option.Option<ResourceState>, StoreError>
   /** The alarms of a partition: every resource with an active subscription, and when it is due (epoch ms); index by index, by id. */

@@ -13,9 +13,12 @@ export const make = (state: State): ResourceStore["Service"] =>
       operation(state, (now) =>
         Option.map(resourceOf(state, state.idByUrl.get(url)), (resource) => loaded(state, resource, now)))
     ),
-    load: (id) =>
+    fragments: Effect.fn("ResourceStore.fragments")((page, limit) =>
       operation(state, (now) =>
-        Option.map(resourceOf(state, id), (resource) => loaded(state, resource, now))),
+        fragments(state, page, now).slice(0, limit))
+    ),
+    load: (id) =>
+      operation(state, (now) => Option.map(resourceOf(state, id), (resource) => loaded(state, resource, now))),
     alarms: Effect.fn("ResourceStore.alarms")((partition) => operation(state, (now) => alarms(state, partition, now))),
     touch: (polled) => Effect.sync(() => touch(state, polled)),
     record: Effect.fnUntraced(function*(change: Change) {
@@ -40,6 +43,11 @@ const alarms = (state: State, partition: number, now: number) => {
     dueAt: Float64Array.from(due, (resource) => resource.nextFetch)
   }
 }
+
+const fragments = (state: State, page: string, now: number): ReadonlyArray<number> =>
+  [...state.resources.values()].filter(({ id, url }) =>
+    url.startsWith(`${page}#`) && subscribersOf(state, id, now).length > 0
+  ).map(({ id }) => id)
 
 const touch = (state: State, polled: Polled) => {
   const stored = state.resources.get(polled.id)
