@@ -23,14 +23,17 @@ export interface Letter {
  * The messages that tell a subscriber: one as a rule, several when the entries do not fit into one.
  *
  * The order is what old clients expect: status first, then `items`, which are there even when there are none. Messages have no type: a server
- * keeps a normal one for somebody who is offline, and drops a headline in silence.
+ * keeps a normal one for somebody who is offline, and drops a headline in silence. They claim no language: without the empty attribute
+ * Prosody says that all is English, and slixmpp 1.8 loses events of several items in any language.
  */
 export const messages = (letter: Letter, limit = maxStanza): ReadonlyArray<string> => {
   const { from, id, notification, to, topic } = letter
   const status = briefStatusXml({ ...notification.status, feed: topic }, letter.style.extNamespace)
   const after = `</items></event></message>`
   const opening = (part: number) =>
-    `<message${attribute("from", from)}${attribute("to", to)}${attribute("id", part === 1 ? id : `${id}-${part}`)}>` +
+    `<message${attribute("from", from)}${attribute("to", to)}${
+      attribute("id", part === 1 ? id : `${id}-${part}`)
+    } xml:lang="">` +
     `<event xmlns="${ns.event}">${status}<items${attribute("node", topic)}>`
   const room = limit - sizeOf(opening(1_000)) - sizeOf(after)
   return pages(items(letter, room), room).map((content, page) => opening(page + 1) + content + after)

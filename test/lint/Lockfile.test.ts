@@ -40,4 +40,11 @@ describe("the dependencies", () => {
     )
     assert.deepStrictEqual(lacking, [])
   })
+
+  it("of the old client, in a package of its own, come from any registry too, and run nothing", () => {
+    const locked = Object.entries<Locked>(read("test/clients/superfeedr/package-lock.json").packages)
+    const wrong = locked.filter(([, { hasInstallScript, resolved }]) => hasInstallScript || resolved?.includes(":"))
+    assert.deepStrictEqual(wrong.map(([path]) => path), [])
+    assert.include(locked.map(([path]) => path), "node_modules/superfeedr")
+  })
 })

@@ -31,7 +31,8 @@ export interface Prosody {
 /** Starts a server of its own on loopback, with these logins; it ends with the scope. */
 export const prosody = (
   authentication: Options["authentication"],
-  more?: string
+  more?: string,
+  names: Pick<Options, "domain" | "component"> = { domain, component }
 ) =>
   Effect.map(
     Effect.acquireRelease(
@@ -41,8 +42,7 @@ export const prosody = (
           directory: await mkdtemp(join(tmpdir(), "windhover-prosody-")),
           clientPort: await freePort(),
           componentPort: await freePort(),
-          domain,
-          component,
+          ...names,
           secret,
           authentication,
           ...(more === undefined ? {} : { more })

@@ -1,9 +1,13 @@
-import xml, { type Element } from "@xmpp/xml"
+import { client as connect } from "@xmpp/client"
+import type { Element } from "@xmpp/xml"
 import { Data, Effect, Schedule } from "effect"
-import { connect as dial, type Socket } from "node:net"
+import type { Socket } from "node:net"
 import { untilAmong } from "./Until.ts"
 
 export class ClientError extends Data.TaggedError("ClientError")<{ readonly message: string }> {}
+
+/** Milliseconds for a step of a log-in: a busy machine is slow. */
+const patience = 60_000
 
 /** A client of an XMPP server: what a person's program would be, reduced to what is sent and received. */
 export interface XmppClient {
@@ -18,7 +22,7 @@ export interface XmppClient {
   readonly socket: Socket
 }
 
-/** Logs in with SASL PLAIN, binds and is present. Closed with the scope. */
+/** Logs in with `@xmpp/client` and is present. Closed with the scope. */
 export const login = Effect.fnUntraced(function*(options: {
   readonly port: number
   readonly login: string
@@ -28,74 +32,55 @@ export const login = Effect.fnUntraced(function*(options: {
   /** False: messages wait on the server. */
   readonly present?: boolean
 }) {
-  const { component, domain, login, password, port } = options
-  const socket = yield* Effect.acquireRelease(
-    Effect.sync(() => dial({ host: "127.0.0.1", port, noDelay: true }).setEncoding("utf8")),
-    (socket) => Effect.sync(() => socket.destroy())
-  )
+  const { component, domain, login: username, password, port } = options
   const stanzas: Array<Element> = []
   const answers = new Map<string, (answer: Element) => void>()
   const waiting = new Set<() => void>()
   let serial = 0
-  let hear: (element: Element) => void = () => {}
 
-  const attach = () => {
-    const parser = new xml.Parser()
-    parser.on("element", (element: Element) => hear(element))
-    parser.on("error", () => socket.destroy())
-    socket.removeAllListeners("data").on("data", (text: string) => parser.write(text))
-    socket.write(
-      `<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' ` +
-        `version='1.0' to='${domain}'>`
-    )
-  }
-
-  const next = (start: () => void) =>
-    Effect.callback<Element, ClientError>((resume) => {
-      const lost = () => resume(Effect.fail(new ClientError({ message: "the connection was closed" })))
-      hear = (element) => resume(Effect.succeed(element))
-      socket.once("close", lost).once("error", lost)
-      start()
-    })
-
-  const online = Effect.gen(function*() {
-    yield* next(() => socket.once("connect", attach))
-    const plain = Buffer.from(`\0${login}\0${password}`).toString("base64")
-    const verdict = yield* next(() =>
-      socket.write(`<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>${plain}</auth>`)
-    )
-    if (verdict.getName() !== "success") {
-      return yield* new ClientError({
-        message: verdict.children.map((child) => typeof child === "string" ? child : child.name).join(" ")
-      })
-    }
-    yield* next(attach)
-    const bound = yield* next(() =>
-      socket.write("<iq type='set' id='bind'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq>")
-    )
-    return bound.getChild("bind")?.getChildText("jid") ?? ""
+  const xmpp = connect({
+    service: `xmpp://127.0.0.1:${port}`,
+    domain,
+    timeout: patience,
+    // by itself it keeps passwords for encrypted streams
+    credentials: (authenticate) => authenticate({ username, password }, "PLAIN")
   })
-  const jid = yield* online
-
-  hear = (element) => {
-    const answer = answers.get(element.attrs["id"] ?? "")
-    if (element.name === "iq" && answer !== undefined) answer(element)
-    else stanzas.push(element)
+  xmpp.reconnect.stop() // a test logs in again itself
+  xmpp.on("error", () => {}) // what ends a log-in fails `start`; later, the socket is closed
+  xmpp.on("connect", () => xmpp.socket?.setEncoding("utf8")) // a character may be spread over two reads, which it does not mind
+  xmpp.on("stanza", (stanza: Element) => {
+    const answer = answers.get(stanza.attrs["id"] ?? "")
+    if (stanza.name === "iq" && answer !== undefined) answer(stanza)
+    else stanzas.push(stanza)
     for (const look of waiting) look()
-  }
-  socket.on("error", () => {})
-  if (options.present !== false) socket.write("<presence/>")
+  })
+  const send = (text: string) => void xmpp.write(text).catch(() => {})
+
+  const online = Effect.tryPromise({
+    try: () => xmpp.start(),
+    catch: (error) => new ClientError({ message: String(error) })
+  })
+  const { jid, socket } = yield* Effect.acquireRelease(
+    Effect.flatMap(online, (jid) =>
+      xmpp.socket === null
+        ? Effect.fail(new ClientError({ message: "the connection was closed" }))
+        : Effect.succeed({ jid: jid.toString(), socket: xmpp.socket })).pipe(
+        Effect.onError(() => Effect.sync(() => xmpp.socket?.destroy()))
+      ),
+    ({ socket }) => Effect.sync(() => socket.destroy())
+  )
+  if (options.present !== false) send("<presence/>")
 
   const client: XmppClient = {
     jid,
     stanzas,
     socket,
-    send: (text) => void socket.write(text),
+    send,
     request: (type, payload, to = component) =>
       Effect.callback<Element>((resume) => {
         const id = `q${++serial}`
         answers.set(id, (answer) => resume(Effect.succeed(answer)))
-        socket.write(`<iq type='${type}' id='${id}' to='${to}'>${payload}</iq>`)
+        send(`<iq type='${type}' id='${id}' to='${to}'>${payload}</iq>`)
         return Effect.sync(() => void answers.delete(id))
       }),
     until: untilAmong(waiting)

@@ -42,7 +42,7 @@ const ids = (message: string) =>
 describe("Notifications", () => {
   it("are messages of no type, with status first, then items", () => {
     const message = only(letter(entries(entry("one"), entry("two"))))
-    assert.deepStrictEqual(message.attributes, { from: "push.x.test", to: "ann@x.test", id: "5-7" })
+    assert.deepStrictEqual(message.attributes, { from: "push.x.test", to: "ann@x.test", id: "5-7", "xml:lang": "" })
     const event = within(message, "event")
     assert.strictEqual(event.attributes["xmlns"], "http://jabber.org/protocol/pubsub#event")
     assert.deepStrictEqual(names(event), ["status", "items"])

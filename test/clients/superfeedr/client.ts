@@ -1,0 +1,48 @@
+/**
+ * superfeedr 0.2.0 as it comes from npm, driven by a test: `client.ts PORT LOGIN PASSWORD`, see `test/support/OtherClient.ts`.
+ *
+ * The names that it has built in, superfeedr.com and firehoser.superfeedr.com, are those of a server on loopback.
+ */
+import dns from "node:dns"
+import { createInterface } from "node:readline"
+import Superfeedr from "superfeedr"
+
+const [, , port = "", login = "", password = ""] = process.argv
+
+type Found = (error: Error | null, records?: ReadonlyArray<dns.SrvRecord>) => void
+
+Object.assign(dns, {
+  resolveSrv: (name: string, found: Found) =>
+    name === "_xmpp-client._tcp.superfeedr.com"
+      ? found(null, [{ name: "127.0.0.1", port: Number(port), priority: 0, weight: 0 }])
+      : found(new Error(`${name} is not known here`))
+})
+
+const write = (line: unknown): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
+
+const superfeedr = new Superfeedr(login, password)
+superfeedr.client.on("error", (error: unknown) => {
+  process.stderr.write(`${String(error)}\n`)
+  process.exit(1)
+})
+superfeedr.on("connected", () => write({ event: "connected" }))
+superfeedr.on("notification", (value: unknown) => write({ event: "notification", value }))
+superfeedr.on("status", (value: unknown) => write({ event: "status", value }))
+
+const perform = (verb: string, url: string, done: (error: Error | null, result: unknown) => void): void => {
+  switch (verb) {
+    case "subscribe":
+      return superfeedr.subscribe(url, done)
+    case "unsubscribe":
+      return superfeedr.unsubscribe(url, done)
+    case "retrieve":
+      return superfeedr.retrieve(url, done)
+    default:
+      return superfeedr.list(1, done)
+  }
+}
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, url, verb }: { readonly id: number; readonly verb: string; readonly url: string } = JSON.parse(line)
+  perform(verb, url, (error, result) => write(error === null ? { id, result } : { id, error: String(error) }))
+}).once("close", () => process.exit(0))

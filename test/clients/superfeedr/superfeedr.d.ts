@@ -1,0 +1,15 @@
+/** The client of the original service, which comes without types; its answers are written down as they come. */
+declare module "superfeedr" {
+  import type { EventEmitter } from "node:events"
+
+  type Done = (error: Error | null, result: unknown) => void
+
+  export default class Superfeedr extends EventEmitter {
+    constructor(login: string, password: string)
+    readonly client: EventEmitter
+    subscribe(url: string, done: Done): void
+    unsubscribe(url: string, done: Done): void
+    retrieve(url: string, done: Done): void
+    list(page: number, done: Done): void
+  }
+}
