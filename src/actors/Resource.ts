@@ -10,16 +10,18 @@ import {
   read,
   request,
   selected,
+  stateAfter,
   type Step,
   unanswered,
   unreadable,
   unselectable,
   wantsWhole,
-  withMaintenance
+  withMaintenance,
+  withMoved
 } from "#domain/Poll.ts"
 import { boundsOf } from "#domain/Polling.ts"
 import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
-import { type Fetched, Fetcher, type FetchError } from "#domain/ports/Fetcher.ts"
+import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
@@ -122,11 +124,11 @@ export const layer = Layer.effect(
     })
 
     /** Undefined when it is not the turn of this resource. */
-    const get = (resource: ResourceState, now: number, { call, hosts }: Surroundings) => {
+    const get = (resource: ResourceState, wanted: FetchRequest, { call, hosts }: Surroundings) => {
       let entered = false
       return Effect.suspend(() => {
         entered = hosts.enter(resource.host, resource.id)
-        return entered ? Effect.result(permits.withPermits(1)(fetcher.fetch(request(resource, now)))) : Effect.undefined
+        return entered ? Effect.result(permits.withPermits(1)(fetcher.fetch(wanted))) : Effect.undefined
       }).pipe(
         Effect.onExit(() => {
           const called = entered ? hosts.leave(resource.host) : nobody
@@ -196,17 +198,17 @@ export const layer = Layer.effect(
       around: Surroundings
     ): Effect.Effect<void> => {
       const { resource } = state
-      if (Result.isFailure(result)) return perform(state, unanswered(resource, result.failure, at), around)
+      if (Result.isFailure(result)) {
+        return perform(state, withMoved(unanswered(resource, result.failure, at), undefined, at), around)
+      }
       const answer = result.success
       const until = holdOff(answer, at.now)
       if (until !== undefined) around.hosts.holdOff(resource.host, until)
+      const settle = (done: Done) => perform(state, withMaintenance(withMoved(done, answer, at), at.now), around)
       const step = answered(resource, answer, at)
       return step._tag === "Read" || step._tag === "Select"
-        ? Effect.flatMap(
-          looked(resource, answer, step, at),
-          (done) => perform(state, withMaintenance(done, at.now), around)
-        )
-        : perform(state, withMaintenance(step, at.now), around)
+        ? Effect.flatMap(looked(resource, answer, step, at), settle)
+        : settle(step)
     }
 
     /** Whoever waits for the record of a ping waits; the news do not. */
@@ -234,7 +236,7 @@ export const layer = Layer.effect(
         const at: Circumstances = { now, occasion: "push", jitter: yield* jitter, ...bounds }
         const step = answered(before, answer, at)
         const read = step._tag === "Read" || step._tag === "Select" ? yield* looked(before, answer, step, at) : step
-        if (failuresOf(read) > 0) {
+        if (stateAfter(read).failures > 0) {
           state.pinged = true
           return
         }
@@ -265,7 +267,8 @@ export const layer = Layer.effect(
         if (heldUntil !== undefined) return heldUntil
         const { pinged } = state
         state.pinged = false // a ping that comes from now on causes one more fetch
-        const result = yield* get(state.resource, now, around)
+        const wanted = request(state.resource, now)
+        const result = yield* get(state.resource, wanted, around)
         if (result === undefined) {
           state.pinged = pinged
           return now + patience
@@ -273,6 +276,7 @@ export const layer = Layer.effect(
         const at = {
           now: clock.currentTimeMillisUnsafe(),
           occasion: next,
+          asked: wanted.url,
           jitter: yield* jitter,
           ...bounds
         }
@@ -286,8 +290,6 @@ export const layer = Layer.effect(
     return ResourceBehavior.of({ run })
   })
 )
-
-const failuresOf = (step: Done): number => step._tag === "Quiet" ? step.state.failures : step.change.state.failures
 
 const nobody: ReadonlyArray<number> = []
 

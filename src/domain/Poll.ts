@@ -5,21 +5,24 @@ import { policyOf } from "./EntryId.ts"
 import { ofBytes, packAll, unpackAll } from "./Fingerprint.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
 import { isDue, maintained } from "./Maintenance.ts"
+import { movedAfter } from "./Moved.ts"
 import type { Document } from "./Notification.ts"
 import { type Bounds, hintOf, nextFetch, nextPeriod } from "./Polling.ts"
 import type { Fetched, FetchError, FetchRequest } from "./ports/Fetcher.ts"
 import type { ReaderError, ReadOptions, ReadResult } from "./ports/FeedReader.ts"
 import { type Announcement, type Change, maxStoredLength } from "./ports/ResourceStore.ts"
 import type { Selection, SelectorError, Syntax } from "./ports/Selector.ts"
-import type { ResourceKind, ResourceState } from "./Resource.ts"
+import type { Learned, ResourceKind, ResourceState } from "./Resource.ts"
 import { fetched, type Occasion } from "./Status.ts"
-import { type Distrust, type Validators, validatorsAfter } from "./Validators.ts"
+import { type Validators, validatorsAfter } from "./Validators.ts"
 
 /** What a poll knows besides the resource and the answer. */
 export interface Circumstances extends Bounds {
   /** Epoch ms. */
   readonly now: number
   readonly occasion: Occasion
+  /** The URL that was asked, when it may not be the topic. */
+  readonly asked?: string
   /** 0 up to 1, see `Polling.nextFetch`. */
   readonly jitter: number
   /** See `Change.Options`. */
@@ -51,11 +54,16 @@ export type Done = Exclude<Step, { _tag: "Read" | "Select" }>
 
 const DAY = 24 * 60 * 60_000
 
-/** The conditional GET for a resource; without conditions once a day, so that a lying validator hides nothing for longer. */
+/**
+ * The conditional GET for a resource.
+ *
+ * Once a day it is without conditions, so that a lying validator hides nothing for longer, and of the topic itself, wherever that has moved.
+ */
 export const request = (state: ResourceState, now: number): FetchRequest => {
   const whole = state.signature === undefined || state.inError || isUnproven(state, now)
+  const moved = state.learned?.moved
   return {
-    url: withoutFragment(state.url),
+    url: !whole && moved?.settled === true ? moved.to : withoutFragment(state.url),
     ...(whole || state.etag === undefined ? {} : { etag: state.etag }),
     ...(whole || state.lastModified === undefined ? {} : { lastModified: state.lastModified })
   }
@@ -357,8 +365,13 @@ const withValidators = (
 })
 
 /** Nothing is kept where nothing was learned. */
-const learning = ({ distrust }: { readonly distrust: Distrust | undefined }): Pick<ResourceState, "learned"> =>
-  distrust === undefined ? {} : { learned: { distrust } }
+const learning = (
+  lessons: { readonly [K in keyof Learned]: Learned[K] | undefined }
+): Pick<ResourceState, "learned"> => {
+  const { distrust, moved } = lessons
+  if (distrust === undefined && moved === undefined) return {}
+  return { learned: { ...(distrust === undefined ? {} : { distrust }), ...(moved === undefined ? {} : { moved }) } }
+}
 
 const retryAfter = (answer: Fetched, now: number): number | undefined => {
   const value = answer.headers["retry-after"]
@@ -379,18 +392,43 @@ const longestHoldOff = 60 * 60_000
  * A 429 means the client, whatever it asked for. A 503 may mean one document only, unless it says when to come again.
  */
 export const holdOff = (answer: Fetched, now: number): number | undefined => {
-  const { status } = answer
-  if (status !== 429 && status !== 503) return undefined
-  const until = retryAfter(answer, now) ?? (status === 429 ? now + overload : undefined)
+  if (!isOverloaded(answer)) return undefined
+  const until = retryAfter(answer, now) ?? (answer.status === 429 ? now + overload : undefined)
   return until === undefined ? undefined : Math.min(until, now + longestHoldOff)
+}
+
+const isOverloaded = ({ status }: Fetched): boolean => status === 429 || status === 503
+
+/** The step, and with it what the answer (undefined: there was none) says of where the topic has moved; nearly always that is nothing. */
+export const withMoved = (step: Done, answer: Fetched | undefined, at: Circumstances): Done => {
+  const state = stateAfter(step)
+  const { failures, learned, url } = state
+  if (learned?.moved === undefined && answer?.permanentUrl === undefined) return step
+  const topic = withoutFragment(url)
+  const moved = movedAfter(learned?.moved, {
+    topic,
+    asked: at.asked ?? topic,
+    permanentUrl: answer?.permanentUrl,
+    outcome: failures === 0 ? "success" : answer !== undefined && isOverloaded(answer) ? "overload" : "failure",
+    now: at.now
+  })
+  if (moved === learned?.moved) return step
+  const { learned: _, ...others } = state
+  return withState(step, { ...others, ...learning({ ...learned, moved }) })
 }
 
 /** The step, and with it the maintenance of the resource where that is due: once a day a row is written that nothing else asks for. */
 export const withMaintenance = (step: Done, now: number): Done => {
-  const state = step._tag === "Quiet" ? step.state : step.change.state
-  if (!isDue(state, now)) return step
-  const change = step._tag === "Quiet" ? silent(state) : step.change
-  return { _tag: "Changed", change: { ...change, state: maintained(state, now) } }
+  const state = stateAfter(step)
+  return isDue(state, now) ? withState(step, maintained(state, now)) : step
 }
+
+export const stateAfter = (step: Done): ResourceState => step._tag === "Quiet" ? step.state : step.change.state
+
+/** The step with another state, which is recorded. */
+const withState = (step: Done, state: ResourceState): Done => ({
+  _tag: "Changed",
+  change: step._tag === "Quiet" ? silent(state) : { ...step.change, state }
+})
 
 const silent = (state: ResourceState): Change => ({ state, entries: [], updated: [], announce: undefined })

@@ -1,4 +1,5 @@
 import type { FeedHeader } from "./Feed.ts"
+import type { Moved } from "./Moved.ts"
 import type { Status } from "./Status.ts"
 import type { Distrust } from "./Validators.ts"
 
@@ -62,6 +63,7 @@ export interface ResourceState {
 export interface Learned {
   /** Against its validators. */
   readonly distrust?: Distrust
+  readonly moved?: Moved
 }
 
 /** The state with the subscribers of one that was loaded later. */

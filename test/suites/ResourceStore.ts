@@ -46,7 +46,7 @@ const full = (state: ResourceState): ResourceState => ({
   etag: "W/\"a'b\\c\"",
   lastModified: "Tue, 14 Nov 2023 22:13:20 GMT",
   lastFull: 1_699_999_000_001,
-  learned: { distrust: "suspect" },
+  learned: { distrust: "suspect", moved: { to: "https://new.example/", since: 1_699_000_000_000, settled: true } },
   signature: 2n ** 64n - 1n,
   inError: true,
   header: { title: { value: "A \u{1f985} \"title\" \u0000 \ud800", type: "text" }, updated: 0 },

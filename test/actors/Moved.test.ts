@@ -1,0 +1,76 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { FetchError } from "#domain/ports/Fetcher.ts"
+import { feed, lines } from "#test/support/Core.ts"
+import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { documentOf, type World } from "#test/support/World.ts"
+
+const to = "http://new.example/feed"
+
+/** The feed redirects to the new place, for good or not; there the ids are. */
+const redirecting = (world: World["Service"]) => {
+  const site = { permanent: true, up: true, ids: ["first"] }
+  const gone = new FetchError({ kind: "dns", message: "new.example: there is no such name in the DNS" })
+  const answer = (moved: object) =>
+    Effect.suspend(() => site.up ? Effect.succeed({ ...documentOf(site.ids), finalUrl: to, ...moved }) : gone)
+  world.serve(feed, () => answer(site.permanent ? { permanentUrl: to } : {}))
+  world.serve(to, () => answer({}))
+  return site
+}
+
+const polled = (world: World["Service"]) => {
+  const hosts = { old: lines(world, "poll feeds.example").length, new: lines(world, "poll new.example").length }
+  world.log.length = 0
+  return hosts
+}
+
+describe("permanent redirects", () => {
+  it.effect("are learned after three days; then the new URL is asked, the topic once a day, and subscribers see the topic", () =>
+    Effect.gen(function*() {
+      const { world } = yield* watchedFor()
+      const site = redirecting(world)
+      yield* TestClock.adjust("71 hours")
+      assert.strictEqual(polled(world).new, 0)
+      yield* TestClock.adjust("2 hours")
+      polled(world)
+      yield* TestClock.adjust("2 days")
+      const hosts = polled(world)
+      assert.strictEqual(hosts.old, 2)
+      assert.isAbove(hosts.new, 100)
+      site.ids = ["b", "first"]
+      yield* TestClock.adjust("1 hour")
+      const [parcel] = world.parcels
+      assert.strictEqual(parcel?.headers.find(([name]) => name === "X-PubSubHubbub-Topic")?.[1], feed)
+      assert.match(Buffer.from(parcel?.body ?? []).toString(), /<status feed="http:\/\/feeds\.example\/a"/)
+    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+
+  it.effect("are unlearned at the first failure of the new URL, before that is an error state", () =>
+    Effect.gen(function*() {
+      const { world } = yield* watchedFor()
+      const site = redirecting(world)
+      yield* TestClock.adjust("4 days")
+      site.up = false
+      world.serve(feed, () => Effect.succeed(documentOf(["first"])))
+      yield* TestClock.adjust("1 hour")
+      polled(world)
+      const { inError, learned } = yield* stateOf(feed)
+      assert.deepStrictEqual({ inError, learned }, { inError: false, learned: undefined })
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(polled(world).new, 0)
+      assert.deepStrictEqual(world.parcels, [])
+    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+
+  it.effect("that are not permanent any more are followed and not learned", () =>
+    Effect.gen(function*() {
+      const { world } = yield* watchedFor()
+      const site = redirecting(world)
+      yield* TestClock.adjust("2 days")
+      site.permanent = false
+      yield* TestClock.adjust("1 hour")
+      assert.isUndefined((yield* stateOf(feed)).learned)
+      site.permanent = true
+      yield* TestClock.adjust("2 days")
+      assert.strictEqual(polled(world).new, 0)
+    }).pipe(Effect.provide(layerDays())))
+})
