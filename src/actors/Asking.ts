@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { hasEnded } from "#domain/Lease.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Asked, type Lane, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -42,6 +43,7 @@ export const layer = Layer.effect(
     const subscriptions = yield* SubscriptionStore
     const verifier = yield* IntentVerifier
     const queue = yield* QuestionQueue
+    const log = yield* DeliveryLog
     const partitions = yield* Partitions
     const { hubQuestionsPerMinute: perMinute } = yield* Settings
     const scope = yield* Effect.scope
@@ -131,6 +133,11 @@ export const layer = Layer.effect(
         // hosts only: URLs of callbacks and topics may hold credentials
         const { host, topic } = question.wanted
         yield* Effect.logInfo(`a callback on ${host} did not ${question.mode} to a topic on ${topic.host}`)
+        if (question.mode === "subscribe") {
+          const { accountId, endpoint } = question.wanted
+          const denied = { accountId, topic: topic.given, endpoint, code: 0, message: failure.message }
+          yield* log.ended({ fate: "denied", ...denied })
+        }
       }
       yield* failure !== undefined && question.mode === "subscribe" && question.wanted.face === "hub"
         ? queue.deny(asked, failure.message)

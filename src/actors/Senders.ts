@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import { describeFailure, parcel, render, type Rendered, verdict } from "#domain/Delivery.ts"
+import { describeAnswer, parcel, render, type Rendered, verdict } from "#domain/Delivery.ts"
 import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
 import { Deliverer, type DeliveryAnswer } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -10,8 +10,10 @@ import { delivered } from "./Metrics.ts"
 /** How a try went. `away`: it was none, since the channel is not served for the moment. */
 export type Outcome = Success | Failure | { readonly verdict: "away" }
 
+/** A channel without answers has none for the log. */
 interface Success {
   readonly verdict: "delivered"
+  readonly answer?: DeliveryAnswer
 }
 
 /** `ended`: the receiver says that there is no use in another one, and so ends the subscription. */
@@ -52,10 +54,9 @@ export const layer = Layer.effect(
   })
 )
 
-const outcomeOf = ({ excerpt, latency, status }: DeliveryAnswer): Success | Failure => {
-  const meaning = verdict(status)
-  if (meaning === "delivered") return { verdict: meaning }
-  return failure(meaning, { ...describeFailure(status, excerpt), latency: Math.round(latency) })
+const outcomeOf = (answer: DeliveryAnswer): Success | Failure => {
+  const meaning = verdict(answer.status)
+  return meaning === "delivered" ? { verdict: meaning, answer } : failure(meaning, describeAnswer(answer))
 }
 
 const failure = (verdict: Failure["verdict"], attempt: Attempt): Success | Failure => ({ verdict, attempt })

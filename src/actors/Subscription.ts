@@ -2,6 +2,8 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { afterFailure } from "#domain/Delivery.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
+import type { DeliveryAnswer } from "#domain/ports/Deliverer.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -66,6 +68,7 @@ export const layer = Layer.effect(
   SubscriptionBehavior,
   Effect.gen(function*() {
     const outbox = yield* Outbox
+    const log = yield* DeliveryLog
     const subscriptions = yield* SubscriptionStore
     const senders = yield* Senders
 
@@ -91,9 +94,9 @@ export const layer = Layer.effect(
       const outcome = yield* send(delivery, state.subscription)
       switch (outcome.verdict) {
         case "delivered":
-          return yield* confirm(state, delivery)
+          return yield* confirm(state, delivery, outcome.answer)
         case "ended":
-          return yield* end(state, outcome.attempt)
+          return yield* end(state, delivery, outcome.attempt)
         case "failed":
           return yield* failed(state, delivery, outcome.attempt)
         case "away":
@@ -101,8 +104,11 @@ export const layer = Layer.effect(
       }
     })
 
-    const confirm = (state: State, delivery: Delivery) =>
-      Effect.andThen(outbox.confirm(delivery.id), Effect.sync(() => void state.ahead.shift()))
+    const confirm = Effect.fnUntraced(function*(state: State, delivery: Delivery, answer: DeliveryAnswer | undefined) {
+      yield* outbox.confirm(delivery.id)
+      if (answer !== undefined) yield* log.delivered(delivery, answer)
+      state.ahead.shift()
+    })
 
     const failed = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
       const next = afterFailure(state.subscription.face, delivery.attempt + 1, yield* Clock.currentTimeMillis)
@@ -119,8 +125,12 @@ export const layer = Layer.effect(
     })
 
     /** The callback said that it is gone: so is the subscription. */
-    const end = Effect.fnUntraced(function*(state: State, attempt: Attempt) {
-      yield* whenAvailable(subscriptions.remove(state.subscription.id))
+    const end = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
+      const { accountId, endpoint, id, topic } = state.subscription
+      const { sequence } = delivery
+      const tried = { subscriptionId: id, topic, endpoint, sequence, attempt: delivery.attempt + 1 }
+      yield* whenAvailable(log.ended({ fate: "ended", accountId, ...tried, ...attempt }))
+      yield* whenAvailable(subscriptions.remove(id))
       yield* Effect.logInfo(`subscription ${state.subscription.id} is ended by its callback: ${attempt.message}`)
       state.ahead.length = 0
       state.more = false

@@ -186,26 +186,35 @@ export const pings = Command.make(
   Command.provide(administration)
 )
 
+/** When it is tried again, or why it is not. */
+const next = (one: Administration.TryView): string => {
+  if (one.fate !== "failed") return one.fate
+  return one.nextTry === undefined ? "dropped" : second(one.nextTry)
+}
+
 export const deliveries = Command.make(
   "deliveries",
   ofAccount("Login of the account whose subscriptions they are of; without it those of everybody"),
   Effect.fnUntraced(function*({ limit, login }) {
     const tries = yield* (yield* Administration.Administration).deliveries(Option.getOrUndefined(login), limit)
     yield* Console.log(table([
-      ["FAILED", "TRY", "NEXT", "TOOK", "WHY", "NOTIFICATION", "CALLBACK", "TOPIC"],
+      ["TIME", "TRY", "NEXT", "CODE", "TOOK", "ANSWER", "NOTIFICATION", "CALLBACK", "TOPIC"],
       ...tries.map((one) => [
-        second(one.failedAt),
-        String(one.attempt),
-        one.nextTry === undefined ? "dropped" : second(one.nextTry),
+        second(one.triedAt),
+        one.fate === "denied" ? "" : String(one.attempt),
+        next(one),
+        one.code === 0 ? "" : String(one.code),
         one.latency === undefined ? "" : `${one.latency} ms`,
         short(one.message),
-        `${one.sequence} of subscription ${one.subscriptionId}`,
+        one.fate === "denied" ? "" : `${one.sequence} of subscription ${one.subscriptionId}`,
         one.endpoint,
         one.topic
       ])
     ]))
   })
 ).pipe(
-  Command.withDescription("List tries of deliveries that failed, newest first, and what comes next"),
+  Command.withDescription(
+    "List how deliveries went, newest first, and what comes next: failed tries, each subscription's last success, ends"
+  ),
   Command.provide(administration)
 )

@@ -37,18 +37,27 @@ const PingView = Schema.Struct({
   outcome: Schema.String
 })
 
-const TryView = Schema.Struct({
-  subscriptionId: Schema.Finite,
+const tried = {
   topic: Schema.String,
   endpoint: Schema.String,
-  sequence: Schema.Finite,
-  attempt: Schema.Int,
-  failedAt: Schema.Finite,
+  triedAt: Schema.Finite,
   code: Schema.Int,
   message: Schema.String,
-  latency: Schema.optionalKey(Schema.Finite),
-  nextTry: Schema.optionalKey(Schema.Finite)
-})
+  latency: Schema.optionalKey(Schema.Finite)
+}
+
+const TryView = Schema.Union([
+  Schema.Struct({
+    ...tried,
+    fate: Schema.Literals(["delivered", "failed", "ended"]),
+    subscriptionId: Schema.Finite,
+    sequence: Schema.Finite,
+    attempt: Schema.Int,
+    nextTry: Schema.optionalKey(Schema.Finite)
+  }),
+  Schema.Struct({ ...tried, fate: Schema.Literal("denied") })
+])
+export type TryView = typeof TryView.Type
 
 const call = <const Tag extends string, P extends Schema.Struct.Fields, S extends Schema.Top>(
   tag: Tag,
@@ -100,8 +109,8 @@ export class Administration extends Context.Service<Administration, {
   readonly revokeToken: (login: string, id: number) => Failing<void>
   /** Newest first; without a login those of everybody. */
   readonly pings: (login: string | undefined, limit: number) => Failing<ReadonlyArray<typeof PingView.Type>>
-  /** Tries that failed, newest first; without a login those of everybody. */
-  readonly deliveries: (login: string | undefined, limit: number) => Failing<ReadonlyArray<typeof TryView.Type>>
+  /** How deliveries went, newest first; without a login those of everybody. */
+  readonly deliveries: (login: string | undefined, limit: number) => Failing<ReadonlyArray<TryView>>
 }>()("windhover/cli/Administration") {}
 
 const failed = (message: string) => new AdministrationError({ message })

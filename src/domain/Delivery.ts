@@ -1,6 +1,6 @@
 import type { Entry } from "./Entry.ts"
 import type { Attempt, Delivery, Document, News, Notification } from "./Notification.ts"
-import type { Parcel } from "./ports/Deliverer.ts"
+import type { DeliveryAnswer, Parcel } from "./ports/Deliverer.ts"
 import { renderAtom } from "./render/AtomXml.ts"
 import { entryOf, isIn } from "./render/Envelope.ts"
 import { renderJson } from "./render/NotificationJson.ts"
@@ -36,6 +36,9 @@ const logLength = 64
  * All tries of four notifications in succession have places of their own; whoever comes later takes one over.
  */
 export const placeInLog = (sequence: number, attempt: number): number => (sequence * 16 + attempt) % logLength
+
+/** Where the log of a subscription keeps its last success. */
+export const placeOfSuccess = logLength
 
 /** What the answer of a callback means. A redirect is no success, and is not followed. */
 export const verdict = (status: number): "delivered" | "ended" | "failed" =>
@@ -142,7 +145,8 @@ const legal = (character: string): string => character.isWellFormed() ? characte
 const linkTarget = (topic: string): string => headerValue(topic).replaceAll(">", "%3E").replaceAll("<", "%3C")
 
 /** In words, for the log and for the dropped row. */
-export const describeFailure = (status: number, excerpt: string): Attempt => ({
+export const describeAnswer = ({ excerpt, latency, status }: DeliveryAnswer): Required<Attempt> => ({
   code: status,
-  message: excerpt === "" ? `The callback answered ${status}.` : `The callback answered ${status}: ${excerpt}`
+  message: excerpt === "" ? `The callback answered ${status}.` : `The callback answered ${status}: ${excerpt}`,
+  latency: Math.round(latency)
 })

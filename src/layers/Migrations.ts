@@ -10,6 +10,7 @@ import { statements as retention } from "./migrations/0007-retention.ts"
 import { statements as deliveryLog } from "./migrations/0008-delivery-log.ts"
 import { statements as fetching } from "./migrations/0009-fetching.ts"
 import { statements as questionsInOrder } from "./migrations/0010-questions-in-order.ts"
+import { statements as deliveriesThatWentWell } from "./migrations/0011-deliveries-that-went-well.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -29,7 +30,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 7, name: "retention", statements: retention },
   { number: 8, name: "delivery_log", statements: deliveryLog },
   { number: 9, name: "fetching", statements: fetching },
-  { number: 10, name: "questions_in_order", statements: questionsInOrder }
+  { number: 10, name: "questions_in_order", statements: questionsInOrder },
+  { number: 11, name: "deliveries_that_went_well", statements: deliveriesThatWentWell }
 ]
 
 /** The version of the schema that this program works with. */

@@ -115,12 +115,12 @@ export const layer = Layer.effect(
           where d.id = p.id and d.state = 0
           returning d.subscription_id, d.sequence, p.attempt, p.due, p.code, p.message, p.latency, p.place
         )
-        insert into delivery_log (subscription_id, place, sequence, attempt, failed_at, code, message, latency, next_try)
+        insert into delivery_log (subscription_id, place, sequence, attempt, tried_at, code, message, latency, next_try)
         select distinct on (subscription_id, place)
           subscription_id, place, sequence, attempt, ${instant("$9::float8")}, code, message, latency, ${instant("due")}
         from failed order by subscription_id, place, sequence desc
         on conflict (subscription_id, place) do update set sequence = excluded.sequence, attempt = excluded.attempt,
-          failed_at = excluded.failed_at, code = excluded.code, message = excluded.message, latency = excluded.latency,
+          tried_at = excluded.tried_at, code = excluded.code, message = excluded.message, latency = excluded.latency,
           next_try = excluded.next_try`,
           [
             column.ids(rows.map(({ delivery }) => delivery.id)),
@@ -176,7 +176,7 @@ export const layer = Layer.effect(
 
     const pruneLog = Effect.gen(function*() {
       const before = (yield* Clock.currentTimeMillis) - logKeptFor
-      yield* ask(sql.unsafe(`delete from delivery_log where failed_at < ${instant("$1::float8")}`, [before]))
+      yield* ask(sql.unsafe(`delete from delivery_log where tried_at < ${instant("$1::float8")}`, [before]))
     })
 
     const loop = <A>(what: string, step: typeof prune | typeof flush, spacing: Schedule.Schedule<A>) =>

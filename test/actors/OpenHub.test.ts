@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { Hub, type SubscribeRequest } from "#actors/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { type Intent, IntentRefused } from "#domain/ports/IntentVerifier.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
@@ -207,6 +208,10 @@ describe("the hub face, subscribing", () => {
       yield* TestClock.adjust("3 seconds")
       const told = lines(world, "deny").map((line) => line.replace(/^\S+ /, ""))
       assert.deepStrictEqual(told, ["deny bad.hooks.example/ Your callback didn't echo the challenge."])
+      const log = yield* (yield* DeliveryLog).list({ accountId: anonymous.account.id, limit: 10 })
+      assert.deepStrictEqual(log.map(({ endpoint, fate, message, topic }) => [fate, endpoint, topic, message]), [
+        ["denied", hook("bad"), feed, "Your callback didn't echo the challenge."]
+      ])
       assert.strictEqual(yield* known("bad"), undefined)
     }).pipe(Effect.provide(layer)))
 

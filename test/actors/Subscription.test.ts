@@ -137,15 +137,24 @@ describe("a subscription", () => {
 
   it.effect("leaves in the log when each try failed, why, how long it took, and when the next one is due", () =>
     Effect.gen(function*() {
-      const world = yield* watched("bad")
+      const world = yield* watched("bad", "good")
       world.answer(hook("bad"), () => Effect.succeed(500))
       world.publish(feed, ["b", "first"])
       yield* TestClock.adjust("120 seconds")
       const tries = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
       assert.deepStrictEqual(
-        tries.map(({ attempt, code, endpoint, failedAt, latency, nextTry, sequence }) => [
-          `${failedAt / 1000}s`,
-          nextTry === undefined ? "dropped" : `${nextTry / 1000}s`,
+        tries.flatMap((one) => one.fate === "denied" ? [] : [one]).map(({
+          attempt,
+          code,
+          endpoint,
+          fate,
+          latency,
+          nextTry,
+          sequence,
+          triedAt
+        }) => [
+          `${triedAt / 1000}s`,
+          fate !== "failed" ? fate : nextTry === undefined ? "dropped" : `${nextTry / 1000}s`,
           endpoint,
           sequence,
           attempt,
@@ -156,7 +165,8 @@ describe("a subscription", () => {
           ["91s", "dropped", hook("bad"), 1, 4, 500, 1],
           ["76s", "91s", hook("bad"), 1, 3, 500, 1],
           ["66s", "76s", hook("bad"), 1, 2, 500, 1],
-          ["61s", "66s", hook("bad"), 1, 1, 500, 1]
+          ["61s", "66s", hook("bad"), 1, 1, 500, 1],
+          ["61s", "delivered", hook("good"), 1, 1, 200, 1]
         ]
       )
     }).pipe(Effect.provide(layer)))
@@ -186,6 +196,11 @@ describe("a subscription", () => {
       world.publish(feed, ["c", "b", "first"])
       yield* TestClock.adjust("61 seconds")
       assert.deepStrictEqual(lines(world, "post gone"), ["61s post gone.hooks.example/ b try 0"])
+      const log = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
+      const ends = log.filter(({ fate }) => fate === "ended")
+      assert.deepStrictEqual(ends.map(({ code, endpoint, triedAt }) => [code, endpoint, triedAt]), [
+        [410, hook("gone"), 61_000]
+      ])
       assert.strictEqual(lines(world, "post good").length, 2)
       assert.strictEqual((yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).items.length, 1)
     }).pipe(Effect.provide(layer)))

@@ -26,13 +26,15 @@ const all = [
   "0007_retention",
   "0008_delivery_log",
   "0009_fetching",
-  "0010_questions_in_order"
+  "0010_questions_in_order",
+  "0011_deliveries_that_went_well"
 ]
 
 const schema = [
   "accounts",
   "credit_ledger",
   "deliveries",
+  "delivery_ends",
   "delivery_log",
   "entries",
   "notifications",

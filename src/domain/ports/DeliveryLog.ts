@@ -1,37 +1,63 @@
 import { Context, type Effect } from "effect"
+import type { Attempt, Delivery } from "#domain/Notification.ts"
+import type { DeliveryAnswer } from "./Deliverer.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** A try of a delivery that failed, as it is shown. */
-export interface FailedTry {
-  readonly subscriptionId: number
+/** What is known of every line of the log. */
+export interface Tried extends Attempt {
   /** As the subscriber wrote it. */
   readonly topic: string
   /** Callback URL or bare JID. */
   readonly endpoint: string
+  /** Epoch ms. */
+  readonly triedAt: number
+}
+
+/** A try of a delivery, as it is shown. */
+export interface DeliveryTry extends Tried {
+  readonly fate: "delivered" | "failed" | "ended"
+  readonly subscriptionId: number
   /** Of the notification, in the subscription. */
   readonly sequence: number
   /** 1: the first one. */
   readonly attempt: number
-  /** Epoch ms. */
-  readonly failedAt: number
-  /** HTTP status; 0: no answer. */
-  readonly code: number
-  /** A sentence, with the beginning of the answer. */
-  readonly message: string
-  /** Milliseconds until the answer had come. */
-  readonly latency?: number
-  /** Epoch ms; without it this was the last try, and the delivery is dropped. */
+  /** Epoch ms, of one that failed; without it this was the last try, and the delivery is dropped. */
   readonly nextTry?: number
 }
 
+/** A subscription that its callback did not agree to, after its answer: nobody else was told. */
+export interface Denied extends Tried {
+  readonly fate: "denied"
+}
+
+/** The last thing that is known of a subscription, which is gone or never was. */
+export type End = (Omit<DeliveryTry, "triedAt" | "nextTry"> & { readonly fate: "ended" } | Omit<Denied, "triedAt">) & {
+  readonly accountId: number
+}
+
+/** Ends of an account that are kept, at most; those of the hub face are one account's. */
+export const maxEnds = 1_000
+
+/** Subscriptions whose success is written in a second, at most. */
+export const maxSuccesses = 500
+
 /**
- * The latest failed tries of each subscription; written by `Outbox.postpone` and `Outbox.drop`, kept for a week.
+ * How deliveries went; kept for a week.
  *
- * Of a try whose place a later one takes nothing is kept: see `placeInLog`. What was delivered at once is counted, not logged.
+ * Of each subscription the latest failed tries, written by `Outbox.postpone` and `Outbox.drop` (one whose place a later one takes is gone:
+ * see `placeInLog`), and its last success. And how subscriptions ended.
  */
 export class DeliveryLog extends Context.Service<DeliveryLog, {
-  /** Newest first; of everybody without an account. Subscriptions that are gone have none. */
+  /** Newest first; of everybody without an account. Subscriptions that are gone have their end only. */
   readonly list: (
     query: { readonly accountId?: number; readonly limit: number }
-  ) => Effect.Effect<ReadonlyArray<FailedTry>, StoreError>
+  ) => Effect.Effect<ReadonlyArray<DeliveryTry | Denied>, StoreError>
+  /**
+   * The callback took it. Takes the place of the success before; written within a second, in bulk. Of more than `maxSuccesses` subscriptions
+   * in a second the others are only counted: a log may not cost what deliveries do.
+   */
+  readonly delivered: (delivery: Delivery, answer: DeliveryAnswer) => Effect.Effect<void>
+  readonly ended: (end: End) => Effect.Effect<void, StoreError>
+  /** Writes what `delivered` has kept. */
+  readonly flush: Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/DeliveryLog") {}

@@ -13,11 +13,11 @@ export const make = (state: State): Outbox["Service"] =>
         state.queueOf.delete(deliveryId)
       }),
     postpone: (delivery, dueAt, attempt) =>
-      operation(state, (failedAt) =>
-        fail(state, { ...delivery, attempt: delivery.attempt + 1, dueAt }, attempt, failedAt, dueAt)),
+      operation(state, (triedAt) =>
+        fail(state, { ...delivery, attempt: delivery.attempt + 1, dueAt }, attempt, triedAt, dueAt)),
     drop: (delivery, attempt) =>
-      operation(state, (failedAt) =>
-        fail(state, { ...delivery, attempt: delivery.attempt + 1 }, attempt, failedAt, undefined)),
+      operation(state, (triedAt) =>
+        fail(state, { ...delivery, attempt: delivery.attempt + 1 }, attempt, triedAt, undefined)),
     stalled: Effect.fn("Outbox.stalled")((partitions, before) =>
       operation(state, () =>
         stalled(state, new Set(partitions), before))
@@ -42,7 +42,7 @@ const fail = (
   state: State,
   delivery: Delivery,
   lastAttempt: Attempt,
-  failedAt: number,
+  triedAt: number,
   nextTry: number | undefined
 ) => {
   const subscriber = subscriberOf(state, delivery.id)
@@ -52,7 +52,7 @@ const fail = (
   subscriber.log.set(placeInLog(sequence, attempt), {
     sequence,
     attempt,
-    failedAt,
+    triedAt,
     ...lastAttempt,
     ...(nextTry !== undefined && { nextTry })
   })

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import type { Account, Token } from "#domain/Account.ts"
 import type { Entry } from "#domain/Entry.ts"
 import type { Attempt, Delivery, Document } from "#domain/Notification.ts"
-import type { FailedTry } from "#domain/ports/DeliveryLog.ts"
+import type { DeliveryTry, Denied } from "#domain/ports/DeliveryLog.ts"
 import type { Numbered } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCounted, type ResourceState, resubscribed } from "#domain/Resource.ts"
@@ -26,6 +26,8 @@ export interface State {
   readonly subscriptions: Map<number, Subscriber>
   /** By resource, then by id. */
   readonly subscribers: Map<number, Map<number, Subscriber>>
+  /** How subscriptions ended, oldest first. */
+  readonly ends: Array<(DeliveryTry & { readonly fate: "ended" } | Denied) & { readonly accountId: number }>
   /** Which subscription's queue holds a delivery. */
   readonly queueOf: Map<number, number>
   /** By id, in order. */
@@ -51,8 +53,8 @@ export interface Subscriber {
   nextSequence: number
   /** Its part of the outbox, in order of sequence. */
   readonly queue: Map<number, Queued>
-  /** Failed tries, by their place. */
-  readonly log: Map<number, Omit<FailedTry, "subscriptionId" | "topic" | "endpoint">>
+  /** Its last tries, by their place. */
+  readonly log: Map<number, Omit<DeliveryTry, "fate" | "subscriptionId" | "topic" | "endpoint">>
 }
 
 export interface Queued {
@@ -91,6 +93,7 @@ export const make = (): State => {
     pings: [],
     subscriptions: new Map(),
     subscribers: new Map(),
+    ends: [],
     queueOf: new Map(),
     questions: new Map(),
     turns: new Map(),
