@@ -1,10 +1,10 @@
 import { Effect, Option, Schedule } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { maxReplayedBytes, type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { badParameter, NotSubscribed, type Refusal, refuse } from "#domain/Refusal.ts"
+import { badParameter, NotSubscribed, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
 import { type ResourceState, statusOf } from "#domain/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
@@ -64,6 +64,12 @@ export const makeReplay = Effect.gen(function*() {
       : { status, ...header, news: { _tag: "Entries", ids } } satisfies Replayed
   })
 
+  const checkBytes = Effect.fnUntraced(function*({ accountId }: Subscription, { news }: Replayed) {
+    if (news._tag !== "Document") return
+    const waiting = yield* orRefuse(replays.bytes(accountId))
+    if (waiting + news.document.body.length > maxReplayedBytes) return yield* tooManyBytes(waiting)
+  })
+
   const queue = Effect.fnUntraced(function*(request: ReplayRequest) {
     const { resource, subscription } = yield* subscribed(request)
     const replayed = yield* content(resource, request.count)
@@ -75,7 +81,9 @@ export const makeReplay = Effect.gen(function*() {
     }
     const { deliveries } = yield* orRefuse(outbox.backlog(subscription.id, maxWaiting))
     if (deliveries.length >= maxWaiting) return yield* tooManyWaiting(subscription)
-    const queued = yield* orRefuse(replays.queue(subscription.id, replayed))
+    const isSent = subscription.channel !== "null"
+    if (isSent) yield* checkBytes(subscription, replayed)
+    const queued = yield* orRefuse(replays.queue(subscription.id, isSent ? replayed : { ...replayed, news: nothing }))
     if (Option.isNone(queued)) return yield* notSubscribed(request.topic, request.callback)
     yield* partitions.reloadSubscription(resource.partition, subscription.id)
     return queued.value
@@ -93,6 +101,9 @@ export const makeReplay = Effect.gen(function*() {
   })
 })
 
+/** What the null device is told costs a sequence and a credit, and no copy of a document. */
+const nothing: Replayed["news"] = { _tag: "Entries", ids: [] }
+
 const settled = (progress: Progress): boolean => progress._tag === "Gone" || progress.failed !== undefined
 
 const notSubscribed = (topic: string, callback: string) =>
@@ -108,6 +119,16 @@ const tooManyWaiting = (subscription: Subscription) =>
     `${maxWaiting} notifications or more wait for ${
       Topic.quote(subscription.endpoint)
     } already; they are sent first. Try again when they are.`
+  )
+
+const tooManyBytes = (waiting: number) =>
+  refuse(
+    new Throttled({
+      message:
+        `${waiting} bytes of replayed documents wait for your callbacks already, of ${maxReplayedBytes} at most. ` +
+        "Try again when they are taken; what a callback does not take goes within an hour.",
+      retryAfter: 60
+    })
   )
 
 const stillWaiting = badParameter(

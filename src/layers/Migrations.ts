@@ -11,6 +11,7 @@ import { statements as deliveryLog } from "./migrations/0008-delivery-log.ts"
 import { statements as fetching } from "./migrations/0009-fetching.ts"
 import { statements as questionsInOrder } from "./migrations/0010-questions-in-order.ts"
 import { statements as deliveriesThatWentWell } from "./migrations/0011-deliveries-that-went-well.ts"
+import { statements as replaysApart } from "./migrations/0012-replays-apart.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -31,7 +32,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 8, name: "delivery_log", statements: deliveryLog },
   { number: 9, name: "fetching", statements: fetching },
   { number: 10, name: "questions_in_order", statements: questionsInOrder },
-  { number: 11, name: "deliveries_that_went_well", statements: deliveriesThatWentWell }
+  { number: 11, name: "deliveries_that_went_well", statements: deliveriesThatWentWell },
+  { number: 12, name: "replays_apart", statements: replaysApart }
 ]
 
 /** The version of the schema that this program works with. */

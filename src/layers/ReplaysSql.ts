@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
 import { type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
@@ -31,11 +31,21 @@ n as (
       join entries e on e.resource_id = s.resource_id and e.hash = i.hash),
     $7::text, $8::bytea, ${instant("$1::float8")}
   from s returning id
+),
+d as (
+  insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at)
+  select n.id, s.id, s.sequence, r.partition, a.credits, ${instant("$1::float8")}, ${instant("$1::float8")}
+  from n, a, s join resources r on r.id = s.resource_id
+  returning id, notification_id
+),
+p as (
+  insert into replays (delivery_id, notification_id, account_id, bytes, created_at)
+  select d.id, d.notification_id, s.account_id, coalesce(octet_length($8::bytea), 0), ${instant("$1::float8")} from d, s
 )
-insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at)
-select n.id, s.id, s.sequence, r.partition, a.credits, ${instant("$1::float8")}, ${instant("$1::float8")}
-from n, a, s join resources r on r.id = s.resource_id
-returning id::float8 as id`
+select id::float8 as id from d`
+
+/** A replay that was given up is kept for so many ms. */
+const droppedKeptFor = 60 * 60_000
 
 export const layer = Layer.effect(
   Replays,
@@ -69,6 +79,36 @@ export const layer = Layer.effect(
       return { _tag: "Waiting", failed } satisfies Progress
     })
 
-    return Replays.of({ queue, progress })
+    const bytes = Effect.fn("Replays.bytes")(function*(accountId: number) {
+      const [row] = yield* ask(sql.unsafe<{ bytes: number }>(
+        `select coalesce(sum(r.bytes), 0)::float8 as bytes from replays r join deliveries d on d.id = r.delivery_id
+        where r.account_id = $1::int4`,
+        [accountId]
+      ))
+      return row?.bytes ?? 0
+    })
+
+    /** Nobody reads along with what was told again, so that it need not be kept for anybody. */
+    const prune = Effect.gen(function*() {
+      const before = (yield* Clock.currentTimeMillis) - droppedKeptFor
+      yield* ask(sql.unsafe(
+        `delete from deliveries d using replays r
+        where d.id = r.delivery_id and d.state = 1 and r.created_at < ${instant("$1::float8")}`,
+        [before]
+      ))
+      yield* ask(sql.unsafe(
+        `with gone as (
+          delete from replays r where not exists (select from deliveries d where d.id = r.delivery_id) returning r.notification_id
+        )
+        delete from notifications n using gone where n.id = gone.notification_id`
+      ))
+    })
+    yield* prune.pipe(
+      Effect.catchTag("StoreError", (error) => Effect.logWarning(`old replays are not deleted yet: ${error.message}`)),
+      Effect.repeat(Schedule.spaced("5 seconds")),
+      Effect.forkScoped
+    )
+
+    return Replays.of({ queue, bytes, progress })
   })
 )

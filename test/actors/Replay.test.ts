@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub, type ReplayRequest } from "#actors/Hub.ts"
+import { Replays } from "#domain/ports/Replays.ts"
 import { feed, headers, hook, lines, started, subscribe, watched } from "#test/support/Core.ts"
 import { caller, documentOf, hangs, layer, type World } from "#test/support/World.ts"
 
@@ -64,6 +65,22 @@ describe("Hub.replay", () => {
       assert.deepStrictEqual(world.parcels.map((parcel) => [parcel.contentType, Buffer.from(parcel.body).toString()]), [
         ["text/plain", "<hello"]
       ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("lets 64 MiB of documents wait for an account, and none for the null device", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const body = new Uint8Array(8 << 20)
+      world.serve(feed, () => Effect.succeed({ ...documentOf([]), headers: { "content-type": "text/plain" }, body }))
+      yield* subscribe("good")
+      yield* subscribe("null", { callback: "http://localhost:8080/dev/null" })
+      yield* TestClock.adjust("1 second")
+      world.answer(hook("good"), hangs)
+      for (let i = 0; i < 8; i++) yield* replay({ async: true })
+      const refusal = yield* Effect.flip(replay({ async: true }))
+      assert.deepStrictEqual([refusal.reason._tag, refusal.message.slice(0, 8)], ["Throttled", "67108864"])
+      for (let i = 0; i < 30; i++) yield* done(replay({ callback: "http://localhost:8080/dev/null" }))
+      assert.strictEqual(yield* (yield* Replays).bytes(1), 64 << 20)
     }).pipe(Effect.provide(layer)))
 
   it.effect("says what the callback answered, and tries again", () =>

@@ -27,7 +27,8 @@ const all = [
   "0008_delivery_log",
   "0009_fetching",
   "0010_questions_in_order",
-  "0011_deliveries_that_went_well"
+  "0011_deliveries_that_went_well",
+  "0012_replays_apart"
 ]
 
 const schema = [
@@ -41,6 +42,7 @@ const schema = [
   "pings",
   "question_turns",
   "questions",
+  "replays",
   "resource_state",
   "resources",
   "schedule",

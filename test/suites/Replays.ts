@@ -63,6 +63,24 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(deliveries[0]?.notification.news, { _tag: "Document", document })
       }))
 
+    it.effect("count the documents of an account that wait or were dropped", () =>
+      Effect.gen(function*() {
+        const { account, subscription } = yield* newSubscription()
+        const document = { contentType: "text/plain", body: new Uint8Array(100_000) }
+        const replays = yield* Replays
+        const outbox = yield* Outbox
+        const queue = replays.queue(subscription.id, { status, news: { _tag: "Document", document } })
+        yield* Effect.all([queue, queue, queue])
+        yield* replays.queue(subscription.id, entries("a"))
+        const [first = assert.fail(), second = assert.fail()] = (yield* outbox.backlog(subscription.id, 10)).deliveries
+        yield* outbox.confirm(first.id)
+        yield* outbox.drop(second, { code: 500, message: "no" })
+        yield* outbox.flush
+        assert.strictEqual(yield* replays.bytes(account.id), 200_000)
+        const other = yield* newSubscription()
+        assert.strictEqual(yield* replays.bytes(other.account.id), 0)
+      }))
+
     it.effect("are no news to those who read along", () =>
       Effect.gen(function*() {
         const { resource, subscription } = yield* newSubscription()

@@ -16,7 +16,13 @@ export interface Replayed {
 /** Where a queued delivery stands: it has left the outbox, or `failed` says how the last try went; undefined while there was none. */
 export type Progress = { readonly _tag: "Gone" } | { readonly _tag: "Waiting"; readonly failed: Attempt | undefined }
 
-/** Notifications that are sent again to one subscription, because its owner asked for it. */
+/** Bytes of documents of an account that wait to be told again, at most. */
+export const maxReplayedBytes = 64 << 20
+
+/**
+ * Notifications that are sent again to one subscription, because its owner asked for it. One is deleted soon after its callback has taken it,
+ * and an hour after it was queued when the callback did not.
+ */
 export class Replays extends Context.Service<Replays, {
   /**
    * Puts a notification into the outbox of one subscription, behind what waits there: it takes a sequence and a credit like any other.
@@ -24,5 +30,7 @@ export class Replays extends Context.Service<Replays, {
    * the subscription is gone.
    */
   readonly queue: (subscriptionId: number, replayed: Replayed) => Effect.Effect<Option.Option<number>, StoreError>
+  /** Bytes of documents that wait for subscriptions of this account, or were dropped. */
+  readonly bytes: (accountId: number) => Effect.Effect<number, StoreError>
   readonly progress: (deliveryId: number) => Effect.Effect<Progress, StoreError>
 }>()("windhover/domain/ports/Replays") {}

@@ -9,6 +9,20 @@ export const make = (state: State): Replays["Service"] =>
     queue: Effect.fn("Replays.queue")((subscriptionId, replayed) =>
       operation(state, (now) => Option.fromNullishOr(queue(state, subscriptionId, replayed, now)))
     ),
+    bytes: Effect.fn("Replays.bytes")((accountId) =>
+      operation(state, () =>
+        [...state.subscriptions.values()].filter(({ subscription }) =>
+          subscription.accountId === accountId
+        )
+          .flatMap(({ queue }) => [...queue.values()]).filter(({ delivery }) =>
+            isReplayed(state, delivery.notification)
+          )
+          .reduce(
+            (bytes, { delivery: { notification: { news } } }) =>
+              bytes + (news._tag === "Document" ? news.document.body.length : 0),
+            0
+          ))
+    ),
     progress: Effect.fn("Replays.progress")((deliveryId) =>
       operation(state, () => {
         const row = state.subscriptions.get(state.queueOf.get(deliveryId) ?? 0)?.queue.get(deliveryId)
@@ -44,6 +58,11 @@ const queue = (state: State, subscriptionId: number, replayed: Replayed, now: nu
   state.queueOf.set(id, subscriptionId)
   return id
 }
+
+/** It has no place among the notifications of its resource. */
+const isReplayed = (state: State, notification: Notification): boolean =>
+  state.notifications.get(notification.resourceId)?.every((numbered) => numbered.notification !== notification) !==
+    false
 
 const newsOf = (state: State, resourceId: number, { news }: Replayed): Notification["news"] =>
   news._tag === "Document" ? news : {
