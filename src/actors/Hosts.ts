@@ -1,42 +1,67 @@
 /** Fetches of one host under way at once. */
 export const perHost = 2
 
+/** Fetches that begin one right after the other, before they are spaced. */
+const burst = 10
+
+/** The longest wait that spacing adds, in ms: who comes then is one of very many, and waits for its turn only. */
+const longestWait = 300_000
+
+/** Who waits for its turn looks again after so many ms, in case it was not called. */
+const patience = 60_000
+
 interface Host {
   running: number
   /** Resources that wait for their turn, in order; each once. */
   readonly queue: Set<number>
-  /** Epoch ms: the server asked to be left alone until then. */
+  /** Resources that have a time from which on they may begin. */
+  readonly given: Set<number>
+  /** Epoch ms: the time after the last one that was given. */
+  next: number
+  /** Epoch ms: the server asked to be left alone since and until then; 0: it did not. */
+  heldSince: number
   heldUntil: number
 }
 
 /**
  * Politeness: who may fetch from a host of this partition now.
  *
- * Waiting takes no fiber: who is not let in is remembered, rests, and is called when another has left. A call may be lost (its actor was
- * stopped), so who waits has an alarm as well.
+ * Waiting takes no fiber: who is not let in is remembered, rests, and is called when another has left, or when its time has come. A call may
+ * be lost (its actor was stopped), so who waits has an alarm as well. Times are epoch milliseconds.
  */
 export class Hosts {
   readonly #hosts = new Map<string, Host>()
+  readonly #spacing: number
+
+  /** `spacing`: milliseconds between the beginnings of two fetches of a host, once there were many. */
+  constructor(spacing: number) {
+    this.#spacing = spacing
+  }
 
   /** Hosts that somebody fetches from, waits for or has to leave alone. */
   get size(): number {
     return this.#hosts.size
   }
 
-  /** Lets `id` in, or remembers that it waits. */
-  enter(name: string, id: number): boolean {
+  /** Lets `id` in (0), or gives the time at which it is to look again. */
+  enter(name: string, id: number, now: number): number {
+    this.#forget(now)
     const host = this.#of(name)
+    const begins = host.given.has(id) ? now : this.#timeOf(host, id, now)
+    if (begins > now) return begins
     if (host.running >= perHost) {
+      host.given.add(id)
       host.queue.add(id)
-      return false
+      return now + patience
     }
+    host.given.delete(id)
     host.queue.delete(id)
     host.running++
-    return true
+    return 0
   }
 
   /** Who has its turn, now that one of those that were let in has left. */
-  leave(name: string): ReadonlyArray<number> {
+  leave(name: string, now: number): ReadonlyArray<number> {
     const host = this.#of(name)
     host.running--
     const called: Array<number> = []
@@ -45,29 +70,63 @@ export class Hosts {
       host.queue.delete(id)
       called.push(id)
     }
-    if (host.running === 0 && host.queue.size === 0 && host.heldUntil === 0) this.#hosts.delete(name)
+    if (!isNeeded(host, now)) this.#hosts.delete(name)
     return called
   }
 
-  /** Nobody fetches from the host until then, epoch ms. */
-  holdOff(name: string, until: number): void {
+  /** Nobody fetches from the host from now until then. */
+  holdOff(name: string, now: number, until: number): void {
+    if (until <= now) return
     const host = this.#of(name)
+    if (host.heldUntil <= now) host.heldSince = now
     host.heldUntil = Math.max(host.heldUntil, until)
   }
 
-  /** Until when the host is left alone; undefined when it may be fetched from. */
+  /**
+   * When one that is due now may fetch from a host that is left alone; undefined where it is not.
+   *
+   * What comes due meanwhile is put off by the length of the pause, and so does not come together at its end.
+   */
   heldUntil(name: string, now: number): number | undefined {
     const host = this.#hosts.get(name)
     if (host === undefined || host.heldUntil === 0) return undefined
-    if (host.heldUntil > now) return host.heldUntil
+    if (host.heldUntil > now) return host.heldUntil + now - host.heldSince
     host.heldUntil = 0
-    if (host.running === 0 && host.queue.size === 0) this.#hosts.delete(name)
+    if (!isNeeded(host, now)) this.#hosts.delete(name)
     return undefined
+  }
+
+  /** When `id` may begin, for the spacing's sake; who has to wait has that time for its own. */
+  #timeOf(host: Host, id: number, now: number): number {
+    if (host.next < now) {
+      host.next = now
+      host.given.clear() // whoever did not come takes a new time
+    }
+    const begins = host.next - (burst - 1) * this.#spacing
+    if (begins < now + longestWait) host.next += this.#spacing
+    if (begins > now) host.given.add(id)
+    return begins
   }
 
   #of(name: string): Host {
     let host = this.#hosts.get(name)
-    if (host === undefined) this.#hosts.set(name, host = { running: 0, queue: new Set(), heldUntil: 0 })
+    if (host === undefined) {
+      host = { running: 0, queue: new Set(), given: new Set(), next: 0, heldSince: 0, heldUntil: 0 }
+      this.#hosts.set(name, host)
+    }
     return host
   }
+
+  /** A host is remembered for a moment after its last fetch, for the spacing; who comes later clears that away, so that nothing piles up. */
+  #forget(now: number): void {
+    let looks = 2
+    for (const [name, host] of this.#hosts) {
+      if (looks-- === 0) return
+      this.#hosts.delete(name)
+      if (isNeeded(host, now)) this.#hosts.set(name, host) // behind the others
+    }
+  }
 }
+
+const isNeeded = ({ heldUntil, next, queue, running }: Host, now: number): boolean =>
+  running > 0 || queue.size > 0 || next > now || heldUntil > now

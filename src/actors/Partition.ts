@@ -4,6 +4,7 @@ import { Rpc } from "effect/rpc"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Settings } from "#domain/ports/Settings.ts"
 import * as Actors from "./Actors.ts"
 import { Hosts } from "./Hosts.ts"
 import { Residency } from "./Residency.ts"
@@ -26,6 +27,9 @@ const overdueSpacing = 75
 /** Within so many ms everything overdue is fetched, however much it is. */
 const overdueWindow = 300_000
 
+/** Fetches from one host in the shortest period, at most: 20 a second when that is a minute. */
+const fetchesAPeriod = 1_200
+
 /** Starts partitions; what `Partition` (the entity) and tests run. */
 export class Supervisor extends Context.Service<Supervisor, {
   readonly start: (partition: number) => Effect.Effect<PartitionActors, never, Scope.Scope>
@@ -37,6 +41,7 @@ export class Supervisor extends Context.Service<Supervisor, {
       const outbox = yield* Outbox
       const pings = yield* Pings
       const residency = yield* Residency
+      const settings = yield* Settings
       const resource = yield* Resource.ResourceBehavior
       const subscription = yield* Subscription.SubscriptionBehavior
 
@@ -52,7 +57,7 @@ export class Supervisor extends Context.Service<Supervisor, {
         // deliveries that are under way are finished; fetches are not worth the wait: whoever is next fetches again
         yield* Effect.addFinalizer(() => Effect.timeoutOption(subscriptions.drain, drainLimit))
         const around: Resource.Surroundings = {
-          hosts: new Hosts(),
+          hosts: new Hosts(settings.minPeriod / fetchesAPeriod * 1000),
           call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
           deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery })
         }

@@ -75,9 +75,6 @@ export const Jitter = Context.Reference<Effect.Effect<number>>("windhover/actors
   defaultValue: () => Random.next
 })
 
-/** Who waits for its turn at a host looks again after so many ms, in case it was not called. */
-const patience = 60_000
-
 /** Pings of one resource are answered with a fetch not more often than this, in ms. */
 const pingSpacing = 1000
 
@@ -123,15 +120,15 @@ export const layer = Layer.effect(
       if (Option.isSome(resource)) state.resource = resubscribed(state.resource, resource.value)
     })
 
-    /** Undefined when it is not the turn of this resource. */
-    const get = (resource: ResourceState, wanted: FetchRequest, { call, hosts }: Surroundings) => {
-      let entered = false
-      return Effect.suspend(() => {
-        entered = hosts.enter(resource.host, resource.id)
-        return entered ? Effect.result(permits.withPermits(1)(fetcher.fetch(wanted))) : Effect.undefined
+    /** When it is not the turn of this resource: the time at which to look again. */
+    const get = (resource: ResourceState, wanted: FetchRequest, now: number, { call, hosts }: Surroundings) => {
+      let wait = 1
+      return Effect.suspend((): Effect.Effect<number | Result.Result<Fetched, FetchError>> => {
+        wait = hosts.enter(resource.host, resource.id, now)
+        return wait === 0 ? Effect.result(permits.withPermits(1)(fetcher.fetch(wanted))) : Effect.succeed(wait)
       }).pipe(
         Effect.onExit(() => {
-          const called = entered ? hosts.leave(resource.host) : nobody
+          const called = wait === 0 ? hosts.leave(resource.host, clock.currentTimeMillisUnsafe()) : nobody
           return called.length === 0 ? Effect.void : Effect.forEach(called, call, { discard: true })
         })
       )
@@ -203,7 +200,7 @@ export const layer = Layer.effect(
       }
       const answer = result.success
       const until = holdOff(answer, at.now)
-      if (until !== undefined) around.hosts.holdOff(resource.host, until)
+      if (until !== undefined) around.hosts.holdOff(resource.host, at.now, until)
       const settle = (done: Done) => perform(state, withMaintenance(withMoved(done, answer, at), at.now), around)
       const step = answered(resource, answer, at)
       return step._tag === "Read" || step._tag === "Select"
@@ -268,10 +265,10 @@ export const layer = Layer.effect(
         const { pinged } = state
         state.pinged = false // a ping that comes from now on causes one more fetch
         const wanted = request(state.resource, now)
-        const result = yield* get(state.resource, wanted, around)
-        if (result === undefined) {
+        const result = yield* get(state.resource, wanted, now, around)
+        if (typeof result === "number") {
           state.pinged = pinged
-          return now + patience
+          return result
         }
         const at = {
           now: clock.currentTimeMillisUnsafe(),

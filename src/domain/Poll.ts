@@ -373,11 +373,20 @@ const learning = (
   return { learned: { ...(distrust === undefined ? {} : { distrust }), ...(moved === undefined ? {} : { moved }) } }
 }
 
-const retryAfter = (answer: Fetched, now: number): number | undefined => {
-  const value = answer.headers["retry-after"]
-  if (value === undefined) return undefined
-  const at = /^\d{1,6}$/.test(value.trim()) ? now + Number(value) * 1000 : Date.parse(value)
-  return Number.isNaN(at) ? undefined : Math.min(at, now + DAY)
+/** When to come again, epoch ms: `Retry-After` in seconds or as a date; else the end of a limit that is used up. A day at most. */
+const retryAfter = ({ headers }: Fetched, now: number): number | undefined => {
+  const at = timeOf(headers["retry-after"], now) ??
+    (isSpent(headers) ? timeOf(headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"], now) : undefined)
+  return at === undefined ? undefined : Math.min(at, now + DAY)
+}
+
+/** Seconds from now (or, where there are so many, since 1970), or a date. */
+const timeOf = (value: string | undefined, now: number): number | undefined => {
+  const text = value?.trim() ?? ""
+  const seconds = /^\d{1,11}$/.test(text) ? Number(text) : undefined
+  if (seconds !== undefined) return seconds > 1e9 ? seconds * 1000 : now + seconds * 1000
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? undefined : at
 }
 
 /** A server that is overloaded and does not say for how long. Milliseconds. */
@@ -389,15 +398,21 @@ const longestHoldOff = 60 * 60_000
 /**
  * Until when (epoch ms) the whole host is left alone, if the answer asks for it.
  *
- * A 429 means the client, whatever it asked for. A 503 may mean one document only, unless it says when to come again.
+ * A 429 means the client, whatever it asked for, and so does a 403 that names a limit. A 503 may mean one document only, unless it says when
+ * to come again.
  */
 export const holdOff = (answer: Fetched, now: number): number | undefined => {
   if (!isOverloaded(answer)) return undefined
-  const until = retryAfter(answer, now) ?? (answer.status === 429 ? now + overload : undefined)
+  const until = retryAfter(answer, now) ?? (answer.status === 503 ? undefined : now + overload)
   return until === undefined ? undefined : Math.min(until, now + longestHoldOff)
 }
 
-const isOverloaded = ({ status }: Fetched): boolean => status === 429 || status === 503
+const isOverloaded = ({ headers, status }: Fetched): boolean =>
+  status === 429 || status === 503 || status === 403 && (headers["retry-after"] !== undefined || isSpent(headers))
+
+/** GitHub and others answer 403 when a limit is used up, and say so in fields of their own. */
+const isSpent = (headers: Fetched["headers"]): boolean =>
+  (headers["x-ratelimit-remaining"] ?? headers["ratelimit-remaining"])?.trim() === "0"
 
 /** The step, and with it what the answer (undefined: there was none) says of where the topic has moved; nearly always that is nothing. */
 export const withMoved = (step: Done, answer: Fetched | undefined, at: Circumstances): Done => {

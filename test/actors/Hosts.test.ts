@@ -2,46 +2,86 @@ import { assert, describe, it } from "@effect/vitest"
 import { Hosts, perHost } from "#actors/Hosts.ts"
 
 const full = (hosts: Hosts, name = "a.example") => {
-  for (let id = 1; id <= perHost; id++) assert.isTrue(hosts.enter(name, id))
+  for (let id = 1; id <= perHost; id++) assert.strictEqual(hosts.enter(name, id, 0), 0)
 }
 
 describe("Hosts", () => {
   it("lets two in, and calls who waits in order, each once", () => {
-    const hosts = new Hosts()
+    const hosts = new Hosts(0)
     full(hosts)
-    for (const id of [3, 4, 3, 5]) assert.isFalse(hosts.enter("a.example", id))
-    assert.deepStrictEqual(hosts.leave("a.example"), [3])
-    assert.isTrue(hosts.enter("a.example", 3))
-    assert.deepStrictEqual(hosts.leave("a.example"), [4])
-    assert.deepStrictEqual(hosts.leave("a.example"), [5])
+    for (const id of [3, 4, 3, 5]) assert.strictEqual(hosts.enter("a.example", id, 0), 60_000)
+    assert.deepStrictEqual(hosts.leave("a.example", 0), [3])
+    assert.strictEqual(hosts.enter("a.example", 3, 0), 0)
+    assert.deepStrictEqual(hosts.leave("a.example", 0), [4])
+    assert.deepStrictEqual(hosts.leave("a.example", 0), [5])
   })
 
   it("a call that nobody follows blocks nothing", () => {
-    const hosts = new Hosts()
+    const hosts = new Hosts(0)
     full(hosts)
-    for (const id of [3, 4, 5]) hosts.enter("a.example", id)
-    assert.deepStrictEqual([hosts.leave("a.example"), hosts.leave("a.example")], [[3], [4, 5]])
-    assert.isTrue(hosts.enter("a.example", 5))
+    for (const id of [3, 4, 5]) hosts.enter("a.example", id, 0)
+    assert.deepStrictEqual([hosts.leave("a.example", 0), hosts.leave("a.example", 0)], [[3], [4, 5]])
+    assert.strictEqual(hosts.enter("a.example", 5, 0), 0)
   })
 
   it("hosts do not stand in each other's way, and cost nothing once nobody is there", () => {
-    const hosts = new Hosts()
+    const hosts = new Hosts(50)
     full(hosts, "a.example")
     full(hosts, "b.example")
     assert.strictEqual(hosts.size, 2)
-    for (const name of ["a.example", "b.example"]) for (let i = 0; i < perHost; i++) hosts.leave(name)
+    for (const name of ["a.example", "b.example"]) for (let i = 0; i < perHost; i++) hosts.leave(name, 1_000)
     assert.strictEqual(hosts.size, 0)
+    for (let i = 0; i < 10_000; i++) {
+      hosts.enter(`${i}.example`, i, i)
+      hosts.leave(`${i}.example`, i)
+    }
+    assert.isAtMost(hosts.size, 100)
   })
 
-  it("a host is left alone until the latest time that it asked for", () => {
-    const hosts = new Hosts()
-    hosts.holdOff("a.example", 2000)
-    hosts.holdOff("a.example", 1000)
-    assert.deepStrictEqual([hosts.heldUntil("a.example", 1999), hosts.heldUntil("a.example", 2000), hosts.size], [
-      2000,
-      undefined,
-      0
+  it("ten fetches of a host begin at once, each further one 50 ms after the one before it, at a time of its own", () => {
+    const hosts = new Hosts(50)
+    const begun: Array<number> = []
+    const alarms = new Map(Array.from({ length: 30 }, (_, id) => [id, 1_000]))
+    for (let now = 1_000; alarms.size > 0; now++) {
+      for (const [id, at] of alarms) {
+        if (at > now) continue
+        const wait = hosts.enter("a.example", id, now)
+        if (wait > 0) {
+          alarms.set(id, wait)
+          continue
+        }
+        alarms.delete(id)
+        begun.push(now - 1_000)
+        hosts.leave("a.example", now) // which takes no time here
+      }
+    }
+    assert.deepStrictEqual(begun.slice(0, 10), Array.from({ length: 10 }, () => 0))
+    assert.deepStrictEqual(begun.slice(10), Array.from({ length: 20 }, (_, i) => 50 * (i + 1)))
+  })
+
+  it("of very many nobody waits for longer than five minutes because of the spacing", () => {
+    const hosts = new Hosts(50)
+    const waits = Array.from({ length: 20_000 }, (_, id) => {
+      const wait = hosts.enter("a.example", id, 0)
+      if (wait === 0) hosts.leave("a.example", 0)
+      return wait
+    })
+    assert.deepStrictEqual([Math.max(...waits), waits.filter((wait) => wait === 300_000).length > 13_000], [
+      300_000,
+      true
     ])
-    assert.strictEqual(hosts.heldUntil("b.example", 0), undefined)
+  })
+
+  it("a host is left alone until the latest time that it asked for; who comes due meanwhile is put off by the length of that", () => {
+    const hosts = new Hosts(50)
+    hosts.holdOff("a.example", 500, 2000)
+    hosts.holdOff("a.example", 600, 1000)
+    assert.deepStrictEqual(
+      [500, 700, 1999, 2000].map((now) => hosts.heldUntil("a.example", now)),
+      [2000, 2200, 3499, undefined]
+    )
+    hosts.holdOff("a.example", 3000, 3000)
+    assert.strictEqual(hosts.size, 0)
+    assert.isUndefined(hosts.heldUntil("b.example", 0))
   })
 })

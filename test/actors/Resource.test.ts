@@ -247,8 +247,8 @@ describe("politeness", () => {
       overloaded = false
       assert.deepStrictEqual(lines(world, "busy.example/1"), [])
       assert.notDeepEqual(lines(world, "idle.example/1"), [])
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(lines(world, "poll busy.example/1"), ["601s poll busy.example/1"])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(lines(world, "poll busy.example/1"), ["602s poll busy.example/1"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("no more fetches at once than the settings allow", () =>
