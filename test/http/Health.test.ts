@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { StoreError } from "#domain/ports/StoreError.ts"
+import { LastUnwritten, StoreError } from "#domain/ports/StoreError.ts"
 import { makeApi } from "#test/support/Api.ts"
 
 const store = (find: AccountStore["Service"]["find"]) => Layer.mock(AccountStore, { find })
@@ -25,6 +25,20 @@ describe("/healthz", () => {
       const answer = yield* Fiber.join(waiting)
       assert.strictEqual(`${answer.status} ${answer.body}`, "503 The database does not answer.")
       assert.strictEqual(answer.headers.get("retry-after"), "5")
+    }))
+
+  it.effect("is 503 for a while after the database could not write, and says why", () =>
+    Effect.gen(function*() {
+      const refusal = yield* LastUnwritten
+      const api = yield* makeApi({}, store(() => Effect.succeedNone))
+      yield* TestClock.setTime(100_000)
+      refusal.last = { at: 100_000, why: "full" }
+      yield* TestClock.adjust("14 seconds")
+      const full = yield* api("/healthz")
+      assert.strictEqual(`${full.status} ${full.body}`, "503 The disk of the database is full; nothing can be written.")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* api("/healthz")).status, 200)
+      refusal.last = undefined
     }))
 
   it.effect("is asked with GET", () =>

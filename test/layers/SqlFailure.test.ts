@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { SqlError } from "effect/sql"
-import { describe as sentence, storeError } from "#layers/SqlFailure.ts"
+import { TestClock } from "effect/testing"
+import { LastUnwritten } from "#domain/ports/StoreError.ts"
+import { ask, describe as sentence, storeError } from "#layers/SqlFailure.ts"
 
 const failure = (code: string, message = "it said so") =>
   new SqlError.SqlError({
@@ -35,6 +38,20 @@ describe("SqlFailure", () => {
       assert.strictEqual(storeError(new SqlError.SqlError({ reason })).reason, "unavailable")
     }
   })
+
+  it.effect("remembers that nothing could be written, of whatever statement", () =>
+    Effect.gen(function*() {
+      const unwritten = { last: undefined }
+      const refused = (code: string) =>
+        Effect.flip(ask(Effect.fail(failure(code)))).pipe(Effect.provideService(LastUnwritten, unwritten))
+      yield* TestClock.setTime(5_000)
+      yield* refused("57P01")
+      assert.isUndefined(unwritten.last)
+      yield* refused("53100")
+      assert.deepStrictEqual(unwritten.last, { at: 5_000, why: "full" })
+      yield* refused("25006")
+      assert.deepStrictEqual(unwritten.last, { at: 5_000, why: "read-only" })
+    }))
 
   it("tells what the server said, and the code to look up", () => {
     assert.strictEqual(sentence(failure("53100")), "it said so (SQLSTATE 53100)")
