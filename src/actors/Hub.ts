@@ -1,4 +1,5 @@
 import { Context, type Effect, type Scope } from "effect"
+import type { Bounce } from "#domain/Bounce.ts"
 import type { Caller } from "#domain/Account.ts"
 import type { Document } from "#domain/Notification.ts"
 import type { Entry } from "#domain/Entry.ts"
@@ -135,6 +136,10 @@ export class Hub extends Context.Service<Hub, {
    * whatever happens to the process, they are answered by a fetch.
    */
   readonly publish: (topics: ReadonlyArray<string>, publishing?: Publishing) => Effect.Effect<void, Refusal>
+  /** A notification came back: its subscription is marked, paused or ended. */
+  readonly bounced: (bounce: Bounce) => Effect.Effect<void>
+  /** A JID gave a sign of life: what was paused for it goes on. */
+  readonly heardOf: (jid: string) => Effect.Effect<void>
   /** True when the partitions that this runner holds are awake (`/readyz`). */
   readonly ready: Effect.Effect<boolean>
 }>()("windhover/actors/Hub") {}

@@ -24,6 +24,7 @@ import {
   tooManyFeeds,
   type UnsubscribeRequest
 } from "./Hub.ts"
+import { makeBouncing } from "./Bouncing.ts"
 import { makeFollow } from "./Following.ts"
 import { Listeners } from "./Listeners.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
@@ -365,6 +366,7 @@ export const layer = Layer.effect(
       follow: yield* makeFollow(retrieve),
       listen: (yield* Listeners).listen,
       publish,
+      ...(yield* makeBouncing),
       ready: ownership.ready
     })
   })

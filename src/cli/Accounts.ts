@@ -201,7 +201,7 @@ export const deliveries = Command.make(
       ["TIME", "TRY", "NEXT", "CODE", "TOOK", "ANSWER", "NOTIFICATION", "CALLBACK", "TOPIC"],
       ...tries.map((one) => [
         second(one.triedAt),
-        one.fate === "denied" ? "" : String(one.attempt),
+        one.fate === "denied" || one.attempt === 0 ? "" : String(one.attempt),
         next(one),
         one.code === 0 ? "" : String(one.code),
         one.latency === undefined ? "" : `${one.latency} ms`,

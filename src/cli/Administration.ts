@@ -49,7 +49,7 @@ const tried = {
 const TryView = Schema.Union([
   Schema.Struct({
     ...tried,
-    fate: Schema.Literals(["delivered", "failed", "ended"]),
+    fate: Schema.Literals(["delivered", "failed", "bounced", "ended"]),
     subscriptionId: Schema.Finite,
     sequence: Schema.Finite,
     attempt: Schema.Int,

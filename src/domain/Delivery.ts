@@ -32,7 +32,7 @@ export const afterFailure = (
 const logLength = 64
 
 /**
- * Where the log of a subscription keeps a failed try (1: the first one): in a ring, so that nothing has to be counted or deleted.
+ * Where the log of a subscription keeps a failed try (1: the first one; 0: what was taken and came back): in a ring, so that nothing has to be counted or deleted.
  * All tries of four notifications in succession have places of their own; whoever comes later takes one over.
  */
 export const placeInLog = (sequence: number, attempt: number): number => (sequence * 16 + attempt) % logLength

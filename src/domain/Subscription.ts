@@ -9,7 +9,7 @@ export type Face = "api" | "hub"
 /** How notifications leave: to a callback, to a JID, or not at all (`{base_url}/dev/null`). */
 export type Channel = "webhook" | "xmpp" | "null"
 
-/** Pending: the intent is not verified yet. Paused: its channel is not served for now. Ended ones are deleted. */
+/** Pending: the intent is not verified yet. Paused: nothing reaches its receiver, and nothing is sent. Ended ones are deleted. */
 export type SubscriptionState = "pending" | "active" | "paused"
 
 /** HMAC methods that a subscriber may choose from; see section 8.1 of WebSub. */

@@ -182,12 +182,23 @@ const Item = Schema.Struct({
   language: optional(Schema.String)
 }).annotate({ identifier: "Item" })
 
+/** How an XMPP subscription stands; times in seconds. */
+const Xmpp = Schema.Struct({
+  state: Schema.Literals(["active", "paused"]),
+  bounces: optional(
+    Schema.Struct({ count: Schema.Int, since: Schema.Int, last: Schema.Int, message: Schema.String })
+  )
+})
+
 /** What comes back as JSON, by `hub.mode`. */
 export const answers = {
   list: Schema.Array(subscription({}, {})).annotate({ identifier: "Subscriptions" }),
   listDetailed: Schema.Struct({
     subscriptions: Schema.Array(
-      subscription({ status: Status }, { deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int }) })
+      subscription({ status: Status }, {
+        deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int }),
+        xmpp: optional(Xmpp)
+      })
     ),
     meta: Schema.Struct({
       total: Schema.Int,

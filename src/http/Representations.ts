@@ -106,7 +106,8 @@ export const list = (items: ReadonlyArray<Listed>, { detailed, ifNoneMatch, json
         subscriptions: items.map((item) => ({
           subscription: {
             ...subscriptionOf(item, { status: statusJson(statusOf(item.resource, item.subscription.topic)) }),
-            deliveries: { waiting: item.waiting, dropped: item.dropped }
+            deliveries: { waiting: item.waiting, dropped: item.dropped },
+            ...(item.subscription.channel === "xmpp" && { xmpp: xmppOf(item) })
           }
         })),
         meta: { ...detailed, by_page: detailed.byPage }
@@ -120,6 +121,19 @@ const subscriptionOf = ({ resource, subscription }: Listed, details: object) => 
   endpoint: subscription.endpoint,
   secret: subscription.secret ?? null,
   feed: { title: resource.header?.title?.value ?? null, url: subscription.topic, ...details }
+})
+
+/** How an XMPP subscription stands: whether it is sent to, and what came back. Times in seconds. */
+const xmppOf = ({ bounces, subscription: { state } }: Listed) => ({
+  state,
+  ...(bounces !== undefined && {
+    bounces: {
+      count: bounces.count,
+      since: Math.floor(bounces.since / 1000),
+      last: Math.floor(bounces.lastAt / 1000),
+      message: bounces.message
+    }
+  })
 })
 
 const tagged = (

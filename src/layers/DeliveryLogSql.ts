@@ -23,7 +23,7 @@ interface TryRow {
   readonly sequence: number
   readonly attempt: number
   readonly tried: number
-  readonly fate: "delivered" | "failed" | "ended" | "denied"
+  readonly fate: DeliveryTry["fate"] | Denied["fate"]
   readonly code: number
   readonly message: string
   readonly latency: number | null
@@ -52,7 +52,7 @@ export const layer = Layer.effect(
               ${millis("tried_at")} as tried, fate, code, message, latency, ${millis("next_try")} as next
             from (
               (select l.subscription_id as subscription, s.topic, s.endpoint, l.sequence, l.attempt, l.tried_at,
-                case when l.place = ${placeOfSuccess} then 'delivered' else 'failed' end as fate, l.code, l.message, l.latency, l.next_try
+                case when l.place = ${placeOfSuccess} then 'delivered' when l.attempt = 0 then 'bounced' else 'failed' end as fate, l.code, l.message, l.latency, l.next_try
               from delivery_log l join subscriptions s on s.id = l.subscription_id
               where $1::int4 is null or s.account_id = $1::int4
               order by l.tried_at desc, l.subscription_id, l.sequence desc, l.attempt desc limit $2::int4)

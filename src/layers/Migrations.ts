@@ -12,6 +12,7 @@ import { statements as fetching } from "./migrations/0009-fetching.ts"
 import { statements as questionsInOrder } from "./migrations/0010-questions-in-order.ts"
 import { statements as deliveriesThatWentWell } from "./migrations/0011-deliveries-that-went-well.ts"
 import { statements as replaysApart } from "./migrations/0012-replays-apart.ts"
+import { statements as bounces } from "./migrations/0013-bounces.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -33,7 +34,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 9, name: "fetching", statements: fetching },
   { number: 10, name: "questions_in_order", statements: questionsInOrder },
   { number: 11, name: "deliveries_that_went_well", statements: deliveriesThatWentWell },
-  { number: 12, name: "replays_apart", statements: replaysApart }
+  { number: 12, name: "replays_apart", statements: replaysApart },
+  { number: 13, name: "bounces", statements: bounces }
 ]
 
 /** The version of the schema that this program works with. */

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
@@ -11,6 +12,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Accounts from "./memory/Accounts.ts"
+import * as Bounces from "./memory/Bounces.ts"
 import * as Deliveries from "./memory/Deliveries.ts"
 import * as DeliveryLogMemory from "./memory/DeliveryLog.ts"
 import * as Entries from "./memory/Entries.ts"
@@ -43,6 +45,7 @@ export const layer: Layer.Layer<
   | NotificationLog
   | SubscriptionStore
   | Outbox
+  | BounceStore
   | DeliveryLog
   | Retention
   | Replays
@@ -57,6 +60,7 @@ export const layer: Layer.Layer<
     Context.add(NotificationLog, Notifications.make(state)),
     Context.add(SubscriptionStore, Subscriptions.make(state)),
     Context.add(Outbox, Deliveries.make(state)),
+    Context.add(BounceStore, Bounces.make(state)),
     Context.add(DeliveryLog, DeliveryLogMemory.make(state)),
     Context.add(Retention, Retentions.make(state)),
     Context.add(Replays, ReplaysMemory.make(state)),

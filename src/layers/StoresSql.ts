@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import * as AccountStoreSql from "./AccountStoreSql.ts"
+import * as BounceStoreSql from "./BounceStoreSql.ts"
 import * as DeliveryLogSql from "./DeliveryLogSql.ts"
 import * as EntryStoreSql from "./EntryStoreSql.ts"
 import * as NotificationLogSql from "./NotificationLogSql.ts"
@@ -18,6 +19,7 @@ export const layer = Layer.mergeAll(
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
+  BounceStoreSql.layer,
   DeliveryLogSql.layer,
   QuestionQueueSql.layer,
   RetentionSql.layer,

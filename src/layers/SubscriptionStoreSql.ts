@@ -7,6 +7,7 @@ import { initialPeriod } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
 import type { Channel, Face, Format, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./sql/Batched.ts"
+import { bounceColumns, type BounceRow, bouncesOf } from "./sql/BounceRows.ts"
 import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
 import { asksForParts, fitting, type Likeness } from "./sql/SubscriptionSearch.ts"
 import { column, instant, legalText, millis } from "./sql/Values.ts"
@@ -120,6 +121,9 @@ export const layer = Layer.effect(
       const { resource, row } = yield* ask(sql.withTransaction(Effect.gen(function*() {
         const resourceId = yield* createResource(wanted, now)
         const row = yield* upsert(wanted, resourceId, now)
+        if (row?.created === false && wanted.channel === "xmpp") {
+          yield* sql.unsafe(`delete from bounces where subscription_id = $1::int8`, [BigInt(row.id)])
+        }
         return { row, resource: (yield* resources([resourceId], now)).get(resourceId) }
       })))
       if (row === undefined || resource === undefined) {
@@ -272,10 +276,12 @@ export const layer = Layer.effect(
       const now = yield* Clock.currentTimeMillis
       const { ids, likeness } = yield* pageIds(query, (query.page - 1) * query.byPage, query.byPage)
       const rows = yield* ask(
-        sql.unsafe<SubscriptionRow & { readonly waiting: number; readonly dropped: number }>(
-          `select ${columns}, (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
+        sql.unsafe<SubscriptionRow & BounceRow & { readonly waiting: number; readonly dropped: number }>(
+          `select ${columns}, ${
+            bounceColumns("b")
+          }, (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
           (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped
-        from subscriptions u where u.id = any($1::int8[]) order by u.id`,
+        from subscriptions u left join bounces b on b.subscription_id = u.id where u.id = any($1::int8[]) order by u.id`,
           [column.ids(ids)]
         )
       )
@@ -283,9 +289,16 @@ export const layer = Layer.effect(
       return {
         items: rows.flatMap((row) => {
           const resource = known.get(row.resource)
-          return resource === undefined
-            ? []
-            : [{ subscription: subscriptionOf(row), resource, waiting: row.waiting, dropped: row.dropped }]
+          if (resource === undefined) return []
+          const { dropped, waiting } = row
+          const bounces = bouncesOf(row)
+          return [{
+            subscription: subscriptionOf(row),
+            resource,
+            waiting,
+            dropped,
+            ...bounces !== undefined && { bounces }
+          }]
         }),
         total: query.counted === true ? yield* count(query, likeness) : undefined
       }

@@ -1,5 +1,5 @@
 import type { Element } from "@xmpp/xml"
-import { Effect, Option, Result } from "effect"
+import { Cache, Effect, Option, Result } from "effect"
 import { type Account, type Caller, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -44,6 +44,13 @@ export const make = Effect.gen(function*() {
   const { extNamespace, xmppDomain } = yield* Settings
   const ownDomain = Jid.domainOf(xmppDomain)
 
+  /** Whoever asks is there: what was paused for an address goes on, which is looked at once a minute. */
+  const signsOfLife = yield* Cache.make({
+    capacity: 10_000,
+    timeToLive: "1 minute",
+    lookup: (jid: string) => hub.heardOf(jid)
+  })
+
   /** Logins of our own domain are accounts; other JIDs are what an account has named as its own. */
   const accountOf = Effect.fnUntraced(function*(jid: Jid.Jid) {
     // whoever has an address of a domain is not the domain: only its server or component sends without a local part
@@ -63,6 +70,7 @@ export const make = Effect.gen(function*() {
         )
       )
     }
+    yield* Cache.get(signsOfLife, Jid.bare(jid))
     return {
       caller: { account: account.value, rights: new Set(rights), credential: `jid:${account.value.id}` },
       jid: Jid.bare(jid),

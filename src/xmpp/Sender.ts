@@ -29,15 +29,19 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
       )
   })
 
-  const send: Sender = Effect.fnUntraced(function*({ notification }, subscription) {
+  const send: Sender = Effect.fnUntraced(function*({ notification, sequence }, subscription) {
     const { accountId, format, id, topic } = subscription
     const legacy = yield* Cache.get(isLegacy, accountId)
     const letter = `${notification.id}-${id}`
+    const to = spelled(subscription, domain)
     const deliver = client(entityId).Deliver({
       id: letter,
+      to,
+      subscriptionId: id,
+      sequence,
       messages: messages({
         from: component,
-        to: spelled(subscription, domain),
+        to,
         id: letter,
         topic,
         notification,

@@ -1,7 +1,8 @@
 import type { Element } from "@xmpp/xml"
-import { Effect, FiberSet, Layer, Schedule, Schema } from "effect"
+import { Effect, FiberSet, Layer, Schedule, Schema, Semaphore } from "effect"
 import { Entity, EntityId, Sharding } from "effect/cluster"
 import { Rpc } from "effect/rpc"
+import { Hub } from "#actors/Hub.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import * as Component from "./Component.ts"
@@ -10,10 +11,14 @@ import { configOf } from "./Config.ts"
 import * as Jid from "#domain/Jid.ts"
 import * as Operations from "./Operations.ts"
 import * as Replies from "./Replies.ts"
+import { Sent } from "./Sent.ts"
 
 /** Requests that are answered at once, at most: of all, and of one address. */
 const maxRequests = 256
 const maxRequestsOfOne = 32
+
+/** Bounces that are written down at once, at most; the others wait, and there are no more than `Sent` remembers. */
+const maxBounces = 8
 
 /** Bytes of answers that the server has not read: beyond it there are no more. */
 const maxUnread = 1024 * 1024
@@ -26,7 +31,13 @@ export const Xmpp = Entity.make("Xmpp", [
   Rpc.make("Wake"),
   /** Answers when the server has the messages, or it is known that it has not. */
   Rpc.make("Deliver", {
-    payload: { id: Schema.String, messages: Schema.Array(Schema.String) },
+    payload: {
+      id: Schema.String,
+      messages: Schema.Array(Schema.String),
+      to: Schema.String,
+      subscriptionId: Schema.Finite,
+      sequence: Schema.Finite
+    },
     success: Schema.Literals(["taken", "away", "poison"])
   })
 ])
@@ -41,10 +52,14 @@ const layerEntity = Xmpp.toLayer(
     const operations = yield* Operations.make
     const run = yield* FiberSet.makeRuntime<never>()
     const requests = new Requests()
+    const sent = new Sent()
+    const { bounced } = yield* Hub
+    const bounces = yield* Semaphore.make(maxBounces)
     const component: Component.Component = yield* Component.make({ ...config, hear: (stanza) => hear(stanza) })
 
-    /** Answers to what we never asked, presences and messages of strangers are of no use here. */
+    /** Answers to what we never asked, presences and messages of strangers are of no use here; and no error is ever answered. */
     const hear = (stanza: Element) => {
+      if (stanza.getName() === "message" && stanza.attrs["type"] === "error") return comeBack(stanza)
       const { from: given = "", type } = stanza.attrs
       const from = Jid.bareOf(given) ?? given
       if (stanza.getName() !== "iq" || (type !== "get" && type !== "set")) return
@@ -56,6 +71,11 @@ const layerEntity = Xmpp.toLayer(
           Effect.ensuring(Effect.sync(() => requests.end(from)))
         )
       )
+    }
+
+    const comeBack = (error: Element) => {
+      const bounce = sent.bounced(error)
+      if (bounce !== undefined) run(bounces.withPermits(1)(bounced(bounce)))
     }
 
     /** What cannot be sent is told to whoever waits for it; where not even that can be sent, to the operator. */
@@ -71,7 +91,11 @@ const layerEntity = Xmpp.toLayer(
 
     return Xmpp.of({
       Wake: () => Effect.void,
-      Deliver: ({ payload }) => component.deliver(payload.id, payload.messages)
+      Deliver: ({ payload: { id, messages, ...receipt } }) =>
+        Effect.suspend(() => {
+          sent.remember(id, receipt) // first: what comes back may be faster than the proof that it was taken
+          return component.deliver(id, messages)
+        })
     })
   }),
   { maxIdleTime: "Infinity", concurrency: "unbounded", mailboxCapacity: "unbounded" }

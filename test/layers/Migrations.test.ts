@@ -28,11 +28,13 @@ const all = [
   "0009_fetching",
   "0010_questions_in_order",
   "0011_deliveries_that_went_well",
-  "0012_replays_apart"
+  "0012_replays_apart",
+  "0013_bounces"
 ]
 
 const schema = [
   "accounts",
+  "bounces",
   "credit_ledger",
   "deliveries",
   "delivery_ends",

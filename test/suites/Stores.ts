@@ -1,5 +1,6 @@
 import type { Vitest } from "@effect/vitest"
 import { accountStoreSuite } from "#test/suites/AccountStore.ts"
+import { bounceStoreSuite } from "#test/suites/BounceStore.ts"
 import { deliveryLogSuite } from "#test/suites/DeliveryLog.ts"
 import { entryStoreSuite } from "#test/suites/EntryStore.ts"
 import { notificationLogSuite } from "#test/suites/NotificationLog.ts"
@@ -19,6 +20,7 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   subscriptionStoreSuite(it)
   notificationLogSuite(it)
   outboxSuite(it)
+  bounceStoreSuite(it)
   deliveryLogSuite(it)
   retentionSuite(it)
   replaysSuite(it)

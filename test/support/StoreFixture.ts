@@ -2,6 +2,7 @@ import { Clock, Effect, Redacted } from "effect"
 import type { Entry } from "#domain/Entry.ts"
 import type { Delivery } from "#domain/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { BounceStore } from "#domain/ports/BounceStore.ts"
 import type { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { NotificationLog } from "#domain/ports/NotificationLog.ts"
@@ -16,6 +17,7 @@ import type { ResourceState } from "#domain/Resource.ts"
 
 export type Stores =
   | AccountStore
+  | BounceStore
   | DeliveryLog
   | EntryStore
   | NotificationLog

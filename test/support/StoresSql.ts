@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
+import * as BounceStoreSql from "#layers/BounceStoreSql.ts"
 import * as DeliveryLogSql from "#layers/DeliveryLogSql.ts"
 import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
 import * as NotificationLogSql from "#layers/NotificationLogSql.ts"
@@ -19,6 +20,7 @@ export const storesSql = Layer.mergeAll(
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
+  BounceStoreSql.layer,
   DeliveryLogSql.layer,
   QuestionQueueSql.layer,
   RetentionSql.layer,

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Logger, Option } from "effect"
+import { Deferred, Effect, Logger, Option } from "effect"
+import type { Bounce } from "#domain/Bounce.ts"
 import { maxStanza } from "#xmpp/Notifications.ts"
 import { initialState } from "#test/support/Resources.ts"
 import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
@@ -95,5 +96,55 @@ describe("Service", () => {
         items.map((item) => typeof item === "string" ? item : item.getChild("entry")?.getChildText("id")),
         entries.map(({ id }) => id)
       )
+    }))
+
+  it.live("tells the hub of a notification that came back, once, and answers no error", () =>
+    Effect.gen(function*() {
+      const bounces: Array<Bounce> = []
+      const told = yield* Deferred.make<void>()
+      const { send, senders, take } = yield* connected({
+        accounts: { load: () => Effect.succeedSome(ann) },
+        hub: {
+          bounced: (bounce) =>
+            Effect.sync(() => void bounces.push(bounce)).pipe(Effect.tap(Deferred.succeed(told, undefined)))
+        }
+      })
+      const { xmpp = assert.fail() } = yield* senders
+      const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
+      const notification = { id: 5, resourceId: 1, createdAt: 0, status: {}, news: { _tag: "Failure" } } as const
+      const delivery = { id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, notification }
+      yield* Effect.forkChild(xmpp(delivery, item.subscription))
+      const { attrs } = yield* take
+      assert.deepStrictEqual([attrs["id"], attrs["to"]], ["5-1", "ann@xmpp.test"])
+      const error = (from: string, id = attrs["id"]) =>
+        `<message type='error' id='${id}' from='${from}' to='push.xmpp.test'><error type='cancel'>` +
+        "<gone xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>"
+      send(error("mallory@xmpp.test"))
+      send(error("ann@xmpp.test", "6-1"))
+      send(error("ann@xmpp.test/home"))
+      send(error("ann@xmpp.test/home"))
+      send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+      assert.strictEqual((yield* take).attrs["id"], "ping") // nothing was sent for the errors
+      yield* Deferred.await(told)
+      assert.deepStrictEqual(bounces, [
+        { subscriptionId: 1, sequence: 9, severity: "gone", message: "The message came back: gone." }
+      ])
+    }))
+
+  it.live("takes a request for a sign of life of its address, once a minute, and that of a stranger for none", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const { send, take } = yield* connected({
+        accounts: { find: (login) => Effect.succeed(login === "ann" ? Option.some(ann) : Option.none()) },
+        hub: {
+          heardOf: (jid) => Effect.sync(() => void heard.push(jid)),
+          list: () => Effect.succeed({ items: [], total: undefined })
+        }
+      })
+      for (const from of ["ann@xmpp.test/a", "ann@xmpp.test/b", "eve@xmpp.test/a"]) {
+        send(iq(from, from, list))
+        yield* take
+      }
+      assert.deepStrictEqual(heard, ["ann@xmpp.test"])
     }))
 })

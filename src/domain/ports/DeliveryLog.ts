@@ -15,11 +15,12 @@ export interface Tried extends Attempt {
 
 /** A try of a delivery, as it is shown. */
 export interface DeliveryTry extends Tried {
-  readonly fate: "delivered" | "failed" | "ended"
+  /** `bounced`: it was taken, and came back later. */
+  readonly fate: "delivered" | "failed" | "bounced" | "ended"
   readonly subscriptionId: number
   /** Of the notification, in the subscription. */
   readonly sequence: number
-  /** 1: the first one. */
+  /** 1: the first one. 0: of one that came back. */
   readonly attempt: number
   /** Epoch ms, of one that failed; without it this was the last try, and the delivery is dropped. */
   readonly nextTry?: number
@@ -44,7 +45,7 @@ export const maxSuccesses = 500
 /**
  * How deliveries went; kept for a week.
  *
- * Of each subscription the latest failed tries, written by `Outbox.postpone` and `Outbox.drop` (one whose place a later one takes is gone:
+ * Of each subscription the latest failed tries, written by `Outbox.postpone`, `Outbox.drop` and `BounceStore.record` (one whose place a later one takes is gone:
  * see `placeInLog`), and its last success. And how subscriptions ended.
  */
 export class DeliveryLog extends Context.Service<DeliveryLog, {

@@ -1,4 +1,5 @@
 import { Context, type Effect, type Option } from "effect"
+import type { Bounces } from "#domain/Bounce.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -18,6 +19,8 @@ export interface Listed {
   /** Notifications that are waiting, and that were given up. */
   readonly waiting: number
   readonly dropped: number
+  /** Absent when nothing came back. */
+  readonly bounces?: Bounces
 }
 
 export interface ListQuery {

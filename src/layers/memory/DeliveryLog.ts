@@ -12,7 +12,7 @@ export const make = (state: State): DeliveryLog["Service"] =>
           .filter(({ subscription }) => isMeant(subscription.accountId))
           .flatMap(({ log, subscription: { endpoint, id, topic } }): ReadonlyArray<DeliveryTry> =>
             [...log].map(([place, one]) => ({
-              fate: place === placeOfSuccess ? "delivered" : "failed",
+              fate: place === placeOfSuccess ? "delivered" : one.attempt === 0 ? "bounced" : "failed",
               subscriptionId: id,
               topic,
               endpoint,

@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { Account, Token } from "#domain/Account.ts"
+import type { Bounces } from "#domain/Bounce.ts"
 import type { Entry } from "#domain/Entry.ts"
 import type { Attempt, Delivery, Document } from "#domain/Notification.ts"
 import type { DeliveryTry, Denied } from "#domain/ports/DeliveryLog.ts"
@@ -53,6 +54,7 @@ export interface Subscriber {
   nextSequence: number
   /** Its part of the outbox, in order of sequence. */
   readonly queue: Map<number, Queued>
+  bounces?: Bounces | undefined
   /** Its last tries, by their place. */
   readonly log: Map<number, Omit<DeliveryTry, "fate" | "subscriptionId" | "topic" | "endpoint">>
 }

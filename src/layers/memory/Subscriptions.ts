@@ -109,7 +109,8 @@ const listed = (state: State, subscriber: Subscriber, now: number) => {
     subscription: subscriber.subscription,
     resource: loaded(state, resourceOf(state, subscriber.subscription.resourceId), now),
     waiting: queued.length - dropped,
-    dropped
+    dropped,
+    ...(subscriber.bounces !== undefined && { bounces: subscriber.bounces })
   }
 }
 
@@ -127,8 +128,10 @@ const subscribe = (state: State, wanted: NewSubscription, now: number) => {
     resourceId,
     existing?.subscription ?? { id: state.serial(), createdAt: now }
   )
-  if (existing !== undefined) existing.subscription = subscription
-  else insert(state, { subscription, partition: wanted.partition, nextSequence: 1, queue: new Map(), log: new Map() })
+  if (existing !== undefined) {
+    existing.subscription = subscription
+    existing.bounces = undefined
+  } else insert(state, { subscription, partition: wanted.partition, nextSequence: 1, queue: new Map(), log: new Map() })
   return {
     subscription,
     resource: loaded(state, resourceOf(state, resourceId), now),

@@ -1,8 +1,10 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Option, Schedule } from "effect"
+import { Effect, Option, Redacted, Schedule } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { Hub } from "#actors/Hub.ts"
+import { rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Faults } from "#layers/StoresMemory.ts"
 import { installed } from "#test/support/Prosody.ts"
 import * as XmppWorld from "#test/support/XmppWorld.ts"
@@ -98,6 +100,38 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
           )
         }
         assert.strictEqual(yield* credits, before - documents.length)
+      }))
+
+    it.effect("marks a subscription whose messages come back", () =>
+      Effect.gen(function*() {
+        const { outside, publish } = yield* XmppWorld.makeWorld
+        const hub = yield* Hub
+        const accounts = yield* AccountStore
+        const account = yield* accounts.create("ghost", Redacted.make("has no login at the server"))
+        const caller = { account, rights: new Set(rights), credential: "test" }
+        const topic = `${outside.url}/ghost`
+        publish("/ghost", ["a"])
+        yield* hub.subscribeJid({
+          caller,
+          jid: {
+            bare: "ghost@xmpp.test",
+            domain: "xmpp.test"
+          },
+          resources: [{ topic }]
+        })
+        const until = <A, E>(effect: Effect.Effect<A, E>, done: (value: A) => boolean) =>
+          Effect.repeat(effect, { until: done, schedule: Schedule.spaced("20 millis") })
+        yield* until(hub.retrieve({ caller, topic, count: 1 }), ({ entries }) => entries.length > 0)
+        publish("/ghost", ["b", "a"])
+        yield* hub.publish([topic])
+        const log = (yield* DeliveryLog).list({ accountId: account.id, limit: 10 })
+        const [came] = yield* until(log, (tries) => tries.length > 0)
+        assert.deepStrictEqual(
+          [came?.fate, came?.endpoint, came?.message],
+          ["bounced", "ghost@xmpp.test", "The message came back: service-unavailable."]
+        )
+        const { items } = yield* hub.list({ caller, page: 1, byPage: 1 })
+        assert.deepStrictEqual([items[0]?.subscription.state, items[0]?.bounces?.count], ["active", 1])
       }))
 
     it.effect("says that there is trouble inside, and what to do", () =>

@@ -1,0 +1,26 @@
+import type { Bounces } from "#domain/Bounce.ts"
+import { millis } from "./Values.ts"
+
+/** Columns of `bounces` under an alias; all null where a left join found none. */
+export interface BounceRow {
+  readonly bounces: number | null
+  readonly bounced_since: number
+  readonly bounced_sequence: number
+  readonly bounced_at: number
+  readonly bounced_message: string
+}
+
+export const bounceColumns = (alias: string): string =>
+  `${alias}.count as bounces, ${
+    millis(`${alias}.since`)
+  } as bounced_since, ${alias}.sequence::float8 as bounced_sequence,
+  ${millis(`${alias}.last_at`)} as bounced_at, ${alias}.message as bounced_message`
+
+export const bouncesOf = (row: BounceRow): Bounces | undefined =>
+  row.bounces === null ? undefined : {
+    count: row.bounces,
+    since: row.bounced_since,
+    sequence: row.bounced_sequence,
+    lastAt: row.bounced_at,
+    message: row.bounced_message
+  }

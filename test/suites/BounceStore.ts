@@ -1,0 +1,98 @@
+import { assert, type Vitest } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { BounceStore } from "#domain/ports/BounceStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { at, newSubscription, type Stores, subscribe, unique, wantedBy } from "#test/support/StoreFixture.ts"
+
+/** A new XMPP subscription to a JID that nobody else has. */
+const toJid = Effect.suspend(() =>
+  newSubscription({ channel: "xmpp", endpoint: `${unique("ann")}@xmpp.test`, host: "xmpp.test" })
+)
+
+const bounce = (subscriptionId: number, sequence: number, severity: "lasting" | "passing" = "lasting") => ({
+  subscriptionId,
+  sequence,
+  severity,
+  message: `bounced ${sequence}`
+})
+
+const listed = (accountId: number) =>
+  SubscriptionStore.use((store) => Effect.map(store.list({ accountId, page: 1, byPage: 10 }), ({ items }) => items))
+
+/** What every `BounceStore` keeps of its promises. */
+export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
+  it.describe("BounceStore", () => {
+    it.effect("counts what comes back, shows it in the list, and logs it as try 0", () =>
+      Effect.gen(function*() {
+        const { record } = yield* BounceStore
+        const { account, subscription } = yield* toJid
+        assert.isUndefined((yield* listed(account.id))[0]?.bounces)
+        yield* at(1_000)(record(bounce(subscription.id, 4)))
+        yield* at(2_000)(record(bounce(subscription.id, 5, "passing")))
+        const known = yield* at(3_000)(record(bounce(subscription.id, 6)))
+        const expected = { count: 2, since: 1_000, sequence: 6, lastAt: 3_000, message: "bounced 6" }
+        assert.deepStrictEqual(Option.getOrUndefined(known), expected)
+        assert.deepStrictEqual((yield* listed(account.id))[0]?.bounces, expected)
+        const log = yield* (yield* DeliveryLog).list({ accountId: account.id, limit: 10 })
+        const { endpoint, id, topic } = subscription
+        assert.deepStrictEqual(
+          log,
+          [6, 5, 4].map((sequence) => ({
+            fate: "bounced",
+            subscriptionId: id,
+            topic,
+            endpoint,
+            sequence,
+            attempt: 0,
+            code: 0,
+            triedAt: (sequence - 3) * 1e3,
+            message: `bounced ${sequence}`
+          }))
+        )
+      }))
+
+    it.effect("marks nothing of a subscription that is gone", () =>
+      Effect.gen(function*() {
+        const { pause, record } = yield* BounceStore
+        const { account, subscription } = yield* toJid
+        yield* SubscriptionStore.use((store) => store.remove(subscription.id))
+        assert.deepStrictEqual(yield* record(bounce(subscription.id, 1)), Option.none())
+        assert.isFalse(yield* pause(subscription.id))
+        assert.deepStrictEqual(yield* (yield* DeliveryLog).list({ accountId: account.id, limit: 10 }), [])
+      }))
+
+    it.effect("pauses once, and resumes all of a JID, as if nothing had come back", () =>
+      Effect.gen(function*() {
+        const { pause, record, resume } = yield* BounceStore
+        const { account, resource, subscription } = yield* toJid
+        const { channel, endpoint, host } = subscription
+        const other = yield* subscribe(wantedBy(account.id, { channel, endpoint, host }))
+        yield* record(bounce(subscription.id, 1))
+        assert.isTrue(yield* pause(subscription.id))
+        assert.isFalse(yield* pause(subscription.id))
+        const states = Effect.map(listed(account.id), (items) => items.map(({ subscription: { state } }) => state))
+        assert.deepStrictEqual(yield* states, ["paused", "active"])
+        assert.deepStrictEqual(yield* resume("else@xmpp.test"), [])
+        assert.deepStrictEqual(yield* resume(endpoint), [
+          { id: subscription.id, resourceId: resource.id, partition: resource.partition }
+        ])
+        assert.deepStrictEqual(yield* states, ["active", "active"])
+        assert.deepStrictEqual((yield* listed(account.id)).map(({ bounces }) => bounces), [undefined, undefined])
+        assert.isTrue(yield* pause(other.subscription.id))
+      }))
+
+    it.effect("forgets what came back when it is subscribed again", () =>
+      Effect.gen(function*() {
+        const { pause, record } = yield* BounceStore
+        const { account, resource, subscription } = yield* toJid
+        yield* record(bounce(subscription.id, 1))
+        yield* pause(subscription.id)
+        const { channel, endpoint, host } = subscription
+        const topic = { given: subscription.topic, canonical: resource.url, host: resource.host }
+        yield* subscribe(wantedBy(account.id, { channel, endpoint, host, topic }))
+        const [again] = yield* listed(account.id)
+        assert.deepStrictEqual([again?.subscription.state, again?.bounces], ["active", undefined])
+      }))
+  })
+}
