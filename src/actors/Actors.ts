@@ -83,7 +83,9 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
   readonly budget: Budget
   readonly cells = new Map<number, Cell<S, M, E, R>>()
   readonly alarms = new Alarms()
-  readonly awake = new Set<Cell<S, M, E, R>>()
+  awake = 0
+  /** Woken, and not yet begun. */
+  #starting: Array<Cell<S, M, E, R>> = []
   readonly #fork: (life: Effect.Effect<void, never, R>) => Fiber.Fiber<void>
   readonly #clock: Clock.Clock
   /** Opened when the last one came to rest. */
@@ -120,11 +122,11 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
 
   readonly drain = Effect.suspend(() => {
     this.draining = true
-    return this.awake.size === 0 ? Effect.void : this.#quiet.await
+    return this.awake === 0 ? Effect.void : this.#quiet.await
   })
 
   readonly counts = Effect.sync(() => ({
-    awake: this.awake.size,
+    awake: this.awake,
     resident: this.cells.size,
     alarms: this.alarms.size
   }))
@@ -138,9 +140,20 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
     return Fiber.interruptAll(fibers)
   })
 
-  /** Begun later, not here: a resource that tells ten thousand subscriptions must not run them all before it goes on. */
-  run(cell: Cell<S, M, E, R>): Fiber.Fiber<void> {
-    return this.#fork(Effect.andThen(Effect.yieldNow, this.#live(cell)))
+  /**
+   * Begun later, not here: a resource that tells ten thousand subscriptions must not run them all before it goes on. All that were woken
+   * meanwhile begin together, for a turn of the event loop each costs as much as a poll.
+   */
+  start(cell: Cell<S, M, E, R>): void {
+    if (this.#starting.push(cell) === 1) this.#fork(Effect.andThen(Effect.yieldNow, Effect.sync(this.#begin)))
+  }
+
+  readonly #begin = (): void => {
+    const cells = this.#starting
+    this.#starting = []
+    for (const cell of cells) {
+      if (!cell.gone) cell.begin(this.#fork(this.#live(cell)))
+    }
   }
 
   setAlarm(id: number, at: number | undefined): void {
@@ -149,14 +162,17 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
   }
 
   entered(cell: Cell<S, M, E, R>): void {
-    this.awake.add(cell)
+    cell.awake = true
+    this.awake++
     if (this.options.patient === true) this.budget.enter()
   }
 
   left(cell: Cell<S, M, E, R>): void {
-    if (!this.awake.delete(cell)) return
+    if (!cell.awake) return
+    cell.awake = false
+    this.awake--
     if (this.options.patient === true) this.budget.leave()
-    if (this.awake.size === 0) this.#quiet.openUnsafe()
+    if (this.awake === 0) this.#quiet.openUnsafe()
   }
 
   #wake(id: number, message: M): void {
@@ -281,6 +297,8 @@ class Cell<S, M, E, R> extends Resident implements Self<S, M> {
   state: S | undefined = undefined
   keep = false
   fiber: Fiber.Fiber<void> | undefined = undefined
+  /** Woken, and not yet at rest again. */
+  awake = false
   gone = false
 
   constructor(id: number, troupe: Troupe<S, M, E, R>) {
@@ -302,10 +320,15 @@ class Cell<S, M, E, R> extends Resident implements Self<S, M> {
     this.#waiting ??= []
     if (join === undefined) this.#waiting.push(message)
     else join(this.#waiting, message)
-    if (this.fiber !== undefined) return
+    if (this.awake) return
     this.#unlist()
     this.#troupe.entered(this)
-    this.fiber = this.#troupe.run(this)
+    this.#troupe.start(this)
+  }
+
+  /** The fiber may have come to its end already: then the actor rests. */
+  begin(fiber: Fiber.Fiber<void>): void {
+    if (this.awake) this.fiber = fiber
   }
 
   /** False when a message came meanwhile: the actor lives on. */

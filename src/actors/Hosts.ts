@@ -13,9 +13,9 @@ const patience = 60_000
 interface Host {
   running: number
   /** Resources that wait for their turn, in order; each once. */
-  readonly queue: Set<number>
+  queue: Set<number>
   /** Resources that have a time from which on they may begin. */
-  readonly given: Set<number>
+  given: Set<number>
   /** Epoch ms: the time after the last one that was given. */
   next: number
   /** Epoch ms: the server asked to be left alone since and until then; 0: it did not. */
@@ -50,8 +50,8 @@ export class Hosts {
     const begins = host.given.has(id) ? now : this.#timeOf(host, id, now)
     if (begins > now) return begins
     if (host.running >= perHost) {
-      host.given.add(id)
-      host.queue.add(id)
+      host.given = added(host.given, id)
+      host.queue = added(host.queue, id)
       return now + patience
     }
     host.given.delete(id)
@@ -104,14 +104,14 @@ export class Hosts {
     }
     const begins = host.next - (burst - 1) * this.#spacing
     if (begins < now + longestWait) host.next += this.#spacing
-    if (begins > now) host.given.add(id)
+    if (begins > now) host.given = added(host.given, id)
     return begins
   }
 
   #of(name: string): Host {
     let host = this.#hosts.get(name)
     if (host === undefined) {
-      host = { running: 0, queue: new Set(), given: new Set(), next: 0, heldSince: 0, heldUntil: 0 }
+      host = { running: 0, queue: nobody, given: nobody, next: 0, heldSince: 0, heldUntil: 0 }
       this.#hosts.set(name, host)
     }
     return host
@@ -130,3 +130,8 @@ export class Hosts {
 
 const isNeeded = ({ heldUntil, next, queue, running }: Host, now: number): boolean =>
   running > 0 || queue.size > 0 || next > now || heldUntil > now
+
+/** Of nearly all hosts: a set is made for the first who has to wait. */
+const nobody: Set<number> = new Set()
+
+const added = (waiting: Set<number>, id: number): Set<number> => (waiting === nobody ? new Set() : waiting).add(id)
