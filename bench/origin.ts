@@ -11,11 +11,12 @@ import type { AddressInfo } from "node:net"
 const filler = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor. ".repeat(19)
 const counts = { polls: 0, posts: 0, last: 0 }
 let version = 25
-let fresh = 1_000_000
+/** The newest entry of each feed that has a new one at each fetch. */
+const newest = new Map<string, number>()
 
-const document = (feed: string, newest: number): string => {
+const document = (feed: string, last: number): string => {
   let items = ""
-  for (let n = newest; n > newest - 25; n--) {
+  for (let n = last; n > last - 25; n--) {
     items += `<item><title>Entry ${n}</title><link>http://bench.example/${feed}/${n}</link>` +
       `<guid isPermaLink="false">urn:bench:${feed}:${n}</guid><description>${filler}</description></item>`
   }
@@ -44,7 +45,11 @@ const answer: RequestListener = (request, response) => {
     if (request.headers["if-none-match"] === etag) return void response.writeHead(304, { etag }).end()
     return void response.writeHead(200, { etag }).end(document(feed, version))
   }
-  if (kind === "new") return void response.end(document(feed, fresh++))
+  if (kind === "new") {
+    const next = (newest.get(feed) ?? 25) + 1
+    newest.set(feed, next)
+    return void response.end(document(feed, next))
+  }
   let body = unchanged.get(feed)
   if (body === undefined) unchanged.set(feed, body = document(feed, 25))
   response.end(body)
