@@ -1,4 +1,5 @@
-import { Clock, Effect, Semaphore } from "effect"
+import { Clock, Effect } from "effect"
+import { Places } from "./Places.ts"
 
 /** An answer that took so long, in ms, makes its host a slow one. */
 const slowness = 2_000
@@ -16,9 +17,9 @@ interface Host {
   /** Deliveries to it, those that wait included. */
   users: number
   slowUntil: number
-  readonly places: Semaphore.Semaphore
+  readonly places: Places
   /** Its places in the slow lane; not made before it is slow. */
-  slowPlaces?: Semaphore.Semaphore
+  slowPlaces?: Places
 }
 
 /**
@@ -32,8 +33,8 @@ interface Host {
  */
 export class Lanes {
   readonly #width: number
-  readonly #fast: Semaphore.Semaphore
-  readonly #slow: Semaphore.Semaphore
+  readonly #fast: Places
+  readonly #slow: Places
   /** Hosts that deliveries are under way to, or wait for. */
   readonly #busy = new Map<string, Host>()
   /** Slow hosts that are not busy; the one that was met longest ago first. */
@@ -41,8 +42,8 @@ export class Lanes {
 
   constructor(width: number) {
     this.#width = width
-    this.#fast = Semaphore.makeUnsafe(width)
-    this.#slow = Semaphore.makeUnsafe(Math.ceil(width / 4))
+    this.#fast = new Places(width)
+    this.#slow = new Places(Math.ceil(width / 4))
   }
 
   /** Runs a delivery to `name` as soon as its host and its lane have a place. */
@@ -54,16 +55,16 @@ export class Lanes {
         return host
       }),
       (host) =>
-        host.places.withPermits(1)(Effect.flatMap(Clock.currentTimeMillis, (now) => this.#inLane(host, now, delivery))),
+        host.places.through(Effect.flatMap(Clock.currentTimeMillis, (now) => this.#inLane(host, now, delivery))),
       (host) => Effect.map(Clock.currentTimeMillis, (now) => this.#leave(name, host, now))
     )
   }
 
   #inLane<A, E, R>(host: Host, now: number, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const timed = Effect.suspend(() => this.#timed(host, delivery))
-    if (host.slowUntil <= now) return this.#fast.withPermits(1)(timed)
-    host.slowPlaces ??= Semaphore.makeUnsafe(Math.ceil(this.#width / 4 * hostShare))
-    return host.slowPlaces.withPermits(1)(this.#slow.withPermits(1)(timed))
+    if (host.slowUntil <= now) return this.#fast.through(timed)
+    host.slowPlaces ??= new Places(Math.ceil(this.#width / 4 * hostShare))
+    return host.slowPlaces.through(this.#slow.through(timed))
   }
 
   /** However it ends: an answer, none, or an interruption. */
@@ -95,7 +96,7 @@ export class Lanes {
     const busy = this.#busy.get(name)
     if (busy !== undefined) return busy
     const host = this.#resting.get(name) ??
-      { users: 0, slowUntil: 0, places: Semaphore.makeUnsafe(Math.ceil(this.#width * hostShare)) }
+      { users: 0, slowUntil: 0, places: new Places(Math.ceil(this.#width * hostShare)) }
     this.#resting.delete(name)
     this.#busy.set(name, host)
     return host

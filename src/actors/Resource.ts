@@ -1,4 +1,4 @@
-import { Clock, Context, Deferred, Effect, Layer, Option, Random, Result, Semaphore } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Option, Random, Result } from "effect"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/Notification.ts"
 import { outcomeOf } from "#domain/PingOutcome.ts"
@@ -33,6 +33,7 @@ import type { Pushed } from "./Hub.ts"
 import type { Hosts } from "./Hosts.ts"
 import { Listeners } from "./Listeners.ts"
 import { polled } from "./Metrics.ts"
+import { Places } from "./Places.ts"
 import { whenAvailable } from "./Retrying.ts"
 
 /**
@@ -105,7 +106,7 @@ export const layer = Layer.effect(
     const settings = yield* Settings
     const { tell } = yield* Listeners
     const bounds = { ...boundsOf(settings), followMovedIds: settings.followMovedIds }
-    const permits = yield* Semaphore.make(settings.maxFetches)
+    const places = new Places(settings.maxFetches)
     const jitter = yield* Jitter
     const clock = yield* Clock.Clock
 
@@ -125,7 +126,7 @@ export const layer = Layer.effect(
       let wait = 1
       return Effect.suspend((): Effect.Effect<number | Result.Result<Fetched, FetchError>> => {
         wait = hosts.enter(resource.host, resource.id, now)
-        return wait === 0 ? Effect.result(permits.withPermits(1)(fetcher.fetch(wanted))) : Effect.succeed(wait)
+        return wait === 0 ? Effect.result(places.through(fetcher.fetch(wanted))) : Effect.succeed(wait)
       }).pipe(
         Effect.onExit(() => {
           const called = wait === 0 ? hosts.leave(resource.host, clock.currentTimeMillisUnsafe()) : nobody

@@ -1,0 +1,63 @@
+import { Effect } from "effect"
+
+/**
+ * Places for so many at once; who comes when all are taken waits, in order of arrival.
+ *
+ * What Effect's Semaphore does for any number of permits, at a constant cost: there each release looks at everybody who waits, and here
+ * a hundred thousand deliveries may.
+ */
+export class Places {
+  #free: number
+  readonly #waiting = new Set<() => void>()
+  #admitting = false
+
+  constructor(width: number) {
+    this.#free = width
+  }
+
+  /** Who waits. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /** Runs `effect` in a place of its own. */
+  through<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.andThen(this.#enter(restore), Effect.onExit(restore(effect), this.#leave))
+    )
+  }
+
+  #enter(restore: (wait: Effect.Effect<void>) => Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.#free === 0) return restore(this.#wait)
+      this.#free--
+      return Effect.void
+    })
+  }
+
+  /** Its caller has a place when it is resumed. */
+  readonly #wait = Effect.callback<void>((resume) => {
+    const enter = () => resume(Effect.void)
+    this.#waiting.add(enter)
+    return Effect.sync(() => this.#waiting.delete(enter))
+  })
+
+  readonly #leave = () =>
+    Effect.sync(() => {
+      this.#free++
+      this.#admit()
+    })
+
+  /** A loop, not a call from one who leaves to the next: who is done at once would leave a hundred thousand calls deep. */
+  #admit(): void {
+    if (this.#admitting) return
+    this.#admitting = true
+    for (const enter of this.#waiting) {
+      if (this.#free === 0) break
+      this.#free--
+      this.#waiting.delete(enter)
+      enter()
+    }
+    this.#admitting = false
+  }
+}
