@@ -134,4 +134,5 @@ const isNeeded = ({ heldUntil, next, queue, running }: Host, now: number): boole
 /** Of nearly all hosts: a set is made for the first who has to wait. */
 const nobody: Set<number> = new Set()
 
-const added = (waiting: Set<number>, id: number): Set<number> => (waiting === nobody ? new Set<number>() : waiting).add(id)
+const added = (waiting: Set<number>, id: number): Set<number> =>
+  (waiting === nobody ? new Set<number>() : waiting).add(id)

@@ -3,6 +3,7 @@ import { decide, decideDocument, type Decision, failed, needsWhole } from "./Cha
 import type { Entry, Link } from "./Entry.ts"
 import { policyOf } from "./EntryId.ts"
 import { ofBytes, packAll, unpackAll } from "./Fingerprint.ts"
+import type { FeedHeader } from "./Feed.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
 import { isDue, maintained } from "./Maintenance.ts"
 import { movedAfter } from "./Moved.ts"
@@ -201,7 +202,7 @@ const feedRead = (
   const base = parsed(state, answer, "feed", fresh > 0, at, decision.outcome)
   const next: ResourceState = {
     ...base,
-    header: pushed ? withLinksOf(state.header, feed.header) : withLinks(feed.header, answer),
+    header: kept(state.header, pushed ? withLinksOf(state.header, feed.header) : withLinks(feed.header, answer)),
     seen: decision.memory.seen,
     slices: pushed ? state.slices : slices === undefined ? new Uint8Array() : packAll(slices),
     idPolicy: decision.memory.idPolicy,
@@ -219,6 +220,16 @@ const feedRead = (
       ...wholeOf(state, answer)
     }
   }
+}
+
+/**
+ * What is remembered of a header: the one from before where it says the same, else a copy by way of JSON, as it is stored.
+ *
+ * A text that was cut out of a document keeps the whole document in memory, for as long as the resource is.
+ */
+const kept = (before: FeedHeader | undefined, header: FeedHeader): FeedHeader => {
+  const text = JSON.stringify(header)
+  return before !== undefined && text === JSON.stringify(before) ? before : JSON.parse(text) as FeedHeader // its own text
 }
 
 /** The feed itself, where subscriptions of the hub face want it. One that cannot be kept is not sent to them. */
@@ -290,7 +301,7 @@ const recorded = (
   }
   const { header: before, ...known } = state
   const header = at.occasion === "push" ? before : headerOf(links, answer)
-  const named = header === undefined ? known : { ...known, header }
+  const named = header === undefined ? known : { ...known, header: kept(before, header) }
   const change = silent(parsed(named, answer, kind, verdict === "changed", at, "parsed arbitrary content"))
   if (verdict === "unchanged") return { _tag: "Changed", change }
   return {

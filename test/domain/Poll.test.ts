@@ -36,6 +36,30 @@ describe("Poll", () => {
     )
   })
 
+  it("remembers a header apart from the document that it was read in", () => {
+    const title = "a title that is long enough to be a part of its document"
+    const body = new TextEncoder().encode(
+      `<rss version="2.0"><channel><title>${title}</title><item><guid>a</guid></item></channel></rss>`
+    )
+    const answer: Fetched = {
+      status: 200,
+      headers: {},
+      body,
+      signature: ofBytes(body),
+      finalUrl: "http://feeds.example/"
+    }
+    const result = readFeed(body)
+    if (result._tag !== "Feed") return assert.fail(result._tag)
+    const after = (state: ResourceState) => {
+      const step = read(state, answer, result, at)
+      return step._tag === "Changed" ? step.change.state : assert.fail(step._tag)
+    }
+    const first = after(initialState())
+    assert.deepStrictEqual(first.header, { ...result.feed.header })
+    assert.notStrictEqual(first.header, result.feed.header)
+    assert.strictEqual(after(first).header, first.header)
+  })
+
   it("stores a large entry that is not too large", () => {
     const { entries, state } = polled(maxStoredLength - 1000)
     assert.deepStrictEqual([entries.map(({ id }) => id), state.inError], [["a"], false])
