@@ -8,6 +8,7 @@ import type { Listed, ListQuery } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Status } from "#domain/Status.ts"
+import type { Presence } from "./Presences.ts"
 import type { Listener } from "./Listeners.ts"
 import type { Face, Format, SignatureMethod } from "#domain/Subscription.ts"
 
@@ -98,6 +99,12 @@ export interface Representation {
   readonly format?: Format
 }
 
+/** A subscription as a list shows it. */
+export interface Shown extends Listed {
+  /** With `presence` only, of those by XMPP. */
+  readonly presence?: Presence
+}
+
 /** Done (204, or 200 with the representation); `pending`: the callback is asked in the background (202). */
 export interface Subscribed {
   readonly outcome: "done" | "pending"
@@ -122,8 +129,8 @@ export class Hub extends Context.Service<Hub, {
   readonly unsubscribe: (request: UnsubscribeRequest) => Effect.Effect<"done" | "pending", Refusal>
   /** `byPage` 1 to 500. */
   readonly list: (
-    request: Omit<ListQuery, "accountId"> & { readonly caller: Caller }
-  ) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number | undefined }, Refusal>
+    request: Omit<ListQuery, "accountId"> & { readonly caller: Caller; readonly presence?: boolean }
+  ) => Effect.Effect<{ readonly items: ReadonlyArray<Shown>; readonly total: number | undefined }, Refusal>
   readonly retrieve: (request: RetrieveRequest) => Effect.Effect<Representation, Refusal>
   /** Sends the newest content to a callback once more; fails when the callback does not take it. */
   readonly replay: (request: ReplayRequest) => Effect.Effect<void, Refusal>

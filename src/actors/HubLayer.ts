@@ -7,7 +7,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type Listed, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
 import { type ResourceState, statusOf } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
@@ -20,6 +20,7 @@ import {
   type Pushed,
   type Representation,
   type RetrieveRequest,
+  type Shown,
   type SubscribeRequest,
   tooManyFeeds,
   type UnsubscribeRequest
@@ -31,6 +32,7 @@ import { makeCheckFragment } from "./CheckFragment.ts"
 import { Asking } from "./Asking.ts"
 import { OpenHub } from "./OpenHub.ts"
 import { orRefuse } from "./Refusing.ts"
+import { Presences } from "./Presences.ts"
 import { makeReplay } from "./Replay.ts"
 import { Ownership, Partitions } from "./Runner.ts"
 
@@ -68,6 +70,7 @@ export const layer = Layer.effect(
     const ownership = yield* Ownership
     const pings = yield* Pings
     const openHub = yield* OpenHub
+    const presences = yield* Presences
     const questions = yield* QuestionQueue
     const asking = yield* Asking
     const { baseUrl } = yield* Settings
@@ -354,13 +357,23 @@ export const layer = Layer.effect(
       yield* background(Effect.all(calls, { concurrency: 8, discard: true }))
     })
 
+    const withPresence = Effect.fnUntraced(function*(items: ReadonlyArray<Listed>) {
+      const jids = items.flatMap(({ subscription: { channel, endpoint } }) => channel === "xmpp" ? [endpoint] : [])
+      if (jids.length === 0) return items
+      const known = (yield* presences.of(jids)).values()
+      return items.map((item): Shown =>
+        item.subscription.channel === "xmpp" ? { ...item, presence: known.next().value ?? "unknown" } : item
+      )
+    })
+
     return Hub.of({
       subscribe,
       subscribeJid,
       unsubscribe,
-      list: Effect.fn("Hub.list")(({ caller, ...query }) =>
-        orRefuse(subscriptions.list({ accountId: caller.account.id, ...query }))
-      ),
+      list: Effect.fn("Hub.list")(function*({ caller, presence = false, ...query }) {
+        const listed = yield* orRefuse(subscriptions.list({ accountId: caller.account.id, ...query }))
+        return presence ? { ...listed, items: yield* withPresence(listed.items) } : listed
+      }),
       retrieve,
       replay: yield* makeReplay,
       follow: yield* makeFollow(retrieve),

@@ -185,6 +185,7 @@ const Item = Schema.Struct({
 /** How an XMPP subscription stands; times in seconds. */
 const Xmpp = Schema.Struct({
   state: Schema.Literals(["active", "paused"]),
+  online: optional(Schema.Boolean),
   bounces: optional(
     Schema.Struct({ count: Schema.Int, since: Schema.Int, last: Schema.Int, message: Schema.String })
   )

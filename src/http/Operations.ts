@@ -91,6 +91,7 @@ const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMa
     page,
     byPage,
     counted: detailed,
+    presence: detailed,
     ...(search !== undefined && { search: search.search })
   })
   const meta = total === undefined ? undefined : { total, page, byPage, search: search?.sent ?? {} }

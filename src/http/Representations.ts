@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import type { Representation } from "#actors/Hub.ts"
+import type { Representation, Shown } from "#actors/Hub.ts"
 import * as Fingerprint from "#domain/Fingerprint.ts"
 import type { Document } from "#domain/Notification.ts"
 import type { Listed } from "#domain/ports/SubscriptionStore.ts"
@@ -98,7 +98,7 @@ export interface ListWanted {
 }
 
 /** Subscriptions as a JSON array, or in detail. */
-export const list = (items: ReadonlyArray<Listed>, { detailed, ifNoneMatch, jsonp }: ListWanted): Response => {
+export const list = (items: ReadonlyArray<Shown>, { detailed, ifNoneMatch, jsonp }: ListWanted): Response => {
   const json = JSON.stringify(
     detailed === undefined
       ? items.map((item) => ({ subscription: subscriptionOf(item, {}) }))
@@ -123,9 +123,10 @@ const subscriptionOf = ({ resource, subscription }: Listed, details: object) => 
   feed: { title: resource.header?.title?.value ?? null, url: subscription.topic, ...details }
 })
 
-/** How an XMPP subscription stands: whether it is sent to, and what came back. Times in seconds. */
-const xmppOf = ({ bounces, subscription: { state } }: Listed) => ({
+/** How an XMPP subscription stands: whether it is sent to, who is there if that is known, and what came back. Times in seconds. */
+const xmppOf = ({ bounces, presence, subscription: { state } }: Shown) => ({
   state,
+  ...(presence !== undefined && presence !== "unknown" && { online: presence === "online" }),
   ...(bounces !== undefined && {
     bounces: {
       count: bounces.count,

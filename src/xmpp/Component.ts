@@ -11,6 +11,8 @@ import { type Fate, Outgoing } from "./Outgoing.ts"
 export interface Options extends Config {
   /** Gets every stanza but the answers to our own; must not throw. */
   readonly hear: (stanza: Element) => void
+  /** The connection is gone; must not throw. */
+  readonly lost?: () => void
 }
 
 /** The component as the rest of the room sees it: connected most of the time, and connecting again by itself. */
@@ -90,6 +92,7 @@ export const make = Effect.fnUntraced(function*(
     const wasGood = link !== undefined && now - upSince >= good
     link = undefined
     downSince ??= now
+    options.lost?.()
     yield* Metric.update(connected, 0)
     for (const id of outgoing.lost(error.reason === "blamed")) {
       yield* Effect.logError(`XMPP: the notification ${id} closed the stream again and is given up`)

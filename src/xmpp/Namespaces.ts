@@ -9,5 +9,6 @@ export const ns = {
   info: "http://jabber.org/protocol/disco#info",
   items: "http://jabber.org/protocol/disco#items",
   ping: "urn:xmpp:ping",
+  privilege: "urn:xmpp:privilege:2",
   atom: "http://www.w3.org/2005/Atom"
 } as const

@@ -12,6 +12,22 @@ const addresses = ({ attrs }: Element): string =>
 export const result = (iq: Element, payload = ""): string =>
   payload === "" ? `<iq type="result"${addresses(iq)}/>` : `<iq type="result"${addresses(iq)}>${payload}</iq>`
 
+/** What a presence is answered with: whoever wants ours gets it, once; nothing else, so that no answer is answered. */
+export const presences = (presence: Element): string => {
+  const { from, to, type } = presence.attrs
+  const one = (type?: string) => `<presence${attribute("from", to)}${attribute("to", from)}${attribute("type", type)}/>`
+  switch (type) {
+    case "subscribe":
+      return one("subscribed") + one()
+    case "unsubscribe":
+      return one("unsubscribed")
+    case "probe":
+      return one()
+    default:
+      return ""
+  }
+}
+
 /** The request is not repeated in it: whoever sent it has it, and it may be large. */
 export const error = (iq: Element, { detail, name, text, type }: Condition): string =>
   `<iq type="error"${addresses(iq)}><error${attribute("type", type)}>` +

@@ -3,6 +3,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import { Presences } from "#actors/Presences.ts"
 import { type Outcome, type Sender, Senders } from "#actors/Senders.ts"
 import { type Config, configOf } from "./Config.ts"
 import { ns } from "./Namespaces.ts"
@@ -67,8 +68,24 @@ const outcomes: { readonly [fate in "taken" | "away" | "poison"]: Outcome } = {
   }
 }
 
+/** Asked of the runner that has the connection; nobody waits for it long. */
+const presences = Effect.gen(function*() {
+  const client = yield* Xmpp.client
+  return Presences.of({
+    of: (jids) =>
+      client(entityId).Online({ jids }).pipe(
+        Effect.timeout("1 second"),
+        Effect.orElseSucceed(() => jids.map(() => "unknown" as const))
+      )
+  })
+})
+
+const layerPresences = Layer.unwrap(
+  Settings.useSync((settings) => configOf(settings) === undefined ? Layer.empty : Layer.effect(Presences, presences))
+)
+
 /** Adds the channel `xmpp` to the others, where the settings want it. */
-export const layer = Layer.effect(
+const layerSenders = Layer.effect(
   Senders,
   Effect.gen(function*() {
     const others = yield* Senders
@@ -76,3 +93,6 @@ export const layer = Layer.effect(
     return config === undefined ? others : Senders.of({ ...others, xmpp: yield* make(config) })
   })
 )
+
+/** The channel `xmpp`, and who is online in it. */
+export const layer = Layer.merge(layerSenders, layerPresences)

@@ -9,6 +9,9 @@ import * as Component from "./Component.ts"
 import * as Conditions from "./Conditions.ts"
 import { configOf } from "./Config.ts"
 import * as Jid from "#domain/Jid.ts"
+import { childrenOf } from "./Elements.ts"
+import { ns } from "./Namespaces.ts"
+import { Online } from "./Online.ts"
 import * as Operations from "./Operations.ts"
 import * as Replies from "./Replies.ts"
 import { Sent } from "./Sent.ts"
@@ -39,6 +42,11 @@ export const Xmpp = Entity.make("Xmpp", [
       sequence: Schema.Finite
     },
     success: Schema.Literals(["taken", "away", "poison"])
+  }),
+  /** Bare JIDs; answers in their order. */
+  Rpc.make("Online", {
+    payload: { jids: Schema.Array(Schema.String) },
+    success: Schema.Array(Schema.Literals(["online", "offline", "unknown"]))
   })
 ])
 
@@ -53,16 +61,30 @@ const layerEntity = Xmpp.toLayer(
     const run = yield* FiberSet.makeRuntime<never>()
     const requests = new Requests()
     const sent = new Sent()
-    const { bounced } = yield* Hub
+    const online = new Online()
+    const { bounced, heardOf } = yield* Hub
     const bounces = yield* Semaphore.make(maxBounces)
-    const component: Component.Component = yield* Component.make({ ...config, hear: (stanza) => hear(stanza) })
+    const component: Component.Component = yield* Component.make({
+      ...config,
+      hear: (stanza) => hear(stanza),
+      lost: () => online.forget()
+    })
 
-    /** Answers to what we never asked, presences and messages of strangers are of no use here; and no error is ever answered. */
+    /** Answers to what we never asked and messages of strangers are of no use here; and no error is ever answered. */
     const hear = (stanza: Element) => {
-      if (stanza.getName() === "message" && stanza.attrs["type"] === "error") return comeBack(stanza)
-      const { from: given = "", type } = stanza.attrs
+      switch (stanza.getName()) {
+        case "iq":
+          return stanza.attrs["type"] === "get" || stanza.attrs["type"] === "set" ? request(stanza) : undefined
+        case "message":
+          return stanza.attrs["type"] === "error" ? comeBack(stanza) : privileged(stanza)
+        case "presence":
+          return present(stanza)
+      }
+    }
+
+    const request = (stanza: Element) => {
+      const { from: given = "" } = stanza.attrs
       const from = Jid.bareOf(given) ?? given
-      if (stanza.getName() !== "iq" || (type !== "get" && type !== "set")) return
       if (component.unread() > maxUnread) return // who floods us does not read either
       if (!requests.begin(from)) return void component.reply(Replies.error(stanza, tooMany))
       run(
@@ -76,6 +98,24 @@ const layerEntity = Xmpp.toLayer(
     const comeBack = (error: Element) => {
       const bounce = sent.bounced(error)
       if (bounce !== undefined) run(bounces.withPermits(1)(bounced(bounce)))
+    }
+
+    /** Of a flood of presences the rest is known by the next request. */
+    const present = (presence: Element) => {
+      const wanted = Replies.presences(presence)
+      if (wanted !== "" && component.unread() <= maxUnread) component.reply(wanted)
+      const came = online.hear(presence)
+      if (came === undefined || !requests.begin(came)) return
+      run(Effect.ensuring(heardOf(came), Effect.sync(() => requests.end(came))))
+    }
+
+    /** Said by the server after each connection, if it is set up so (XEP-0356); from then on it sends presences unasked. */
+    const privileged = (message: Element) => {
+      const granted = message.getChild("privilege", ns.privilege)
+      if (granted === undefined || Jid.domainOf(message.attrs["from"] ?? "") !== Jid.domainOf(config.domain)) return
+      if (childrenOf(granted).some(({ attrs }) => attrs["access"] === "presence" && attrs["type"] !== "none")) {
+        run(Effect.logInfo("XMPP: the server tells who is online"))
+      }
     }
 
     /** What cannot be sent is told to whoever waits for it; where not even that can be sent, to the operator. */
@@ -95,7 +135,8 @@ const layerEntity = Xmpp.toLayer(
         Effect.suspend(() => {
           sent.remember(id, receipt) // first: what comes back may be faster than the proof that it was taken
           return component.deliver(id, messages)
-        })
+        }),
+      Online: ({ payload: { jids } }) => Effect.sync(() => jids.map((jid) => online.of(jid)))
     })
   }),
   { maxIdleTime: "Infinity", concurrency: "unbounded", mailboxCapacity: "unbounded" }

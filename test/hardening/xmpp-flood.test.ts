@@ -40,7 +40,9 @@ describe("a flood of stanzas", () => {
           "message",
           "message type='error'",
           "presence",
-          "presence type='subscribe'"
+          "presence type='error'",
+          "presence type='subscribed'",
+          "presence type='unavailable'"
         ]
       ) {
         send(`<${kind} id='fence-1' from='mallory@xmpp.test' to='push.xmpp.test'/>`)

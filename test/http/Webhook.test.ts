@@ -248,8 +248,14 @@ describe("list", () => {
       yield* api("/", form({ "hub.mode": "list", "search[endpoint][jid]": "ann@jabber.example" }))
       const ranks = [{ rank: "velocity", range: { relation: ">", value: 3 } }]
       assert.deepStrictEqual(seen, [
-        { page: 1, byPage: 20, counted: true, search: { feedUrl: "http://a/", format: "json", ranks } },
-        { page: 1, byPage: 20, counted: false, search: { endpointJid: "ann@jabber.example", ranks: [] } }
+        { page: 1, byPage: 20, counted: true, presence: true, search: { feedUrl: "http://a/", format: "json", ranks } },
+        {
+          page: 1,
+          byPage: 20,
+          counted: false,
+          presence: false,
+          search: { endpointJid: "ann@jabber.example", ranks: [] }
+        }
       ])
     }))
 

@@ -147,4 +147,54 @@ describe("Service", () => {
       }
       assert.deepStrictEqual(heard, ["ann@xmpp.test"])
     }))
+
+  it.live("lets everybody see its presence, and answers no answer", () =>
+    Effect.gen(function*() {
+      const { send, take } = yield* connected()
+      const presence = (type: string) => `<presence type='${type}' from='ann@xmpp.test' to='push.xmpp.test'/>`
+      const next = Effect.map(take, ({ attrs: { from, to, type }, name }) => [name, type, from, to])
+      const seen = (type?: string) => ["presence", type, "push.xmpp.test", "ann@xmpp.test"]
+      send(["error", "subscribed", "unsubscribed", "unavailable"].map(presence).join(""))
+      send(presence("subscribe"))
+      assert.deepStrictEqual([yield* next, yield* next], [seen("subscribed"), seen()])
+      send(presence("probe"))
+      assert.deepStrictEqual(yield* next, seen())
+      send(presence("unsubscribe"))
+      assert.deepStrictEqual(yield* next, seen("unsubscribed"))
+    }))
+
+  it.live("takes presence for a sign of life when somebody comes, not with each of them", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const { send, take } = yield* connected({
+        hub: { heardOf: (jid) => Effect.sync(() => void heard.push(jid)) }
+      })
+      for (const from of ["ann@xmpp.test/a", "ann@xmpp.test/b", "ann@xmpp.test/a"]) {
+        send(`<presence from='${from}' to='push.xmpp.test'><status>busy</status></presence>`)
+      }
+      send(iq("ping", "bob@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+      yield* take
+      assert.deepStrictEqual(heard, ["ann@xmpp.test"])
+    }))
+
+  it.live("says that the server tells who is online, when it is the server who says so", () =>
+    Effect.gen(function*() {
+      const said: Array<string> = []
+      const logger = Logger.make(({ message }) => void said.push(String(message)))
+      const { send, take } = yield* connected().pipe(Effect.provide(Logger.layer([logger])))
+      const granted = (from: string, type: string) =>
+        `<message from='${from}' to='push.xmpp.test'><privilege xmlns='urn:xmpp:privilege:2'>` +
+        `<perm access='presence' type='${type}'/></privilege></message>`
+      const heard = Effect.gen(function*() {
+        send(iq("ping", "bob@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+        yield* take
+        return said.filter((line) => line.includes("tells who is online")).length
+      })
+      send(
+        granted("mallory@evil.test", "managed_entity") + granted("evil.test", "roster") + granted("xmpp.test", "none")
+      )
+      assert.strictEqual(yield* heard, 0)
+      send(granted("xmpp.test", "managed_entity"))
+      assert.strictEqual(yield* heard, 1)
+    }))
 })

@@ -134,6 +134,27 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
         assert.deepStrictEqual([items[0]?.subscription.state, items[0]?.bounces?.count], ["active", 1])
       }))
 
+    it.effect("shows who is online of those who tell it", () =>
+      Effect.gen(function*() {
+        const { ann: _, outside } = yield* XmppWorld.makeWorld
+        const hub = yield* Hub
+        const account = Option.getOrThrow(yield* (yield* AccountStore).find("bob"))
+        const caller = { account, rights: new Set(rights), credential: "test" }
+        const presence = hub.list({ caller, page: 1, byPage: 1, presence: true }).pipe(
+          Effect.map(({ items }) => items[0]?.presence)
+        )
+        const until = (wanted: string) =>
+          Effect.repeat(presence, { until: (one) => one === wanted, schedule: Schedule.spaced("20 millis") })
+        yield* Effect.scoped(Effect.gen(function*() {
+          const bob = yield* XmppWorld.client("bob")
+          yield* bob.request("set", pubsub(`<subscribe node='${outside.url}/presence' jid='${bob.jid}'/>`))
+          assert.strictEqual(yield* presence, "unknown")
+          bob.send("<presence to='push.xmpp.test'/>")
+          yield* until("online")
+        }))
+        yield* until("offline")
+      }))
+
     it.effect("says that there is trouble inside, and what to do", () =>
       Effect.gen(function*() {
         const { ann } = yield* XmppWorld.makeWorld

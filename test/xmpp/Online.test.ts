@@ -1,0 +1,58 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Online } from "#xmpp/Online.ts"
+import { stanza } from "#test/support/Stanza.ts"
+
+const presence = (from: string, type?: string) =>
+  stanza(`<presence from='${from}' to='push.xmpp.test'${type === undefined ? "" : ` type='${type}'`}/>`)
+
+const online = (...presences: ReadonlyArray<readonly [from: string, type?: string]>) => {
+  const online = new Online()
+  const came = presences.map(([from, type]) => online.hear(presence(from, type)))
+  return { online, came }
+}
+
+describe("Online", () => {
+  it("knows nobody who was not heard of", () => {
+    assert.strictEqual(new Online().of("ann@xmpp.test"), "unknown")
+  })
+
+  it("counts resources: the last one that leaves makes an address go offline", () => {
+    const { came, online: known } = online(["ann@xmpp.test/a"], ["Ann@xmpp.test/b"], ["ann@xmpp.test/a", "unavailable"])
+    assert.deepStrictEqual(came, ["ann@xmpp.test", undefined, undefined])
+    assert.strictEqual(known.of("ann@xmpp.test"), "online")
+    known.hear(presence("ann@xmpp.test/b", "unavailable"))
+    assert.strictEqual(known.of("ann@xmpp.test"), "offline")
+    assert.strictEqual(known.hear(presence("ann@xmpp.test/b")), "ann@xmpp.test")
+  })
+
+  it("takes a bare address that leaves for all of it", () => {
+    const { online: known } = online(["ann@xmpp.test/a"], ["ann@xmpp.test/b"], ["ann@xmpp.test", "unavailable"])
+    assert.strictEqual(known.of("ann@xmpp.test"), "offline")
+  })
+
+  it.each(["error", "probe", "subscribe", "subscribed", "unsubscribed"])("learns nothing from type %s", (type) => {
+    assert.strictEqual(online(["ann@xmpp.test/a", type]).online.of("ann@xmpp.test"), "unknown")
+  })
+
+  it("knows nothing any more when the connection is gone", () => {
+    const { online: known } = online(["ann@xmpp.test/a"])
+    known.forget()
+    assert.strictEqual(known.of("ann@xmpp.test"), "unknown")
+  })
+
+  it("remembers 10,000 addresses, those that were heard of last, and sixteen resources of one", () => {
+    const { online: known } = online(["first@xmpp.test/a"], ["ann@xmpp.test/a"])
+    for (let i = 0; i < 9_998; i++) known.hear(presence(`user${i}@xmpp.test/a`))
+    known.hear(presence("first@xmpp.test/b"))
+    known.hear(presence("last@xmpp.test/b"))
+    assert.deepStrictEqual(["first", "ann", "last"].map((local) => known.of(`${local}@xmpp.test`)), [
+      "online",
+      "unknown",
+      "online"
+    ])
+    for (let i = 0; i < 1_000; i++) known.hear(presence(`last@xmpp.test/${i}`))
+    known.hear(presence("last@xmpp.test/b", "unavailable"))
+    for (let i = 0; i < 15; i++) known.hear(presence(`last@xmpp.test/${i}`, "unavailable"))
+    assert.strictEqual(known.of("last@xmpp.test"), "offline")
+  })
+})
