@@ -23,11 +23,12 @@ export class Places {
   /** Runs `effect` in a place of its own. */
   through<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) =>
-      Effect.andThen(this.#enter(restore), Effect.onExit(restore(effect), this.#leave))
+      Effect.andThen(this.enter(restore), Effect.onExit(restore(effect), () => Effect.sync(() => this.leave())))
     )
   }
 
-  #enter(restore: (wait: Effect.Effect<void>) => Effect.Effect<void>): Effect.Effect<void> {
+  /** Takes a place, to be left once; for an uninterruptible region that gives its `restore`. */
+  enter(restore: (wait: Effect.Effect<void>) => Effect.Effect<void>): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#free === 0) return restore(this.#wait)
       this.#free--
@@ -42,11 +43,10 @@ export class Places {
     return Effect.sync(() => this.#waiting.delete(enter))
   })
 
-  readonly #leave = () =>
-    Effect.sync(() => {
-      this.#free++
-      this.#admit()
-    })
+  leave(): void {
+    this.#free++
+    this.#admit()
+  }
 
   /** A loop, not a call from one who leaves to the next: who is done at once would leave a hundred thousand calls deep. */
   #admit(): void {

@@ -29,11 +29,11 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { type ResourceState, resubscribed } from "#domain/Resource.ts"
 import type { Occasion } from "#domain/Status.ts"
 import type { Self } from "./Actors.ts"
+import * as FetchPlaces from "./FetchPlaces.ts"
 import type { Pushed } from "./Hub.ts"
 import type { Hosts } from "./Hosts.ts"
 import { Listeners } from "./Listeners.ts"
 import { polled } from "./Metrics.ts"
-import { Places } from "./Places.ts"
 import { whenAvailable } from "./Retrying.ts"
 
 /**
@@ -106,7 +106,7 @@ export const layer = Layer.effect(
     const settings = yield* Settings
     const { tell } = yield* Listeners
     const bounds = { ...boundsOf(settings), followMovedIds: settings.followMovedIds }
-    const places = new Places(settings.maxFetches)
+    const places = yield* FetchPlaces.make(settings.maxFetches)
     const jitter = yield* Jitter
     const clock = yield* Clock.Clock
 

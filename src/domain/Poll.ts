@@ -170,7 +170,7 @@ export const read = (
   if (result._tag === "Feed") return feedRead(state, answer, result, at)
   const kind = result.kind === "json" ? "json" : "other"
   if (result.kind === "empty" || isDoubtful(state, kind)) {
-    return failure(state, answer.status, `Parser Error ${result.reason}`, at)
+    return failure(state, answer.status, `Parser Error ${result.reason}${elsewhere(state, answer)}`, at)
   }
   const fragment = fragmentOf(state.url)
   if (fragment === undefined) return documentRead(state, answer, kind, result.links, at)
@@ -185,6 +185,12 @@ const patience = 12
 /** An error page with a good status, or the page of a hotel's network, makes no other kind of a feed or of a JSON document. */
 const isDoubtful = (state: ResourceState, kind: ResourceKind): boolean =>
   (state.kind === "feed" || state.kind === "json" && kind !== "json") && state.failures < patience
+
+/** The page of a network that wants a login is mostly one of another host. */
+const elsewhere = ({ host }: ResourceState, { finalUrl }: Fetched): string => {
+  const there = URL.parse(finalUrl)?.hostname ?? host
+  return there === host ? "" : ` (redirected to ${there})`
+}
 
 const feedRead = (
   state: ResourceState,

@@ -17,7 +17,7 @@ const answer = (text: string, contentType = "text/html"): Fetched => ({
   headers: { "content-type": contentType },
   body: bytes(text),
   signature: ofBytes(bytes(text)),
-  finalUrl: "http://pages.example/"
+  finalUrl: "http://feeds.example/"
 })
 
 const rss = "<rss><channel><title>t</title><item><guid>1</guid></item></channel></rss>"
@@ -83,6 +83,43 @@ describe("kinds of resources", () => {
     const settled = poll({ ...portal, failures: 12 }, page)
     assert.deepStrictEqual([stateAfter(settled).kind, announced(settled)], ["other", undefined])
   })
+
+  it("take the login page of a network for an error of the feed or the JSON document, and name its host", () => {
+    const url = "http://feeds.example/a.xml"
+    for (const [text, type] of [[rss, "application/rss+xml"], ["{}", "application/json"]] as const) {
+      const known = stateAfter(poll(initialState({ url }), text, type))
+      const login = { ...answer(page), finalUrl: "https://login.hotel.example/?to=http://feeds.example/a.xml" }
+      const step = answered(known, login, at)
+      const done = step._tag === "Read" ? read(known, login, readFeed(login.body, step.options), at) : step
+      const state = done._tag === "Quiet" ? done.state : assert.fail(done._tag)
+      assert.match(
+        state.http ?? "",
+        /^Fetched \(ring\) 200 \d+: Parser Error .* \(redirected to login\.hotel\.example\)$/
+      )
+      assert.deepStrictEqual([state.kind, state.signature], [known.kind, known.signature])
+    }
+  })
+
+  it.each([404, 410])(
+    "never die of %s: one is a slip, more are an error that is told once, and polls become rarer, up to a day",
+    (status) => {
+      let state = stateAfter(poll(initialState(), rss))
+      const told: Array<string | undefined> = []
+      const waits: Array<number> = []
+      for (let fetches = 0; fetches < 14; fetches++) {
+        const step = answered(state, { ...answer(page), status }, at)
+        const done = step._tag === "Quiet" || step._tag === "Changed" ? step : assert.fail(step._tag)
+        told.push(announced(done))
+        state = stateAfter(done)
+        waits.push((state.nextFetch - at.now) / 1000)
+      }
+      assert.deepStrictEqual(told, [undefined, "Failure", ...Array.from({ length: 12 }, () => undefined)])
+      assert.deepStrictEqual(waits.slice(0, 4), [60, 120, 240, 480])
+      assert.strictEqual(waits.at(-1), 86_400)
+      const back = poll(state, rss)
+      assert.deepStrictEqual([stateAfter(back).inError, stateAfter(back).period], [false, 900])
+    }
+  )
 
   it("become a feed when there is one, and tell nobody of what it holds already", () => {
     const other = stateAfter(poll(initialState(), page))

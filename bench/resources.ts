@@ -1,0 +1,249 @@
+/**
+ * Kinds and politeness: `bin/node bench/resources.ts [fragments|lateness] [--write]`.
+ *
+ * Fragments go through the thread as in production. Lateness is that of the actors with their hosts and places: real clocks, a network that is
+ * only played, and a store that keeps everything in a map, so that nothing else delays a poll.
+ */
+import { Effect, Layer, Option } from "effect"
+import { readFileSync, writeFileSync } from "node:fs"
+import { Listeners } from "#actors/Listeners.ts"
+import { Supervisor } from "#actors/Partition.ts"
+import { Residency } from "#actors/Residency.ts"
+import * as Resource from "#actors/Resource.ts"
+import * as Senders from "#actors/Senders.ts"
+import * as Subscription from "#actors/Subscription.ts"
+import { type Fragment, fragmentOf } from "#domain/Fragment.ts"
+import { Deliverer } from "#domain/ports/Deliverer.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { FeedReader } from "#domain/ports/FeedReader.ts"
+import { type Fetched, Fetcher, FetchError } from "#domain/ports/Fetcher.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { Pings } from "#domain/ports/Pings.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Selector, type Syntax } from "#domain/ports/Selector.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { ResourceState } from "#domain/Resource.ts"
+import * as Topic from "#domain/Topic.ts"
+import * as SelectorWorker from "#layers/SelectorWorker.ts"
+import * as Settings from "#layers/Settings.ts"
+import { section } from "./Section.ts"
+
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+
+const percentile = (values: ReadonlyArray<number>, share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN
+
+/** A price list of some 200 kB, as a page and as JSON. */
+const rows = Array.from(
+  { length: 1_300 },
+  (_, i) => ({ name: `Article ${i}`, price: `${i}.99`, text: "word ".repeat(14) })
+)
+const html = `<!doctype html><html><body><table><tbody>${
+  rows.map(({ name, price, text }) =>
+    `<tr class="row"><td class="name">${name}</td><td class="price">${price}</td><td>${text}</td></tr>`
+  ).join("")
+}</tbody></table></body></html>`
+const json = JSON.stringify({ items: rows.map((row) => ({ ...row, tags: ["a", "b", "c"] })) })
+
+const selections: ReadonlyArray<readonly [what: string, path: string, syntax: Syntax, text: string]> = [
+  ["HTML, `tbody > tr:nth-child(7) > td.price`", "tbody > tr:nth-child(7) > td.price", "html", html],
+  ["HTML, `td.price` (1,300 matches)", "td.price", "html", html],
+  ["JSON, `$.items[7].price`", "$.items[7].price", "json", json],
+  ["JSON, `$..price` (1,300 matches)", "$..price", "json", json],
+  ["JSON, `$.items[?@.price == \"7.99\"]`", "$.items[?@.price == \"7.99\"]", "json", json]
+]
+
+const batch = 20
+const spans = 5
+
+const fragments = Effect.gen(function*() {
+  const { select } = yield* Selector
+  const lines: Array<string> = []
+  for (const [what, path, syntax, text] of selections) {
+    const fragment: Fragment = fragmentOf(`http://a.example/#${encodeURIComponent(path)}`) ?? { language: "css", path }
+    const bytes = new TextEncoder().encode(text)
+    const spend = Effect.gen(function*() {
+      const started = performance.now()
+      const cpu = process.cpuUsage()
+      for (let i = 0; i < batch; i++) yield* select({ fragment, syntax, bytes, contentType: undefined })
+      const { system, user } = process.cpuUsage(cpu)
+      return { wall: (performance.now() - started) / batch, cpu: (user + system) / 1000 / batch }
+    })
+    for (let warming = 0; warming < 3; warming++) yield* spend
+    const spent = yield* Effect.all(Array.from({ length: spans }, () => spend))
+    const wall = median(spent.map((one) => one.wall))
+    lines.push(
+      `| ${what}, ${Math.round(bytes.length / 1000)} kB | ${(1000 / wall).toFixed(0)} | ${
+        median(spent.map((one) => one.cpu)).toFixed(1)
+      } ms |`
+    )
+  }
+  return ["| fragment | a second | CPU each |", "| --- | --- | --- |", ...lines]
+}).pipe(Effect.provide(SelectorWorker.layer))
+
+/** A resource of the played world: `big` shares its host with all the others of that name. */
+interface Played {
+  readonly host: string
+  readonly count: number
+  readonly black: boolean
+}
+
+const span = 60_000
+const period = 10
+const black = new FetchError({ kind: "timeout", message: "no answer within 30 s" })
+const unchanged: Fetched = { status: 304, headers: {}, body: new Uint8Array(), signature: 1n, finalUrl: "" }
+
+/** Milliseconds that polls began too late within the span, by host; each resource is due once in a period, for the first time at a time of its own. */
+const latenessOf = (hosts: ReadonlyArray<Played>) =>
+  Effect.gen(function*() {
+    const states = new Map<number, ResourceState>()
+    const late = new Map<string, Array<number>>()
+    const blackHosts = new Set(hosts.filter((host) => host.black).map(({ host }) => host))
+    const began = Date.now() + 3_000
+    for (const { count, host } of hosts) {
+      for (let i = 0; i < count; i++) {
+        const id = states.size + 1
+        const due = began + ((id * 7_919) % 100_000) / 100_000 * period * 1000
+        states.set(id, {
+          id,
+          url: `http://${host}/${id}`,
+          host,
+          partition: Topic.partitionOf(host),
+          nextFetch: due,
+          lastFetch: began - 1,
+          lastFull: began,
+          lastParse: began,
+          lastMaintenanceAt: began,
+          period,
+          failures: 0,
+          kind: "feed",
+          signature: 1n,
+          inError: false,
+          seen: new Uint8Array(),
+          slices: new Uint8Array(),
+          generatedIds: false,
+          entriesSinceMaintenance: 0,
+          subscribers: 1
+        })
+      }
+    }
+    const byPartition = Map.groupBy(states.values(), ({ partition }) => partition)
+    const store = Layer.mock(ResourceStore, {
+      load: (id) => Effect.succeed(Option.fromNullishOr(states.get(id))),
+      alarms: (partition) =>
+        Effect.sync(() => {
+          const here = byPartition.get(partition) ?? []
+          return {
+            ids: Float64Array.from(here, ({ id }) => id),
+            dueAt: Float64Array.from(here, ({ nextFetch }) => nextFetch)
+          }
+        }),
+      touch: (polled) =>
+        Effect.sync(() => {
+          const state = states.get(polled.id)
+          if (state !== undefined) states.set(polled.id, { ...state, ...polled })
+        }),
+      record: ({ state }) =>
+        Effect.sync(() => {
+          states.set(state.id, state)
+          return []
+        })
+    })
+    const fetcher = Layer.succeed(Fetcher, {
+      fetch: ({ url }) =>
+        Effect.suspend(() => {
+          const [, , host = "", id] = url.split("/")
+          const now = Date.now()
+          const lates = late.get(host)
+          const by = now - (states.get(Number(id))?.nextFetch ?? now)
+          if (lates === undefined) late.set(host, [by])
+          else lates.push(by)
+          return blackHosts.has(host)
+            ? Effect.andThen(Effect.sleep(30_000), black)
+            : Effect.as(Effect.sleep(20 + Math.random() * 160), unchanged)
+        })
+    })
+    const cpu = process.cpuUsage()
+    const actors = Supervisor.layer.pipe(
+      Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer)),
+      Layer.provide(Residency.layer),
+      Layer.provide(Senders.layer),
+      Layer.provide([
+        store,
+        fetcher,
+        Layer.mock(Listeners, { tell: () => Effect.void }),
+        Layer.mock(Pings, { waiting: () => Effect.succeed([]) }),
+        Layer.mock(Outbox, { stalled: () => Effect.succeed([]) }),
+        Layer.mock(SubscriptionStore, {}),
+        Layer.mock(Deliverer, {}),
+        Layer.mock(DeliveryLog, {}),
+        Layer.mock(FeedReader, {}),
+        Layer.mock(Selector, {})
+      ]),
+      Layer.provide(Settings.layerTest({ minPeriod: period, maxPeriod: period }))
+    )
+    yield* Effect.gen(function*() {
+      const supervisor = yield* Supervisor
+      yield* Effect.forEach(byPartition.keys(), supervisor.start, { discard: true })
+      yield* Effect.sleep(began + span - Date.now())
+    }).pipe(Effect.scoped, Effect.provide(actors))
+    const { system, user } = process.cpuUsage(cpu)
+    return { late, cpu: (user + system) / 1e6 }
+  })
+
+const singles = (count: number, black: boolean, name: string): ReadonlyArray<Played> =>
+  Array.from({ length: count }, (_, i) => ({ host: `${name}${i}.example`, count: 1, black }))
+
+const lateness = Effect.gen(function*() {
+  const run = Effect.fnUntraced(
+    function*(what: string, hosts: ReadonlyArray<Played>, counted: (host: string) => boolean) {
+      const { cpu, late } = yield* latenessOf(hosts)
+      const all = [...late].flatMap(([host, lates]) => counted(host) ? lates : [])
+      const p99 = percentile(all, 0.99)
+      const line = `| ${what} | ${all.length} | ${percentile(all, 0.5).toFixed(0)} ms | ${p99.toFixed(0)} ms | ${
+        cpu.toFixed(1)
+      } s |`
+      console.log(line)
+      return { p99, line }
+    }
+  )
+  const healthy = (host: string) => host.startsWith("h")
+  const alone = yield* run("10,000 hosts with a resource each", singles(10_000, false, "h"), healthy)
+  const beside = yield* run("the same, beside one host with 10,000", [
+    { host: "big.example", count: 10_000, black: false },
+    ...singles(10_000, false, "h")
+  ], healthy)
+  const without = yield* run("9,000 hosts", singles(9_000, false, "h"), healthy)
+  const holes = yield* run("the same, beside 1,000 that fall silent", [
+    ...singles(1_000, true, "silent"),
+    ...singles(9_000, false, "h")
+  ], healthy)
+  return [
+    `Polls of healthy hosts, each once in ${period} s, over ${
+      span / 1000
+    } s; the network takes 20 to 180 ms, or 30 s to fail.`,
+    "",
+    "| polled | polls | late, median | late, p99 | CPU |",
+    "| --- | --- | --- | --- | --- |",
+    ...[alone, beside, without, holes].map(({ line }) => line),
+    "",
+    `p99 beside a host with 10,000 resources ${
+      (beside.p99 / alone.p99).toFixed(2)
+    } of that without; beside silent hosts ${(holes.p99 / without.p99).toFixed(2)} (target ≤ 1.2).`
+  ]
+})
+
+const parts = { fragments, lateness }
+const asked = process.argv.slice(2).filter((name): name is keyof typeof parts => name in parts)
+const written: Array<string> = []
+for (const name of asked.length === 0 ? ["fragments", "lateness"] as const : asked) {
+  const lines = await Effect.runPromise(parts[name])
+  console.log(lines.join("\n"))
+  written.push(lines.join("\n"))
+}
+if (process.argv.includes("--write")) {
+  const file = new URL("../docs/performance.md", import.meta.url)
+  const body = [`\`bench/resources.ts\`, Node ${process.version}; medians of ${spans} spans.`, ...written].join("\n\n")
+  writeFileSync(file, section(readFileSync(file, "utf8"), "Kinds and politeness", body))
+}
