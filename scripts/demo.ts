@@ -1,5 +1,5 @@
 /**
- * The main job without any network: a feed that publishes, a webhook that checks signatures, Windhover between them.
+ * The main job on this machine alone: a feed that publishes, a webhook that checks signatures, a client of XMPP, Windhover between them.
  *
  * `npm run demo`; ends with Ctrl-C, or by itself after `-- --seconds N`.
  */
@@ -13,7 +13,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { parseArgs } from "node:util"
+import { openXmpp } from "./demo/Xmpp.ts"
 import { withSettings } from "./Environment.ts"
+import { freePort } from "./prosody/Server.ts"
 
 const options = parseArgs({ options: { seconds: { type: "string", default: "" } } }).values
 const seconds = options.seconds === "" ? Infinity : Number(options.seconds)
@@ -79,16 +81,25 @@ const webhook = await listen(async (request, response) => {
 })
 
 const directory = mkdtempSync(join(tmpdir(), "windhover-demo-"))
+const port = await freePort()
+
+say("demo", "starts an XMPP server: Prosody of Debian, which is unpacked into ./data once")
+const xmpp = await openXmpp(directory, port).catch((error: unknown) => {
+  say("xmpp", `is left out: ${error instanceof Error ? error.message : String(error)}`)
+  return undefined
+})
+
 const windhover = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"], {
   stdio: ["ignore", "pipe", "inherit"],
   env: withSettings({
-    WINDHOVER_PORT: "0",
+    WINDHOVER_PORT: String(port),
     WINDHOVER_HOST: "127.0.0.1",
     WINDHOVER_DATA_DIR: directory,
     WINDHOVER_ALLOW_PRIVATE: "true",
     WINDHOVER_MIN_PERIOD: "2",
     WINDHOVER_ADMIN_TOKEN: token,
-    WINDHOVER_LOG_LEVEL: "warn"
+    WINDHOVER_LOG_LEVEL: "warn",
+    ...xmpp?.settings
   })
 })
 
@@ -123,6 +134,7 @@ const stop = async (): Promise<void> => {
     windhover.kill("SIGTERM")
     await ended
   }
+  await xmpp?.stop()
   for (const { server } of [feed, webhook]) server.close()
   for (const { server } of [feed, webhook]) server.closeAllConnections()
   rmSync(directory, { recursive: true, force: true })
@@ -158,6 +170,12 @@ try {
     "hub.secret": secret
   })
   say("windhover", `has subscribed ${webhook.url}/hook to ${feed.url}/feed.xml; what is there already is no news`)
+  if (xmpp !== undefined && !stopping) {
+    const jid = await xmpp.subscribe({ login: "admin", password: token }, `${feed.url}/feed.xml`, (titles) => {
+      say("xmpp", `got ${titles.map((title) => JSON.stringify(title)).join(", ")}`)
+    })
+    say("windhover", `has subscribed ${jid} to it as well, over XMPP`)
+  }
   if (!stopping) {
     windhover.once("exit", () => void fail("Windhover has ended by itself; what it said stands above."))
     publishing = setInterval(publish, 4_000)

@@ -1,7 +1,8 @@
 /**
  * An XMPP server for trying things out: Debian's Prosody, unpacked without root into `./data/prosody`, on loopback and without TLS.
  *
- * `npm run prosody`; ends with Ctrl-C. With `-- --unpack` it is unpacked only.
+ * `npm run prosody`; ends with Ctrl-C. With `-- --unpack` it is unpacked only; `--client-port` and `--component-port` are for a machine
+ * where the usual ones are taken, `--windhover` says where logins are checked.
  */
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
@@ -12,21 +13,22 @@ import { start, stop } from "./prosody/Server.ts"
 const { values } = parseArgs({
   options: {
     unpack: { type: "boolean", default: false },
-    windhover: { type: "string", default: "http://127.0.0.1:8080" }
+    windhover: { type: "string", default: "http://127.0.0.1:8080" },
+    "client-port": { type: "string", default: "5222" },
+    "component-port": { type: "string", default: "5347" }
   }
 })
 
 const directory = join(import.meta.dirname, "../data/prosody")
-const clientPort = 5222
-const componentPort = 5347
+const clientPort = Number(values["client-port"])
+const componentPort = Number(values["component-port"])
 const domain = "localhost"
 const component = "push.localhost"
 const secret = "for development only"
 
-const installed = await install(directory)
-if (values.unpack) {
-  process.stdout.write(`Prosody is unpacked: ${installed.program}\n`)
-} else {
+const run = async (): Promise<void> => {
+  const installed = await install(directory)
+  if (values.unpack) return void process.stdout.write(`Prosody is unpacked: ${installed.program}\n`)
   const own = join(directory, "development")
   await mkdir(own, { recursive: true })
   const server = await start(installed, {
@@ -39,10 +41,16 @@ if (values.unpack) {
     authentication: values.windhover
   })
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stop(server))
+  const port = componentPort === 5347 ? "" : ` WINDHOVER_XMPP_PORT=${componentPort}`
   process.stdout.write(
     `Prosody runs on 127.0.0.1: clients on port ${clientPort}, components on port ${componentPort}. Start Windhover with\n\n` +
       `  WINDHOVER_XMPP_COMPONENT=${component} WINDHOVER_XMPP_DOMAIN=${domain} ` +
-      `WINDHOVER_XMPP_SECRET="${secret}" npm start\n\n` +
+      `WINDHOVER_XMPP_SECRET="${secret}"${port} npm start\n\n` +
       `and log in as <login>@${domain}, with the password or a token; no encryption. Its logins are checked at ${values.windhover}.\n`
   )
 }
+
+await run().catch((error: unknown) => {
+  process.exitCode = 1
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+})

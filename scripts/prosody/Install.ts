@@ -9,6 +9,9 @@ const run = promisify(execFile)
 /** Prosody and the Lua that it runs on; C libraries that the machine lacks are found by their packages' dependencies. */
 const packages = ["prosody", "lua5.4", "lua-bitop", "lua-expat", "lua-filesystem", "lua-sec", "lua-socket"]
 
+/** Milliseconds for a download: where nothing answers, nobody shall wait for long. */
+const patience = 120_000
+
 /** Where Prosody was unpacked, and how it is run from there. */
 export interface Installed {
   readonly lua: string
@@ -26,7 +29,13 @@ export const install = async (directory: string): Promise<Installed> => {
   if (!existsSync(root)) {
     // whole or not at all, and whoever else unpacks at the same time does no harm
     const own = join(directory, `root.${process.pid}`)
-    await unpack(own)
+    await unpack(own).catch((error: unknown) => {
+      throw new Error(
+        `Debian's Prosody cannot be unpacked: it takes apt-get, dpkg-deb and lists of packages (as root: apt-get update). ${
+          error instanceof Error ? error.message : String(error)
+        }`
+      )
+    })
     await rename(own, root).catch(() => rm(own, { recursive: true, force: true }))
   }
   return at(root)
@@ -52,7 +61,7 @@ const unpack = async (root: string): Promise<void> => {
 }
 
 const download = async (directory: string, names: ReadonlyArray<string>): Promise<void> => {
-  await run("apt-get", ["-q", "download", ...names], { cwd: directory })
+  await run("apt-get", ["-q", "download", ...names], { cwd: directory, timeout: patience })
 }
 
 /** Libraries that the archives depend on and the machine does not have. */

@@ -62,6 +62,14 @@ const opened = (child: ChildProcess): Promise<void> =>
       if (stream === null) continue
       createInterface({ input: stream }).on("line", (line) => {
         said = `${said}${line}\n`.slice(-4000)
+        const taken = /Failed to open server port (\d+)/.exec(line)?.[1]
+        if (taken !== undefined) {
+          reject(
+            new Error(
+              `Port ${taken} of 127.0.0.1 is taken: another XMPP server runs here. End it, or choose another port.`
+            )
+          )
+        }
         const service = /Activated service '(c2s|component)'/.exec(line)?.[1]
         if (service !== undefined) open.add(service)
         if (open.size === 2) resolve()

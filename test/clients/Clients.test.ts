@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { execFile } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { withSettings } from "#scripts/Environment.ts"
@@ -9,6 +10,7 @@ import { temporaryDirectory } from "#test/support/Databases.ts"
 import { type OtherClient, otherClient } from "#test/support/OtherClient.ts"
 import { openOutside } from "#test/support/Outside.ts"
 import { installed, prosody, secret } from "#test/support/Prosody.ts"
+import { saying } from "#test/support/Saying.ts"
 import { patience, start } from "#test/support/Service.ts"
 
 const run = promisify(execFile)
@@ -47,6 +49,9 @@ const serving = Effect.gen(function*() {
     WINDHOVER_XMPP_PORT: String(server.componentPort)
   }
   const service = yield* start(variables)
+  yield* Effect.sync(() => service.said.some((line) => line.includes(`${names.component} is connected`))).pipe(
+    Effect.repeat({ until: (connected) => connected, schedule: Schedule.spaced("50 millis") })
+  )
   const entry = (id: string) =>
     `<entry><id>${id}</id><title>Title of ${id}</title><link rel="alternate" href="http://feeds.test/${id}"/>` +
     `<category term="a word"/><author><name>Ann</name></author><content>Text &amp; é€😀 of ${id}</content></entry>`
@@ -63,14 +68,14 @@ const serving = Effect.gen(function*() {
       }),
     fail: Effect.sync(() => outside.publish("/feed", { status: 500, contentType: "text/plain", body: "" })),
     ping: Effect.suspend(() => service.call({ "hub.mode": "publish", "hub.url": `${outside.url}/feed` })),
+    /** Until the first fetch is behind it. */
+    retrieved: Effect.suspend(() => service.call({ "hub.mode": "retrieve", "hub.topic": `${outside.url}/feed` })).pipe(
+      Effect.repeat({ until: ({ text }) => text.includes("Title of a"), schedule: Schedule.spaced("50 millis") })
+    ),
     windhover: (...args: ReadonlyArray<string>) =>
       Effect.promise(() => run(join(root, "bin/windhover"), args, { env: withSettings(variables) }))
   }
 })
-
-/** Until the component is connected, the server answers for it. */
-const subscribe = ({ ask }: OtherClient, node: string) =>
-  ask("subscribe", node).pipe(Effect.retry(Schedule.spaced("100 millis")))
 
 /** Until the first fetch is behind it: what is published then is news. */
 const fetched = ({ ask }: OtherClient, node: string) =>
@@ -110,7 +115,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
             authors: [{ name: "Ann", uri: null, email: null }]
           }
         }
-        assert.include(yield* subscribe(client, node), { url: node, status: "subscribed" })
+        assert.include(yield* client.ask("subscribe", node), { url: node, status: "subscribed" })
         assert.deepStrictEqual(yield* fetched(client, node), { entries: [entry("a")] })
         const [listed, ...more] = (yield* client.ask("list")) as ReadonlyArray<Readonly<Record<string, unknown>>>
         assert.include(listed, { url: node, status: "subscribed", title: "A feed", httpCode: 200 })
@@ -154,7 +159,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
         content: `Text & é€😀 of ${id}`
       })
       const subscription = { node, jid: `admin@${names.domain}`, subscription: "subscribed" }
-      assert.deepStrictEqual(yield* subscribe(client, node), subscription)
+      assert.deepStrictEqual(yield* client.ask("subscribe", node), subscription)
       assert.deepStrictEqual(yield* fetched(client, node), { node, entries: [entry("a")] })
       assert.deepStrictEqual(yield* client.ask("list"), [subscription])
       assert.containSubset(yield* client.ask("info"), { identities: [["pubsub", "service", null, "Windhover"]] })
@@ -170,5 +175,30 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
       assert.strictEqual(yield* client.ask("unsubscribe", node), "result")
       assert.deepStrictEqual(yield* client.ask("list"), [])
       assert.deepStrictEqual(yield* client.ask("retrieve", node), { node, entries: [] })
+    }), patience)
+
+  it.live.skipIf(!hasSlixmpp)("slixmpp, by the program in docs/xmpp.md", () =>
+    Effect.gen(function*() {
+      const { clientPort, node, ping, publish, retrieved } = yield* serving
+      publish("a")
+      const written = /```python\n(.*?)```/s.exec(readFileSync(join(root, "docs/xmpp.md"), "utf8"))?.[1] ?? ""
+      const replacements: ReadonlyArray<readonly [written: string, here: string]> = [
+        ["admin@localhost", `admin@${names.domain}`],
+        ["PASSWORD", password],
+        ["push.localhost", names.component],
+        ["https://xkcd.com/rss.xml", node],
+        ["5222", clientPort]
+      ]
+      const program = replacements.reduce((text, [written, here]) => {
+        assert.include(text, written)
+        return text.replaceAll(written, here)
+      }, written)
+      const reader = yield* saying(python, ["-c", program])
+      yield* reader.until(() => reader.said.includes(`subscribed to ${node}`))
+      yield* retrieved
+      publish("c", "b", "a")
+      yield* ping
+      yield* reader.until(() => reader.said.includes("Title of b"))
+      assert.deepStrictEqual(reader.said, [`subscribed to ${node}`, "Title of c", "Title of b"])
     }), patience)
 })

@@ -1,4 +1,4 @@
-/** `@xmpp/client` ships no types: this is the part of it that tests use. */
+/** `@xmpp/client` ships no types: this is the part of it that the demo and the tests use. */
 declare module "@xmpp/client" {
   import type { Element } from "@xmpp/xml"
   import type { EventEmitter } from "node:events"
@@ -9,22 +9,34 @@ declare module "@xmpp/client" {
     readonly password: string
   }
 
-  /** Emits `connect`, `stanza` with each element that comes, `disconnect`, and `error`. */
+  /** Emits `connect`, `stanza` with each that comes, `disconnect`, and `error`. */
   export interface Client extends EventEmitter {
     readonly socket: Socket | null
     readonly reconnect: { readonly stop: () => void }
     /** Connects, logs in and binds; resolves to the JID. */
     start(): Promise<{ toString(): string }>
+    stop(): Promise<unknown>
     write(text: string): Promise<void>
+    send(element: Element): Promise<void>
+    readonly iqCaller: {
+      /** Sends an iq, and resolves to its result; rejects when the answer is an error. */
+      readonly request: (iq: Element) => Promise<Element>
+    }
   }
 
   export const client: (options: {
     readonly service: string
     readonly domain: string
-    /** Milliseconds for each step of the log-in. */
-    readonly timeout: number
+    /** Milliseconds for each step of the log-in; 2,000 without it. */
+    readonly timeout?: number
     readonly credentials: (
       authenticate: (credentials: Credentials, mechanism: string) => Promise<void>
     ) => Promise<void>
   }) => Client
+
+  export const xml: (
+    name: string,
+    attributes?: Readonly<Record<string, string>>,
+    ...children: Array<Element>
+  ) => Element
 }

@@ -1,0 +1,24 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { once } from "node:events"
+import { join } from "node:path"
+import { installed } from "#test/support/Prosody.ts"
+import { saying } from "#test/support/Saying.ts"
+import { patience } from "#test/support/Service.ts"
+
+const root = join(import.meta.dirname, "../..")
+
+describe("the demo", () => {
+  it.live("shows entries on their way to webhook and client of XMPP, and ends in order", () =>
+    Effect.gen(function*() {
+      const { child, said, until } = yield* saying(join(root, "bin/node"), [join(root, "scripts/demo.ts")])
+      const wanted = [/ webhook +got "News no. \d".* \(no. 1, signature good, credits -\d\)$/]
+      if (installed !== undefined) wanted.push(/ xmpp +got "News no. \d"/)
+      yield* until(() => wanted.every((line) => said.some((one) => line.test(one))))
+      assert.strictEqual(said.some((line) => / xmpp +is left out/.test(line)), installed === undefined)
+      child.kill("SIGTERM")
+      yield* Effect.promise(() => once(child, "exit"))
+      assert.strictEqual(child.exitCode, 0)
+      assert.match(said.at(-1) ?? "", / demo +stops: Windhover finishes what it has begun$/)
+    }), patience)
+})
