@@ -4,7 +4,7 @@ import { withoutFragment } from "./Fragment.ts"
 import { parse } from "./LinkHeader.ts"
 import type { Fetched } from "./ports/Fetcher.ts"
 import type { ResourceState } from "./Resource.ts"
-import { maxTopicLength } from "./Topic.ts"
+import { hasControlCharacter, maxTopicLength } from "./Topic.ts"
 
 /** Where a publisher says that its news are pushed from. */
 export interface Advertised {
@@ -46,18 +46,29 @@ export const headerOf = (links: ReadonlyArray<Link> | undefined, answer: Fetched
 
 /** The hubs of a resource, when it names usable ones. */
 export const advertised = ({ header, url }: Pick<ResourceState, "header" | "url">): Advertised | undefined => {
-  const hubs = [...new Set(linksOf(header?.links, "hub").flatMap(({ href }) => usable(href) ?? []))].slice(0, mostHubs)
+  const hubs = linksOf(header?.links, "hub").flatMap(({ href }) => hubOf(href) ?? [])
   if (hubs.length === 0) return undefined
-  const [self] = linksOf(header?.links, "self").flatMap(({ href }) => usable(href) ?? [])
-  return { hubs, topic: self ?? withoutFragment(url) }
+  const self = linksOf(header?.links, "self").find(({ href }) => webAddress(href) !== undefined)
+  return { hubs: [...new Set(hubs)].slice(0, mostHubs), topic: self?.href ?? withoutFragment(url) }
 }
 
 /** The feeds that a page advertises; none for anything that is a feed itself, or a part of a page. */
 export const feedsOf = ({ header, kind }: Pick<ResourceState, "header" | "kind">): ReadonlyArray<string> =>
   kind === "other" ? [...new Set(linksOf(header?.links, "alternate").map(({ href }) => href))] : []
 
-/** An address that can be asked, as the publisher wrote it. Credentials in it are the publisher's idea: such a one is not used. */
-const usable = (href: string): string | undefined => {
-  const url = href.length > maxTopicLength ? null : URL.parse(href)
-  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "" ? href : undefined
+/** Characters of the address of a hub. */
+const mostOfHub = 1024
+
+/** A hub that can be asked. Credentials in its address would be the publisher's idea: such a one is not used. */
+const hubOf = (href: string): string | undefined => {
+  const url = webAddress(href)
+  return url === undefined || url.username !== "" || url.password !== "" || url.href.length > mostOfHub
+    ? undefined
+    : url.href
+}
+
+const webAddress = (href: string): URL | undefined => {
+  if (href.length > maxTopicLength || hasControlCharacter(href) || !href.isWellFormed()) return undefined
+  const url = URL.parse(href)
+  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined
 }

@@ -13,6 +13,7 @@ import { statements as questionsInOrder } from "./migrations/0010-questions-in-o
 import { statements as deliveriesThatWentWell } from "./migrations/0011-deliveries-that-went-well.ts"
 import { statements as replaysApart } from "./migrations/0012-replays-apart.ts"
 import { statements as bounces } from "./migrations/0013-bounces.ts"
+import { statements as upstreams } from "./migrations/0014-upstreams.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -35,7 +36,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 10, name: "questions_in_order", statements: questionsInOrder },
   { number: 11, name: "deliveries_that_went_well", statements: deliveriesThatWentWell },
   { number: 12, name: "replays_apart", statements: replaysApart },
-  { number: 13, name: "bounces", statements: bounces }
+  { number: 13, name: "bounces", statements: bounces },
+  { number: 14, name: "upstreams", statements: upstreams }
 ]
 
 /** The version of the schema that this program works with. */

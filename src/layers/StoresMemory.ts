@@ -11,6 +11,7 @@ import { QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import * as Accounts from "./memory/Accounts.ts"
 import * as Bounces from "./memory/Bounces.ts"
 import * as Deliveries from "./memory/Deliveries.ts"
@@ -24,6 +25,7 @@ import * as Resources from "./memory/Resources.ts"
 import * as Retentions from "./memory/Retention.ts"
 import * as State from "./memory/State.ts"
 import * as Subscriptions from "./memory/Subscriptions.ts"
+import * as Upstreams from "./memory/Upstreams.ts"
 
 /** Makes the stores of `layer` fail as a database does. */
 export class Faults extends Context.Service<Faults, {
@@ -52,6 +54,7 @@ export const layer: Layer.Layer<
   | Pings
   | AccountStore
   | QuestionQueue
+  | UpstreamStore
   | Faults
 > = Layer.effectContext(Effect.sync(() => {
   const state = State.make()
@@ -67,6 +70,7 @@ export const layer: Layer.Layer<
     Context.add(Pings, PingsMemory.make(state)),
     Context.add(AccountStore, Accounts.make(state)),
     Context.add(QuestionQueue, Questions.make(state)),
+    Context.add(UpstreamStore, Upstreams.make(state)),
     Context.add(Faults, {
       down: Effect.sync(() => void (state.faults.unavailable = true)),
       up: Effect.sync(() => void (state.faults.unavailable = false)),

@@ -11,6 +11,7 @@ import * as QuestionQueueSql from "./QuestionQueueSql.ts"
 import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as RetentionSql from "./RetentionSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
+import * as UpstreamStoreSql from "./UpstreamStoreSql.ts"
 
 /** All stores over one database, of either engine. */
 export const layer = Layer.mergeAll(
@@ -25,5 +26,6 @@ export const layer = Layer.mergeAll(
   RetentionSql.layer,
   PingsSql.layer,
   ReplaysSql.layer,
+  UpstreamStoreSql.layer,
   AccountStoreSql.layer
 )

@@ -29,7 +29,8 @@ const all = [
   "0010_questions_in_order",
   "0011_deliveries_that_went_well",
   "0012_replays_apart",
-  "0013_bounces"
+  "0013_bounces",
+  "0014_upstreams"
 ]
 
 const schema = [
@@ -40,6 +41,7 @@ const schema = [
   "delivery_ends",
   "delivery_log",
   "entries",
+  "hubs",
   "notifications",
   "pings",
   "question_turns",
@@ -50,6 +52,7 @@ const schema = [
   "schedule",
   "subscriptions",
   "tokens",
+  "upstreams",
   "windhover_migrations"
 ]
 

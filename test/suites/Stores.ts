@@ -11,6 +11,7 @@ import { questionQueueSuite } from "#test/suites/QuestionQueue.ts"
 import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { retentionSuite } from "#test/suites/Retention.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
+import { upstreamStoreSuite } from "#test/suites/UpstreamStore.ts"
 import type { Stores } from "#test/support/StoreFixture.ts"
 
 /** What the stores promise, asked of one implementation. */
@@ -27,4 +28,5 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   pingsSuite(it)
   accountStoreSuite(it)
   questionQueueSuite(it)
+  upstreamStoreSuite(it)
 }

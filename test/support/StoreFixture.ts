@@ -13,6 +13,7 @@ import type { QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 
 export type Stores =
@@ -28,6 +29,7 @@ export type Stores =
   | Pings
   | Replays
   | SubscriptionStore
+  | UpstreamStore
 
 /**
  * Runs with a clock that stands at `now`. Only its readings stand: sleeping takes real time, so that batches are sent.

@@ -12,6 +12,7 @@ import * as ReplaysSql from "#layers/ReplaysSql.ts"
 import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
 import * as RetentionSql from "#layers/RetentionSql.ts"
 import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
+import * as UpstreamStoreSql from "#layers/UpstreamStoreSql.ts"
 
 /** The stores of the service, but for the work of hashing passwords. */
 export const storesSql = Layer.mergeAll(
@@ -26,5 +27,6 @@ export const storesSql = Layer.mergeAll(
   RetentionSql.layer,
   PingsSql.layer,
   ReplaysSql.layer,
+  UpstreamStoreSql.layer,
   AccountStoreSql.layerWith(Passwords.cheap)
 )

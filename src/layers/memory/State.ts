@@ -12,6 +12,7 @@ import type { Asked, Lane } from "#domain/ports/QuestionQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Recorded } from "./Pings.ts"
 import type { Turns } from "#domain/Turns.ts"
+import type { Tally, Upstream } from "#domain/Upstream.ts"
 
 /** What the SQL stores keep in tables. Values are immutable: a change replaces them. */
 export interface State {
@@ -35,6 +36,9 @@ export interface State {
   readonly questions: Map<number, Waiting>
   /** By place in the queue. */
   readonly turns: Map<string, Turns>
+  /** By resource. */
+  readonly upstreams: Map<number, Upstream>
+  readonly hubs: Map<string, Tally>
   readonly accounts: Map<number, Holder>
   readonly tokens: Map<number, Issued>
   /** Gives the ids, from 1, and the order of arrival. */
@@ -99,6 +103,8 @@ export const make = (): State => {
     queueOf: new Map(),
     questions: new Map(),
     turns: new Map(),
+    upstreams: new Map(),
+    hubs: new Map(),
     accounts: new Map(),
     tokens: new Map(),
     serial: () => ++last,

@@ -1,0 +1,58 @@
+import { Effect, Option } from "effect"
+import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
+import type { Tally, Upstream } from "#domain/Upstream.ts"
+import { operation, type State, toldOf } from "./State.ts"
+
+export const make = (state: State): UpstreamStore["Service"] => {
+  const all = () => [...state.upstreams.values()]
+  const isStored = ({ resourceId, revision }: Upstream) => (state.upstreams.get(resourceId)?.revision ?? 0) === revision
+  return UpstreamStore.of({
+    find: Effect.fn("UpstreamStore.find")((id) =>
+      operation(state, (now) =>
+        Option.map(Option.fromNullishOr(state.upstreams.get(id)), (upstream) => ({
+          upstream,
+          watched: toldOf(state, id, now).length > 0
+        })))
+    ),
+    byCallback: Effect.fn("UpstreamStore.byCallback")((callback) =>
+      operation(state, () => Option.fromNullishOr(all().find((one) => one.callback === callback)))
+    ),
+    ofPartition: Effect.fn("UpstreamStore.ofPartition")((partition) =>
+      operation(
+        state,
+        () => all().filter((one) => one.partition === partition).toSorted((a, b) => a.resourceId - b.resourceId)
+      )
+    ),
+    save: Effect.fn("UpstreamStore.save")((upstream) =>
+      operation(state, () => {
+        if (!isStored(upstream)) return false
+        state.upstreams.set(upstream.resourceId, { ...upstream, revision: upstream.revision + 1 })
+        return true
+      })
+    ),
+    remove: Effect.fn("UpstreamStore.remove")((upstream) =>
+      operation(state, () => {
+        if (isStored(upstream)) state.upstreams.delete(upstream.resourceId)
+      })
+    ),
+    tally: Effect.fn("UpstreamStore.tally")((tallies) =>
+      operation(state, () => tallies.forEach((one) => add(state, one)))
+    ),
+    struck: Effect.fn("UpstreamStore.struck")((strikes) =>
+      operation(
+        state,
+        () => [...state.hubs.values()].filter((one) => one.strikes >= strikes).map(({ hub }) => hub).toSorted()
+      )
+    )
+  })
+}
+
+const add = (state: State, { hub, missed, pushed, strikes }: Tally) => {
+  const known = state.hubs.get(hub) ?? { hub, pushed: 0, missed: 0, strikes: 0 }
+  state.hubs.set(hub, {
+    hub,
+    pushed: known.pushed + pushed,
+    missed: known.missed + missed,
+    strikes: pushed > 0 ? 0 : known.strikes + strikes
+  })
+}
