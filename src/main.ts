@@ -19,6 +19,7 @@ import * as DelivererHttp from "#layers/DelivererHttp.ts"
 import * as FeedReader from "#layers/FeedReader.ts"
 import * as SelectorWorker from "#layers/SelectorWorker.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
+import * as HubClientHttp from "#layers/HubClientHttp.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as Network from "#layers/Network.ts"
@@ -55,6 +56,7 @@ const outside = Layer.mergeAll(
   FetcherUndici.layerNoDeps,
   DelivererHttp.layerNoDeps,
   IntentVerifierHttp.layerNoDeps,
+  HubClientHttp.layerNoDeps,
   FeedReader.layer,
   SelectorWorker.layer
 ).pipe(Layer.provide(Network.layer))

@@ -10,6 +10,7 @@ import type { Search } from "#domain/Search.ts"
 import type { Status } from "#domain/Status.ts"
 import type { Presence } from "./Presences.ts"
 import type { Listener } from "./Listeners.ts"
+import type { PublishersHubs } from "./PublishersHubs.ts"
 import type { Face, Format, SignatureMethod } from "#domain/Subscription.ts"
 
 export interface SubscribeRequest {
@@ -147,6 +148,10 @@ export class Hub extends Context.Service<Hub, {
   readonly bounced: (bounce: Bounce) => Effect.Effect<void>
   /** A JID gave a sign of life: what was paused for it goes on. */
   readonly heardOf: (jid: string) => Effect.Effect<void>
+  /** What the hubs of publishers send to this service, their subscriber. */
+  readonly agree: PublishersHubs["agree"]
+  readonly receiver: PublishersHubs["receiver"]
+  readonly push: PublishersHubs["push"]
   /** True when the partitions that this runner holds are awake (`/readyz`). */
   readonly ready: Effect.Effect<boolean>
 }>()("windhover/actors/Hub") {}

@@ -33,6 +33,7 @@ import { Asking } from "./Asking.ts"
 import { OpenHub } from "./OpenHub.ts"
 import { orRefuse } from "./Refusing.ts"
 import { Presences } from "./Presences.ts"
+import { makePublishersHubs } from "./PublishersHubs.ts"
 import { makeReplay } from "./Replay.ts"
 import { Ownership, Partitions } from "./Runner.ts"
 
@@ -380,6 +381,7 @@ export const layer = Layer.effect(
       listen: (yield* Listeners).listen,
       publish,
       ...(yield* makeBouncing),
+      ...(yield* makePublishersHubs),
       ready: ownership.ready
     })
   })

@@ -1,21 +1,31 @@
-import { Clock, Context, Deferred, Effect, Layer, Schema, type Scope } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Random, Schema, type Scope } from "effect"
 import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
+import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
+import { boundsOf } from "#domain/Polling.ts"
 import * as Actors from "./Actors.ts"
+import { Fed } from "./Fed.ts"
 import { Hosts } from "./Hosts.ts"
+import { HubTrust } from "./HubTrust.ts"
 import { Residency } from "./Residency.ts"
 import * as Resource from "./Resource.ts"
 import { whenAvailable } from "./Retrying.ts"
 import * as Subscription from "./Subscription.ts"
+import * as Upstream from "./Upstream.ts"
 
 /** The actors of one partition, alive as long as the scope that started them. */
 export interface PartitionActors {
   readonly resources: Actors.Actors<Resource.Message>
   readonly subscriptions: Actors.Actors<Subscription.Message>
+  /** Subscriptions at the hubs of publishers, by resource. */
+  readonly upstreams: Actors.Actors<Upstream.Message>
+  readonly fed: Fed
+  /** Within the longest period the resource is polled, whatever its hub was relied on for. */
+  readonly pollSoon: (id: number) => Effect.Effect<void>
 }
 
 /** Milliseconds that a stopping runner waits for deliveries that are under way. */
@@ -44,6 +54,10 @@ export class Supervisor extends Context.Service<Supervisor, {
       const settings = yield* Settings
       const resource = yield* Resource.ResourceBehavior
       const subscription = yield* Subscription.SubscriptionBehavior
+      const upstream = yield* Upstream.UpstreamBehavior
+      const upstreamStore = yield* UpstreamStore
+      const trust = yield* HubTrust
+      const { maxPeriod } = boundsOf(settings)
 
       const inBudget = Effect.provideService(Residency, residency)
 
@@ -56,8 +70,10 @@ export class Supervisor extends Context.Service<Supervisor, {
         }).pipe(inBudget)
         // deliveries that are under way are finished; fetches are not worth the wait: whoever is next fetches again
         yield* Effect.addFinalizer(() => Effect.timeoutOption(subscriptions.drain, drainLimit))
+        const fed = new Fed(trust, settings.baseUrl, (id, message) => Effect.suspend(() => upstreams.tell(id, message)))
         const around: Resource.Surroundings = {
           hosts: new Hosts(settings.minPeriod / fetchesAPeriod * 1000),
+          fed,
           call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
           deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery })
         }
@@ -68,11 +84,35 @@ export class Supervisor extends Context.Service<Supervisor, {
           join: Resource.join,
           patient: true
         }).pipe(inBudget)
+        const pollSoon = Effect.fnUntraced(function*(id: number) {
+          const wait = Math.round((yield* Random.next) * maxPeriod * 1000)
+          yield* resources.tell(id, { _tag: "Sooner", at: (yield* Clock.currentTimeMillis) + wait })
+        })
+        const upstreams = yield* Actors.make<Upstream.State, Upstream.Message, never, never>({
+          name: "upstream",
+          alarm: Upstream.look,
+          behavior: (self) => upstream.run(self, { fed, pollSoon }),
+          join: Upstream.join
+        }).pipe(inBudget)
+        yield* followHubs(partition, fed, upstreams)
         yield* setAlarms(partition, resources)
         yield* resume(partition, subscriptions)
         yield* answerPings(partition, resources)
-        return { resources, subscriptions }
+        return { resources, subscriptions, upstreams, fed, pollSoon }
       })
+
+      /** What a former owner knew of hubs, before the first poll asks for it. */
+      const followHubs = Effect.fnUntraced(
+        function*(partition: number, fed: Fed, upstreams: Actors.Actors<Upstream.Message>) {
+          const now = yield* Clock.currentTimeMillis
+          for (const known of yield* whenAvailable(upstreamStore.ofPartition(partition))) {
+            fed.set(known)
+            if (known.dueAt !== undefined || known.state === "idle") {
+              yield* upstreams.wakeAt(known.resourceId, known.dueAt ?? now)
+            }
+          }
+        }
+      )
 
       /** Every watched resource gets its alarm; overdue ones one after the other. */
       const setAlarms = Effect.fnUntraced(function*(partition: number, resources: Actors.Actors<Resource.Message>) {
@@ -123,6 +163,9 @@ export const Partition = Entity.make("Partition", [
   Rpc.make("Wake"),
   Rpc.make("Ping", { payload: id }),
   Rpc.make("Push", { payload: { ...id, contentType: Schema.String, body: Schema.Uint8Array } }),
+  /** Answers when what a hub has pushed is stored. */
+  Rpc.make("HubPush", { payload: { ...id, contentType: Schema.String, body: Schema.Uint8Array } }),
+  Rpc.make("ReloadUpstream", { payload: id }),
   Rpc.make("ReloadResource", { payload: id }),
   Rpc.make("ReloadSubscription", { payload: id }),
   /** Answers when the resource has been fetched once, or cannot be. */
@@ -142,12 +185,19 @@ export const layer = Partition.toLayer(
       Effect.sync(() => held.set(partition, actors)),
       () => Effect.sync(() => held.get(partition) === actors && held.delete(partition))
     )
-    const { resources, subscriptions } = actors
+    const { fed, resources, subscriptions, upstreams } = actors
     return Partition.of({
       Wake: () => Effect.void,
       Ping: ({ payload }) => resources.tell(payload.id, Resource.ping),
       Push: ({ payload: { body, contentType, id } }) =>
         resources.tell(id, { _tag: "Push", document: { contentType, body } }),
+      HubPush: Effect.fnUntraced(function*({ payload: { body, contentType, id } }) {
+        const done = yield* Deferred.make<void>()
+        yield* resources.tell(id, { _tag: "Push", document: { contentType, body }, done })
+        yield* fed.pushed(id)
+        yield* Deferred.await(done)
+      }),
+      ReloadUpstream: ({ payload }) => upstreams.tell(payload.id, { _tag: "Reload" }),
       ReloadResource: ({ payload }) => resources.tell(payload.id, { _tag: "Reload" }),
       ReloadSubscription: ({ payload }) => subscriptions.tell(payload.id, { _tag: "Reload" }),
       FirstFetch: Effect.fnUntraced(function*({ payload }) {

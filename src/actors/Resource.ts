@@ -29,6 +29,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { type ResourceState, resubscribed } from "#domain/Resource.ts"
 import type { Occasion } from "#domain/Status.ts"
 import type { Self } from "./Actors.ts"
+import type { Fed } from "./Fed.ts"
 import * as FetchPlaces from "./FetchPlaces.ts"
 import type { Pushed } from "./Hub.ts"
 import type { Hosts } from "./Hosts.ts"
@@ -38,13 +39,15 @@ import { whenAvailable } from "./Retrying.ts"
 
 /**
  * `Poll`: the alarm. `Ping`: a publisher says that there is news. `Reload`: its subscriptions have changed.
- * `Push`: its publisher sent the document itself. `FirstFetch`: somebody waits for the first document, or for the present one
+ * `Push`: its publisher or a hub sent the document itself; `done` when what is new in it is stored, or it will be fetched instead.
+ * `Sooner`: no hub pushes any more what it was relied on for, so that it is polled at `at` (epoch ms) at the latest. `FirstFetch`: somebody waits for the first document, or for the present one
  * of a resource that nobody watched.
  */
 export type Message =
   | { readonly _tag: "Poll" }
   | { readonly _tag: "Ping" }
-  | { readonly _tag: "Push"; readonly document: Pushed }
+  | { readonly _tag: "Push"; readonly document: Pushed; readonly done?: Deferred.Deferred<void> }
+  | { readonly _tag: "Sooner"; readonly at: number }
   | { readonly _tag: "Reload" }
   | { readonly _tag: "FirstFetch"; readonly done: Deferred.Deferred<void> }
 
@@ -56,16 +59,24 @@ export interface State {
   /** A ping that no fetch has answered yet. */
   pinged: boolean
   /** Documents that were pushed, oldest first; bounded. */
-  readonly pushed: Array<Pushed>
+  readonly pushed: Array<Extract<Message, { _tag: "Push" }>>
   readonly waiting: Array<Deferred.Deferred<void>>
 }
 
 /** Alarms, pings and reloads that wait say the same as one of them. */
 export const join = (waiting: Array<Message>, message: Message): void => {
-  if (message._tag === "Push" && waiting.length >= maxPushed) message = { _tag: "Ping" }
+  if (message._tag === "Push" && waiting.length >= maxPushed) {
+    release(message)
+    message = { _tag: "Ping" }
+  }
   if (message._tag === "FirstFetch" || message._tag === "Push" || !waiting.some(({ _tag }) => _tag === message._tag)) {
     waiting.push(message)
   }
+}
+
+/** Whoever waits for the end of a push need not any more. */
+const release = ({ done }: { readonly done?: Deferred.Deferred<void> }): void => {
+  if (done !== undefined) Deferred.doneUnsafe(done, Effect.void)
 }
 
 /** Documents and messages that wait, from which on a pushed document is not kept: it is fetched instead. */
@@ -88,6 +99,7 @@ export interface Surroundings {
   /** Wakes a resource whose turn it is. */
   readonly call: (id: number) => Effect.Effect<void>
   readonly deliver: (delivery: Delivery) => Effect.Effect<void>
+  readonly fed: Fed
 }
 
 export class ResourceBehavior extends Context.Service<ResourceBehavior, {
@@ -106,20 +118,31 @@ export const layer = Layer.effect(
     const settings = yield* Settings
     const { tell } = yield* Listeners
     const bounds = { ...boundsOf(settings), followMovedIds: settings.followMovedIds }
+    const boundsFed = { ...bounds, fed: true }
     const places = yield* FetchPlaces.make(settings.maxFetches)
     const jitter = yield* Jitter
     const clock = yield* Clock.Clock
 
-    const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
+    const loaded = Effect.fnUntraced(function*(self: Self<State, Message>, { fed }: Surroundings) {
       const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
-      return resource === undefined ? undefined : self.state = { resource, pinged: false, pushed: [], waiting: [] }
+      if (resource === undefined) return undefined
+      yield* fed.look(resource)
+      return self.state = { resource, pinged: false, pushed: [], waiting: [] }
     })
 
     /** Its subscriptions have changed. */
-    const reloaded = Effect.fnUntraced(function*(state: State) {
+    const reloaded = Effect.fnUntraced(function*(state: State, { fed }: Surroundings) {
       const resource = yield* whenAvailable(store.load(state.resource.id))
-      if (Option.isSome(resource)) state.resource = resubscribed(state.resource, resource.value)
+      if (Option.isNone(resource)) return
+      state.resource = resubscribed(state.resource, resource.value)
+      yield* fed.reloaded(state.resource)
     })
+
+    /** The row as well, so that the next owner does not sleep for hours. */
+    const hasten = (state: State) => {
+      const { code, failures, id, lastFetch, nextFetch, period } = state.resource
+      return store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
+    }
 
     /** When it is not the turn of this resource: the time at which to look again. */
     const get = (resource: ResourceState, wanted: FetchRequest, now: number, { call, hosts }: Surroundings) => {
@@ -205,8 +228,19 @@ export const layer = Layer.effect(
       const settle = (done: Done) => perform(state, withMaintenance(withMoved(done, answer, at), at.now), around)
       const step = answered(resource, answer, at)
       return step._tag === "Read" || step._tag === "Select"
-        ? Effect.flatMap(looked(resource, answer, step, at), settle)
+        ? Effect.flatMap(
+          looked(resource, answer, step, at),
+          (done) => Effect.andThen(settle(done), tellHub(done, around))
+        )
         : settle(step)
+    }
+
+    /** A document was read: what it says of its hub, and what the hub should have pushed. */
+    const tellHub = (done: Done, { fed }: Surroundings) => {
+      if (done._tag === "Quiet" || stateAfter(done).failures > 0) return Effect.void
+      const { announce, state: resource } = done.change
+      const news = announce?._tag === "Entries" ? announce.ids.length : announce?._tag === "Document" ? 1 : 0
+      return news === 0 ? fed.look(resource) : Effect.andThen(fed.look(resource), fed.news(resource.id, news))
     }
 
     /** Whoever waits for the record of a ping waits; the news do not. */
@@ -231,7 +265,12 @@ export const layer = Layer.effect(
           signature: ofBytes(body),
           finalUrl: before.url
         }
-        const at: Circumstances = { now, occasion: "push", jitter: yield* jitter, ...bounds }
+        const at: Circumstances = {
+          now,
+          occasion: "push",
+          jitter: yield* jitter,
+          ...(around.fed.isFed(before.id) ? boundsFed : bounds)
+        }
         const step = answered(before, answer, at)
         const read = step._tag === "Read" || step._tag === "Select" ? yield* looked(before, answer, step, at) : step
         if (stateAfter(read).failures > 0) {
@@ -249,14 +288,17 @@ export const layer = Layer.effect(
      */
     const run = Effect.fnUntraced(function*(self: Self<State, Message>, around: Surroundings) {
       while (true) {
-        const state = self.state ?? (yield* loaded(self))
+        const state = self.state ?? (yield* loaded(self, around))
         if (state === undefined) return undefined
-        if (hear(self, state)) yield* reloaded(state)
+        const { changed, hastened } = hear(self, state)
+        if (changed) yield* reloaded(state, around)
+        if (hastened) yield* hasten(state)
         self.keep = state.pinged || state.pushed.length > 0 || state.waiting.length > 0
         const now = clock.currentTimeMillisUnsafe()
-        const document = state.pushed.shift()
-        if (document !== undefined) {
-          yield* pushed(state, document, now, around)
+        const push = state.pushed.shift()
+        if (push !== undefined) {
+          yield* pushed(state, push.document, now, around)
+          release(push)
           continue
         }
         const next = due(state, now)
@@ -276,7 +318,7 @@ export const layer = Layer.effect(
           occasion: next,
           asked: wanted.url,
           jitter: yield* jitter,
-          ...bounds
+          ...(around.fed.isFed(self.id) ? boundsFed : bounds)
         }
         const before = state.resource
         yield* conclude(state, result, at, around)
@@ -291,19 +333,28 @@ export const layer = Layer.effect(
 
 const nobody: ReadonlyArray<number> = []
 
-/** Takes all messages; true when the subscriptions have changed. */
-const hear = (self: Self<State, Message>, state: State): boolean => {
+/** Takes all messages; says whether the subscriptions have changed, and whether the next poll has come nearer. */
+const hear = (self: Self<State, Message>, state: State) => {
   let changed = false
+  let hastened = false
   for (let message = self.take(); message !== undefined; message = self.take()) {
     if (message._tag === "Ping") state.pinged = true
     if (message._tag === "Push") {
-      if (state.resource.lastFetch === undefined || state.pushed.length >= maxPushed) state.pinged = true
-      else state.pushed.push(message.document)
+      if (state.resource.lastFetch === undefined || state.pushed.length >= maxPushed) {
+        state.pinged = true
+        release(message)
+      } else {
+        state.pushed.push(message)
+      }
+    }
+    if (message._tag === "Sooner" && state.resource.nextFetch > message.at) {
+      state.resource = { ...state.resource, nextFetch: message.at }
+      hastened = true
     }
     if (message._tag === "FirstFetch") state.waiting.push(message.done)
     if (message._tag === "Reload") changed = true
   }
-  return changed
+  return { changed, hastened }
 }
 
 type Select = Extract<Step, { _tag: "Select" }>

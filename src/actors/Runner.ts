@@ -1,9 +1,10 @@
-import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schedule } from "effect"
 import { EntityId, Sharding } from "effect/cluster"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { partitions } from "#domain/Topic.ts"
 import type { Pushed } from "./Hub.ts"
+import { HubTrust } from "./HubTrust.ts"
 import { Held, Partition } from "./Partition.ts"
 import * as Resource from "./Resource.ts"
 import * as Subscription from "./Subscription.ts"
@@ -100,11 +101,31 @@ export const layerSweep = Layer.effectDiscard(Effect.gen(function*() {
   yield* forever("the sweep of the outbox", sweep, Schedule.spaced("5 seconds"))
 }))
 
+/** Hubs are counted together over all runners; whoever relied on one that has died is polled again. */
+export const layerTrust = Layer.effectDiscard(Effect.gen(function*() {
+  const { enabled, settle } = yield* HubTrust
+  const held = yield* Held
+  const round = Effect.gen(function*() {
+    const doubted = yield* settle
+    if (doubted.size === 0) return
+    yield* Effect.logWarning(`hubs that push nothing any more are not relied on: ${[...doubted].join(", ")}`)
+    yield* Effect.forEach(
+      held.values(),
+      ({ fed, pollSoon }) => Effect.forEach(fed.of(doubted), pollSoon, { discard: true }),
+      { discard: true }
+    )
+  })
+  if (enabled) yield* forever("counting hubs", round, Schedule.spaced("10 seconds"))
+}))
+
 /** Calls to the owner of a partition, wherever it is. */
 export class Partitions extends Context.Service<Partitions, {
   /** Hints that may be lost: the row says the same at its time. */
   readonly ping: (partition: number, resourceId: number) => Effect.Effect<void>
   readonly push: (partition: number, resourceId: number, document: Pushed) => Effect.Effect<void>
+  readonly reloadUpstream: (partition: number, resourceId: number) => Effect.Effect<void>
+  /** True when what is new in the document is stored; false when that was not so within 8 s, and it should be sent again. */
+  readonly hubPush: (partition: number, resourceId: number, document: Pushed) => Effect.Effect<boolean>
   readonly reloadResource: (partition: number, resourceId: number) => Effect.Effect<void>
   readonly reloadSubscription: (partition: number, subscriptionId: number) => Effect.Effect<void>
   /** The resource has been fetched, or 5 s have passed. */
@@ -129,6 +150,12 @@ export class Partitions extends Context.Service<Partitions, {
       return Partitions.of({
         ping: (partition, id) => hint(at(partition).Ping({ id })),
         push: (partition, id, document) => hint(at(partition).Push({ id, ...document })),
+        reloadUpstream: (partition, id) => hint(at(partition).ReloadUpstream({ id })),
+        hubPush: (partition, id, document) =>
+          at(partition).HubPush({ id, ...document }).pipe(
+            Effect.timeoutOption("8 seconds"),
+            Effect.match({ onFailure: () => false, onSuccess: Option.isSome })
+          ),
         reloadResource: (partition, id) => hint(at(partition).ReloadResource({ id })),
         reloadSubscription: (partition, id) => hint(at(partition).ReloadSubscription({ id })),
         firstFetch: (partition, id) =>

@@ -20,6 +20,8 @@ export interface Bounds {
   readonly minPeriod: number
   /** The longest period of a resource that somebody waits for and that answers. */
   readonly maxPeriod: number
+  /** A hub pushes what is new: polls only make sure. */
+  readonly fed?: boolean
 }
 
 /** As the settings have them. */
@@ -30,6 +32,8 @@ export const boundsOf = (settings: { readonly minPeriod: number; readonly maxPer
 
 const HOUR = 3600
 const DAY = 24 * HOUR
+/** How many times the longest period lies between the polls of a resource whose hub is relied on: four hours instead of 15 minutes. */
+const BACKUP = 16
 /** Polls for each entry that is to be expected. */
 const POLLS_PER_ENTRY = 4
 
@@ -38,15 +42,16 @@ const POLLS_PER_ENTRY = 4
  *
  * News halves it, silence adds half, a failure doubles it. It starts at the shortest. Silence takes it to a quarter of the usual time between
  * two entries, less for a resource with many subscribers, and never beyond `maxPeriod`; failures take it to a day.
- * What the publisher asks for is a floor, up to `maxPeriod` too: some ask to come once a year.
+ * What the publisher asks for is a floor, up to `maxPeriod` too: some ask to come once a year. Where a hub pushes, sixteen times `maxPeriod`.
  */
-export const nextPeriod = (pace: Pace, { maxPeriod, minPeriod }: Bounds): number => {
+export const nextPeriod = (pace: Pace, { fed, maxPeriod, minPeriod }: Bounds): number => {
   const { kind, outcome, period } = pace
   const shortest = kind === "feed" || kind === "unknown" ? minPeriod : minPeriod * 5
   const ceiling = Math.max(maxPeriod, shortest)
   const floor = clamp(pace.hint, shortest, ceiling)
   if (period === undefined) return outcome === "failed" ? shortest : floor
   if (outcome === "failed") return clamp(period * 2, shortest, DAY)
+  if (fed === true) return clamp(ceiling * BACKUP, shortest, DAY)
   const wished = outcome === "changed" ? period / 2 : period * 1.5
   return clamp(wished, floor, Math.max(floor, Math.min(longest(pace), ceiling)))
 }

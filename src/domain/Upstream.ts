@@ -220,6 +220,9 @@ export interface Tally {
 /** So many strikes, and a hub counts as dead: none of its resources relies on it until it pushes again. */
 export const maxStrikes = 3
 
+/** Where the hub of a subscription asks and posts. */
+export const callbackUrl = (baseUrl: string, callback: string): string => `${baseUrl}/upstream/${callback}`
+
 /** Whether an address is below this service's own, so that it would subscribe to itself. */
 export const isOwn = (url: string, baseUrl: string): boolean => {
   const { host, pathname } = new URL(url)

@@ -1,13 +1,10 @@
 import { Effect, Redacted } from "effect"
-import { createHmac, timingSafeEqual } from "node:crypto"
 import type { Pushed } from "#actors/Hub.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { parse } from "#domain/Topic.ts"
 import type { Parameters } from "./Parameters.ts"
-
-/** Methods of a signature; a bare one is SHA-1, as PubSubHubbub has it. */
-const methods = ["sha1", "sha256", "sha384", "sha512"] as const
+import { isSignature } from "./Signatures.ts"
 
 /**
  * The document that a publisher sent along with its ping; undefined where there is none.
@@ -50,12 +47,3 @@ export const contentOf = Effect.fnUntraced(function*(
   }
   return { contentType: /^\s*[{[]/.test(content) ? "application/json" : "application/xml; charset=utf-8", body }
 })
-
-const isSignature = (signature: string, body: Uint8Array, secret: string): boolean => {
-  const [, given = "sha1", hex = ""] = /^(?:(\w+)=)?([0-9a-f]{1,128})$/i.exec(signature.trim()) ?? []
-  const method = methods.find((known) => known === given.toLowerCase())
-  if (method === undefined) return false
-  const expected = createHmac(method, secret).update(body).digest()
-  const received = Buffer.from(hex, "hex")
-  return received.length === expected.length && timingSafeEqual(received, expected)
-}

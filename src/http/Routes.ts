@@ -6,6 +6,7 @@ import { quote } from "#domain/Topic.ts"
 import { Authentication } from "./Authentication.ts"
 import { makeDocumentation } from "./Documentation.ts"
 import { makeHealth } from "./Health.ts"
+import { hubCallbacks, makeHubCallbacks } from "./HubCallbacks.ts"
 import { makeHubFace } from "./HubFace.ts"
 import * as Reply from "./Reply.ts"
 import { Streams } from "./Streams.ts"
@@ -30,6 +31,7 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
   if (hubOpen) yield* router.add("*", "/hub", yield* makeHubFace)
+  yield* router.add("*", `${hubCallbacks}*`, yield* makeHubCallbacks)
   const { openapi, page } = yield* makeDocumentation
   yield* router.add("GET", "/openapi.json", openapi)
   yield* router.add("GET", "/docs", page)

@@ -16,6 +16,8 @@ export interface Answer {
   readonly status: number
   /** Its beginning, as it came. */
   readonly body: Buffer
+  /** Of a redirect. */
+  readonly location?: string
   /** Milliseconds from the start of the request. */
   readonly latency: number
 }
@@ -40,6 +42,7 @@ export class Inquiry implements Asker {
   private deadline: Deadline | undefined
   private started = 0
   private status = 0
+  private location: string | undefined
 
   constructor(means: InquiryMeans, call: Call, inquirer: Inquirer) {
     this.means = means
@@ -64,14 +67,17 @@ export class Inquiry implements Asker {
     this.deadline = deadlines.add(timeout, () => this.expired())
   }
 
-  answered(status: number, _: AnswerHeaders): BodyLimit {
+  answered(status: number, { location }: AnswerHeaders): BodyLimit {
     this.status = status
+    if (typeof location === "string") this.location = location
     return { bytes: this.means.answerBytes, beyond: "cut" }
   }
 
   ended(body: Buffer): void {
     this.cancelDeadline()
-    this.inquirer.answered({ status: this.status, body, latency: performance.now() - this.started })
+    const latency = performance.now() - this.started
+    const { location, status } = this
+    this.inquirer.answered({ status, body, latency, ...(location === undefined ? {} : { location }) })
   }
 
   failed(failure: NetworkFailure): void {

@@ -247,6 +247,14 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     missing: [],
     secret: true
   },
+  upstreamHubs: {
+    variable: "WINDHOVER_UPSTREAM_HUBS",
+    meaning:
+      "Subscribe at the hubs that publishers name, and have their news pushed. Hubs have to reach WINDHOVER_BASE_URL.",
+    fallback: "true when WINDHOVER_BASE_URL is a public name or address",
+    read: flag,
+    missing: undefined
+  },
   hubQuestionsPerMinute: {
     variable: "WINDHOVER_HUB_QUESTIONS_PER_MINUTE",
     meaning:
@@ -443,6 +451,7 @@ export const read = Effect.fn("Settings.read")(function*() {
     headerPrefix: take(table.headerPrefix),
     hubOpen: take(table.hubOpen),
     publishers: take(table.publishers),
+    upstreamHubs: take(table.upstreamHubs),
     hubQuestionsPerMinute: take(table.hubQuestionsPerMinute),
     hubSubscriptionsPerSite: take(table.hubSubscriptionsPerSite),
     requestsPerMinute: take(table.requestsPerMinute),

@@ -15,6 +15,7 @@ import * as DelivererHttp from "#layers/DelivererHttp.ts"
 import * as FeedReader from "#layers/FeedReader.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
+import * as HubClientHttp from "#layers/HubClientHttp.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as SelectorWorker from "#layers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -38,6 +39,7 @@ export const layerWith = (settings: Partial<SettingsValues>) =>
       DelivererHttp.layer,
       FetcherUndici.layer,
       IntentVerifierHttp.layer,
+      HubClientHttp.layer,
       FeedReader.layer,
       SelectorWorker.layer
     ]),

@@ -1,10 +1,12 @@
 import { Effect, Layer, Option, Redacted } from "effect"
+import { HubTrust } from "#actors/HubTrust.ts"
 import { Listeners } from "#actors/Listeners.ts"
 import { Supervisor } from "#actors/Partition.ts"
 import { Residency } from "#actors/Residency.ts"
 import * as Resource from "#actors/Resource.ts"
 import * as Senders from "#actors/Senders.ts"
 import * as Subscription from "#actors/Subscription.ts"
+import * as Upstream from "#actors/Upstream.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
@@ -17,8 +19,9 @@ import { layerOutside, World } from "./World.ts"
 /** The actors of a partition with no runner around them: nothing ticks between two polls, so that days pass in a moment. */
 export const layerDays = (settings: Partial<SettingsValues> = {}) =>
   Supervisor.layer.pipe(
-    Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer)),
+    Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer, Upstream.layer)),
     Layer.provide(Residency.layer),
+    Layer.provide(HubTrust.layer),
     Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),
     Layer.provide(Senders.layer),
     Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0))),

@@ -8,6 +8,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
 import * as FeedReader from "#layers/FeedReader.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
+import * as HubClientHttp from "#layers/HubClientHttp.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as SelectorWorker from "#layers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -54,6 +55,7 @@ export const layer = XmppService.layer.pipe(
     DelivererHttp.layer,
     FetcherUndici.layer,
     IntentVerifierHttp.layer,
+    HubClientHttp.layer,
     FeedReader.layer,
     SelectorWorker.layer
   ]),

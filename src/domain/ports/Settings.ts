@@ -30,6 +30,8 @@ export interface SettingsValues {
   readonly hubOpen: boolean
   /** Who may send content with a ping: URLs that begin so (where it ends with a slash), and the secret that signs it. */
   readonly publishers: ReadonlyArray<{ readonly prefix: string; readonly secret: Redacted.Redacted }>
+  /** Subscribe at the hubs of publishers; undefined: when hubs can reach the base URL, by its look. */
+  readonly upstreamHubs: boolean | undefined
   /** Verifications and refusals that the hub face sends to one site in a minute, at most, and as many again about what stands there. */
   readonly hubQuestionsPerMinute: number
   /** Subscriptions of the hub face whose callbacks are on one site, at most. */

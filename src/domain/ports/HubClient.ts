@@ -1,0 +1,26 @@
+import { Context, type Effect, Schema } from "effect"
+import type { Fresh } from "#domain/Upstream.ts"
+
+/** What a publisher's hub is asked for. */
+export interface HubQuestion {
+  readonly hub: string
+  readonly mode: "subscribe" | "unsubscribe"
+  /** As the hub knows it. */
+  readonly topic: string
+  /** End of the path of the callback. */
+  readonly callback: string
+  readonly secret: string
+  /** Seconds. */
+  readonly leaseSeconds: number
+}
+
+/** The hub has refused, or could not be asked; `message` says so in a sentence for the operator. */
+export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", { message: Schema.String }) {}
+
+/** Asks hubs, guarded like every other way out. */
+export class HubClient extends Context.Service<HubClient, {
+  /** The hub has taken the question. What it decides is told to the callback. */
+  readonly ask: (question: HubQuestion) => Effect.Effect<void, HubRefused>
+  /** A callback and a secret that nobody can guess. */
+  readonly fresh: Effect.Effect<Fresh>
+}>()("windhover/domain/ports/HubClient") {}

@@ -1,0 +1,257 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/Hub.ts"
+import { HubRefused } from "#domain/ports/HubClient.ts"
+import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { feed, lines, started, subscribe, unsubscribe } from "#test/support/Core.ts"
+import { documentOf, layerWith, type World } from "#test/support/World.ts"
+
+const topic = "http://feeds.example/self"
+const hub = "http://hub.example/"
+
+const advertising = (ids: ReadonlyArray<string>, link = `<${hub}>; rel=hub, <${topic}>; rel=self`): Fetched => ({
+  ...documentOf(ids),
+  headers: { link }
+})
+
+const publish = (world: World["Service"], ...ids: ReadonlyArray<string>) =>
+  world.serve(feed, () => Effect.succeed(advertising(ids)))
+
+/** What happened, without when. */
+const untimed = (world: World["Service"]) => world.log.map((line) => line.replace(/^\S+ /, ""))
+
+const agree = (callback: string, leaseSeconds = 864_000, mode: "subscribe" | "unsubscribe" = "subscribe") =>
+  Hub.use((service) => service.agree(callback, { mode, topic, leaseSeconds }))
+
+const push = Effect.fnUntraced(function*(callback: string, ids: ReadonlyArray<string>) {
+  const service = yield* Hub
+  const receiver = yield* service.receiver(callback)
+  if (receiver === undefined) return assert.fail("nobody receives")
+  yield* service.push(receiver, { contentType: "application/json", body: documentOf(ids).body })
+})
+
+const known = Effect.gen(function*() {
+  const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
+  return Option.getOrUndefined(yield* (yield* UpstreamStore).find(resource.id))?.upstream
+})
+
+/** A feed that names a hub is watched, and the hub has verified the subscription. */
+const followed = Effect.gen(function*() {
+  const world = yield* started
+  publish(world, "first")
+  yield* subscribe("good")
+  yield* TestClock.adjust("1 second")
+  assert.strictEqual(yield* agree("callback-1"), true)
+  yield* TestClock.adjust("1 second")
+  world.log.length = 0
+  return world
+})
+
+/** And it has pushed once, so that it is relied on. */
+const fed = Effect.gen(function*() {
+  const world = yield* followed
+  yield* push("callback-1", ["second"])
+  yield* TestClock.adjust("90 seconds") // the poll that was due moves on
+  world.log.length = 0
+  return world
+})
+
+/** Polls at every minute at least, and every 16 minutes where a hub is relied on: hours of a test clock are long. */
+const on: Partial<SettingsValues> = {
+  upstreamHubs: true,
+  baseUrl: "https://push.example.org",
+  minPeriod: 15,
+  maxPeriod: 60
+}
+const layer = layerWith(on)
+
+describe("a resource that names a hub", () => {
+  it.effect("is subscribed there, once somebody watches it, and its hub verifies", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      publish(world, "first")
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(untimed(world), [
+        "poll feeds.example/a",
+        "subscribe feeds.example/self at hub.example/ as callback-1"
+      ])
+      assert.strictEqual(yield* agree("callback-2"), false)
+      assert.strictEqual(yield* agree("callback-1"), true)
+      const { callback, leaseUntil, secret, state } = (yield* known) ?? assert.fail("no row")
+      assert.deepStrictEqual([state, callback, secret, leaseUntil], ["active", "callback-1", "secret-1", 864_002_000])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is told of what the hub pushes at once, although no poll is due", () =>
+    Effect.gen(function*() {
+      const world = yield* followed
+      yield* push("callback-1", ["second"])
+      assert.deepStrictEqual(lines(world, "poll"), [])
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(untimed(world), ["post good.hooks.example/ second try 0"])
+      const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
+      assert.strictEqual(resource.http, "Fetched (push) 200 15 and parsed 1/1 entries")
+      yield* push("callback-1", ["second"])
+      yield* push("callback-1", ["second", "first"])
+      yield* TestClock.adjust(0)
+      assert.strictEqual(lines(world, "post").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is polled rarely once its hub has pushed, and forgets nothing by what is pushed", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      publish(world, "second", "first")
+      yield* TestClock.adjust("34 minutes")
+      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is polled as before when its hub has missed something, and its hub is asked again", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      publish(world, "third", "second", "first")
+      yield* TestClock.adjust("16 minutes")
+      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual(lines(world, "subscribe").length, 1)
+      assert.strictEqual((yield* known)?.trusted, false)
+      world.log.length = 0
+      yield* TestClock.adjust("5 minutes")
+      assert.isAtLeast(lines(world, "poll").length, 4)
+      yield* push("callback-1", ["fourth"])
+      yield* TestClock.adjust(0)
+      assert.strictEqual((yield* known)?.trusted, true)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keeps its trust when the push comes after the poll, within five minutes", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      publish(world, "third", "second", "first")
+      yield* Hub.use((service) => service.publish([feed]))
+      yield* TestClock.adjust("4 minutes")
+      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      yield* push("callback-1", ["third"])
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual((yield* known)?.trusted, true)
+      assert.strictEqual(lines(world, "subscribe").length, 0)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("does not rely on a hub that misses for others, until that pushes again", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const store = yield* UpstreamStore
+      publish(world, "second", "first")
+      yield* store.tally([{ hub, pushed: 0, missed: 3, strikes: 3 }])
+      yield* TestClock.adjust("6 minutes")
+      assert.isAtLeast(lines(world, "poll").length, 4)
+      yield* push("callback-1", ["third"])
+      yield* TestClock.adjust("2 minutes")
+      world.log.length = 0
+      yield* TestClock.adjust("6 minutes")
+      assert.deepStrictEqual(lines(world, "poll"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("renews its lease at half its length", () =>
+    Effect.gen(function*() {
+      const world = yield* followed
+      assert.strictEqual(yield* agree("callback-1", 1_200), true)
+      yield* TestClock.adjust("9 minutes")
+      assert.deepStrictEqual(lines(world, "subscribe"), [])
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(lines(world, "subscribe feeds.example/self at hub.example/ as callback-1").length, 1)
+      assert.strictEqual(yield* agree("callback-1"), true)
+      assert.isAbove((yield* known)?.leaseUntil ?? 0, 864_000_000 + 10 * 60_000)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves the hub when nobody watches it, and comes back with another callback", () =>
+    Effect.gen(function*() {
+      const world = yield* followed
+      yield* unsubscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(untimed(world), ["unsubscribe feeds.example/self at hub.example/ as callback-1"])
+      assert.isUndefined(yield* Hub.use((service) => service.receiver("callback-1")))
+      assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), true)
+      assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), false)
+      yield* subscribe("good")
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(lines(world, "subscribe feeds.example/self at hub.example/ as callback-2").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("asks again with growing waits when the hub refuses, or does not verify; a verification that comes first counts", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      publish(world, "first")
+      world.hub(() => Effect.fail(new HubRefused({ message: "the hub answered 500" })))
+      yield* subscribe("good")
+      yield* TestClock.adjust("16 minutes")
+      const asked = lines(world, "subscribe").map((line) => Number(line.split("s ")[0]))
+      assert.deepStrictEqual(asked.map((at) => at - (asked[0] ?? 0)), [0, 300, 900])
+      // a hub of old verifies first, and then fails to say so
+      const service = yield* Hub
+      world.hub(({ callback }) =>
+        Effect.andThen(
+          Effect.orDie(service.agree(callback, { mode: "subscribe", topic })),
+          Effect.fail(new HubRefused({ message: "no answer" }))
+        )
+      )
+      yield* TestClock.adjust("20 minutes")
+      assert.strictEqual((yield* known)?.state, "active")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("heeds a denial", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const denied = yield* Hub.use((service) => service.agree("callback-1", { mode: "denied", topic, reason: "no" }))
+      assert.strictEqual(denied, true)
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "subscribe"), [])
+      assert.isAbove(lines(world, "poll").length, 7)
+      assert.strictEqual((yield* known)?.problem, "the hub denies: no")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves a hub that is advertised no more", () =>
+    Effect.gen(function*() {
+      const world = yield* followed
+      world.serve(feed, () => Effect.succeed(advertising(["second", "first"], "")))
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual(lines(world, "unsubscribe").length, 1)
+      yield* agree("callback-1", 0, "unsubscribe")
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(yield* known)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("asks hubs of one site a second apart", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const topics = Array.from({ length: 5 }, (_, i) => `http://h${i}.example/feed`)
+      for (const topic of topics) {
+        world.serve(topic, () => Effect.succeed(advertising(["1"], "<http://hub.example/>; rel=hub")))
+        yield* subscribe("good", { topic })
+      }
+      yield* TestClock.adjust("10 seconds")
+      const asked = lines(world, "subscribe").map((line) => Number(line.split("s ")[0]))
+      assert.deepStrictEqual(asked.map((at) => at - (asked[0] ?? 0)), [0, 1, 2, 3, 4])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is only polled where hubs cannot reach the service, or the hub is the service", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      publish(world, "first")
+      yield* subscribe("good")
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(lines(world, "subscribe"), [])
+    }).pipe((test) =>
+      Effect.forEach(
+        [{ baseUrl: "http://localhost:8080" }, { ...on, upstreamHubs: false }, {
+          ...on,
+          baseUrl: "http://hub.example"
+        }],
+        (settings) => Effect.provide(test, layerWith(settings)),
+        { discard: true }
+      )
+    ))
+})

@@ -1,0 +1,149 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { createHmac } from "node:crypto"
+import type { Hub } from "#actors/Hub.ts"
+import type { Receiver } from "#actors/PublishersHubs.ts"
+import { serve } from "#test/support/Served.ts"
+
+const callback = "A".repeat(32)
+const secret = "the secret of this subscription"
+const receiver: Receiver = { resourceId: 1, partition: 1, secret }
+
+/** A hub that counts what gets through to it. */
+const counting = (push: Hub["Service"]["push"] = () => Effect.void) => {
+  const got = { pushes: 0, lookups: 0 }
+  const hub: Partial<Hub["Service"]> = {
+    receiver: (given) =>
+      Effect.sync(() => {
+        got.lookups++
+        return given === callback ? receiver : undefined
+      }),
+    agree: () => Effect.succeed(false),
+    push: (to, document) =>
+      Effect.suspend(() => {
+        got.pushes++
+        return push(to, document)
+      })
+  }
+  return { got, hub }
+}
+
+const signed = (body: string, key = secret) => `sha256=${createHmac("sha256", key).update(body).digest("hex")}`
+
+const post = (path: string, headers: ReadonlyArray<string>, body: string) =>
+  [`POST ${path} HTTP/1.1`, "Host: a", ...headers, "", body].join("\r\n")
+
+const pushOf = (body: string, more: ReadonlyArray<string> = [`X-Hub-Signature: ${signed(body)}`]) =>
+  post(`/upstream/${callback}`, [`Content-Length: ${Buffer.byteLength(body)}`, ...more], body)
+
+describe("pushes of a hostile hub", () => {
+  it.live("come to nothing without the right signature, and are answered alike", () =>
+    Effect.gen(function*() {
+      const { got, hub } = counting()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      const body = "<feed/>"
+      const right = signed(body)
+      const attempts = [
+        [],
+        [`X-Hub-Signature: ${signed(body, "another secret")}`],
+        [`X-Hub-Signature: ${right.slice(0, -2)}`],
+        [`X-Hub-Signature: ${right}00`],
+        [`X-Hub-Signature: ${right.replace("sha256", "sha1")}`],
+        [`X-Hub-Signature: ${right.replace("sha256", "__proto__")}`],
+        [`X-Hub-Signature-256: ${signed(body, "x")}`, `X-Hub-Signature: ${right}`],
+        [`X-Hub-Signature: ${signed("<feed></feed>")}`]
+      ]
+      for (const headers of attempts) {
+        yield* connection.send(pushOf(body, headers))
+        const answer = yield* connection.receive()
+        assert.deepStrictEqual([answer.status, answer.body], [202, ""])
+      }
+      assert.strictEqual(got.pushes, 0)
+      yield* connection.send(pushOf(body))
+      assert.strictEqual((yield* connection.receive()).status, 202)
+      assert.strictEqual(got.pushes, 1)
+    }))
+
+  it.live("to a callback that was guessed are gone, and what cannot be one is not even looked up", () =>
+    Effect.gen(function*() {
+      const { got, hub } = counting()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      const paths = [
+        `/upstream/${"B".repeat(32)}`,
+        `/upstream/${"A".repeat(31)}`,
+        "/upstream/",
+        `/upstream/${callback}/x`
+      ]
+      const statuses: Array<number> = []
+      for (const path of paths) {
+        yield* connection.send(post(path, ["Content-Length: 1"], "x"))
+        statuses.push((yield* connection.receive()).status)
+        yield* connection.send(`GET ${path}?hub.mode=subscribe&hub.topic=a&hub.challenge=c HTTP/1.1\r\nHost: a\r\n\r\n`)
+        statuses.push((yield* connection.receive()).status)
+      }
+      assert.deepStrictEqual(statuses, [410, 404, 410, 404, 410, 404, 410, 404])
+      assert.deepStrictEqual(got, { pushes: 0, lookups: 1 })
+    }))
+
+  it.live("of 100 MB are refused by their length, or where they grow beyond what is stored", () =>
+    Effect.gen(function*() {
+      const { got, hub } = counting()
+      const { connect } = yield* serve(hub)
+      const announced = yield* connect
+      yield* announced.send(post(`/upstream/${callback}`, ["Content-Length: 100000000"], ""))
+      assert.strictEqual((yield* announced.receive()).status, 413)
+      const chunked = yield* connect
+      yield* chunked.send(post(`/upstream/${callback}`, ["Transfer-Encoding: chunked"], ""))
+      const chunk = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(0x10000, "x"), Buffer.from("\r\n")])
+      for (let i = 0; i < 130; i++) yield* chunked.send(chunk)
+      assert.strictEqual((yield* chunked.receive()).status, 413)
+      const packed = yield* connect
+      yield* packed.send(pushOf("x", ["Content-Encoding: gzip"]))
+      assert.strictEqual((yield* packed.receive()).status, 415)
+      assert.strictEqual(got.pushes, 0)
+    }))
+
+  it.live("in a flood are asked to come later", () =>
+    Effect.gen(function*() {
+      const { got, hub } = counting()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      const statuses: Array<number> = []
+      for (let i = 0; i < 200; i++) {
+        yield* connection.send(pushOf("x"))
+        const answer = yield* connection.receive()
+        statuses.push(answer.status)
+        if (answer.status === 429) assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/)
+      }
+      assert.include(statuses, 429)
+      assert.isAtLeast(got.pushes, 120)
+      assert.strictEqual(got.pushes, statuses.filter((status) => status === 202).length)
+    }))
+
+  it.live("that take long are bounded in number", () =>
+    Effect.gen(function*() {
+      const open = yield* Deferred.make<void>()
+      const all = yield* Deferred.make<void>()
+      let begun = 0
+      const { got, hub } = counting(() =>
+        Effect.suspend(() =>
+          Effect.andThen(++begun === 32 ? Deferred.succeed(all, undefined) : Effect.void, Deferred.await(open))
+        )
+      )
+      const { connect } = yield* serve(hub)
+      const held = yield* Effect.forEach(Array.from({ length: 32 }), () =>
+        Effect.tap(connect, (connection) => connection.send(pushOf("x"))))
+      yield* Deferred.await(all)
+      const late = yield* connect
+      yield* late.send(pushOf("x"))
+      assert.strictEqual((yield* late.receive()).status, 503)
+      yield* Deferred.succeed(open, undefined)
+      const statuses = yield* Effect.forEach(held, (connection) =>
+        Effect.map(connection.receive(), ({ status }) =>
+          status))
+      assert.deepStrictEqual(new Set(statuses), new Set([202]))
+      assert.strictEqual(got.pushes, 32)
+    }))
+})
