@@ -8,7 +8,10 @@ import { Effect, Layer, Option } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { Listeners } from "#actors/Listeners.ts"
 import { Supervisor } from "#actors/Partition.ts"
+import { HubTrust } from "#actors/HubTrust.ts"
 import { Residency } from "#actors/Residency.ts"
+import { UpstreamBehavior } from "#actors/Upstream.ts"
+import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import * as Resource from "#actors/Resource.ts"
 import * as Senders from "#actors/Senders.ts"
 import * as Subscription from "#actors/Subscription.ts"
@@ -173,6 +176,9 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         store,
         fetcher,
         Layer.mock(Listeners, { tell: () => Effect.void }),
+        Layer.mock(UpstreamBehavior, {}),
+        Layer.mock(HubTrust, { enabled: false }),
+        Layer.mock(UpstreamStore, { ofPartition: () => Effect.succeed([]) }),
         Layer.mock(Pings, { waiting: () => Effect.succeed([]) }),
         Layer.mock(Outbox, { stalled: () => Effect.succeed([]) }),
         Layer.mock(SubscriptionStore, {}),
