@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { afterFailure } from "#domain/Delivery.ts"
+import { afterFailure, documentBytes, fitting } from "#domain/Delivery.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
 import type { DeliveryAnswer } from "#domain/ports/Deliverer.ts"
@@ -36,11 +36,8 @@ export interface State {
   more: boolean
 }
 
-/** Deliveries of one subscription in memory, at most; the others wait in the outbox. */
-const maxAhead = 64
-
-/** Bytes of documents that wait there after the first; a page of text fits whole, 64 videos would not. */
-const maxAheadBytes = 8 << 20
+/** Deliveries of one subscription in memory, and bytes of their documents, at most: 64 pages fit, 64 videos would not. The others wait in the outbox. */
+const maxAhead = { count: 64, bytes: 8 << 20 }
 
 /** Messages join so that a mailbox is bounded: beyond it a delivery is not kept, but found again in the outbox. */
 export const join = (waiting: Array<Message>, message: Message): void => {
@@ -51,13 +48,8 @@ export const join = (waiting: Array<Message>, message: Message): void => {
   if (message._tag === "Deliver" || !waiting.some(({ _tag }) => _tag === message._tag)) waiting.push(message)
 }
 
-/** One is always taken, however large: it has to be sent. */
 const hasRoom = (ahead: ReadonlyArray<Delivery>, next: Delivery): boolean =>
-  ahead.length === 0 || (ahead.length < maxAhead &&
-    ahead.reduce((bytes, one) => bytes + documentBytes(one), documentBytes(next)) <= maxAheadBytes)
-
-const documentBytes = ({ notification: { news } }: Delivery): number =>
-  (news._tag === "Document" ? news.document : news._tag === "Entries" ? news.whole : undefined)?.body.length ?? 0
+  fitting([...ahead, next].map(({ notification }) => documentBytes(notification)), maxAhead) > ahead.length
 
 export class SubscriptionBehavior extends Context.Service<SubscriptionBehavior, {
   /** Delivers what waits, in order, one at a time; returns when the next try is due. */
@@ -81,7 +73,7 @@ export const layer = Layer.effect(
     })
 
     const readOutbox = Effect.fnUntraced(function*(state: State) {
-      const backlog = yield* whenAvailable(outbox.backlog(state.subscription.id, maxAhead))
+      const backlog = yield* whenAvailable(outbox.backlog(state.subscription.id, maxAhead.count, maxAhead.bytes))
       const unsent = backlog.deliveries.filter(({ sequence }) => sequence >= state.next)
       state.ahead.push(...unsent)
       state.next = (unsent.at(-1)?.sequence ?? Math.max(backlog.nextSequence, state.next) - 1) + 1

@@ -28,6 +28,20 @@ export const afterFailure = (
   return wait === undefined ? { _tag: "Drop" } : { _tag: "Retry", dueAt: now + wait }
 }
 
+/** Bytes of the document that a notification holds. */
+export const documentBytes = ({ news }: Notification): number =>
+  (news._tag === "Document" ? news.document : news._tag === "Entries" ? news.whole : undefined)?.body.length ?? 0
+
+/** How many of these may be in memory together, in their order: `count` of them with `bytes` in all, and one however large; it has to be sent. */
+export const fitting = (
+  lengths: ReadonlyArray<number>,
+  { bytes, count }: { readonly bytes: number; readonly count: number }
+): number => {
+  let sum = 0
+  const beyond = lengths.findIndex((length, i) => i === count || (sum += length) > bytes && i > 0)
+  return beyond < 0 ? lengths.length : beyond
+}
+
 /** Failed tries of a subscription that are kept, at most. */
 const logLength = 64
 

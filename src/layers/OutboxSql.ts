@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import { placeInLog } from "#domain/Delivery.ts"
+import { fitting, placeInLog } from "#domain/Delivery.ts"
 import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
 import { type Backlog, Outbox } from "#domain/ports/Outbox.ts"
 import { batched } from "./sql/Batched.ts"
@@ -32,6 +32,14 @@ interface WaitingRow {
   readonly attempt: number
   readonly due: number
   readonly notification: number
+  /** Of the notification's document. */
+  readonly bytes: number
+}
+
+interface Asked {
+  readonly id: number
+  readonly count: number
+  readonly bytes: number
 }
 
 interface Failed {
@@ -59,7 +67,8 @@ export const layer = Layer.effect(
     const waiting = (subscriptionIds: ReadonlyArray<number>, limit: number) =>
       ask(sql.unsafe<WaitingRow>(
         `select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
-        d.attempt, ${millis("d.due_at")} as due, d.notification_id::float8 as notification
+        d.attempt, ${millis("d.due_at")} as due, d.notification_id::float8 as notification,
+        coalesce((select octet_length(n.document) from notifications n where n.id = d.notification_id), 0) as bytes
       from unnest($1::int8[]) wanted(id) cross join lateral (
         select * from deliveries d where d.subscription_id = wanted.id and d.state = 0 order by d.sequence limit $2::int4
       ) d order by d.subscription_id, d.sequence`,
@@ -75,7 +84,7 @@ export const layer = Layer.effect(
         (rows) => new Map(rows.map(({ id, next }) => [id, next]))
       )
 
-    const backlogs = batched<{ readonly id: number; readonly limit: number }, Backlog>({
+    const backlogs = batched<Asked, Backlog>({
       spacing: 5,
       max: 500,
       run: Effect.fnUntraced(function*(asked) {
@@ -84,18 +93,21 @@ export const layer = Layer.effect(
         const next = yield* nextSequences(ids)
         // as they are now: those that are deleted while the question is under way may still be in its answer
         const ahead = new Set(confirmed)
-        const most = Math.max(...asked.map(({ limit }) => limit)) + 1
+        const most = Math.max(...asked.map(({ count }) => count)) + 1
         const rows = (yield* waiting(ids, most + ahead.size)).filter(({ id }) => !ahead.has(id))
-        const known = yield* notifications([...new Set(rows.map(({ notification }) => notification))])
         const bySubscription = Map.groupBy(rows, ({ subscription }) => subscription)
-        return asked.map(({ id, limit }) => {
-          const mine = next.has(id) ? bySubscription.get(id) ?? [] : []
-          return {
-            deliveries: mine.slice(0, limit).flatMap((row) => deliveryOf(row, known.get(row.notification))),
-            more: mine.length > limit,
-            nextSequence: next.get(id) ?? 1
-          }
+        const found = asked.map((one) => {
+          const all = next.has(one.id) ? bySubscription.get(one.id) ?? [] : []
+          const first = all.slice(0, fitting(all.map(({ bytes }) => bytes), one))
+          return { first, more: all.length > first.length, nextSequence: next.get(one.id) ?? 1 }
         })
+        const wanted = found.flatMap(({ first }) => first.map(({ notification }) => notification))
+        const known = yield* notifications([...new Set(wanted)])
+        return found.map(({ first, more, nextSequence }) => ({
+          deliveries: first.flatMap((row) => deliveryOf(row, known.get(row.notification))),
+          more,
+          nextSequence
+        }))
       })
     })
 
@@ -191,7 +203,7 @@ export const layer = Layer.effect(
     yield* Effect.addFinalizer(() => Effect.ignore(flush))
 
     return Outbox.of({
-      backlog: (id, limit) => backlogs({ id, limit }),
+      backlog: (id, count, bytes = Infinity) => backlogs({ id, count, bytes }),
       confirm: (deliveryId) =>
         Effect.suspend(() => {
           confirmed.add(deliveryId)

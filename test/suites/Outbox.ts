@@ -58,6 +58,28 @@ const waiting = (it: Vitest.MethodsNonLive<Stores>) => {
       })
     }))
 
+  it.effect("gives as many documents as are asked for in bytes, and one that is larger alone", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { resource, subscription } = yield* newSubscription()
+      for (const signature of [2n, 3n, 4n]) {
+        const document = { contentType: "text/plain", body: new Uint8Array(10).fill(Number(signature)) }
+        const change = { ...unchanged({ ...resource, signature }), announce: { _tag: "Document" as const, document } }
+        yield* record(change)
+      }
+      const numbered = (bytes: number) =>
+        Effect.map(outbox.backlog(subscription.id, 10, bytes), ({ deliveries, more }) => ({
+          sequences: deliveries.map(({ sequence }) => sequence),
+          more
+        }))
+      assert.deepStrictEqual(yield* numbered(30), { sequences: [1, 2, 3], more: false })
+      assert.deepStrictEqual(yield* numbered(29), { sequences: [1, 2], more: true })
+      assert.deepStrictEqual(yield* numbered(5), { sequences: [1], more: true })
+      const { deliveries: [first] } = yield* outbox.backlog(subscription.id, 1)
+      yield* outbox.confirm(first?.id ?? 0)
+      assert.deepStrictEqual(yield* numbered(5), { sequences: [2], more: true })
+    }))
+
   it.effect("gives documents, failures, headers and the order of entries as they were told", () =>
     Effect.gen(function*() {
       const { resource, subscription } = yield* newSubscription()

@@ -18,9 +18,9 @@ export interface Backlog {
 export class Outbox extends Context.Service<Outbox, {
   /**
    * The first waiting deliveries of a subscription, those that are due later included, those that were confirmed excluded; batched over actors.
-   * A subscription that is gone has none.
+   * They are as many as `Delivery.fitting` says of their documents' `bytes`, which are not bounded where none are given. A subscription that is gone has none.
    */
-  readonly backlog: (subscriptionId: number, limit: number) => Effect.Effect<Backlog, StoreError>
+  readonly backlog: (subscriptionId: number, limit: number, bytes?: number) => Effect.Effect<Backlog, StoreError>
   /** Confirmed: the row is deleted within 50 ms, in bulk. A crash before that delivers once more. */
   readonly confirm: (deliveryId: number) => Effect.Effect<void>
   /** Failed and due again at `dueAt`; in bulk. */

@@ -1,12 +1,13 @@
 import { Effect } from "effect"
-import { placeInLog } from "#domain/Delivery.ts"
+import { documentBytes, fitting, placeInLog } from "#domain/Delivery.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { operation, type Queued, type State } from "./State.ts"
 
 export const make = (state: State): Outbox["Service"] =>
   Outbox.of({
-    backlog: (subscriptionId, limit) => operation(state, () => backlog(state, subscriptionId, limit)),
+    backlog: (subscriptionId, count, bytes = Infinity) =>
+      operation(state, () => backlog(state, subscriptionId, { count, bytes })),
     confirm: (deliveryId) =>
       Effect.sync(() => {
         subscriberOf(state, deliveryId)?.queue.delete(deliveryId)
@@ -28,11 +29,12 @@ export const make = (state: State): Outbox["Service"] =>
 const waiting = (queue: ReadonlyMap<number, Queued>) =>
   [...queue.values()].flatMap(({ delivery, dropped }) => dropped ? [] : [delivery])
 
-const backlog = (state: State, subscriptionId: number, limit: number) => {
+const backlog = (state: State, subscriptionId: number, most: { readonly count: number; readonly bytes: number }) => {
   const subscriber = state.subscriptions.get(subscriptionId)
   if (subscriber === undefined) return { deliveries: [], more: false, nextSequence: 1 }
   const all = waiting(subscriber.queue)
-  return { deliveries: all.slice(0, limit), more: all.length > limit, nextSequence: subscriber.nextSequence }
+  const deliveries = all.slice(0, fitting(all.map(({ notification }) => documentBytes(notification)), most))
+  return { deliveries, more: all.length > deliveries.length, nextSequence: subscriber.nextSequence }
 }
 
 const subscriberOf = (state: State, deliveryId: number) => state.subscriptions.get(state.queueOf.get(deliveryId) ?? 0)
