@@ -177,7 +177,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         fetcher,
         Layer.mock(Listeners, { tell: () => Effect.void }),
         Layer.mock(UpstreamBehavior, {}),
-        Layer.mock(HubTrust, { enabled: false }),
+        Layer.mock(HubTrust, { enabled: false, isDoubted: () => false, count: () => {} }),
         Layer.mock(UpstreamStore, { ofPartition: () => Effect.succeed([]) }),
         Layer.mock(Pings, { waiting: () => Effect.succeed([]) }),
         Layer.mock(Outbox, { stalled: () => Effect.succeed([]) }),
