@@ -36,7 +36,7 @@ export interface Token {
 export interface Caller {
   readonly account: Account
   readonly rights: ReadonlySet<Right>
-  /** Identifies the credential for rate limits; no secret. */
+  /** Identifies the credential: a token, or an account with the password that it has at the time; no secret. */
   readonly credential: string
 }
 

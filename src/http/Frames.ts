@@ -11,8 +11,17 @@ export const contentTypes: { readonly [framing in Framing]: string } = {
   atom: "application/atom+xml"
 }
 
-/** An event without meaning: it keeps proxies from closing what is only quiet. */
-export const heartbeat = Buffer.from(":\n\n")
+/**
+ * What means nothing: it keeps proxies from closing what is only quiet, and shows which clients are gone.
+ *
+ * A space before a line of JSON belongs to its document, where an empty line would be none; a line break after an Atom document is read over,
+ * where anything else before the next one's `<?xml` would be an error.
+ */
+export const heartbeats: { readonly [framing in Framing]: Buffer } = {
+  events: Buffer.from(":\n\n"),
+  lines: Buffer.from(" "),
+  atom: Buffer.from("\n")
+}
 
 /**
  * A document in its frame; `id` is given to server-sent events only.

@@ -20,7 +20,7 @@ import { type Call, retrieval } from "./Operations.ts"
 import { Outlet } from "./Outlet.ts"
 import * as Reply from "./Reply.ts"
 import * as Representations from "./Representations.ts"
-import { Streams } from "./Streams.ts"
+import { type Place, Streams } from "./Streams.ts"
 
 /** A poll is held for so long; behind a proxy that closes what is quiet for a minute it still gets its answer. */
 const pollPatience = "55 seconds"
@@ -42,6 +42,7 @@ interface Opened {
   readonly call: Call
   readonly request: RetrieveRequest
   readonly followed: Followed
+  readonly place: Place
   readonly format: Asked
 }
 
@@ -51,12 +52,13 @@ export const makeStream = Effect.gen(function*() {
   const sender = yield* Settings
 
   /** The answer to a poll: what is there, or what comes first. */
-  const poll = Effect.fnUntraced(function*({ call, followed: { heads, past, topics }, request }: Opened) {
+  const poll = Effect.fnUntraced(function*({ call, followed: { heads, past, topics }, place, request }: Opened) {
     const format = yield* askedFormat(call.parameters, call.accept)
     const answer = (representation: Representation) => Representations.reply(representation, { ...call, format })
     const first = yield* answer(past)
     if (first.status === 200 && (past.entries.length > 0 || past.document !== undefined)) return first
-    const news = yield* Deferred.make<Notification, Refusal>()
+    const news = yield* Deferred.make<Notification | undefined, Refusal>()
+    place.onOver = () => Deferred.doneUnsafe(news, Effect.undefined)
     yield* hub.listen({
       cursors: new Map(heads),
       take: ({ notification }) => {
@@ -68,8 +70,6 @@ export const makeStream = Effect.gen(function*() {
       fail: () => Deferred.doneUnsafe(news, Effect.fail(unreadable))
     })
     const came = yield* Deferred.await(news).pipe(
-      Effect.map((notification): Notification | undefined => notification),
-      Effect.raceFirst(Effect.as(streams.closing, undefined)),
       Effect.timeoutOrElse({ duration: pollPatience, orElse: () => Effect.undefined })
     )
     if (came === undefined) return first
@@ -80,7 +80,7 @@ export const makeStream = Effect.gen(function*() {
 
   /** The header and the past, or where the client was: from here on it is only listened for. */
   const begin = Effect.fnUntraced(function*(response: ServerResponse, framing: Frames.Framing, opened: Opened) {
-    const { call, followed, format } = opened
+    const { call, followed, format, place } = opened
     const cursors = new Map(followed.heads)
     const resumed = yield* resume(call, cursors)
     const past = yield* documentOf(opened, sender)
@@ -88,32 +88,33 @@ export const makeStream = Effect.gen(function*() {
     const outlet = new Outlet(response, Reply.streaming(Frames.contentTypes[framing]))
     if (resumed === "unknown" && framing === "events") outlet.write(gap(null, cursors))
     if (resumed !== "resumed") outlet.write(Frames.frame(framing, past, "notification", Cursor.write(cursors)))
-    return { topics: followed.topics, format, framing, outlet, cursors } satisfies Begun
+    return { topics: followed.topics, format, framing, outlet, cursors, place } satisfies Begun
   })
 
-  /** Writes until the client goes, or the service stops. What is held for it now, is held for as long as it listens. */
+  /** Writes until the client goes, may not listen any more, or the service stops. What is held for it now, is held for as long as it listens. */
   const hold = Effect.fnUntraced(function*(begun: Begun) {
-    const { framing, outlet } = begun
+    const { framing, outlet, place } = begun
     const ended = yield* Deferred.make<void>()
     const end = () => Deferred.doneUnsafe(ended, Effect.void)
-    yield* streams.pulse(() => {
-      if (framing === "events" && !outlet.full) outlet.write(Frames.heartbeat)
+    place.beat = () => {
+      if (!outlet.full) outlet.write(Frames.heartbeats[framing])
       outlet.look()
-    })
+    }
+    place.onOver = end
     outlet.onRoom = yield* hub.listen(makeListener(begun, sender, end))
     if (!outlet.full) outlet.onRoom() // there may have been room again before
-    yield* Effect.raceFirst(Deferred.await(ended), streams.closing)
+    yield* Deferred.await(ended)
     outlet.end()
     return HttpServerResponse.empty()
   })
 
   const open = Effect.fnUntraced(function*(call: Call, wait: Wait) {
     if (wait !== "poll" && call.jsonp !== undefined) return yield* noScript
-    yield* streams.admit(call.caller.account.id)
+    const place = yield* streams.admit(call.caller)
     const request = yield* retrieval(call)
     const followed = yield* hub.follow(request)
     const asked = yield* askedFormat(call.parameters, call.accept)
-    return { call, request, followed, format: asked ?? (wait === "events" ? "json" : "atom") } satisfies Opened
+    return { call, request, followed, place, format: asked ?? (wait === "events" ? "json" : "atom") } satisfies Opened
   })
 
   /** In steps, each of which lets go of what the one before it needed: ten thousand clients hold no pages of entries. */
@@ -196,6 +197,7 @@ interface Begun {
   readonly framing: Frames.Framing
   readonly outlet: Outlet
   readonly cursors: Map<number, number>
+  readonly place: Place
 }
 
 const makeListener = (

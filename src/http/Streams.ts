@@ -1,71 +1,129 @@
-import { Context, Deferred, Effect, Layer, Schedule, type Scope } from "effect"
+import { Context, Effect, Layer, Schedule, type Scope } from "effect"
+import type { Caller } from "#domain/Account.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type Refusal, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
 
 /** Seconds between two heartbeats of a stream. */
 const heartbeatSeconds = 15
 
+/** How often it is looked whether those who listen still may. */
+const rightsLooks = "15 seconds"
+
+/**
+ * A connection that is held open. What is to be done with it is set by whoever holds it; one object and one finalizer
+ * for each of ten thousand.
+ */
+export class Place {
+  /** Called every 15 s. */
+  beat: () => void = () => {}
+  #end: (() => void) | undefined
+  #over = false
+
+  /** `end` is called when the service is about to stop, or the credential is not good for it any more; at once when that was before. */
+  set onOver(end: () => void) {
+    this.#end = end
+    if (this.#over) end()
+  }
+
+  over(): void {
+    this.#over = true
+    this.#end?.()
+  }
+}
+
 /** The connections that are held open: how many, their heartbeats, and their end. */
 export class Streams extends Context.Service<Streams, {
   /** Takes a place for the scope; refused when the account, or the runner, has as many as it may. */
-  readonly admit: (accountId: number) => Effect.Effect<void, Refusal, Scope.Scope>
-  /** Calls `beat` every 15 s, for the scope. */
-  readonly pulse: (beat: () => void) => Effect.Effect<void, never, Scope.Scope>
-  /** Done when the service is about to stop: streams are to end, so that nobody waits for them. */
-  readonly closing: Effect.Effect<void>
+  readonly admit: (caller: Caller) => Effect.Effect<Place, Refusal, Scope.Scope>
+  /** The service is about to stop: streams end, so that nobody waits for them. */
   readonly close: Effect.Effect<void>
 }>()("windhover/http/Streams") {
   static readonly layer = Layer.effect(
     Streams,
     Effect.gen(function*() {
+      const accounts = yield* AccountStore
       const { maxStreams, maxStreamsPerAccount } = yield* Settings
-      const open = new Map<number, number>()
-      const closing = yield* Deferred.make<void>()
+      const counts = new Map<number, number>()
+      const open = new Map<string, Set<Place>>()
+      let closing = false
       let total = 0
 
-      const enter = (accountId: number): Effect.Effect<void, Refusal> => {
-        const mine = open.get(accountId) ?? 0
-        if (mine >= maxStreamsPerAccount) return Effect.fail(tooManyOfAccount(mine))
-        if (total >= maxStreams) return Effect.fail(tooMany)
-        open.set(accountId, mine + 1)
-        total++
-        return Effect.void
-      }
-      const leave = (accountId: number) => {
-        const mine = open.get(accountId) ?? 1
-        if (mine > 1) open.set(accountId, mine - 1)
-        else open.delete(accountId)
-        total--
-      }
-
       // A wheel: one timer for all, and each beat is the work of a fifteenth of them.
-      const wheel = Array.from({ length: heartbeatSeconds }, () => new Set<() => void>())
+      const wheel = Array.from({ length: heartbeatSeconds }, () => new Set<Place>())
       let turn = 0
-      const slot = () => wheel[turn] ?? new Set()
+      const slot = () => wheel[turn] ?? new Set<Place>()
       yield* Effect.sync(() => {
         turn = (turn + 1) % heartbeatSeconds
-        for (const beat of slot()) beat()
+        for (const place of slot()) place.beat()
       }).pipe(Effect.delay("1 second"), Effect.repeat(Schedule.forever), Effect.forkScoped)
 
+      const enter = ({ account: { id }, credential }: Caller): Effect.Effect<Entered, Refusal> => {
+        const mine = counts.get(id) ?? 0
+        if (mine >= maxStreamsPerAccount) return Effect.fail(tooManyOfAccount(mine))
+        if (total >= maxStreams) return Effect.fail(tooMany)
+        counts.set(id, mine + 1)
+        total++
+        const place = new Place()
+        if (closing) place.over()
+        const beats = slot()
+        beats.add(place)
+        let companions = open.get(credential)
+        if (companions === undefined) open.set(credential, companions = new Set())
+        companions.add(place)
+        return Effect.succeed({ place, beats, companions })
+      }
+
+      const leave = ({ account: { id }, credential }: Caller, { beats, companions, place }: Entered) => {
+        const mine = counts.get(id) ?? 1
+        if (mine > 1) counts.set(id, mine - 1)
+        else counts.delete(id)
+        total--
+        beats.delete(place)
+        companions.delete(place)
+        if (companions.size === 0 && open.get(credential) === companions) open.delete(credential)
+      }
+
+      /** A token that was revoked, or may not retrieve any more, and a password that was changed end what was opened with them. */
+      const look = Effect.gen(function*() {
+        if (open.size === 0) return
+        const asked = [...open.keys()]
+        const granted = yield* accounts.rightsOf(asked)
+        for (const credential of asked) {
+          if (granted.get(credential)?.has("retrieve") === true) continue
+          for (const place of open.get(credential) ?? []) place.over()
+        }
+      })
+      yield* look.pipe(
+        Effect.catchTag("StoreError", (error) => Effect.logWarning(`who may listen is not known: ${error.message}`)),
+        Effect.delay(rightsLooks),
+        Effect.repeat(Schedule.forever),
+        Effect.forkScoped
+      )
+
       return Streams.of({
-        admit: (accountId) =>
-          Effect.acquireRelease(
-            Effect.suspend(() => enter(accountId)),
-            () => Effect.sync(() => leave(accountId))
+        admit: (caller) =>
+          Effect.map(
+            Effect.acquireRelease(
+              Effect.suspend(() => enter(caller)),
+              (entered) => Effect.sync(() => leave(caller, entered))
+            ),
+            ({ place }) => place
           ),
-        pulse: (beat) =>
-          Effect.suspend(() => {
-            const mine = slot()
-            return Effect.acquireRelease(
-              Effect.sync(() => void mine.add(beat)),
-              () => Effect.sync(() => void mine.delete(beat))
-            )
-          }),
-        closing: Deferred.await(closing),
-        close: Effect.asVoid(Deferred.succeed(closing, undefined))
+        close: Effect.sync(() => {
+          closing = true
+          for (const places of open.values()) for (const place of places) place.over()
+        })
       })
     })
   )
+}
+
+/** A place, and where else it is known. */
+interface Entered {
+  readonly place: Place
+  readonly beats: Set<Place>
+  readonly companions: Set<Place>
 }
 
 const tooManyOfAccount = (open: number) =>

@@ -1,11 +1,11 @@
 import { Clock, Effect, Layer, Option, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Account, type AccountChanges, fromBits, type Right, toBits, type Token } from "#domain/Account.ts"
+import { type Account, type AccountChanges, fromBits, type Right, rights, toBits, type Token } from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { hashToken, type Known, makeAuthenticate, makeToken } from "./Credentials.ts"
+import { hashToken, type Known, makeAuthenticate, makeToken, numbersOf, ofPassword, ofToken } from "./Credentials.ts"
 import * as Passwords from "./Passwords.ts"
-import { instant, legalText, millis } from "./sql/Values.ts"
+import { column, instant, legalText, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 interface AccountRow {
@@ -122,8 +122,22 @@ export const layerWith = (cost: Passwords.Cost) =>
         return row === undefined ? yield* refused : { token: tokenOf(row), secret }
       })
 
+      const rightsOf = Effect.fn("AccountStore.rightsOf")(function*(credentials: ReadonlyArray<string>) {
+        const rows = yield* ask(sql.unsafe<{ id: number; granted: number | null; password: string | null }>(
+          `select id, rights as granted, null as password from tokens where id = any($1::int4[])
+          union all select id, null, password_hash from accounts where id = any($2::int4[])`,
+          [column.integers(numbersOf(credentials, "token")), column.integers(numbersOf(credentials, "account"))]
+        ))
+        return new Map(rows.map(({ granted, id, password }) =>
+          password === null
+            ? [ofToken(id), new Set(fromBits(granted ?? 0))] as const
+            : [ofPassword(id, password), new Set(rights)] as const
+        ))
+      })
+
       return AccountStore.of({
         create,
+        rightsOf,
         find: Effect.fn("AccountStore.find")((login) => one("a.login = $1", legalText(login))),
         load: Effect.fn("AccountStore.load")((id) => one("a.id = $1::int4", id)),
         ofJid: Effect.fn("AccountStore.ofJid")((jid) => one("a.jid = $1", legalText(jid))),

@@ -32,19 +32,33 @@ export const makeAuthenticate = (passwords: Passwords, lookup: Lookup) => {
     Effect.gen(function*() {
       const known = Option.getOrUndefined(yield* lookup(login, hashToken(secret)))
       if (known?.token !== undefined) {
-        return Option.some(callerOf(known.account, known.token.rights, `token:${known.token.id}`))
+        return Option.some(callerOf(known.account, known.token.rights, ofToken(known.token.id)))
       }
       const now = yield* Clock.currentTimeMillis
       const key = remembered.keyOf(secret, known?.passwordHash ?? "")
-      if (known !== undefined && remembered.has(key, now)) return Option.some(ownerOf(known.account))
+      if (known !== undefined && remembered.has(key, now)) return Option.some(ownerOf(known))
       const fits = yield* passwords.verify(secret, known?.passwordHash)
       if (known === undefined || !fits) return Option.none()
       remembered.add(key, now)
-      return Option.some(ownerOf(known.account))
+      return Option.some(ownerOf(known))
     })
 }
 
-const ownerOf = (account: Account) => callerOf(account, rights, `account:${account.id}`)
+/** Names of credentials, as `Caller.credential` has them. */
+export const ofToken = (id: number): string => `token:${id}`
+
+/** Another one after each change of the password, which nobody learns anything of. */
+export const ofPassword = (accountId: number, passwordHash: string): string =>
+  `account:${accountId}:${createHash("sha256").update(passwordHash).digest("base64url").slice(0, 16)}`
+
+/** The numbers in such names. */
+export const numbersOf = (credentials: ReadonlyArray<string>, kind: "token" | "account"): ReadonlyArray<number> =>
+  credentials.flatMap((credential) => {
+    const [named, number] = credential.split(":")
+    return named === kind ? [Number(number)] : []
+  })
+
+const ownerOf = ({ account, passwordHash }: Known) => callerOf(account, rights, ofPassword(account.id, passwordHash))
 
 const callerOf = (account: Account, granted: ReadonlyArray<Right>, credential: string): Caller => ({
   account,

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { once } from "node:events"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
 import { entryIds, listenTo } from "#test/support/EventStream.ts"
 import { authorization, freePort, outside, patience, start } from "#test/support/Service.ts"
@@ -64,6 +65,68 @@ describe.skipIf(!available)("streams of two runners on one database", () => {
         }
         assert.isTrue(staying.every(({ connections }) => connections === 1))
         assert.isTrue(moving.every(({ connections }) => connections > 1))
+      }).pipe(Effect.scoped),
+    patience
+  )
+
+  it.live(
+    "tell every entry once while partitions move and nobody dies: one runner comes, the other one leaves in order",
+    () =>
+      Effect.gen(function*() {
+        const world = yield* outside
+        const database = yield* serverDatabase
+        const runner = Effect.gen(function*() {
+          const port = yield* freePort
+          return yield* start({ WINDHOVER_DATABASE_URL: database, WINDHOVER_RUNNER_ADDRESS: `127.0.0.1:${port}` })
+        })
+        const one = yield* runner
+        yield* one.ready
+        const topics = world.feeds
+        for (const feed of topics) {
+          yield* one.call({
+            "hub.mode": "subscribe",
+            "hub.topic": feed,
+            "hub.callback": "http://localhost:8080/dev/null",
+            retrieve: "true"
+          })
+        }
+        const two = yield* runner
+        const clients = yield* Effect.forEach(topics, (feed) =>
+          listenTo([two.url], `/stream?hub.mode=retrieve&hub.topic=${encodeURIComponent(feed)}`, authorization))
+        const published = ["first"]
+        const publish = (id: string) => {
+          published.push(id)
+          world.publish(id)
+        }
+        const heardAll = Effect.forEach(
+          clients,
+          (client) =>
+            client.until(() => new Set(entryIds(client)).size === published.length),
+          { concurrency: "unbounded", discard: true }
+        )
+        const publisher = yield* Effect.forkChild(
+          Effect.forEach(
+            Array.from({ length: 20 }, (_, i) => `while one comes ${i}`),
+            (id) => Effect.delay(Effect.sync(() => publish(id)), "200 millis")
+          )
+        )
+        yield* two.ready
+        yield* Fiber.join(publisher)
+        yield* heardAll
+        const left = Effect.promise(() => once(one.process, "exit"))
+        const leaving = yield* Effect.forkChild(left, { startImmediately: true })
+        yield* Effect.sync(() => void one.process.kill("SIGTERM"))
+        for (let i = 0; i < 10; i++) {
+          yield* Effect.delay(Effect.sync(() => publish(`while one leaves ${i}`)), "200 millis")
+        }
+        assert.deepStrictEqual(yield* Fiber.join(leaving), [0, null])
+        publish("after")
+        yield* heardAll
+        for (const client of clients) {
+          assert.deepStrictEqual(entryIds(client), published)
+          assert.isFalse(client.events.some(({ name }) => name === "gap"))
+          assert.strictEqual(client.connections, 1)
+        }
       }).pipe(Effect.scoped),
     patience
   )

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Scope } from "effect"
+import { Deferred, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { Hub, Representation } from "#actors/Hub.ts"
 import type { Listener } from "#actors/Listeners.ts"
 import type { Document, News } from "#domain/Notification.ts"
-import { accounts, basic } from "#test/support/Api.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { accounts, basic, caller } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
 
 const resource = 5
@@ -106,6 +107,54 @@ describe("a stream of server-sent events", () => {
       assert.deepStrictEqual(yield* connection.receiveLines(2), [":", ""])
       yield* TestClock.adjust("30 seconds")
       assert.deepStrictEqual(yield* connection.receiveLines(4), [":", "", ":", ""])
+    }))
+
+  it.effect("ends when its token is revoked, and no other does", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub(["a"])
+      let granted: ReadonlyArray<string> = ["token:1"]
+      const store = Layer.mock(AccountStore, {
+        authenticate: (_, secret) =>
+          Effect.succeedSome({ ...caller(), credential: Redacted.value(secret) === "wonder" ? "token:1" : "token:2" }),
+        rightsOf: () => Effect.sync(() => new Map(granted.map((name) => [name, new Set(["retrieve" as const])])))
+      })
+      const { connect } = yield* serve(hub, store)
+      const [mine, other] = [yield* connect, yield* connect]
+      yield* mine.send(events())
+      yield* mine.receiveHead
+      granted = ["token:1", "token:2"]
+      yield* other.send(events().replace(basic().authorization, basic("other").authorization))
+      yield* other.receiveHead
+      yield* listening(2)
+      yield* TestClock.adjust("15 seconds")
+      yield* mine.receiveLines(6)
+      granted = ["token:2"]
+      yield* TestClock.adjust("15 seconds")
+      yield* mine.closed
+      yield* listening(1)
+      yield* other.receiveLines(6)
+      assert.deepStrictEqual(yield* other.receiveLines(2), [":", ""])
+    }))
+
+  it.effect("is told apart from one of lines or of Atom documents, whose heartbeats are between the documents", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, tell } = makeHub(["a"])
+      const { connect } = yield* serve(hub)
+      const [json, atom] = [yield* connect, yield* connect]
+      yield* json.send(lines)
+      yield* json.receiveHead
+      yield* json.receiveLines(1)
+      yield* listening(1)
+      yield* TestClock.adjust("30 seconds")
+      tell(first(), 4, news("b"))
+      const [line = ""] = yield* json.receiveLines(1)
+      assert.deepStrictEqual([line, JSON.parse(line)], [`  ${item("b")}`, JSON.parse(item("b"))])
+      yield* atom.send(get(`/stream?${query}&wait=stream`))
+      yield* atom.receiveHead
+      yield* listening(2)
+      yield* atom.receiveLines(1)
+      yield* TestClock.adjust("15 seconds")
+      assert.deepStrictEqual(yield* atom.receiveLines(1), [""])
     }))
 
   it.effect("lets go of the client that goes", () =>

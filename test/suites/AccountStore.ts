@@ -115,6 +115,27 @@ const authenticating = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* authenticate(account.login, password), Option.some(caller))
     }))
 
+  it.effect("knows what credentials may do, until they are revoked or changed", () =>
+    Effect.gen(function*() {
+      const store = yield* AccountStore
+      const account = yield* newAccount
+      const { secret, token } = yield* store.createToken({ accountId: account.id, name: "t", rights: ["list"] })
+      const other = yield* store.createToken({ accountId: account.id, name: "u", rights: ["retrieve"] })
+      const nameOf = (given: Redacted.Redacted) =>
+        Effect.map(authenticate(account.login, given), (caller) => Option.getOrThrow(caller).credential)
+      const names = [yield* nameOf(password), yield* nameOf(secret), yield* nameOf(other.secret)]
+      const granted = Effect.map(
+        store.rightsOf([...names, "token:2000000000", "hub"]),
+        (known) => names.map((name) => [...known.get(name) ?? []])
+      )
+      assert.strictEqual((yield* store.rightsOf([...names, "token:2000000000", "hub"])).size, 3)
+      assert.deepStrictEqual(yield* granted, [[...rights], ["list"], ["retrieve"]])
+      yield* store.revokeToken(account.id, token.id)
+      yield* store.setPassword(account.login, Redacted.make("another"))
+      assert.deepStrictEqual(yield* granted, [[], [], ["retrieve"]])
+      assert.notStrictEqual(yield* nameOf(Redacted.make("another")), names[0])
+    }))
+
   it.effect("lets nobody in with what does not fit", () =>
     Effect.gen(function*() {
       const [one, two] = [yield* newAccount, yield* newAccount]

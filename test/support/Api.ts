@@ -22,6 +22,8 @@ export const caller = (granted: ReadonlyArray<Right> = rights): Caller => ({
 
 /** `alice:wonder` may do everything, `alice:RIGHT` that one thing. */
 export const accounts = Layer.mock(AccountStore, {
+  rightsOf: (credentials) =>
+    Effect.succeed(new Map(credentials.map((credential) => [credential, new Set(rights)] as const))),
   authenticate: (login, secret) => {
     const text = Redacted.value(secret)
     const right = rights.find((name) => name === text)

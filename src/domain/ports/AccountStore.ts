@@ -21,6 +21,10 @@ export class AccountStore extends Context.Service<AccountStore, {
   readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>
   /** None when login, password or token do not fit; takes equally long for a login that does not exist. */
   readonly authenticate: (login: string, secret: Redacted.Redacted) => Effect.Effect<Option.Option<Caller>, StoreError>
+  /** What credentials of callers (`Caller.credential`) may do now; none of those that are revoked, or whose password was changed. */
+  readonly rightsOf: (
+    credentials: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyMap<string, ReadonlySet<Right>>, StoreError>
   /**
    * The token is made (or taken from `preset`), shown once and stored as its hash. A preset that the account has already is given the name and rights;
    * one of another account is a `defect`.

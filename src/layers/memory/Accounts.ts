@@ -1,8 +1,8 @@
 import { Effect, Option, type Redacted } from "effect"
-import type { Account, AccountChanges, Right, Token } from "#domain/Account.ts"
+import { type Account, type AccountChanges, type Right, rights, type Token } from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { hashToken, type Known, makeAuthenticate, makeToken } from "#layers/Credentials.ts"
+import { hashToken, type Known, makeAuthenticate, makeToken, ofPassword, ofToken } from "#layers/Credentials.ts"
 import * as Passwords from "#layers/Passwords.ts"
 import { operation, type State } from "./State.ts"
 
@@ -45,6 +45,17 @@ export const make = (state: State): AccountStore["Service"] => {
         (login, tokenHash) =>
           operation(state, () => Option.fromNullishOr(known(state, login, tokenHash.toString("hex"))))
       )
+    ),
+    rightsOf: Effect.fn("AccountStore.rightsOf")((credentials) =>
+      operation(state, () => {
+        const standing = new Map<string, ReadonlySet<Right>>([
+          ...[...state.tokens.values()].map(({ token }) => [ofToken(token.id), new Set(token.rights)] as const),
+          ...[...state.accounts.values()].map(({ account, passwordHash }) =>
+            [ofPassword(account.id, passwordHash), new Set(rights)] as const
+          )
+        ])
+        return new Map([...standing].filter(([credential]) => credentials.includes(credential)))
+      })
     ),
     createToken: Effect.fn("AccountStore.createToken")(function*(options: {
       readonly accountId: number
