@@ -256,7 +256,7 @@ describe("a reader that does not read", () => {
       yield* listening(1)
       assert.notStrictEqual(first(), listener)
       assert.isTrue(tell(first(), 4, news("b")))
-      assert.deepStrictEqual(yield* other.receiveLines(2), [item("a"), item("b")])
+      assert.deepStrictEqual((yield* other.receiveLines(2)).map((line) => line.trimStart()), [item("a"), item("b")])
     }))
 
   it.effect("goes on when it reads again in time", () =>
@@ -277,7 +277,7 @@ describe("a reader that does not read", () => {
       yield* resumedTwice(first())
       yield* TestClock.adjust("1 minute")
       assert.isTrue(tell(first(), 5, news("c")))
-      assert.deepStrictEqual(yield* slow.receiveLines(1), [item("c")])
+      assert.deepStrictEqual((yield* slow.receiveLines(1)).map((line) => line.trimStart()), [item("c")])
     }))
 })
 

@@ -323,7 +323,7 @@ describe("retrieve", () => {
     Effect.gen(function*() {
       const document = { contentType: "text/html", body: new TextEncoder().encode("<script>alert(1)</script>") }
       const api = yield* makeApi({ retrieve: () => Effect.succeed({ ...representation, document }) })
-      const answer = yield* api("/?hub.mode=retrieve&hub.topic=http://a/&format=json", get)
+      const answer = yield* api("/?hub.mode=retrieve&hub.topic=http://a/", get)
       assert.strictEqual(answer.body, "<script>alert(1)</script>")
       assert.strictEqual(answer.headers.get("content-type"), "text/html")
       assert.strictEqual(answer.headers.get("content-security-policy"), "default-src 'none'; sandbox")
