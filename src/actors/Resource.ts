@@ -56,8 +56,8 @@ export const ping: Message = { _tag: "Ping" }
 
 export interface State {
   resource: ResourceState
-  /** A ping that no fetch has answered yet. */
-  pinged: boolean
+  /** When the last ping came that no fetch has answered yet, epoch ms. */
+  pinged: number | undefined
   /** Documents that were pushed, oldest first; bounded. */
   readonly pushed: Array<Extract<Message, { _tag: "Push" }>>
   readonly waiting: Array<Deferred.Deferred<void>>
@@ -127,7 +127,7 @@ export const layer = Layer.effect(
       const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
       if (resource === undefined) return undefined
       yield* fed.look(resource)
-      return self.state = { resource, pinged: false, pushed: [], waiting: [] }
+      return self.state = { resource, pinged: undefined, pushed: [], waiting: [] }
     })
 
     /** Its subscriptions have changed. */
@@ -274,7 +274,7 @@ export const layer = Layer.effect(
         const step = answered(before, answer, at)
         const read = step._tag === "Read" || step._tag === "Select" ? yield* looked(before, answer, step, at) : step
         if (stateAfter(read).failures > 0) {
-          state.pinged = true
+          state.pinged = now
           return
         }
         yield* perform(state, read, around)
@@ -290,10 +290,10 @@ export const layer = Layer.effect(
       while (true) {
         const state = self.state ?? (yield* loaded(self, around))
         if (state === undefined) return undefined
-        const { changed, hastened } = hear(self, state)
+        const { changed, hastened } = hear(self, state, clock.currentTimeMillisUnsafe())
         if (changed) yield* reloaded(state, around)
         if (hastened) yield* hasten(state)
-        self.keep = state.pinged || state.pushed.length > 0 || state.waiting.length > 0
+        self.keep = state.pinged !== undefined || state.pushed.length > 0 || state.waiting.length > 0
         const now = clock.currentTimeMillisUnsafe()
         const push = state.pushed.shift()
         if (push !== undefined) {
@@ -306,8 +306,8 @@ export const layer = Layer.effect(
         const heldUntil = around.hosts.heldUntil(state.resource.host, now)
         if (heldUntil !== undefined) return heldUntil
         const { pinged } = state
-        state.pinged = false // a ping that comes from now on causes one more fetch
-        const wanted = request(state.resource, now)
+        state.pinged = undefined // a ping that comes from now on causes one more fetch
+        const wanted = request(state.resource, now, pinged)
         const result = yield* get(state.resource, wanted, now, around)
         if (typeof result === "number") {
           state.pinged = pinged
@@ -322,7 +322,7 @@ export const layer = Layer.effect(
         }
         const before = state.resource
         yield* conclude(state, result, at, around)
-        if (pinged) yield* answerPings(before, state.resource, now)
+        if (pinged !== undefined) yield* answerPings(before, state.resource, now)
         for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, undefined)
       }
     })
@@ -334,14 +334,14 @@ export const layer = Layer.effect(
 const nobody: ReadonlyArray<number> = []
 
 /** Takes all messages; says whether the subscriptions have changed, and whether the next poll has come nearer. */
-const hear = (self: Self<State, Message>, state: State) => {
+const hear = (self: Self<State, Message>, state: State, now: number) => {
   let changed = false
   let hastened = false
   for (let message = self.take(); message !== undefined; message = self.take()) {
-    if (message._tag === "Ping") state.pinged = true
+    if (message._tag === "Ping") state.pinged = now
     if (message._tag === "Push") {
       if (state.resource.lastFetch === undefined || state.pushed.length >= maxPushed) {
-        state.pinged = true
+        state.pinged = now
         release(message)
       } else {
         state.pushed.push(message)
@@ -364,7 +364,7 @@ const due = (state: State, now: number): Occasion | { readonly at: number | unde
   const { lastFetch, nextFetch, subscribers } = state.resource
   // what is known of a resource that nobody watched is old: who waits wants it as it is now
   if (state.waiting.length > 0 && (lastFetch === undefined || subscribers === 0)) return "ring"
-  if (state.pinged) {
+  if (state.pinged !== undefined) {
     const earliest = (lastFetch ?? 0) + pingSpacing
     return earliest <= now ? "ping" : { at: earliest }
   }

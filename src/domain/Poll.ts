@@ -59,12 +59,16 @@ const DAY = 24 * 60 * 60_000
  * The conditional GET for a resource.
  *
  * Once a day it is without conditions, so that a lying validator hides nothing for longer, and of the topic itself, wherever that has moved.
+ * An answer will do that another resource was given since this one was due, or since the last ping (`pinged`, epoch ms).
  */
-export const request = (state: ResourceState, now: number): FetchRequest => {
+export const request = (state: ResourceState, now: number, pinged?: number): FetchRequest => {
   const whole = state.signature === undefined || state.inError || isUnproven(state, now)
   const moved = state.learned?.moved
+  const url = !whole && moved?.settled === true ? moved.to : withoutFragment(state.url)
   return {
-    url: !whole && moved?.settled === true ? moved.to : withoutFragment(state.url),
+    url,
+    since: pinged ?? Math.min(state.nextFetch, now),
+    ...(url === state.url ? {} : { shared: true }),
     ...(whole || state.etag === undefined ? {} : { etag: state.etag }),
     ...(whole || state.lastModified === undefined ? {} : { lastModified: state.lastModified })
   }

@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import * as Fingerprint from "#domain/Fingerprint.ts"
 import { type Fetched, Fetcher, FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import type { Deadline, Deadlines } from "./Deadlines.ts"
@@ -9,6 +9,7 @@ import * as NetworkLayer from "./Network.ts"
 import type { NetworkFailure } from "./NetworkFailure.ts"
 import type { Origins } from "./Origins.ts"
 import * as Redirects from "./Redirects.ts"
+import { type Asked, SharedExchanges } from "./SharedExchanges.ts"
 
 /** Milliseconds for a whole fetch. */
 const defaultDeadline = 30_000
@@ -24,7 +25,13 @@ interface Means {
   readonly origins: Origins
   readonly deadlines: Deadlines
   readonly userAgent: string
+  readonly shared: SharedExchanges
+  /** URLs that redirects of others lead to: who asks for one shares it with them. The longest unused is forgotten first. */
+  readonly targets: Set<string>
 }
+
+/** Targets of redirects that are remembered, at most. */
+const maxTargets = 10_000
 
 /** Feeds first, for servers that negotiate; `text/html` is not named, or an API would show its page for browsers. */
 const accept =
@@ -43,7 +50,14 @@ export const layerNoDeps = Layer.effect(
   Effect.gen(function*() {
     const network = yield* Network
     const origins = yield* network.origins({ connectionsPerOrigin: 16, maxIdleOrigins: 1_000, keepAlive: 65_000 })
-    const means: Means = { origins, deadlines: network.deadlines, userAgent: network.userAgent }
+    const clock = yield* Clock.Clock
+    const means: Means = {
+      origins,
+      deadlines: network.deadlines,
+      userAgent: network.userAgent,
+      shared: new SharedExchanges(origins, () => clock.currentTimeMillisUnsafe()),
+      targets: new Set()
+    }
     return Fetcher.of({
       fetch: (request) =>
         Effect.callback<Fetched, FetchError>((resume) => {
@@ -67,7 +81,7 @@ class Fetch implements Asker {
   private readonly maxBytes: number
   private readonly given: URL | undefined
   private url: URL
-  private exchange: Exchange | undefined
+  private exchange: Asked | undefined
   private deadline: Deadline | undefined
   private redirects = 0
   private permanent = true
@@ -147,12 +161,21 @@ class Fetch implements Asker {
 
   private ask(): void {
     this.status = 0
-    this.exchange = new Exchange(
-      this.means.origins,
-      { url: this.url, method: "GET", headers: this.requestHeaders() },
-      this
-    )
-    this.exchange.start()
+    const call = { url: this.url, method: "GET", headers: this.requestHeaders() } as const
+    const { since } = this.request
+    if (since !== undefined && this.isShared()) {
+      this.exchange = this.means.shared.ask({ ...call, since }, this)
+      return
+    }
+    const exchange = new Exchange(this.means.origins, call, this)
+    this.exchange = exchange
+    exchange.start()
+  }
+
+  /** Others may ask for the same, and get as much of it. */
+  private isShared(): boolean {
+    const { maxBytes, shared, url } = this.request
+    return maxBytes === undefined && (shared === true || this.redirects > 0 || this.means.targets.has(url))
   }
 
   private requestHeaders(): Array<string> {
@@ -178,7 +201,15 @@ class Fetch implements Asker {
     }
     if (!Redirects.isPermanent(this.status)) this.permanent = false
     this.url = target
+    this.remember(target.href)
     this.ask()
+  }
+
+  private remember(target: string): void {
+    const { targets } = this.means
+    targets.delete(target)
+    targets.add(target)
+    if (targets.size > maxTargets) { for (const oldest of targets) return void targets.delete(oldest) }
   }
 
   private succeed(body: Uint8Array): void {

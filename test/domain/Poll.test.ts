@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/Document.ts"
-import { answered, type Circumstances, read } from "#domain/Poll.ts"
+import { answered, type Circumstances, read, request } from "#domain/Poll.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import type { ResourceState } from "#domain/Resource.ts"
@@ -77,6 +77,20 @@ describe("Poll", () => {
     const { state } = after(initialState(), "http", true)
     assert.deepStrictEqual(after(state, "https", true).entries, [])
     assert.deepStrictEqual(after(state, "https", false).entries.map(({ id }) => id), ["https://a.example/1"])
+  })
+
+  it("shares what was asked for since it was due, or since the last ping; the answer to a part of a page is kept for others", () => {
+    const due = { nextFetch: 5_000, lastFull: 5_000, signature: 1n }
+    const wanted = (known: Partial<ResourceState>, pinged?: number) => {
+      const { since, shared, url } = request(initialState({ ...due, ...known }), 7_000, pinged)
+      return { since, shared, url }
+    }
+    const url = "http://feeds.example/a.xml"
+    assert.deepStrictEqual(wanted({}), { since: 5_000, shared: undefined, url })
+    assert.deepStrictEqual(wanted({ nextFetch: 9_000 }, 6_900), { since: 6_900, shared: undefined, url })
+    assert.deepStrictEqual(wanted({ url: `${url}#p` }), { since: 5_000, shared: true, url })
+    const moved = { to: "https://feeds.example/b", since: 0, settled: true } as const
+    assert.deepStrictEqual(wanted({ learned: { moved } }), { since: 5_000, shared: true, url: moved.to })
   })
 
   it("tells the reader what the server says of charset and language", () => {

@@ -6,6 +6,10 @@ export interface FetchRequest {
   /** Sent verbatim as If-None-Match / If-Modified-Since. */
   readonly etag?: string
   readonly lastModified?: string
+  /** Epoch ms: an answer to the same request that was asked for since then will do. Without it the answer is this request's own. */
+  readonly since?: number
+  /** Others will ask for the same: the answer is kept for them for some seconds. */
+  readonly shared?: boolean
   /** Bytes after decompression, at most. */
   readonly maxBytes?: number
   /** Milliseconds for everything: redirects, headers and body. */

@@ -1,0 +1,113 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import type { FetchRequest } from "#domain/ports/Fetcher.ts"
+import { fetch, live } from "#test/support/Fetching.ts"
+import { serve } from "#test/support/Servers.ts"
+
+const text = (body: Uint8Array): string => Buffer.from(body).toString()
+
+/** All at once; what each got. */
+const together = (requests: ReadonlyArray<FetchRequest>) =>
+  Effect.map(
+    Effect.forEach(requests, (request) => fetch(request), { concurrency: "unbounded" }),
+    (all) => all.map(({ body, status }) => `${status} ${text(body)}`)
+  )
+
+/** A server that counts its answers, and answers after some ms. */
+const counting = (wait = 20) =>
+  Effect.gen(function*() {
+    let answers = 0
+    const origin = yield* serve(({ headers, path }, response) => {
+      if (path === "/old") return response.writeHead(301, { Location: "/new" }).end()
+      setTimeout(() => response.end(`${path} ${++answers} ${headers.authorization ?? ""}`), wait)
+    })
+    return { origin, answers: () => answers }
+  })
+
+const shared = { since: 0, shared: true } as const
+
+describe("what several ask for at the same time", () => {
+  live("is fetched once: fragments of a page, under way or just answered", () =>
+    Effect.gen(function*() {
+      const { answers, origin } = yield* counting()
+      const url = `${origin.url}/page`
+      assert.deepStrictEqual(yield* together(Array.from({ length: 5 }, () => ({ url, ...shared }))), [
+        "200 /page 1 ",
+        "200 /page 1 ",
+        "200 /page 1 ",
+        "200 /page 1 ",
+        "200 /page 1 "
+      ])
+      assert.deepStrictEqual(yield* together([{ url, ...shared }]), ["200 /page 1 "])
+      assert.strictEqual(answers(), 1)
+    }))
+
+  live(
+    "is fetched again for who wants it newer, asks with other validators, or wants it alone",
+    () =>
+      Effect.gen(function*() {
+        const { answers, origin } = yield* counting()
+        const url = `${origin.url}/page`
+        yield* together([{ url, ...shared }, { url, ...shared, etag: "\"1\"" }, { url }, {
+          url,
+          ...shared,
+          maxBytes: 1_000
+        }])
+        assert.strictEqual(answers(), 4)
+        yield* Effect.sleep(5)
+        yield* together([{ url, ...shared, since: Date.now() }])
+        assert.strictEqual(answers(), 5)
+      })
+  )
+
+  live("is fetched once where a redirect leads to the topic of another", () =>
+    Effect.gen(function*() {
+      const { answers, origin } = yield* counting(200)
+      const old = { url: `${origin.url}/old`, since: 0 }
+      const direct = { url: `${origin.url}/new`, since: 0 }
+      yield* fetch(old) // from now on it is known that the two meet
+      assert.deepStrictEqual(yield* together([old, direct]), ["200 /new 1 ", "200 /new 1 "])
+      assert.strictEqual(answers(), 1)
+      yield* together([{ ...old, since: Date.now() + 1 }, { ...direct, since: Date.now() + 1 }])
+      assert.isAtMost(answers(), 3)
+    }))
+
+  live("is never that of somebody else's credentials", () =>
+    Effect.gen(function*() {
+      const { answers, origin } = yield* counting()
+      const url = (user: string) => `http://${user}127.0.0.1:${origin.port}/page`
+      const [own, other, none] = yield* together(["a:b@", "c:d@", ""].map((user) => ({ url: url(user), ...shared })))
+      assert.strictEqual(answers(), 3)
+      assert.match(own ?? "", /Basic YTpi/)
+      assert.match(other ?? "", /Basic Yzpk/)
+      assert.notMatch(none ?? "", /Basic/)
+    }))
+
+  live("goes on when the first one leaves, and ends when all have", () =>
+    Effect.gen(function*() {
+      const { origin } = yield* counting(100)
+      const url = `${origin.url}/page`
+      const first = yield* Effect.forkChild(fetch({ url, ...shared }), { startImmediately: true })
+      const second = yield* Effect.forkChild(fetch({ url, ...shared }), { startImmediately: true })
+      yield* Fiber.interrupt(first)
+      assert.strictEqual(text((yield* Fiber.join(second)).body), "/page 1 ")
+      const third = yield* Effect.forkChild(fetch({ url, ...shared, since: Date.now() }), { startImmediately: true })
+      yield* Fiber.interrupt(third)
+      assert.strictEqual(text((yield* fetch({ url, ...shared, since: Date.now() })).body).startsWith("/page"), true)
+    }))
+
+  live("fails for all together, and each asks anew", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const origin = yield* serve((_, response) => {
+        asked++
+        setTimeout(() => response.socket?.resetAndDestroy(), 20)
+      })
+      const failures = yield* Effect.forEach(
+        [1, 2, 3],
+        () => Effect.map(Effect.flip(fetch({ url: origin.url, ...shared })), ({ kind }) => kind),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual([failures, asked], [["protocol", "protocol", "protocol"], 2])
+    }))
+})
