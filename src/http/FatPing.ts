@@ -1,4 +1,5 @@
 import { Effect, Redacted } from "effect"
+import { hash } from "node:crypto"
 import type { Pushed } from "#actors/Hub.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
@@ -6,8 +7,30 @@ import { parse } from "#domain/Topic.ts"
 import type { Parameters } from "./Parameters.ts"
 import { isSignature } from "./Signatures.ts"
 
+/** Contents that are remembered. */
+const maxUsed = 10_000
+
 /**
- * The document that a publisher sent along with its ping; undefined where there is none.
+ * Contents that were taken, of all topics: a signature tells neither for which topic it was made nor when, so that who has seen one could
+ * bring it again. In memory: after a restart, and on another runner, one comes through once more.
+ */
+export class UsedContents {
+  readonly #digests = new Set<string>()
+
+  /** False when it was used before. */
+  use(body: Uint8Array): boolean {
+    const digest = hash("sha256", body, "base64")
+    if (this.#digests.has(digest)) return false
+    this.#digests.add(digest)
+    const [oldest] = this.#digests
+    if (this.#digests.size > maxUsed && oldest !== undefined) this.#digests.delete(oldest)
+    return true
+  }
+}
+
+/**
+ * The document that a publisher sent along with its ping; undefined where there is none, and where it is one that was sent before:
+ * then the topic is fetched, which gives what its publisher says today.
  *
  * All subscribers of the topic will get it, whoever they are, so that the right to publish is not enough: it has to be signed with the secret
  * that the operator gave to the publisher of this very topic (`WINDHOVER_PUBLISHERS`).
@@ -15,7 +38,8 @@ import { isSignature } from "./Signatures.ts"
 export const contentOf = Effect.fnUntraced(function*(
   parameters: Parameters,
   topics: ReadonlyArray<string>,
-  publishers: SettingsValues["publishers"]
+  publishers: SettingsValues["publishers"],
+  used: UsedContents
 ): Effect.fn.Return<Pushed | undefined, Refusal> {
   const content = yield* parameters.one("hub.content")
   const signature = yield* parameters.one("hub.signature")
@@ -45,5 +69,6 @@ export const contentOf = Effect.fnUntraced(function*(
   if (!isSignature(signature, body, Redacted.value(publisher.secret))) {
     return yield* badParameter("hub.signature", "hub.signature is not that of hub.content with the publisher's secret.")
   }
+  if (!used.use(body)) return undefined
   return { contentType: /^\s*[{[]/.test(content) ? "application/json" : "application/xml; charset=utf-8", body }
 })

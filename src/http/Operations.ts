@@ -8,7 +8,7 @@ import * as Search from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
 import * as Contract from "./Contract.ts"
 import type { Declined } from "./Declined.ts"
-import { contentOf } from "./FatPing.ts"
+import { contentOf, type UsedContents } from "./FatPing.ts"
 import { askedFormat } from "./Negotiation.ts"
 import type { Parameters } from "./Parameters.ts"
 import * as Reply from "./Reply.ts"
@@ -24,7 +24,9 @@ export interface Call {
   readonly lastEventId: string | undefined
   /** Name of the function that the page of the caller wants to be handed the answer. */
   readonly jsonp: string | undefined
-  readonly service: Representations.Service & Pick<SettingsValues, "publishers">
+  readonly service: Representations.Service & Pick<SettingsValues, "publishers"> & {
+    readonly usedContents: UsedContents
+  }
 }
 
 /** What a `hub.mode` does. */
@@ -166,7 +168,7 @@ export const publishedTopics = Effect.fnUntraced(function*(parameters: Parameter
 
 const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters, service }: Call) {
   const topics = yield* publishedTopics(parameters)
-  const content = yield* contentOf(parameters, topics, service.publishers)
+  const content = yield* contentOf(parameters, topics, service.publishers, service.usedContents)
   yield* hub.publish(topics, { accountId: caller.account.id, ...(content !== undefined && { content }) })
   return Reply.done
 })

@@ -5,6 +5,7 @@ import { hubOf } from "#domain/Delivery.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
+import { UsedContents } from "./FatPing.ts"
 import { Authentication, requireRight } from "./Authentication.ts"
 import { Declined } from "./Declined.ts"
 import { isJsonpName } from "./Jsonp.ts"
@@ -22,7 +23,12 @@ export const makeWebhook = Effect.gen(function*() {
   const authentication = yield* Authentication
   const stream = yield* makeStream
   const settings = yield* Settings
-  const service = { extNamespace: settings.extNamespace, hub: hubOf(settings), publishers: settings.publishers }
+  const service = {
+    extNamespace: settings.extNamespace,
+    hub: hubOf(settings),
+    publishers: settings.publishers,
+    usedContents: new UsedContents()
+  }
 
   const answer = Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,

@@ -50,6 +50,29 @@ describe("a ping with content", () => {
       })
     }))
 
+  it.effect("is one without, when its content came before: for this topic or another one of the same publisher", () =>
+    Effect.gen(function*() {
+      const seen: Array<string | undefined> = []
+      const api = yield* makeApi(
+        { publish: (_, content) => Effect.sync(() => void seen.push(content?.content && "content")) },
+        undefined,
+        { publishers }
+      )
+      const send = (content: string, url: string) =>
+        api(
+          "/",
+          form({ "hub.mode": "publish", "hub.url": url, "hub.content": content, "hub.signature": sign(content) })
+        )
+      const statuses = [
+        yield* send(feed, "http://a.example/1"),
+        yield* send(feed, "http://a.example/1"),
+        yield* send(feed, "http://a.example/2"),
+        yield* send(`${feed} `, "http://a.example/2")
+      ].map(({ status }) => status)
+      assert.deepStrictEqual(statuses, [204, 204, 204, 204])
+      assert.deepStrictEqual(seen, ["content", undefined, undefined, "content"])
+    }))
+
   it.effect("is a ping like any other without content", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* ping({}), "no content")
