@@ -18,6 +18,7 @@ import * as Subscription from "#actors/Subscription.ts"
 import { type Fragment, fragmentOf } from "#domain/Fragment.ts"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, FetchError } from "#domain/ports/Fetcher.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -184,6 +185,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         Layer.mock(SubscriptionStore, {}),
         Layer.mock(Deliverer, {}),
         Layer.mock(DeliveryLog, {}),
+        Layer.mock(EntryStore, {}),
         Layer.mock(FeedReader, {}),
         Layer.mock(Selector, {})
       ]),

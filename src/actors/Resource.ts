@@ -4,9 +4,11 @@ import type { Delivery } from "#domain/Notification.ts"
 import { outcomeOf } from "#domain/PingOutcome.ts"
 import {
   answered,
+  broughtBy,
   type Circumstances,
   type Done,
   holdOff,
+  isMaintenanceDue,
   read,
   request,
   selected,
@@ -20,6 +22,8 @@ import {
   withMoved
 } from "#domain/Poll.ts"
 import { boundsOf } from "#domain/Polling.ts"
+import { lookedAt, pornRank } from "#domain/PornRank.ts"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import { Pings } from "#domain/ports/Pings.ts"
@@ -115,6 +119,7 @@ export const layer = Layer.effect(
     const pings = yield* Pings
     const reader = yield* FeedReader
     const selector = yield* Selector
+    const entries = yield* EntryStore
     const settings = yield* Settings
     const { tell } = yield* Listeners
     const bounds = { ...boundsOf(settings), followMovedIds: settings.followMovedIds }
@@ -211,6 +216,16 @@ export const layer = Layer.effect(
       }
     )
 
+    /** By the newest entries, those of this very step first. Of what is no feed there is nothing to judge. */
+    const ranked = Effect.fnUntraced(function*(step: Done) {
+      const { header, host, id } = stateAfter(step)
+      const stored = yield* entries.page({ resourceIds: [id], count: lookedAt }).pipe(
+        Effect.map((page) => page._tag === "Page" ? page.entries.map(({ entry }) => entry) : []),
+        Effect.catchTag("StoreError", () => Effect.succeed([]))
+      )
+      return pornRank(header, [...broughtBy(step), ...stored], host)
+    })
+
     /** What an answer, or that there was none, comes to. */
     const conclude = (
       state: State,
@@ -225,7 +240,12 @@ export const layer = Layer.effect(
       const answer = result.success
       const until = holdOff(answer, at.now)
       if (until !== undefined) around.hosts.holdOff(resource.host, at.now, until)
-      const settle = (done: Done) => perform(state, withMaintenance(withMoved(done, answer, at), at.now), around)
+      const settle = (done: Done) => {
+        const step = withMoved(done, answer, at)
+        return settings.pornRank && isMaintenanceDue(step, at.now)
+          ? Effect.flatMap(ranked(step), (rank) => perform(state, withMaintenance(step, at.now, rank), around))
+          : perform(state, withMaintenance(step, at.now), around)
+      }
       const step = answered(resource, answer, at)
       return step._tag === "Read" || step._tag === "Select"
         ? Effect.flatMap(

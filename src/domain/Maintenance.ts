@@ -11,11 +11,15 @@ export const isDue = ({ lastMaintenanceAt, lastParse }: ResourceState, now: numb
  *
  * `velocity` is entries a day, half of it what was known before: one lively day makes no lively feed. The entries of a first document are
  * no updates, so the first cycle begins with none and knows no velocity. `popularity` starts at 0 and grows by one with ten times the subscribers.
+ * `pornRank` is undefined where nobody asks for it.
  */
-export const maintained = (state: ResourceState, now: number): ResourceState => {
-  const { entriesSinceMaintenance, lastMaintenanceAt, subscribers, velocity } = state
+export const maintained = (state: ResourceState, now: number, pornRank?: number): ResourceState => {
+  const { entriesSinceMaintenance, lastMaintenanceAt, pornRank: _, subscribers, velocity, ...others } = state
   const begun = {
-    ...state,
+    ...others,
+    ...(velocity === undefined ? {} : { velocity }),
+    ...(pornRank === undefined ? {} : { pornRank }),
+    subscribers,
     lastMaintenanceAt: now,
     entriesSinceMaintenance: 0,
     popularity: rounded(Math.log10(1 + subscribers))

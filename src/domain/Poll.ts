@@ -454,10 +454,16 @@ export const withMoved = (step: Done, answer: Fetched | undefined, at: Circumsta
 }
 
 /** The step, and with it the maintenance of the resource where that is due: once a day a row is written that nothing else asks for. */
-export const withMaintenance = (step: Done, now: number): Done => {
+export const withMaintenance = (step: Done, now: number, pornRank?: number): Done => {
   const state = stateAfter(step)
-  return isDue(state, now) ? withState(step, maintained(state, now)) : step
+  return isDue(state, now) ? withState(step, maintained(state, now, pornRank)) : step
 }
+
+export const isMaintenanceDue = (step: Done, now: number): boolean => isDue(stateAfter(step), now)
+
+/** The entries that a step brings, newest first. */
+export const broughtBy = (step: Done): ReadonlyArray<Entry> =>
+  step._tag === "Quiet" ? [] : step.change.entries.toReversed()
 
 export const stateAfter = (step: Done): ResourceState => step._tag === "Quiet" ? step.state : step.change.state
 

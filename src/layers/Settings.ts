@@ -194,6 +194,13 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
     read: flag,
     missing: true
   },
+  pornRank: {
+    variable: "WINDHOVER_PORN_RANK",
+    meaning: "Tell how likely a feed is pornography (porn_rank), judged once a day by the words of its titles.",
+    fallback: "false",
+    read: flag,
+    missing: false
+  },
   minPeriod: {
     variable: "WINDHOVER_MIN_PERIOD",
     meaning: "Seconds between two polls of a feed, at least; below 60 for tests only.",
@@ -445,6 +452,7 @@ export const read = Effect.fn("Settings.read")(function*() {
     allowPrivate: take(table.allowPrivate),
     minPeriod: take(table.minPeriod),
     followMovedIds: take(table.followMovedIds),
+    pornRank: take(table.pornRank),
     maxPeriod: take(table.maxPeriod),
     runnerAddress: take(table.runnerAddress),
     extNamespace: take(table.extNamespace),

@@ -33,4 +33,9 @@ describe("Maintenance", () => {
     const popularity = (subscribers: number) => maintained(initialState({ subscribers }), 0).popularity
     assert.deepStrictEqual([0, 1, 9, 99, 999].map(popularity), [0, 0.3, 1, 2, 3])
   })
+
+  it("keeps no rank that is not known any more", () => {
+    assert.strictEqual(maintained(initialState({ pornRank: 0.5 }), day, 0.25).pornRank, 0.25)
+    assert.notProperty(maintained(initialState({ pornRank: 0.5 }), day), "pornRank")
+  })
 })

@@ -16,4 +16,13 @@ describe("BriefStatus", () => {
     const xml = briefStatusXml({ feed: "http://a.example/", title: `${"t".repeat(998)}😀${"t".repeat(9)}` }, "urn:x")
     assert.include(xml, `${"t".repeat(998)}\ufffd…</title>`)
   })
+
+  it("tells the ranks that are known, and none that are not", () => {
+    const known = briefStatusXml(
+      { feed: "http://a.example/", bozoRank: 0.5, pornRank: 0.25, generatedIds: true },
+      "urn:x"
+    )
+    for (const field of ["bozo_rank>0.5<", "porn_rank>0.25<", "generated_ids>true<"]) assert.include(known, field)
+    assert.notMatch(briefStatusXml({ feed: "http://a.example/" }, "urn:x"), /rank|generated_ids/)
+  })
 })

@@ -19,6 +19,8 @@ export interface SettingsValues {
   readonly minPeriod: number
   /** An id that only differs in scheme, or in the host along with its neighbours, is the known one. */
   readonly followMovedIds: boolean
+  /** Judge feeds by the words of their titles, see `PornRank`. */
+  readonly pornRank: boolean
   /** Seconds: the longest period of a resource that somebody waits for and that answers; undefined = 15 times `minPeriod`. */
   readonly maxPeriod: number | undefined
   /** `host:port` under which other runners reach this one; undefined = alone. */
