@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Element } from "@xmpp/xml"
-import { Deferred, Effect, Fiber, Queue, Redacted } from "effect"
+import { Deferred, Effect, Fiber, Logger, Queue, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { connect } from "node:net"
+import { setImmediate } from "node:timers/promises"
 import * as Component from "#xmpp/Component.ts"
 import { answer, type ComponentServer, componentServer, digest, type Served } from "#test/support/ComponentServer.ts"
 
@@ -167,6 +170,95 @@ describe("Component", () => {
           streamError("not-authorized")
       )
       assert.strictEqual(yield* Fiber.join(delivery), "away")
+    }))
+
+  /** The next connection, however long the component waits for it. */
+  const inTime = (server: ComponentServer) =>
+    Effect.raceFirst(
+      server.accept,
+      Effect.forever(Effect.andThen(TestClock.adjust("1 second"), Effect.promise(setImmediate)))
+    )
+
+  /** Whether somebody else's connection is the next one, which it is if the component makes none. */
+  const isAlone = Effect.fnUntraced(function*(server: ComponentServer) {
+    const mine = connect(server.port, "127.0.0.1")
+    const { socket } = yield* server.accept
+    const alone = socket.remotePort === mine.localPort
+    mine.destroy()
+    return alone
+  })
+
+  const closing = ({ socket }: Served) =>
+    Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
+
+  it.effect("gives a server 10 s to shake hands, and tries again", () =>
+    Effect.gen(function*() {
+      const { server } = yield* connecting
+      const mute = yield* server.accept
+      const closed = yield* Effect.forkChild(closing(mute))
+      yield* TestClock.adjust("9 seconds")
+      assert.isTrue(yield* isAlone(server))
+      assert.isUndefined(closed.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(closed)
+      yield* (yield* inTime(server)).shake
+    }))
+
+  it.effect("gives a server 30 s to answer a fence, and sends again what was not confirmed", () =>
+    Effect.gen(function*() {
+      const { component, server, welcome } = yield* connecting
+      const stuck = yield* welcome
+      const delivery = yield* deliver(component, "1")
+      assert.deepStrictEqual((yield* batch(stuck)).ids, ["1"])
+      const closed = yield* Effect.forkChild(closing(stuck))
+      yield* TestClock.adjust("29 seconds")
+      assert.isTrue(yield* isAlone(server))
+      assert.isUndefined(closed.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(closed)
+      const next = yield* inTime(server)
+      yield* next.shake
+      yield* next.fence
+      const { fence, ids } = yield* batch(next)
+      assert.deepStrictEqual(ids, ["1"])
+      next.send(answer(fence))
+      assert.strictEqual(yield* Fiber.join(delivery), "taken")
+    }))
+
+  it.effect("tells the operator of a wrong secret, and tries again about once a minute", () => {
+    const said: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
+    return Effect.gen(function*() {
+      const { server } = yield* connecting
+      const refused = yield* server.accept
+      yield* refused.shake
+      const closed = yield* Effect.forkChild(closing(refused))
+      refused.send(streamError("not-authorized"))
+      yield* Fiber.join(closed)
+      yield* TestClock.adjust("47 seconds")
+      assert.isTrue(yield* isAlone(server))
+      const alarm = "WINDHOVER_XMPP_SECRET is not the secret that the server has for it"
+      assert.strictEqual(said.filter((line) => line.startsWith("Error") && line.includes(alarm)).length, 1)
+      assert.notInclude(said.join(), "s3cret")
+      yield* TestClock.adjust("25 seconds")
+      yield* (yield* server.accept).shake
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
+  it.live("holds back what a server does not read, but for one batch", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const connection = yield* welcome
+      connection.socket.pause()
+      const large = (id: string) => `${message(id).slice(0, -2)}>${"x".repeat(200_000)}</message>`
+      const deliveries = yield* Effect.forEach(
+        Array.from({ length: 100 }, (_, i) => String(i)),
+        (id) => deliver(component, id, [large(id)])
+      )
+      yield* Effect.promise(setImmediate)
+      assert.isAtMost(component.unread(), 1024 * 1024 + 1_000)
+      assert.isTrue(deliveries.every((one) => one.pollUnsafe() === undefined))
+      yield* Effect.forEach(deliveries, Fiber.interrupt)
     }))
 
   it.live("reads characters that are spread over reads", () =>

@@ -155,6 +155,31 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
         yield* until("offline")
       }))
 
+    it.effect("notifies of an entry that is too large, and of characters that XML does not know, in what a stanza holds", () =>
+      Effect.gen(function*() {
+        const { outside, publish } = yield* XmppWorld.makeWorld
+        const bob = yield* XmppWorld.client("bob")
+        const node = `${outside.url}/large`
+        publish("/large", ["a"])
+        yield* bob.request("set", pubsub(`<subscribe node='${node}' jid='${bob.jid}'/>`))
+        yield* bob.request("get", pubsub(`<items node='${node}'/>`)).pipe(
+          Effect.repeat({
+            until: (answer) => XmppWorld.said(answer).includes("<id>a</id>"),
+            schedule: Schedule.spaced("20 millis")
+          })
+        )
+        const heard = bob.stanzas.length
+        publish("/large", ["b", "a"], (id) => `${id}&#1;&#xFFFE;${"&lt;b&gt;".repeat(40_000)}`)
+        yield* (yield* Hub).publish([node])
+        yield* bob.until(() => bob.stanzas.slice(heard).some(({ name }) => name === "message"))
+        const message = bob.stanzas.slice(heard).find(({ name }) => name === "message") ?? assert.fail()
+        const entry = message.getChild("event")?.getChild("items")?.getChild("item")?.getChild("entry")
+        const content = entry?.getChild("content")
+        assert.strictEqual(content?.attrs["truncated"], "true")
+        assert.match(content?.children.join("") ?? "", /^b[^\u0001\ufffe]{0,2}<b>/)
+        assert.isAtMost(Buffer.byteLength(message.toString()), 256 * 1024)
+      }))
+
     it.effect("says that there is trouble inside, and what to do", () =>
       Effect.gen(function*() {
         const { ann } = yield* XmppWorld.makeWorld
