@@ -162,7 +162,7 @@ const fill = (directory: string, { count, due, host, url, velocity }: Resources)
       for (const { definition } of indexes) {
         if (count < 1_000_000 || !definition.includes("trgm")) yield* sql.unsafe(definition)
       }
-      yield* sql.unsafe(`analyze`)
+      yield* sql.unsafe(`vacuum (analyze)`).unprepared
     }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory })), Effect.orDie)
   )
 

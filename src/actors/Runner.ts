@@ -65,7 +65,7 @@ export const layerWake = Layer.effectDiscard(Effect.gen(function*() {
   const wakeOwned = Effect.gen(function*() {
     const asleep = (yield* owned).filter((partition) => !held.has(partition))
     yield* Effect.forEach(asleep, (partition) => Effect.ignore(client(String(partition)).Wake()), {
-      concurrency: 16,
+      concurrency: "unbounded", // what they ask of the stores is asked together
       discard: true
     })
   })

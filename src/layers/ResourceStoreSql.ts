@@ -4,6 +4,7 @@ import { ofString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/Notification.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Polled, ResourceState } from "#domain/Resource.ts"
+import { partitions } from "#domain/Topic.ts"
 import { checkLength, newsOf, notificationOf } from "./Announcing.ts"
 import { batched, chunksOf } from "./sql/Batched.ts"
 import { prepare, type Prepared, type RecordedRow, recordParameters, recordSql } from "./sql/RecordStatement.ts"
@@ -69,22 +70,27 @@ export const layer = Layer.effect(
       })
     })
 
-    /** Packed into two byte strings: a million rows as rows would take many times as long. */
-    const alarms = Effect.fn("ResourceStore.alarms")(function*(partition: number) {
-      const now = yield* Clock.currentTimeMillis
-      const [row] = yield* ask(sql.unsafe<{ ids: Uint8Array | null; due: Uint8Array | null }>(
-        `select string_agg(int8send(r.id), '' order by r.id) as ids, string_agg(timestamptz_send(s.next_fetch), '' order by r.id) as due
-      from resources r join schedule s on s.resource_id = r.id
-      where r.partition = $2 and exists (select from subscriptions u where u.resource_id = r.id and ${live("u")})`,
-        [now, partition]
-      ))
-      const ids = doubles(row?.ids, (view, at) => Number(view.getBigInt64(at)))
-      const dueAt = doubles(row?.due, (view, at) => Number(view.getBigInt64(at)) / 1000 + serverEpoch)
-      ids.forEach((id, i) => {
-        const polled = touched.get(id) ?? flushing.get(id)
-        if (polled !== undefined) dueAt[i] = polled.nextFetch
+    /** Of all partitions that a runner wakes together: to look each of them up costs as much as reading everything, once they are a few. */
+    const alarms = batched({
+      gathering: 20,
+      spacing: 20,
+      max: partitions,
+      run: Effect.fnUntraced(function*(asked: ReadonlyArray<number>) {
+        const now = yield* Clock.currentTimeMillis
+        const rows = yield* ask(sql.unsafe<{ partition: number; packed: Uint8Array }>(
+          alarmsSql(asked.length > fewPartitions),
+          [now, column.integers(asked)]
+        ))
+        const packed = new Map(rows.map((row) => [row.partition, row.packed]))
+        return asked.map((partition) => {
+          const { dueAt, ids } = alarmsOf(packed.get(partition) ?? new Uint8Array())
+          ids.forEach((id, i) => {
+            const polled = touched.get(id) ?? flushing.get(id)
+            if (polled !== undefined) dueAt[i] = polled.nextFetch
+          })
+          return { ids, dueAt }
+        })
       })
-      return { ids, dueAt }
     })
 
     const writeTouched = Effect.suspend(() => {
@@ -189,13 +195,35 @@ const roundsOf = (changes: ReadonlyArray<Prepared>): ReadonlyArray<ReadonlyArray
   return rounds.map(({ changes }) => changes)
 }
 
+/** So many partitions are looked up one by one. */
+const fewPartitions = 2
+
+/**
+ * Id and time of each watched resource, packed by partition: a million rows as rows would take many times as long.
+ *
+ * With `everything` the condition is one that no index serves. A million resources are read in some seconds then; in the order of their
+ * partitions they lie on a page of their own each, and every page is read a hundred times.
+ */
+const alarmsSql = (everything: boolean): string => `
+  select r.partition::int4 as partition, string_agg(int8send(r.id) || timestamptz_send(s.next_fetch), '') as packed
+  from resources r join schedule s on s.resource_id = r.id
+  where r.partition ${everything ? "+ 0" : ""} = any($2::int4[])
+    and exists (select from subscriptions u where u.resource_id = r.id and ${live("u")})
+  group by r.partition`
+
 /** The server's times are microseconds since 2000-01-01. */
 const serverEpoch = 946_684_800_000
 
-const doubles = (packed: Uint8Array | null | undefined, read: (view: DataView, at: number) => number): Float64Array => {
-  if (packed === null || packed === undefined) return new Float64Array()
+/** By id. */
+const alarmsOf = (packed: Uint8Array): { readonly ids: Float64Array; readonly dueAt: Float64Array } => {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
-  return Float64Array.from({ length: packed.byteLength / 8 }, (_, i) => read(view, i * 8))
+  const count = packed.byteLength / 16
+  const read = Float64Array.from({ length: count }, (_, i) => Number(view.getBigInt64(i * 16)))
+  const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => (read[a] ?? 0) - (read[b] ?? 0))
+  return {
+    ids: Float64Array.from(order, (i) => read[i] ?? 0),
+    dueAt: Float64Array.from(order, (i) => Number(view.getBigInt64(i * 16 + 8)) / 1000 + serverEpoch)
+  }
 }
 
 /** The deliveries of a change share one notification, made of what the statement says was written. */

@@ -183,6 +183,14 @@ const alarms = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* alarmsOf(11, ids), [[a, 1_700_000_000_001], [c, 1_700_000_000_003]])
       assert.deepStrictEqual(yield* alarmsOf(12, ids), [[b, 1_700_000_000_002]])
       assert.deepStrictEqual(yield* alarmsOf(13, ids), [])
+      // as a runner asks that wakes its partitions
+      const together = yield* Effect.forEach([13, 12, 14, 11], (one) => alarmsOf(one, ids), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(together, [[], [[b, 1_700_000_000_002]], [], [[a, 1_700_000_000_001], [
+        c,
+        1_700_000_000_003
+      ]]])
     }))
 
   it.effect("a new resource is due now", () =>

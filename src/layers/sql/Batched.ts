@@ -4,6 +4,8 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 interface Options<In, Out> {
   /** Milliseconds between the beginnings of two statements, at least. */
   readonly spacing: number
+  /** Milliseconds that a caller waits after a silence for others who come at the same time; 1 where it is not said. */
+  readonly gathering?: number
   /** Statements under way, at most; 2 where it is not said: one works while the next is sent. */
   readonly concurrency?: number
   /** Callers that share a statement, at most. */
@@ -11,9 +13,6 @@ interface Options<In, Out> {
   /** One statement for all; answers index by index. */
   readonly run: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, StoreError>
 }
-
-/** Milliseconds that a caller waits for others who come at the same time, after a silence. */
-const gathering = 1
 
 /**
  * One statement for all callers within some milliseconds.
@@ -23,7 +22,7 @@ const gathering = 1
  *
  * A database that is away refuses all of them; a defect is searched for: each input is tried alone, so that one caller's bad data fails one caller.
  */
-export const batched = <In, Out>({ concurrency = 2, max, run, spacing }: Options<In, Out>) => {
+export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spacing }: Options<In, Out>) => {
   interface Ask extends Request.Request<Out, StoreError> {
     readonly _tag: "Ask"
     readonly input: In
