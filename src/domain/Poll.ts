@@ -331,7 +331,11 @@ const parsed = (
 ): ResourceState => {
   const next = scheduled({ ...state, kind }, answer, changed ? "changed" : "unchanged", at)
   const held = heldBy(state)
-  const found = { news: changed, afterSilence: state.code === 304 && isUnproven(state, at.now), now: at.now }
+  const found = {
+    news: changed && !(isByBytes(kind) && isWeak(held)),
+    afterSilence: state.code === 304 && isUnproven(state, at.now),
+    now: at.now
+  }
   return {
     ...withValidators(next, at.occasion === "push" ? held : validatorsAfter(held, answer, found)),
     inError: false,
@@ -368,6 +372,12 @@ const periodAfter = (
   hint: number
 ): number =>
   nextPeriod({ kind, period: lastFetch === undefined ? undefined : period, outcome, velocity, subscribers, hint }, at)
+
+/** A page may be other bytes at each request, by a token or a time in it. */
+const isByBytes = (kind: ResourceKind): boolean => kind === "json" || kind === "other"
+
+/** The server says that documents with this tag mean the same, not that they are the same (RFC 9110, 8.8.1). */
+const isWeak = ({ etag }: Validators): boolean => etag?.startsWith("W/") ?? false
 
 const heldBy = ({ etag, lastModified, learned }: ResourceState): Validators => ({
   etag,

@@ -6,11 +6,11 @@
  */
 export const specification: { readonly [table: string]: { readonly [row: string]: ReadonlyArray<string> } } = {
   "Kinds of resources": {
-    "an XML feed: new entries, normalized": ["publish"],
+    "an XML feed: new entries, normalized": ["publish", "kind-feed"],
     "a JSON document, whole": ["kind-json"],
     "an HTML fragment by its CSS path": ["kind-html-fragment"],
     "a JSON fragment by its JSONPath": ["kind-json-fragment"],
-    "any other resource, whole": ["kind-bytes"]
+    "any other resource, whole": ["kind-bytes", "kind-bytes-in-format"]
   },
   "What the service does": {
     "generated ids are told of": ["status-generated-ids"],
@@ -30,7 +30,7 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "of a feed, as XML and JSON": ["status"],
     "in notifications": ["publish", "publish-json"],
     "in answers to subscribe": ["subscribe-retrieve"],
-    "in a detailed list": ["list-detailed"]
+    "in a detailed list": ["list-detailed", "status-everywhere"]
   },
   "Subscribe": {
     "hub.mode": ["subscribe", "modes"],

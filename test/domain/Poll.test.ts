@@ -103,4 +103,20 @@ describe("Poll", () => {
       url: "http://feeds.example/"
     })
   })
+
+  it("believes a weak validator of a page whose bytes alone differ, and no strong one", () => {
+    const learned = (etag: string) => {
+      const page = (text: string) => {
+        const body = new TextEncoder().encode(text)
+        return { status: 200, headers: { etag }, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      }
+      const poll = (state: ResourceState, text: string) => {
+        const step = read(state, page(text), readFeed(page(text).body), at)
+        return step._tag === "Changed" ? step.change.state : assert.fail(step._tag)
+      }
+      return poll(poll(initialState(), "<html>token 1"), "<html>token 2").learned
+    }
+    assert.isUndefined(learned("W/\"1\""))
+    assert.deepStrictEqual(learned("\"1\""), { distrust: "lying" })
+  })
 })
