@@ -85,7 +85,8 @@ const layerEntity = Xmpp.toLayer(
     const request = (stanza: Element) => {
       const { from: given = "" } = stanza.attrs
       const from = Jid.bareOf(given) ?? given
-      if (component.unread() > maxUnread) return // who floods us does not read either
+      if (component.unread() > maxUnread) return stall()
+      if (component.unread() === 0) stalled = false
       if (!requests.begin(from)) return void component.reply(Replies.error(stanza, tooMany))
       run(
         operations(stanza).pipe(
@@ -93,6 +94,14 @@ const layerEntity = Xmpp.toLayer(
           Effect.ensuring(Effect.sync(() => requests.end(from)))
         )
       )
+    }
+
+    /** A flood whose answers nobody reads: it gets no more of them, and its requests come to nothing. */
+    let stalled = false
+    const stall = () => {
+      if (stalled) return
+      stalled = true
+      run(Effect.logWarning("XMPP: the server does not read what it is sent; requests are not answered until it does"))
     }
 
     const comeBack = (error: Element) => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Logger, Schedule } from "effect"
 import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
 
 /** Requests that reach accounts are never answered; pings are at once. */
@@ -20,6 +20,29 @@ describe("a flood of stanzas", () => {
       send(iq("ping", "ann@xmpp.test/a", ping))
       const answered = yield* take
       assert.deepStrictEqual([answered.attrs["id"], answered.attrs["type"]], ["ping", "result"])
+    }))
+
+  it.live("whose answers are not read gets no more of them, and others are served when there is room again", () =>
+    Effect.gen(function*() {
+      const said: Array<string> = []
+      const logger = Logger.make(({ message }) => void said.push(String(message)))
+      const { send, socket, take } = yield* connected().pipe(Effect.provide(Logger.layer([logger])))
+      socket.pause()
+      const count = 3_000
+      const id = "i".repeat(8_000)
+      for (let i = 0; i < count; i++) send(iq(`${id}${i}`, `mallory${i}@xmpp.test`, ping))
+      const warnings = () => said.filter((line) => line.includes("the server does not read")).length
+      yield* Effect.sync(warnings).pipe(
+        Effect.repeat({ until: (count) => count > 0, schedule: Schedule.spaced("10 millis") })
+      )
+      socket.resume()
+      yield* Effect.forkChild(
+        Effect.forever(Effect.delay(Effect.sync(() => send(iq("ann", "ann@xmpp.test/a", ping))), "50 millis"))
+      )
+      let answered = 0
+      while ((yield* take).attrs["id"] !== "ann") answered++
+      assert.isBelow(answered, count)
+      assert.isBelow(warnings(), 10) // one for each time that it fell behind
     }))
 
   it.live("of many addresses is told to wait as well", () =>
