@@ -219,7 +219,7 @@ const alarmsOf = (packed: Uint8Array): { readonly ids: Float64Array; readonly du
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
   const count = packed.byteLength / 16
   const read = Float64Array.from({ length: count }, (_, i) => Number(view.getBigInt64(i * 16)))
-  const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => (read[a] ?? 0) - (read[b] ?? 0))
+  const order = Uint32Array.from({ length: count }, (_, i) => i).toSorted((a, b) => (read[a] ?? 0) - (read[b] ?? 0))
   return {
     ids: Float64Array.from(order, (i) => read[i] ?? 0),
     dueAt: Float64Array.from(order, (i) => Number(view.getBigInt64(i * 16 + 8)) / 1000 + serverEpoch)
