@@ -70,7 +70,8 @@ export interface Service {
 /** Starts the service; resources are polled as often as once in `minPeriod` seconds. */
 export const start = async (
   minPeriod: number,
-  directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
+  directory = mkdtempSync(join(tmpdir(), "windhover-bench-")),
+  more: Readonly<Record<string, string>> = {}
 ): Promise<Service> => {
   const began = performance.now()
   const child = spawn(join(root, "bin/windhover"), ["serve"], {
@@ -84,7 +85,8 @@ export const start = async (
       WINDHOVER_REQUESTS_PER_MINUTE: "1000000",
       WINDHOVER_MAX_STREAMS_PER_ACCOUNT: "20000",
       WINDHOVER_ADMIN_TOKEN: token,
-      WINDHOVER_LOG_LEVEL: "error"
+      WINDHOVER_LOG_LEVEL: "error",
+      ...more
     })
   })
   const url = (await firstLine(child, /ready on (http:\S+)/)).replace("localhost", "127.0.0.1")

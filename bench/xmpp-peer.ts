@@ -1,0 +1,49 @@
+import { hash } from "node:crypto"
+import { once } from "node:events"
+import { connect } from "node:net"
+
+/** A component with nothing around it: a socket that has shaken hands. */
+export interface Peer {
+  readonly name: string
+  /** Resolves when the socket takes more. */
+  readonly write: (text: string) => Promise<void>
+  /** Stanzas that have come. */
+  readonly heard: { messages: number; iqs: number }
+  readonly close: () => void
+}
+
+/** Occurrences of a text in what comes piece by piece. */
+const counting = (wanted: string) => {
+  let rest = ""
+  return (piece: string): number => {
+    const text = rest + piece
+    rest = text.slice(Math.max(0, text.length - wanted.length + 1))
+    return text.split(wanted).length - 1
+  }
+}
+
+export const openPeer = async (port: number, name: string, secret: string): Promise<Peer> => {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true }).setEncoding("utf8")
+  await once(socket, "connect")
+  socket.write(
+    `<stream:stream xmlns="jabber:component:accept" xmlns:stream="http://etherx.jabber.org/streams" to="${name}">`
+  )
+  let opening = ""
+  while (!/id='[^']*'[^>]*>/.test(opening)) opening += String((await once(socket, "data"))[0])
+  socket.write(`<handshake>${hash("sha1", `${/ id='([^']*)'/.exec(opening)?.[1]}${secret}`)}</handshake>`)
+  await once(socket, "data")
+  const heard = { messages: 0, iqs: 0 }
+  const [messages, iqs] = [counting("<message "), counting("<iq ")]
+  socket.on("data", (piece: string) => {
+    heard.messages += messages(piece)
+    heard.iqs += iqs(piece)
+  })
+  return {
+    name,
+    write: async (text) => {
+      if (!socket.write(text)) await once(socket, "drain")
+    },
+    heard,
+    close: () => void socket.destroy()
+  }
+}

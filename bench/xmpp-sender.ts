@@ -1,0 +1,171 @@
+/**
+ * Sends the same notifications to one component through an XMPP server, in a process of its own: `xmpp-sender.ts KIND PORT TO COUNT`.
+ *
+ * `bare` writes the stanzas to a socket in a loop; `room` hands them to the room `xmpp` as actors do, 256 at a time. `queue` is `room`, whose
+ * server reads nothing when `COUNT` are handed over: it tells the memory that they take. The server's domain is `localhost`.
+ */
+import { Effect, Layer, Redacted, References } from "effect"
+import { TestRunner } from "effect/cluster"
+import { once } from "node:events"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Hub } from "#actors/Hub.ts"
+import * as Senders from "#actors/Senders.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { Delivery, Notification } from "#domain/Notification.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import * as Settings from "#layers/Settings.ts"
+import { messages } from "#xmpp/Notifications.ts"
+import * as Sender from "#xmpp/Sender.ts"
+import * as Service from "#xmpp/Service.ts"
+import { openPeer } from "./xmpp-peer.ts"
+
+const [, , kind = "", port = "0", to = "", countText = "0"] = process.argv
+const count = Number(countText)
+const component = "push.localhost"
+const secret = "a secret of the benchmark"
+const text = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor. ".repeat(19)
+
+const notification = (id: number): Notification => ({
+  id,
+  resourceId: 1,
+  createdAt: 0,
+  status: { title: "A feed", code: 200, http: "Fetched (ping) 200 60 and parsed 1/25 entries", period: 60 },
+  news: {
+    _tag: "Entries",
+    entries: [{
+      id: `urn:bench:${id}`,
+      title: { value: `Entry ${id}`, type: "text" },
+      links: [{ href: `http://bench.example/${id}`, rel: "alternate" }],
+      content: [{ value: text, type: "html" }]
+    }]
+  }
+})
+
+const topic = "http://bench.example/feed"
+
+const stanzas = (id: number): string =>
+  messages({
+    from: component,
+    to,
+    id: String(id),
+    topic,
+    notification: notification(id),
+    style: { format: undefined, extNamespace: "http://superfeedr.com/xmpp-pubsub-ext" }
+  }).join("")
+
+interface Cost {
+  readonly cpu: number
+  readonly wall: number
+}
+
+/** A quarter as many go before, unmeasured: what is still being compiled flatters nobody. */
+const measured = async (send: (count: number) => Promise<void>): Promise<Cost> => {
+  await send(Math.ceil(count / 4))
+  const cpu = process.cpuUsage()
+  const began = performance.now()
+  await send(count)
+  const used = process.cpuUsage(cpu)
+  return { cpu: (used.user + used.system) / 1e6, wall: (performance.now() - began) / 1e3 }
+}
+
+const bare = async (): Promise<Cost> => {
+  const peer = await openPeer(Number(port), component, secret)
+  const stanza = stanzas(1)
+  const cost = await measured(async (count) => {
+    for (let i = 0; i < count; i++) await peer.write(stanza)
+    const answered = peer.heard.iqs + 1
+    await peer.write(`<iq type="get" id="last" from="${component}" to="localhost"><ping xmlns="urn:xmpp:ping"/></iq>`)
+    while (peer.heard.iqs < answered) await sleep(1)
+  })
+  peer.close()
+  return cost
+}
+
+const layer = Layer.mergeAll(
+  Service.layer,
+  Sender.layer.pipe(Layer.provide(Layer.succeed(Senders.Senders, {})))
+).pipe(
+  Layer.provide(TestRunner.layer),
+  Layer.provide([
+    Layer.mock(Hub, {}),
+    Layer.mock(AccountStore, { load: () => Effect.succeedNone }),
+    Settings.layerTest({
+      xmppComponent: component,
+      xmppDomain: "localhost",
+      xmppSecret: Redacted.make(secret),
+      xmppPort: Number(port)
+    })
+  ])
+)
+
+const subscription = (id: number): Subscription => ({
+  id,
+  accountId: 1,
+  resourceId: 1,
+  topic,
+  channel: "xmpp",
+  endpoint: to,
+  host: to,
+  face: "api",
+  state: "active",
+  createdAt: 0
+})
+
+const delivery = (id: number): Delivery => ({
+  id,
+  subscriptionId: id,
+  sequence: id,
+  credits: 0,
+  attempt: 0,
+  dueAt: 0,
+  notification: notification(id)
+})
+
+/** Sends one, again when it is away, until the server has it. */
+type Send = (id: number) => Effect.Effect<unknown>
+
+const inRoom = <A>(use: (send: Send) => Effect.Effect<A>): Promise<A> =>
+  Effect.runPromise(
+    Effect.gen(function*() {
+      const { xmpp } = yield* Senders.Senders
+      if (xmpp === undefined) throw new Error("XMPP is off")
+      return yield* use((id) =>
+        Effect.repeat(
+          xmpp(delivery(id), subscription(id)),
+          { until: ({ verdict }) => verdict === "delivered" }
+        )
+      )
+    }).pipe(Effect.provide(layer), Effect.provideService(References.MinimumLogLevel, "Error"), Effect.scoped)
+  )
+
+const all = (send: Send, count: number, concurrency: number | "unbounded" = 256) =>
+  Effect.forEach(Array.from({ length: count }, (_, i) => i + 1), send, { concurrency, discard: true })
+
+const room = (): Promise<Cost> =>
+  inRoom((send) => Effect.promise(() => measured((count) => Effect.runPromise(all(send, count)))))
+
+const memory = () => {
+  globalThis.gc?.()
+  const { external, heapUsed } = process.memoryUsage()
+  return external + heapUsed
+}
+
+const queue = (): Promise<{ readonly bytes: number; readonly stanza: number }> =>
+  inRoom((send) =>
+    Effect.promise(async () => {
+      await Effect.runPromise(all(send, 2_000))
+      const before = memory()
+      process.send?.("warm")
+      await once(process, "message") // the server reads nothing from here on
+      const sent = Effect.runPromise(all(send, count, "unbounded"))
+      await sleep(3_000)
+      const bytes = memory() - before
+      process.send?.("told")
+      await sent
+      return { bytes, stanza: Buffer.byteLength(stanzas(1)) }
+    })
+  )
+
+const kinds: Readonly<Record<string, () => Promise<unknown>>> = { bare, room, queue }
+process.stdout.write(`${JSON.stringify(await kinds[kind]?.())}\n`)
+process.exit(0)

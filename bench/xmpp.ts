@@ -1,0 +1,189 @@
+/**
+ * `bin/node bench/xmpp.ts`: notifications through Prosody, beside a component that does nothing but write them, and what waiting ones take.
+ *
+ * Writes its table into docs/performance.md. It needs Debian's Prosody (`npm run prosody -- --unpack`).
+ */
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { promisify } from "node:util"
+import { withSettings } from "#scripts/Environment.ts"
+import { install } from "#scripts/prosody/Install.ts"
+import { freePort, start as startProsody, stop as stopProsody } from "#scripts/prosody/Server.ts"
+import { section } from "./Section.ts"
+import { end, node, outside, start, used } from "./Service.ts"
+import { openPeer } from "./xmpp-peer.ts"
+
+const run = promisify(execFile)
+const root = join(import.meta.dirname, "..")
+const receiver = "receiver.localhost"
+const component = "push.localhost"
+const secret = "a secret of the benchmark"
+const [clientPort, componentPort] = [await freePort(), await freePort()]
+const directory = mkdtempSync(join(tmpdir(), "windhover-bench-xmpp-"))
+
+const prosody = await startProsody(await install(join(root, "data/prosody")), {
+  directory,
+  clientPort,
+  componentPort,
+  domain: "localhost",
+  component,
+  secret,
+  authentication: {},
+  more: `Component "${receiver}"\n  component_secret = "theirs"`
+})
+const peer = await openPeer(componentPort, receiver, "theirs")
+
+const sender = (kind: string, count: number) =>
+  spawn(node, [
+    "--expose-gc",
+    "--max-semi-space-size=32",
+    join(root, "bench/xmpp-sender.ts"),
+    kind,
+    String(componentPort),
+    receiver,
+    String(count)
+  ], { stdio: ["ignore", "pipe", "inherit", "ipc"] })
+
+const told = async <A>(child: ReturnType<typeof sender>): Promise<A> => {
+  let said = ""
+  for await (const text of child.stdout?.setEncoding("utf8") ?? []) said += String(text)
+  return JSON.parse(said) as A
+}
+
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+
+const count = 10_000
+
+/** Notifications a second, and µs of CPU of each in the process that sends. */
+const rate = async (kind: string) => {
+  const { cpu, wall } = await told<{ readonly cpu: number; readonly wall: number }>(sender(kind, count))
+  return { rate: count / wall, micros: cpu / count * 1e6 }
+}
+
+const rows: Array<string> = []
+const say = (...cells: ReadonlyArray<string>): void => {
+  rows.push(`| ${cells.join(" | ")} |`)
+  process.stdout.write(`${cells.join("  ")}\n`)
+}
+
+const perSecond = (value: number): string => `${value.toFixed(0)} /s`
+
+const rates = async (): Promise<number> => {
+  const [bare, room]: [Array<Awaited<ReturnType<typeof rate>>>, Array<Awaited<ReturnType<typeof rate>>>] = [[], []]
+  for (let round = 0; round < 3; round++) {
+    bare.push(await rate("bare"))
+    room.push(await rate("room"))
+  }
+  const ratio = median(room.map((one, i) => one.rate / (bare[i]?.rate ?? Number.NaN)))
+  const floor = median(bare.map(({ rate }) => rate))
+  say(
+    `${count.toLocaleString("en")} notifications of one entry, by the room \`xmpp\` alone`,
+    perSecond(median(room.map(({ rate }) => rate))),
+    perSecond(floor),
+    ratio.toFixed(2),
+    "≥ 0.6"
+  )
+  say(
+    "CPU of the sending process, for each",
+    `${median(room.map(({ micros }) => micros)).toFixed(0)} µs`,
+    `${median(bare.map(({ micros }) => micros)).toFixed(0)} µs`,
+    "",
+    ""
+  )
+  return floor
+}
+
+const subscribers = 1_000
+
+/** One feed, a thousand addresses of one account; an entry, a ping, and all have their message: with the database and all that is around. */
+const whole = async (floor: number) => {
+  const data = mkdtempSync(join(tmpdir(), "windhover-bench-"))
+  const service = await start(3600, data, {
+    WINDHOVER_XMPP_COMPONENT: component,
+    WINDHOVER_XMPP_DOMAIN: "localhost",
+    WINDHOVER_XMPP_SECRET: secret,
+    WINDHOVER_XMPP_PORT: String(componentPort)
+  })
+  await run(join(root, "bin/windhover"), ["account", "set", "admin", "--jid", receiver], {
+    env: withSettings({ WINDHOVER_DATA_DIR: data })
+  })
+  const topic = `${outside}/304/0`
+  for (let i = 0; i < subscribers; i++) {
+    const before = peer.heard.iqs
+    await peer.write(
+      `<iq type="set" id="s${i}" from="${receiver}" to="${component}"><pubsub xmlns="http://jabber.org/protocol/pubsub">` +
+        `<subscribe node="${topic}" jid="u${i}@${receiver}"/></pubsub></iq>`
+    )
+    while (peer.heard.iqs === before) await sleep(1)
+  }
+  await sleep(3_000)
+  const publish = async () => {
+    const wanted = peer.heard.messages + subscribers
+    const before = used(service.pid).cpu
+    const began = performance.now()
+    await fetch(`${outside}/ctl/publish`)
+    await service.call({ "hub.mode": "publish", "hub.url": topic })
+    while (peer.heard.messages < wanted) await sleep(5)
+    const wall = (performance.now() - began) / 1000
+    await sleep(1_500) // pings of one resource are answered once a second
+    return { rate: subscribers / wall, micros: (used(service.pid).cpu - before) / subscribers * 1e6 }
+  }
+  for (let round = 0; round < 4; round++) await publish()
+  const rounds = []
+  for (let round = 0; round < 8; round++) rounds.push(await publish())
+  const ours = median(rounds.map(({ rate }) => rate))
+  say(
+    `an entry to ${
+      subscribers.toLocaleString("en")
+    } subscribers, by the whole service: from the ping to the last message`,
+    `${perSecond(ours)}, ${median(rounds.map(({ micros }) => micros)).toFixed(0)} µs CPU each`,
+    perSecond(floor),
+    (ours / floor).toFixed(2),
+    ""
+  )
+  await service.stop()
+}
+
+const waiting = async () => {
+  const child = sender("queue", count)
+  const result = told<{ readonly bytes: number; readonly stanza: number }>(child)
+  await once(child, "message")
+  prosody.kill("SIGSTOP")
+  child.send("stopped")
+  await once(child, "message")
+  prosody.kill("SIGCONT")
+  const { bytes, stanza } = await result
+  say(
+    `memory of ${count.toLocaleString("en")} that wait for the server, of ${(stanza / 1000).toFixed(1)} kB each`,
+    `${(bytes / 1e6).toFixed(0)} MB, ${(bytes / count / 1000).toFixed(1)} kB each`,
+    "",
+    "",
+    ""
+  )
+}
+
+try {
+  const floor = await rates()
+  await waiting()
+  await whole(floor)
+  const file = join(root, "docs/performance.md")
+  const body = [
+    `\`bin/node bench/xmpp.ts\`, Node ${process.version}: from Windhover through Prosody 0.12 to another component, all on one machine; medians of three, each beside the bare`,
+    "component of its round, which writes the same stanzas to its socket in a loop. Shared, noisy cores: the ratios count.",
+    "",
+    "| what | Windhover | bare component | ratio | target |",
+    "| --- | --- | --- | --- | --- |",
+    ...rows
+  ].join("\n")
+  writeFileSync(file, section(readFileSync(file, "utf8"), "XMPP", body))
+} finally {
+  peer.close()
+  await stopProsody(prosody)
+  rmSync(directory, { recursive: true, force: true })
+  end()
+}
