@@ -52,6 +52,7 @@ export const make = Effect.fnUntraced(function*(
   options: Options
 ): Effect.fn.Return<Component, never, Scope.Scope> {
   const outgoing = new Outgoing(yield* Latch.make())
+  yield* Effect.addFinalizer(() => Effect.sync(() => outgoing.end()))
   const fences = new Fences(options)
   let link: Link.Link | undefined
   let upSince = 0

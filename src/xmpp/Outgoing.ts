@@ -50,6 +50,7 @@ export class Outgoing {
   readonly #poison = new Set<string>()
   #underWay: ReadonlyArray<Job> = []
   #size = 0
+  #ended = false
 
   /** Open while something waits. */
   readonly #work: Latch.Latch
@@ -63,7 +64,9 @@ export class Outgoing {
     return Effect.suspend(() => {
       if (this.#poison.has(id)) return Effect.succeed<Fate>("poison")
       const size = messages.reduce((sum, { length }) => sum + length, 0)
-      if (this.#waiting.size >= maxJobs || this.#size + size > maxSize) return Effect.succeed<Fate>("away")
+      if (this.#ended || this.#waiting.size >= maxJobs || this.#size + size > maxSize) {
+        return Effect.succeed<Fate>("away")
+      }
       const job: Job = { id, messages, size, fate: Deferred.makeUnsafe(), blamed: 0, lost: 0, abandoned: false }
       this.#waiting.add(job)
       this.#size += size
@@ -136,6 +139,15 @@ export class Outgoing {
     this.#waiting.clear()
     this.#size = 0
     for (const { fate } of waiting) Deferred.doneUnsafe(fate, Effect.succeed("away"))
+  }
+
+  /** Nothing will be sent any more: nobody knows what became of what is under way. */
+  end(): void {
+    this.#ended = true
+    const underWay = this.#underWay
+    this.#underWay = []
+    for (const { fate } of underWay) Deferred.doneUnsafe(fate, Effect.succeed("away"))
+    this.away()
   }
 
   #abandon(job: Job): void {

@@ -6,6 +6,7 @@ import type { Subscription } from "#domain/Subscription.ts"
 import { Presences } from "#actors/Presences.ts"
 import { type Outcome, type Sender, Senders } from "#actors/Senders.ts"
 import { type Config, configOf } from "./Config.ts"
+import * as Here from "./Here.ts"
 import { ns } from "./Namespaces.ts"
 import { messages } from "./Notifications.ts"
 import { entityId, Xmpp } from "./Service.ts"
@@ -21,6 +22,7 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
   const client = yield* Xmpp.client
   const accounts = yield* AccountStore
   const { extNamespace } = yield* Settings
+  const here = yield* Here.Here
   const isLegacy = yield* Cache.make({
     ...cached,
     lookup: (accountId: number) =>
@@ -35,7 +37,7 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
     const legacy = yield* Cache.get(isLegacy, accountId)
     const letter = `${notification.id}-${id}`
     const to = spelled(subscription, domain)
-    const deliver = client(entityId).Deliver({
+    const consignment = {
       id: letter,
       to,
       subscriptionId: id,
@@ -48,8 +50,10 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
         notification,
         style: { format, extNamespace, ...(legacy ? { itemNamespace: ns.pubsub } : {}) }
       })
-    })
-    const fate = yield* Effect.retry(deliver, moving)
+    }
+    const fate = here.component === undefined
+      ? yield* Effect.retry(client(entityId).Deliver(consignment), moving)
+      : yield* here.component.deliver(consignment)
     return outcomes[fate]
   }, Effect.orElseSucceed(() => outcomes.away))
   return send
@@ -92,7 +96,7 @@ const layerSenders = Layer.effect(
     const config = configOf(yield* Settings)
     return config === undefined ? others : Senders.of({ ...others, xmpp: yield* make(config) })
   })
-)
+).pipe(Layer.provide(Here.layer))
 
 /** The channel `xmpp`, and who is online in it. */
 export const layer = Layer.merge(layerSenders, layerPresences)

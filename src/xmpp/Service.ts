@@ -10,6 +10,7 @@ import * as Conditions from "./Conditions.ts"
 import { configOf } from "./Config.ts"
 import * as Jid from "#domain/Jid.ts"
 import { childrenOf } from "./Elements.ts"
+import * as Here from "./Here.ts"
 import { ns } from "./Namespaces.ts"
 import { Online } from "./Online.ts"
 import * as Operations from "./Operations.ts"
@@ -138,13 +139,21 @@ const layerEntity = Xmpp.toLayer(
         : Effect.logWarning(`XMPP: a request of ${quote(stanza.attrs["from"] ?? "")} is not answered: ${worse}`)
     }
 
+    const deliver = ({ id, messages, ...receipt }: Here.Consignment) =>
+      Effect.suspend(() => {
+        sent.remember(id, receipt) // first: what comes back may be faster than the proof that it was taken
+        return component.deliver(id, messages)
+      })
+
+    const here = yield* Here.Here
+    yield* Effect.acquireRelease(
+      Effect.sync(() => void (here.component = { deliver })),
+      () => Effect.sync(() => void (here.component = undefined))
+    )
+
     return Xmpp.of({
       Wake: () => Effect.void,
-      Deliver: ({ payload: { id, messages, ...receipt } }) =>
-        Effect.suspend(() => {
-          sent.remember(id, receipt) // first: what comes back may be faster than the proof that it was taken
-          return component.deliver(id, messages)
-        }),
+      Deliver: ({ payload }) => deliver(payload),
       Online: ({ payload: { jids } }) => Effect.sync(() => jids.map((jid) => online.of(jid)))
     })
   }),
@@ -201,4 +210,4 @@ export const layer = Layer.unwrap(
   Settings.useSync((settings) =>
     configOf(settings) === undefined ? Layer.empty : layerWake.pipe(Layer.provide(layerEntity))
   )
-)
+).pipe(Layer.provide(Here.layer))

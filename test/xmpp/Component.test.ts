@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Element } from "@xmpp/xml"
-import { Deferred, Effect, Fiber, Logger, Queue, Redacted } from "effect"
+import { Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { connect } from "node:net"
 import { setImmediate } from "node:timers/promises"
@@ -301,6 +301,21 @@ describe("Component", () => {
       )
       const stanza = yield* Queue.take(heard)
       assert.deepStrictEqual([stanza.attrs["id"], stanza.attrs["type"]], ["fence-1", "get"])
+    }))
+
+  it.live("leaves nobody waiting when its scope ends: what became of their deliveries is not known", () =>
+    Effect.gen(function*() {
+      const server = yield* componentServer
+      const scope = yield* Scope.make()
+      const { component, welcome } = yield* Scope.provide(connectingTo(server), scope)
+      const connection = yield* welcome
+      const underWay = yield* deliver(component, "under way")
+      yield* batch(connection)
+      const waiting = yield* deliver(component, "waiting")
+      yield* Effect.yieldNow
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(yield* Fiber.joinAll([underWay, waiting]), ["away", "away"])
+      assert.strictEqual(yield* component.deliver("late", [message("late")]), "away")
     }))
 
   it.live("hangs up when its scope ends", () =>
