@@ -64,7 +64,8 @@ const paths = (): Json => ({
       parameters: query(modes("list", "retrieve", "replay", "authenticate")),
       responses: {
         200: {
-          description: "What was asked for. A resource that is no feed comes as its own bytes, with its own type.",
+          description:
+            "What was asked for. A resource that is no feed comes as its own bytes, with its own type, unless a format was asked for.",
           content: {
             ...json(answers.list, answers.listDetailed, answers.retrieve, answers.authenticate),
             ...atom,
