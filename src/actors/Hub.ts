@@ -26,6 +26,8 @@ export interface SubscribeRequest {
   /** Hub face: the lease that is wished for, in seconds, and how to sign. */
   readonly leaseSeconds?: number
   readonly signature?: SignatureMethod
+  /** Of a page that advertises feeds: subscribe to the first of them, or to the page itself; undefined: refuse, and name them. API face. */
+  readonly discover?: boolean
   /** Fetch a resource that was never fetched before answering (5 s at most). */
   readonly retrieve: boolean
 }
@@ -109,6 +111,8 @@ export interface Shown extends Listed {
 /** Done (204, or 200 with the representation); `pending`: the callback is asked in the background (202). */
 export interface Subscribed {
   readonly outcome: "done" | "pending"
+  /** What is subscribed to in place of the page that was asked for. */
+  readonly discovered?: string
   /** With `retrieve` only. */
   readonly representation?: Representation
 }

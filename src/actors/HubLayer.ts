@@ -21,11 +21,13 @@ import {
   type Representation,
   type RetrieveRequest,
   type Shown,
+  type Subscribed,
   type SubscribeRequest,
   tooManyFeeds,
   type UnsubscribeRequest
 } from "./Hub.ts"
 import { makeBouncing } from "./Bouncing.ts"
+import { makeDiscover } from "./Discovering.ts"
 import { makeFollow } from "./Following.ts"
 import { Listeners } from "./Listeners.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
@@ -67,6 +69,7 @@ export const layer = Layer.effect(
     const subscriptions = yield* SubscriptionStore
     const verifier = yield* IntentVerifier
     const checkFragment = yield* makeCheckFragment
+    const discover = yield* makeDiscover
     const partitions = yield* Partitions
     const ownership = yield* Ownership
     const pings = yield* Pings
@@ -138,9 +141,7 @@ export const layer = Layer.effect(
       )
     })
 
-    const subscribe = Effect.fn("Hub.subscribe")(function*(request: SubscribeRequest) {
-      if (request.face === "hub") return { outcome: yield* openHub.subscribe(request) }
-      const wanted = yield* wantedBy(request)
+    const subscribeTo = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
       if (request.verify === "async") return { outcome: yield* subscribeLater(request, wanted) }
       if (request.verify === "sync") yield* verify(request, wanted.endpoint, "subscribe")
       const { resource, subscription } = yield* store(wanted)
@@ -151,6 +152,17 @@ export const layer = Layer.effect(
         representation: yield* representation(subscription, request.topic, 10)
       }
     })
+
+    const subscribe = Effect.fn("Hub.subscribe")(
+      function*(request: SubscribeRequest): Effect.fn.Return<Subscribed, Refusal> {
+        if (request.face === "hub") return { outcome: yield* openHub.subscribe(request) }
+        const wanted = yield* wantedBy(request)
+        const feed = yield* discover(request, wanted)
+        if (feed === undefined) return yield* subscribeTo(request, wanted)
+        const instead: SubscribeRequest = { ...request, topic: feed }
+        return { ...(yield* subscribeTo(instead, yield* wantedBy(instead))), discovered: feed }
+      }
+    )
 
     const subscribeJid = Effect.fn("Hub.subscribeJid")(function*({ caller, jid, resources }: JidSubscribeRequest) {
       const wanted = yield* Effect.forEach(

@@ -82,6 +82,12 @@ export const requests = {
     "hub.secret": optional(secret),
     "hub.verify": optional(verify),
     "hub.verify_token": optional(verifyToken),
+    "hub.discover": optional(
+      Schema.Boolean.annotate({
+        description:
+          "Of an HTML page that advertises feeds: true subscribes to the first, false to the page; not sent, it is refused and the feeds are named."
+      })
+    ),
     format: optional(format),
     retrieve: optional(flag("Whether the answer holds what is stored."))
   }),

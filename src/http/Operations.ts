@@ -50,19 +50,21 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
   const format = yield* askedFormat(parameters, accept)
   const secret = yield* bounded(parameters, "hub.secret", Contract.maxSecretLength)
   const retrieve = yield* parameters.flag("retrieve")
-  const { outcome, representation } = yield* hub.subscribe({
+  const discover = parameters.has("hub.discover") ? yield* parameters.flag("hub.discover") : undefined
+  const { discovered, outcome, representation } = yield* hub.subscribe({
     caller,
     topic: topic ?? "",
     callback: callback ?? "",
     ...(format !== undefined && { format }),
     ...(secret !== undefined && { secret }),
     ...(yield* verification(parameters)),
+    ...(discover !== undefined && { discover }),
     face: "api",
     retrieve
   })
-  if (outcome === "pending") return Reply.pending
+  if (outcome === "pending") return Reply.instead(Reply.pending, discovered)
   return representation === undefined
-    ? Reply.done
+    ? Reply.instead(Reply.done, discovered)
     : yield* Representations.reply(representation, { ...call, format, ifNoneMatch: undefined })
 })
 

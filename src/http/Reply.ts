@@ -7,7 +7,7 @@ import { wrap } from "./Jsonp.ts"
 const common = {
   "pubsubhubbub-version": "0.3",
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "ETag, Retry-After, Allow, PubSubHubbub-Version, WWW-Authenticate",
+  "access-control-expose-headers": "ETag, Link, Retry-After, Allow, PubSubHubbub-Version, WWW-Authenticate",
   "x-content-type-options": "nosniff"
 }
 
@@ -25,6 +25,10 @@ export const done = HttpServerResponse.empty({ status: 204, headers: uncached })
 
 /** Accepted; the callback is asked in the background. */
 export const pending = HttpServerResponse.empty({ status: 202, headers: uncached })
+
+/** The answer, with the topic that was found in place of the one that was asked for. */
+export const instead = (answer: HttpServerResponse.HttpServerResponse, topic: string | undefined) =>
+  topic === undefined ? answer : HttpServerResponse.setHeader(answer, "link", `<${new URL(topic).href}>; rel="self"`)
 
 /** Says to browsers what other sites' scripts may send. */
 export const preflight = HttpServerResponse.empty({

@@ -8,7 +8,8 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { feed, lines, started, subscribe, unsubscribe } from "#test/support/Core.ts"
-import { documentOf, layerWith, type World } from "#test/support/World.ts"
+import * as Settings from "#layers/Settings.ts"
+import { documentOf, layerOutside, layerRunner, layerWith, type World } from "#test/support/World.ts"
 
 const topic = "http://feeds.example/self"
 const hub = "http://hub.example/"
@@ -254,4 +255,22 @@ describe("a resource that names a hub", () => {
         { discard: true }
       )
     ))
+
+  it.effect("is known after a restart: what was agreed on, and what is relied on", () =>
+    Effect.gen(function*() {
+      const before = yield* Effect.scoped(Effect.provide(fed, layerRunner))
+      before.log.length = 0
+      yield* Effect.gen(function*() {
+        yield* TestClock.adjust("1 second")
+        publish(before, "second", "first")
+        yield* TestClock.adjust("10 minutes")
+        assert.deepStrictEqual(untimed(before), [])
+        yield* push("callback-1", ["third"])
+        yield* TestClock.adjust(0)
+        assert.deepStrictEqual(untimed(before), ["post good.hooks.example/ third try 0"])
+        assert.strictEqual(yield* agree("callback-1", 1_200), true)
+        yield* TestClock.adjust("10 minutes")
+        assert.strictEqual(lines(before, "subscribe").length, 1)
+      }).pipe(Effect.provide(layerRunner), Effect.scoped)
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest(on))))
 })
