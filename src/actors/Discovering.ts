@@ -5,7 +5,7 @@ import { fragmentOf } from "#domain/Fragment.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { badParameter } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import type { SubscribeRequest } from "./Hub.ts"
 import { orRefuse } from "./Refusing.ts"
@@ -21,16 +21,22 @@ const mostNamed = 5
 const likeFeed = /feed|rss|atom|xml|rdf|json/i
 
 /**
- * Looks whether a topic is a page that advertises feeds; gives the first one where the subscriber wants that, and refuses otherwise.
+ * Whether a topic is a page that advertises feeds.
  *
  * What was fetched before is known. What was not is fetched first when the subscriber waits anyway, asks for the feed, or the address looks
  * like that of a page. The part of a page that a fragment selects is never refused, nor is anything with `hub.discover=false`.
  */
-export const makeDiscover = Effect.gen(function*() {
+export const makeDiscovering = Effect.gen(function*() {
   const resources = yield* ResourceStore
   const subscriptions = yield* SubscriptionStore
   const partitions = yield* Partitions
   const { baseUrl } = yield* Settings
+
+  /** False as well for who has subscribed to the page already: it has decided. */
+  const applies = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
+    if (request.discover === false || fragmentOf(wanted.topic.canonical) !== undefined) return false
+    return Option.isNone(yield* orRefuse(subscriptions.find(wanted)))
+  })
 
   /** Only what has a row is fetched: a subscription of nobody makes it, and goes again. */
   const fetched = Effect.fnUntraced(function*(wanted: NewSubscription) {
@@ -48,27 +54,27 @@ export const makeDiscover = Effect.gen(function*() {
     yield* partitions.firstFetch(wanted.partition, resource.id).pipe(
       Effect.ensuring(Effect.ignore(subscriptions.removePending(subscription.id)))
     )
-    return yield* orRefuse(resources.load(resource.id))
+    return yield* stored(resource.id)
   })
 
-  const feedsAt = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
-    const { canonical } = wanted.topic
-    const known = Option.getOrUndefined(yield* orRefuse(resources.find(canonical)))
-    if (known?.lastFetch !== undefined) return feedsOf(known)
-    const waits = request.retrieve || request.verify === "sync" || request.discover === true
-    if (!waits && likeFeed.test(canonical)) return []
-    return Option.match(yield* fetched(wanted), { onNone: () => [], onSome: feedsOf })
+  const stored = (id: number) =>
+    Effect.map(orRefuse(resources.load(id)), Option.match({ onNone: () => [], onSome: feedsOf }))
+
+  /** Before there is a subscription. Who is asked later and wants the feed is waited for here, since it is answered before it is subscribed. */
+  const known = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
+    const resource = Option.getOrUndefined(yield* orRefuse(resources.find(wanted.topic.canonical)))
+    if (resource?.lastFetch !== undefined) return feedsOf(resource)
+    return request.verify === "async" && request.discover === true ? yield* fetched(wanted) : []
   })
 
-  return Effect.fn("Hub.discover")(
-    function*(request: SubscribeRequest, wanted: NewSubscription): Effect.fn.Return<string | undefined, Refusal> {
-      if (request.discover === false || fragmentOf(wanted.topic.canonical) !== undefined) return undefined
-      // who has subscribed to the page already has decided
-      if (Option.isSome(yield* orRefuse(subscriptions.find(wanted)))) return undefined
-      const feeds = yield* feedsAt(request, wanted)
-      return feeds.length === 0 || request.discover === true ? feeds[0] : yield* refuse(request.topic, feeds)
-    }
-  )
+  const isWorthWaiting = ({ discover, retrieve, verify }: SubscribeRequest, { topic }: NewSubscription): boolean =>
+    retrieve || verify === "sync" || discover === true || !likeFeed.test(topic.canonical)
+
+  /** The first feed, if that is what the subscriber wants. */
+  const first = ({ discover, topic }: SubscribeRequest, feeds: ReadonlyArray<string>) =>
+    discover === true && feeds[0] !== undefined ? Effect.succeed(feeds[0]) : refuse(topic, feeds)
+
+  return { applies, first, isWorthWaiting, known, stored }
 })
 
 const refuse = (topic: string, feeds: ReadonlyArray<string>) =>

@@ -27,7 +27,7 @@ import {
   type UnsubscribeRequest
 } from "./Hub.ts"
 import { makeBouncing } from "./Bouncing.ts"
-import { makeDiscover } from "./Discovering.ts"
+import { makeDiscovering } from "./Discovering.ts"
 import { makeFollow } from "./Following.ts"
 import { Listeners } from "./Listeners.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
@@ -69,7 +69,7 @@ export const layer = Layer.effect(
     const subscriptions = yield* SubscriptionStore
     const verifier = yield* IntentVerifier
     const checkFragment = yield* makeCheckFragment
-    const discover = yield* makeDiscover
+    const discovering = yield* makeDiscovering
     const partitions = yield* Partitions
     const ownership = yield* Ownership
     const pings = yield* Pings
@@ -141,26 +141,54 @@ export const layer = Layer.effect(
       )
     })
 
-    const subscribeTo = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
-      if (request.verify === "async") return { outcome: yield* subscribeLater(request, wanted) }
-      if (request.verify === "sync") yield* verify(request, wanted.endpoint, "subscribe")
-      const { resource, subscription } = yield* store(wanted)
-      if (!request.retrieve) return { outcome: "done" as const }
-      if (resource.lastFetch === undefined) yield* partitions.firstFetch(wanted.partition, resource.id)
-      return {
-        outcome: "done" as const,
-        representation: yield* representation(subscription, request.topic, 10)
-      }
+    const removed = Effect.fnUntraced(function*({ id, resourceId }: Subscription, partition: number) {
+      yield* orRefuse(subscriptions.remove(id))
+      yield* partitions.forget(partition, id)
+      yield* background(partitions.reloadResource(partition, resourceId))
     })
+
+    /** `judged`: a page that turns out to advertise feeds is not subscribed to. */
+    const subscribeTo = Effect.fnUntraced(
+      function*(
+        request: SubscribeRequest,
+        wanted: NewSubscription,
+        judged: boolean
+      ): Effect.fn.Return<Subscribed, Refusal> {
+        if (request.verify === "async") return { outcome: yield* subscribeLater(request, wanted) }
+        if (request.verify === "sync") yield* verify(request, wanted.endpoint, "subscribe")
+        const { resource, subscription } = yield* store(wanted)
+        const judging = judged && discovering.isWorthWaiting(request, wanted)
+        if (resource.lastFetch === undefined && (request.retrieve || judging)) {
+          yield* partitions.firstFetch(wanted.partition, resource.id)
+          const feeds = judging ? yield* discovering.stored(resource.id) : []
+          if (feeds.length > 0) {
+            yield* removed(subscription, wanted.partition)
+            return yield* subscribeInstead(request, feeds)
+          }
+        }
+        return request.retrieve
+          ? { outcome: "done", representation: yield* representation(subscription, request.topic, 10) }
+          : { outcome: "done" }
+      }
+    )
+
+    const subscribeInstead = Effect.fnUntraced(
+      function*(request: SubscribeRequest, feeds: ReadonlyArray<string>): Effect.fn.Return<Subscribed, Refusal> {
+        const discovered = yield* discovering.first(request, feeds)
+        const instead: SubscribeRequest = { ...request, topic: discovered }
+        return { ...(yield* subscribeTo(instead, yield* wantedBy(instead), false)), discovered }
+      }
+    )
 
     const subscribe = Effect.fn("Hub.subscribe")(
       function*(request: SubscribeRequest): Effect.fn.Return<Subscribed, Refusal> {
         if (request.face === "hub") return { outcome: yield* openHub.subscribe(request) }
         const wanted = yield* wantedBy(request)
-        const feed = yield* discover(request, wanted)
-        if (feed === undefined) return yield* subscribeTo(request, wanted)
-        const instead: SubscribeRequest = { ...request, topic: feed }
-        return { ...(yield* subscribeTo(instead, yield* wantedBy(instead))), discovered: feed }
+        const judged = yield* discovering.applies(request, wanted)
+        const feeds = judged ? yield* discovering.known(request, wanted) : []
+        return feeds.length > 0
+          ? yield* subscribeInstead(request, feeds)
+          : yield* subscribeTo(request, wanted, judged)
       }
     )
 
@@ -205,11 +233,7 @@ export const layer = Layer.effect(
       if (request.face === "hub") return yield* openHub.unsubscribe(request)
       const { subscription, topic } = yield* unsubscribed(request)
       const partition = Topic.partitionOf(topic.host)
-      const remove = Effect.gen(function*() {
-        yield* orRefuse(subscriptions.remove(subscription.id))
-        yield* partitions.forget(partition, subscription.id)
-        yield* background(partitions.reloadResource(partition, subscription.resourceId))
-      })
+      const remove = removed(subscription, partition)
       if (request.verify === "async") {
         const wanted: NewSubscription = { ...subscription, topic, partition }
         return yield* askLater({ mode: "unsubscribe", wanted, ...tokenOf(request) })

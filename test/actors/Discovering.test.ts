@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { lines, started, subscribe } from "#test/support/Core.ts"
-import { documentOf, layer } from "#test/support/World.ts"
+import { Hub, type SubscribeRequest } from "#actors/Hub.ts"
+import { hook, lines, started } from "#test/support/Core.ts"
+import { caller, documentOf, layer } from "#test/support/World.ts"
+
+const subscribe = (topic: string, options: Partial<SubscribeRequest> = {}) =>
+  Hub.use((hub) => hub.subscribe({ caller, topic, callback: hook("good"), face: "api", retrieve: false, ...options }))
 
 describe("a subscription to what was never fetched", () => {
   it.effect("waits for nothing when its address says that it is a feed", () =>
@@ -10,7 +14,7 @@ describe("a subscription to what was never fetched", () => {
       const world = yield* started
       for (const topic of ["http://a.example/feed", "http://a.example/b.xml", "http://a.example/c?format=RSS"]) {
         world.serve(topic, () => Effect.never)
-        assert.deepStrictEqual(yield* subscribe("good", { topic }), { outcome: "done" })
+        assert.deepStrictEqual(yield* subscribe(topic), { outcome: "done" })
       }
     }).pipe(Effect.provide(layer)))
 
@@ -19,7 +23,7 @@ describe("a subscription to what was never fetched", () => {
       const world = yield* started
       const topic = "http://blog.example/"
       world.serve(topic, () => Effect.as(Effect.sleep("20 seconds"), documentOf(["first"])))
-      const fiber = yield* Effect.forkChild(subscribe("good", { topic }))
+      const fiber = yield* Effect.forkChild(subscribe(topic))
       yield* TestClock.adjust("4 seconds")
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust("1 second")
@@ -32,9 +36,19 @@ describe("a subscription to what was never fetched", () => {
     Effect.gen(function*() {
       const world = yield* started
       world.serve("http://blog.example/", () => Effect.never)
-      assert.deepStrictEqual(yield* subscribe("good", { topic: "http://blog.example/", discover: false }), {
+      assert.deepStrictEqual(yield* subscribe("http://blog.example/", { discover: false }), {
         outcome: "done"
       })
-      assert.deepStrictEqual(yield* subscribe("good", { topic: "http://blog.example/#p" }), { outcome: "done" })
+      assert.deepStrictEqual(yield* subscribe("http://blog.example/#p"), { outcome: "done" })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits once where it waits for what is stored as well", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const topic = "http://blog.example/"
+      world.serve(topic, () => Effect.never)
+      const fiber = yield* Effect.forkChild(subscribe(topic, { retrieve: true }))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).representation?.status.code, undefined)
     }).pipe(Effect.provide(layer)))
 })

@@ -9,10 +9,12 @@ export const feed = "http://feeds.example/a"
 /** The address of a callback, by its short name. */
 export const hook = (name: string) => `http://${name}.hooks.example/`
 
+/** Without a look at what is there; see Discovering.test.ts for that. */
 export const subscribe = Effect.fnUntraced(
   function*(name: string, options: Partial<SubscribeRequest> = {}) {
     const hub = yield* Hub
-    return yield* hub.subscribe({ caller, topic: feed, callback: hook(name), face: "api", retrieve: false, ...options })
+    const plain = { caller, topic: feed, callback: hook(name), face: "api", retrieve: false, discover: false } as const
+    return yield* hub.subscribe({ ...plain, ...options })
   }
 )
 
