@@ -1,4 +1,4 @@
-import type { Dispatcher } from "undici"
+import type { Client, Dispatcher } from "undici"
 import { explain, NetworkFailure } from "./NetworkFailure.ts"
 import type { Origin, Origins, Turn } from "./Origins.ts"
 
@@ -42,7 +42,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
   private readonly call: Call
   private readonly asker: Asker
   private origin: Origin | undefined
-  private controller: Dispatcher.DispatchController | undefined
+  private connection: Client | undefined
   private over = false
   private informational = 0
   private status = 0
@@ -65,22 +65,19 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
   /** Nobody waits for the answer any more: closes the connection, or gives the turn up. Silent. */
   abandon(): void {
     if (this.over) return
-    this.leave()
-    this.controller?.abort(abandoned)
+    this.over = true
+    if (this.origin !== undefined) this.origins.abandon(this.origin, this, this.connection)
   }
 
-  begin(origin: Origin): void {
+  begin(origin: Origin, connection: Client): void {
     this.origin = origin
+    this.connection = connection
     this.asker.begun?.()
     const { body, headers, method, url } = this.call
-    origin.pool.dispatch({ path: url.pathname + url.search, method, headers, body: body ?? null }, this)
+    connection.dispatch({ path: url.pathname + url.search, method, headers, body: body ?? null }, this)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Abandoned while it waited for a connection.
-    if (this.over) return controller.abort(abandoned)
-    this.controller = controller
-  }
+  onRequestStart(): void {}
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
     if (this.over) return
@@ -136,7 +133,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
 
   private leave(): void {
     this.over = true
-    if (this.origin !== undefined) this.origins.leave(this.origin, this)
+    if (this.origin !== undefined) this.origins.leave(this.origin, this, this.connection)
   }
 
   /** What has come of the answer's body, within the limit. */
@@ -149,5 +146,3 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
 
 /** undici hands them over flat: name, value, name, value … */
 const fieldsOf = (raw: Dispatcher.DispatchController["rawHeaders"]): number => (Array.isArray(raw) ? raw.length / 2 : 0)
-
-const abandoned = new Error("abandoned")

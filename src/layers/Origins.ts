@@ -1,4 +1,4 @@
-import { type buildConnector, Pool } from "undici"
+import { type buildConnector, Client } from "undici"
 
 export interface OriginsOptions {
   readonly connect: buildConnector.connector
@@ -13,31 +13,38 @@ export interface OriginsOptions {
 /** Bytes of an answer's header fields, at most. Node's 16 kB is less than some sites' Content-Security-Policy. */
 const maxHeaderSize = 64 * 1024
 
-/** What takes a turn at an origin: one exchange. */
+/** What takes a turn at an origin: one exchange, over a connection that is its own until it leaves. */
 export interface Turn {
-  readonly begin: (origin: Origin) => void
+  readonly begin: (origin: Origin, connection: Client) => void
 }
 
 export interface Origin {
   readonly name: string
-  readonly pool: Pool
+  /** All connections, with those that are not open at the moment. */
+  readonly connections: Set<Client>
+  /** Those of them that nobody uses, the last used at the end: it is taken first, and what is not needed any more falls idle. */
+  readonly free: Array<Client>
+  /** Those of turns that have just ended, and free for the next in a moment. */
+  readonly settling: Array<Client>
   readonly waiting: Set<Turn>
   active: number
-  /** Open connections; undici's own `stats` are counted anew at each look. */
+  /** Open connections. */
   connected: number
-  /** A turn has just ended, and its connection is not yet free for the next. */
-  settling: boolean
 }
 
 /**
  * The connections to all origins, bounded.
  *
- * undici's Agent bounds each origin only; a poller of a million hosts needs a bound on all of them together.
+ * undici's Agent bounds each origin only; a poller of a million hosts needs a bound on all of them together. Its Pool would keep the
+ * connections of one origin, but looks for a free one, and for what waits, at each request anew, which is a seventh of its cost.
  */
 export interface Origins {
-  /** Begins the turn now, or when one of the origin's turns ends. `leave` must follow once, whether it has begun or waits. */
+  /** Begins the turn now, or when one of the origin's turns ends. `leave` or `abandon` must follow once, whether it has begun or waits. */
   readonly enter: (origin: string, turn: Turn) => Origin
-  readonly leave: (origin: Origin, turn: Turn) => void
+  /** The exchange has come to its end; `connection` is the one that it was given, if it has begun. */
+  readonly leave: (origin: Origin, turn: Turn, connection: Client | undefined) => void
+  /** The exchange is not to go on: its connection is closed. */
+  readonly abandon: (origin: Origin, turn: Turn, connection: Client | undefined) => void
   readonly close: () => Promise<void>
 }
 
@@ -45,13 +52,26 @@ export const make = (options: OriginsOptions): Origins => {
   const origins = new Map<string, Origin>()
   /** In order of their last use. */
   const idle = new Map<string, Origin>()
-  /** With those that are still closing. */
-  const pools = new Set<Pool>()
+  /** Of all origins, with those that are still closing. */
+  const connections = new Set<Client>()
 
   const open = (name: string): Origin => {
-    const pool = new Pool(name, {
+    const origin: Origin = {
+      name,
+      connections: new Set(),
+      free: [],
+      settling: [],
+      waiting: new Set(),
+      active: 0,
+      connected: 0
+    }
+    origins.set(name, origin)
+    return origin
+  }
+
+  const connect = (origin: Origin): Client => {
+    const connection = new Client(origin.name, {
       connect: options.connect,
-      connections: options.connectionsPerOrigin,
       pipelining: 1,
       keepAliveTimeout: options.keepAlive,
       keepAliveMaxTimeout: options.keepAlive,
@@ -61,15 +81,27 @@ export const make = (options: OriginsOptions): Origins => {
       bodyTimeout: 0,
       allowH2: false
     })
-    const origin: Origin = { name, pool, waiting: new Set(), active: 0, connected: 0, settling: false }
-    pool.on("connect", () => origin.connected++)
-    pool.on("disconnect", () => {
+    connection.on("connect", () => origin.connected++)
+    connection.on("disconnect", () => {
       origin.connected--
-      if (origin.active === 0 && origin.waiting.size === 0 && origin.connected === 0) forget(origin)
+      const at = origin.free.indexOf(connection)
+      if (at >= 0) {
+        origin.free.splice(at, 1)
+        drop(origin, connection)
+      }
+      if (isQuiet(origin) && origin.connected === 0) forget(origin)
     })
-    origins.set(name, origin)
-    pools.add(pool)
-    return origin
+    origin.connections.add(connection)
+    connections.add(connection)
+    return connection
+  }
+
+  /** Closes a connection when its last answer has come; with `why` at once. */
+  const drop = (origin: Origin, connection: Client, why?: Error) => {
+    if (!origin.connections.delete(connection)) return
+    const dropped = () => connections.delete(connection)
+    if (why === undefined) connection.close(dropped)
+    else connection.destroy(why, dropped)
   }
 
   const forget = (origin: Origin) => {
@@ -77,7 +109,8 @@ export const make = (options: OriginsOptions): Origins => {
       origins.delete(origin.name)
       idle.delete(origin.name)
     }
-    if (!origin.pool.closed) origin.pool.close(() => pools.delete(origin.pool))
+    origin.free.length = 0
+    for (const connection of origin.connections) drop(origin, connection)
   }
 
   /** Nothing happens there any more. */
@@ -88,39 +121,54 @@ export const make = (options: OriginsOptions): Origins => {
     for (const oldest of idle.values()) return forget(oldest)
   }
 
+  const begin = (origin: Origin, turn: Turn) => {
+    origin.active++
+    turn.begin(origin, origin.free.pop() ?? connect(origin))
+  }
+
   const settled = eachAfterNextTurn((origin) => {
-    origin.settling = false
+    origin.free.push(...origin.settling.splice(0))
     for (const turn of origin.waiting) {
       if (origin.active >= options.connectionsPerOrigin) return
       origin.waiting.delete(turn)
-      origin.active++
-      turn.begin(origin)
+      begin(origin, turn)
     }
-    if (origin.active === 0 && !origin.settling) rest(origin)
+    if (isQuiet(origin)) rest(origin)
   })
+
+  const end = (origin: Origin, turn: Turn, reusable: Client | undefined) => {
+    if (origin.waiting.delete(turn)) return
+    origin.active--
+    if (reusable !== undefined) origin.settling.push(reusable)
+    settled(origin)
+  }
 
   return {
     enter: (name, turn) => {
       const origin = origins.get(name) ?? open(name)
-      if (origin.settling || origin.active >= options.connectionsPerOrigin) {
+      if (origin.settling.length > 0 || origin.active >= options.connectionsPerOrigin) {
         origin.waiting.add(turn)
         return origin
       }
-      if (origin.active++ === 0) idle.delete(name)
-      turn.begin(origin)
+      if (origin.active === 0) idle.delete(name)
+      begin(origin, turn)
       return origin
     },
-    leave: (origin, turn) => {
-      if (origin.waiting.delete(turn)) return
-      origin.active--
-      origin.settling = true
-      settled(origin)
+    leave: end,
+    abandon: (origin, turn, connection) => {
+      end(origin, turn, undefined)
+      if (connection !== undefined) drop(origin, connection, abandoned)
     },
     close: async () => {
-      await Promise.all([...pools].map((pool) => pool.destroy()))
+      await Promise.all([...connections].map((connection) => connection.destroy()))
     }
   }
 }
+
+const abandoned = new Error("abandoned")
+
+const isQuiet = ({ active, settling, waiting }: Origin): boolean =>
+  active === 0 && waiting.size === 0 && settling.length === 0
 
 /**
  * Calls `handle` for each origin given, once undici has seen the end of its exchange.
