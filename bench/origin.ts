@@ -2,7 +2,7 @@
  * The outside of the benchmarks, in a process of its own: feeds and a sink.
  *
  * `/304/N` has validators, `/200/N` has none and the same 42 kB, `/new/N` has one new entry of 25 at each fetch. `POST` is the sink.
- * `/ctl/publish` adds an entry to `/304/…`; `/ctl/stats` counts. It listens on 127.0.0.1 to 127.0.0.64: one host is fetched from politely.
+ * `/ctl/publish` adds an entry to `/304/…`; `/ctl/stats` counts, `/ctl/posted` tells when each path of the sink was posted to. It listens on 127.0.0.1 to 127.0.0.64: one host is fetched from politely.
  */
 import { once } from "node:events"
 import { createServer, type RequestListener } from "node:http"
@@ -26,16 +26,23 @@ const document = (feed: string, last: number): string => {
 
 const unchanged = new Map<string, string>()
 
+const microseconds = () => Number(process.hrtime.bigint() / 1000n)
+
+/** When each path of the sink was posted to. */
+const posted: Record<string, Array<number>> = {}
+
 const answer: RequestListener = (request, response) => {
   const [, kind = "", feed = ""] = (request.url ?? "").split("/")
   if (kind === "ctl") {
     if (feed === "publish") version++
-    return void response.end(JSON.stringify({ ...counts, now: Number(process.hrtime.bigint() / 1000n) }))
+    if (feed === "posted") return void response.end(JSON.stringify(posted))
+    return void response.end(JSON.stringify({ ...counts, now: microseconds() }))
   }
   if (request.method === "POST") {
     return void request.resume().on("end", () => {
       counts.posts++
-      counts.last = Number(process.hrtime.bigint() / 1000n)
+      counts.last = microseconds()
+      ;(posted[request.url ?? ""] ??= []).push(counts.last)
       response.end()
     })
   }
