@@ -105,11 +105,12 @@ export class Supervisor extends Context.Service<Supervisor, {
       const followHubs = Effect.fnUntraced(
         function*(partition: number, fed: Fed, upstreams: Actors.Actors<Upstream.Message>) {
           const now = yield* Clock.currentTimeMillis
+          let position = 0
           for (const known of yield* whenAvailable(upstreamStore.ofPartition(partition))) {
             fed.set(known)
-            if (known.dueAt !== undefined || known.state === "idle") {
-              yield* upstreams.wakeAt(known.resourceId, known.dueAt ?? now)
-            }
+            const at = known.dueAt ?? (known.state === "idle" ? now : undefined)
+            if (at === undefined) continue
+            yield* upstreams.wakeAt(known.resourceId, at <= now ? now + position++ * overdueSpacing : at)
           }
         }
       )
