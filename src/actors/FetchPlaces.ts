@@ -49,11 +49,11 @@ export const make = Effect.fnUntraced(function*(width: number) {
     return quick
   }
 
-  /** Those that have had their place for too long give it up, as long as somebody waits. */
+  /** All that have had their place for too long give it up: those who come next need not wait for it. */
   const giveUp = Effect.suspend(() => {
     const before = clock.currentTimeMillisUnsafe() - quick
     for (const ticket of quickOnes) {
-      if (ticket.since > before || places.waiting === 0 || room === 0) break
+      if (ticket.since > before || room === 0) break
       quickOnes.delete(ticket)
       ticket.slow = true
       room--
