@@ -16,7 +16,7 @@ export interface PublishersHubs {
   readonly push: (receiver: Receiver, document: Pushed) => Effect.Effect<void, Refusal>
 }
 
-export interface Receiver extends Pick<Upstream, "resourceId" | "partition"> {
+export interface Receiver extends Pick<Upstream, "resourceId" | "partition" | "hub"> {
   readonly secret: string
 }
 
@@ -43,8 +43,8 @@ export const makePublishersHubs = Effect.gen(function*() {
   const receiver = Effect.fn("PublishersHubs.receiver")(function*(callback: string) {
     const known = Option.getOrUndefined(yield* orRefuse(store.byCallback(callback)))
     if (known?.secret === undefined || !receives(known)) return undefined
-    const { partition, resourceId, secret } = known
-    return { partition, resourceId, secret } satisfies Receiver
+    const { hub, partition, resourceId, secret } = known
+    return { hub, partition, resourceId, secret } satisfies Receiver
   })
 
   const push = Effect.fn("PublishersHubs.push")(function*({ partition, resourceId }: Receiver, document: Pushed) {

@@ -184,7 +184,7 @@ const loginsAway = refuse(
 )
 
 /** One network of IPv6 is one guesser: a host has 2^64 addresses to guess from. */
-const addressOf = (request: HttpServerRequest.HttpServerRequest): string => {
+export const addressOf = (request: HttpServerRequest.HttpServerRequest): string => {
   const address = Option.getOrElse(request.remoteAddress, () => "")
   return isIPv6(address) && !address.includes(".") ? networkOf(address) : address
 }

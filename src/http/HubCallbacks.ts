@@ -1,10 +1,13 @@
-import { ByteSize, Clock, Effect } from "effect"
-import { HttpIncomingMessage, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { Clock, Effect, Stream } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub, type Pushed } from "#actors/Hub.ts"
-import type { Refusal } from "#domain/Refusal.ts"
+import { type Refusal, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
+import { siteOf } from "#domain/Topic.ts"
 import type { Intent } from "#domain/Upstream.ts"
 import { Allowances } from "./Allowances.ts"
+import { addressOf } from "./Authentication.ts"
 import { Declined } from "./Declined.ts"
+import { type PushPlace, PushPlaces } from "./PushPlaces.ts"
 import * as Reply from "./Reply.ts"
 import { isSignature } from "./Signatures.ts"
 
@@ -16,12 +19,21 @@ const path = /^\/upstream\/([\w-]{32})(?:\?(.*))?$/s
 /** Bytes of a document, at most: more could not be stored. */
 const maxDocument = 8 * 1024 * 1024
 
-/** Documents that are read and stored at once; each may take its megabytes. */
-const maxUnderWay = 32
+/** A document that does not arrive within this, sent byte by byte, gives its place up. */
+const patience = "10 seconds"
+
+/** Callbacks that are looked up at once; each takes a query. */
+const maxLookUps = 64
 
 /** Documents that are taken of one hub's subscription at once, and how fast that comes back. */
 const allowance = { burst: 120, perMinute: 600 }
+
+/** Callbacks that are not known, by the address that asks for them: a few are left from subscriptions that have ended. */
+const strangers = { burst: 300, perMinute: 300 }
 const maxKeys = 100_000
+
+type Request = HttpServerRequest.HttpServerRequest
+type Answer = Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal | Declined>
 
 /**
  * What the hubs of publishers send here, for Windhover is their subscriber: whether it wants what was asked for (GET), and news (POST).
@@ -34,52 +46,70 @@ const maxKeys = 100_000
 export const makeHubCallbacks = Effect.gen(function*() {
   const hub = yield* Hub
   const allowances = new Allowances(allowance, { maxKeys, maxDebt: 0 })
-  let underWay = 0
+  const guesses = new Allowances(strangers, { maxKeys, maxDebt: 0 })
+  const places = new PushPlaces()
+  let lookUps = 0
 
-  const verify = Effect.fnUntraced(function*(callback: string, query: string) {
+  /** The store is asked for what strangers make up; what comes of it holds no place of a hub. */
+  const lookUp = Effect.fnUntraced(function*<A>(request: Request, known: Effect.Effect<A | undefined, Refusal>) {
+    const address = addressOf(request)
+    const now = yield* Clock.currentTimeMillis
+    const wait = guesses.wait(address, now)
+    if (wait > 0) return yield* guessed(wait)
+    if (lookUps >= maxLookUps) return yield* busy
+    lookUps++
+    const found = yield* Effect.ensuring(known, Effect.sync(() => void lookUps--))
+    if (found === undefined) guesses.use(address, now)
+    return found
+  })
+
+  const verify = Effect.fnUntraced(function*(request: Request, callback: string, query: string) {
     const parameters = new URLSearchParams(query)
     const intent = intentOf(parameters)
-    if (intent === undefined || !(yield* hub.agree(callback, intent))) return notWanted
+    if (intent === undefined) return notWanted
+    const agreed = Effect.map(hub.agree(callback, intent), (agreed) => agreed || undefined)
+    if ((yield* lookUp(request, agreed)) === undefined) return notWanted
     return Reply.text(200, intent.mode === "denied" ? "" : parameters.get("hub.challenge") ?? "")
   })
 
-  const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, callback: string) {
-    const receiver = yield* hub.receiver(callback)
+  const receive = Effect.fnUntraced(function*(request: Request, callback: string) {
+    const receiver = yield* lookUp(request, hub.receiver(callback))
     if (receiver === undefined) return gone
     const now = yield* Clock.currentTimeMillis
     const wait = allowances.wait(callback, now)
-    if (wait > 0) return often(wait)
+    if (wait > 0) return yield* often(wait)
     allowances.use(callback, now)
-    const document = yield* documentOf(request)
-    const { "x-hub-signature": plain, "x-hub-signature-256": strong } = request.headers
-    const signature = strong ?? plain
-    if (signature !== undefined && isSignature(signature, document.body, receiver.secret)) {
-      yield* hub.push(receiver, document)
-    } else {
-      yield* Effect.logDebug("a document came to the callback of a hub without its signature, and is not looked at")
-    }
-    return taken
+    const take = Effect.fnUntraced(function*(place: PushPlace) {
+      const document = yield* documentOf(request, place)
+      const { "x-hub-signature": plain, "x-hub-signature-256": strong } = request.headers
+      const signature = strong ?? plain
+      if (signature !== undefined && isSignature(signature, document.body, receiver.secret)) {
+        yield* hub.push(receiver, document)
+      } else {
+        yield* Effect.logDebug("a document came to the callback of a hub without its signature, and is not looked at")
+      }
+      return taken
+    })
+    return yield* Effect.acquireUseRelease(
+      Effect.suspend(() => {
+        const place = places.enter(callback, siteOf(new URL(receiver.hub).hostname))
+        return place === undefined ? busy : Effect.succeed(place)
+      }),
+      take,
+      (place) => Effect.sync(place.leave)
+    )
   })
 
-  const bounded = (
-    receiving: Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal | Declined>
-  ): Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal | Declined> =>
-    Effect.suspend(() => {
-      if (underWay >= maxUnderWay) return Effect.succeed(busy)
-      underWay++
-      return Effect.ensuring(receiving, Effect.sync(() => void underWay--))
-    })
-
-  const handle = (
-    request: HttpServerRequest.HttpServerRequest
-  ): Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal | Declined> => {
+  const handle = (request: Request): Answer => {
     const [, callback, query = ""] = path.exec(request.url) ?? []
-    if (request.method === "GET") return callback === undefined ? Effect.succeed(notWanted) : verify(callback, query)
+    if (request.method === "GET") {
+      return callback === undefined ? Effect.succeed(notWanted) : verify(request, callback, query)
+    }
     if (request.method !== "POST") return Effect.succeed(notHere)
-    return callback === undefined ? Effect.succeed(gone) : bounded(receive(request, callback))
+    return callback === undefined ? Effect.succeed(gone) : receive(request, callback)
   }
 
-  return (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  return (request: Request): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
     Effect.catch(handle(request), (error: Refusal | Declined) => Effect.succeed(Reply.failed(error)))
 })
 
@@ -93,22 +123,30 @@ const intentOf = (parameters: URLSearchParams): Intent | undefined => {
   return { mode, topic, ...(/^\d{1,15}$/.test(lease) ? { leaseSeconds: Number(lease) } : {}) }
 }
 
-const documentOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Pushed, Declined> => {
+const documentOf = (request: Request, place: PushPlace): Effect.Effect<Pushed, Refusal | Declined> => {
   const { headers } = request
   const encoding = headers["content-encoding"]?.toLowerCase() ?? "identity"
   if (encoding !== "identity") return Effect.fail(compressed)
   if (Number(headers["content-length"] ?? 0) > maxDocument) return Effect.fail(tooLarge)
-  return request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxDocument)),
-    Effect.mapBoth({
-      onSuccess: (bytes) => ({
-        contentType: headers["content-type"] ?? "application/octet-stream",
-        body: new Uint8Array(bytes)
-      }),
-      onFailure: () => tooLarge
-    })
+  const contentType = headers["content-type"] ?? "application/octet-stream"
+  return Effect.map(bodyOf(request, place), (body) => ({ contentType, body })).pipe(
+    Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(slow) })
   )
 }
+
+const bodyOf = Effect.fnUntraced(function*(request: Request, place: PushPlace) {
+  const chunks: Array<Uint8Array> = []
+  let length = 0
+  const arriving = Stream.mapError(request.stream, () => brokenOff)
+  yield* Stream.runForEach(arriving, (chunk): Effect.Effect<void, Refusal | Declined> => {
+    length += chunk.length
+    if (length > maxDocument) return Effect.fail(tooLarge)
+    if (!place.grow(chunk.length)) return busy
+    chunks.push(chunk)
+    return Effect.void
+  })
+  return new Uint8Array(Buffer.concat(chunks, length))
+})
 
 const compressed = new Declined({
   status: 415,
@@ -119,12 +157,23 @@ const tooLarge = new Declined({
   message: `Documents of at most ${maxDocument} bytes are taken here.`
 })
 
+const slow = new Declined({
+  status: 408,
+  message: `The document did not arrive within ${patience}; send it again.`
+})
+const brokenOff = new Declined({
+  status: 400,
+  message: "The document ended early or could not be read; send it again."
+})
+
 const taken = Reply.pending
 const notWanted = Reply.text(404, "Nothing of that kind is subscribed to here.")
 const gone = Reply.text(410, "There is no such subscription any more.")
 const notHere = Reply.text(405, "Hubs ask here by GET and push by POST.", { allow: "GET, POST" })
-const busy = Reply.text(503, "Too much is pushed at once. Please send it again.", { "retry-after": "5" })
-const often = (wait: number) =>
-  Reply.text(429, "This subscription is pushed to more often than it can be read. Please send it again.", {
-    "retry-after": String(Math.ceil(wait / 1000))
-  })
+const busy = Effect.fail(
+  refuse(new Unavailable({ message: "Too much is pushed at once. Please send it again.", retryAfter: 5 }))
+)
+const throttled = (message: string) => (wait: number) =>
+  Effect.fail(refuse(new Throttled({ message, retryAfter: wait / 1000 })))
+const often = throttled("This subscription is pushed to more often than it can be read. Please send it again.")
+const guessed = throttled("This address asks for too many subscriptions that do not exist. Please send it again.")

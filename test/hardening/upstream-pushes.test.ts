@@ -1,13 +1,28 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import { createHmac } from "node:crypto"
+import { setImmediate } from "node:timers/promises"
 import type { Hub } from "#actors/Hub.ts"
 import type { Receiver } from "#actors/PublishersHubs.ts"
+import { accounts } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
+
+/** The server itself waits longer for a request than any of these tests lasts. */
+const patient = { header: 60_000, request: 60_000, check: 60_000 }
 
 const callback = "A".repeat(32)
 const secret = "the secret of this subscription"
-const receiver: Receiver = { resourceId: 1, partition: 1, secret }
+const receiver: Receiver = { resourceId: 1, partition: 1, secret, hub: "https://hub.example/" }
+
+/** Of another hub, and another one of the same. */
+const other = "O".repeat(32)
+const sibling = "S".repeat(32)
+const receivers: ReadonlyMap<string, Receiver> = new Map([
+  [callback, receiver],
+  [sibling, { ...receiver, resourceId: 2 }],
+  [other, { ...receiver, resourceId: 3, hub: "https://hub.another.example/" }]
+])
 
 /** A hub that counts what gets through to it. */
 const counting = (push: Hub["Service"]["push"] = () => Effect.void) => {
@@ -16,7 +31,7 @@ const counting = (push: Hub["Service"]["push"] = () => Effect.void) => {
     receiver: (given) =>
       Effect.sync(() => {
         got.lookups++
-        return given === callback ? receiver : undefined
+        return receivers.get(given)
       }),
     agree: () => Effect.succeed(false),
     push: (to, document) =>
@@ -34,7 +49,13 @@ const post = (path: string, headers: ReadonlyArray<string>, body: string) =>
   [`POST ${path} HTTP/1.1`, "Host: a", ...headers, "", body].join("\r\n")
 
 const pushOf = (body: string, more: ReadonlyArray<string> = [`X-Hub-Signature: ${signed(body)}`]) =>
-  post(`/upstream/${callback}`, [`Content-Length: ${Buffer.byteLength(body)}`, ...more], body)
+  pushTo(callback, body, more)
+
+const pushTo = (to: string, body: string, more: ReadonlyArray<string> = [`X-Hub-Signature: ${signed(body)}`]) =>
+  post(`/upstream/${to}`, [`Content-Length: ${Buffer.byteLength(body)}`, ...more], body)
+
+/** The header of a document of 100 bytes, and the first of them. */
+const dripTo = (to: string) => post(`/upstream/${to}`, ["Content-Length: 100"], "x")
 
 describe("pushes of a hostile hub", () => {
   it.live("come to nothing without the right signature, and are answered alike", () =>
@@ -122,28 +143,86 @@ describe("pushes of a hostile hub", () => {
       assert.strictEqual(got.pushes, statuses.filter((status) => status === 202).length)
     }))
 
-  it.live("that take long are bounded in number", () =>
+  it.live("that drip take the places of their callback only, and a flood of slow ones those of its hub's site", () =>
+    Effect.gen(function*() {
+      const { got, hub } = counting()
+      const all = yield* Deferred.make<void>()
+      const receiver = (given: string) =>
+        Effect.tap(hub.receiver!(given), () => got.lookups === 32 ? Deferred.succeed(all, undefined) : Effect.void)
+      const { connect } = yield* serve({ ...hub, receiver }, accounts, {}, patient)
+      yield* Effect.forEach(
+        Array.from({ length: 32 }),
+        () => Effect.tap(connect, ({ send }) => send(dripTo(callback)))
+      )
+      yield* Deferred.await(all)
+      const connection = yield* connect
+      const statuses: Array<number> = []
+      for (const to of [other, sibling, callback]) {
+        yield* connection.send(pushTo(to, "x"))
+        statuses.push((yield* connection.receive()).status)
+      }
+      assert.deepStrictEqual(statuses, [202, 202, 503])
+      assert.strictEqual(got.pushes, 2)
+    }))
+
+  it.effect("that do not arrive within ten seconds give their places up", () =>
+    Effect.gen(function*() {
+      const { got, hub } = counting()
+      const { connect } = yield* serve(hub, accounts, {}, patient)
+      const dripping = yield* Effect.forEach(Array.from({ length: 2 }), () => connect)
+      yield* Effect.forEach(dripping, ({ send }) => send(dripTo(callback)))
+      const answered = yield* Effect.forkChild(
+        Effect.forEach(dripping, ({ receive }) => Effect.map(receive(), ({ status }) => status))
+      )
+      while (answered.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("10 seconds")
+        yield* Effect.promise(() => setImmediate())
+      }
+      assert.deepStrictEqual(yield* Fiber.join(answered), [408, 408])
+      const connection = yield* connect
+      yield* connection.send(pushOf("x"))
+      assert.strictEqual((yield* connection.receive()).status, 202)
+      assert.strictEqual(got.pushes, 1)
+    }))
+
+  it.live("to callbacks that are made up are not looked up for ever", () =>
+    Effect.gen(function*() {
+      const { got, hub } = counting()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      const statuses: Array<number> = []
+      for (let i = 0; i < 400; i++) {
+        yield* connection.send(pushTo(String(i).padStart(32, "A"), "x"))
+        statuses.push((yield* connection.receive()).status)
+      }
+      assert.deepStrictEqual([...new Set(statuses)], [410, 429])
+      assert.isAtLeast(got.lookups, 300)
+      assert.strictEqual(got.lookups, statuses.filter((status) => status === 410).length)
+    }))
+
+  it.live("that take long to store keep their places, two of a callback", () =>
     Effect.gen(function*() {
       const open = yield* Deferred.make<void>()
-      const all = yield* Deferred.make<void>()
+      const both = yield* Deferred.make<void>()
       let begun = 0
       const { got, hub } = counting(() =>
         Effect.suspend(() =>
-          Effect.andThen(++begun === 32 ? Deferred.succeed(all, undefined) : Effect.void, Deferred.await(open))
+          Effect.andThen(++begun === 2 ? Deferred.succeed(both, undefined) : Effect.void, Deferred.await(open))
         )
       )
       const { connect } = yield* serve(hub)
-      const held = yield* Effect.forEach(Array.from({ length: 32 }), () =>
+      const held = yield* Effect.forEach(Array.from({ length: 2 }), () =>
         Effect.tap(connect, (connection) => connection.send(pushOf("x"))))
-      yield* Deferred.await(all)
+      yield* Deferred.await(both)
       const late = yield* connect
       yield* late.send(pushOf("x"))
-      assert.strictEqual((yield* late.receive()).status, 503)
+      const refused = yield* late.receive()
+      assert.deepStrictEqual([refused.status, refused.headers.get("retry-after")], [503, "5"])
       yield* Deferred.succeed(open, undefined)
       const statuses = yield* Effect.forEach(held, (connection) =>
         Effect.map(connection.receive(), ({ status }) =>
           status))
-      assert.deepStrictEqual(new Set(statuses), new Set([202]))
-      assert.strictEqual(got.pushes, 32)
+      assert.deepStrictEqual(statuses, [202, 202])
+      assert.strictEqual(got.pushes, 2)
     }))
 })

@@ -10,7 +10,7 @@ import { accounts } from "./Api.ts"
 import { open } from "./RawHttp.ts"
 
 /** Short enough that a test can wait for them. */
-const timeouts: HttpServerNode.Timeouts = { header: 200, request: 400, check: 50 }
+const shortTimeouts: HttpServerNode.Timeouts = { header: 200, request: 400, check: 50 }
 
 /**
  * The routes behind a real socket, over a hub that a test makes up; gives a function that opens a connection.
@@ -19,7 +19,8 @@ export const serve = Effect.fnUntraced(
   function*(
     hub: Partial<Hub["Service"]>,
     store: Layer.Layer<AccountStore> = accounts,
-    settings: Partial<SettingsValues> = {}
+    settings: Partial<SettingsValues> = {},
+    timeouts: HttpServerNode.Timeouts = shortTimeouts
   ) {
     const services = yield* Layer.build(
       Routes.layerServed.pipe(

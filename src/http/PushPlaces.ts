@@ -1,0 +1,78 @@
+/** Documents of one callback, and of all callbacks of one hub's site, at once. */
+const maxOfCallback = 2
+const maxOfSite = 16
+
+/** Bytes of all documents together: those of two sites that send all they can. */
+const maxBytes = 256 * 1024 * 1024
+
+/** What a request takes, however little has come of it. */
+const leastBytes = 64 * 1024
+
+/** Room for one document, to be left once. */
+export interface PushPlace {
+  /** So many bytes more have come; false when there is no room for them. */
+  readonly grow: (bytes: number) => boolean
+  readonly leave: () => void
+}
+
+/**
+ * Room for what hubs push. A hub that sends slowly, or a lot, takes none of what belongs to other sites, and one callback little of what
+ * belongs to its own; memory is shared by all, and counted by the bytes that have come: whoever announces many takes nothing.
+ */
+export class PushPlaces {
+  readonly #ofCallbacks = new Counts(maxOfCallback)
+  readonly #ofSites = new Counts(maxOfSite)
+  #bytes = 0
+
+  /** Undefined when there is no room. */
+  enter(callback: string, site: string): PushPlace | undefined {
+    if (this.#ofCallbacks.isFull(callback) || this.#ofSites.isFull(site) || !this.#hasRoom(leastBytes)) return undefined
+    this.#ofCallbacks.add(callback)
+    this.#ofSites.add(site)
+    let [received, held] = [0, leastBytes]
+    this.#bytes += held
+    return {
+      grow: (bytes) => {
+        received += bytes
+        const more = Math.max(received - held, 0)
+        if (!this.#hasRoom(more)) return false
+        held += more
+        this.#bytes += more
+        return true
+      },
+      leave: () => {
+        this.#bytes -= held
+        this.#ofCallbacks.remove(callback)
+        this.#ofSites.remove(site)
+      }
+    }
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#bytes + bytes <= maxBytes
+  }
+}
+
+/** How many there are of each key; keys without any are forgotten. */
+class Counts {
+  readonly #max: number
+  readonly #counts = new Map<string, number>()
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  isFull(key: string): boolean {
+    return (this.#counts.get(key) ?? 0) >= this.#max
+  }
+
+  add(key: string): void {
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  }
+
+  remove(key: string): void {
+    const left = (this.#counts.get(key) ?? 0) - 1
+    if (left > 0) this.#counts.set(key, left)
+    else this.#counts.delete(key)
+  }
+}
