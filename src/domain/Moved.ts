@@ -7,6 +7,8 @@ export interface Moved {
   readonly since: number
   /** They have done so for days: the new URL is asked directly. */
   readonly settled?: true
+  /** Epoch ms: when the topic itself, asked since, failed last. */
+  readonly topicFailed?: number
 }
 
 /** What a fetch of the topic, or of the URL that it has moved to, says about that. */
@@ -28,11 +30,12 @@ const trial = 3 * 24 * 60 * 60_000
 /**
  * What is known after a fetch; the same object where nothing is new.
  *
- * A failure of the new URL is the end of it: the topic is asked again, and whatever that answers counts. One of the topic says nothing.
+ * A failure of the new URL is the end of it: the topic is asked again, and whatever that answers counts. One of the topic is only noted.
  */
 export const movedAfter = (known: Moved | undefined, witness: Witness): Moved | undefined => {
   const { asked, now, outcome, permanentUrl, topic } = witness
   const direct = known?.settled === true && asked === known.to
+  if (outcome !== "success" && known?.settled === true && asked === topic) return { ...known, topicFailed: now }
   if (outcome !== "success") return direct && outcome === "failure" ? undefined : known
   if (direct) return known
   if (permanentUrl === undefined || !mayReplace(topic, permanentUrl)) return undefined

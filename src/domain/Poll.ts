@@ -59,12 +59,13 @@ const DAY = 24 * 60 * 60_000
  * The conditional GET for a resource.
  *
  * Once a day it is without conditions, so that a lying validator hides nothing for longer, and of the topic itself, wherever that has moved.
+ * When the topic fails then, that fetch is made where it has moved to: a new place outlives the old one.
  * An answer will do that another resource was given since this one was due, or since the last ping (`pinged`, epoch ms).
  */
 export const request = (state: ResourceState, now: number, pinged?: number): FetchRequest => {
   const whole = state.signature === undefined || state.inError || isUnproven(state, now)
   const moved = state.learned?.moved
-  const url = !whole && moved?.settled === true ? moved.to : withoutFragment(state.url)
+  const url = moved?.settled === true && (!whole || hasTopicFailed(state)) ? moved.to : withoutFragment(state.url)
   return {
     url,
     since: pinged ?? Math.min(state.nextFetch, now),
@@ -76,6 +77,15 @@ export const request = (state: ResourceState, now: number, pinged?: number): Fet
 
 /** For a day nothing but the server's word has said what is there. */
 const isUnproven = ({ lastFull }: ResourceState, now: number): boolean => now - (lastFull ?? 0) >= DAY
+
+/** Whether the fetch of the day has found nothing at the topic itself, and is still to be made. */
+const hasTopicFailed = ({ lastFull, learned }: ResourceState): boolean =>
+  (learned?.moved?.topicFailed ?? 0) > (lastFull ?? 0)
+
+/** Whether an answer is the fetch of the day: else one who holds the new place of a topic could keep it from its owner for ever. */
+const isOfDay = (state: ResourceState, at: Circumstances): boolean =>
+  at.occasion !== "push" &&
+  (at.asked === undefined || at.asked === withoutFragment(state.url) || hasTopicFailed(state))
 
 /** The first look at an answer: most polls end here. */
 export const answered = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
@@ -113,7 +123,7 @@ const readOptions = (state: ResourceState, answer: Fetched, at: Circumstances): 
 const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Done => {
   const calm = state.failures === 0 ? state : { ...state, failures: 0 }
   const moved = scheduled(calm, answer, "unchanged", at)
-  const whole = answer.status !== 304 && at.occasion !== "push"
+  const whole = answer.status !== 304 && isOfDay(state, at)
   const next = whole ? { ...moved, lastFull: at.now } : moved
   const held = validatorsAfter(heldBy(state), answer, { news: false, afterSilence: false, now: at.now })
   const settled = held.etag === state.etag && held.lastModified === state.lastModified &&
@@ -342,7 +352,7 @@ const parsed = (
     failures: 0,
     http: fetched(at.occasion, answer.status, next.period, outcome),
     lastParse: at.now,
-    ...(at.occasion === "push" ? {} : { lastFull: at.now }),
+    ...(isOfDay(state, at) ? { lastFull: at.now } : {}),
     signature: answer.signature
   }
 }

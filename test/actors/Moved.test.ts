@@ -73,4 +73,46 @@ describe("permanent redirects", () => {
       yield* TestClock.adjust("2 days")
       assert.strictEqual(polled(world).new, 0)
     }).pipe(Effect.provide(layerDays())))
+
+  for (const kind of ["always the same", "ever changing"]) {
+    it.effect(`go back to the owner of a topic that was taken over for days, although the other place answers with a document that is ${kind}`, () =>
+      Effect.gen(function*() {
+        const { world } = yield* watchedFor()
+        const site = redirecting(world)
+        let count = 0
+        if (kind === "ever changing") {
+          world.serve(to, () => Effect.sync(() => ({ ...documentOf([`${count++}`, ...site.ids]), finalUrl: to })))
+        }
+        yield* TestClock.adjust("4 days")
+        assert.strictEqual((yield* stateOf(feed)).learned?.moved?.settled, true)
+        world.serve(feed, () => Effect.succeed(documentOf(["own", "first"])))
+        yield* TestClock.adjust("25 hours")
+        assert.strictEqual(lines(world, "post good.hooks.example/ own").length, 1)
+        assert.isUndefined((yield* stateOf(feed)).learned)
+        polled(world)
+        yield* TestClock.adjust("1 hour")
+        assert.strictEqual(polled(world).new, 0)
+      }).pipe(Effect.provide(layerDays())))
+  }
+
+  for (const maxResident of [0, 1000]) {
+    it.effect(`outlive the old place, with ${maxResident} actors that rest in memory`, () =>
+      Effect.gen(function*() {
+        const { world } = yield* watchedFor()
+        const site = redirecting(world)
+        yield* TestClock.adjust("4 days")
+        world.serve(feed, () => new FetchError({ kind: "dns", message: "there is no such name in the DNS" }))
+        polled(world)
+        yield* TestClock.adjust("3 days")
+        const hosts = polled(world)
+        assert.isAtMost(hosts.old, 3)
+        assert.isAtLeast(hosts.old, 2)
+        assert.isAbove(hosts.new, 200)
+        site.ids = ["b", "first"]
+        yield* TestClock.adjust("1 hour")
+        assert.strictEqual(lines(world, "post").length, 1)
+        const { failures, inError } = yield* stateOf(feed)
+        assert.deepStrictEqual({ failures, inError }, { failures: 0, inError: false })
+      }).pipe(Effect.provide(layerDays({ maxResident }))))
+  }
 })

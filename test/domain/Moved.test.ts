@@ -33,7 +33,8 @@ describe("a topic that has moved", () => {
   it("is asked itself again when the new place fails, but not when that is only overloaded", () => {
     assert.isUndefined(after(settled, { asked: to, permanentUrl: undefined, outcome: "failure" }))
     assert.strictEqual(after(settled, { asked: to, permanentUrl: undefined, outcome: "overload" }), settled)
-    assert.strictEqual(after(settled, { permanentUrl: undefined, outcome: "failure" }), settled)
+    const silent = after(settled, { permanentUrl: undefined, outcome: "failure" })
+    assert.deepStrictEqual(silent, { ...settled, topicFailed: 4 * DAY })
   })
 
   it("has not moved to itself, to http from https, or beyond the length of a topic", () => {
