@@ -44,8 +44,9 @@ export const headerOf = (links: ReadonlyArray<Link> | undefined, answer: Fetched
   return header.links === undefined ? undefined : header
 }
 
-/** The hubs of a resource, when it names usable ones. */
+/** The hubs of a resource, when it names usable ones. The credentials of a subscriber, in its URL, are no hub's business. */
 export const advertised = ({ header, url }: Pick<ResourceState, "header" | "url">): Advertised | undefined => {
+  if (hasCredentials(url)) return undefined
   const hubs = linksOf(header?.links, "hub").flatMap(({ href }) => hubOf(href) ?? [])
   if (hubs.length === 0) return undefined
   const self = linksOf(header?.links, "self").find(({ href }) => webAddress(href) !== undefined)
@@ -62,9 +63,12 @@ const mostOfHub = 1024
 /** A hub that can be asked. Credentials in its address would be the publisher's idea: such a one is not used. */
 const hubOf = (href: string): string | undefined => {
   const url = webAddress(href)
-  return url === undefined || url.username !== "" || url.password !== "" || url.href.length > mostOfHub
-    ? undefined
-    : url.href
+  return url === undefined || hasCredentials(url) || url.href.length > mostOfHub ? undefined : url.href
+}
+
+const hasCredentials = (url: string | URL): boolean => {
+  const { password, username } = new URL(url)
+  return username !== "" || password !== ""
 }
 
 const webAddress = (href: string): URL | undefined => {

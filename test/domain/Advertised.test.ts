@@ -92,6 +92,14 @@ describe("what a publisher advertises", () => {
   })
 })
 
+describe("a resource whose URL holds credentials", () => {
+  it("names no hub: they are not told to a third party", () => {
+    for (const url of ["https://anna:pa55@f.example/a", "https://anna@f.example/a", "https://:pa55@f.example/a#p"]) {
+      assert.isUndefined(advertised(after(initialState({ url }), answer("{}", "<https://hub.example/>; rel=hub"))))
+    }
+  })
+})
+
 describe("a document that is pushed", () => {
   const push: Circumstances = { ...at, occasion: "push", now: 2_000_000 }
   const many = Array.from({ length: 30 }, (_, i) => `e${i}`).join(" ")
