@@ -7,6 +7,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
+import { isOwn } from "#domain/Upstream.ts"
 import { Asking } from "./Asking.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
@@ -28,7 +29,7 @@ export const layer = Layer.effect(
     const queue = yield* QuestionQueue
     const asking = yield* Asking
     const checkFragment = yield* makeCheckFragment
-    const { hubQuestionsPerMinute, hubSubscriptionsPerSite } = yield* Settings
+    const { baseUrl, hubQuestionsPerMinute, hubSubscriptionsPerSite } = yield* Settings
 
     /** PubSubHubbub 0.3 lets the subscriber wait for the outcome; everybody else has it told to the callback. */
     const put = Effect.fnUntraced(function*(question: Question, lane: Lane, verify: "sync" | "async" | undefined) {
@@ -68,6 +69,7 @@ export const layer = Layer.effect(
 
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const wanted = yield* wantedBy(request, request.callback)
+      if (isOwn(wanted.endpoint, baseUrl)) return yield* toItself(wanted)
       yield* checkFragment(wanted.topic)
       const known = yield* laneOf(wanted)
       if (known === undefined) yield* checkRoom(wanted)
@@ -132,6 +134,12 @@ const askedOften = (site: string, retryAfter: number) =>
   )
 
 const busy = throttled("Too many verifications wait on this hub. Try again later.", 60)
+
+/** The service, as a subscriber at hubs, may reach itself by a name that it does not know; its callback is known. */
+const toItself = ({ endpoint }: NewSubscription) =>
+  Effect.fail(
+    badParameter("hub.callback", `${Topic.quote(endpoint)} is an address of this hub itself: give one of your own.`)
+  )
 
 const notSubscribed = ({ endpoint, topic }: NewSubscription) =>
   Effect.fail(

@@ -225,9 +225,15 @@ export const callbackUrl = (baseUrl: string, callback: string): string => `${bas
 
 /** Whether an address is below this service's own, so that it would subscribe to itself. */
 export const isOwn = (url: string, baseUrl: string): boolean => {
-  const { host, pathname } = new URL(url)
+  const { pathname } = new URL(url)
   const own = new URL(baseUrl)
-  return host === own.host && `${pathname}/`.startsWith(`${own.pathname.replace(/\/$/, "")}/`)
+  return placeOf(url) === placeOf(own) && `${pathname}/`.startsWith(`${own.pathname.replace(/\/$/, "")}/`)
+}
+
+/** Host and port; a name that ends in a dot is the same one. */
+const placeOf = (url: string | URL): string => {
+  const { hostname, port } = new URL(url)
+  return `${hostname.replace(/\.$/, "")}:${port}`
 }
 
 /**

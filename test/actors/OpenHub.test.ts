@@ -393,6 +393,21 @@ describe("the hub face, unsubscribing", () => {
       assert.notProperty(yield* known("good"), "secret")
     }).pipe(Effect.provide(layer)))
 
+  it.effect("refuses a callback of the hub itself: it would subscribe to what it sends, by another of its names", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(world, agree)
+      for (const callback of ["https://push.example.org/w/upstream/abc", "http://PUSH.example.org./w/"]) {
+        assert.deepInclude(yield* refusalOf(subscribe("good", { callback, verify: "sync" })), {
+          _tag: "BadParameter",
+          parameter: "hub.callback"
+        })
+      }
+      assert.deepStrictEqual(asked, [])
+      yield* subscribe("good", { callback: "https://push.example.org/elsewhere", verify: "sync" })
+      assert.strictEqual(asked.length, 1)
+    }).pipe(Effect.provide(layerWith({ baseUrl: "https://push.example.org/w" }))))
+
   it.effect("refuses what is not subscribed, and takes back what waits", () =>
     Effect.gen(function*() {
       const world = yield* started

@@ -184,6 +184,8 @@ describe("the base URL", () => {
   it("is no hub for the service itself", () => {
     assert.isTrue(isOwn("https://a.example/hub", "https://a.example"))
     assert.isTrue(isOwn("http://a.example/push/hub?x", "https://a.example/push"))
+    assert.isTrue(isOwn("https://a.example./hub", "https://a.example"))
+    assert.isFalse(isOwn("https://a.example:8443/hub", "https://a.example"))
     assert.isFalse(isOwn("https://a.example/pushy", "https://a.example/push"))
     assert.isFalse(isOwn("https://a.example/other", "https://a.example/push"))
     assert.isFalse(isOwn("https://b.example/hub", "https://a.example"))
