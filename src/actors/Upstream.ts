@@ -2,12 +2,12 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { Advertised } from "#domain/Advertised.ts"
 import { HubClient } from "#domain/ports/HubClient.ts"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
-import { siteOf } from "#domain/Topic.ts"
 import * as Model from "#domain/Upstream.ts"
 import type { Self } from "./Actors.ts"
 import type { Fed } from "./Fed.ts"
 import { HubTrust } from "./HubTrust.ts"
 import { whenAvailable } from "./Retrying.ts"
+import { Turns } from "./Turns.ts"
 
 /**
  * `Look`: the alarm. `Reload`: its row has changed, or who watches the resource. `Found`: what the resource advertises is something else.
@@ -41,12 +41,7 @@ export interface State {
   watched: boolean
   /** What a poll has found, and until when the hub may push it. */
   missing: { readonly count: number; readonly until: number } | undefined
-  /** When it is its turn to ask the hub, epoch ms. */
-  turn: number | undefined
 }
-
-/** Of one hub's site questions go out so many ms apart: a thousand feeds of one host are subscribed in some 17 minutes. */
-const spacing = 1_000
 
 /** What a subscription at a hub needs of its partition. */
 export interface Surroundings {
@@ -66,20 +61,7 @@ export const layer = Layer.effect(
     const store = yield* UpstreamStore
     const client = yield* HubClient
     const trust = yield* HubTrust
-    /** When the last turn at a site is, epoch ms. */
-    const turns = new Map<string, number>()
-
-    const turnAt = (hub: string, now: number): number => {
-      for (const [site, at] of turns) {
-        if (at + spacing > now) break
-        turns.delete(site)
-      }
-      const site = siteOf(new URL(hub).hostname)
-      const turn = Math.max(now, (turns.get(site) ?? 0) + spacing)
-      turns.delete(site)
-      turns.set(site, turn)
-      return turn
-    }
+    const turns = new Turns()
 
     const load = Effect.fnUntraced(function*(id: number) {
       const found = Option.getOrUndefined(yield* whenAvailable(store.find(id)))
@@ -172,7 +154,7 @@ export const layer = Layer.effect(
     )
 
     const run = Effect.fnUntraced(function*(self: Self<State, Message>, around: Surroundings) {
-      const state = self.state ??= { ...(yield* load(self.id)), missing: undefined, turn: undefined }
+      const state = self.state ??= { ...(yield* load(self.id)), missing: undefined }
       while (true) {
         yield* hear(self, state, around)
         const { missing, upstream } = state
@@ -193,9 +175,9 @@ export const layer = Layer.effect(
           yield* whenAvailable(store.remove(upstream))
           yield* reload(state, self.id, around)
         } else {
-          const turn = state.turn ??= turnAt(upstream.hub, now)
+          const turn = turns.at(self.id, upstream.hub, now)
           if (turn > now) return earliest(turn, missing?.until)
-          state.turn = undefined
+          turns.taken(self.id)
           yield* ask(state, step, around)
         }
       }
