@@ -133,8 +133,9 @@ const delivering = async () => {
  * politeness's sake.
  */
 const latency = async () => {
-  const [perSecond, topics] = [100, 200]
-  const service = await start(3600) // no poll but those that are asked for
+  const [perSecond, topics] = [100, 1_000]
+  // no poll but those that are asked for, while a host is not so polite that pings wait for their turn
+  const service = await start(300)
   const urls = Array.from({ length: topics }, (_, i) => `http://127.0.0.${1 + i % 64}:${port}/new/${i}`)
   await subscribe(service, urls, (i) => `${outside}/hook/${i}`)
   while ((await stats()).polls < topics) await sleep(100) // what is there already is no news
