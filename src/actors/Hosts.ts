@@ -7,6 +7,12 @@ const burst = 10
 /** The longest wait that spacing adds, in ms: who comes then is one of very many, and waits for its turn only. */
 const longestWait = 300_000
 
+/** Of those that were put off by a pause and come during the next one, one is let in after so many ms. */
+const probeSpacing = 60_000
+
+/** Who was put off is remembered for so long after the pause, ms. */
+const putOffFor = 3_600_000
+
 /** Who waits for its turn looks again after so many ms, in case it was not called. */
 const patience = 60_000
 
@@ -21,6 +27,10 @@ interface Host {
   /** Epoch ms: the server asked to be left alone since and until then; 0: it did not. */
   heldSince: number
   heldUntil: number
+  /** Resources that a pause has put off, and have not been fetched since: their time, and whether it stands whatever the host asks for until then. */
+  putOff: Map<number, { readonly at: number; readonly stands: boolean }>
+  /** Epoch ms: the time after the last one that stands. */
+  nextProbe: number
 }
 
 /**
@@ -56,6 +66,7 @@ export class Hosts {
     }
     host.given.delete(id)
     host.queue.delete(id)
+    host.putOff.delete(id)
     host.running++
     return 0
   }
@@ -83,17 +94,24 @@ export class Hosts {
   }
 
   /**
-   * When one that is due now may fetch from a host that is left alone; undefined where it is not.
+   * When `id`, which is due now, may fetch from a host that is left alone; undefined where it is not.
    *
-   * What comes due meanwhile is put off by the length of the pause, and so does not come together at its end.
+   * What comes due meanwhile is put off by the length of the pause, and so does not come together at its end. Nobody is put off for ever: one
+   * resource may be refused each time, for reasons of its own, while the host would answer all others. Who has sat one pause out is let in during
+   * the next, one a minute.
    */
-  heldUntil(name: string, now: number): number | undefined {
+  heldUntil(name: string, id: number, now: number): number | undefined {
     const host = this.#hosts.get(name)
-    if (host === undefined || host.heldUntil === 0) return undefined
-    if (host.heldUntil > now) return host.heldUntil + now - host.heldSince
-    host.heldUntil = 0
-    if (!isNeeded(host, now)) this.#hosts.delete(name)
-    return undefined
+    if (host === undefined || host.heldUntil <= now) return undefined
+    const after = host.heldUntil + now - host.heldSince
+    const own = host.putOff.get(id)
+    if (own === undefined) return putOff(host, id, after, false)
+    if (own.at > now) return own.at
+    if (own.stands) return undefined
+    const probe = Math.max(host.nextProbe, now)
+    if (probe >= after) return putOff(host, id, after, false)
+    host.nextProbe = probe + probeSpacing
+    return probe === now ? undefined : putOff(host, id, probe, true)
   }
 
   /** When `id` may begin, for the spacing's sake; who has to wait has that time for its own. */
@@ -111,7 +129,16 @@ export class Hosts {
   #of(name: string): Host {
     let host = this.#hosts.get(name)
     if (host === undefined) {
-      host = { running: 0, queue: nobody, given: nobody, next: 0, heldSince: 0, heldUntil: 0 }
+      host = {
+        running: 0,
+        queue: nobody,
+        given: nobody,
+        next: 0,
+        heldSince: 0,
+        heldUntil: 0,
+        putOff: none,
+        nextProbe: 0
+      }
       this.#hosts.set(name, host)
     }
     return host
@@ -128,8 +155,16 @@ export class Hosts {
   }
 }
 
-const isNeeded = ({ heldUntil, next, queue, running }: Host, now: number): boolean =>
-  running > 0 || queue.size > 0 || next > now || heldUntil > now
+const isNeeded = ({ heldUntil, next, putOff, queue, running }: Host, now: number): boolean =>
+  running > 0 || queue.size > 0 || next > now || heldUntil + (putOff.size > 0 ? putOffFor : 0) > now
+
+const putOff = (host: Host, id: number, at: number, stands: boolean): number => {
+  if (host.putOff === none) host.putOff = new Map()
+  host.putOff.set(id, { at, stands })
+  return at
+}
+
+const none: Host["putOff"] = new Map()
 
 /** Of nearly all hosts: a set is made for the first who has to wait. */
 const nobody: Set<number> = new Set()

@@ -239,7 +239,8 @@ export const layer = Layer.effect(
       }
       const answer = result.success
       const until = holdOff(answer, at.now)
-      if (until !== undefined) around.hosts.holdOff(resource.host, at.now, until)
+      // where a redirect has led, another one has said so
+      if (until !== undefined) around.hosts.holdOff(new URL(answer.finalUrl).hostname, at.now, until)
       const settle = (done: Done) => {
         const step = withMoved(done, answer, at)
         return settings.pornRank && isMaintenanceDue(step, at.now)
@@ -323,7 +324,7 @@ export const layer = Layer.effect(
         }
         const next = due(state, now)
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
-        const heldUntil = around.hosts.heldUntil(state.resource.host, now)
+        const heldUntil = around.hosts.heldUntil(state.resource.host, self.id, now)
         if (heldUntil !== undefined) return heldUntil
         const { pinged } = state
         state.pinged = undefined // a ping that comes from now on causes one more fetch

@@ -30,7 +30,14 @@ const keptFor = 10_000
 const mostKept = 256
 const mostBytes = 16 * 1024 * 1024
 
-const done: Asked = { abandon: () => undefined }
+/** Calls `answer` once the asker holds what it may abandon: it may ask again in its turn, and holds that instead from then on. */
+const soon = (answer: () => void): Asked => {
+  let wanted = true
+  queueMicrotask(() => {
+    if (wanted) answer()
+  })
+  return { abandon: () => wanted = false }
+}
 
 /**
  * Exchanges for askers who want the same at the same time: fragments of one page, and topics whose redirects lead to one URL.
@@ -56,9 +63,10 @@ export class SharedExchanges {
     const key = [url.href, ...headers].join("\n")
     const kept = this.#kept.get(key)
     if (kept !== undefined && kept.began >= since && this.#now() - kept.ended <= keptFor) {
-      asker.answered(kept.status, kept.headers)
-      asker.ended(kept.body)
-      return done
+      return soon(() => {
+        asker.answered(kept.status, kept.headers)
+        asker.ended(kept.body)
+      })
     }
     const underWay = this.#underWay.get(key)
     if (underWay !== undefined && underWay.began >= since) return underWay.join(asker)

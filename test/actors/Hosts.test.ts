@@ -77,11 +77,40 @@ describe("Hosts", () => {
     hosts.holdOff("a.example", 500, 2000)
     hosts.holdOff("a.example", 600, 1000)
     assert.deepStrictEqual(
-      [500, 700, 1999, 2000].map((now) => hosts.heldUntil("a.example", now)),
+      [500, 700, 1999, 2000].map((now) => hosts.heldUntil("a.example", now, now)),
       [2000, 2200, 3499, undefined]
     )
     hosts.holdOff("a.example", 3000, 3000)
+    hosts.enter("c.example", 1, 10_000_000) // the others are long forgotten
+    hosts.leave("c.example", 10_001_000)
     assert.strictEqual(hosts.size, 0)
-    assert.isUndefined(hosts.heldUntil("b.example", 0))
+    assert.isUndefined(hosts.heldUntil("b.example", 1, 0))
+  })
+
+  it("a resource that is refused each time keeps nobody else away: who has sat one pause out is let in, one a minute", () => {
+    const hosts = new Hosts(50)
+    const minute = 60_000
+    const pause = 60 * minute
+    const begun = new Map<number, Array<number>>()
+    const alarms = new Map(Array.from({ length: 20 }, (_, id) => [id, id * 1_000]))
+    for (let now = 0; now < 4 * pause; now += 1_000) {
+      for (const [id, at] of alarms) {
+        if (at > now) continue
+        const later = hosts.heldUntil("a.example", id, now)
+        const wait = later ?? hosts.enter("a.example", id, now)
+        if (wait > 0) {
+          alarms.set(id, wait)
+          continue
+        }
+        hosts.leave("a.example", now)
+        begun.set(id, [...begun.get(id) ?? [], now])
+        if (id === 0) hosts.holdOff("a.example", now, now + pause) // refused, whenever it comes
+        alarms.set(id, now + (id === 0 ? pause : minute))
+      }
+    }
+    for (let id = 1; id < 20; id++) assert.isAtLeast(begun.get(id)?.length ?? 0, 2, `resource ${id}`)
+    const others = [...begun].flatMap(([id, times]) => id === 0 ? [] : times).toSorted((a, b) => a - b)
+    const minutes = Map.groupBy(others.filter((at) => at >= pause + minute), (at) => Math.floor(at / minute))
+    assert.deepStrictEqual([...minutes.values()].filter((times) => times.length > 2), [])
   })
 })

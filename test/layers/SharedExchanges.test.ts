@@ -110,4 +110,16 @@ describe("what several ask for at the same time", () => {
       )
       assert.deepStrictEqual([failures, asked], [["protocol", "protocol", "protocol"], 2])
     }))
+
+  live("lets go of what it follows a known redirect to", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve(({ path }, response) => {
+        if (path === "/page") response.writeHead(302, { Location: "/slow" }).end()
+      })
+      const request = { url: `${origin.url}/page`, ...shared, deadline: 300 }
+      const answers = [yield* Effect.flip(fetch(request)), yield* Effect.flip(fetch(request))]
+      assert.deepStrictEqual(answers.map(({ kind }) => kind), ["timeout", "timeout"])
+      yield* origin.quiet // nothing is left open
+      assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/page", "/slow", "/slow"])
+    }))
 })

@@ -45,9 +45,12 @@ export const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched =>
     headers: {},
     body: new TextEncoder().encode(text),
     signature: ofString(text),
-    finalUrl: "http://feeds.example/"
+    finalUrl: asAsked
   }
 }
+
+/** In a scripted answer: the URL that was asked for. */
+const asAsked = ""
 
 const short = (url: string) => url.replace(/^https?:\/\//, "")
 
@@ -67,7 +70,8 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
   const fetch = (request: FetchRequest) =>
     Effect.suspend(() => {
       note(`poll ${short(request.url)}`)
-      return origins.get(request.url)?.(request) ?? Effect.succeed(documentOf(documents.get(request.url) ?? []))
+      const answer = origins.get(request.url)?.(request) ?? Effect.succeed(documentOf(documents.get(request.url) ?? []))
+      return Effect.map(answer, (one) => one.finalUrl === asAsked ? { ...one, finalUrl: request.url } : one)
     })
 
   const post = (parcel: Parcel) =>
@@ -169,7 +173,7 @@ export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fe
   headers,
   body: new Uint8Array(),
   signature: 0n,
-  finalUrl: "http://feeds.example/"
+  finalUrl: asAsked
 })
 
 /** The outside: stores in memory and a scripted world. It outlives the runners over it. */
