@@ -1,21 +1,19 @@
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { LastUnwritten, type Unwritten } from "#domain/ports/StoreError.ts"
+import { Suspected, type Unwritten } from "#domain/ports/StoreError.ts"
+import { Writing } from "#domain/ports/Writing.ts"
 import * as Reply from "./Reply.ts"
 
-/** Milliseconds that the database has to answer within. */
-const deadline = 2_000
+/** How long a question waits for the database. */
+const deadline = "2 seconds"
 
-/** A refusal to write counts for so many ms; actors that wait for it try again every 5 s. */
-const remembered = 15_000
-
-const unwritten = Effect.gen(function*() {
-  const { last } = yield* LastUnwritten
-  const now = yield* Clock.currentTimeMillis
-  return last !== undefined && Math.abs(now - last.at) < remembered ? last.why : undefined
-})
+/**
+ * Milliseconds that the database may be silent. It is not away while it is cleaned up (the embedded one does nothing else then) or while long
+ * questions hold all connections: to take a runner out for that would give the others its work as well.
+ */
+const patience = 10_000
 
 const sentences: { readonly [why in Unwritten]: string } = {
   full: "The disk of the database is full; nothing can be written.",
@@ -24,25 +22,62 @@ const sentences: { readonly [why in Unwritten]: string } = {
 
 const unable = (sentence: string) => Reply.text(503, sentence, { "retry-after": "5" })
 
+const well = Reply.text(200, "ok")
+const away = unable("The database does not answer.")
+
+/** Since when the database has answered no question; times are epoch ms. */
+class Silence {
+  #since: number | undefined
+  #answered = -Infinity
+
+  end(now: number): void {
+    this.#since = undefined
+    this.#answered = now
+  }
+
+  /** After a question that was asked at `asked` and had no answer by `now`; one that came later may have had one. */
+  isLong(asked: number, now: number): boolean {
+    if (asked <= this.#answered) return false
+    this.#since ??= asked
+    return now - this.#since >= patience
+  }
+}
+
 /** Answers for those who watch over the service: no credentials, no details. */
 export const makeHealth = Effect.gen(function*() {
   const accounts = yield* AccountStore
   const hub = yield* Hub
+  const writing = yield* Writing
+
+  const silence = new Silence()
+
+  /** Why nothing can be written; undefined when something was, or nobody had trouble with it. */
+  const unwritten = Effect.gen(function*() {
+    const suspected = yield* Suspected
+    if (suspected.why === undefined) return undefined
+    return yield* writing.attempt.pipe(
+      Effect.map(() => suspected.why = undefined),
+      Effect.catch(() => Effect.sync(() => suspected.why))
+    )
+  })
 
   /** Whether the service can work: its database answers, and writes what it is told to. */
-  const healthz = accounts.find("healthz").pipe(
-    Effect.timeout(deadline),
-    Effect.andThen(unwritten),
-    Effect.match({
-      onSuccess: (why) => why === undefined ? Reply.text(200, "ok") : unable(sentences[why]),
-      onFailure: () => unable("The database does not answer.")
-    })
-  )
+  const healthz = Effect.gen(function*() {
+    const asked = yield* Clock.currentTimeMillis
+    const answer = yield* accounts.find("healthz").pipe(
+      Effect.andThen(unwritten),
+      Effect.timeoutOption(deadline)
+    )
+    const now = yield* Clock.currentTimeMillis
+    if (Option.isNone(answer)) return silence.isLong(asked, now) ? away : well
+    silence.end(now)
+    return answer.value === undefined ? well : unable(sentences[answer.value])
+  }).pipe(Effect.catchTag("StoreError", () => Effect.succeed(away)))
 
   /** Whether it does work: the partitions that it holds are awake. */
   const readyz = Effect.map(hub.ready, (ready) =>
     ready
-      ? Reply.text(200, "ok")
+      ? well
       : Reply.text(503, "Some partitions are not awake yet.", { "retry-after": "1" }))
 
   return { healthz: onlyGet(healthz), readyz: onlyGet(readyz) }

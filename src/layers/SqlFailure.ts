@@ -1,6 +1,6 @@
-import { Clock, type Duration, Effect, Schedule } from "effect"
+import { type Duration, Effect, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
-import { LastUnwritten, StoreError, type Unwritten } from "#domain/ports/StoreError.ts"
+import { StoreError, Suspected, type Unwritten } from "#domain/ports/StoreError.ts"
 
 /**
  * Runs what a store asks of the database, to an answer or a `StoreError`.
@@ -13,17 +13,17 @@ export const ask = <A, R>(
   deadline: Duration.Input = "40 seconds"
 ): Effect.Effect<A, StoreError, R> =>
   work.pipe(
-    Effect.tapError(noteUnwritten),
+    Effect.tapError(suspect),
     Effect.mapError(storeError),
     Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(silent) })
   )
 
-const noteUnwritten = Effect.fnUntraced(function*(error: SqlError.SqlError) {
+const suspect = Effect.fnUntraced(function*(error: SqlError.SqlError) {
   const why = unwritten.get(sqlState(error) ?? "")
-  if (why !== undefined) (yield* LastUnwritten).last = { at: yield* Clock.currentTimeMillis, why }
+  if (why !== undefined) (yield* Suspected).why = why
 })
 
-/** A full disk; a standby, or a server that was made read-only because its disk is nearly full. */
+/** A full disk, or no room for what a question needs; a standby, or a server that was made read-only because its disk is nearly full. */
 const unwritten: ReadonlyMap<string, Unwritten> = new Map([["53100", "full"], ["25006", "read-only"]])
 
 /** Tries again what met another transaction: a deadlock or a failed serialization rolled it back whole. */

@@ -12,6 +12,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
+import { Writing } from "#domain/ports/Writing.ts"
 import * as Accounts from "./memory/Accounts.ts"
 import * as Bounces from "./memory/Bounces.ts"
 import * as Deliveries from "./memory/Deliveries.ts"
@@ -26,6 +27,7 @@ import * as Retentions from "./memory/Retention.ts"
 import * as State from "./memory/State.ts"
 import * as Subscriptions from "./memory/Subscriptions.ts"
 import * as Upstreams from "./memory/Upstreams.ts"
+import * as WritingMemory from "./memory/Writing.ts"
 
 /** Makes the stores of `layer` fail as a database does. */
 export class Faults extends Context.Service<Faults, {
@@ -55,6 +57,7 @@ export const layer: Layer.Layer<
   | AccountStore
   | QuestionQueue
   | UpstreamStore
+  | Writing
   | Faults
 > = Layer.effectContext(Effect.sync(() => {
   const state = State.make()
@@ -71,6 +74,7 @@ export const layer: Layer.Layer<
     Context.add(AccountStore, Accounts.make(state)),
     Context.add(QuestionQueue, Questions.make(state)),
     Context.add(UpstreamStore, Upstreams.make(state)),
+    Context.add(Writing, WritingMemory.make(state)),
     Context.add(Faults, {
       down: Effect.sync(() => void (state.faults.unavailable = true)),
       up: Effect.sync(() => void (state.faults.unavailable = false)),

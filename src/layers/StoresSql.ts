@@ -12,6 +12,7 @@ import * as ResourceStoreSql from "./ResourceStoreSql.ts"
 import * as RetentionSql from "./RetentionSql.ts"
 import * as SubscriptionStoreSql from "./SubscriptionStoreSql.ts"
 import * as UpstreamStoreSql from "./UpstreamStoreSql.ts"
+import * as WritingSql from "./WritingSql.ts"
 
 /** All stores over one database, of either engine. */
 export const layer = Layer.mergeAll(
@@ -27,5 +28,6 @@ export const layer = Layer.mergeAll(
   PingsSql.layer,
   ReplaysSql.layer,
   UpstreamStoreSql.layer,
+  WritingSql.layer,
   AccountStoreSql.layer
 )

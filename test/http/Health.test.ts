@@ -2,10 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { LastUnwritten, StoreError } from "#domain/ports/StoreError.ts"
+import { StoreError, Suspected } from "#domain/ports/StoreError.ts"
+import { Writing } from "#domain/ports/Writing.ts"
 import { makeApi } from "#test/support/Api.ts"
 
 const store = (find: AccountStore["Service"]["find"]) => Layer.mock(AccountStore, { find })
+
+const unavailable = new StoreError({ reason: "unavailable", message: "" })
 
 describe("/healthz", () => {
   it.effect("is 200 while the database answers", () =>
@@ -15,30 +18,62 @@ describe("/healthz", () => {
       assert.strictEqual(`${answer.status} ${answer.body}`, "200 ok")
     }))
 
-  it.effect("is 503 when it does not, or not in time", () =>
+  it.effect("is 503 at once when the database is away", () =>
     Effect.gen(function*() {
-      const away = yield* makeApi({}, store(() => Effect.fail(new StoreError({ reason: "unavailable", message: "" }))))
-      assert.strictEqual((yield* away("/healthz")).status, 503)
-      const silent = yield* makeApi({}, store(() => Effect.never))
-      const waiting = yield* Effect.forkChild(silent("/healthz"))
-      yield* TestClock.adjust("2 seconds")
-      const answer = yield* Fiber.join(waiting)
+      const api = yield* makeApi({}, store(() => Effect.fail(unavailable)))
+      const answer = yield* api("/healthz")
       assert.strictEqual(`${answer.status} ${answer.body}`, "503 The database does not answer.")
       assert.strictEqual(answer.headers.get("retry-after"), "5")
     }))
 
-  it.effect("is 503 for a while after the database could not write, and says why", () =>
+  it.effect("is 503 when the database has been silent for 10 s, and not before: it may be cleaning up", () =>
     Effect.gen(function*() {
-      const refusal = yield* LastUnwritten
-      const api = yield* makeApi({}, store(() => Effect.succeedNone))
-      yield* TestClock.setTime(100_000)
-      refusal.last = { at: 100_000, why: "full" }
-      yield* TestClock.adjust("14 seconds")
-      const full = yield* api("/healthz")
-      assert.strictEqual(`${full.status} ${full.body}`, "503 The disk of the database is full; nothing can be written.")
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* api("/healthz")).status, 200)
-      refusal.last = undefined
+      let silent = true
+      const api = yield* makeApi({}, store(() => silent ? Effect.never : Effect.succeedNone))
+      const asked = Effect.gen(function*() {
+        const asking = yield* Effect.forkChild(api("/healthz"))
+        yield* TestClock.adjust("2 seconds")
+        return (yield* Fiber.join(asking)).status
+      })
+      assert.strictEqual(yield* asked, 200)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* asked, 200) // for 9 s
+      assert.strictEqual(yield* asked, 503) // for 11 s
+      silent = false
+      assert.strictEqual(yield* asked, 200)
+      silent = true
+      assert.strictEqual(yield* asked, 200) // a new silence
+    }))
+
+  it.effect("is 503 while nothing can be written, and says why", () =>
+    Effect.gen(function*() {
+      const suspected = { why: "full" as "full" | undefined }
+      let full = true
+      const writing = Layer.succeed(Writing, {
+        attempt: Effect.suspend(() => full ? Effect.fail(unavailable) : Effect.void)
+      })
+      const api = yield* makeApi({}, store(() => Effect.succeedNone), {}, writing)
+      const asked = Effect.map(
+        Effect.provideService(api("/healthz"), Suspected, suspected),
+        ({ body, status }) => `${status} ${body}`
+      )
+      assert.strictEqual(yield* asked, "503 The disk of the database is full; nothing can be written.")
+      assert.strictEqual(yield* asked, "503 The disk of the database is full; nothing can be written.")
+      full = false
+      assert.strictEqual(yield* asked, "200 ok")
+      assert.isUndefined(suspected.why)
+    }))
+
+  it.effect("is 200 after a question that had no room on the server: what is written is written", () =>
+    Effect.gen(function*() {
+      let attempts = 0
+      const writing = Layer.succeed(Writing, { attempt: Effect.sync(() => void attempts++) })
+      const api = yield* makeApi({}, store(() => Effect.succeedNone), {}, writing)
+      const asked = Effect.provideService(api("/healthz"), Suspected, { why: "full" })
+      assert.strictEqual((yield* asked).status, 200)
+      assert.strictEqual(attempts, 1)
+      yield* api("/healthz")
+      assert.strictEqual(attempts, 1) // nobody had trouble
     }))
 
   it.effect("is asked with GET", () =>

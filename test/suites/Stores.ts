@@ -12,6 +12,7 @@ import { resourceStoreSuite } from "#test/suites/ResourceStore.ts"
 import { retentionSuite } from "#test/suites/Retention.ts"
 import { subscriptionStoreSuite } from "#test/suites/SubscriptionStore.ts"
 import { upstreamStoreSuite } from "#test/suites/UpstreamStore.ts"
+import { writingSuite } from "#test/suites/Writing.ts"
 import type { Stores } from "#test/support/StoreFixture.ts"
 
 /** What the stores promise, asked of one implementation. */
@@ -29,4 +30,5 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   accountStoreSuite(it)
   questionQueueSuite(it)
   upstreamStoreSuite(it)
+  writingSuite(it)
 }

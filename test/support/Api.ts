@@ -4,6 +4,7 @@ import { Hub } from "#actors/Hub.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { Writing } from "#domain/ports/Writing.ts"
 import * as Routes from "#http/Routes.ts"
 import * as Settings from "#layers/Settings.ts"
 
@@ -37,16 +38,19 @@ export const basic = (secret = "wonder") => ({
   authorization: `Basic ${Buffer.from(`alice:${secret}`).toString("base64")}`
 })
 
+export const writes = Layer.succeed(Writing, { attempt: Effect.void })
+
 /**
  * The routes over a hub that a test makes up: what it does not name dies loudly. No socket.
  */
 export const makeApi = Effect.fnUntraced(function*(
   hub: Partial<Hub["Service"]>,
   store: Layer.Layer<AccountStore> = accounts,
-  settings: Partial<SettingsValues> = {}
+  settings: Partial<SettingsValues> = {},
+  writing: Layer.Layer<Writing> = writes
 ) {
   const app = yield* HttpRouter.toHttpEffect(
-    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, Settings.layerTest(settings)]))
+    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, writing, Settings.layerTest(settings)]))
   )
   return (url: string, init: RequestInit = {}, address = "192.0.2.1"): Effect.Effect<Answer> =>
     app.pipe(

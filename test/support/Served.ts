@@ -6,7 +6,7 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
-import { accounts } from "./Api.ts"
+import { accounts, writes } from "./Api.ts"
 import { open } from "./RawHttp.ts"
 
 /** Short enough that a test can wait for them. */
@@ -25,7 +25,12 @@ export const serve = Effect.fnUntraced(
     const services = yield* Layer.build(
       Routes.layerServed.pipe(
         Layer.provideMerge(HttpServerNode.layerWith(timeouts)),
-        Layer.provide([Layer.mock(Hub, hub), store, Settings.layerTest({ port: 0, host: "127.0.0.1", ...settings })])
+        Layer.provide([
+          Layer.mock(Hub, hub),
+          store,
+          writes,
+          Settings.layerTest({ port: 0, host: "127.0.0.1", ...settings })
+        ])
       )
     )
     const { address } = yield* HttpServer.HttpServer.pipe(Effect.provideContext(services))

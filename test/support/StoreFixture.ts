@@ -14,6 +14,7 @@ import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
+import type { Writing } from "#domain/ports/Writing.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 
 export type Stores =
@@ -30,6 +31,7 @@ export type Stores =
   | Replays
   | SubscriptionStore
   | UpstreamStore
+  | Writing
 
 /**
  * Runs with a clock that stands at `now`. Only its readings stand: sleeping takes real time, so that batches are sent.

@@ -13,6 +13,7 @@ import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
 import * as RetentionSql from "#layers/RetentionSql.ts"
 import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
 import * as UpstreamStoreSql from "#layers/UpstreamStoreSql.ts"
+import * as WritingSql from "#layers/WritingSql.ts"
 
 /** The stores of the service, but for the work of hashing passwords. */
 export const storesSql = Layer.mergeAll(
@@ -28,5 +29,6 @@ export const storesSql = Layer.mergeAll(
   PingsSql.layer,
   ReplaysSql.layer,
   UpstreamStoreSql.layer,
+  WritingSql.layer,
   AccountStoreSql.layerWith(Passwords.cheap)
 )

@@ -13,10 +13,10 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
 export type Unwritten = "full" | "read-only"
 
 /**
- * The last time that the database refused to write: a service whose disk is full answers every question, and can do nothing.
- * `at` is epoch ms.
+ * What made a statement fail since something was last known to be written: a service whose disk is full answers every question, and can do nothing.
+ * It is a suspicion: a question that needed room of its own on the server (a temporary file) is refused in the same words. `Writing` tells.
  */
-export const LastUnwritten = Context.Reference<{ last: { readonly at: number; readonly why: Unwritten } | undefined }>(
-  "windhover/domain/ports/StoreError/LastUnwritten",
-  { defaultValue: () => ({ last: undefined }) }
+export const Suspected = Context.Reference<{ why: Unwritten | undefined }>(
+  "windhover/domain/ports/StoreError/Suspected",
+  { defaultValue: () => ({ why: undefined }) }
 )

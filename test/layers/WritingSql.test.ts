@@ -1,0 +1,33 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Suspected } from "#domain/ports/StoreError.ts"
+import { Writing } from "#domain/ports/Writing.ts"
+import * as WritingSql from "#layers/WritingSql.ts"
+import { engines } from "#test/support/Databases.ts"
+
+for (const engine of engines) {
+  describe.skipIf(!engine.available)(`writing as an attempt, ${engine.name}`, () => {
+    layer(Layer.provideMerge(WritingSql.layer, engine.layer), { timeout: "60 seconds", excludeTestServices: true })(
+      (it) => {
+        it.effect("fails where nothing is written, and the suspicion says why", () =>
+          Effect.gen(function*() {
+            const sql = yield* SqlClient.SqlClient
+            const { attempt } = yield* Writing
+            const suspected = { why: undefined }
+            const refused = sql.withTransaction(Effect.andThen(sql.unsafe("set transaction read only"), attempt))
+            const error = yield* Effect.flip(Effect.provideService(refused, Suspected, suspected))
+            assert.include(error.message, "25006")
+            assert.strictEqual(suspected.why, "read-only")
+          }))
+
+        it.effect("leaves nothing behind", () =>
+          Effect.gen(function*() {
+            const sql = yield* SqlClient.SqlClient
+            yield* (yield* Writing).attempt
+            assert.deepStrictEqual(yield* sql.unsafe("select relname from pg_class where relname like '%writing%'"), [])
+          }))
+      }
+    )
+  })
+}
