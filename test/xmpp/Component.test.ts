@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import type { Element } from "@xmpp/xml"
+import { assert, describe, it, vi } from "@effect/vitest"
+import xml, { type Element } from "@xmpp/xml"
 import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { connect } from "node:net"
@@ -270,6 +270,19 @@ describe("Component", () => {
         yield* Effect.yieldNow
       }
       assert.strictEqual((yield* Queue.take(heard)).attrs["id"], "é€😀")
+    }))
+
+  it.live("reads what a server makes of the largest stanza that is all quotes, in pieces that end where a text does", () =>
+    Effect.gen(function*() {
+      const write = vi.spyOn(xml.Parser.prototype, "write")
+      yield* Effect.addFinalizer(() => Effect.sync(() => write.mockRestore()))
+      const { heard, welcome } = yield* connecting
+      const connection = yield* welcome
+      const count = 512 * 1024
+      connection.send(`<message><body>${"&quot;".repeat(count)}</body></message>`)
+      assert.strictEqual((yield* Queue.take(heard)).getChildText("body")?.length, count)
+      const written = write.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("&quot;"))
+      assert.deepStrictEqual(written.map((text) => [text.length, text.at(-1)]), [[6 * count + 1, "<"]])
     }))
 
   it.live.each(
