@@ -245,6 +245,30 @@ describe("Component", () => {
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
+  it.effect("tries again soon after two conflicts, as at a move, and about once a minute after more of them", () => {
+    const said: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
+    const alarms = () => said.filter((line) => line.startsWith("Error") && line.includes("a second Windhover")).length
+    return Effect.gen(function*() {
+      const { server } = yield* connecting
+      const conflict = Effect.fnUntraced(function*(connection: Served) {
+        yield* connection.shake
+        const closed = yield* Effect.forkChild(closing(connection))
+        connection.send(streamError("conflict"))
+        yield* Fiber.join(closed)
+      })
+      yield* conflict(yield* server.accept)
+      yield* conflict(yield* inTime(server))
+      const third = yield* inTime(server)
+      assert.isAtMost(yield* Clock.currentTimeMillis, 10_000)
+      assert.strictEqual(alarms(), 0)
+      yield* conflict(third)
+      yield* TestClock.adjust("47 seconds")
+      assert.isTrue(yield* isAlone(server))
+      assert.strictEqual(alarms(), 1)
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
   it.live("holds back what a server does not read, but for one batch", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
