@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { Tokens } from "#xmpp/Tokens.ts"
 
-const stream = `<?xml version='1.0'?><stream:stream id="it's > 1"><m a='"<>"'>it's "x" > y &amp; \u{1f600}</m><b/></stream:stream>`
+const stream =
+  `<?xml version='1.0'?><stream:stream id="it's > 1"><m a='"<>"'>it's "x" > y &amp; \u{1f600}</m><b/></stream:stream>`
 
 const pieces = [
   "<",
