@@ -1,5 +1,8 @@
 import type { ServerResponse } from "node:http"
 
+/** Bytes that Node is given at once: each piece that it has passed on shows that the client reads. */
+const piece = 65_536
+
 /**
  * The open end of a stream: writes what it is given, bounded by how fast the client reads.
  *
@@ -12,6 +15,8 @@ export class Outlet {
   /** Looks at the connection since it has taken no more; 0 while it does. */
   #stalled = 0
   #full = false
+  /** What Node was not given yet, in order. */
+  readonly #waiting: Array<Uint8Array> = []
 
   constructor(response: ServerResponse, headers: { readonly [name: string]: string }) {
     this.#response = response
@@ -24,8 +29,22 @@ export class Outlet {
   /** False when no more is to be written until there is room: at most one document, and what fits Node's buffer, wait. */
   write(bytes: Uint8Array | string): boolean {
     if (this.#response.writableEnded || this.#response.destroyed) return false
-    this.#full = !this.#response.write(bytes)
+    if (bytes.length <= piece && this.#waiting.length === 0) this.#full = !this.#response.write(bytes)
+    else {
+      this.#waiting.push(typeof bytes === "string" ? Buffer.from(bytes) : bytes)
+      if (!this.#full) this.#writeWaiting()
+    }
     return !this.#full
+  }
+
+  /** Piece after piece, as long as there is room. */
+  #writeWaiting(): void {
+    this.#full = false
+    for (let [next] = this.#waiting; next !== undefined && !this.#full; [next] = this.#waiting) {
+      this.#full = !this.#response.write(next.subarray(0, piece))
+      if (next.length > piece) this.#waiting[0] = next.subarray(piece)
+      else this.#waiting.shift()
+    }
   }
 
   get full(): boolean {
@@ -35,11 +54,11 @@ export class Outlet {
   #drained(): void {
     this.#stalled = 0
     if (!this.#full) return
-    this.#full = false
-    this.onRoom()
+    this.#writeWaiting()
+    if (!this.#full) this.onRoom()
   }
 
-  /** Who has read nothing between two looks, although something waits for it, is cut off. */
+  /** Who has read nothing between two looks, although something waits for it, is cut off; who reads slowly is not. */
   look(): void {
     if (!this.#full) this.#stalled = 0
     else if (++this.#stalled > 1) this.#response.destroy()
