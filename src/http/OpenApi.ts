@@ -106,7 +106,8 @@ const paths = (): Json => ({
       parameters: query(schemaOf(streamRequest)),
       responses: {
         200: {
-          description: "Past entries, then future ones.",
+          description:
+            "Past entries, then future ones; with wait=poll those that came, none when nothing came in time.",
           content: {
             "text/event-stream": { schema: { type: "string" } },
             "application/x-ndjson": { schema: { type: "string" } },
@@ -114,7 +115,7 @@ const paths = (): Json => ({
             ...atom
           }
         },
-        204: { description: "Nothing came in time (wait=poll)." },
+        304: { description: "With wait=poll: nothing came in time, and what If-None-Match names is still right." },
         ...refused
       }
     }

@@ -5,6 +5,7 @@ import type { Hub, Representation } from "#actors/Hub.ts"
 import type { Listener } from "#actors/Listeners.ts"
 import type { Document, News } from "#domain/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { document } from "#http/OpenApi.ts"
 import { accounts, basic, caller } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
 
@@ -80,6 +81,7 @@ const get = (path: string, ...headers: ReadonlyArray<string>) =>
 
 const events = (...headers: ReadonlyArray<string>) => get(`/stream?${query}`, "Accept: text/event-stream", ...headers)
 const lines = get(`/stream?${query}&wait=stream&format=json`)
+const described = document("").paths as { readonly "/stream": { readonly get: { readonly responses: object } } }
 const poll = get(`/stream?${query}&wait=poll&format=json`)
 
 const item = (id: string) => `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"","items":[{"id":"${id}"}]}`
@@ -293,6 +295,28 @@ describe("a long poll", () => {
       const { body, status } = yield* connection.receive()
       assert.deepStrictEqual([status, body], [200, empty])
       yield* listening(0)
+    }))
+
+  it.effect("is answered as it is described when nothing came", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      const statuses: Array<number> = []
+      for (let etag = "\"other\""; statuses.length < 2;) {
+        yield* connection.send(
+          get(`/stream?${query}&wait=poll&format=json`, `If-None-Match: ${etag}`)
+        )
+        yield* listening(1)
+        yield* TestClock.adjust("55 seconds")
+        const answer = yield* connection.receive()
+        statuses.push(answer.status)
+        etag = answer.headers.get("etag") ?? ""
+        yield* listening(0)
+      }
+      assert.deepStrictEqual(statuses, [200, 304])
+      const successes = Object.keys(described["/stream"].get.responses).filter((status) => status < "4")
+      assert.deepStrictEqual(successes, ["200", "304"])
     }))
 
   it.effect("is answered with what was told, when that is older than what was asked for", () =>
