@@ -4,7 +4,6 @@ import { hash } from "node:crypto"
 import { connect, type Socket } from "node:net"
 import { attribute } from "#domain/render/Xml.ts"
 import { ns } from "./Namespaces.ts"
-import { Tokens } from "./Tokens.ts"
 
 /**
  * Why there is no connection (any more).
@@ -39,10 +38,7 @@ export interface Link {
 /** Milliseconds for all of it: the connection, the stream and the handshake. */
 const handshakeTimeout = 10_000
 
-/**
- * Characters of one stanza, at most. Servers let others send half a MiB, which grows sixfold when they write each quote as `&quot;`: a smaller
- * bound would let anybody end the stream of all.
- */
+/** Characters of one stanza, at most: several times what servers let anybody send. */
 const maxStanzaRead = 4 * 1024 * 1024
 
 /** Connects and shakes hands; `hear` gets each stanza from then on, in order, and must not throw. */
@@ -92,7 +88,6 @@ interface Listener {
 
 const listen = (socket: Socket, account: Account, { end, hear, online }: Listener): void => {
   const parser = new xml.Parser()
-  const tokens = new Tokens()
   let isOnline = false
   let read = 0
   parser.on("start", ({ attrs: { id = "" } }: Element) => socket.write(handshake(id, account.secret)))
@@ -115,7 +110,7 @@ const listen = (socket: Socket, account: Account, { end, hear, online }: Listene
       return end(because("closed", `the server sent a stanza of more than ${maxStanzaRead} characters`))
     }
     try {
-      for (const token of tokens.add(text)) parser.write(token)
+      parser.write(text)
     } catch (error) { // the parser throws at what it does not know, an entity for instance
       end(because("closed", `the server sent no XML: ${error instanceof Error ? error.message : String(error)}`))
     }

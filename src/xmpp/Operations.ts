@@ -9,7 +9,6 @@ import { everything } from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
 import { Hub, type Representation } from "#actors/Hub.ts"
 import * as Conditions from "./Conditions.ts"
-import { kept } from "./Elements.ts"
 import { documentItem, entryItem, sizeOf, type Style } from "./Items.ts"
 import * as Jid from "#domain/Jid.ts"
 import * as Replies from "./Replies.ts"
@@ -71,11 +70,10 @@ export const make = Effect.gen(function*() {
         )
       )
     }
-    const bare = kept(Jid.bare(jid))
-    yield* Cache.get(signsOfLife, bare)
+    yield* Cache.get(signsOfLife, Jid.bare(jid))
     return {
       caller: { account: account.value, rights: new Set(rights), credential: `jid:${account.value.id}` },
-      jid: bare,
+      jid: Jid.bare(jid),
       wholeDomain: jid.local === undefined
     } satisfies Asker
   })
