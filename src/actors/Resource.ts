@@ -43,7 +43,7 @@ import { whenAvailable } from "./Retrying.ts"
 
 /**
  * `Poll`: the alarm. `Ping`: a publisher says that there is news. `Reload`: its subscriptions have changed.
- * `Push`: its publisher or a hub sent the document itself; `done` when what is new in it is stored, or it will be fetched instead.
+ * `Push`: its publisher or (with `done`) a hub sent the document itself; `done` when what is new in it is stored.
  * `Sooner`: no hub pushes any more what it was relied on for, so that it is polled at `at` (epoch ms) at the latest. `FirstFetch`: somebody waits for the first document, or for the present one
  * of a resource that nobody watched.
  */
@@ -55,6 +55,8 @@ export type Message =
   | { readonly _tag: "Reload" }
   | { readonly _tag: "FirstFetch"; readonly done: Deferred.Deferred<void> }
 
+type Push = Extract<Message, { _tag: "Push" }>
+
 export const poll: Message = { _tag: "Poll" }
 export const ping: Message = { _tag: "Ping" }
 
@@ -62,8 +64,10 @@ export interface State {
   resource: ResourceState
   /** When the last ping came that no fetch has answered yet, epoch ms. */
   pinged: number | undefined
+  /** What the fetch for that ping finds, a hub has pushed. */
+  pushedByHub: boolean
   /** Documents that were pushed, oldest first; bounded. */
-  readonly pushed: Array<Extract<Message, { _tag: "Push" }>>
+  readonly pushed: Array<Push>
   readonly waiting: Array<Deferred.Deferred<void>>
 }
 
@@ -81,6 +85,17 @@ export const join = (waiting: Array<Message>, message: Message): void => {
 /** Whoever waits for the end of a push need not any more. */
 const release = ({ done }: { readonly done?: Deferred.Deferred<void> }): void => {
   if (done !== undefined) Deferred.doneUnsafe(done, Effect.void)
+}
+
+/** A hub may push what is new alone. Subscribers of the hub face get the topic whole, as it is at its own address. */
+const isPart = ({ done }: Push): boolean => done !== undefined
+
+/** The hub waits for that fetch as it would for the push; where many wait, one that will come is enough. */
+const fetchInstead = (state: State, push: Push, now: number): void => {
+  state.pinged = now
+  if (isPart(push)) state.pushedByHub = true
+  if (push.done !== undefined && state.waiting.length < maxPushed) state.waiting.push(push.done)
+  else release(push)
 }
 
 /** Documents and messages that wait, from which on a pushed document is not kept: it is fetched instead. */
@@ -132,7 +147,7 @@ export const layer = Layer.effect(
       const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
       if (resource === undefined) return undefined
       yield* fed.look(resource)
-      return self.state = { resource, pinged: undefined, pushed: [], waiting: [] }
+      return self.state = { resource, pinged: undefined, pushedByHub: false, pushed: [], waiting: [] }
     })
 
     /** Its subscriptions have changed. */
@@ -231,7 +246,8 @@ export const layer = Layer.effect(
       state: State,
       result: Result.Result<Fetched, FetchError>,
       at: Circumstances,
-      around: Surroundings
+      around: Surroundings,
+      pushedByHub: boolean
     ): Effect.Effect<void> => {
       const { resource } = state
       if (Result.isFailure(result)) {
@@ -251,17 +267,19 @@ export const layer = Layer.effect(
       return step._tag === "Read" || step._tag === "Select"
         ? Effect.flatMap(
           looked(resource, answer, step, at),
-          (done) => Effect.andThen(settle(done), tellHub(done, around))
+          (done) => Effect.andThen(settle(done), tellHub(done, around, pushedByHub))
         )
         : settle(step)
     }
 
     /** A document was read: what it says of its hub, and what the hub should have pushed. */
-    const tellHub = (done: Done, { fed }: Surroundings) => {
+    const tellHub = (done: Done, { fed }: Surroundings, pushedByHub: boolean) => {
       if (done._tag === "Quiet" || stateAfter(done).failures > 0) return Effect.void
       const { announce, state: resource } = done.change
       const news = announce?._tag === "Entries" ? announce.ids.length : announce?._tag === "Document" ? 1 : 0
-      return news === 0 ? fed.look(resource) : Effect.andThen(fed.look(resource), fed.news(resource.id, news))
+      return news === 0 || pushedByHub
+        ? fed.look(resource)
+        : Effect.andThen(fed.look(resource), fed.news(resource.id, news))
     }
 
     /** Whoever waits for the record of a ping waits; the news do not. */
@@ -277,7 +295,8 @@ export const layer = Layer.effect(
      * One that cannot be read is no error of the resource; it is fetched instead.
      */
     const pushed = Effect.fnUntraced(
-      function*(state: State, { body, contentType }: Pushed, now: number, around: Surroundings) {
+      function*(state: State, push: Push, now: number, around: Surroundings) {
+        const { body, contentType } = push.document
         const before = state.resource
         const answer: Fetched = {
           status: 200,
@@ -294,12 +313,10 @@ export const layer = Layer.effect(
         }
         const step = answered(before, answer, at)
         const read = step._tag === "Read" || step._tag === "Select" ? yield* looked(before, answer, step, at) : step
-        if (stateAfter(read).failures > 0) {
-          state.pinged = now
-          return
-        }
+        if (stateAfter(read).failures > 0) return fetchInstead(state, push, now)
         yield* perform(state, read, around)
         yield* answerPings(before, state.resource, now)
+        release(push)
       }
     )
 
@@ -318,20 +335,22 @@ export const layer = Layer.effect(
         const now = clock.currentTimeMillisUnsafe()
         const push = state.pushed.shift()
         if (push !== undefined) {
-          yield* pushed(state, push.document, now, around)
-          release(push)
+          if (isPart(push) && state.resource.onHub === true) fetchInstead(state, push, now)
+          else yield* pushed(state, push, now, around)
           continue
         }
         const next = due(state, now)
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
         const heldUntil = around.hosts.heldUntil(state.resource.host, self.id, now)
         if (heldUntil !== undefined) return heldUntil
-        const { pinged } = state
+        const { pinged, pushedByHub } = state
+        state.pushedByHub = false
         state.pinged = undefined // a ping that comes from now on causes one more fetch
         const wanted = request(state.resource, now, pinged)
         const result = yield* get(state.resource, wanted, now, around)
         if (typeof result === "number") {
           state.pinged = pinged
+          state.pushedByHub = pushedByHub
           return result
         }
         const at = {
@@ -342,7 +361,7 @@ export const layer = Layer.effect(
           ...(around.fed.isFed(self.id) ? boundsFed : bounds)
         }
         const before = state.resource
-        yield* conclude(state, result, at, around)
+        yield* conclude(state, result, at, around, pushedByHub)
         if (pinged !== undefined) yield* answerPings(before, state.resource, now)
         for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, undefined)
       }
@@ -362,8 +381,7 @@ const hear = (self: Self<State, Message>, state: State, now: number) => {
     if (message._tag === "Ping") state.pinged = now
     if (message._tag === "Push") {
       if (state.resource.lastFetch === undefined || state.pushed.length >= maxPushed) {
-        state.pinged = now
-        release(message)
+        fetchInstead(state, message, now)
       } else {
         state.pushed.push(message)
       }

@@ -43,6 +43,12 @@ const backoff = (failures: number): number => Math.min(200 * 2 ** failures, 10_0
 /** Milliseconds: what only the operator can mend is tried again, but rarely. */
 const hopeless = 60_000
 
+/** So many conflicts in a row may pass: when the component moves, a busy server may not know yet that its last owner has hung up. */
+const passingConflicts = 2
+
+const isHopeless = ({ reason }: Link.LinkError, failures: number): boolean =>
+  reason === "refused" || (reason === "replaced" && failures > passingConflicts)
+
 const connected = Metric.gauge("windhover_xmpp_connected", {
   description: "1 while the component has a stream to its XMPP server"
 })
@@ -107,7 +113,7 @@ export const make = Effect.fnUntraced(function*(
     while (true) {
       const error = yield* Effect.flip(session)
       failures = (yield* ended(error)) ? 0 : failures + 1
-      const wait = error.reason === "refused" || error.reason === "replaced" ? hopeless : backoff(failures)
+      const wait = isHopeless(error, failures) ? hopeless : backoff(failures)
       yield* tell(error, options, failures)
       if (wait > patience) outgoing.away() // nobody should wait here for so long
       yield* Effect.sleep(wait * (0.8 + 0.4 * (yield* Random.next)))
@@ -150,22 +156,18 @@ const problemOf = (stanza: string): string | undefined => {
   return size > maxStanza ? `it has ${size} bytes; at most ${maxStanza} are sent` : undefined
 }
 
-const tell = ({ message, reason }: Link.LinkError, { component, host, port }: Options, failures: number) => {
+const tell = (error: Link.LinkError, { component, host, port }: Options, failures: number) => {
   const where = `${component} at ${host}:${port}`
-  switch (reason) {
-    case "refused":
-      return Effect.logError(
-        `XMPP: the server refuses ${where}: WINDHOVER_XMPP_SECRET is not the secret that the server has for it (${message})`
-      )
-    case "replaced":
-      return Effect.logError(
-        `XMPP: another component has the name of ${where}; is a second Windhover running? (${message})`
-      )
-    default:
-      return failures > 3
-        ? Effect.logDebug(`XMPP: no connection for ${where} (${message})`)
-        : Effect.logWarning(`XMPP: no connection for ${where} (${message}); deliveries wait`)
+  if (!isHopeless(error, failures)) {
+    return failures > 3
+      ? Effect.logDebug(`XMPP: no connection for ${where} (${error.message})`)
+      : Effect.logWarning(`XMPP: no connection for ${where} (${error.message}); deliveries wait`)
   }
+  return Effect.logError(
+    error.reason === "refused"
+      ? `XMPP: the server refuses ${where}: WINDHOVER_XMPP_SECRET is not the secret that the server has for it (${error.message})`
+      : `XMPP: another component has the name of ${where}; is a second Windhover running? (${error.message})`
+  )
 }
 
 /** Pings of the server's own domain, which proves by its answer that it has read all before: it answers in order, so that the answer is a receipt for all that was written before. */

@@ -19,3 +19,6 @@ export const extension = (element: Element, name: string, namespace: string): st
   }
   return found
 }
+
+/** A text of its own, for what outlives its stanza: a part of a string holds on to the whole read of the socket. */
+export const kept = (text: string): string => Buffer.from(text).toString()

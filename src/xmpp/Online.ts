@@ -1,6 +1,7 @@
 import type { Element } from "@xmpp/xml"
 import type { Presence } from "#actors/Presences.ts"
 import * as Jid from "#domain/Jid.ts"
+import { kept } from "./Elements.ts"
 
 /** Addresses that are known, and resources of one, at most: of others nothing is known. */
 const mostAddresses = 10_000
@@ -21,10 +22,10 @@ export class Online {
   hear({ attrs: { from = "", type } }: Element): string | undefined {
     const jid = Jid.parse(from)
     if (jid === undefined || (type !== undefined && type !== "unavailable")) return undefined
-    const bare = Jid.bare(jid)
+    const bare = kept(Jid.bare(jid))
     const resources = this.#resources.get(bare) ?? new Set<string>()
     const cameOnline = type === undefined && resources.size === 0
-    const resource = (jid.resource ?? "").slice(0, resourceLength)
+    const resource = kept((jid.resource ?? "").slice(0, resourceLength))
     if (type === "unavailable") this.#leave(resources, jid.resource, resource)
     else if (resources.size < mostResources) resources.add(resource)
     this.#keep(bare, resources)

@@ -9,6 +9,7 @@ import { everything } from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
 import { Hub, type Representation } from "#actors/Hub.ts"
 import * as Conditions from "./Conditions.ts"
+import { kept } from "./Elements.ts"
 import { documentItem, entryItem, sizeOf, type Style } from "./Items.ts"
 import * as Jid from "#domain/Jid.ts"
 import * as Replies from "./Replies.ts"
@@ -70,10 +71,11 @@ export const make = Effect.gen(function*() {
         )
       )
     }
-    yield* Cache.get(signsOfLife, Jid.bare(jid))
+    const bare = kept(Jid.bare(jid))
+    yield* Cache.get(signsOfLife, bare)
     return {
       caller: { account: account.value, rights: new Set(rights), credential: `jid:${account.value.id}` },
-      jid: Jid.bare(jid),
+      jid: bare,
       wholeDomain: jid.local === undefined
     } satisfies Asker
   })

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { Format } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as Conditions from "./Conditions.ts"
-import { childrenOf, extension } from "./Elements.ts"
+import { childrenOf, extension, kept } from "./Elements.ts"
 import * as Jid from "#domain/Jid.ts"
 import { ns } from "./Namespaces.ts"
 
@@ -146,7 +146,7 @@ const readOne = (part: Element, namespace: string): Read<Wanted> => {
 }
 
 const readNode = (part: Element): Read<string> => {
-  const node = part.attrs["node"] ?? ""
+  const node = kept(part.attrs["node"] ?? "")
   if (node === "") return Result.fail(Conditions.nodeRequired("A node is needed: the URL of a resource."))
   const topic = Topic.parse(node, "node")
   return Result.isSuccess(topic) ? Result.succeed(node) : Result.fail(Conditions.conditionOf(topic.failure.reason))
@@ -156,7 +156,7 @@ const readJid = (given: string): Read<Wanted["jid"]> => {
   const jid = Jid.parse(given)
   return jid === undefined
     ? Result.fail(Conditions.invalidJid(`${Topic.quote(given)} is no JID; one such as login@example.org is needed.`))
-    : Result.succeed({ given, bare: Jid.bare(jid), domain: jid.domain })
+    : Result.succeed({ given, bare: kept(Jid.bare(jid)), domain: jid.domain })
 }
 
 const readFormat = (given: string | undefined): Read<Format | undefined> => {

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
+import { anonymous } from "#domain/Account.ts"
 import { HubRefused } from "#domain/ports/HubClient.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
-import { feed, lines, started, subscribe, unsubscribe } from "#test/support/Core.ts"
+import { feed, hook, lines, started, subscribe, unsubscribe } from "#test/support/Core.ts"
 import * as Settings from "#layers/Settings.ts"
 import { documentOf, layerOutside, layerRunner, layerWith, type World } from "#test/support/World.ts"
 
@@ -109,6 +110,43 @@ describe("a resource that names a hub", () => {
       yield* TestClock.adjust("34 minutes")
       assert.strictEqual(lines(world, "poll").length, 2)
       assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is fetched when its hub pushes, where subscribers of the hub face get it whole; that is no miss", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const wanted = { caller: anonymous, topic: feed, callback: hook("whole"), face: "hub" as const, retrieve: false }
+      yield* (yield* Hub).subscribe(wanted)
+      yield* TestClock.adjust("2 seconds")
+      publish(world, "third", "second", "first")
+      world.log.length = 0
+      const pushing = yield* Effect.forkChild(push("callback-1", ["third"]))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(pushing) // not before it is stored
+      assert.strictEqual(lines(world, "poll").length, 1)
+      const told = world.parcels.filter(({ callback }) => callback === hook("whole"))
+      assert.deepStrictEqual(told.map(({ body }) => new TextDecoder().decode(body)), [
+        "[\"third\",\"second\",\"first\"]"
+      ])
+      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual((yield* known)?.trusted, true)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is fetched when its hub pushes nothing that can be read; that is no miss either", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      publish(world, "third", "second", "first")
+      const service = yield* Hub
+      const receiver = (yield* service.receiver("callback-1")) ?? assert.fail("nobody receives")
+      const pushing = yield* Effect.forkChild(
+        service.push(receiver, { contentType: "application/json", body: new TextEncoder().encode("unreadable") })
+      )
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(pushing)
+      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual((yield* known)?.trusted, true)
     }).pipe(Effect.provide(layer)))
 
   it.effect("is polled as before when its hub has missed something, and its hub is asked again", () =>

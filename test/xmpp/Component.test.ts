@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import type { Element } from "@xmpp/xml"
+import { assert, describe, it, vi } from "@effect/vitest"
+import xml, { type Element } from "@xmpp/xml"
 import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { connect } from "node:net"
@@ -245,6 +245,30 @@ describe("Component", () => {
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
+  it.effect("tries again soon after two conflicts, as at a move, and about once a minute after more of them", () => {
+    const said: Array<string> = []
+    const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
+    const alarms = () => said.filter((line) => line.startsWith("Error") && line.includes("a second Windhover")).length
+    return Effect.gen(function*() {
+      const { server } = yield* connecting
+      const conflict = Effect.fnUntraced(function*(connection: Served) {
+        yield* connection.shake
+        const closed = yield* Effect.forkChild(closing(connection))
+        connection.send(streamError("conflict"))
+        yield* Fiber.join(closed)
+      })
+      yield* conflict(yield* server.accept)
+      yield* conflict(yield* inTime(server))
+      const third = yield* inTime(server)
+      assert.isAtMost(yield* Clock.currentTimeMillis, 10_000)
+      assert.strictEqual(alarms(), 0)
+      yield* conflict(third)
+      yield* TestClock.adjust("47 seconds")
+      assert.isTrue(yield* isAlone(server))
+      assert.strictEqual(alarms(), 1)
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
   it.live("holds back what a server does not read, but for one batch", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
@@ -270,6 +294,19 @@ describe("Component", () => {
         yield* Effect.yieldNow
       }
       assert.strictEqual((yield* Queue.take(heard)).attrs["id"], "é€😀")
+    }))
+
+  it.live("reads what a server makes of the largest stanza that is all quotes, in pieces that end where a text does", () =>
+    Effect.gen(function*() {
+      const write = vi.spyOn(xml.Parser.prototype, "write")
+      yield* Effect.addFinalizer(() => Effect.sync(() => write.mockRestore()))
+      const { heard, welcome } = yield* connecting
+      const connection = yield* welcome
+      const count = 512 * 1024
+      connection.send(`<message><body>${"&quot;".repeat(count)}</body></message>`)
+      assert.strictEqual((yield* Queue.take(heard)).getChildText("body")?.length, count)
+      const written = write.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("&quot;"))
+      assert.deepStrictEqual(written.map((text) => [text.length, text.at(-1)]), [[6 * count + 1, "<"]])
     }))
 
   it.live.each(

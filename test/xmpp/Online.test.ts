@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { Online } from "#xmpp/Online.ts"
 import { stanza } from "#test/support/Stanza.ts"
 
@@ -38,6 +40,21 @@ describe("Online", () => {
     const { online: known } = online(["ann@xmpp.test/a"])
     known.forget()
     assert.strictEqual(known.of("ann@xmpp.test"), "unknown")
+  })
+
+  it("does not hold on to the reads that addresses came in", () => {
+    setFlagsFromString("--expose-gc")
+    const collect: () => void = runInNewContext("gc")
+    const { online: known } = online()
+    collect()
+    const before = process.memoryUsage().heapUsed
+    for (let i = 0; i < 200; i++) {
+      const [user, home] = [`user-of-a-long-name-${i}`, `resource-of-a-long-name-${i}`]
+      known.hear(stanza(`<presence from='${user}@xmpp.test/${home}' id='${"x".repeat(256 * 1024)}'/>`))
+    }
+    collect()
+    assert.isBelow(process.memoryUsage().heapUsed - before, 10 * 1024 * 1024) // of 50 MB that were read
+    assert.strictEqual(known.of("user-of-a-long-name-7@xmpp.test"), "online")
   })
 
   it("remembers 10,000 addresses, those that were heard of last, and sixteen resources of one", () => {

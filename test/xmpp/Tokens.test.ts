@@ -1,0 +1,41 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import { Tokens } from "#xmpp/Tokens.ts"
+
+const stream =
+  `<?xml version='1.0'?><stream:stream id="it's > 1"><m a='"<>"'>it's "x" > y &amp; \u{1f600}</m><b/></stream:stream>`
+
+const pieces = [
+  "<",
+  "?xml version='1.0'?>",
+  "<",
+  `stream:stream id="it's > 1">`,
+  "<",
+  `m a='"<>"'>`,
+  `it's "x" > y &amp; \u{1f600}<`,
+  "/m>",
+  "<",
+  "b/>",
+  "<",
+  "/stream:stream>"
+]
+
+describe("Tokens", () => {
+  it("are the same however the stream is spread over reads", () => {
+    fc.assert(fc.property(fc.array(fc.nat(stream.length)), (cuts) => {
+      const tokens = new Tokens()
+      const ends = [...cuts.toSorted((a, b) => a - b), stream.length]
+      const read = ends.flatMap((end, i) => tokens.add(stream.slice(ends[i - 1] ?? 0, end)))
+      assert.deepStrictEqual(read, pieces)
+    }))
+  })
+
+  it("hold a long text, and a long value, until it has ended", () => {
+    const tokens = new Tokens()
+    const long = "x".repeat(64 * 1024)
+    assert.deepStrictEqual(tokens.add(`<m id="${long}`), ["<"])
+    assert.deepStrictEqual(tokens.add(`${long}">${long}`), [`m id="${long}${long}">`])
+    assert.deepStrictEqual(tokens.add(long), [])
+    assert.deepStrictEqual(tokens.add("</m>"), [`${long}${long}<`, "/m>"])
+  })
+})
