@@ -90,15 +90,17 @@ const isOfDay = (state: ResourceState, at: Circumstances): boolean =>
 /** The first look at an answer: most polls end here. */
 export const answered = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
   const { status } = answer
-  if (status === 304 || isSuccess(status) && answer.signature === state.signature && !state.inError) {
-    return unchanged(state, answer, at)
-  }
+  if (status === 304 || isSuccess(status) && isSame(state, answer, at)) return unchanged(state, answer, at)
   if (!isSuccess(status)) return failure(state, status, refusal(answer), at, retryAfter(answer, at.now))
   const fragment = fragmentOf(state.url)
   return fragment?.language === "jsonpath"
     ? { _tag: "Select", fragment, syntax: "json" }
     : { _tag: "Read", options: readOptions(state, answer, at) }
 }
+
+/** Of bytes that a stranger may have pushed nobody has read yet what hubs they come with. */
+const isSame = ({ inError, learned, signature }: ResourceState, answer: Fetched, at: Circumstances): boolean =>
+  answer.signature === signature && !inError && (learned?.pushedAfter === undefined || at.occasion === "push")
 
 /** What a status alone does not say: a page that only a browser gets past, which no waiting mends. */
 const refusal = ({ headers, status }: Fetched): string | undefined =>
@@ -123,6 +125,7 @@ const readOptions = (state: ResourceState, answer: Fetched, at: Circumstances): 
 const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Done => {
   const calm = state.failures === 0 ? state : { ...state, failures: 0 }
   const moved = scheduled(calm, answer, "unchanged", at)
+  if (at.occasion === "push") return { _tag: "Quiet", state: state.code === 304 ? { ...moved, code: 304 } : moved }
   const whole = answer.status !== 304 && isOfDay(state, at)
   const next = whole ? { ...moved, lastFull: at.now } : moved
   const held = validatorsAfter(heldBy(state), answer, { news: false, afterSilence: false, now: at.now })
@@ -343,11 +346,14 @@ const parsed = (
   const held = heldBy(state)
   const found = {
     news: changed && !(isByBytes(kind) && isWeak(held)),
-    afterSilence: state.code === 304 && isUnproven(state, at.now),
+    afterSilence: lastAnswer(state) === 304 && isUnproven(state, at.now),
     now: at.now
   }
+  const after = at.occasion === "push"
+    ? withPush(next, lastAnswer(state))
+    : withValidators(withPush(next, undefined), validatorsAfter(held, answer, found))
   return {
-    ...withValidators(next, at.occasion === "push" ? held : validatorsAfter(held, answer, found)),
+    ...after,
     inError: false,
     failures: 0,
     http: fetched(at.occasion, answer.status, next.period, outcome),
@@ -356,6 +362,15 @@ const parsed = (
     signature: answer.signature
   }
 }
+
+/** The status of the last answer of the server; a push is none. */
+const lastAnswer = ({ code, learned }: ResourceState): number | undefined =>
+  code === 200 ? learned?.pushedAfter ?? code : code
+
+const withPush = ({ learned, ...state }: ResourceState, pushedAfter: number | undefined): ResourceState => ({
+  ...state,
+  ...learning({ ...learned, pushedAfter })
+})
 
 const scheduled = (
   state: ResourceState,
@@ -409,9 +424,15 @@ const withValidators = (
 const learning = (
   lessons: { readonly [K in keyof Learned]: Learned[K] | undefined }
 ): Pick<ResourceState, "learned"> => {
-  const { distrust, moved } = lessons
-  if (distrust === undefined && moved === undefined) return {}
-  return { learned: { ...(distrust === undefined ? {} : { distrust }), ...(moved === undefined ? {} : { moved }) } }
+  const { distrust, moved, pushedAfter } = lessons
+  if (distrust === undefined && moved === undefined && pushedAfter === undefined) return {}
+  return {
+    learned: {
+      ...(distrust === undefined ? {} : { distrust }),
+      ...(moved === undefined ? {} : { moved }),
+      ...(pushedAfter === undefined ? {} : { pushedAfter })
+    }
+  }
 }
 
 /** When to come again, epoch ms: `Retry-After` in seconds or as a date; else the end of a limit that is used up. A day at most. */

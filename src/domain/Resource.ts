@@ -35,7 +35,7 @@ export interface ResourceState {
   readonly lastFull?: number
   /** What the answers of many days have taught about its server. */
   readonly learned?: Learned
-  /** xxh64 of the last body that was read with success. */
+  /** xxh64 of the last body that was read with success, fetched or pushed. */
   readonly signature?: bigint
   /** In the error state: its status-only notification has been sent. */
   readonly inError: boolean
@@ -64,6 +64,8 @@ export interface Learned {
   /** Against its validators. */
   readonly distrust?: Distrust
   readonly moved?: Moved
+  /** The last document was pushed, and none was fetched since. The status that the server had answered last before. */
+  readonly pushedAfter?: number
 }
 
 /** The state with the subscribers of one that was loaded later. */

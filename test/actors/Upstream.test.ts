@@ -3,6 +3,7 @@ import { Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
+import { ofBytes } from "#domain/Fingerprint.ts"
 import { HubRefused } from "#domain/ports/HubClient.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -262,6 +263,32 @@ describe("a resource that names a hub", () => {
       yield* TestClock.adjust("1 second")
       assert.isUndefined(yield* known)
     }).pipe(Effect.provide(layer)))
+
+  for (const kind of ["a feed", "a document"]) {
+    it.effect(`leaves the hub of one who held ${kind} for minutes, although that pushes the very bytes of the owner`, () =>
+      Effect.gen(function*() {
+        const world = yield* started
+        const serve = (text: string, hub: string) => {
+          const body = new TextEncoder().encode(text)
+          const headers = { "content-type": "text/plain", link: `<${hub}>; rel=hub` }
+          world.serve(feed, () => Effect.succeed({ ...documentOf([]), headers, body, signature: ofBytes(body) }))
+        }
+        const own = kind === "a feed" ? "[\"own\"]" : "own"
+        serve(kind === "a feed" ? "[\"evil\"]" : "evil", "http://evil.example/")
+        yield* subscribe("good")
+        yield* TestClock.adjust("1 second")
+        const service = yield* Hub
+        yield* service.agree("callback-1", { mode: "subscribe", topic: feed, leaseSeconds: 864_000 })
+        serve(own, hub)
+        const receiver = (yield* service.receiver("callback-1")) ?? assert.fail("nobody receives")
+        yield* service.push(receiver, { contentType: "text/plain", body: new TextEncoder().encode(own) })
+        yield* TestClock.adjust("20 minutes")
+        assert.strictEqual((yield* known)?.hub, hub)
+        assert.strictEqual(lines(world, "post").length, 1)
+        const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
+        assert.isUndefined(resource.learned)
+      }).pipe(Effect.provide(layer)))
+  }
 
   it.effect("asks hubs of one site a second apart, however few of those who wait stay in memory", () =>
     Effect.gen(function*() {

@@ -75,4 +75,39 @@ describe("validators", () => {
       assert.deepStrictEqual(server.asked.slice(-3), ["whole", "\"1\"", "\"2\""])
       assert.isUndefined((yield* stateOf(feed)).learned)
     }).pipe(Effect.provide(layerDays())))
+
+  for (const pushed of [["pushed"], ["first"]]) {
+    it.effect(`of a server that says 304 whatever it has are found out although its hub pushes ${pushed.join()}`, () =>
+      Effect.gen(function*() {
+        const { actors, world } = yield* watchedFor()
+        const server = conditional(world, () => true)
+        yield* TestClock.adjust("22 hours")
+        Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
+        const { id } = yield* stateOf(feed)
+        for (let hour = 22; hour < 30; hour += 0.25) {
+          const document = { contentType: "application/json", body: documentOf(pushed).body }
+          if ((yield* stateOf(feed)).etag === "\"1\"") yield* actors.resources.tell(id, { _tag: "Push", document })
+          yield* TestClock.adjust("15 minutes")
+        }
+        assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+        assert.deepStrictEqual((yield* stateOf(feed)).learned, { distrust: "lying" })
+      }).pipe(Effect.provide(layerDays())))
+  }
+
+  it.effect("that are doubted are doubted still when a hub pushes what is known", () =>
+    Effect.gen(function*() {
+      const { actors, world } = yield* watchedFor()
+      const server = conditional(world, (etag) => etag === server.etag)
+      yield* TestClock.adjust(1)
+      while ((yield* stateOf(feed)).nextFetch < 86_400_000) yield* nextFetch
+      Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
+      yield* nextFetch
+      const { id, learned } = yield* stateOf(feed)
+      assert.deepStrictEqual(learned, { distrust: "suspect" })
+      const document = { contentType: "application/json", body: documentOf(server.ids).body }
+      yield* actors.resources.tell(id, { _tag: "Push", document })
+      yield* TestClock.adjust(1)
+      const after = yield* stateOf(feed)
+      assert.deepStrictEqual([after.learned, after.etag], [{ distrust: "suspect" }, "\"1\""])
+    }).pipe(Effect.provide(layerDays())))
 })
