@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
+import { openPublisherHub } from "#test/support/PublisherHub.ts"
 import { freePort, outside, patience, type Posted, received, start } from "#test/support/Service.ts"
 
 const hook = (i: number) => `/hook${i}`
@@ -69,5 +70,52 @@ describe.skipIf(!available)("two runners on one database", () => {
       for (const hook of hooks) {
         assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })
       }
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
+
+  it.live("take what a publisher's hub pushes to either of them, and either verifies", () =>
+    Effect.gen(function*() {
+      const hub = yield* openPublisherHub
+      const database = yield* serverDatabase
+      const [portOfOne, ...addresses] = yield* Effect.all([freePort, freePort, freePort])
+      const runner = (port: string, address: number) =>
+        start({
+          WINDHOVER_DATABASE_URL: database,
+          WINDHOVER_RUNNER_ADDRESS: `127.0.0.1:${address}`,
+          WINDHOVER_PORT: port,
+          WINDHOVER_BASE_URL: `http://127.0.0.1:${portOfOne}`,
+          WINDHOVER_UPSTREAM_HUBS: "true"
+        })
+      const one = yield* runner(String(portOfOne), addresses[0])
+      const two = yield* runner("0", addresses[1])
+      yield* Effect.forEach([one, two], ({ ready }) => ready)
+      const topic = `${hub.url}/feed`
+      const page = (id: string) => ({
+        type: "application/rss+xml",
+        body: `<rss version="2.0"><channel><title>A feed</title><item><guid isPermaLink="false">${id}</guid>` +
+          `<title>${id}</title></item></channel></rss>`,
+        link: `<${hub.hub}>; rel="hub", <${topic}>; rel="self"`
+      })
+      hub.serve("/feed", page("first"))
+      const { status } = yield* one.call({
+        "hub.mode": "subscribe",
+        "hub.topic": topic,
+        "hub.callback": hub.webhook,
+        retrieve: "true"
+      })
+      assert.strictEqual(status, 200)
+      yield* hub.until(() => hub.subscribers.size === 1)
+      const callback = hub.asked[0]?.get("hub.callback") ?? ""
+      // one of them does not hold the partition of the topic
+      for (const [i, { url }] of [one, two].entries()) {
+        const elsewhere = new URL(new URL(callback).pathname, url).href
+        const asked = { "hub.mode": "subscribe", "hub.topic": topic, "hub.challenge": `c${i}` }
+        assert.deepStrictEqual(yield* hub.verify(elsewhere, asked), { status: 200, body: `c${i}` })
+        assert.deepStrictEqual(yield* hub.distribute(topic, page(`pushed ${i}`), { origin: url }), [202])
+        yield* hub.until(() => hub.told.length === i + 1)
+      }
+      assert.deepStrictEqual(hub.told.map(({ body }) => /<id>(pushed \d)<\/id>/.exec(body)?.[1]), [
+        "pushed 0",
+        "pushed 1"
+      ])
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 })

@@ -54,11 +54,11 @@ export interface PublisherHub {
   readonly serve: (path: string, page: Page) => void
   /** The hub redirects the next requests so, with this status. */
   redirect: { readonly status: number; readonly times: number } | undefined
-  /** Sends to all subscribers of a topic, and gives their answers; `signature` in place of the right one. */
+  /** Sends to all subscribers of a topic, and gives their answers; `signature` in place of the right one, `origin` in place of the callback's. */
   readonly distribute: (
     topic: string,
     page: Page,
-    options?: { readonly method?: string; readonly signature?: string | null }
+    options?: { readonly method?: string; readonly signature?: string | null; readonly origin?: string }
   ) => Effect.Effect<ReadonlyArray<number>>
   /** Asks a callback to confirm, and gives the answer. */
   readonly verify: (callback: string, parameters: Record<string, string>) => Effect.Effect<Reply>
@@ -204,11 +204,16 @@ export const openPublisherHub = Effect.gen(function*() {
     fetches: (path) => fetched.get(path) ?? 0,
     serve: (path, page) => void pages.set(path, page),
     redirect: undefined,
-    distribute: (topic, page, { method = "sha256", signature } = {}) =>
+    distribute: (topic, page, { method = "sha256", origin, signature } = {}) =>
       Effect.promise(() =>
         Promise.all(
           [...subscribers.values()].filter((one) => one.topic === topic).map((one) =>
-            send(one, page, method, signature)
+            send(
+              origin === undefined ? one : { ...one, callback: new URL(new URL(one.callback).pathname, origin).href },
+              page,
+              method,
+              signature
+            )
           )
         )
       ),
