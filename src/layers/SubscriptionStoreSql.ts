@@ -88,6 +88,7 @@ export const layer = Layer.effect(
         }, ${instant("$12::float8")}, $13::int2)
       on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
         host = excluded.host, format = excluded.format, secret = excluded.secret, signature = excluded.signature, state = excluded.state, lease_until = excluded.lease_until
+      where not (excluded.state = 0 and u.state = 1 and coalesce(u.lease_until, 'infinity') > ${instant("$12::float8")})
       returning ${columns}, (xmax = 0) as created`,
         [
           wanted.accountId,
@@ -105,7 +106,17 @@ export const layer = Layer.effect(
           wanted.signature === undefined ? null : signatures.indexOf(wanted.signature)
         ]
       )
-      return row
+      return row ?? (yield* standing(wanted, resourceId))
+    })
+
+    /** What the upsert left as it is; locked by it, and so there. */
+    const standing = Effect.fnUntraced(function*(wanted: NewSubscription, resourceId: number) {
+      const [row] = yield* sql.unsafe<SubscriptionRow>(
+        `select ${columns} from subscriptions u
+        where u.resource_id = $1::int8 and u.account_id = $2::int4 and u.endpoint = $3 and u.face = $4::int2`,
+        [BigInt(resourceId), wanted.accountId, wanted.endpoint, faces.indexOf(wanted.face)]
+      )
+      return row && { ...row, created: false }
     })
 
     const resources = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, now: number) {

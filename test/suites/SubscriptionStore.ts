@@ -120,6 +120,22 @@ const subscribing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual((yield* subscribe(bare)).subscription, cleared)
     }))
 
+  it.effect("makes none pending that is active, until its lease has ended", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const wanted = wantedBy(account.id, { face: "hub", leaseUntil: 5_000 })
+      const pending = { ...wanted, state: "pending" as const, leaseUntil: 120_000, secret: "other" }
+      const { resource, subscription } = yield* at(1_000)(subscribe(wanted))
+      const early = yield* at(4_999)(subscribe(pending))
+      assert.deepStrictEqual([early.subscription, early.created], [subscription, false])
+      assert.strictEqual(early.resource.id, resource.id)
+      const store = yield* SubscriptionStore
+      assert.isFalse(yield* store.removePending(subscription.id))
+      yield* at(5_000)(subscribe(pending))
+      const late = Option.getOrThrow(yield* store.load(subscription.id))
+      assert.deepStrictEqual([late.state, late.secret], ["pending", "other"])
+    }))
+
   it.effect("keeps resource, account, endpoint and face apart", () =>
     Effect.gen(function*() {
       const [one, two] = [yield* newAccount, yield* newAccount]

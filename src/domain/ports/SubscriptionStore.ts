@@ -41,7 +41,8 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /**
    * Makes the resource when it is new (due now), and the subscription, or gives an existing one its new format, secret, lease, state
    * and spelling of the topic:
-   * the pair (resource, endpoint) of an account and face is single.
+   * the pair (resource, endpoint) of an account and face is single. A pending one changes nothing of an active one whose lease has not ended: its callback
+   * has agreed to that, and to nothing else yet.
    */
   readonly subscribe: (
     wanted: NewSubscription

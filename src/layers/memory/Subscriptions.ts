@@ -123,7 +123,9 @@ const resourceOf = (state: State, id: number): ResourceState => {
 const subscribe = (state: State, wanted: NewSubscription, now: number) => {
   const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
   const existing = single(state, wanted)
-  const subscription = subscriptionOf(
+  const stands = wanted.state === "pending" && existing?.subscription.state === "active" &&
+    !hasEnded(existing.subscription, now)
+  const subscription = stands ? existing.subscription : subscriptionOf(
     wanted,
     resourceId,
     existing?.subscription ?? { id: state.serial(), createdAt: now }
