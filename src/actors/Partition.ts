@@ -186,7 +186,7 @@ export const layer = Partition.toLayer(
       Effect.sync(() => held.set(partition, actors)),
       () => Effect.sync(() => held.get(partition) === actors && held.delete(partition))
     )
-    const { fed, resources, subscriptions, upstreams } = actors
+    const { resources, subscriptions, upstreams } = actors
     return Partition.of({
       Wake: () => Effect.void,
       Ping: ({ payload }) => resources.tell(payload.id, Resource.ping),
@@ -194,9 +194,10 @@ export const layer = Partition.toLayer(
         resources.tell(id, { _tag: "Push", document: { contentType, body } }),
       HubPush: Effect.fnUntraced(function*({ payload: { body, contentType, id } }) {
         const done = yield* Deferred.make<void>()
-        yield* resources.tell(id, { _tag: "Push", document: { contentType, body }, done })
-        yield* fed.pushed(id)
-        yield* Deferred.await(done)
+        const push: Resource.Push = { _tag: "Push", document: { contentType, body }, done }
+        yield* resources.tell(id, push)
+        // megabytes that the hub sends again are not kept
+        yield* Effect.onInterrupt(Deferred.await(done), () => Effect.sync(() => void (push.document = undefined)))
       }),
       ReloadUpstream: ({ payload }) => upstreams.tell(payload.id, { _tag: "Reload" }),
       ReloadResource: ({ payload }) => resources.tell(payload.id, { _tag: "Reload" }),

@@ -1,4 +1,5 @@
 import { Clock, Context, Deferred, Effect, Layer, Option, Random, Result } from "effect"
+import { isItsOwnTopic } from "#domain/Advertised.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/Notification.ts"
 import { outcomeOf } from "#domain/PingOutcome.ts"
@@ -42,20 +43,26 @@ import { polled } from "./Metrics.ts"
 import { whenAvailable } from "./Retrying.ts"
 
 /**
- * `Poll`: the alarm. `Ping`: a publisher says that there is news. `Reload`: its subscriptions have changed.
- * `Push`: its publisher or (with `done`) a hub sent the document itself; `done` when what is new in it is stored.
+ * `Poll`: the alarm. `Ping`: a publisher says that there is news, or its hub. `Reload`: its subscriptions have changed.
  * `Sooner`: no hub pushes any more what it was relied on for, so that it is polled at `at` (epoch ms) at the latest. `FirstFetch`: somebody waits for the first document, or for the present one
  * of a resource that nobody watched.
  */
 export type Message =
   | { readonly _tag: "Poll" }
-  | { readonly _tag: "Ping" }
-  | { readonly _tag: "Push"; readonly document: Pushed; readonly done?: Deferred.Deferred<void> }
+  | { readonly _tag: "Ping"; readonly byHub?: boolean }
+  | Push
   | { readonly _tag: "Sooner"; readonly at: number }
   | { readonly _tag: "Reload" }
   | { readonly _tag: "FirstFetch"; readonly done: Deferred.Deferred<void> }
 
-type Push = Extract<Message, { _tag: "Push" }>
+/** Its publisher sent the document itself, or a hub did. */
+export interface Push {
+  readonly _tag: "Push"
+  /** Undefined: nobody waits for it any more, and it need not be kept. It is fetched instead. */
+  document: Pushed | undefined
+  /** Of what a hub sent: when what is new in it is stored, or it will be fetched instead. */
+  readonly done?: Deferred.Deferred<void>
+}
 
 export const poll: Message = { _tag: "Poll" }
 export const ping: Message = { _tag: "Ping" }
@@ -75,11 +82,11 @@ export interface State {
 export const join = (waiting: Array<Message>, message: Message): void => {
   if (message._tag === "Push" && waiting.length >= maxPushed) {
     release(message)
-    message = { _tag: "Ping" }
+    message = { _tag: "Ping", byHub: isByHub(message) }
   }
-  if (message._tag === "FirstFetch" || message._tag === "Push" || !waiting.some(({ _tag }) => _tag === message._tag)) {
-    waiting.push(message)
-  }
+  const at = waiting.findIndex(({ _tag }) => _tag === message._tag)
+  if (message._tag === "FirstFetch" || message._tag === "Push" || at < 0) waiting.push(message)
+  else if (message._tag === "Ping" && message.byHub === true) waiting[at] = message
 }
 
 /** Whoever waits for the end of a push need not any more. */
@@ -87,13 +94,13 @@ const release = ({ done }: { readonly done?: Deferred.Deferred<void> }): void =>
   if (done !== undefined) Deferred.doneUnsafe(done, Effect.void)
 }
 
-/** A hub may push what is new alone. Subscribers of the hub face get the topic whole, as it is at its own address. */
-const isPart = ({ done }: Push): boolean => done !== undefined
+/** A hub may push what is new alone, while subscribers of the hub face get the topic whole; and it may push another document. */
+const isByHub = ({ done }: Push): boolean => done !== undefined
 
 /** The hub waits for that fetch as it would for the push; where many wait, one that will come is enough. */
 const fetchInstead = (state: State, push: Push, now: number): void => {
   state.pinged = now
-  if (isPart(push)) state.pushedByHub = true
+  if (isByHub(push)) state.pushedByHub = true
   if (push.done !== undefined && state.waiting.length < maxPushed) state.waiting.push(push.done)
   else release(push)
 }
@@ -292,12 +299,15 @@ export const layer = Layer.effect(
 
     /**
      * Takes a document for the answer of a fetch, with the validators of the last one: they are still the newest that are known.
-     * One that cannot be read is no error of the resource; it is fetched instead.
+     * One that cannot be read, or is the document of something else, is no error of the resource; it is fetched instead.
      */
     const pushed = Effect.fnUntraced(
       function*(state: State, push: Push, now: number, around: Surroundings) {
-        const { body, contentType } = push.document
         const before = state.resource
+        if (push.document === undefined || isByHub(push) && (before.onHub === true || !isItsOwnTopic(before))) {
+          return fetchInstead(state, push, now)
+        }
+        const { body, contentType } = push.document
         const answer: Fetched = {
           status: 200,
           headers: { "content-type": contentType, etag: before.etag, "last-modified": before.lastModified },
@@ -313,9 +323,12 @@ export const layer = Layer.effect(
         }
         const step = answered(before, answer, at)
         const read = step._tag === "Read" || step._tag === "Select" ? yield* looked(before, answer, step, at) : step
-        if (stateAfter(read).failures > 0) return fetchInstead(state, push, now)
+        const { failures, kind } = stateAfter(read)
+        if (failures > 0 || kind !== before.kind) return fetchInstead(state, push, now)
         yield* perform(state, read, around)
         yield* answerPings(before, state.resource, now)
+        // only now: a fetch that was under way may have found the same, and told of it as missed
+        if (isByHub(push)) yield* around.fed.pushed(before.id)
         release(push)
       }
     )
@@ -335,8 +348,7 @@ export const layer = Layer.effect(
         const now = clock.currentTimeMillisUnsafe()
         const push = state.pushed.shift()
         if (push !== undefined) {
-          if (isPart(push) && state.resource.onHub === true) fetchInstead(state, push, now)
-          else yield* pushed(state, push, now, around)
+          yield* pushed(state, push, now, around)
           continue
         }
         const next = due(state, now)
@@ -362,6 +374,7 @@ export const layer = Layer.effect(
         }
         const before = state.resource
         yield* conclude(state, result, at, around, pushedByHub)
+        if (pushedByHub) yield* around.fed.pushed(self.id)
         if (pinged !== undefined) yield* answerPings(before, state.resource, now)
         for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, undefined)
       }
@@ -378,7 +391,10 @@ const hear = (self: Self<State, Message>, state: State, now: number) => {
   let changed = false
   let hastened = false
   for (let message = self.take(); message !== undefined; message = self.take()) {
-    if (message._tag === "Ping") state.pinged = now
+    if (message._tag === "Ping") {
+      state.pinged = now
+      state.pushedByHub ||= message.byHub === true
+    }
     if (message._tag === "Push") {
       if (state.resource.lastFetch === undefined || state.pushed.length >= maxPushed) {
         fetchInstead(state, message, now)

@@ -26,8 +26,12 @@ export type Message =
 
 export const look: Message = { _tag: "Look" }
 
-/** Of messages of a kind that wait the last one counts; news add up. */
+/** Of messages of a kind that wait the last one counts; news add up, until the hub pushes. */
 export const join = (waiting: Array<Message>, message: Message): void => {
+  if (message._tag === "Pushed") {
+    const others = waiting.filter(({ _tag }) => _tag !== "Pushed" && _tag !== "News")
+    return void waiting.splice(0, waiting.length, ...others, message)
+  }
   const at = waiting.findIndex(({ _tag }) => _tag === message._tag)
   const known = waiting[at]
   if (known === undefined) return void waiting.push(message)

@@ -53,6 +53,23 @@ export const advertised = ({ header, url }: Pick<ResourceState, "header" | "url"
   return { hubs: [...new Set(hubs)].slice(0, mostHubs), topic: self?.href ?? withoutFragment(url) }
 }
 
+/**
+ * Whether what the hubs push is the document of this resource: they know it by its own URL, or by the one that this redirects to for good.
+ * Pages name the feed of their site, and feeds the one that they were made from.
+ */
+export const isItsOwnTopic = (resource: Pick<ResourceState, "header" | "learned" | "url">): boolean => {
+  const { learned, url } = resource
+  const topic = advertised(resource)?.topic
+  if (topic === undefined || withoutFragment(url) !== url) return false
+  return [url, learned?.moved?.to].some((own) => own !== undefined && plain(own) === plain(topic))
+}
+
+/** Without what one document is written with and without: the scheme, the dot behind a host, the slash behind a path. */
+const plain = (address: string): string => {
+  const { hostname, pathname, port, search } = new URL(address)
+  return `${hostname.replace(/\.$/, "")}:${port}${pathname.replace(/\/$/, "")}${search}`
+}
+
 /** The feeds that a page advertises; none for anything that is a feed itself, or a part of a page. */
 export const feedsOf = ({ header, kind }: Pick<ResourceState, "header" | "kind">): ReadonlyArray<string> =>
   kind === "other" ? [...new Set(linksOf(header?.links, "alternate").map(({ href }) => href))] : []

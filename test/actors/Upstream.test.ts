@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Deferred, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
@@ -13,7 +13,7 @@ import { feed, hook, lines, started, subscribe, unsubscribe } from "#test/suppor
 import * as Settings from "#layers/Settings.ts"
 import { documentOf, layerOutside, layerRunner, layerWith, type World } from "#test/support/World.ts"
 
-const topic = "http://feeds.example/self"
+const topic = feed
 const hub = "http://hub.example/"
 
 const advertising = (ids: ReadonlyArray<string>, link = `<${hub}>; rel=hub, <${topic}>; rel=self`): Fetched => ({
@@ -30,11 +30,13 @@ const untimed = (world: World["Service"]) => world.log.map((line) => line.replac
 const agree = (callback: string, leaseSeconds = 864_000, mode: "subscribe" | "unsubscribe" = "subscribe") =>
   Hub.use((service) => service.agree(callback, { mode, topic, leaseSeconds }))
 
-const push = Effect.fnUntraced(function*(callback: string, ids: ReadonlyArray<string>) {
+const push = (callback: string, ids: ReadonlyArray<string>) => pushBytes(callback, documentOf(ids).body)
+
+const pushBytes = Effect.fnUntraced(function*(callback: string, body: Uint8Array) {
   const service = yield* Hub
   const receiver = yield* service.receiver(callback)
   if (receiver === undefined) return assert.fail("nobody receives")
-  yield* service.push(receiver, { contentType: "application/json", body: documentOf(ids).body })
+  yield* service.push(receiver, { contentType: "application/json", body })
 })
 
 const known = Effect.gen(function*() {
@@ -81,7 +83,7 @@ describe("a resource that names a hub", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(untimed(world), [
         "poll feeds.example/a",
-        "subscribe feeds.example/self at hub.example/ as callback-1"
+        "subscribe feeds.example/a at hub.example/ as callback-1"
       ])
       assert.strictEqual(yield* agree("callback-2"), false)
       assert.strictEqual(yield* agree("callback-1"), true)
@@ -138,11 +140,7 @@ describe("a resource that names a hub", () => {
     Effect.gen(function*() {
       const world = yield* fed
       publish(world, "third", "second", "first")
-      const service = yield* Hub
-      const receiver = (yield* service.receiver("callback-1")) ?? assert.fail("nobody receives")
-      const pushing = yield* Effect.forkChild(
-        service.push(receiver, { contentType: "application/json", body: new TextEncoder().encode("unreadable") })
-      )
+      const pushing = yield* Effect.forkChild(pushBytes("callback-1", new TextEncoder().encode("unreadable")))
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(pushing)
       assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
@@ -180,6 +178,73 @@ describe("a resource that names a hub", () => {
       assert.strictEqual(lines(world, "subscribe").length, 0)
     }).pipe(Effect.provide(layer)))
 
+  it.effect("keeps its trust when the push comes during the poll that finds the same, or causes it", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const open = yield* Deferred.make<void>()
+      world.serve(feed, () => Effect.as(Deferred.await(open), advertising(["third", "second", "first"])))
+      yield* Hub.use((service) => service.publish([feed]))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(lines(world, "poll").length, 1)
+      const pushing = yield* Effect.forkChild(push("callback-1", ["third"]))
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.succeed(open, undefined)
+      yield* Fiber.join(pushing)
+      yield* TestClock.adjust("6 minutes")
+      publish(world, "fourth", "third", "second", "first")
+      const pinging = yield* Effect.forkChild(pushBytes("callback-1", new TextEncoder().encode("<html")))
+      yield* TestClock.adjust("6 minutes")
+      yield* Fiber.join(pinging)
+      assert.strictEqual(lines(world, "post good.hooks.example/ fourth").length, 1)
+      assert.deepStrictEqual([(yield* known)?.trusted, lines(world, "subscribe")], [true, []])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is fetched when what was pushed could not be stored in time: it is not kept", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const open = yield* Deferred.make<void>()
+      world.serve(feed, () => Effect.as(Deferred.await(open), advertising(["second", "first"])))
+      yield* Hub.use((service) => service.publish([feed]))
+      yield* TestClock.adjust("1 second")
+      const pushing = yield* Effect.forkChild(Effect.flip(push("callback-1", ["third"])))
+      yield* TestClock.adjust("8 seconds")
+      yield* Fiber.join(pushing)
+      yield* Deferred.succeed(open, undefined)
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is fetched when its hub pushes the document of another, or one of another kind: none is taken for its own", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const other = "http://feeds.example/other"
+      const cases: ReadonlyArray<readonly [string, string, string]> = [
+        ["http://page.example/", "<html", other],
+        ["http://feed.example/", "[\"first\"]", other],
+        ["http://json.example/", "{\"a\":1}", "http://json.example/"]
+      ]
+      for (const [i, [url, text, self]] of cases.entries()) {
+        const answer = { ...documentOf([]), body: new TextEncoder().encode(text), signature: BigInt(i + 1) }
+        world.serve(
+          url,
+          () => Effect.succeed({ ...answer, headers: { link: `<${hub}>; rel=hub, <${self}>; rel=self` } })
+        )
+        yield* subscribe("good", { topic: url })
+        yield* TestClock.adjust("3 seconds")
+        const callback = `callback-${i + 1}`
+        assert.strictEqual(yield* Hub.use((it) => it.agree(callback, { mode: "subscribe", topic: self })), true)
+        const find = Effect.flatMap(ResourceStore, (it) => Effect.map(it.find(url), Option.getOrThrow))
+        const before = yield* find
+        world.log.length = 0
+        const pushing = yield* Effect.forkChild(push(callback, ["invented"]))
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.join(pushing)
+        assert.strictEqual((yield* find).kind, before.kind)
+        assert.deepStrictEqual(untimed(world), [`poll ${url.slice(7)}`])
+      }
+    }).pipe(Effect.provide(layer)))
+
   it.effect("does not rely on a hub that misses for others, until that pushes again", () =>
     Effect.gen(function*() {
       const world = yield* fed
@@ -202,7 +267,7 @@ describe("a resource that names a hub", () => {
       yield* TestClock.adjust("9 minutes")
       assert.deepStrictEqual(lines(world, "subscribe"), [])
       yield* TestClock.adjust("1 minute")
-      assert.strictEqual(lines(world, "subscribe feeds.example/self at hub.example/ as callback-1").length, 1)
+      assert.strictEqual(lines(world, "subscribe feeds.example/a at hub.example/ as callback-1").length, 1)
       assert.strictEqual(yield* agree("callback-1"), true)
       assert.isAbove((yield* known)?.leaseUntil ?? 0, 864_000_000 + 10 * 60_000)
     }).pipe(Effect.provide(layer)))
@@ -212,13 +277,13 @@ describe("a resource that names a hub", () => {
       const world = yield* followed
       yield* unsubscribe("good")
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(untimed(world), ["unsubscribe feeds.example/self at hub.example/ as callback-1"])
+      assert.deepStrictEqual(untimed(world), ["unsubscribe feeds.example/a at hub.example/ as callback-1"])
       assert.isUndefined(yield* Hub.use((service) => service.receiver("callback-1")))
       assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), true)
       assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), false)
       yield* subscribe("good")
       yield* TestClock.adjust("2 seconds")
-      assert.strictEqual(lines(world, "subscribe feeds.example/self at hub.example/ as callback-2").length, 1)
+      assert.strictEqual(lines(world, "subscribe feeds.example/a at hub.example/ as callback-2").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("asks again with growing waits when the hub refuses, or does not verify; a verification that comes first counts", () =>

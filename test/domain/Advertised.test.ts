@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { advertised, feedsOf } from "#domain/Advertised.ts"
+import { advertised, feedsOf, isItsOwnTopic } from "#domain/Advertised.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/Document.ts"
 import { answered, type Circumstances, read, selected } from "#domain/Poll.ts"
@@ -89,6 +89,28 @@ describe("what a publisher advertises", () => {
     const odd = "<https://u:p@h.example/>; rel=hub, <ftp://h.example/>; rel=hub, <https://h0.example/>; rel=hub"
     const state = after(initialState({ url }), answer("bytes", `${odd}, ${links.join(", ")}`))
     assert.deepStrictEqual(advertised(state)?.hubs, [0, 1, 2, 3, 4].map((i) => `https://h${i}.example/`))
+  })
+})
+
+describe("the topic of a hub", () => {
+  const own = (url: string, self: string, moved?: string) => {
+    const state = after(initialState({ url }), answer("{}", `<https://hub.example/>; rel=hub, <${self}>; rel=self`))
+    return isItsOwnTopic(moved === undefined ? state : { ...state, learned: { moved: { to: moved, since: 0 } } })
+  }
+
+  it("is the resource itself by its URL, however that is written, or by the one that it has moved to", () => {
+    for (const self of [url, "https://feeds.example/a.xml", "http://feeds.example./a.xml/"]) {
+      assert.isTrue(own(url, self))
+    }
+    assert.isTrue(own(url, "https://new.example/f", "https://new.example/f"))
+    assert.isTrue(isItsOwnTopic(after(initialState({ url }), answer("{}", "<https://hub.example/>; rel=hub"))))
+  })
+
+  it("is another one else, and never a part of it", () => {
+    const others = ["http://feeds.example/b.xml", `${url}?x`, "http://feeds.example:81/a.xml", "http://f.example/a.xml"]
+    for (const self of others) assert.isFalse(own(url, self))
+    assert.isFalse(own(`${url}#p`, url))
+    assert.isFalse(isItsOwnTopic(after(initialState({ url }), answer("{}"))))
   })
 })
 
