@@ -21,8 +21,9 @@ export interface Component {
   readonly deliver: (id: string, messages: ReadonlyArray<string>) => Effect.Effect<Fate>
   /** Sends an answer, if there is a connection: without it nobody waits any more. Gives the reason, in words, when it cannot be sent. */
   readonly reply: (stanza: string) => string | undefined
-  /** Bytes that wait for the server to read them. */
+  /** Bytes that wait for the server to read them: of all, and of answers. */
   readonly unread: () => number
+  readonly unreadAnswers: () => number
 }
 
 /** Milliseconds for the server to answer a fence. */
@@ -139,10 +140,11 @@ export const make = Effect.fnUntraced(function*(
     }),
     reply: (stanza) => {
       const problem = problemOf(stanza)
-      if (problem === undefined) link?.write(stanza)
+      if (problem === undefined) link?.answer(stanza)
       return problem
     },
-    unread: () => link?.unread() ?? 0
+    unread: () => link?.unread() ?? 0,
+    unreadAnswers: () => link?.unreadAnswers() ?? 0
   }
 })
 

@@ -30,8 +30,11 @@ export interface Account {
 export interface Link {
   /** Hands text to the socket. Nothing is known of its way: that is told by an answer, or by `ended`. */
   readonly write: (text: string) => void
-  /** Bytes that the server has not read yet. */
+  /** The same for an answer, whose bytes are counted until the socket is rid of them. */
+  readonly answer: (text: string) => void
+  /** Bytes that the server has not read yet: of all, and of answers, which wait behind what was written before. */
   readonly unread: () => number
+  readonly unreadAnswers: () => number
   /** Fails when the connection has ended. */
   readonly ended: Effect.Effect<never, LinkError>
 }
@@ -67,9 +70,16 @@ export const open = Effect.fnUntraced(function*(
       orElse: () => Effect.fail(because("unreachable", `no handshake within ${handshakeTimeout / 1000} s`))
     })
   )
+  let unreadAnswers = 0
   return {
     write: (text) => void socket.write(text),
+    answer: (text) => {
+      const bytes = Buffer.from(text)
+      unreadAnswers += bytes.length
+      socket.write(bytes, () => unreadAnswers -= bytes.length)
+    },
     unread: () => socket.writableLength,
+    unreadAnswers: () => unreadAnswers,
     ended: Deferred.await(ended)
   }
 })

@@ -24,8 +24,9 @@ const maxRequestsOfOne = 32
 /** Bounces that are written down at once, at most; the others wait, and there are no more than `Sent` remembers. */
 const maxBounces = 8
 
-/** Bytes of answers that the server has not read: beyond it there are no more. */
+/** Bytes of answers that the server has not read: beyond it requests are told to wait, and beyond the second nothing is answered. */
 const maxUnread = 1024 * 1024
+const mostUnread = 2 * maxUnread
 
 /**
  * The component on the cluster: a name can be connected once, so one runner has the connection, and the others hand it what they have to send.
@@ -86,9 +87,10 @@ const layerEntity = Xmpp.toLayer(
     const request = (stanza: Element) => {
       const { from: given = "" } = stanza.attrs
       const from = Jid.bareOf(given) ?? given
-      if (component.unread() > maxUnread) return stall()
-      if (component.unread() === 0) stalled = false
-      if (!requests.begin(from)) return void component.reply(Replies.error(stanza, tooMany))
+      const unread = component.unreadAnswers()
+      if (unread > mostUnread) return stall()
+      if (unread === 0) stalled = false
+      if (unread > maxUnread || !requests.begin(from)) return void component.reply(Replies.error(stanza, tooMany))
       run(
         operations(stanza).pipe(
           Effect.flatMap((reply) => answer(stanza, reply)),
@@ -113,7 +115,7 @@ const layerEntity = Xmpp.toLayer(
     /** Of a flood of presences the rest is known by the next request. */
     const present = (presence: Element) => {
       const wanted = Replies.presences(presence)
-      if (wanted !== "" && component.unread() <= maxUnread) component.reply(wanted)
+      if (wanted !== "" && component.unreadAnswers() <= mostUnread) component.reply(wanted)
       const came = online.hear(presence)
       if (came === undefined || !requests.begin(came)) return
       run(Effect.ensuring(heardOf(came), Effect.sync(() => requests.end(came))))

@@ -285,6 +285,26 @@ describe("Component", () => {
       yield* Effect.forEach(deliveries, Fiber.interrupt)
     }))
 
+  it.live("counts the answers that a server does not read apart from deliveries", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const connection = yield* welcome
+      connection.socket.pause()
+      const large = Array.from({ length: 100 }, (_, i) =>
+        `${message(String(i)).slice(0, -2)}>${"x".repeat(200_000)}</message>`)
+      const delivery = yield* deliver(component, "1", large)
+      yield* Effect.promise(setImmediate).pipe(Effect.repeat({
+        until: () => component.unread() > 1024 * 1024
+      }))
+      assert.strictEqual(component.unreadAnswers(), 0)
+      component.reply("<iq id='é'/>")
+      assert.strictEqual(component.unreadAnswers(), 13)
+      connection.socket.resume()
+      while ((yield* connection.take).attrs["id"] !== "é");
+      assert.strictEqual(component.unreadAnswers(), 0)
+      yield* Fiber.interrupt(delivery)
+    }))
+
   it.live("reads characters that are spread over reads", () =>
     Effect.gen(function*() {
       const { heard, welcome } = yield* connecting

@@ -131,6 +131,36 @@ describe("Service", () => {
       ])
     }))
 
+  it.live("answers a request while a large notification is on its way", () =>
+    Effect.gen(function*() {
+      const { send, senders, socket, take } = yield* connected({
+        accounts: { load: () => Effect.succeedSome(ann) }
+      })
+      const { xmpp = assert.fail() } = yield* senders
+      const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
+      const entries = Array.from({ length: 100 }, (_, i) => ({
+        id: `entry ${i}`,
+        content: [{ value: "x".repeat(200_000), type: "text" as const }]
+      }))
+      const notification = {
+        id: 5,
+        resourceId: 1,
+        createdAt: 0,
+        status: {},
+        news: { _tag: "Entries", entries }
+      } as const
+      const delivery = { id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, notification }
+      yield* Effect.forkChild(xmpp(delivery, item.subscription))
+      assert.strictEqual((yield* take).attrs["id"], "5-1") // the server has begun to read it
+      socket.pause()
+      send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+      yield* Effect.sleep("200 millis")
+      socket.resume()
+      let next = yield* take
+      while (next.name === "message") next = yield* take
+      assert.deepStrictEqual([next.attrs["id"], next.attrs["type"]], ["ping", "result"])
+    }))
+
   it.live("takes a request for a sign of life of its address, once a minute, and that of a stranger for none", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
