@@ -56,13 +56,20 @@ export const makeBouncing = Effect.gen(function*() {
     if (decided === "paused") yield* pause(subscription.value, bounce)
   }, Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`a bounce is not marked: ${message}`)))
 
-  const heardOf = Effect.fn("Hub.heardOf")(function*(jid: string) {
-    for (const { id, partition, resourceId } of yield* bounces.resume(jid)) {
-      yield* partitions.reloadSubscription(partition, id)
-      yield* partitions.reloadResource(partition, resourceId)
-      yield* Effect.logInfo(`subscription ${id} goes on, since its receiver is back`)
-    }
-  }, Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`paused subscriptions stay so: ${message}`)))
+  const heardOf = Effect.fn("Hub.heardOf")(
+    function*(jid: string) {
+      for (const { id, partition, resourceId } of yield* bounces.resume(jid)) {
+        yield* partitions.reloadSubscription(partition, id)
+        yield* partitions.reloadResource(partition, resourceId)
+        yield* Effect.logInfo(`subscription ${id} goes on, since its receiver is back`)
+      }
+      return true
+    },
+    Effect.catchTag(
+      "StoreError",
+      ({ message }) => Effect.as(Effect.logWarning(`paused subscriptions stay so: ${message}`), false)
+    )
+  )
 
   return { bounced, heardOf }
 })

@@ -150,8 +150,8 @@ export class Hub extends Context.Service<Hub, {
   readonly publish: (topics: ReadonlyArray<string>, publishing?: Publishing) => Effect.Effect<void, Refusal>
   /** A notification came back: its subscription is marked, paused or ended. */
   readonly bounced: (bounce: Bounce) => Effect.Effect<void>
-  /** A JID gave a sign of life: what was paused for it goes on. */
-  readonly heardOf: (jid: string) => Effect.Effect<void>
+  /** A JID gave a sign of life: what was paused for it goes on. False when the database cannot be reached. */
+  readonly heardOf: (jid: string) => Effect.Effect<boolean>
   /** What the hubs of publishers send to this service, their subscriber. */
   readonly agree: PublishersHubs["agree"]
   readonly receiver: PublishersHubs["receiver"]

@@ -37,9 +37,10 @@ export class Online {
     return resources === undefined ? "unknown" : resources.size > 0 ? "online" : "offline"
   }
 
-  /** The connection is gone: who left meanwhile is not told. */
-  forget(): void {
-    this.#resources.clear()
+  /** Of one address, whose next presence is its first then; or, when the connection is gone, of all: who left meanwhile is not told. */
+  forget(bare?: string): void {
+    if (bare === undefined) this.#resources.clear()
+    else this.#resources.delete(bare)
   }
 
   /** Of a bare address all of it goes. */

@@ -72,7 +72,7 @@ export const make = Effect.gen(function*() {
       )
     }
     const bare = kept(Jid.bare(jid))
-    yield* Cache.get(signsOfLife, bare)
+    if (!(yield* Cache.get(signsOfLife, bare))) yield* Cache.invalidate(signsOfLife, bare) // the next request tries again
     return {
       caller: { account: account.value, rights: new Set(rights), credential: `jid:${account.value.id}` },
       jid: bare,

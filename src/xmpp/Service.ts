@@ -3,6 +3,7 @@ import { Effect, FiberSet, Layer, Schedule, Schema, Semaphore } from "effect"
 import { Entity, EntityId, Sharding } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Hub } from "#actors/Hub.ts"
+import { Places } from "#actors/Places.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import * as Component from "./Component.ts"
@@ -20,6 +21,10 @@ import { Sent } from "./Sent.ts"
 /** Requests that are answered at once, at most: of all, and of one address. */
 const maxRequests = 256
 const maxRequestsOfOne = 32
+
+/** Addresses that have come online and whose paused subscriptions are to go on: at once, and those that wait, at most. */
+const maxReturns = 8
+const mostReturning = 10_000
 
 /** Bounces that are written down at once, at most; the others wait, and there are no more than `Sent` remembers. */
 const maxBounces = 8
@@ -65,6 +70,8 @@ const layerEntity = Xmpp.toLayer(
     const sent = new Sent()
     const online = new Online()
     const { bounced, heardOf } = yield* Hub
+    const returning = new Set<string>()
+    const returns = new Places(maxReturns)
     const bounces = yield* Semaphore.make(maxBounces)
     const component: Component.Component = yield* Component.make({
       ...config,
@@ -112,13 +119,23 @@ const layerEntity = Xmpp.toLayer(
       if (bounce !== undefined) run(bounces.withPermits(1)(bounced(bounce)))
     }
 
-    /** Of a flood of presences the rest is known by the next request. */
     const present = (presence: Element) => {
       const wanted = Replies.presences(presence)
       if (wanted !== "" && component.unreadAnswers() <= mostUnread) component.reply(wanted)
       const came = online.hear(presence)
-      if (came === undefined || !requests.begin(came)) return
-      run(Effect.ensuring(heardOf(came), Effect.sync(() => requests.end(came))))
+      if (came !== undefined && !returning.has(came)) welcomeBack(came)
+    }
+
+    /** Takes no places of requests: many come online together. Whoever cannot be seen to is forgotten, so that their next presence tries again. */
+    const welcomeBack = (jid: string) => {
+      if (returning.size >= mostReturning) return online.forget(jid)
+      returning.add(jid)
+      run(
+        returns.through(heardOf(jid)).pipe(
+          Effect.map((done) => done ? undefined : online.forget(jid)),
+          Effect.ensuring(Effect.sync(() => returning.delete(jid)))
+        )
+      )
     }
 
     /** Said by the server after each connection, if it is set up so (XEP-0356); from then on it sends presences unasked. */

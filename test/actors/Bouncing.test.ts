@@ -99,7 +99,7 @@ describe("Bouncing", () => {
       const before = yield* credits
       yield* tell
       assert.deepStrictEqual([sent.length, yield* credits], [5, before])
-      yield* hub.heardOf("bob@xmpp.test")
+      assert.isTrue(yield* hub.heardOf("bob@xmpp.test"))
       assert.deepStrictEqual(yield* state, ["paused"])
       yield* hub.heardOf(jid.bare)
       assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces], [["active"], undefined])

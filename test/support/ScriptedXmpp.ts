@@ -24,7 +24,7 @@ const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Made) =
   ).pipe(
     Layer.provide(TestRunner.layer),
     Layer.provide([
-      Layer.mock(Hub, { heardOf: () => Effect.void, ...hub }),
+      Layer.mock(Hub, { heardOf: () => Effect.succeed(true), ...hub }),
       Layer.mock(AccountStore, accounts),
       Settings.layerTest({
         xmppComponent: "push.xmpp.test",

@@ -294,7 +294,8 @@ describe("Component", () => {
         `${message(String(i)).slice(0, -2)}>${"x".repeat(200_000)}</message>`)
       const delivery = yield* deliver(component, "1", large)
       yield* Effect.promise(setImmediate).pipe(Effect.repeat({
-        until: () => component.unread() > 1024 * 1024
+        until: () =>
+          component.unread() > 1024 * 1024
       }))
       assert.strictEqual(component.unreadAnswers(), 0)
       component.reply("<iq id='é'/>")

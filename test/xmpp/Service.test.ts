@@ -167,7 +167,7 @@ describe("Service", () => {
       const { send, take } = yield* connected({
         accounts: { find: (login) => Effect.succeed(login === "ann" ? Option.some(ann) : Option.none()) },
         hub: {
-          heardOf: (jid) => Effect.sync(() => void heard.push(jid)),
+          heardOf: (jid) => Effect.sync(() => heard.push(jid) > 0),
           list: () => Effect.succeed({ items: [], total: undefined })
         }
       })
@@ -197,7 +197,7 @@ describe("Service", () => {
     Effect.gen(function*() {
       const heard: Array<string> = []
       const { send, take } = yield* connected({
-        hub: { heardOf: (jid) => Effect.sync(() => void heard.push(jid)) }
+        hub: { heardOf: (jid) => Effect.sync(() => heard.push(jid) > 0) }
       })
       for (const from of ["ann@xmpp.test/a", "ann@xmpp.test/b", "ann@xmpp.test/a"]) {
         send(`<presence from='${from}' to='push.xmpp.test'><status>busy</status></presence>`)
@@ -205,6 +205,53 @@ describe("Service", () => {
       send(iq("ping", "bob@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       yield* take
       assert.deepStrictEqual(heard, ["ann@xmpp.test"])
+    }))
+
+  it.live("takes presence for a sign of life of all who come together, whatever waits, without the places of requests", () =>
+    Effect.gen(function*() {
+      const count = 1_000
+      const heard: Array<string> = []
+      const [open, all] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const { send, take } = yield* connected({
+        accounts,
+        hub: {
+          heardOf: (jid) =>
+            Effect.sync(() => heard.push(jid) === count).pipe(
+              Effect.tap((last) => last ? Deferred.succeed(all, undefined) : Deferred.await(open)),
+              Effect.as(true)
+            )
+        }
+      })
+      for (let i = 0; i < count; i++) send(`<presence from='user${i}@xmpp.test/a' to='push.xmpp.test'/>`)
+      send(iq("ping", "bob@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+      assert.strictEqual((yield* take).attrs["type"], "result")
+      assert.strictEqual(heard.length, 8)
+      yield* Deferred.succeed(open, undefined)
+      yield* Deferred.await(all)
+      assert.deepStrictEqual(heard, Array.from({ length: count }, (_, i) => `user${i}@xmpp.test`))
+    }))
+
+  it.live("takes the next presence or request for a sign of life when the database was away at the last one", () =>
+    Effect.gen(function*() {
+      const heard: Array<string> = []
+      const { send, take } = yield* connected({
+        accounts,
+        hub: {
+          heardOf: (jid) => Effect.sync(() => heard.push(jid) % 2 === 0),
+          list: () => Effect.succeed({ items: [], total: undefined })
+        }
+      })
+      for (let i = 0; i < 3; i++) {
+        send("<presence from='ann@xmpp.test/a' to='push.xmpp.test'/>")
+        send(iq("ping", "bob@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+        yield* take
+      }
+      assert.strictEqual(heard.length, 2)
+      for (let i = 0; i < 3; i++) {
+        send(iq("list", "ann@xmpp.test/a", list))
+        yield* take
+      }
+      assert.strictEqual(heard.length, 4)
     }))
 
   it.live("says that the server tells who is online, when it is the server who says so", () =>
