@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { ServerResponse } from "node:http"
 import { Writable } from "node:stream"
+import { setImmediate } from "node:timers/promises"
 import { Outlet } from "#http/Outlet.ts"
 
 /** A connection that takes what was written when the test says so. */
@@ -21,7 +22,7 @@ class Slow extends Writable {
 
   take(): Promise<void> {
     this.#pending.shift()?.()
-    return new Promise((resolve) => setImmediate(resolve)) // its `drain` comes a tick later
+    return setImmediate() // its `drain` comes a tick later
   }
 
   writeHead(): void {}
