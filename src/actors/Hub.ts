@@ -19,6 +19,8 @@ export interface SubscribeRequest {
   readonly topic: string
   readonly callback: string
   readonly format?: Format
+  /** The format is for feeds alone, see `Subscription`. */
+  readonly feedsOnly?: boolean
   readonly secret?: string
   readonly verify?: "sync" | "async"
   readonly verifyToken?: string

@@ -107,6 +107,7 @@ export const layer = Layer.effect(
           endpoint: callback.given,
           host: callback.host,
           ...(request.format === undefined ? {} : { format: request.format }),
+          ...(request.feedsOnly === true && { feedsOnly: true }),
           ...(request.secret === undefined ? {} : { secret: request.secret }),
           face: request.face,
           state: "active"

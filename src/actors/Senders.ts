@@ -65,10 +65,10 @@ const failure = (verdict: Failure["verdict"], attempt: Attempt): Success | Failu
 const renderOnce = (settings: Settings["Service"]) => {
   const kept = new WeakMap<Notification, Map<string, Rendered>>()
   return (notification: Notification, subscription: Subscription): Rendered => {
-    const { face, format, topic } = subscription
+    const { face, feedsOnly, format, topic } = subscription
     let bodies = kept.get(notification)
     if (bodies === undefined) kept.set(notification, bodies = new Map<string, Rendered>())
-    const key = `${face} ${format ?? ""} ${topic}`
+    const key = `${face} ${format ?? ""} ${feedsOnly === true} ${topic}`
     let rendered = bodies.get(key)
     if (rendered === undefined) bodies.set(key, rendered = render(notification, subscription, settings))
     return rendered

@@ -5,7 +5,7 @@ import { renderAtom } from "./render/AtomXml.ts"
 import { entryOf, isIn } from "./render/Envelope.ts"
 import { renderJson } from "./render/NotificationJson.ts"
 import type { Status } from "./Status.ts"
-import type { Face, Format, Subscription } from "./Subscription.ts"
+import type { Face, Subscription } from "./Subscription.ts"
 
 /**
  * Milliseconds from a failed try to the next one; after the last of them the delivery is dropped.
@@ -80,12 +80,13 @@ export const hubOf = ({ baseUrl, hubOpen }: Pick<Sender, "baseUrl" | "hubOpen">)
   hubOpen ? `${baseUrl}/hub` : `${baseUrl}/`
 
 /** What decides over the document that a subscriber gets. */
-export type Wish = Pick<Subscription, "topic" | "format" | "face">
+export type Wish = Pick<Subscription, "topic" | "format" | "feedsOnly" | "face">
 
 /** The document of a subscriber; the same for all who wrote the topic alike, through the same face, and chose the same format. */
-export const render = (notification: Notification, { face, format, topic }: Wish, sender: Sender): Rendered => {
+export const render = (notification: Notification, wish: Wish, sender: Sender): Rendered => {
   const { header, news } = notification
-  if (news._tag === "Document" && isSentAsItIs(news.document, face, format)) return news.document
+  const { face, format, topic } = wish
+  if (news._tag === "Document" && isSentAsItIs(news.document, wish)) return news.document
   if (face === "hub" && news._tag === "Entries" && news.whole !== undefined) return news.whole
   const status = { ...notification.status, feed: topic }
   const entries = entriesOf(news, status)
@@ -110,8 +111,8 @@ export const render = (notification: Notification, { face, format, topic }: Wish
 }
 
 /** What is no feed keeps its bytes, unless an account asked for a format that it does not have. */
-const isSentAsItIs = (document: Document, face: Face, format: Format | undefined): boolean =>
-  face === "hub" || format === undefined || isIn(document, format)
+const isSentAsItIs = (document: Document, { face, feedsOnly, format }: Wish): boolean =>
+  face === "hub" || format === undefined || feedsOnly === true || isIn(document, format)
 
 const entriesOf = (news: News, status: Status): ReadonlyArray<Entry> | undefined => {
   switch (news._tag) {

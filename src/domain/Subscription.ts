@@ -30,6 +30,8 @@ export interface Subscription {
   readonly host: string
   /** Undefined: Atom for feeds, raw bytes for everything else. */
   readonly format?: Format
+  /** The format is one that the client takes (`Accept`), asked for by nobody: it is for feeds alone. */
+  readonly feedsOnly?: boolean
   readonly secret?: string
   /** Undefined: SHA-1, as every subscriber knows it, with SHA-256 beside it. */
   readonly signature?: SignatureMethod
@@ -42,9 +44,12 @@ export interface Subscription {
 
 /** The format that a list shows: a feed for which none was asked for is sent as Atom, anything else as it is (null). */
 export const shownFormat = (
-  { format }: Pick<Subscription, "format">,
+  { feedsOnly, format }: Pick<Subscription, "feedsOnly" | "format">,
   { kind }: { readonly kind: ResourceKind }
-): Format | null => format ?? (kind === "feed" || kind === "unknown" ? "atom" : null)
+): Format | null => {
+  if (kind === "feed" || kind === "unknown") return format ?? "atom"
+  return feedsOnly === true ? null : format ?? null
+}
 
 /** Characters of a `hub.callback`, at most. */
 export const maxCallbackLength = 250

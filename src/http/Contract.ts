@@ -41,7 +41,9 @@ export const byPage = whole(1, 500, 20, "Subscriptions on a page.")
 export const retrieveCount = whole(1, 50, 10, "Entries, at most.")
 export const replayCount = whole(1, 50, 1, "Entries that are sent once more.")
 
-export const format = Schema.Literals(["json", "atom"]).annotate({ description: "Of feeds; Accept asks as well." })
+export const format = Schema.Literals(["json", "atom"]).annotate({
+  description: "Of feeds (Accept asks as well), and of what is no feed, which comes as it is otherwise."
+})
 export const wait = Schema.Literals(["stream", "poll"]).annotate({
   description: "Whether to go on with what comes, or to answer when something has come."
 })

@@ -13,6 +13,13 @@ export const askedFormat = (
 ): Effect.Effect<Asked | undefined, Refusal> =>
   Effect.map(parameters.choice("format", Contract.format), (format) => format ?? acceptedFormat(accept ?? ""))
 
+/** The same, and whether it is for feeds alone: clients send `Accept` on their own, and what is no feed comes as it is unless somebody says otherwise. */
+export const wantedFormat = Effect.fnUntraced(function*(parameters: Parameters, accept: string | undefined) {
+  const format = yield* askedFormat(parameters, accept)
+  const said = yield* parameters.choice("format", Contract.format)
+  return { format, feedsOnly: format !== undefined && said === undefined }
+})
+
 const acceptedFormat = (accept: string): Asked | undefined => {
   const json = qualityOf(accept, "application/json")
   const atom = qualityOf(accept, "application/atom+xml")

@@ -9,7 +9,7 @@ import { quote } from "#domain/Topic.ts"
 import * as Contract from "./Contract.ts"
 import type { Declined } from "./Declined.ts"
 import { contentOf, type UsedContents } from "./FatPing.ts"
-import { askedFormat } from "./Negotiation.ts"
+import { wantedFormat } from "./Negotiation.ts"
 import type { Parameters } from "./Parameters.ts"
 import * as Reply from "./Reply.ts"
 import * as Representations from "./Representations.ts"
@@ -47,7 +47,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
   const { accept, caller, parameters } = call
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
-  const format = yield* askedFormat(parameters, accept)
+  const { feedsOnly, format } = yield* wantedFormat(parameters, accept)
   const secret = yield* bounded(parameters, "hub.secret", Contract.maxSecretLength)
   const retrieve = yield* parameters.flag("retrieve")
   const discover = parameters.has("hub.discover") ? yield* parameters.flag("hub.discover") : undefined
@@ -56,6 +56,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
     topic: topic ?? "",
     callback: callback ?? "",
     ...(format !== undefined && { format }),
+    ...(feedsOnly && { feedsOnly }),
     ...(secret !== undefined && { secret }),
     ...(yield* verification(parameters)),
     ...(discover !== undefined && { discover }),
@@ -65,7 +66,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
   if (outcome === "pending") return Reply.instead(Reply.pending, discovered)
   return representation === undefined
     ? Reply.instead(Reply.done, discovered)
-    : yield* Representations.reply(representation, { ...call, format, ifNoneMatch: undefined })
+    : yield* Representations.reply(representation, { ...call, format, feedsOnly, ifNoneMatch: undefined })
 })
 
 const unsubscribe = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: Call) {
@@ -128,9 +129,9 @@ export const retrieval = Effect.fnUntraced(function*({ caller, parameters }: Cal
 })
 
 export const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
-  const format = yield* askedFormat(call.parameters, call.accept)
+  const format = yield* wantedFormat(call.parameters, call.accept)
   const representation = yield* hub.retrieve(yield* retrieval(call))
-  return yield* Representations.reply(representation, { ...call, format })
+  return yield* Representations.reply(representation, { ...call, ...format })
 })
 
 const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: Call) {

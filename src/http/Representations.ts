@@ -18,6 +18,8 @@ type Response = HttpServerResponse.HttpServerResponse
 /** How the caller wants an answer. */
 export interface Wanted {
   readonly format: Asked | undefined
+  /** What is no feed comes as it is, whatever the format. */
+  readonly feedsOnly: boolean
   readonly jsonp: string | undefined
   readonly ifNoneMatch: string | undefined
   readonly service: Service
@@ -34,9 +36,11 @@ export interface Service {
 /** What is stored of a resource: a feed in the format that was asked for, everything else as its own bytes unless a format was asked for. */
 export const reply = (representation: Representation, wanted: Wanted): Effect.Effect<Response, Refusal> => {
   const { document, header, status } = representation
-  const { format, ifNoneMatch, jsonp, service: { extNamespace, hub } } = wanted
+  const { feedsOnly, format, ifNoneMatch, jsonp, service: { extNamespace, hub } } = wanted
   if (jsonp !== undefined && format === "atom") return Effect.fail(jsonpNeedsJson)
-  if (document !== undefined && (format === undefined || isIn(document, format))) return replyDocument(document, wanted)
+  if (document !== undefined && (format === undefined || feedsOnly || isIn(document, format))) {
+    return replyDocument(document, wanted)
+  }
   const entries = document === undefined ? representation.entries : [entryOf(document, status)]
   if (jsonp !== undefined || format === "json") {
     const json = renderJson({ status, header, entries, retrieve: true })

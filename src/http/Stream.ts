@@ -15,7 +15,7 @@ import { quote } from "#domain/Topic.ts"
 import * as Contract from "./Contract.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Frames from "./Frames.ts"
-import { accepts, type Asked, askedFormat } from "./Negotiation.ts"
+import { accepts, type Asked, askedFormat, wantedFormat } from "./Negotiation.ts"
 import { type Call, retrieval } from "./Operations.ts"
 import { Outlet } from "./Outlet.ts"
 import * as Reply from "./Reply.ts"
@@ -53,8 +53,8 @@ export const makeStream = Effect.gen(function*() {
 
   /** The answer to a poll: what is there, or what comes first. */
   const poll = Effect.fnUntraced(function*({ call, followed: { heads, past, topics }, place, request }: Opened) {
-    const format = yield* askedFormat(call.parameters, call.accept)
-    const answer = (representation: Representation) => Representations.reply(representation, { ...call, format })
+    const format = yield* wantedFormat(call.parameters, call.accept)
+    const answer = (representation: Representation) => Representations.reply(representation, { ...call, ...format })
     const first = yield* answer(past)
     if (first.status === 200 && (past.entries.length > 0 || past.document !== undefined)) return first
     const news = yield* Deferred.make<Notification | undefined, Refusal>()

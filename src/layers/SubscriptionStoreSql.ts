@@ -5,7 +5,7 @@ import { type ListQuery, type NewSubscription, SubscriptionStore } from "#domain
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriod } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
-import type { Channel, Face, Format, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
+import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./sql/Batched.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./sql/BounceRows.ts"
 import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
@@ -15,7 +15,16 @@ import { ask } from "./SqlFailure.ts"
 
 /** Stored numbers: append only. */
 const channels: ReadonlyArray<Channel> = ["webhook", "xmpp", "null"]
-const formats: ReadonlyArray<Format> = ["atom", "json"]
+const formats: ReadonlyArray<Pick<Subscription, "format" | "feedsOnly">> = [
+  { format: "atom" },
+  { format: "json" },
+  { format: "atom", feedsOnly: true },
+  { format: "json", feedsOnly: true }
+]
+const formatCode = ({ feedsOnly, format }: Pick<Subscription, "format" | "feedsOnly">): number | null => {
+  const code = formats.findIndex((known) => known.format === format && known.feedsOnly === (feedsOnly || undefined))
+  return code < 0 ? null : code
+}
 const faces: ReadonlyArray<Face> = ["api", "hub"]
 const states: ReadonlyArray<SubscriptionState> = ["pending", "active", "paused"]
 const signatures: ReadonlyArray<SignatureMethod> = ["sha1", "sha256", "sha384", "sha512"]
@@ -97,7 +106,7 @@ export const layer = Layer.effect(
           channels.indexOf(wanted.channel),
           wanted.endpoint,
           wanted.host,
-          wanted.format === undefined ? null : formats.indexOf(wanted.format),
+          formatCode(wanted),
           wanted.secret === undefined ? null : legalText(wanted.secret),
           faces.indexOf(wanted.face),
           states.indexOf(wanted.state),
@@ -331,7 +340,6 @@ export const layer = Layer.effect(
 )
 
 const subscriptionOf = (row: SubscriptionRow): Subscription => {
-  const format = row.format === null ? undefined : formats[row.format]
   const signature = row.signature === null ? undefined : signatures[row.signature]
   return {
     id: row.id,
@@ -341,7 +349,7 @@ const subscriptionOf = (row: SubscriptionRow): Subscription => {
     channel: channels[row.channel] ?? "webhook",
     endpoint: row.endpoint,
     host: row.host,
-    ...(format === undefined ? {} : { format }),
+    ...(row.format === null ? {} : formats[row.format]),
     ...(row.secret === null ? {} : { secret: row.secret }),
     ...(signature === undefined ? {} : { signature }),
     face: faces[row.face] ?? "api",

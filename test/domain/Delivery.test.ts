@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterFailure, hubOf } from "#domain/Delivery.ts"
+import { afterFailure, hubOf, render } from "#domain/Delivery.ts"
 import type { Face } from "#domain/Subscription.ts"
 
 /** All waits of a delivery that always fails, in seconds. */
@@ -21,6 +21,33 @@ describe("Delivery", () => {
     const all = waits("hub")
     assert.deepStrictEqual(all, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240, 20480, 40960])
     assert.strictEqual(all.reduce((sum, wait) => sum + wait, 0), 81_915)
+  })
+
+  it.each(
+    [
+      ["json", undefined, "application/json; charset=utf-8"],
+      ["json", true, "text/plain"],
+      ["atom", undefined, "application/atom+xml"],
+      ["atom", true, "text/plain"],
+      [undefined, undefined, "text/plain"]
+    ] as const
+  )("sends what is no feed as %s (for feeds alone: %s) as %s", (format, feedsOnly, contentType) => {
+    const document = { contentType: "text/plain", body: new TextEncoder().encode("hello") }
+    const notification = {
+      id: 1,
+      resourceId: 1,
+      createdAt: 0,
+      status: {},
+      news: { _tag: "Document" as const, document }
+    }
+    const sender = { baseUrl: "https://push.example", hubOpen: true, extNamespace: "urn:ext", headerPrefix: "X-" }
+    const wish = {
+      face: "api" as const,
+      topic: "http://a.example/",
+      ...(format !== undefined && { format }),
+      ...(feedsOnly !== undefined && { feedsOnly })
+    }
+    assert.strictEqual(render(notification, wish, sender).contentType, contentType)
   })
 
   it("names the open hub, and the API where that is turned off", () => {

@@ -306,6 +306,31 @@ describe("retrieve", () => {
       assert.strictEqual(yield* type("&format=xml"), "text/plain; charset=utf-8")
     }))
 
+  it.effect("has what is no feed as it is, unless the parameter names a format: Accept is for feeds", () =>
+    Effect.gen(function*() {
+      const document = { contentType: "text/plain", body: Buffer.from("hello") }
+      const api = yield* makeApi({ retrieve: () => Effect.succeed({ ...representation, document }) })
+      const headers = { ...basic(), accept: "application/json, text/plain, */*" }
+      const asIs = yield* api("/?hub.mode=retrieve&hub.topic=http://a/", { headers })
+      assert.deepStrictEqual([asIs.headers.get("content-type"), asIs.body], ["text/plain", "hello"])
+      const enveloped = yield* api("/?hub.mode=retrieve&hub.topic=http://a/&format=json", { headers })
+      assert.strictEqual(JSON.parse(enveloped.body).items[0].content, "hello")
+    }))
+
+  it.effect("says whether the format of a subscription is for feeds alone", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const api = yield* makeApi({
+        subscribe: ({ feedsOnly, format }) =>
+          Effect.sync(() => (seen.push([format, feedsOnly]), { outcome: "done", subscription }))
+      })
+      const accept = { ...basic(), accept: "application/json, text/plain, */*" }
+      yield* api("/", form(subscribing, accept))
+      yield* api("/", form({ ...subscribing, format: "json" }, accept))
+      yield* api("/", form(subscribing))
+      assert.deepStrictEqual(seen, [["json", true], ["json", undefined], [undefined, undefined]])
+    }))
+
   it.effect("has an ETag, and answers 304 to who has it already", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({ retrieve: () => Effect.succeed(representation) })

@@ -1,5 +1,5 @@
 import { assert, type Vitest } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Option, Result } from "effect"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -118,6 +118,30 @@ const subscribing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.strictEqual(again.resource.nextFetch, 1_000)
       const { format: _, leaseUntil: __, secret: ___, ...cleared } = first.subscription
       assert.deepStrictEqual((yield* subscribe(bare)).subscription, cleared)
+    }))
+
+  it.effect("keeps whether a format is for feeds alone", () =>
+    Effect.gen(function*() {
+      const account = yield* newAccount
+      const store = yield* SubscriptionStore
+      for (const format of ["atom", "json"] as const) {
+        const wanted = { ...wantedBy(account.id), format }
+        const { resource, subscription } = yield* subscribe({ ...wanted, feedsOnly: true })
+        const loaded = Option.getOrThrow(yield* store.load(subscription.id))
+        assert.deepStrictEqual([loaded.format, loaded.feedsOnly], [format, true])
+        const search = Result.getOrThrow(parse([["format", format]], "search"))
+        const found = Effect.map(
+          store.list({ accountId: account.id, page: 1, byPage: 9, search }),
+          ({ items }) => items.map(({ subscription }) => subscription.id)
+        )
+        assert.deepStrictEqual(yield* found, [subscription.id])
+        yield* record(unchanged({ ...resource, kind: "other" }))
+        assert.deepStrictEqual(yield* found, [])
+        const again = yield* subscribe(wanted)
+        assert.deepStrictEqual([again.subscription.format, again.subscription.feedsOnly], [format, undefined])
+        assert.deepStrictEqual(yield* found, [subscription.id])
+        yield* store.remove(subscription.id)
+      }
     }))
 
   it.effect("makes none pending that is active, until its lease has ended", () =>

@@ -204,6 +204,7 @@ const subscriptionOf = (
   endpoint: wanted.endpoint,
   host: wanted.host,
   ...(wanted.format !== undefined && { format: wanted.format }),
+  ...(wanted.feedsOnly === true && { feedsOnly: true }),
   ...(wanted.secret !== undefined && { secret: wanted.secret }),
   ...(wanted.signature !== undefined && { signature: wanted.signature }),
   face: wanted.face,

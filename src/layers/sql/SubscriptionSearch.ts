@@ -36,8 +36,14 @@ export const fitting = (
   add(ofSubscription, search.endpointHostname, (host) => `u.host = ${text(host)} and u.channel <> 1`)
   add(ofSubscription, search.endpointDomain, (host) => `u.host = ${text(host)} and u.channel = 1`)
   add(ofSubscription, search.endpointInurl, (part) => `${within("u.endpoint", part)} and u.channel <> 1`)
-  if (search.format === "json") ofSubscription.push("u.format = 1")
-  if (search.format === "atom") ofResource.push("(u.format = 0 or u.format is null and r.kind in (0, 1))")
+  // 2 and 3 are Atom and JSON for feeds alone
+  if (search.format === "json") {
+    ofSubscription.push("u.format in (1, 3)")
+    ofResource.push("(u.format = 1 or r.kind in (0, 1))")
+  }
+  if (search.format === "atom") {
+    ofResource.push("(u.format = 0 or coalesce(u.format, 2) = 2 and r.kind in (0, 1))")
+  }
   add(ofResource, search.feedUrl, (url) => {
     const given = text(url)
     return `r.key = substring(sha256(convert_to(${given}, 'UTF8')) for 16) and r.url = ${given}`
