@@ -7,6 +7,7 @@ import {
   answered,
   broughtBy,
   type Circumstances,
+  countOf,
   type Done,
   holdOff,
   isMaintenanceDue,
@@ -69,6 +70,8 @@ export const ping: Message = { _tag: "Ping" }
 
 export interface State {
   resource: ResourceState
+  /** Entries, new and updated, of the last answer. */
+  brought: number
   /** When the last ping came that no fetch has answered yet, epoch ms. */
   pinged: number | undefined
   /** What the fetch for that ping finds, a hub has pushed. */
@@ -154,7 +157,7 @@ export const layer = Layer.effect(
       const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
       if (resource === undefined) return undefined
       yield* fed.look(resource)
-      return self.state = { resource, pinged: undefined, pushedByHub: false, pushed: [], waiting: [] }
+      return self.state = { resource, brought: 0, pinged: undefined, pushedByHub: false, pushed: [], waiting: [] }
     })
 
     /** Its subscriptions have changed. */
@@ -227,8 +230,10 @@ export const layer = Layer.effect(
       )
     }
 
-    const perform = (state: State, step: Done, around: Surroundings): Effect.Effect<void> =>
-      step._tag === "Quiet" ? touch(state, step.state) : record(state, step.change, around)
+    const perform = (state: State, step: Done, around: Surroundings): Effect.Effect<void> => {
+      state.brought = countOf(step)
+      return step._tag === "Quiet" ? touch(state, step.state) : record(state, step.change, around)
+    }
 
     /** What is in the document. */
     const looked = Effect.fnUntraced(
@@ -290,9 +295,9 @@ export const layer = Layer.effect(
     }
 
     /** Whoever waits for the record of a ping waits; the news do not. */
-    const answerPings = (before: ResourceState, after: ResourceState, until: number) =>
+    const answerPings = (before: ResourceState, { brought, resource: after }: State, until: number) =>
       Effect.catchTag(
-        pings.answered(after.id, until, outcomeOf(before, after)),
+        pings.answered(after.id, until, outcomeOf(before, after, brought)),
         "StoreError",
         (error) => Effect.logWarning(`what came of a ping is not recorded: ${error.message}`)
       )
@@ -326,7 +331,7 @@ export const layer = Layer.effect(
         const { failures, kind } = stateAfter(read)
         if (failures > 0 || kind !== before.kind) return fetchInstead(state, push, now)
         yield* perform(state, read, around)
-        yield* answerPings(before, state.resource, now)
+        yield* answerPings(before, state, now)
         // only now: a fetch that was under way may have found the same, and told of it as missed
         if (isByHub(push)) yield* around.fed.pushed(before.id)
         release(push)
@@ -375,7 +380,7 @@ export const layer = Layer.effect(
         const before = state.resource
         yield* conclude(state, result, at, around, pushedByHub)
         if (pushedByHub) yield* around.fed.pushed(self.id)
-        if (pinged !== undefined) yield* answerPings(before, state.resource, now)
+        if (pinged !== undefined) yield* answerPings(before, state, now)
         for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, undefined)
       }
     })

@@ -11,11 +11,10 @@ export type PingOutcome =
   | { readonly _tag: "Changed"; readonly code: number; readonly entries: number }
   | { readonly _tag: "Failed"; readonly code: number; readonly message: string }
 
-/** What a fetch came to, by the resource before and after it. */
-export const outcomeOf = (before: ResourceState, after: ResourceState): PingOutcome => {
+/** What a fetch came to, by the resource before and after it, and the entries that were new or updated. */
+export const outcomeOf = (before: ResourceState, after: ResourceState, entries: number): PingOutcome => {
   const code = after.code ?? 0
   if (after.failures > 0) return { _tag: "Failed", code, message: after.http ?? "" }
-  const entries = after.entriesSinceMaintenance - before.entriesSinceMaintenance
   if (entries > 0) return { _tag: "Changed", code, entries }
   return isOther(before, after) ? { _tag: "Changed", code, entries: 0 } : { _tag: "Unchanged", code }
 }

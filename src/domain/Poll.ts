@@ -506,6 +506,10 @@ export const isMaintenanceDue = (step: Done, now: number): boolean => isDue(stat
 export const broughtBy = (step: Done): ReadonlyArray<Entry> =>
   step._tag === "Quiet" ? [] : step.change.entries.toReversed()
 
+/** How many entries a step brings, new and updated. */
+export const countOf = (step: Done): number =>
+  step._tag === "Quiet" ? 0 : step.change.entries.length + step.change.updated.length
+
 export const stateAfter = (step: Done): ResourceState => step._tag === "Quiet" ? step.state : step.change.state
 
 /** The step with another state, which is recorded. */

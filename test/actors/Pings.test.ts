@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub, type Pushed } from "#actors/Hub.ts"
+import * as Resource from "#actors/Resource.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { feed, lines, started, subscribe, watched } from "#test/support/Core.ts"
+import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
 import { documentOf, layer, statusOnly, type World } from "#test/support/World.ts"
 
 const outcomes = Effect.gen(function*() {
@@ -63,6 +65,23 @@ describe("the record of pings", () => {
       assert.deepStrictEqual(yield* outcomes, [{ _tag: "Unchanged", code }, changed, changed])
       assert.strictEqual(lines(world, "poll").length, 2)
     }).pipe(Effect.provide(layer)))
+
+  it.effect("counts the entries of the fetch that ends a day of the resource, with which its own count begins anew", () =>
+    Effect.gen(function*() {
+      const { actors, world } = yield* watchedFor()
+      world.publish(feed, ["first"])
+      yield* TestClock.adjust(1)
+      const { id, lastMaintenanceAt = assert.fail("no day has begun") } = yield* stateOf(feed)
+      const end = lastMaintenanceAt + 86_400_000
+      yield* TestClock.adjust(end - (yield* Clock.currentTimeMillis))
+      world.publish(feed, ["c", "b", "first"])
+      yield* Pings.use((pings) => pings.received({ accountId: 1, topic: feed, resourceId: id, withContent: false }))
+      yield* actors.resources.tell(id, Resource.ping)
+      yield* TestClock.adjust(1)
+      const after = yield* stateOf(feed)
+      assert.deepStrictEqual([after.entriesSinceMaintenance, after.lastMaintenanceAt], [0, end])
+      assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 2 }])
+    }).pipe(Effect.provide(layerDays({ minPeriod: 1_000, maxPeriod: 1_000 }))))
 
   it.effect("knows a document that changed", () =>
     Effect.gen(function*() {
