@@ -7,7 +7,7 @@ import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import { migrate } from "#layers/Migrations.ts"
 import { version } from "#layers/Network.ts"
 import * as Settings from "#layers/Settings.ts"
-import { account, deliveries, pings, token } from "./cli/Accounts.ts"
+import { account, deliveries, hubs, pings, token } from "./cli/Accounts.ts"
 import { inspect } from "./cli/Inspect.ts"
 import { list, subscribe, tail, unsubscribe } from "./cli/Remote.ts"
 import { serve } from "./cli/Serve.ts"
@@ -49,6 +49,7 @@ const windhover = Command.make("windhover").pipe(
     tail,
     pings,
     deliveries,
+    hubs,
     inspect.pipe(Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer))))
   ])
 )

@@ -9,11 +9,12 @@ import type { DatabaseError } from "#layers/DatabaseError.ts"
 import * as DeliveryLogSql from "#layers/DeliveryLogSql.ts"
 import * as PingsSql from "#layers/PingsSql.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
+import * as UpstreamStoreSql from "#layers/UpstreamStoreSql.ts"
 import * as Administration from "./Administration.ts"
 
 /** In this process, over the database itself: no service runs on it, or the database takes several. */
 const direct = Administration.layer.pipe(
-  Layer.provide([AccountStoreSql.layer, DeliveryLogSql.layer, PingsSql.layer]),
+  Layer.provide([AccountStoreSql.layer, DeliveryLogSql.layer, PingsSql.layer, UpstreamStoreSql.layer]),
   Layer.provide(Database.layer)
 )
 
@@ -161,10 +162,12 @@ export const token = Command.make("token").pipe(
 /** As much of a failure's text as a line has room for. */
 const short = (text: string) => text.length > 100 ? `${text.slice(0, 99)}…` : text
 
+const limit = Flag.Int("limit").pipe(Flag.withDescription("How many, at most"), Flag.withDefault(50))
+
 /** What both lists take: whose, and how many. */
 const ofAccount = (login: string) => ({
   login: Argument.String("login").pipe(Argument.withDescription(login), Argument.optional),
-  limit: Flag.Int("limit").pipe(Flag.withDescription("How many, at most"), Flag.withDefault(50))
+  limit
 })
 
 export const pings = Command.make(
@@ -183,6 +186,27 @@ export const pings = Command.make(
   })
 ).pipe(
   Command.withDescription("List publishers' pings, newest first, and what came of them"),
+  Command.provide(administration)
+)
+
+export const hubs = Command.make(
+  "hubs",
+  { limit },
+  Effect.fnUntraced(function*({ limit }) {
+    const hubs = yield* (yield* Administration.Administration).hubs(limit)
+    yield* Console.log(table([
+      ["HUB", "SUBSCRIPTIONS", "PUSHED", "MISSED", "RELIED ON"],
+      ...hubs.map(({ hub, missed, pushed, subscriptions, trust }) => [
+        hub,
+        String(subscriptions),
+        String(pushed),
+        String(missed),
+        trust
+      ])
+    ]))
+  })
+).pipe(
+  Command.withDescription("List the hubs of publishers that are subscribed at, and how they do"),
   Command.provide(administration)
 )
 

@@ -7,8 +7,10 @@ import type { PingOutcome } from "#domain/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Pings } from "#domain/ports/Pings.ts"
+import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import * as Jid from "#domain/Jid.ts"
+import { type HubReport, maxStrikes } from "#domain/Upstream.ts"
 
 /** What an administrator asked for cannot be done; `message` says why and what to do. */
 export class AdministrationError extends Schema.TaggedError<AdministrationError>()("AdministrationError", {
@@ -35,6 +37,15 @@ const PingView = Schema.Struct({
   withContent: Schema.Boolean,
   /** What came of it, in words. */
   outcome: Schema.String
+})
+
+const HubView = Schema.Struct({
+  hub: Schema.String,
+  subscriptions: Schema.Int,
+  pushed: Schema.Finite,
+  missed: Schema.Finite,
+  /** Whether it is relied on, and for how many, in words. */
+  trust: Schema.String
 })
 
 const tried = {
@@ -88,7 +99,8 @@ export class Calls extends RpcGroup.make(
   call("ListTokens", { login: Schema.String }, Schema.Array(TokenView)),
   call("RevokeToken", { login: Schema.String, id: Schema.Int }, Schema.Void),
   call("ListPings", { login: Schema.optionalKey(Schema.String), limit: Schema.Int }, Schema.Array(PingView)),
-  call("ListDeliveries", { login: Schema.optionalKey(Schema.String), limit: Schema.Int }, Schema.Array(TryView))
+  call("ListDeliveries", { login: Schema.optionalKey(Schema.String), limit: Schema.Int }, Schema.Array(TryView)),
+  call("ListHubs", { limit: Schema.Int }, Schema.Array(HubView))
 ) {}
 
 type Failing<A> = Effect.Effect<A, AdministrationError>
@@ -111,6 +123,8 @@ export class Administration extends Context.Service<Administration, {
   readonly pings: (login: string | undefined, limit: number) => Failing<ReadonlyArray<typeof PingView.Type>>
   /** How deliveries went, newest first; without a login those of everybody. */
   readonly deliveries: (login: string | undefined, limit: number) => Failing<ReadonlyArray<TryView>>
+  /** Publishers' hubs that this service subscribes at, those with most subscriptions first. */
+  readonly hubs: (limit: number) => Failing<ReadonlyArray<typeof HubView.Type>>
 }>()("windhover/cli/Administration") {}
 
 const failed = (message: string) => new AdministrationError({ message })
@@ -133,6 +147,9 @@ const inWords = (outcome: PingOutcome | undefined): string => {
   }
 }
 
+const trustInWords = ({ strikes, trusted }: HubReport): string =>
+  strikes >= maxStrikes ? "no: dead" : trusted === 0 ? "no" : `for ${trusted}`
+
 const minPasswordLength = 8
 
 const checkPassword = (password: string) =>
@@ -150,6 +167,7 @@ export const layer = Layer.effect(
     const store = yield* AccountStore
     const record = yield* Pings
     const log = yield* DeliveryLog
+    const upstreams = yield* UpstreamStore
     const account = Effect.fnUntraced(function*(login: string) {
       const found = yield* store.find(login).pipe(away)
       if (Option.isNone(found)) {
@@ -229,6 +247,13 @@ export const layer = Layer.effect(
       deliveries: Effect.fn("Administration.deliveries")(function*(login, limit) {
         const mine = login === undefined ? {} : { accountId: (yield* account(login)).id }
         return yield* log.list({ ...mine, limit }).pipe(away)
+      }),
+      hubs: Effect.fn("Administration.hubs")(function*(limit) {
+        const hubs = yield* upstreams.hubs(limit).pipe(away)
+        return hubs.map((report) => {
+          const { hub, missed, pushed, subscriptions } = report
+          return { hub, subscriptions, pushed, missed, trust: trustInWords(report) }
+        })
       })
     })
   })
@@ -250,7 +275,8 @@ const handlers = Calls.toLayer(Effect.gen(function*() {
     ListTokens: ({ login }) => administration.tokens(login),
     RevokeToken: ({ id, login }) => administration.revokeToken(login, id),
     ListPings: ({ limit, login }) => administration.pings(login, limit),
-    ListDeliveries: ({ limit, login }) => administration.deliveries(login, limit)
+    ListDeliveries: ({ limit, login }) => administration.deliveries(login, limit),
+    ListHubs: ({ limit }) => administration.hubs(limit)
   })
 }))
 
@@ -294,7 +320,8 @@ export const layerSocket = (dataDir: string) => {
       tokens: (login) => client.ListTokens({ login }).pipe(lost),
       revokeToken: (login, id) => client.RevokeToken({ login, id }).pipe(lost),
       pings: (login, limit) => client.ListPings({ limit, ...(login !== undefined && { login }) }).pipe(lost),
-      deliveries: (login, limit) => client.ListDeliveries({ limit, ...(login !== undefined && { login }) }).pipe(lost)
+      deliveries: (login, limit) => client.ListDeliveries({ limit, ...(login !== undefined && { login }) }).pipe(lost),
+      hubs: (limit) => client.ListHubs({ limit }).pipe(lost)
     })
   })
   return Layer.effect(Administration, calls).pipe(

@@ -217,6 +217,13 @@ export interface Tally {
   readonly strikes: number
 }
 
+/** A hub as an operator sees it: how it does, and for how many resources. */
+export interface HubReport extends Tally {
+  /** Resources that it has confirmed to push, and those of them that are polled rarely because it does. */
+  readonly subscriptions: number
+  readonly trusted: number
+}
+
 /** So many strikes, and a hub counts as dead: none of its resources relies on it until it pushes again. */
 export const maxStrikes = 3
 

@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
-import type { Tally, Upstream } from "#domain/Upstream.ts"
+import type { HubReport, Tally, Upstream } from "#domain/Upstream.ts"
 import { told } from "./sql/ResourceRows.ts"
 import { column, instant, legalText, millis } from "./sql/Values.ts"
 import { ask, inTurn } from "./SqlFailure.ts"
@@ -98,7 +98,9 @@ export const layer = Layer.effect(
       return rows.map(({ hub }) => hub)
     })
 
-    return UpstreamStore.of({ find, byCallback, ofPartition, save, remove, tally, struck })
+    const hubs = Effect.fn("UpstreamStore.hubs")((limit: number) => ask(sql.unsafe<HubReport>(hubsSql, [limit])))
+
+    return UpstreamStore.of({ find, byCallback, ofPartition, save, remove, tally, struck, hubs })
   })
 )
 
@@ -123,6 +125,18 @@ const tallySql = `
   from unnest($1::text[], $2::float8[], $3::float8[], $4::int4[]) t(hub, pushed, missed, strikes)
   on conflict (hub) do update set pushed = h.pushed + excluded.pushed, missed = h.missed + excluded.missed,
     strikes = case when excluded.pushed > 0 then 0 else h.strikes + excluded.strikes end`
+
+/** A hub that was never counted has subscriptions, and one that was left has counts. */
+const hubsSql = `
+  select hub, coalesce(u.subscriptions, 0)::float8 as subscriptions, coalesce(u.trusted, 0)::float8 as trusted,
+    coalesce(h.pushed, 0)::float8 as pushed, coalesce(h.missed, 0)::float8 as missed, coalesce(h.strikes, 0) as strikes
+  from hubs h full join (
+    select hub, count(*) filter (where state = ${
+  states.indexOf("active")
+}) as subscriptions, count(*) filter (where trusted) as trusted
+    from upstreams group by hub
+  ) u using (hub)
+  order by coalesce(u.subscriptions, 0) desc, hub collate "C" limit $1::int4`
 
 const parametersOf = (upstream: Upstream) => [
   BigInt(upstream.resourceId),

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import * as Administration from "#main/cli/Administration.ts"
 
@@ -26,5 +27,35 @@ layer(Administration.layer.pipe(Layer.provideMerge(StoresMemory.layer)))("Admini
       assert.strictEqual(Option.getOrThrow(yield* store.find("ann")).jid, undefined)
       yield* administration.changeAccount("bob", { jid: "bots.example.org" })
       assert.strictEqual(Option.getOrThrow(yield* store.find("bob")).jid, "bots.example.org")
+    }))
+
+  it.effect("tells how publishers' hubs do, and which of them are relied on", () =>
+    Effect.gen(function*() {
+      const administration = yield* Administration.Administration
+      const { save, tally } = yield* UpstreamStore
+      const upstream = {
+        resourceId: 1,
+        partition: 1,
+        hubs: ["https://good.example/"],
+        hub: "https://good.example/",
+        topic: "https://feeds.example/",
+        state: "active",
+        failures: 0,
+        trusted: true,
+        revision: 0
+      } as const
+      yield* save(upstream)
+      yield* save({ ...upstream, resourceId: 2, trusted: false })
+      yield* tally([
+        { hub: "https://dead.example/", pushed: 1, missed: 0, strikes: 0 },
+        { hub: "https://good.example/", pushed: 7, missed: 2, strikes: 0 },
+        { hub: "https://new.example/", pushed: 0, missed: 1, strikes: 1 }
+      ])
+      yield* tally([{ hub: "https://dead.example/", pushed: 0, missed: 3, strikes: 3 }])
+      assert.deepStrictEqual(yield* administration.hubs(10), [
+        { hub: "https://good.example/", subscriptions: 2, pushed: 7, missed: 2, trust: "for 1" },
+        { hub: "https://dead.example/", subscriptions: 0, pushed: 1, missed: 3, trust: "no: dead" },
+        { hub: "https://new.example/", subscriptions: 0, pushed: 0, missed: 1, trust: "no" }
+      ])
     }))
 })

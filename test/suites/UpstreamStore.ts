@@ -110,6 +110,21 @@ export const upstreamStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual([yield* struck(3), yield* struck(4)], [[hub], []])
         yield* tally({ hub, pushed: 1, missed: 1, strikes: 1 })
         assert.deepStrictEqual(yield* struck(1), [])
+        const { resource } = yield* newSubscription()
+        const fresh = `https://${unique("hub")}.example/`
+        yield* save(idle(resource.id, { hub: fresh, state: "active", trusted: true }))
+        const own = [fresh, hub, other]
+        const reports = yield* UpstreamStore.use((store) =>
+          store.hubs(10_000)
+        )
+        assert.deepStrictEqual(reports.filter((one) => own.includes(one.hub)), [
+          { hub: fresh, subscriptions: 1, trusted: 1, pushed: 0, missed: 0, strikes: 0 },
+          ...[
+            { hub, subscriptions: 0, trusted: 0, pushed: 1, missed: 9, strikes: 0 },
+            { hub: other, subscriptions: 0, trusted: 0, pushed: 0, missed: 2, strikes: 0 }
+          ].toSorted((a, b) => a.hub < b.hub ? -1 : 1)
+        ])
+        assert.strictEqual((yield* UpstreamStore.use((store) => store.hubs(1))).length, 1)
       }))
   })
 }

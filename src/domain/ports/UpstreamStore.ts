@@ -1,5 +1,5 @@
 import { Context, type Effect, type Option } from "effect"
-import type { Tally, Upstream } from "#domain/Upstream.ts"
+import type { HubReport, Tally, Upstream } from "#domain/Upstream.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** The subscriptions of this service at the hubs of publishers, one a resource, and how the hubs do. */
@@ -19,4 +19,6 @@ export class UpstreamStore extends Context.Service<UpstreamStore, {
   readonly tally: (tallies: ReadonlyArray<Tally>) => Effect.Effect<void, StoreError>
   /** Hubs with so many strikes or more. */
   readonly struck: (strikes: number) => Effect.Effect<ReadonlyArray<string>, StoreError>
+  /** So many hubs, those with most subscriptions first, then by address. */
+  readonly hubs: (limit: number) => Effect.Effect<ReadonlyArray<HubReport>, StoreError>
 }>()("windhover/domain/ports/UpstreamStore") {}

@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
-import type { Tally, Upstream } from "#domain/Upstream.ts"
+import type { HubReport, Tally, Upstream } from "#domain/Upstream.ts"
 import { operation, type State, toldOf } from "./State.ts"
 
 export const make = (state: State): UpstreamStore["Service"] => {
@@ -43,8 +43,21 @@ export const make = (state: State): UpstreamStore["Service"] => {
         state,
         () => [...state.hubs.values()].filter((one) => one.strikes >= strikes).map(({ hub }) => hub).toSorted()
       )
-    )
+    ),
+    hubs: Effect.fn("UpstreamStore.hubs")((limit) => operation(state, () => reports(state).slice(0, limit)))
   })
+}
+
+const reports = ({ hubs, upstreams }: State): ReadonlyArray<HubReport> => {
+  const all = [...upstreams.values()]
+  return [...new Set([...hubs.keys(), ...all.map(({ hub }) => hub)])].map((hub) => {
+    const own = all.filter((one) => one.hub === hub)
+    return {
+      ...(hubs.get(hub) ?? { hub, pushed: 0, missed: 0, strikes: 0 }),
+      subscriptions: own.filter(({ state }) => state === "active").length,
+      trusted: own.filter(({ trusted }) => trusted).length
+    }
+  }).toSorted((a, b) => b.subscriptions - a.subscriptions || (a.hub < b.hub ? -1 : 1))
 }
 
 const add = (state: State, { hub, missed, pushed, strikes }: Tally) => {
