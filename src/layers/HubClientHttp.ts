@@ -52,6 +52,9 @@ export const layerNoDeps = Layer.effect(
         if (!repeating.has(answer.status)) return answer
         const target = targetOf(answer.location ?? "", url)
         if (target === undefined) return yield* refuse("the hub redirects to something that is no http or https URL")
+        if (url.protocol === "https:" && target.protocol !== "https:") {
+          return yield* refuse("the hub redirects from https to http, where the secret could be read on the way")
+        }
         url = target
       }
       return yield* refuse(`the hub redirects more than ${maxRedirects} times`)
@@ -63,7 +66,7 @@ export const layerNoDeps = Layer.effect(
         if (url === undefined) return yield* refuse("the hub has no http or https URL")
         const { body, status } = yield* follow(url, formOf(question, baseUrl))
         if (status >= 200 && status <= 299) return
-        const said = excerptOf(body, excerptLength).trim()
+        const said = withoutSecrets(excerptOf(body, answerBytes), question).slice(0, excerptLength).trim()
         return yield* refuse(`the hub answered ${status}${said === "" ? "" : `: ${said}`}`)
       }),
       fresh: Effect.sync(() => ({
@@ -91,6 +94,10 @@ const formOf = ({ callback, leaseSeconds, mode, secret, topic }: HubQuestion, ba
   }
   return new TextEncoder().encode(form.toString())
 }
+
+/** A hub may repeat what it was sent, and what it says is logged and stored. */
+const withoutSecrets = (text: string, { callback, secret }: HubQuestion): string =>
+  text.replaceAll(callback, "(callback)").replaceAll(secret, "(secret)")
 
 const unreachable = ({ message }: NetworkFailure): string => `the hub could not be asked: ${message}`
 

@@ -6,7 +6,8 @@ import { anywhere, type Guard } from "#layers/AddressGuard.ts"
 import * as HubClientHttp from "#layers/HubClientHttp.ts"
 import * as Network from "#layers/Network.ts"
 import * as Settings from "#layers/Settings.ts"
-import { serve } from "#test/support/Servers.ts"
+import { authority } from "#test/support/Certificates.ts"
+import { serve, serveTls } from "#test/support/Servers.ts"
 
 /** 127.0.0.2 stands for a private address here. */
 const guard: Guard = {
@@ -16,8 +17,10 @@ const guard: Guard = {
 
 const baseUrl = "http://windhover.example/push"
 
+const ca = authority()
+
 const client = HubClientHttp.layerNoDeps.pipe(
-  Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl, guard })),
+  Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl, guard, ca: ca.ca })),
   Layer.provide(Settings.layerTest({ baseUrl }))
 )
 
@@ -97,6 +100,28 @@ describe("asking a publisher's hub", () => {
       assert.strictEqual(yield* ask(`${server.url}/400`), "the hub answered 400: no such topic")
       assert.strictEqual(yield* ask(`${server.url}/500`), `the hub answered 500: ${"x".repeat(200)}`)
       assert.match(yield* ask("http://127.0.0.1:9/"), /^the hub could not be asked: 127\.0\.0\.1: /)
+    }))
+  )
+
+  live(
+    "does not repeat the callback and the secret where the hub does",
+    Effect.scoped(Effect.gen(function*() {
+      const { callback, secret } = question("")
+      const server = yield* serve((_, response) => void response.writeHead(400).end(`/${callback}: ${secret}`))
+      assert.strictEqual(yield* ask(server.url), "the hub answered 400: /(callback): (secret)")
+    }))
+  )
+
+  live(
+    "carries the secret from https to no http",
+    Effect.scoped(Effect.gen(function*() {
+      const plain = yield* serve((_, response) => void response.writeHead(202).end())
+      const server = yield* serveTls(({ path }, response) => redirect(response, 307, path === "/" ? plain.url : "/"), {
+        ...ca.issue(["localhost"])
+      })
+      const why = "the hub redirects from https to http, where the secret could be read on the way"
+      assert.deepStrictEqual([yield* ask(`https://localhost:${server.port}/x`), plain.seen.length], [why, 0])
+      assert.strictEqual(server.seen.length, 2)
     }))
   )
 
