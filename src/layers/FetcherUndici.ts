@@ -1,6 +1,7 @@
 import { Clock, Effect, Layer } from "effect"
 import * as Fingerprint from "#domain/Fingerprint.ts"
 import { type Fetched, Fetcher, FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
+import { maxTopicLength } from "#domain/Topic.ts"
 import type { Deadline, Deadlines } from "./Deadlines.ts"
 import { decompress, DecompressionError } from "./Decompression.ts"
 import { type AnswerHeaders, type Asker, type BodyLimit, Exchange } from "./Exchange.ts"
@@ -205,8 +206,10 @@ class Fetch implements Asker {
     this.ask()
   }
 
+  /** No topic is longer: nobody will ask for it. */
   private remember(target: string): void {
     const { targets } = this.means
+    if (target.length > maxTopicLength) return
     targets.delete(target)
     targets.add(target)
     if (targets.size > maxTargets) { for (const oldest of targets) return void targets.delete(oldest) }

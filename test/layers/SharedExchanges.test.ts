@@ -43,6 +43,25 @@ describe("what several ask for at the same time", () => {
     }))
 
   live(
+    "is remembered of a redirect where it could be a topic, and not where it is longer than any",
+    () =>
+      Effect.gen(function*() {
+        let answers = 0
+        const origin = yield* serve(({ path }, response) => {
+          if (path.startsWith("/to")) return response.writeHead(302, { Location: path.slice(3) }).end()
+          setTimeout(() => response.end(String(++answers)), 20)
+        })
+        for (const [length, asked] of [[10, 1], [3_000, 2]] as const) {
+          const path = `/${"x".repeat(length)}`
+          yield* fetch({ url: `${origin.url}/to${path}` })
+          answers = 0
+          yield* together([0, 1].map(() => ({ url: `${origin.url}${path}`, since: Date.now() })))
+          assert.strictEqual(answers, asked)
+        }
+      })
+  )
+
+  live(
     "is fetched again for who wants it newer, asks with other validators, or wants it alone",
     () =>
       Effect.gen(function*() {
