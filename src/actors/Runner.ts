@@ -3,6 +3,7 @@ import { EntityId, Sharding } from "effect/cluster"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { partitions } from "#domain/Topic.ts"
+import { named } from "#domain/Upstream.ts"
 import type { Pushed } from "./Hub.ts"
 import { HubTrust } from "./HubTrust.ts"
 import { Held, Partition } from "./Partition.ts"
@@ -108,7 +109,7 @@ export const layerTrust = Layer.effectDiscard(Effect.gen(function*() {
   const round = Effect.gen(function*() {
     const doubted = yield* settle
     if (doubted.size === 0) return
-    yield* Effect.logWarning(`hubs that push nothing any more are not relied on: ${[...doubted].join(", ")}`)
+    yield* Effect.logWarning(`hubs that push nothing any more are not relied on: ${named(doubted)}`)
     yield* Effect.forEach(
       held.values(),
       ({ fed, pollSoon }) => Effect.forEach(fed.of(doubted), pollSoon, { discard: true }),

@@ -227,6 +227,16 @@ export interface HubReport extends Tally {
 /** So many strikes, and a hub counts as dead: none of its resources relies on it until it pushes again. */
 export const maxStrikes = 3
 
+/** Hosts that are named in one line, at most. */
+const mostNamed = 10
+
+/** Hubs as a log names them: by their hosts, for an address may be long and hold a key, and not all of them. */
+export const named = (hubs: Iterable<string>): string => {
+  const hosts = [...new Set(Array.from(hubs, (hub) => new URL(hub).host))]
+  const rest = hosts.length - mostNamed
+  return hosts.slice(0, mostNamed).join(", ") + (rest > 0 ? ` and ${rest} more` : "")
+}
+
 /** Where the hub of a subscription asks and posts. */
 export const callbackUrl = (baseUrl: string, callback: string): string => `${baseUrl}/upstream/${callback}`
 

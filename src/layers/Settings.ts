@@ -210,7 +210,8 @@ const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> 
   },
   maxPeriod: {
     variable: "WINDHOVER_MAX_PERIOD",
-    meaning: "Seconds between two polls of a resource that has subscribers and answers, at most.",
+    meaning:
+      "Seconds between two polls of a resource that has subscribers and answers, at most; 16 times as many where a publisher's hub pushes.",
     fallback: "15 times WINDHOVER_MIN_PERIOD",
     read: integer(1, 86_400),
     missing: undefined

@@ -6,6 +6,7 @@ import {
   isOwn,
   isReachable,
   missed,
+  named,
   next,
   patience,
   pushed,
@@ -179,6 +180,12 @@ describe("the base URL", () => {
     ]
     assert.deepStrictEqual(yes.filter(isReachable), yes)
     assert.deepStrictEqual(no.filter(isReachable), [])
+  })
+
+  it("names hubs by ten hosts at most", () => {
+    const hubs = Array.from({ length: 12 }, (_, i) => `https://h${i}.example/?key=k`)
+    assert.strictEqual(named(["https://a.example:8443/x?key=k", "https://a.example:8443/y"]), "a.example:8443")
+    assert.match(named(hubs), /^h0\.example, (h\d\.example, ){8}h9\.example and 2 more$/)
   })
 
   it("is no hub for the service itself", () => {
