@@ -1,7 +1,8 @@
 import { Effect, Option } from "effect"
 import { type Bounce, verdict } from "#domain/Bounce.ts"
-import { BounceStore } from "#domain/ports/BounceStore.ts"
+import { BounceStore, type Resumed } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
@@ -56,9 +57,9 @@ export const makeBouncing = Effect.gen(function*() {
     if (decided === "paused") yield* pause(subscription.value, bounce)
   }, Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`a bounce is not marked: ${message}`)))
 
-  const heardOf = Effect.fn("Hub.heardOf")(
-    function*(jid: string) {
-      for (const { id, partition, resourceId } of yield* bounces.resume(jid)) {
+  const resumed = Effect.fnUntraced(
+    function*(them: Effect.Effect<ReadonlyArray<Resumed>, StoreError>) {
+      for (const { id, partition, resourceId } of yield* them) {
         yield* partitions.reloadSubscription(partition, id)
         yield* partitions.reloadResource(partition, resourceId)
         yield* Effect.logInfo(`subscription ${id} goes on, since its receiver is back`)
@@ -71,5 +72,11 @@ export const makeBouncing = Effect.gen(function*() {
     )
   )
 
-  return { bounced, heardOf }
+  const heardOf = Effect.fn("Hub.heardOf")((jid: string) => resumed(bounces.resume(jid)))
+
+  const heardOfDomain = Effect.fn("Hub.heardOfDomain")((accountId: number, domain: string) =>
+    resumed(bounces.resumeDomain(accountId, domain))
+  )
+
+  return { bounced, heardOf, heardOfDomain }
 })

@@ -154,6 +154,8 @@ export class Hub extends Context.Service<Hub, {
   readonly bounced: (bounce: Bounce) => Effect.Effect<void>
   /** A JID gave a sign of life: what was paused for it goes on. False when the database cannot be reached. */
   readonly heardOf: (jid: string) => Effect.Effect<boolean>
+  /** The same of a domain that speaks for all its addresses, among the subscriptions of its account. */
+  readonly heardOfDomain: (accountId: number, domain: string) => Effect.Effect<boolean>
   /** What the hubs of publishers send to this service, their subscriber. */
   readonly agree: PublishersHubs["agree"]
   readonly receiver: PublishersHubs["receiver"]

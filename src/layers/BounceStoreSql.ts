@@ -54,22 +54,28 @@ export const layer = Layer.effect(
       )
     )
 
-    /** By the hash of the endpoint, which is what the index has. */
-    const resume = Effect.fn("BounceStore.resume")((jid: string) =>
+    const resumeAll = (wanted: string, values: ReadonlyArray<unknown>) =>
       ask(sql.unsafe<Resumed>(
         `with resumed as (
-          update subscriptions set state = 1
-          where hashtextextended(endpoint, 0) = hashtextextended($1, 0) and endpoint = $1 and channel = 1 and state = 2
+          update subscriptions set state = 1 where ${wanted} and channel = 1 and state = 2
           returning id, resource_id
         ), forgotten as (
           delete from bounces where subscription_id in (select id from resumed)
         )
         select u.id::float8 as id, u.resource_id::float8 as "resourceId", r.partition
         from resumed u join resources r on r.id = u.resource_id order by u.id`,
-        [legalText(jid)]
+        values
       ))
+
+    /** By the hash of the endpoint, which is what the index has. */
+    const resume = Effect.fn("BounceStore.resume")((jid: string) =>
+      resumeAll("hashtextextended(endpoint, 0) = hashtextextended($1, 0) and endpoint = $1", [legalText(jid)])
     )
 
-    return BounceStore.of({ record, pause, resume })
+    const resumeDomain = Effect.fn("BounceStore.resumeDomain")((accountId: number, domain: string) =>
+      resumeAll("account_id = $1::int4 and host = $2", [accountId, legalText(domain)])
+    )
+
+    return BounceStore.of({ record, pause, resume, resumeDomain })
   })
 )

@@ -45,11 +45,14 @@ export const make = Effect.gen(function*() {
   const { extNamespace, xmppDomain } = yield* Settings
   const ownDomain = Jid.domainOf(xmppDomain)
 
-  /** Whoever asks is there: what was paused for an address goes on, which is looked at once a minute. */
+  /** Whoever asks is there: what was paused for an address goes on, which is looked at once a minute. Keys are JIDs, or accounts with a domain. */
   const signsOfLife = yield* Cache.make({
     capacity: 10_000,
     timeToLive: "1 minute",
-    lookup: (jid: string) => hub.heardOf(jid)
+    lookup: (whose: string) => {
+      const [jid = "", accountId] = whose.split("/")
+      return accountId === undefined ? hub.heardOf(jid) : hub.heardOfDomain(Number(accountId), jid)
+    }
   })
 
   /** Logins of our own domain are accounts; other JIDs are what an account has named as its own. */
@@ -72,7 +75,8 @@ export const make = Effect.gen(function*() {
       )
     }
     const bare = kept(Jid.bare(jid))
-    if (!(yield* Cache.get(signsOfLife, bare))) yield* Cache.invalidate(signsOfLife, bare) // the next request tries again
+    const whose = jid.local === undefined ? `${bare}/${account.value.id}` : bare
+    if (!(yield* Cache.get(signsOfLife, whose))) yield* Cache.invalidate(signsOfLife, whose) // the next request tries again
     return {
       caller: { account: account.value, rights: new Set(rights), credential: `jid:${account.value.id}` },
       jid: bare,

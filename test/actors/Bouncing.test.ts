@@ -121,6 +121,18 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.effect("goes on when its domain is heard of, which has the account", () => {
+    const { layer, paused } = watching()
+    return Effect.gen(function*() {
+      const { hub, listed, state } = yield* paused
+      const [item = assert.fail()] = yield* listed
+      assert.isTrue(yield* hub.heardOfDomain(item.subscription.accountId + 1, jid.domain))
+      assert.deepStrictEqual(yield* state, ["paused"])
+      assert.isTrue(yield* hub.heardOfDomain(item.subscription.accountId, jid.domain))
+      assert.deepStrictEqual(yield* state, ["active"])
+    }).pipe(Effect.provide(layer))
+  })
+
   it.effect("of a subscription that is gone mean nothing", () => {
     const { layer, world } = watching()
     return Effect.gen(function*() {

@@ -82,6 +82,30 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.isTrue(yield* pause(other.subscription.id))
       }))
 
+    it.effect("resumes all of a domain, of one account and of XMPP", () =>
+      Effect.gen(function*() {
+        const { pause, record, resumeDomain } = yield* BounceStore
+        const host = `${unique("bots")}.test`
+        const at = (endpoint: string) => newSubscription({ channel: "xmpp", endpoint, host })
+        const { account, resource, subscription } = yield* at(`a@${host}`)
+        const second = yield* subscribe(wantedBy(account.id, { channel: "xmpp", endpoint: `b@${host}`, host }))
+        const [foreign, elsewhere] = [yield* at(`c@${host}`), yield* toJid]
+        yield* record(bounce(subscription.id, 1))
+        for (const one of [{ subscription }, second, foreign, elsewhere]) yield* pause(one.subscription.id)
+        assert.deepStrictEqual(yield* resumeDomain(account.id, `else.${host}`), [])
+        assert.deepStrictEqual(yield* resumeDomain(account.id, host), [
+          { id: subscription.id, resourceId: resource.id, partition: resource.partition },
+          { id: second.subscription.id, resourceId: second.resource.id, partition: second.resource.partition }
+        ])
+        assert.deepStrictEqual(
+          (yield* listed(account.id)).map(({ bounces, subscription: { state } }) => [state, bounces]),
+          [["active", undefined], ["active", undefined]]
+        )
+        assert.deepStrictEqual((yield* listed(foreign.account.id)).map(({ subscription: { state } }) => state), [
+          "paused"
+        ])
+      }))
+
     it.effect("forgets what came back when it is subscribed again", () =>
       Effect.gen(function*() {
         const { pause, record } = yield* BounceStore

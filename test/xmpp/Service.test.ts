@@ -178,6 +178,21 @@ describe("Service", () => {
       assert.deepStrictEqual(heard, ["ann@xmpp.test"])
     }))
 
+  it.live("takes a request of a domain for a sign of life of all its addresses", () =>
+    Effect.gen(function*() {
+      const heard: Array<readonly [number, string]> = []
+      const { send, take } = yield* connected({
+        accounts: { ofJid: (jid) => Effect.succeed(jid === "bots.test" ? Option.some(ann) : Option.none()) },
+        hub: {
+          heardOfDomain: (accountId, domain) => Effect.sync(() => heard.push([accountId, domain]) > 0),
+          list: () => Effect.succeed({ items: [], total: undefined })
+        }
+      })
+      send(iq("1", "bots.test/a", list))
+      assert.strictEqual((yield* take).attrs["type"], "result")
+      assert.deepStrictEqual(heard, [[1, "bots.test"]])
+    }))
+
   it.live("lets everybody see its presence, and answers no answer", () =>
     Effect.gen(function*() {
       const { send, take } = yield* connected()

@@ -17,4 +17,6 @@ export class BounceStore extends Context.Service<BounceStore, {
   readonly pause: (subscriptionId: number) => Effect.Effect<boolean, StoreError>
   /** Makes all paused subscriptions of a JID active, and forgets what came back from it. */
   readonly resume: (jid: string) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
+  /** The same for all JIDs of a domain, among the subscriptions of one account. */
+  readonly resumeDomain: (accountId: number, domain: string) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
 }>()("windhover/domain/ports/BounceStore") {}

@@ -2,6 +2,7 @@ import { Option } from "effect"
 import { afterBounce } from "#domain/Bounce.ts"
 import { placeInLog } from "#domain/Delivery.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
+import type { Subscription } from "#domain/Subscription.ts"
 import { operation, type State } from "./State.ts"
 
 export const make = (state: State): BounceStore["Service"] =>
@@ -22,13 +23,17 @@ export const make = (state: State): BounceStore["Service"] =>
         subscriber.subscription = { ...subscriber.subscription, state: "paused" }
         return true
       }),
-    resume: (jid) =>
-      operation(state, () =>
-        [...state.subscriptions.values()].flatMap((subscriber) => {
-          const { channel, endpoint, id, resourceId, state: was } = subscriber.subscription
-          if (channel !== "xmpp" || endpoint !== jid || was !== "paused") return []
-          subscriber.subscription = { ...subscriber.subscription, state: "active" }
-          subscriber.bounces = undefined
-          return [{ id, resourceId, partition: subscriber.partition }]
-        }))
+    resume: (jid) => resumeAll(state, ({ endpoint }) => endpoint === jid),
+    resumeDomain: (accountId, domain) =>
+      resumeAll(state, (subscription) => subscription.accountId === accountId && subscription.host === domain)
   })
+
+const resumeAll = (state: State, wanted: (subscription: Subscription) => boolean) =>
+  operation(state, () =>
+    [...state.subscriptions.values()].flatMap((subscriber) => {
+      const { channel, id, resourceId, state: was } = subscriber.subscription
+      if (channel !== "xmpp" || was !== "paused" || !wanted(subscriber.subscription)) return []
+      subscriber.subscription = { ...subscriber.subscription, state: "active" }
+      subscriber.bounces = undefined
+      return [{ id, resourceId, partition: subscriber.partition }]
+    }))
