@@ -1,5 +1,5 @@
 import type { Element } from "@xmpp/xml"
-import { Effect, FiberSet, Layer, Schedule, Schema, Semaphore } from "effect"
+import { Effect, FiberSet, Layer, Schedule, Schema } from "effect"
 import { Entity, EntityId, Sharding } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Hub } from "#actors/Hub.ts"
@@ -72,7 +72,7 @@ const layerEntity = Xmpp.toLayer(
     const { bounced, heardOf } = yield* Hub
     const returning = new Set<string>()
     const returns = new Places(maxReturns)
-    const bounces = yield* Semaphore.make(maxBounces)
+    const bounces = new Places(maxBounces)
     const component: Component.Component = yield* Component.make({
       ...config,
       hear: (stanza) => hear(stanza),
@@ -116,7 +116,7 @@ const layerEntity = Xmpp.toLayer(
 
     const comeBack = (error: Element) => {
       const bounce = sent.bounced(error)
-      if (bounce !== undefined) run(bounces.withPermits(1)(bounced(bounce)))
+      if (bounce !== undefined) run(bounces.through(bounced(bounce)))
     }
 
     const present = (presence: Element) => {

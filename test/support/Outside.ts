@@ -1,6 +1,6 @@
 import { Effect, Queue } from "effect"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { httpServer } from "./HttpServer.ts"
 
 /** A request that came to a callback. */
 export interface Received {
@@ -53,20 +53,9 @@ export const openOutside = Effect.gen(function*() {
     response.end(page.body)
   }
 
-  const server = yield* Effect.acquireRelease(
-    Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const server = createServer((request, response) => void handle(request, response))
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) =>
-      Effect.callback<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  )
-  const { port } = server.address() as AddressInfo
+  const url = yield* httpServer(handle)
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     publish: (path, page) => void pages.set(path, page),
     answer: (path, page) => void answers.set(path, page),
     received: Queue.take(received)

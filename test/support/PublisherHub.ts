@@ -1,9 +1,9 @@
 import { Effect, Layer } from "effect"
 import { createHmac, randomBytes } from "node:crypto"
-import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as ConversationWorld from "./ConversationWorld.ts"
+import { httpServer } from "./HttpServer.ts"
 import { freePort } from "./Service.ts"
 import { untilAmong } from "./Until.ts"
 
@@ -163,18 +163,7 @@ export const openPublisherHub = Effect.gen(function*() {
     look()
   }
 
-  const server = yield* Effect.acquireRelease(
-    Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const server = createServer((request, response) => void handle(request, response))
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) =>
-      Effect.callback<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  )
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = yield* httpServer(handle)
   const hub = `${url}/hub`
 
   /** 7: the content as the topic has it, or a part; with Link and the signature. */

@@ -1,9 +1,9 @@
 import { assert } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { HttpServer } from "effect/http"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { Hub } from "#actors/Hub.ts"
+import { httpServer } from "./HttpServer.ts"
 
 /** A request that came to a subscriber, in its bytes. */
 interface Call {
@@ -74,17 +74,7 @@ const openParties = Effect.gen(function*() {
     for (const look of waiting) look()
   }
 
-  const server = yield* Effect.acquireRelease(
-    Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const server = createServer((request, response) => void handle(request, response))
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) =>
-      Effect.callback<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  )
+  const url = yield* httpServer(handle)
 
   const calls = (path: string, method: string) => all.filter((call) => call.path === path && call.method === method)
   const nth = (path: string, method: string, n: number) =>
@@ -101,7 +91,7 @@ const openParties = Effect.gen(function*() {
     })
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     publish: (path, content) => void topics.set(path, content),
     answer: (path, reply) => void replies.set(path, reply),
     calls,
