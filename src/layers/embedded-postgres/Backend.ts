@@ -33,8 +33,39 @@ export const openBackend = async (
   })
   crashOnPanic(database, crash)
   return {
-    execute: (cycle) => database.execProtocolRawSync(cycle) as Uint8Array<ArrayBuffer>, // its memory is not shared
+    execute: executing(database, crash),
     close: () => database.close()
+  }
+}
+
+/** Bytes of room for answers; more is given back after the answer that took it. */
+const usualRoom = 64 * 1024
+
+/**
+ * Runs cycles by PGlite's stream of raw bytes.
+ *
+ * Its `execProtocolRawSync` alone would also read every message of the answers in JavaScript, which took almost half of this thread's time,
+ * and keep all that it has ever read. The stream calls the same, and nothing else but `syncToFs` would make it wait: it is through when it returns.
+ */
+const executing = (database: PGlite, crash: (why: unknown) => never): Execute => {
+  let room = new Uint8Array(usualRoom)
+  let length = 0
+  /** What it is given is a part of the backend's memory, and its own for no longer than the call. */
+  const onRawData = (bytes: Uint8Array) => {
+    if (length + bytes.length > room.length) {
+      const larger = new Uint8Array(2 * (length + bytes.length))
+      larger.set(room)
+      room = larger
+    }
+    room.set(bytes, length)
+    length += bytes.length
+  }
+  return (cycle) => {
+    length = 0
+    void database.execProtocolRawStream(cycle, { syncToFs: false, onRawData }).catch(crash)
+    const answer = room.slice(0, length)
+    if (room.length > usualRoom) room = new Uint8Array(usualRoom)
+    return answer
   }
 }
 

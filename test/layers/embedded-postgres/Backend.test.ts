@@ -73,6 +73,22 @@ describe("Backend", () => {
     assert.include(run("show full_page_writes"), "on")
   })
 
+  it("gives answers of any length whole", () => {
+    for (const length of [10, 100_000, 5_000_000, 10]) {
+      const answer = run(`select repeat('x', ${length})`)
+      assert.strictEqual(answer.split("x").length - 1, length)
+      assert.strictEqual(answer.slice(-6), "Z\0\0\0\u0005I")
+    }
+  })
+
+  it("keeps nothing of what it has answered", () => {
+    const question = simple("select n from generate_series(1, 10000) n")
+    backend.execute(question)
+    const before = process.memoryUsage().heapUsed
+    for (let i = 0; i < 100; i++) assert.isAbove(backend.execute(question).length, 100_000)
+    assert.isBelow(process.memoryUsage().heapUsed - before, 30_000_000) // a million rows, read, have 90 MB
+  })
+
   it("crashes rather than acknowledge what it could not sync", () => {
     fault = Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" })
     run("insert into kept values (22)")
