@@ -11,7 +11,10 @@ const day = 86_400_000
 /** A runner that holds all partitions tidies each of them once a day: one every five and a half minutes. */
 const spacing = day / partitions
 
-/** Deliveries that are deleted in one step. */
+/** What is known of publishers' hubs that are left is kept for so long after the last count, ms. */
+const keepHubs = 30 * day
+
+/** Deliveries, or hubs, that are deleted in one step. */
 const batch = 2_000
 
 /** Between two steps, ms: polls and deliveries go first. */
@@ -25,6 +28,10 @@ const stepwise = <A>(first: A, step: (at: A) => Effect.Effect<A | undefined, Sto
       if (at !== undefined) yield* Effect.sleep(pause)
     }
   })
+
+/** Repeats a step until it has deleted less than it may. */
+const batchwise = (step: Effect.Effect<number, StoreError>) =>
+  stepwise(0, () => Effect.map(step, (deleted) => deleted < batch ? undefined : deleted))
 
 /** The held partition that comes after another one, round and round; undefined when none is held. */
 const nextOf = (held: Iterable<number>, last: number): number | undefined => {
@@ -44,13 +51,11 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
   let last = yield* Random.nextIntBetween(-1, partitions)
 
   const tidy = Effect.fn("Maintenance.tidy")(function*(partition: number) {
-    const before = (yield* Clock.currentTimeMillis) - keepDropped * day
-    yield* stepwise(
-      0,
-      () =>
-        Effect.map(retention.deliveries(partition, before, batch), (deleted) => deleted < batch ? undefined : deleted)
-    )
+    const now = yield* Clock.currentTimeMillis
+    yield* batchwise(retention.deliveries(partition, now - keepDropped * day, batch))
     yield* stepwise(0, (after) => Effect.map(retention.entries(partition, keepEntries, after), ({ next }) => next))
+    // hubs belong to no partition; most times there is none to delete
+    yield* batchwise(retention.hubs(now - keepHubs, batch))
   })
 
   const round = Effect.suspend(() => {

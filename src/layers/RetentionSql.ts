@@ -80,7 +80,19 @@ export const layer = Layer.effect(
       }))
     })
 
-    return Retention.of({ deliveries, entries })
+    const hubs = Effect.fn("Retention.hubs")(function*(before: number, limit: number) {
+      const rows = yield* ask(sql.unsafe(
+        `delete from hubs where hub = any(array(
+          select h.hub from hubs h where h.counted_at < ${instant("$1::float8")}
+            and not exists (select from upstreams u where u.hub = h.hub)
+          order by h.counted_at limit $2::int4 for update skip locked
+        )) returning 1`,
+        [before, limit]
+      ))
+      return rows.length
+    })
+
+    return Retention.of({ deliveries, entries, hubs })
   })
 )
 

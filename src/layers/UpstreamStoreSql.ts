@@ -82,12 +82,14 @@ export const layer = Layer.effect(
     })
 
     const tally = Effect.fn("UpstreamStore.tally")(function*(tallies: ReadonlyArray<Tally>) {
+      const now = yield* Clock.currentTimeMillis
       const sorted = tallies.toSorted((a, b) => a.hub < b.hub ? -1 : 1) // two runners do not wait for each other
       yield* ask(inTurn(sql.unsafe(tallySql, [
         column.texts(sorted.map(({ hub }) => hub)),
         column.numbers(sorted.map(({ pushed }) => pushed)),
         column.numbers(sorted.map(({ missed }) => missed)),
-        column.integers(sorted.map(({ strikes }) => strikes))
+        column.integers(sorted.map(({ strikes }) => strikes)),
+        now
       ])))
     })
 
@@ -120,10 +122,10 @@ const updateSql = `
 
 /** The row is locked by the insert that meets it, so that nothing is counted twice or lost. */
 const tallySql = `
-  insert into hubs as h (hub, pushed, missed, strikes)
-  select t.hub, t.pushed, t.missed, case when t.pushed > 0 then 0 else t.strikes end
+  insert into hubs as h (hub, pushed, missed, strikes, counted_at)
+  select t.hub, t.pushed, t.missed, case when t.pushed > 0 then 0 else t.strikes end, ${instant("$5::float8")}
   from unnest($1::text[], $2::float8[], $3::float8[], $4::int4[]) t(hub, pushed, missed, strikes)
-  on conflict (hub) do update set pushed = h.pushed + excluded.pushed, missed = h.missed + excluded.missed,
+  on conflict (hub) do update set pushed = h.pushed + excluded.pushed, missed = h.missed + excluded.missed, counted_at = excluded.counted_at,
     strikes = case when excluded.pushed > 0 then 0 else h.strikes + excluded.strikes end`
 
 /** A hub that was never counted has subscriptions, and one that was left has counts. */

@@ -12,6 +12,7 @@ describe("maintenance", () => {
     Effect.gen(function*() {
       const steps: Array<string> = []
       const left = new Map([[3, 2]])
+      let hubsLeft = 1
       const retention = Layer.mock(Retention, {
         deliveries: (partition, before, limit) =>
           Effect.sync(() => {
@@ -24,13 +25,18 @@ describe("maintenance", () => {
           Effect.sync(() => {
             steps.push(`${partition}: entries beyond ${keep} behind ${after}`)
             return { deleted: 0, next: after < 20 && partition === 7 ? after + 10 : undefined }
+          }),
+        hubs: (before, limit) =>
+          Effect.sync(() => {
+            steps.push(`hubs before ${before}`)
+            return hubsLeft-- > 0 ? limit : 0
           })
       })
       const held = new Map<number, PartitionActors>()
       yield* Layer.build(Maintenance.layer.pipe(
         Layer.provide([retention, Layer.succeed(Held, held), Settings.layerTest({ keepDropped: 1, keepEntries: 50 })])
       ))
-      yield* TestClock.setTime(86_400_000)
+      yield* TestClock.setTime(31 * 86_400_000)
       assert.deepStrictEqual(steps, []) // nothing is held
       const [actors] = [{} as PartitionActors] // nobody looks into it
       for (const partition of [7, 3]) held.set(partition, actors)
@@ -49,6 +55,9 @@ describe("maintenance", () => {
         "deliveries ",
         "entries beyond 50 behind 0"
       ])
+      const hubSteps = steps.filter((step) => step.startsWith("hubs")).map((step) => Number(step.slice(12)))
+      assert.strictEqual(hubSteps.length, 3) // one more where the first time was not enough
+      for (const before of hubSteps) assert.isTrue(before >= 86_400_000 && before < 86_400_000 + 12 * 60_000)
     }))
 
   it.effect("goes on when the database is away, and comes back to what it left", () =>
@@ -63,7 +72,8 @@ describe("maintenance", () => {
               ? Effect.fail(new StoreError({ reason: "unavailable", message: "It is away." }))
               : Effect.succeed(0)
           }),
-        entries: () => Effect.succeed({ deleted: 0, next: undefined })
+        entries: () => Effect.succeed({ deleted: 0, next: undefined }),
+        hubs: () => Effect.succeed(0)
       })
       const held = new Map([[5, {} as PartitionActors]])
       yield* TestClock.setTime(86_400_000)

@@ -30,7 +30,8 @@ const all = [
   "0011_deliveries_that_went_well",
   "0012_replays_apart",
   "0013_bounces",
-  "0014_upstreams"
+  "0014_upstreams",
+  "0015_hubs_that_are_left"
 ]
 
 const schema = [

@@ -3,15 +3,27 @@ import { Effect } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Retention, type Trimmed } from "#domain/ports/Retention.ts"
+import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { ResourceState } from "#domain/Resource.ts"
-import { at, entry, found, idsOf, newSubscription, record, type Stores, unchanged } from "#test/support/StoreFixture.ts"
+import {
+  at,
+  entry,
+  found,
+  idsOf,
+  newSubscription,
+  record,
+  type Stores,
+  unchanged,
+  unique
+} from "#test/support/StoreFixture.ts"
 
 /** What every `Retention` keeps of its promises. */
 export const retentionSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("Retention", () => {
     deliveries(it)
     entries(it)
+    hubs(it)
   })
 }
 
@@ -105,5 +117,44 @@ const entries = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* record({ ...unchanged({ ...resource, seen: new Uint8Array(5 * 8) }), entries: numbered("e", 7) })
       assert.strictEqual(yield* trim(partition, 2), 2)
       assert.sameMembers([...yield* stored(resource)], ["e3", "e4", "e5", "e6", "e7"])
+    }))
+}
+
+const hubs = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("deletes hubs that no resource has any more, oldest count first, with their strikes, and no others", () =>
+    Effect.gen(function*() {
+      const retention = yield* Retention
+      const store = yield* UpstreamStore
+      const [one, two, young, asked] = ["one", "two", "young", "asked"].map((name) =>
+        `https://${unique(name)}.example/`
+      )
+      assert.ok(one !== undefined && two !== undefined && young !== undefined && asked !== undefined)
+      const count = (hub: string, ms: number, strikes = 0) =>
+        at(ms)(store.tally([{ hub, pushed: 0, missed: 1, strikes }]))
+      yield* retention.hubs(1_000, 10_000) // of other tests
+      yield* Effect.all([count(two, 2_000), count(one, 1_000, 5), count(young, 1_500), count(asked, 1_000)])
+      yield* count(young, 4_000)
+      const { resource } = yield* newSubscription()
+      yield* store.save({
+        resourceId: resource.id,
+        partition: resource.partition,
+        hubs: [asked],
+        hub: asked,
+        topic: resource.url,
+        state: "idle",
+        failures: 0,
+        trusted: false,
+        revision: 0
+      })
+      const left = Effect.map(
+        store.hubs(10_000),
+        (reports) => reports.map(({ hub }) => hub).filter((hub) => [one, two, young, asked].includes(hub))
+      )
+      assert.strictEqual(yield* retention.hubs(1_000, 10), 0)
+      assert.strictEqual(yield* retention.hubs(3_000, 1), 1)
+      assert.sameMembers([...yield* left], [two, young, asked])
+      assert.strictEqual(yield* retention.hubs(3_000, 10), 1)
+      assert.sameMembers([...yield* left], [young, asked])
+      assert.notInclude(yield* store.struck(1), one)
     }))
 }

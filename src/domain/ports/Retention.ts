@@ -19,4 +19,9 @@ export class Retention extends Context.Service<Retention, {
    * remembers more ids than `keep`, so many. What goes is not news when it is found again: seen ids are no entries.
    */
   readonly entries: (partition: number, keep: number, after: number) => Effect.Effect<Trimmed, StoreError>
+  /**
+   * What is known of publishers' hubs that no resource has any more and that were last counted before `before` (epoch ms), of `limit` at most;
+   * gives how many went. Strikes go with it: they count against resources that rely on the hub, and whoever comes to it anew has to see it push first.
+   */
+  readonly hubs: (before: number, limit: number) => Effect.Effect<number, StoreError>
 }>()("windhover/domain/ports/Retention") {}

@@ -13,8 +13,19 @@ export const make = (state: State): Retention["Service"] =>
         const [resource] = [...state.resources.values()].filter((one) => one.partition === partition && one.id > after)
         return { deleted: resource === undefined ? 0 : trim(state, resource, keep), next: resource?.id }
       })
-    )
+    ),
+    hubs: Effect.fn("Retention.hubs")((before, limit) => operation(state, () => forget(state, before, limit)))
   })
+
+const forget = ({ hubs, upstreams }: State, before: number, limit: number): number => {
+  const asked = new Set([...upstreams.values()].map(({ hub }) => hub))
+  const left = [...hubs.values()]
+    .filter(({ countedAt, tally }) => countedAt < before && !asked.has(tally.hub))
+    .toSorted((a, b) => a.countedAt - b.countedAt)
+    .slice(0, limit)
+  for (const { tally } of left) hubs.delete(tally.hub)
+  return left.length
+}
 
 const expire = (state: State, partition: number, before: number, limit: number): number => {
   const expired = [...state.subscriptions.values()]

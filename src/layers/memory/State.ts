@@ -38,12 +38,18 @@ export interface State {
   readonly turns: Map<string, Turns>
   /** By resource. */
   readonly upstreams: Map<number, Upstream>
-  readonly hubs: Map<string, Tally>
+  readonly hubs: Map<string, Counted>
   readonly accounts: Map<number, Holder>
   readonly tokens: Map<number, Issued>
   /** Gives the ids, from 1, and the order of arrival. */
   readonly serial: () => number
   readonly faults: { unavailable: boolean; loseAnswer: boolean }
+}
+
+export interface Counted {
+  readonly tally: Tally
+  /** Epoch ms: when the last count came in. */
+  readonly countedAt: number
 }
 
 export interface Arrived {

@@ -36,12 +36,12 @@ export const make = (state: State): UpstreamStore["Service"] => {
       })
     ),
     tally: Effect.fn("UpstreamStore.tally")((tallies) =>
-      operation(state, () => tallies.forEach((one) => add(state, one)))
+      operation(state, (now) => tallies.forEach((one) => add(state, one, now)))
     ),
     struck: Effect.fn("UpstreamStore.struck")((strikes) =>
       operation(
         state,
-        () => [...state.hubs.values()].filter((one) => one.strikes >= strikes).map(({ hub }) => hub).toSorted()
+        () => [...state.hubs.values()].flatMap(({ tally }) => tally.strikes >= strikes ? [tally.hub] : []).toSorted()
       )
     ),
     hubs: Effect.fn("UpstreamStore.hubs")((limit) => operation(state, () => reports(state).slice(0, limit)))
@@ -53,19 +53,20 @@ const reports = ({ hubs, upstreams }: State): ReadonlyArray<HubReport> => {
   return [...new Set([...hubs.keys(), ...all.map(({ hub }) => hub)])].map((hub) => {
     const own = all.filter((one) => one.hub === hub)
     return {
-      ...(hubs.get(hub) ?? { hub, pushed: 0, missed: 0, strikes: 0 }),
+      ...(hubs.get(hub)?.tally ?? { hub, pushed: 0, missed: 0, strikes: 0 }),
       subscriptions: own.filter(({ state }) => state === "active").length,
       trusted: own.filter(({ trusted }) => trusted).length
     }
   }).toSorted((a, b) => b.subscriptions - a.subscriptions || (a.hub < b.hub ? -1 : 1))
 }
 
-const add = (state: State, { hub, missed, pushed, strikes }: Tally) => {
-  const known = state.hubs.get(hub) ?? { hub, pushed: 0, missed: 0, strikes: 0 }
-  state.hubs.set(hub, {
+const add = (state: State, { hub, missed, pushed, strikes }: Tally, countedAt: number) => {
+  const known = state.hubs.get(hub)?.tally ?? { pushed: 0, missed: 0, strikes: 0 }
+  const tally: Tally = {
     hub,
     pushed: known.pushed + pushed,
     missed: known.missed + missed,
     strikes: pushed > 0 ? 0 : known.strikes + strikes
-  })
+  }
+  state.hubs.set(hub, { tally, countedAt })
 }
