@@ -45,6 +45,7 @@ export interface Decision {
 
 const MOST_NOTIFIED = 500
 const RECENT = 3 * 60_000
+const DAY = 24 * 60 * 60_000
 
 /**
  * Compares a document with what is remembered: what is new, what is told, what is remembered next.
@@ -67,7 +68,7 @@ export const decide = (memory: Memory, read: ReadEntries, now: number, options: 
     fresh: oldestFirst([...fresh]),
     updated: oldestFirst([...updated]),
     memory: {
-      seen: pack(after(seen, candidates, unread)),
+      seen: pack(after(seen, candidates, unread, options.partial === true ? straysOf(candidates, seen, now) : [])),
       idPolicy: assigned.policy,
       bozoRank: smoothed(memory.bozoRank, churned / Math.max(fresh.size, 1))
     },
@@ -218,15 +219,32 @@ const updatedOf = (candidates: ReadonlyArray<Candidate>, seen: SeenIds): Readonl
   return new Set(known.length >= 5 && updated.length === known.length ? [] : updated)
 }
 
+/**
+ * Ids in a pushed document that were not seen, of entries that are not dated to this day: the feed will hardly ever show them, while the
+ * hub may push them again when the feed has forgotten a hundred others.
+ */
+const straysOf = (candidates: ReadonlyArray<Candidate>, seen: SeenIds, now: number): ReadonlyArray<Fingerprint> => {
+  const strays = new Set(seen.strays)
+  return candidates
+    .filter(({ entry, known, trace }) => (!known || strays.has(trace.id)) && !(now - (dateOf(entry) ?? 0) < DAY))
+    .map(({ trace }) => trace.id)
+}
+
 /** Unread entries are taken to stand where they stood: behind what was read, as many as there are. */
-const after = (seen: SeenIds, candidates: ReadonlyArray<Candidate>, skipped: number): SeenIds => {
+const after = (
+  seen: SeenIds,
+  candidates: ReadonlyArray<Candidate>,
+  skipped: number,
+  strays: ReadonlyArray<Fingerprint>
+): SeenIds => {
   const marks = candidates.flatMap(({ mark }) => mark ?? [])
   const read = candidates.map(({ trace }) => trace)
   const site = siteOf(candidates.map(({ identity }) => identity.basis))
-  if (skipped === 0) return remember(seen, read, site, marks)
+  if (skipped === 0) return remember(seen, read, site, { marks, strays })
   const present = new Set(read.map(({ id }) => id))
   const unread = seen.document.filter(({ id }) => !present.has(id)).slice(0, skipped)
-  return remember(seen, [...read, ...unread], site === seen.site || read.length === 0 ? seen.site : "", marks)
+  const known = site === seen.site || read.length === 0 ? seen.site : ""
+  return remember(seen, [...read, ...unread], known, { marks, strays })
 }
 
 /** By date where all have one, else by place: documents begin with the newest. */

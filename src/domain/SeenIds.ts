@@ -22,6 +22,8 @@ export interface SeenIds {
   /** Entries in the document: the largest number of late, so that one truncated document does not forget what a whole one held. */
   readonly window: number
   readonly document: ReadonlyArray<Trace>
+  /** Ids that a hub pushed although their entries are old. A hub may push them again at any time: only further ones drive them out. */
+  readonly strays: ReadonlyArray<Fingerprint>
   readonly others: ReadonlyArray<Fingerprint>
   readonly has: (id: Fingerprint) => boolean
 }
@@ -31,6 +33,7 @@ const HEADER = 12
 const TRACE = 24
 const FEWEST_TOMBSTONES = 200
 const WINDOWS = 3
+const MOST_STRAYS = 256
 
 /**
  * Reads the packed form; `undefined` when nothing was ever remembered (a first fetch), or when the bytes are not ours.
@@ -42,7 +45,8 @@ export const unpack = (bytes: Uint8Array): SeenIds | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const start = HEADER + view.getUint8(1)
   const end = start + view.getUint32(4, true) * TRACE
-  if (end > bytes.length || (bytes.length - end) % 8 !== 0) return undefined
+  const strays = view.getUint16(2, true)
+  if (end + strays * 8 > bytes.length || (bytes.length - end) % 8 !== 0) return undefined
   const document: Array<Trace> = []
   for (let at = start; at < end; at += TRACE) {
     document.push({
@@ -51,18 +55,26 @@ export const unpack = (bytes: Uint8Array): SeenIds | undefined => {
       essence: view.getBigUint64(at + 16, true)
     })
   }
-  const others: Array<Fingerprint> = []
-  for (let at = end; at < bytes.length; at += 8) others.push(view.getBigUint64(at, true))
-  return seenIds(new TextDecoder().decode(bytes.subarray(HEADER, start)), view.getUint32(8, true), document, others)
+  const hashes: Array<Fingerprint> = []
+  for (let at = end; at < bytes.length; at += 8) hashes.push(view.getBigUint64(at, true))
+  return seenIds({
+    site: new TextDecoder().decode(bytes.subarray(HEADER, start)),
+    window: view.getUint32(8, true),
+    document,
+    strays: hashes.slice(0, strays),
+    others: hashes.slice(strays)
+  })
 }
 
 /** Reads as `unpack` reads what this gives. */
-export const pack = ({ site, window, document, others }: SeenIds): Uint8Array => {
+export const pack = ({ site, window, document, others, strays }: SeenIds): Uint8Array => {
   const host = new TextEncoder().encode(site)
-  const bytes = new Uint8Array(HEADER + host.length + document.length * TRACE + others.length * 8)
+  const hashes = strays.length + others.length
+  const bytes = new Uint8Array(HEADER + host.length + document.length * TRACE + hashes * 8)
   const view = new DataView(bytes.buffer)
   view.setUint8(0, VERSION)
   view.setUint8(1, host.length)
+  view.setUint16(2, strays.length, true)
   view.setUint32(4, document.length, true)
   view.setUint32(8, window, true)
   bytes.set(host, HEADER)
@@ -76,40 +88,41 @@ export const pack = ({ site, window, document, others }: SeenIds): Uint8Array =>
     put(form)
     put(essence)
   }
+  strays.forEach(put)
   others.forEach(put)
   return bytes
 }
 
 /** The lookup is built when it is first asked: most documents that change hold at most one new id, but some are never asked at all. */
-const seenIds = (
-  site: string,
-  window: number,
-  document: ReadonlyArray<Trace>,
-  others: ReadonlyArray<Fingerprint>
-): SeenIds => {
+const seenIds = (ids: Omit<SeenIds, "has">): SeenIds => {
   let lookup: Set<Fingerprint> | undefined
   const has = (id: Fingerprint): boolean => {
     if (lookup === undefined) {
-      lookup = new Set(others)
-      for (const trace of document) lookup.add(trace.id)
+      lookup = new Set(ids.others)
+      for (const stray of ids.strays) lookup.add(stray)
+      for (const trace of ids.document) lookup.add(trace.id)
     }
     return lookup.has(id)
   }
-  return { site, window, document, others, has }
+  return { ...ids, has }
 }
 
-export const empty: SeenIds = seenIds("", 0, [], [])
+export const empty: SeenIds = seenIds({ site: "", window: 0, document: [], strays: [], others: [] })
 
 /**
  * What is remembered after a document.
  *
- * `marks` are hashes to remember beside the ids. Ids that left are kept for three windows more at least, and never fewer than 200.
+ * `marks` are hashes to remember beside the ids. Ids that left are kept for three windows more at least, and never fewer than 200. The newest
+ * 256 of the `strays`, those of this document first, are kept whatever leaves.
  */
 export const remember = (
   previous: SeenIds,
   document: ReadonlyArray<Trace>,
   site: string,
-  marks: ReadonlyArray<Fingerprint> = []
+  { marks = [], strays = [] }: {
+    readonly marks?: ReadonlyArray<Fingerprint>
+    readonly strays?: ReadonlyArray<Fingerprint>
+  } = {}
 ): SeenIds => {
   const window = Math.max(document.length, previous.window - Math.ceil(previous.window / 16))
   const limit = Math.max(WINDOWS * window, FEWEST_TOMBSTONES)
@@ -121,7 +134,13 @@ export const remember = (
   marks.forEach(keep)
   for (const { id } of previous.document) keep(id)
   previous.others.forEach(keep)
-  return seenIds(site.length > 255 ? "" : site, window, document, [...others])
+  return seenIds({
+    site: site.length > 255 ? "" : site,
+    window,
+    document,
+    strays: [...new Set([...strays, ...previous.strays])].slice(0, MOST_STRAYS),
+    others: [...others]
+  })
 }
 
 const HTTP = /^https?:\/\/([^/?#]*)(.*)$/is

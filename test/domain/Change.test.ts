@@ -52,6 +52,25 @@ describe("Change", () => {
     assert.deepStrictEqual(ids(after([[], plain("a")]).notified), ["a"])
   })
 
+  it("tells an old entry that is pushed once, however often and long after that is pushed again", () => {
+    const partial = { partial: true }
+    const pushed = [entry("old", { published: NOW - 400 * 24 * 60 * MINUTE })]
+    const first = decide(after([plain("b", "a")]).memory, { entries: pushed, skipped: 0 }, NOW, partial)
+    assert.deepStrictEqual(ids(first.notified), ["old"])
+    let memory = first.memory
+    let now = NOW
+    for (let i = 0; i < 2_000; i++) {
+      now += 60 * MINUTE
+      const fresh = entry(`e${i}`, { published: now })
+      // by turns the hub tells of what is new, and the feed is fetched
+      memory = decide(memory, { entries: i % 2 === 0 ? [fresh] : [fresh, entry(`e${i - 1}`)], skipped: 0 }, now, {
+        partial: i % 2 === 0
+      }).memory
+    }
+    const again = decide(memory, { entries: [...pushed, ...plain("a")], skipped: 0 }, now, partial)
+    assert.deepStrictEqual(ids(again.notified), ["a"]) // what the feed showed is forgotten after 200 others
+  })
+
   it("tells new ids, oldest first", () => {
     const { notified, fresh, outcome } = after([plain("b", "a"), plain("d", "c", "b", "a")])
     assert.deepStrictEqual(ids(notified), ["c", "d"])

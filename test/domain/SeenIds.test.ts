@@ -9,14 +9,15 @@ describe("SeenIds", () => {
   it("reads back what it packed", () => {
     const hash = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
     const traces = fc.uniqueArray(fc.record({ id: hash, form: hash, essence: hash }), { selector: ({ id }) => id })
-    fc.assert(fc.property(traces, traces, fc.domain(), (before, now, site) => {
-      const seen = remember(remember(empty, before, ""), now, site)
+    fc.assert(fc.property(traces, traces, fc.domain(), fc.array(hash), (before, now, site, strays) => {
+      const seen = remember(remember(empty, before, ""), now, site, { strays })
       const read = unpack(pack(seen))
       assert.isDefined(read)
       assert.deepStrictEqual(
-        [read.site, read.window, read.document, read.others],
-        [site, seen.window, seen.document, seen.others]
+        [read.site, read.window, read.document, read.strays, read.others],
+        [site, seen.window, seen.document, seen.strays, seen.others]
       )
+      assert.isTrue(strays.every((stray) => read.has(stray)))
       assert.isTrue([...before, ...now].every(({ id }) => read.has(id)))
     }))
   })
@@ -34,6 +35,7 @@ describe("SeenIds", () => {
     assert.isUndefined(unpack(packed.subarray(0, packed.length - 1)))
     assert.isUndefined(unpack(packed.subarray(0, 40)))
     assert.isUndefined(unpack(packed.with(0, 9)))
+    assert.isUndefined(unpack(packed.with(2, 1))) // a stray that is not there
     assert.isDefined(unpack(pack(empty)))
   })
 
@@ -77,9 +79,19 @@ describe("SeenIds", () => {
   })
 
   it("keeps marks beside the ids, newest first", () => {
-    const seen = remember(remember(empty, range(0, 2), ""), range(1, 3), "", [77n])
+    const seen = remember(remember(empty, range(0, 2), ""), range(1, 3), "", { marks: [77n] })
     assert.deepStrictEqual(seen.others, [77n, 0n])
     assert.isTrue(seen.has(77n))
+  })
+
+  it("keeps the newest 256 strays, whatever leaves the document", () => {
+    let seen = remember(empty, range(0, 2), "", { strays: [7_000n, 8_000n] })
+    for (let gone = 1; gone <= 1000; gone++) seen = remember(seen, range(gone, gone + 2), "")
+    assert.deepStrictEqual(seen.strays, [7_000n, 8_000n])
+    const more = Array.from({ length: 254 }, (_, i) => BigInt(9_000 + i))
+    assert.isTrue(remember(seen, [], "", { strays: more }).has(8_000n))
+    const full = remember(seen, [], "", { strays: [...more, 8_000n, 9_999n] })
+    assert.deepStrictEqual([full.strays.length, full.has(8_000n), full.has(7_000n)], [256, true, false])
   })
 
   it("gives one form to an id with and without TLS, and none to what is no URL", () => {
