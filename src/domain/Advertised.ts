@@ -44,6 +44,11 @@ export const headerOf = (links: ReadonlyArray<Link> | undefined, answer: Fetched
   return header.links === undefined ? undefined : header
 }
 
+/** Whether a document that was read names a hub, or the header that it comes with now. */
+export const namesHub = (known: FeedHeader | undefined, answer: Fetched): boolean =>
+  linksOf(known?.links, "hub").length > 0 ||
+  linksOf(parse(answer.headers["link"], answer.finalUrl), "hub").length > 0
+
 /** The hubs of a resource, when it names usable ones. The credentials of a subscriber, in its URL, are no hub's business. */
 export const advertised = ({ header, url }: Pick<ResourceState, "header" | "url">): Advertised | undefined => {
   if (hasCredentials(url)) return undefined

@@ -1,4 +1,4 @@
-import { headerOf, withLinks, withLinksOf } from "./Advertised.ts"
+import { headerOf, namesHub, withLinks, withLinksOf } from "./Advertised.ts"
 import { decide, decideDocument, type Decision, failed, needsWhole } from "./Change.ts"
 import type { Entry, Link } from "./Entry.ts"
 import { policyOf } from "./EntryId.ts"
@@ -63,15 +63,16 @@ const DAY = 24 * 60 * 60_000
  * An answer will do that another resource was given since this one was due, or since the last ping (`pinged`, epoch ms).
  */
 export const request = (state: ResourceState, now: number, pinged?: number): FetchRequest => {
+  const { distrust, moved } = state.learned ?? {}
   const whole = state.signature === undefined || state.inError || isUnproven(state, now)
-  const moved = state.learned?.moved
+  const bare = whole || distrust === "trial"
   const url = moved?.settled === true && (!whole || hasTopicFailed(state)) ? moved.to : withoutFragment(state.url)
   return {
     url,
     since: pinged ?? Math.min(state.nextFetch, now),
     ...(url === state.url ? {} : { shared: true }),
-    ...(whole || state.etag === undefined ? {} : { etag: state.etag }),
-    ...(whole || state.lastModified === undefined ? {} : { lastModified: state.lastModified })
+    ...(bare || state.etag === undefined ? {} : { etag: state.etag }),
+    ...(bare || state.lastModified === undefined ? {} : { lastModified: state.lastModified })
   }
 }
 
@@ -98,9 +99,17 @@ export const answered = (state: ResourceState, answer: Fetched, at: Circumstance
     : { _tag: "Read", options: readOptions(state, answer, at) }
 }
 
-/** Of bytes that a stranger may have pushed nobody has read yet what hubs they come with. */
-const isSame = ({ inError, learned, signature }: ResourceState, answer: Fetched, at: Circumstances): boolean =>
-  answer.signature === signature && !inError && (learned?.pushedAfter === undefined || at.occasion === "push")
+/**
+ * Of bytes that a stranger may have pushed nobody has read yet what hubs they come with. Once a day that is read of the bytes that are known,
+ * too: they may have come with the hub of somebody who held the server for an hour, and Link headers are no part of them.
+ */
+const isSame = (state: ResourceState, answer: Fetched, at: Circumstances): boolean => {
+  const { header, inError, learned, signature } = state
+  if (answer.signature !== signature || inError) return false
+  if (at.occasion === "push") return true
+  return learned?.pushedAfter === undefined &&
+    !(isOfDay(state, at) && isUnproven(state, at.now) && namesHub(header, answer))
+}
 
 /** What a status alone does not say: a page that only a browser gets past, which no waiting mends. */
 const refusal = ({ headers, status }: Fetched): string | undefined =>
@@ -126,11 +135,11 @@ const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Do
   const calm = state.failures === 0 ? state : { ...state, failures: 0 }
   const moved = scheduled(calm, answer, "unchanged", at)
   if (at.occasion === "push") return { _tag: "Quiet", state: state.code === 304 ? { ...moved, code: 304 } : moved }
-  const whole = answer.status !== 304 && isOfDay(state, at)
+  const whole = answer.status !== 304 && isOfDay(state, at) && isUnproven(state, at.now)
   const next = whole ? { ...moved, lastFull: at.now } : moved
   const held = validatorsAfter(heldBy(state), answer, { news: false, afterSilence: false, now: at.now })
   const settled = held.etag === state.etag && held.lastModified === state.lastModified &&
-    held.distrust === state.learned?.distrust && !(whole && isUnproven(state, at.now))
+    held.distrust === state.learned?.distrust && held.caught === state.learned?.caught && !whole
   return settled ? { _tag: "Quiet", state: next } : { _tag: "Changed", change: silent(withValidators(next, held)) }
 }
 
@@ -407,32 +416,31 @@ const isWeak = ({ etag }: Validators): boolean => etag?.startsWith("W/") ?? fals
 const heldBy = ({ etag, lastModified, learned }: ResourceState): Validators => ({
   etag,
   lastModified,
-  distrust: learned?.distrust
+  distrust: learned?.distrust,
+  caught: learned?.caught
 })
 
 const withValidators = (
   { etag: _, lastModified: __, learned, ...state }: ResourceState,
-  { distrust, etag, lastModified }: Validators
+  { caught, distrust, etag, lastModified }: Validators
 ): ResourceState => ({
   ...state,
   ...(etag === undefined ? {} : { etag }),
   ...(lastModified === undefined ? {} : { lastModified }),
-  ...learning({ ...learned, distrust })
+  ...learning({ ...learned, distrust, caught })
 })
 
 /** Nothing is kept where nothing was learned. */
 const learning = (
   lessons: { readonly [K in keyof Learned]: Learned[K] | undefined }
 ): Pick<ResourceState, "learned"> => {
-  const { distrust, moved, pushedAfter } = lessons
-  if (distrust === undefined && moved === undefined && pushedAfter === undefined) return {}
-  return {
-    learned: {
-      ...(distrust === undefined ? {} : { distrust }),
-      ...(moved === undefined ? {} : { moved }),
-      ...(pushedAfter === undefined ? {} : { pushedAfter })
-    }
-  }
+  const learned: { -readonly [K in keyof Learned]: Learned[K] } = {}
+  const { caught, distrust, moved, pushedAfter } = lessons
+  if (distrust !== undefined) learned.distrust = distrust
+  if (caught !== undefined) learned.caught = caught
+  if (moved !== undefined) learned.moved = moved
+  if (pushedAfter !== undefined) learned.pushedAfter = pushedAfter
+  return Object.keys(learned).length === 0 ? {} : { learned }
 }
 
 /** When to come again, epoch ms: `Retry-After` in seconds or as a date; else the end of a limit that is used up. A day at most. */

@@ -63,6 +63,8 @@ export interface ResourceState {
 export interface Learned {
   /** Against its validators. */
   readonly distrust?: Distrust
+  /** Epoch ms: when its server was found to be lying last; with `distrust` only. */
+  readonly caught?: number
   readonly moved?: Moved
   /** The last document was pushed, and none was fetched since. The status that the server had answered last before. */
   readonly pushedAfter?: number

@@ -4,15 +4,23 @@ import type { Fetched } from "./ports/Fetcher.ts"
  * What is known against the validators of a resource.
  *
  * `suspect`: those that are held belong to an earlier document; a 304 to them proves that the server does not look at its document.
- * `lying`: that was proved; none is held or sent any more.
+ * `lying`: that was proved; none is held or sent any more, for a week. `trial`: they are held again, and not sent until there are news.
+ *
+ *                 news that only a whole fetch has shown          304 to the old ones
+ *   trusted ◄──────────────────────────────────────────► suspect ─────────────────────► lying
+ *                                  200 to the old ones      ▲                             │ a week
+ *                                                           └────────── trial ◄───────────┘
+ *                                                                news
  */
-export type Distrust = "suspect" | "lying"
+export type Distrust = "suspect" | "lying" | "trial"
 
 /** ETag and Last-Modified as the server gave them, byte for byte. */
 export interface Validators {
   readonly etag?: string | undefined
   readonly lastModified?: string | undefined
   readonly distrust?: Distrust | undefined
+  /** Epoch ms: when the server was found to be lying last. */
+  readonly caught?: number | undefined
 }
 
 /** Whether there was something new in the document, and whether validators were held back to find out what is there. */
@@ -27,6 +35,9 @@ export interface Finding {
 /** Two versions of a document within so many ms may have the same Last-Modified (RFC 9110, 8.8.2.2). */
 const coarse = 60_000
 
+/** A server may be mended: after so many ms it is tried once more. */
+const grudge = 7 * 24 * 60 * 60_000
+
 /**
  * The validators to hold after an answer that is a 304 or a document.
  *
@@ -38,18 +49,29 @@ export const validatorsAfter = (
   answer: Fetched,
   { afterSilence, news, now }: Finding
 ): Validators => {
-  if (held.distrust === "lying") return lying
   const { etag, "last-modified": lastModified } = answer.headers
+  const given = { etag, lastModified }
+  if (held.distrust === "lying") return lyingAfter(held, answer, given, now)
   if (answer.status === 304) {
-    return held.distrust === "suspect"
-      ? lying
-      : { etag: etag ?? held.etag, lastModified: lastModified ?? held.lastModified }
+    return held.distrust === undefined
+      ? { etag: etag ?? held.etag, lastModified: lastModified ?? held.lastModified }
+      : { distrust: "lying", caught: now }
   }
-  if (news && namesNothing(held, { etag, lastModified }, now)) return lying
-  return news && afterSilence ? { ...held, distrust: "suspect" } : { etag, lastModified }
+  if (news && namesNothing(held, given, now)) return { distrust: "lying", caught: now }
+  if (held.distrust === "trial") {
+    return news ? { ...held, distrust: "suspect" } : { ...given, distrust: "trial", caught: held.caught }
+  }
+  return news && afterSilence ? { ...held, distrust: "suspect" } : given
 }
 
-const lying: Validators = { distrust: "lying" }
+/** Nothing is sent that a 304 could answer, so that the trial costs nobody any news: they show whether what was held then has changed with them. */
+const lyingAfter = (held: Validators, answer: Fetched, given: Validators, now: number): Validators => {
+  const { caught = now } = held
+  const names = given.etag !== undefined || given.lastModified !== undefined
+  return answer.status !== 304 && names && now - caught >= grudge
+    ? { ...given, distrust: "trial", caught }
+    : { distrust: "lying", caught }
+}
 
 /** Whether the server would have called another document the same. With an ETag nothing else counts (RFC 9110, 13.2.2). */
 const namesNothing = (held: Validators, given: Validators, now: number): boolean => {

@@ -10,6 +10,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { feed, hook, lines, started, subscribe, unsubscribe } from "#test/support/Core.ts"
+import { layerDays, watchedFor } from "#test/support/Days.ts"
 import * as Settings from "#layers/Settings.ts"
 import { documentOf, layerOutside, layerRunner, layerWith, type World } from "#test/support/World.ts"
 
@@ -354,6 +355,22 @@ describe("a resource that names a hub", () => {
         assert.isUndefined(resource.learned)
       }).pipe(Effect.provide(layer)))
   }
+
+  it.effect("leaves within a day the hub of one who sent the very bytes of the owner with a Link header of his own", () =>
+    Effect.gen(function*() {
+      const { world } = yield* watchedFor()
+      let link = "<http://evil.example/>; rel=hub"
+      world.serve(feed, () => Effect.sync(() => advertising(["first"], link)))
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual((yield* known)?.hub, "http://evil.example/")
+      link = ""
+      yield* TestClock.adjust("1 day")
+      assert.isUndefined(yield* known)
+      link = `<${hub}>; rel=hub`
+      yield* TestClock.adjust("1 day")
+      assert.strictEqual((yield* known)?.hub, hub)
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layerDays({ upstreamHubs: true, baseUrl: "https://push.example.org" }))))
 
   it.effect("asks hubs of one site a second apart, however few of those who wait stay in memory", () =>
     Effect.gen(function*() {

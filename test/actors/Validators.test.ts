@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { feed, lines } from "#test/support/Core.ts"
 import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
@@ -41,7 +41,7 @@ describe("validators", () => {
       }
     }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
 
-  it.effect("of a server that says 304 whatever it has are found out by the fetch of the day, and dropped for good", () =>
+  it.effect("of a server that says 304 whatever it has are found out by the fetch of the day, and dropped", () =>
     Effect.gen(function*() {
       const { world } = yield* watchedFor()
       const server = conditional(world, () => true)
@@ -57,8 +57,41 @@ describe("validators", () => {
       assert.strictEqual(lines(world, "post good.hooks.example/ c").length, 1)
       assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
       const { etag, learned } = yield* stateOf(feed)
-      assert.deepStrictEqual({ etag, learned }, { etag: undefined, learned: { distrust: "lying" } })
+      assert.deepStrictEqual([etag, learned?.distrust], [undefined, "lying"])
     }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+
+  for (const mended of [true, false]) {
+    it.effect(`are tried again a week after, with the next news: the server ${mended ? "was mended" : "lies still"}`, () =>
+      Effect.gen(function*() {
+        const { world } = yield* watchedFor()
+        let lies = true
+        const server = conditional(world, (etag) => lies || etag === server.etag)
+        yield* TestClock.adjust("1 hour")
+        Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
+        yield* TestClock.adjust("2 days")
+        const { caught = assert.fail("not caught") } = (yield* stateOf(feed)).learned ?? {}
+        lies = !mended
+        Object.assign(server, { ids: ["c", "b", "first"], etag: "\"3\"", asked: [] })
+        yield* TestClock.adjust(caught + 7 * 86_400_000 - (yield* Clock.currentTimeMillis) - 1)
+        assert.deepStrictEqual((yield* stateOf(feed)).learned, { distrust: "lying", caught })
+        yield* TestClock.adjust("1 day")
+        assert.deepStrictEqual((yield* stateOf(feed)).learned, { distrust: "trial", caught })
+        assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
+        Object.assign(server, { ids: ["d", "c", "b", "first"], etag: "\"4\"", asked: [] })
+        yield* nextFetch
+        assert.strictEqual(lines(world, "post good.hooks.example/ d").length, 1)
+        for (let i = 0; i < 3; i++) yield* nextFetch
+        const { etag, learned } = yield* stateOf(feed)
+        if (mended) {
+          assert.deepStrictEqual(server.asked, ["whole", "\"3\"", "\"4\"", "\"4\""])
+          assert.deepStrictEqual([etag, learned], ["\"4\"", undefined])
+        } else {
+          assert.deepStrictEqual(server.asked, ["whole", "\"3\"", "whole", "whole"])
+          assert.isAbove(learned?.caught ?? 0, caught)
+          assert.strictEqual(learned?.distrust, "lying")
+        }
+      }).pipe(Effect.provide(layerDays({ minPeriod: 3_600, maxPeriod: 3_600 }))))
+  }
 
   it.effect("of an honest server whose news came just before the fetch of the day stay", () =>
     Effect.gen(function*() {
@@ -86,11 +119,18 @@ describe("validators", () => {
         const { id } = yield* stateOf(feed)
         for (let hour = 22; hour < 30; hour += 0.25) {
           const document = { contentType: "application/json", body: documentOf(pushed).body }
-          if ((yield* stateOf(feed)).etag === "\"1\"") yield* actors.resources.tell(id, { _tag: "Push", document })
+          if ((yield* stateOf(feed)).etag === "\"1\"") {
+            yield* actors.resources.tell(id, {
+              _tag: "Push",
+              document,
+              byHub: false,
+              done: yield* Deferred.make<boolean>()
+            })
+          }
           yield* TestClock.adjust("15 minutes")
         }
         assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
-        assert.deepStrictEqual((yield* stateOf(feed)).learned, { distrust: "lying" })
+        assert.strictEqual((yield* stateOf(feed)).learned?.distrust, "lying")
       }).pipe(Effect.provide(layerDays())))
   }
 
@@ -105,7 +145,7 @@ describe("validators", () => {
       const { id, learned } = yield* stateOf(feed)
       assert.deepStrictEqual(learned, { distrust: "suspect" })
       const document = { contentType: "application/json", body: documentOf(server.ids).body }
-      yield* actors.resources.tell(id, { _tag: "Push", document })
+      yield* actors.resources.tell(id, { _tag: "Push", document, byHub: false, done: yield* Deferred.make<boolean>() })
       yield* TestClock.adjust(1)
       const after = yield* stateOf(feed)
       assert.deepStrictEqual([after.learned, after.etag], [{ distrust: "suspect" }, "\"1\""])

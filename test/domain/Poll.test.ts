@@ -93,6 +93,32 @@ describe("Poll", () => {
     assert.deepStrictEqual(wanted({ learned: { moved } }), { since: 5_000, shared: true, url: moved.to })
   })
 
+  it("reads known bytes once a day, for hubs that are named no more or newly, and never where none are named", () => {
+    const day = 24 * 60 * 60_000
+    const answer: Fetched = {
+      status: 200,
+      headers: {},
+      body: new Uint8Array(),
+      signature: 1n,
+      finalUrl: "http://feeds.example/a.xml"
+    }
+    const now = 2 * day
+    const known: Partial<ResourceState> = { signature: 1n, lastFull: now - day, header: {} }
+    const step = (state: Partial<ResourceState>, more: Partial<Circumstances> = {}, link?: string) =>
+      answered(initialState({ ...known, ...state }), { ...answer, headers: { link } }, { ...at, now, ...more })._tag
+    const header = { links: [{ rel: "hub", href: "http://hub.example/" }] }
+    const link = "<http://hub.example/>; rel=hub"
+    assert.strictEqual(step({}), "Changed") // that it was compared whole is recorded
+    assert.deepStrictEqual([step({ header }), step({}, {}, link)], ["Read", "Read"])
+    const soon = { lastFull: now - day + 1 }
+    assert.deepStrictEqual([step({ ...soon, header }), step(soon, {}, link)], ["Quiet", "Quiet"])
+    assert.deepStrictEqual(step({ header }, { occasion: "push" }), "Quiet")
+    // whom the topic redirects to does not speak for it
+    const moved = { to: "http://new.example/", since: 0, settled: true } as const
+    assert.strictEqual(step({ header, learned: { moved } }, { asked: moved.to }), "Quiet")
+    assert.strictEqual(step({ header, learned: { moved } }, { asked: "http://feeds.example/a.xml" }), "Read")
+  })
+
   it("tells the reader what the server says of charset and language", () => {
     const headers = { "content-type": "text/xml; charset=koi8-r", "content-language": "ru" }
     const answer = { status: 200, headers, body: new Uint8Array(), signature: 1n, finalUrl: "http://feeds.example/" }
@@ -117,6 +143,6 @@ describe("Poll", () => {
       return poll(poll(initialState(), "<html>token 1"), "<html>token 2").learned
     }
     assert.isUndefined(learned("W/\"1\""))
-    assert.deepStrictEqual(learned("\"1\""), { distrust: "lying" })
+    assert.deepStrictEqual(learned("\"1\""), { distrust: "lying", caught: at.now })
   })
 })

@@ -37,11 +37,12 @@ describe("validators", () => {
   })
 
   it("that stayed the same while there were news are never sent again", () => {
-    const lying = { distrust: "lying" } as const
+    const lying = { distrust: "lying", caught: now } as const
     assert.deepStrictEqual(after({ etag: "\"1\"" }, answer(200, { etag: "\"1\"" }), news), lying)
     assert.deepStrictEqual(after({ lastModified: day }, answer(200, { "last-modified": day }), news), lying)
     assert.deepStrictEqual(after(lying, answer(200, { etag: "\"2\"" }), news), lying)
     assert.deepStrictEqual(after(lying, answer(304, { etag: "\"2\"" }), known), lying)
+    assert.deepStrictEqual(after({ distrust: "lying" }, answer(200, { etag: "\"2\"" }), news), lying) // of long ago
   })
 
   it("that stayed the same without news, or differ, are honest", () => {
@@ -67,8 +68,30 @@ describe("validators", () => {
   it("of the document before are asked with once more when only a fetch without them has shown the news", () => {
     const suspect = after({ etag: "\"1\"" }, answer(200, { etag: "\"2\"" }), late)
     assert.deepStrictEqual(suspect, { etag: "\"1\"", distrust: "suspect" })
-    assert.deepStrictEqual(after(suspect, answer(304), known), { distrust: "lying" })
+    assert.deepStrictEqual(after(suspect, answer(304), known), { distrust: "lying", caught: now })
     assert.deepStrictEqual(after(suspect, answer(200, { etag: "\"2\"" }), known), { etag: "\"2\"" })
     assert.deepStrictEqual(after(suspect, answer(200, { etag: "\"3\"" }), news), { etag: "\"3\"" })
+  })
+
+  it("are held again a week after the lie, and proved by the next news", () => {
+    const caught = now - 7 * 86_400_000
+    const given = { etag: "\"1\"", "last-modified": day }
+    const trial = { etag: "\"1\"", lastModified: day, distrust: "trial", caught } as const
+    const lying = { distrust: "lying", caught: now } as const
+    assert.deepStrictEqual(after({ distrust: "lying", caught }, answer(200, given), known), trial)
+    assert.deepStrictEqual(after({ distrust: "lying", caught }, answer(200), known), { distrust: "lying", caught })
+    assert.deepStrictEqual(after({ distrust: "lying", caught: caught + 1 }, answer(200, given), known), {
+      distrust: "lying",
+      caught: caught + 1
+    })
+    const next = answer(200, { etag: "\"2\"" })
+    assert.deepStrictEqual(after(trial, answer(200, given), known), trial)
+    assert.deepStrictEqual(after(trial, next, known), { etag: "\"2\"", distrust: "trial", caught })
+    assert.deepStrictEqual(after(trial, answer(200, given), news), lying)
+    assert.deepStrictEqual(after(trial, answer(304), known), lying)
+    const suspect = after(trial, next, news)
+    assert.deepStrictEqual(suspect, { ...trial, distrust: "suspect" })
+    assert.deepStrictEqual(after(suspect, answer(304), known), lying)
+    assert.deepStrictEqual(after(suspect, next, known), { etag: "\"2\"" })
   })
 })
