@@ -3,7 +3,6 @@ import * as Callback from "#domain/Callback.ts"
 import * as Lease from "#domain/Lease.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
-import { Pings } from "#domain/ports/Pings.ts"
 import { type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -16,8 +15,6 @@ import * as Topic from "#domain/Topic.ts"
 import {
   Hub,
   type JidSubscribeRequest,
-  type Publishing,
-  type Pushed,
   type Representation,
   type RetrieveRequest,
   type Shown,
@@ -36,6 +33,7 @@ import { OpenHub } from "./OpenHub.ts"
 import { orRefuse } from "./Refusing.ts"
 import { Presences } from "./Presences.ts"
 import { makePublishersHubs } from "./PublishersHubs.ts"
+import { makePublishing } from "./Publishing.ts"
 import { makeReplay } from "./Replay.ts"
 import { Ownership, Partitions } from "./Runner.ts"
 
@@ -54,11 +52,6 @@ const tooManyQuestions = Effect.fail(
   )
 )
 
-/** Fragments of one page that a ping of the page reaches; the others find its news by themselves. */
-const maxFragments = 200
-
-const nothing = { found: Option.none<ResourceState>(), itself: Option.none<ResourceState>(), fragments: [] }
-
 const notSubscribed = (what: string) => refuse(new NotSubscribed({ message: what }))
 
 export const layer = Layer.effect(
@@ -72,7 +65,6 @@ export const layer = Layer.effect(
     const discovering = yield* makeDiscovering
     const partitions = yield* Partitions
     const ownership = yield* Ownership
-    const pings = yield* Pings
     const openHub = yield* OpenHub
     const presences = yield* Presences
     const questions = yield* QuestionQueue
@@ -157,10 +149,12 @@ export const layer = Layer.effect(
       ): Effect.fn.Return<Subscribed, Refusal> {
         if (request.verify === "async") return { outcome: yield* subscribeLater(request, wanted) }
         if (request.verify === "sync") yield* verify(request, wanted.endpoint, "subscribe")
-        const { resource, subscription } = yield* store(wanted)
+        const { created, resource, subscription } = yield* store(wanted)
         const judging = judged && discovering.isWorthWaiting(request, wanted)
         if (resource.lastFetch === undefined && (request.retrieve || judging)) {
-          yield* partitions.firstFetch(wanted.partition, resource.id)
+          yield* partitions.firstFetch(wanted.partition, resource.id).pipe(
+            Effect.tapError(() => created ? Effect.ignore(removed(subscription, wanted.partition)) : Effect.void)
+          )
           const feeds = judging ? yield* discovering.stored(resource.id) : []
           if (feeds.length > 0) {
             yield* removed(subscription, wanted.partition)
@@ -336,65 +330,6 @@ export const layer = Layer.effect(
       )
     })
 
-    /** A document has the type that the fetched one had. */
-    const push = Effect.fnUntraced(function*({ id, partition }: ResourceState, content: Pushed) {
-      const fetched = yield* entries.document(id)
-      const contentType = Option.match(fetched, {
-        onNone: () => content.contentType,
-        onSome: (document) => document.contentType
-      })
-      yield* partitions.push(partition, id, { contentType, body: content.body })
-    })
-
-    /** What is watched of a topic: the resource itself, and where it is a page its fragments. */
-    const watchedOf = Effect.fnUntraced(function*({ canonical, host }: Topic.Topic) {
-      const partition = Topic.partitionOf(host)
-      const [found, inPage] = yield* Effect.all([
-        resources.find(canonical),
-        canonical.includes("#") ? Effect.succeed([]) : resources.fragments(canonical, maxFragments)
-      ], { concurrency: 2 })
-      const itself = Option.filter(found, ({ onHub, subscribers }) => subscribers > 0 || onHub === true)
-      return { found, itself, fragments: inPage.map((id) => ({ id, partition })) }
-    })
-
-    /** The row of a ping: its outcome is that of the resource, or of a fragment where only those are watched. Gives what somebody watches. */
-    const noteDown = Effect.fnUntraced(function*(given: string, { accountId, content, recorded }: Publishing) {
-      const topic = Topic.parse(given, "hub.url")
-      const { found, fragments, itself } = topic._tag === "Success" ? yield* watchedOf(topic.success) : nothing
-      const [resource] = [...Option.toArray(itself), ...fragments, ...Option.toArray(found)]
-      const watched = Option.isSome(itself) || fragments.length > 0
-      if (recorded !== false) {
-        yield* pings.received(
-          {
-            accountId,
-            topic: given.slice(0, Topic.maxTopicLength),
-            resourceId: resource?.id,
-            withContent: content !== undefined
-          },
-          watched ? undefined : { _tag: "NoSubscriber" }
-        )
-      }
-      return { itself: Option.toArray(itself), fragments }
-    })
-
-    const passOn = (resource: ResourceState, content: Pushed | undefined) =>
-      content === undefined ? partitions.ping(resource.partition, resource.id) : Effect.catchTag(
-        push(resource, content),
-        "StoreError",
-        (error) => Effect.logWarning(`a ping could not be passed on yet: ${error.message}`)
-      )
-
-    const publish = Effect.fn("Hub.publish")(function*(topics: ReadonlyArray<string>, publishing: Publishing = {}) {
-      const pinged = yield* orRefuse(
-        Effect.forEach(topics, (topic) => noteDown(topic, publishing), { concurrency: 8 })
-      )
-      const calls = pinged.flatMap(({ fragments, itself }) => [
-        ...itself.map((resource) => passOn(resource, publishing.content)),
-        ...fragments.map(({ id, partition }) => partitions.ping(partition, id))
-      ])
-      yield* background(Effect.all(calls, { concurrency: 8, discard: true }))
-    })
-
     const withPresence = Effect.fnUntraced(function*(items: ReadonlyArray<Listed>) {
       const jids = items.flatMap(({ subscription: { channel, endpoint } }) => channel === "xmpp" ? [endpoint] : [])
       if (jids.length === 0) return items
@@ -416,7 +351,7 @@ export const layer = Layer.effect(
       replay: yield* makeReplay,
       follow: yield* makeFollow(retrieve),
       listen: (yield* Listeners).listen,
-      publish,
+      publish: yield* makePublishing,
       ...(yield* makeBouncing),
       ...(yield* makePublishersHubs),
       ready: ownership.ready

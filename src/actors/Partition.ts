@@ -163,14 +163,15 @@ const id = { id: Schema.Finite }
 export const Partition = Entity.make("Partition", [
   Rpc.make("Wake"),
   Rpc.make("Ping", { payload: id }),
-  Rpc.make("Push", { payload: { ...id, contentType: Schema.String, body: Schema.Uint8Array } }),
-  /** Answers when what a hub has pushed is stored. */
-  Rpc.make("HubPush", { payload: { ...id, contentType: Schema.String, body: Schema.Uint8Array } }),
+  /** What a publisher sent, or its hub; answers when it is stored. */
+  Rpc.make("Push", {
+    payload: { ...id, contentType: Schema.String, body: Schema.Uint8Array, byHub: Schema.Boolean }
+  }),
   Rpc.make("ReloadUpstream", { payload: id }),
   Rpc.make("ReloadResource", { payload: id }),
   Rpc.make("ReloadSubscription", { payload: id }),
-  /** Answers when the resource has been fetched once, or cannot be. */
-  Rpc.make("FirstFetch", { payload: id }),
+  /** Answers when the resource has been fetched once, or cannot be; false at once where too many wait for that. */
+  Rpc.make("FirstFetch", { payload: id, success: Schema.Boolean }),
   /** Answers when nothing more is sent to a subscription. */
   Rpc.make("Forget", { payload: id })
 ])
@@ -190,22 +191,20 @@ export const layer = Partition.toLayer(
     return Partition.of({
       Wake: () => Effect.void,
       Ping: ({ payload }) => resources.tell(payload.id, Resource.ping),
-      Push: ({ payload: { body, contentType, id } }) =>
-        resources.tell(id, { _tag: "Push", document: { contentType, body } }),
-      HubPush: Effect.fnUntraced(function*({ payload: { body, contentType, id } }) {
-        const done = yield* Deferred.make<void>()
-        const push: Resource.Push = { _tag: "Push", document: { contentType, body }, done }
+      Push: Effect.fnUntraced(function*({ payload: { body, byHub, contentType, id } }) {
+        const done = yield* Deferred.make<boolean>()
+        const push: Resource.Push = { _tag: "Push", document: { contentType, body }, byHub, done }
         yield* resources.tell(id, push)
-        // megabytes that the hub sends again are not kept
+        // megabytes that nobody counts any more are not kept
         yield* Effect.onInterrupt(Deferred.await(done), () => Effect.sync(() => void (push.document = undefined)))
       }),
       ReloadUpstream: ({ payload }) => upstreams.tell(payload.id, { _tag: "Reload" }),
       ReloadResource: ({ payload }) => resources.tell(payload.id, { _tag: "Reload" }),
       ReloadSubscription: ({ payload }) => subscriptions.tell(payload.id, { _tag: "Reload" }),
       FirstFetch: Effect.fnUntraced(function*({ payload }) {
-        const done = yield* Deferred.make<void>()
+        const done = yield* Deferred.make<boolean>()
         yield* resources.tell(payload.id, { _tag: "FirstFetch", done })
-        yield* Deferred.await(done)
+        return yield* Effect.onInterrupt(Deferred.await(done), () => Deferred.succeed(done, true))
       }),
       Forget: ({ payload }) => subscriptions.stop(payload.id)
     })

@@ -54,15 +54,22 @@ export type Message =
   | Push
   | { readonly _tag: "Sooner"; readonly at: number }
   | { readonly _tag: "Reload" }
-  | { readonly _tag: "FirstFetch"; readonly done: Deferred.Deferred<void> }
+  | FirstFetch
+
+/** Somebody waits for a document; false at once: too many do. */
+export interface FirstFetch {
+  readonly _tag: "FirstFetch"
+  readonly done: Deferred.Deferred<boolean>
+}
 
 /** Its publisher sent the document itself, or a hub did. */
 export interface Push {
   readonly _tag: "Push"
   /** Undefined: nobody waits for it any more, and it need not be kept. It is fetched instead. */
   document: Pushed | undefined
-  /** Of what a hub sent: when what is new in it is stored, or it will be fetched instead. */
-  readonly done?: Deferred.Deferred<void>
+  readonly byHub: boolean
+  /** When what is new in it is stored, or it will be fetched instead. */
+  readonly done: Deferred.Deferred<boolean>
 }
 
 export const poll: Message = { _tag: "Poll" }
@@ -78,14 +85,15 @@ export interface State {
   pushedByHub: boolean
   /** Documents that were pushed, oldest first; bounded. */
   readonly pushed: Array<Push>
-  readonly waiting: Array<Deferred.Deferred<void>>
+  readonly waiting: Array<Deferred.Deferred<boolean>>
 }
 
 /** Alarms, pings and reloads that wait say the same as one of them. */
 export const join = (waiting: Array<Message>, message: Message): void => {
+  if (message._tag === "FirstFetch" && waiting.length >= maxWaiting) return refuse(message)
   if (message._tag === "Push" && waiting.length >= maxPushed) {
     release(message)
-    message = { _tag: "Ping", byHub: isByHub(message) }
+    message = { _tag: "Ping", byHub: message.byHub }
   }
   const at = waiting.findIndex(({ _tag }) => _tag === message._tag)
   if (message._tag === "FirstFetch" || message._tag === "Push" || at < 0) waiting.push(message)
@@ -93,20 +101,30 @@ export const join = (waiting: Array<Message>, message: Message): void => {
 }
 
 /** Whoever waits for the end of a push need not any more. */
-const release = ({ done }: { readonly done?: Deferred.Deferred<void> }): void => {
-  if (done !== undefined) Deferred.doneUnsafe(done, Effect.void)
-}
+const release = ({ done }: Push): void => void Deferred.doneUnsafe(done, Effect.succeed(true))
 
-/** A hub may push what is new alone, while subscribers of the hub face get the topic whole; and it may push another document. */
-const isByHub = ({ done }: Push): boolean => done !== undefined
+const refuse = ({ done }: FirstFetch): void => void Deferred.doneUnsafe(done, Effect.succeed(false))
 
 /** The hub waits for that fetch as it would for the push; where many wait, one that will come is enough. */
 const fetchInstead = (state: State, push: Push, now: number): void => {
   state.pinged = now
-  if (isByHub(push)) state.pushedByHub = true
-  if (push.done !== undefined && state.waiting.length < maxPushed) state.waiting.push(push.done)
+  push.document = undefined
+  if (push.byHub) state.pushedByHub = true
+  if (push.byHub && state.waiting.length < maxPushed) state.waiting.push(push.done)
   else release(push)
 }
+
+/** Those who have given up count no more. */
+const attend = (state: State, message: FirstFetch): void => {
+  if (state.waiting.length >= maxWaiting) {
+    state.waiting.splice(0, maxWaiting, ...state.waiting.filter((done) => !Deferred.isDoneUnsafe(done)))
+  }
+  if (state.waiting.length >= maxWaiting) refuse(message)
+  else state.waiting.push(message.done)
+}
+
+/** Who waits for a document of one resource at once. */
+const maxWaiting = 256
 
 /** Documents and messages that wait, from which on a pushed document is not kept: it is fetched instead. */
 const maxPushed = 8
@@ -309,7 +327,7 @@ export const layer = Layer.effect(
     const pushed = Effect.fnUntraced(
       function*(state: State, push: Push, now: number, around: Surroundings) {
         const before = state.resource
-        if (push.document === undefined || isByHub(push) && (before.onHub === true || !isItsOwnTopic(before))) {
+        if (push.document === undefined || push.byHub && (before.onHub === true || !isItsOwnTopic(before))) {
           return fetchInstead(state, push, now)
         }
         const { body, contentType } = push.document
@@ -333,7 +351,7 @@ export const layer = Layer.effect(
         yield* perform(state, read, around)
         yield* answerPings(before, state, now)
         // only now: a fetch that was under way may have found the same, and told of it as missed
-        if (isByHub(push)) yield* around.fed.pushed(before.id)
+        if (push.byHub) yield* around.fed.pushed(before.id)
         release(push)
       }
     )
@@ -381,7 +399,7 @@ export const layer = Layer.effect(
         yield* conclude(state, result, at, around, pushedByHub)
         if (pushedByHub) yield* around.fed.pushed(self.id)
         if (pinged !== undefined) yield* answerPings(before, state, now)
-        for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, undefined)
+        for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, true)
       }
     })
 
@@ -411,7 +429,7 @@ const hear = (self: Self<State, Message>, state: State, now: number) => {
       state.resource = { ...state.resource, nextFetch: message.at }
       hastened = true
     }
-    if (message._tag === "FirstFetch") state.waiting.push(message.done)
+    if (message._tag === "FirstFetch") attend(state, message)
     if (message._tag === "Reload") changed = true
   }
   return { changed, hastened }

@@ -3,6 +3,7 @@ import { EntityId, Sharding } from "effect/cluster"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { partitions } from "#domain/Topic.ts"
+import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import { named } from "#domain/Upstream.ts"
 import type { Pushed } from "./Hub.ts"
 import { HubTrust } from "./HubTrust.ts"
@@ -119,18 +120,28 @@ export const layerTrust = Layer.effectDiscard(Effect.gen(function*() {
   if (enabled) yield* forever("counting hubs", round, Schedule.spaced("10 seconds"))
 }))
 
+const tooManyWait = Effect.fail(
+  refuse(
+    new Unavailable({
+      message: "Too many wait for the first document of this topic. Please ask again in some seconds.",
+      retryAfter: 5
+    })
+  )
+)
+
 /** Calls to the owner of a partition, wherever it is. */
 export class Partitions extends Context.Service<Partitions, {
   /** Hints that may be lost: the row says the same at its time. */
   readonly ping: (partition: number, resourceId: number) => Effect.Effect<void>
+  /** Returns when what is new in the document is stored, or after 10 s, when it is fetched instead. */
   readonly push: (partition: number, resourceId: number, document: Pushed) => Effect.Effect<void>
   readonly reloadUpstream: (partition: number, resourceId: number) => Effect.Effect<void>
   /** True when what is new in the document is stored; false when that was not so within 8 s, and it should be sent again. */
   readonly hubPush: (partition: number, resourceId: number, document: Pushed) => Effect.Effect<boolean>
   readonly reloadResource: (partition: number, resourceId: number) => Effect.Effect<void>
   readonly reloadSubscription: (partition: number, subscriptionId: number) => Effect.Effect<void>
-  /** The resource has been fetched, or 5 s have passed. */
-  readonly firstFetch: (partition: number, resourceId: number) => Effect.Effect<void>
+  /** The resource has been fetched, or 5 s have passed; refused where too many wait for that already. */
+  readonly firstFetch: (partition: number, resourceId: number) => Effect.Effect<void, Refusal>
   /** Nothing more is sent to the subscription; an owner that cannot be reached within 10 s sends nothing either. */
   readonly forget: (partition: number, subscriptionId: number) => Effect.Effect<void>
 }>()("windhover/actors/Runner/Partitions") {
@@ -144,24 +155,31 @@ export class Partitions extends Context.Service<Partitions, {
           Effect.retry({ schedule: Schedule.spaced("200 millis"), times: 25 }),
           Effect.timeoutOption("10 seconds"),
           Effect.catchCause((cause) =>
-            Effect.logWarning("the owner of a partition could not be told; its rows will", cause)
-          ),
-          Effect.asVoid
+            Effect.as(
+              Effect.logWarning("the owner of a partition could not be told; its rows will", cause),
+              Option.none<A>()
+            )
+          )
         )
+      const tell = <A, E>(call: Effect.Effect<A, E>) => Effect.asVoid(hint(call))
       return Partitions.of({
-        ping: (partition, id) => hint(at(partition).Ping({ id })),
-        push: (partition, id, document) => hint(at(partition).Push({ id, ...document })),
-        reloadUpstream: (partition, id) => hint(at(partition).ReloadUpstream({ id })),
+        ping: (partition, id) => tell(at(partition).Ping({ id })),
+        push: (partition, id, document) => tell(at(partition).Push({ id, ...document, byHub: false })),
+        reloadUpstream: (partition, id) => tell(at(partition).ReloadUpstream({ id })),
         hubPush: (partition, id, document) =>
-          at(partition).HubPush({ id, ...document }).pipe(
+          at(partition).Push({ id, ...document, byHub: true }).pipe(
             Effect.timeoutOption("8 seconds"),
             Effect.match({ onFailure: () => false, onSuccess: Option.isSome })
           ),
-        reloadResource: (partition, id) => hint(at(partition).ReloadResource({ id })),
-        reloadSubscription: (partition, id) => hint(at(partition).ReloadSubscription({ id })),
+        reloadResource: (partition, id) => tell(at(partition).ReloadResource({ id })),
+        reloadSubscription: (partition, id) => tell(at(partition).ReloadSubscription({ id })),
         firstFetch: (partition, id) =>
-          Effect.asVoid(Effect.timeoutOption(hint(at(partition).FirstFetch({ id })), "5 seconds")),
-        forget: (partition, id) => hint(at(partition).Forget({ id }))
+          Effect.timeoutOption(hint(at(partition).FirstFetch({ id })), "5 seconds").pipe(
+            Effect.flatMap((answered) =>
+              Option.getOrUndefined(Option.flatten(answered)) === false ? tooManyWait : Effect.void
+            )
+          ),
+        forget: (partition, id) => tell(at(partition).Forget({ id }))
       })
     })
   )

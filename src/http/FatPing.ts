@@ -19,14 +19,21 @@ export class UsedContents {
 
   /** False when it was used before. */
   use(body: Uint8Array): boolean {
-    const digest = hash("sha256", body, "base64")
+    const digest = digestOf(body)
     if (this.#digests.has(digest)) return false
     this.#digests.add(digest)
     const [oldest] = this.#digests
     if (this.#digests.size > maxUsed && oldest !== undefined) this.#digests.delete(oldest)
     return true
   }
+
+  /** It came to nothing. */
+  forget(body: Uint8Array): void {
+    this.#digests.delete(digestOf(body))
+  }
 }
+
+const digestOf = (body: Uint8Array): string => hash("sha256", body, "base64")
 
 /**
  * The document that a publisher sent along with its ping; undefined where there is none, and where it is one that was sent before:

@@ -172,7 +172,10 @@ export const publishedTopics = Effect.fnUntraced(function*(parameters: Parameter
 const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters, service }: Call) {
   const topics = yield* publishedTopics(parameters)
   const content = yield* contentOf(parameters, topics, service.publishers, service.usedContents)
-  yield* hub.publish(topics, { accountId: caller.account.id, ...(content !== undefined && { content }) })
+  yield* hub.publish(topics, { accountId: caller.account.id, ...(content !== undefined && { content }) }).pipe(
+    // it may be sent again
+    Effect.tapError(() => Effect.sync(() => content !== undefined && service.usedContents.forget(content.body)))
+  )
   return Reply.done
 })
 

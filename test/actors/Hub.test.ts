@@ -142,6 +142,25 @@ describe("Hub.subscribe", () => {
       assert.deepStrictEqual(lines(world, "post"), [])
     }).pipe(Effect.provide(layer)))
 
+  it.effect("with retrieve refuses who would wait beside hundreds of others, until those have given up", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.serve(feed, () => Effect.never)
+      const fibers = yield* Effect.forEach(
+        Array.from({ length: 600 }),
+        (_, i) => Effect.forkChild(Effect.result(subscribe(`n${i}`, { retrieve: true })))
+      )
+      yield* TestClock.adjust(1)
+      const refused = fibers.filter((fiber) => fiber.pollUnsafe() !== undefined)
+      assert.isAtLeast(refused.length, 600 - 2 * 256) // as many wait until the actor can look at its messages
+      const { total } = yield* (yield* Hub).list({ caller, page: 1, byPage: 1, counted: true })
+      assert.strictEqual(total, 600 - refused.length) // what was refused is taken back
+      yield* TestClock.adjust("5 seconds")
+      const outcomes = yield* Effect.forEach(fibers, (fiber) => Fiber.join(fiber))
+      const reasons = outcomes.flatMap((one) => one._tag === "Failure" ? [one.failure.reason._tag] : [])
+      assert.deepStrictEqual([reasons.length, [...new Set(reasons)]], [refused.length, ["Unavailable"]])
+    }).pipe(Effect.provide(layer)))
+
   it.effect("with retrieve waits five seconds for it, and a failure is no refusal", () =>
     Effect.gen(function*() {
       const world = yield* started

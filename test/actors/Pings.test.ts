@@ -212,4 +212,21 @@ describe("content that a publisher sends along", () => {
       assert.strictEqual(told.at(-1), "e29")
       assert.isBelow(lines(world, "poll").length, 4)
     }).pipe(Effect.provide(layer)))
+
+  it.effect("waits in 64 MiB at most, of all publishers together; what is let go of makes room", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const hub = yield* Hub
+      world.serve(feed, () => Effect.delay(Effect.succeed(documentOf(["first"])), "1 minute"))
+      yield* publish() // from now on it is being fetched
+      const large = { contentType: "text/plain", body: new Uint8Array(8 * 1024 * 1024) }
+      for (let i = 0; i < 8; i++) yield* hub.publish([feed], { accountId: 1, content: large })
+      yield* TestClock.adjust("1 second")
+      const { reason } = yield* Effect.flip(hub.publish([feed], { accountId: 1, content: content("b") }))
+      assert.deepStrictEqual(reason._tag === "Unavailable" && reason.retryAfter, 10)
+      yield* publish() // without content it is a ping like any other
+      yield* TestClock.adjust("10 seconds")
+      yield* publish(content("b", "first"))
+      assert.strictEqual((yield* outcomes).length, 11)
+    }).pipe(Effect.provide(layer)))
 })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { createHmac } from "node:crypto"
 import type { Publishing } from "#actors/Hub.ts"
+import { refuse, Unavailable } from "#domain/Refusal.ts"
 import { form, makeApi } from "#test/support/Api.ts"
 
 const secret = "a secret of sixteen"
@@ -71,6 +72,30 @@ describe("a ping with content", () => {
       ].map(({ status }) => status)
       assert.deepStrictEqual(statuses, [204, 204, 204, 204])
       assert.deepStrictEqual(seen, ["content", undefined, undefined, "content"])
+    }))
+
+  it.effect("can be sent again when there was no room for it", () =>
+    Effect.gen(function*() {
+      const seen: Array<string | undefined> = []
+      let full = true
+      const api = yield* makeApi(
+        {
+          publish: (_, publishing) =>
+            Effect.suspend(() => {
+              if (full) return Effect.fail(refuse(new Unavailable({ message: "Too much.", retryAfter: 10 })))
+              return Effect.sync(() => void seen.push(publishing?.content && "content"))
+            })
+        },
+        undefined,
+        { publishers }
+      )
+      const fields = { "hub.mode": "publish", "hub.url": "http://a.example/1" }
+      const send = api("/", form({ ...fields, "hub.content": feed, "hub.signature": sign(feed) }))
+      const refused = yield* send
+      assert.deepStrictEqual([refused.status, refused.headers.get("retry-after")], [503, "10"])
+      full = false
+      assert.strictEqual((yield* send).status, 204)
+      assert.deepStrictEqual(seen, ["content"])
     }))
 
   it.effect("is a ping like any other without content", () =>
