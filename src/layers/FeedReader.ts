@@ -27,7 +27,8 @@ export const layerWith = ({ largeFrom, deadline, startAfter }: Options): Layer.L
     Effect.gen(function*() {
       const thread = yield* Effect.acquireRelease(Effect.sync(newThread), (thread) => thread.stop)
       const turn = yield* Semaphore.make(1)
-      // To start it takes longer than to read most large documents, and a service has time for that right after its own start.
+      // To start it takes longer than to read most large documents, and a service has time for that right after its own start; not during it,
+      // when the database and the service already have a core each.
       if (startAfter !== undefined) {
         yield* thread.start.pipe(Effect.ignore, turn.withPermits(1), Effect.delay(startAfter), Effect.forkScoped)
       }
@@ -43,7 +44,7 @@ export const layerWith = ({ largeFrom, deadline, startAfter }: Options): Layer.L
     })
   )
 
-export const layer = layerWith({ largeFrom: 500_000, deadline: "10 seconds", startAfter: "1 second" })
+export const layer = layerWith({ largeFrom: 500_000, deadline: "10 seconds", startAfter: "10 seconds" })
 
 type Thread = WorkerThread<Question, Part>
 
