@@ -1,7 +1,7 @@
 import { Effect, Option, Schedule } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { maxReplayedBytes, type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
@@ -14,6 +14,9 @@ import { Partitions } from "./Runner.ts"
 
 /** A subscription with so many waiting notifications gets no others on request. */
 const maxWaiting = 50
+
+/** Bytes of documents of an account that wait to be told again, at most. */
+const maxBytes = 64 << 20
 
 /** How long a request waits for its callback: a try takes 10 s at most. */
 const patience = "12 seconds"
@@ -64,12 +67,6 @@ export const makeReplay = Effect.gen(function*() {
       : { status, ...header, news: { _tag: "Entries", ids } } satisfies Replayed
   })
 
-  const checkBytes = Effect.fnUntraced(function*({ accountId }: Subscription, { news }: Replayed) {
-    if (news._tag !== "Document") return
-    const waiting = yield* orRefuse(replays.bytes(accountId))
-    if (waiting + news.document.body.length > maxReplayedBytes) return yield* tooManyBytes(waiting)
-  })
-
   const queue = Effect.fnUntraced(function*(request: ReplayRequest) {
     const { resource, subscription } = yield* subscribed(request)
     const replayed = yield* content(resource, request.count)
@@ -82,11 +79,12 @@ export const makeReplay = Effect.gen(function*() {
     const { deliveries } = yield* orRefuse(outbox.backlog(subscription.id, maxWaiting))
     if (deliveries.length >= maxWaiting) return yield* tooManyWaiting(subscription)
     const isSent = subscription.channel !== "null"
-    if (isSent) yield* checkBytes(subscription, replayed)
-    const queued = yield* orRefuse(replays.queue(subscription.id, isSent ? replayed : { ...replayed, news: nothing }))
-    if (Option.isNone(queued)) return yield* notSubscribed(request.topic, request.callback)
+    const wanted = isSent ? replayed : { ...replayed, news: nothing }
+    const queued = yield* orRefuse(replays.queue(subscription.id, wanted, maxBytes))
+    if (queued._tag === "Gone") return yield* notSubscribed(request.topic, request.callback)
+    if (queued._tag === "Full") return yield* tooManyBytes(queued.bytes)
     yield* partitions.reloadSubscription(resource.partition, subscription.id)
-    return queued.value
+    return queued.id
   })
 
   return Effect.fn("Hub.replay")(function*(request: ReplayRequest): Effect.fn.Return<void, Refusal> {
@@ -124,8 +122,7 @@ const tooManyWaiting = (subscription: Subscription) =>
 const tooManyBytes = (waiting: number) =>
   refuse(
     new Throttled({
-      message:
-        `${waiting} bytes of replayed documents wait for your callbacks already, of ${maxReplayedBytes} at most. ` +
+      message: `${waiting} bytes of replayed documents wait for your callbacks already, of ${maxBytes} at most. ` +
         "Try again when they are taken; what a callback does not take goes within an hour.",
       retryAfter: 60
     })

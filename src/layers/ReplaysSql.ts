@@ -1,7 +1,7 @@
-import { Clock, Effect, Layer, Option, Schedule } from "effect"
+import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
-import { type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type Progress, type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
 import { column, instant, legalText } from "./sql/Values.ts"
 import { ask, inTurn } from "./SqlFailure.ts"
 
@@ -52,11 +52,11 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const queue = Effect.fn("Replays.queue")(function*(subscriptionId: number, replayed: Replayed) {
+    const insert = Effect.fnUntraced(function*(subscriptionId: number, replayed: Replayed) {
       const { header, news, status } = replayed
-      const document = news._tag === "Document" ? news.document : undefined
+      const document = documentOf(replayed)
       const ids = news._tag === "Entries" ? news.ids : []
-      const rows = yield* ask(inTurn(sql.unsafe<{ id: number }>(queueSql, [
+      const [row] = yield* sql.unsafe<{ id: number }>(queueSql, [
         yield* Clock.currentTimeMillis,
         BigInt(subscriptionId),
         news._tag === "Entries" ? 0 : 1,
@@ -65,8 +65,42 @@ export const layer = Layer.effect(
         column.hashes(ids.map(ofString)),
         document === undefined ? null : legalText(document.contentType),
         document === undefined ? null : document.body
-      ])))
-      return Option.fromNullishOr(rows[0]?.id)
+      ])
+      return row === undefined ? gone : { _tag: "Queued", id: row.id } satisfies Queueing
+    })
+
+    /** Documents of an account are queued one after the other: what is counted behind the lock is all that there is. */
+    const insertBounded = Effect.fnUntraced(
+      function*(subscriptionId: number, replayed: Replayed, size: number, maxBytes: number) {
+        const [locked] = yield* sql.unsafe<{ account: number }>(
+          `select account_id as account, pg_advisory_xact_lock(hashtextextended('windhover: replays', account_id))::text
+          from subscriptions where id = $1::int8`,
+          [BigInt(subscriptionId)]
+        )
+        if (locked === undefined) return gone
+        const bytes = yield* waiting(locked.account)
+        return bytes + size > maxBytes
+          ? { _tag: "Full", bytes } satisfies Queueing
+          : yield* insert(subscriptionId, replayed)
+      }
+    )
+
+    const waiting = Effect.fnUntraced(function*(accountId: number) {
+      const [row] = yield* sql.unsafe<{ bytes: number }>(
+        `select coalesce(sum(r.bytes), 0)::float8 as bytes from replays r join deliveries d on d.id = r.delivery_id
+        where r.account_id = $1::int4`,
+        [accountId]
+      )
+      return row?.bytes ?? 0
+    })
+
+    const queue = Effect.fn("Replays.queue")((subscriptionId: number, replayed: Replayed, maxBytes: number) => {
+      const size = documentOf(replayed)?.body.length ?? 0
+      return ask(inTurn<Queueing, never>(
+        size === 0
+          ? insert(subscriptionId, replayed)
+          : sql.withTransaction(insertBounded(subscriptionId, replayed, size, maxBytes))
+      ))
     })
 
     const progress = Effect.fn("Replays.progress")(function*(deliveryId: number) {
@@ -77,15 +111,6 @@ export const layer = Layer.effect(
       if (row === undefined) return { _tag: "Gone" } satisfies Progress
       const failed = row.code === null ? undefined : { code: row.code, message: row.error ?? "" }
       return { _tag: "Waiting", failed } satisfies Progress
-    })
-
-    const bytes = Effect.fn("Replays.bytes")(function*(accountId: number) {
-      const [row] = yield* ask(sql.unsafe<{ bytes: number }>(
-        `select coalesce(sum(r.bytes), 0)::float8 as bytes from replays r join deliveries d on d.id = r.delivery_id
-        where r.account_id = $1::int4`,
-        [accountId]
-      ))
-      return row?.bytes ?? 0
     })
 
     /** Nobody reads along with what was told again, so that it need not be kept for anybody. */
@@ -109,6 +134,10 @@ export const layer = Layer.effect(
       Effect.forkScoped
     )
 
-    return Replays.of({ queue, bytes, progress })
+    return Replays.of({ queue, progress })
   })
 )
+
+const gone: Queueing = { _tag: "Gone" }
+
+const documentOf = ({ news }: Replayed) => news._tag === "Document" ? news.document : undefined

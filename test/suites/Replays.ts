@@ -24,6 +24,11 @@ const entries = (...ids: ReadonlyArray<string>): Replayed => ({
   news: { _tag: "Entries", ids }
 })
 
+const documentOf = (bytes: number): Replayed => ({
+  status,
+  news: { _tag: "Document", document: { contentType: "text/plain", body: new Uint8Array(bytes) } }
+})
+
 /** What every `Replays` keeps of its promises. */
 export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("Replays", () => {
@@ -38,11 +43,11 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* record(found(resource, [entry("a"), entry("b")]))
         const replays = yield* Replays
         const outbox = yield* Outbox
-        const id = yield* replays.queue(subscription.id, entries("b", "gone", "a"))
+        const queued = yield* replays.queue(subscription.id, entries("b", "gone", "a"), 0)
         const { deliveries, nextSequence } = yield* outbox.backlog(subscription.id, 10)
         assert.deepStrictEqual([deliveries.length, nextSequence], [2, 3])
         const replayed = deliveries[1]
-        assert.deepStrictEqual(Option.some(replayed?.id), id)
+        assert.deepStrictEqual(queued, { _tag: "Queued", id: replayed?.id ?? assert.fail() })
         assert.deepStrictEqual([replayed?.sequence, replayed?.attempt, replayed?.credits], [2, 0, -3])
         assert.deepStrictEqual(idsOf(replayed), ["b", "a"])
         assert.deepStrictEqual(replayed?.notification.status, status)
@@ -57,35 +62,51 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { subscription } = yield* newSubscription()
         const document = { contentType: "text/plain", body: new TextEncoder().encode("as it is") }
         yield* Replays.use((replays) =>
-          replays.queue(subscription.id, { status, news: { _tag: "Document", document } })
+          replays.queue(subscription.id, { status, news: { _tag: "Document", document } }, 8)
         )
         const { deliveries } = yield* Outbox.use((outbox) => outbox.backlog(subscription.id, 10))
         assert.deepStrictEqual(deliveries[0]?.notification.news, { _tag: "Document", document })
       }))
 
-    it.effect("count the documents of an account that wait or were dropped", () =>
+    it.effect("queue documents of an account up to a bound, counting those that wait or were dropped", () =>
       Effect.gen(function*() {
         const { account, subscription } = yield* newSubscription()
-        const document = { contentType: "text/plain", body: new Uint8Array(100_000) }
         const replays = yield* Replays
         const outbox = yield* Outbox
-        const queue = replays.queue(subscription.id, { status, news: { _tag: "Document", document } })
-        yield* Effect.all([queue, queue, queue])
-        yield* replays.queue(subscription.id, entries("a"))
+        const queue = (bytes: number, id = subscription.id) => replays.queue(id, documentOf(bytes), 100_000)
+        for (const bytes of [50_000, 40_000, 10_000]) assert.strictEqual((yield* queue(bytes))._tag, "Queued")
+        assert.deepStrictEqual(yield* queue(1), { _tag: "Full", bytes: 100_000 })
+        const { subscription: another } = yield* subscribe(wantedBy(account.id))
+        assert.deepStrictEqual(yield* queue(1, another.id), { _tag: "Full", bytes: 100_000 })
+        assert.strictEqual((yield* replays.queue(subscription.id, entries("a"), 100_000))._tag, "Queued")
+        assert.strictEqual((yield* queue(100_000, (yield* newSubscription()).subscription.id))._tag, "Queued")
         const [first = assert.fail(), second = assert.fail()] = (yield* outbox.backlog(subscription.id, 10)).deliveries
         yield* outbox.confirm(first.id)
         yield* outbox.drop(second, { code: 500, message: "no" })
         yield* outbox.flush
-        assert.strictEqual(yield* replays.bytes(account.id), 200_000)
-        const other = yield* newSubscription()
-        assert.strictEqual(yield* replays.bytes(other.account.id), 0)
+        assert.deepStrictEqual(yield* queue(50_001), { _tag: "Full", bytes: 50_000 })
+        assert.strictEqual((yield* queue(50_000))._tag, "Queued")
+      }))
+
+    it.effect("count what is queued at the same time", () =>
+      Effect.gen(function*() {
+        const { account, subscription } = yield* newSubscription()
+        const { subscription: another } = yield* subscribe(wantedBy(account.id))
+        const replays = yield* Replays
+        const queued = yield* Effect.forEach(
+          Array.from({ length: 12 }, (_, i) => i % 2 === 0 ? subscription.id : another.id),
+          (id) => replays.queue(id, documentOf(10_000), 50_000),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(Map.groupBy(queued, ({ _tag }) => _tag).get("Queued")?.length, 5)
+        assert.deepStrictEqual(yield* replays.queue(another.id, documentOf(1), 0), { _tag: "Full", bytes: 50_000 })
       }))
 
     it.effect("are no news to those who read along", () =>
       Effect.gen(function*() {
         const { resource, subscription } = yield* newSubscription()
         yield* record(found(resource, [entry("a")]))
-        yield* Replays.use((replays) => replays.queue(subscription.id, entries("a")))
+        yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"), 0))
         yield* record(found(resource, [entry("b")]))
         const log = yield* NotificationLog
         assert.deepStrictEqual((yield* log.after(resource.id, 0, 10)).map(({ sequence }) => sequence), [1, 2])
@@ -99,9 +120,10 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const replays = yield* Replays
         const outbox = yield* Outbox
         const queue = Effect.fnUntraced(function*() {
-          const id = Option.getOrThrow(yield* replays.queue(subscription.id, entries("a")))
+          const queued = yield* replays.queue(subscription.id, entries("a"), 0)
           const { deliveries } = yield* outbox.backlog(subscription.id, 10)
-          return deliveries.find((delivery) => delivery.id === id) ?? assert.fail("it is not queued")
+          return deliveries.find(({ id }) => queued._tag === "Queued" && id === queued.id) ??
+            assert.fail("it is not queued")
         })
         const [first, second] = [yield* queue(), yield* queue()]
         assert.deepStrictEqual(yield* replays.progress(first.id), { _tag: "Waiting", failed: undefined })
@@ -120,8 +142,12 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, subscription } = yield* newSubscription()
         yield* SubscriptionStore.use((store) => store.remove(subscription.id))
         assert.deepStrictEqual(
-          yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"))),
-          Option.none()
+          yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"), 0)),
+          { _tag: "Gone" }
+        )
+        assert.deepStrictEqual(
+          yield* Replays.use((replays) => replays.queue(subscription.id, documentOf(1), 1)),
+          { _tag: "Gone" }
         )
         const owner = yield* AccountStore.use((accounts) => accounts.find(account.login))
         assert.strictEqual(Option.getOrThrow(owner).credits, 0)

@@ -1,4 +1,4 @@
-import { Context, type Effect, type Option } from "effect"
+import { Context, type Effect } from "effect"
 import type { Attempt, Document } from "#domain/Notification.ts"
 import type { FeedHeader } from "#domain/Feed.ts"
 import type { Status } from "#domain/Status.ts"
@@ -16,8 +16,11 @@ export interface Replayed {
 /** Where a queued delivery stands: it has left the outbox, or `failed` says how the last try went; undefined while there was none. */
 export type Progress = { readonly _tag: "Gone" } | { readonly _tag: "Waiting"; readonly failed: Attempt | undefined }
 
-/** Bytes of documents of an account that wait to be told again, at most. */
-export const maxReplayedBytes = 64 << 20
+/** What came of a wish: the id of the delivery; nothing is queued for a subscription that is gone, or an account with `bytes` of documents already. */
+export type Queueing =
+  | { readonly _tag: "Queued"; readonly id: number }
+  | { readonly _tag: "Gone" }
+  | { readonly _tag: "Full"; readonly bytes: number }
 
 /**
  * Notifications that are sent again to one subscription, because its owner asked for it. One is deleted soon after its callback has taken it,
@@ -26,11 +29,15 @@ export const maxReplayedBytes = 64 << 20
 export class Replays extends Context.Service<Replays, {
   /**
    * Puts a notification into the outbox of one subscription, behind what waits there: it takes a sequence and a credit like any other.
-   * It has no place among the notifications of the resource, so that no stream repeats it. Returns the id of the delivery; none when
-   * the subscription is gone.
+   * It has no place among the notifications of the resource, so that no stream repeats it.
+   *
+   * A document is queued only where all that wait for subscriptions of its account, or were dropped, have `maxBytes` with it at most. Whoever
+   * queues at the same time, on whichever runner, is counted.
    */
-  readonly queue: (subscriptionId: number, replayed: Replayed) => Effect.Effect<Option.Option<number>, StoreError>
-  /** Bytes of documents that wait for subscriptions of this account, or were dropped. */
-  readonly bytes: (accountId: number) => Effect.Effect<number, StoreError>
+  readonly queue: (
+    subscriptionId: number,
+    replayed: Replayed,
+    maxBytes: number
+  ) => Effect.Effect<Queueing, StoreError>
   readonly progress: (deliveryId: number) => Effect.Effect<Progress, StoreError>
 }>()("windhover/domain/ports/Replays") {}

@@ -1,27 +1,13 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { Notification } from "#domain/Notification.ts"
-import { type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
 import { charge } from "./Resources.ts"
 import { operation, type State } from "./State.ts"
 
 export const make = (state: State): Replays["Service"] =>
   Replays.of({
-    queue: Effect.fn("Replays.queue")((subscriptionId, replayed) =>
-      operation(state, (now) => Option.fromNullishOr(queue(state, subscriptionId, replayed, now)))
-    ),
-    bytes: Effect.fn("Replays.bytes")((accountId) =>
-      operation(state, () =>
-        [...state.subscriptions.values()].filter(({ subscription }) =>
-          subscription.accountId === accountId
-        )
-          .flatMap(({ queue }) => [...queue.values()]).filter(({ delivery }) =>
-            isReplayed(state, delivery.notification)
-          )
-          .reduce(
-            (bytes, { delivery: { notification: { news } } }) =>
-              bytes + (news._tag === "Document" ? news.document.body.length : 0),
-            0
-          ))
+    queue: Effect.fn("Replays.queue")((subscriptionId, replayed, maxBytes) =>
+      operation(state, (now) => queue(state, subscriptionId, replayed, maxBytes, now))
     ),
     progress: Effect.fn("Replays.progress")((deliveryId) =>
       operation(state, () => {
@@ -31,10 +17,19 @@ export const make = (state: State): Replays["Service"] =>
     )
   })
 
-const queue = (state: State, subscriptionId: number, replayed: Replayed, now: number): number | undefined => {
+const queue = (
+  state: State,
+  subscriptionId: number,
+  replayed: Replayed,
+  maxBytes: number,
+  now: number
+): Queueing => {
   const subscriber = state.subscriptions.get(subscriptionId)
-  if (subscriber === undefined) return undefined
+  if (subscriber === undefined) return { _tag: "Gone" }
   const { accountId, resourceId } = subscriber.subscription
+  const size = bytesOf(replayed.news)
+  const bytes = waiting(state, accountId)
+  if (size > 0 && bytes + size > maxBytes) return { _tag: "Full", bytes }
   const id = state.serial()
   const { header, status } = replayed
   const notification: Notification = {
@@ -56,7 +51,22 @@ const queue = (state: State, subscriptionId: number, replayed: Replayed, now: nu
   }
   subscriber.queue.set(id, { delivery, dropped: false })
   state.queueOf.set(id, subscriptionId)
-  return id
+  return { _tag: "Queued", id }
+}
+
+const bytesOf = (news: Notification["news"] | Replayed["news"]): number =>
+  news._tag === "Document" ? news.document.body.length : 0
+
+/** Bytes of replayed documents that wait for subscriptions of an account, or were dropped. */
+const waiting = (state: State, accountId: number): number => {
+  let bytes = 0
+  for (const { queue, subscription } of state.subscriptions.values()) {
+    if (subscription.accountId !== accountId) continue
+    for (const { delivery: { notification } } of queue.values()) {
+      if (isReplayed(state, notification)) bytes += bytesOf(notification.news)
+    }
+  }
+  return bytes
 }
 
 /** It has no place among the notifications of its resource. */
