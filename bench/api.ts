@@ -2,7 +2,8 @@
  * What the API costs: `bin/node bench/api.ts [postgres://… of a database for a million subscriptions; filled when it is empty]`.
  *
  * Requests: CPU seconds of the service against those of a bare Effect route (`route.ts`) that answers as many bytes, in the same run.
- * Searches: CPU of the database for each, since a busy machine makes wall clocks tell of others; the plans with it.
+ * Searches: CPU of the database for each, since a busy machine makes wall clocks tell of others; the plans with it. With `--no-requests`
+ * these alone.
  */
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -195,29 +196,33 @@ const search = Effect.gen(function*() {
   return rows
 })
 
-const rows = process.argv.includes("--no-requests") ? [] : await requests()
-for (const row of rows) process.stdout.write(`${row}\n`)
-const url = process.argv[2]?.startsWith("postgres") === true ? process.argv[2] : undefined
-const found = url === undefined
-  ? []
-  : await Effect.runPromise(Effect.provide(search, Postgres.layer({ url: Redacted.make(url) })))
 const performancePath = join(import.meta.dirname, "../docs/performance.md")
-const body = section(
-  readFileSync(performancePath, "utf8"),
-  "The API",
-  [
+
+/** One section; those that were not measured keep what they say. */
+const write = (title: string, lines: ReadonlyArray<string>) =>
+  writeFileSync(performancePath, section(readFileSync(performancePath, "utf8"), title, lines.join("\n")))
+
+if (!process.argv.includes("--no-requests")) {
+  const rows = await requests()
+  for (const row of rows) process.stdout.write(`${row}\n`)
+  write("The API", [
     "`bin/node bench/api.ts`: CPU of the service (with its embedded database) and of a bare Effect route that answers as many bytes, in the same run.",
     "",
     "| what | service | bare route | bare / service |",
     "| --- | --- | --- | --- |",
-    ...rows,
-    "",
-    "One page of 20 of an account with 500,000 of 1,000,000 subscriptions, on PostgreSQL 15: CPU of the database for the search, median on the wall, and what the plan reads.",
+    ...rows
+  ])
+}
+
+const url = process.argv.find((argument) => argument.startsWith("postgres"))
+if (url !== undefined) {
+  const rows = await Effect.runPromise(Effect.provide(search, Postgres.layer({ url: Redacted.make(url) })))
+  write("Searching subscriptions", [
+    "`bin/node bench/api.ts postgres://…`: one page of 20 of an account with 500,000 of 1,000,000 subscriptions, on PostgreSQL 15: CPU of the database for the search, median on the wall, and what the plan reads.",
     "",
     "| search | CPU ms | wall ms | plan |",
     "| --- | --- | --- | --- |",
-    ...found
-  ].join("\n")
-)
-writeFileSync(performancePath, body)
+    ...rows
+  ])
+}
 process.exit(0)
