@@ -8,9 +8,9 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type Listed, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
-import { type ResourceState, statusOf } from "#domain/Resource.ts"
+import { type ResourceProfile, type ResourceState, statusOf } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
-import type { Subscription } from "#domain/Subscription.ts"
+import type { Format, Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import {
   Hub,
@@ -257,8 +257,8 @@ export const layer = Layer.effect(
     )
 
     const represented = Effect.fnUntraced(function*(
-      resource: ResourceState,
-      subscription: Subscription,
+      resource: ResourceProfile,
+      format: Format | undefined,
       topic: string,
       request: Omit<RetrieveRequest, "caller">
     ) {
@@ -268,7 +268,7 @@ export const layer = Layer.effect(
         ...(resource.header === undefined ? {} : { header: resource.header }),
         entries: yield* page(request, [resource.id]),
         ...(Option.isNone(document) ? {} : { document: document.value }),
-        ...(subscription.format === undefined ? {} : { format: subscription.format })
+        ...(format === undefined ? {} : { format })
       } satisfies Representation
     })
 
@@ -277,19 +277,18 @@ export const layer = Layer.effect(
       if (Option.isNone(resource)) {
         return yield* notSubscribed(`There is no subscription to ${Topic.quote(topic)} any more.`)
       }
-      return yield* represented(resource.value, subscription, topic, { count })
+      return yield* represented(resource.value, subscription.format, topic, { count })
     })
 
     const retrieveTopic = Effect.fnUntraced(function*(request: RetrieveRequest, given: string) {
       const topic = yield* Effect.fromResult(Topic.parse(given))
-      const [subscription] = yield* orRefuse(subscriptions.ofTopic(request.caller.account.id, topic.canonical))
-      const resource = yield* orRefuse(resources.find(topic.canonical))
-      if (subscription === undefined || Option.isNone(resource)) {
+      const seen = yield* orRefuse(resources.seenBy(request.caller.account.id, topic.canonical))
+      if (Option.isNone(seen)) {
         return yield* notSubscribed(
           `Please, make sure you are subscribed to that feed: no subscription to ${Topic.quote(given)}.`
         )
       }
-      return yield* represented(resource.value, subscription, given, request)
+      return yield* represented(seen.value.resource, seen.value.format, given, request)
     })
 
     const retrieveFound = Effect.fnUntraced(function*(request: RetrieveRequest, search: Search, shown: string) {
@@ -304,7 +303,7 @@ export const layer = Layer.effect(
       }
       if (mine.length === 1) {
         const resource = yield* orRefuse(resources.load(first.resourceId))
-        if (Option.isSome(resource)) return yield* represented(resource.value, first, first.topic, request)
+        if (Option.isSome(resource)) return yield* represented(resource.value, first.format, first.topic, request)
       }
       return {
         status: { feed: request.callback ?? "" },

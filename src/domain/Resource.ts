@@ -1,3 +1,4 @@
+import { Struct } from "effect"
 import type { FeedHeader } from "./Feed.ts"
 import type { Moved } from "./Moved.ts"
 import type { Status } from "./Status.ts"
@@ -59,6 +60,30 @@ export interface ResourceState {
   readonly onHub?: true
 }
 
+/** What only the next poll of a resource needs. */
+const inner = [
+  "url",
+  "host",
+  "partition",
+  "failures",
+  "etag",
+  "lastModified",
+  "lastFull",
+  "learned",
+  "signature",
+  "inError",
+  "seen",
+  "slices",
+  "idPolicy",
+  "subscribers",
+  "onHub"
+] as const satisfies ReadonlyArray<keyof ResourceState>
+
+/** What is told of a resource. */
+export type ResourceProfile = Omit<ResourceState, typeof inner[number]>
+
+export const profileOf = (state: ResourceState): ResourceProfile => Struct.omit(state, inner)
+
 /** Rarely anything; kept as JSON. */
 export interface Learned {
   /** Against its validators. */
@@ -93,7 +118,7 @@ export interface Polled {
 }
 
 /** The status that subscribers of `topic` (as they wrote it) see. */
-export const statusOf = (state: ResourceState, topic: string): Status => {
+export const statusOf = (state: Omit<ResourceProfile, "id" | "kind">, topic: string): Status => {
   const status: { -readonly [K in keyof Status]: Status[K] } = { feed: topic, period: state.period }
   if (state.header?.title !== undefined) status.title = state.header.title.value
   if (state.code !== undefined) status.code = state.code

@@ -110,7 +110,7 @@ export const list = (items: ReadonlyArray<Shown>, { detailed, ifNoneMatch, jsonp
         subscriptions: items.map((item) => ({
           subscription: {
             ...subscriptionOf(item, { status: statusJson(statusOf(item.resource, item.subscription.topic)) }),
-            deliveries: { waiting: item.waiting, dropped: item.dropped },
+            deliveries: item.deliveries,
             ...(item.subscription.channel === "xmpp" && { xmpp: xmppOf(item) })
           }
         })),

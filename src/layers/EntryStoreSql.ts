@@ -38,7 +38,10 @@ export const layer = Layer.effect(
     const select = Effect.fnUntraced(function*(query: PageQuery, before: Place | undefined, after: Place | undefined) {
       // with `after` alone the nearest ones are wanted: the oldest behind it
       const order = after !== undefined && before === undefined ? "asc" : "desc"
-      const parameters: Array<unknown> = [column.ids([...new Set(query.resourceIds)]), query.count]
+      const [first, ...others] = new Set(query.resourceIds)
+      if (first === undefined) return []
+      const alone = others.length === 0
+      const parameters: Array<unknown> = [alone ? BigInt(first) : column.ids([first, ...others]), query.count]
       const bound = (at: Place | undefined, sign: "<" | ">") =>
         at === undefined
           ? ""
@@ -46,11 +49,15 @@ export const layer = Layer.effect(
             parameters.push(at.seq)
           }::int8)`
       const bounds = bound(before, "<") + bound(after, ">")
+      const inOrder = `order by ${place} ${order}, seq ${order} limit $2::int4`
       const rows = yield* ask(sql.unsafe<EntryRow>(
-        `select e.resource_id::float8 as resource, e.body, ${millis("e.first_seen")} as first_seen
-      from unnest($1::int8[]) wanted(id) cross join lateral (
-        select * from entries where resource_id = wanted.id${bounds} order by ${place} ${order}, seq ${order} limit $2::int4
-      ) e order by ${place} ${order}, e.seq ${order} limit $2::int4`,
+        `select resource_id::float8 as resource, body, ${millis("first_seen")} as first_seen from ${
+          alone
+            ? `entries where resource_id = $1::int8${bounds}`
+            : `unnest($1::int8[]) wanted(id) cross join lateral (
+        select * from entries where resource_id = wanted.id${bounds} ${inOrder}
+      ) e`
+        } ${inOrder}`,
         parameters
       ))
       const entries = rows.map((row): StoredEntry => ({

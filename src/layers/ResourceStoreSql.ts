@@ -3,12 +3,22 @@ import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/Notification.ts"
 import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
-import type { Polled, ResourceState } from "#domain/Resource.ts"
+import type { Polled, ResourceProfile } from "#domain/Resource.ts"
 import { partitions } from "#domain/Topic.ts"
 import { checkLength, newsOf, notificationOf } from "./Announcing.ts"
 import { batched, chunksOf } from "./sql/Batched.ts"
+import { formats } from "./sql/Formats.ts"
 import { prepare, type Prepared, type RecordedRow, recordParameters, recordSql } from "./sql/RecordStatement.ts"
-import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
+import {
+  live,
+  profileColumns,
+  profileOf,
+  type ProfileRow,
+  resourceOf,
+  type ResourceRow,
+  resourceTables,
+  selectResources
+} from "./sql/ResourceRows.ts"
 import { column, instant, unsigned } from "./sql/Values.ts"
 import { ask, inTurn } from "./SqlFailure.ts"
 
@@ -27,7 +37,7 @@ export const layer = Layer.effect(
     let flushing: ReadonlyMap<number, Polled> = new Map()
 
     /** The stored row may be behind: an unchanged poll is seen before it is written. */
-    const current = (resource: ResourceState): ResourceState => {
+    const current = <R extends ResourceProfile>(resource: R): R => {
       const polled = touched.get(resource.id) ?? flushing.get(resource.id)
       return polled === undefined || (resource.lastFetch ?? 0) > polled.lastFetch
         ? resource
@@ -42,6 +52,14 @@ export const layer = Layer.effect(
         [now, url]
       ))
       return Option.map(Option.fromNullishOr(rows[0]), (row) => current(resourceOf(row)))
+    })
+
+    const seenBy = Effect.fn("ResourceStore.seenBy")(function*(accountId: number, url: string) {
+      if (url.includes("\u0000")) return Option.none()
+      const [row] = yield* ask(sql.unsafe<SeenRow>(seenSql, [url, accountId]))
+      if (row === undefined) return Option.none()
+      const { format } = formats[row.format ?? -1] ?? {}
+      return Option.some({ resource: current(profileOf(row.id, row)), ...(format !== undefined && { format }) })
     })
 
     const fragments = Effect.fn("ResourceStore.fragments")(function*(page: string, limit: number) {
@@ -144,6 +162,7 @@ export const layer = Layer.effect(
 
     return ResourceStore.of({
       find,
+      seenBy,
       fragments,
       load,
       alarms,
@@ -161,6 +180,16 @@ export const layer = Layer.effect(
     })
   })
 )
+
+interface SeenRow extends ProfileRow {
+  readonly id: number
+  readonly format: number | null
+}
+
+const seenSql = `
+  select r.id::float8 as id, u.format, ${profileColumns} from ${resourceTables} join subscriptions u on u.resource_id = r.id
+  where r.key = substring(sha256(convert_to($1, 'UTF8')) for 16) and r.url = $1 and u.account_id = $2::int4
+  order by u.id limit 1`
 
 /** A poll that is older than the stored one changes nothing: another owner was there meanwhile. */
 const touchSql = `

@@ -1,30 +1,35 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { anonymous } from "#domain/Account.ts"
-import { type ListQuery, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import {
+  type Listed,
+  type ListQuery,
+  type NewSubscription,
+  SubscriptionStore
+} from "#domain/ports/SubscriptionStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriod } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./sql/Batched.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./sql/BounceRows.ts"
-import { live, resourceOf, type ResourceRow, selectResources } from "./sql/ResourceRows.ts"
+import { formatCode, formats } from "./sql/Formats.ts"
+import {
+  live,
+  profileColumns,
+  profileOf,
+  type ProfileRow,
+  resourceOf,
+  type ResourceRow,
+  resourceTables,
+  selectResources
+} from "./sql/ResourceRows.ts"
 import { asksForParts, fitting, type Likeness } from "./sql/SubscriptionSearch.ts"
 import { column, instant, legalText, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 /** Stored numbers: append only. */
 const channels: ReadonlyArray<Channel> = ["webhook", "xmpp", "null"]
-const formats: ReadonlyArray<Pick<Subscription, "format" | "feedsOnly">> = [
-  { format: "atom" },
-  { format: "json" },
-  { format: "atom", feedsOnly: true },
-  { format: "json", feedsOnly: true }
-]
-const formatCode = ({ feedsOnly, format }: Pick<Subscription, "format" | "feedsOnly">): number | null => {
-  const code = formats.findIndex((known) => known.format === format && known.feedsOnly === (feedsOnly || undefined))
-  return code < 0 ? null : code
-}
 const faces: ReadonlyArray<Face> = ["api", "hub"]
 const states: ReadonlyArray<SubscriptionState> = ["pending", "active", "paused"]
 const signatures: ReadonlyArray<SignatureMethod> = ["sha1", "sha256", "sha384", "sha512"]
@@ -291,38 +296,23 @@ export const layer = Layer.effect(
       return first.length < limit ? yield* oldest("") : first
     })
 
-    /** Ids of the page first, then what belongs to them: a late page need not join what it skips. */
-    const list = Effect.fn("SubscriptionStore.list")(function*(query: ListQuery) {
-      const now = yield* Clock.currentTimeMillis
-      const { ids, likeness } = yield* pageIds(query, (query.page - 1) * query.byPage, query.byPage)
-      const rows = yield* ask(
-        sql.unsafe<SubscriptionRow & BounceRow & { readonly waiting: number; readonly dropped: number }>(
-          `select ${columns}, ${
-            bounceColumns("b")
-          }, (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
-          (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped
-        from subscriptions u left join bounces b on b.subscription_id = u.id where u.id = any($1::int8[]) order by u.id`,
-          [column.ids(ids)]
-        )
-      )
-      const known = yield* ask(resources(rows.map(({ resource }) => resource), now))
-      return {
-        items: rows.flatMap((row) => {
-          const resource = known.get(row.resource)
-          if (resource === undefined) return []
-          const { dropped, waiting } = row
-          const bounces = bouncesOf(row)
-          return [{
-            subscription: subscriptionOf(row),
-            resource,
-            waiting,
-            dropped,
-            ...bounces !== undefined && { bounces }
-          }]
-        }),
-        total: query.counted === true ? yield* count(query, likeness) : undefined
+    /** What is searched for, ids first: a late page need not join what it skips. Without a search both are one statement. */
+    const list = Effect.fn("SubscriptionStore.list")(
+      function*({ accountId, byPage, counted = false, page, search }: ListQuery) {
+        const offset = (page - 1) * byPage
+        if (search === undefined) {
+          const rows = yield* ask(sql.unsafe<ListedRow>(
+            selectListed(`account_id = $1::int4 order by id offset $2::int8 limit $3::int8`, counted),
+            [accountId, BigInt(offset), BigInt(byPage)]
+          ))
+          return { items: rows.map(listedOf), total: counted ? yield* count({ accountId }, "exact") : undefined }
+        }
+        const query = { accountId, search }
+        const { ids, likeness } = yield* pageIds(query, offset, byPage)
+        const rows = yield* ask(sql.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted), [column.ids(ids)]))
+        return { items: rows.map(listedOf), total: counted ? yield* count(query, likeness) : undefined }
       }
-    })
+    )
 
     return SubscriptionStore.of({
       subscribe,
@@ -338,6 +328,40 @@ export const layer = Layer.effect(
     })
   })
 )
+
+interface ListedRow extends SubscriptionRow, ProfileRow, BounceRow {
+  /** Null where they were not counted. */
+  readonly waiting: number | null
+  readonly dropped: number
+}
+
+/**
+ * The subscriptions that a condition selects, oldest first, with their resources.
+ *
+ * The limit makes a look-up of what is joined: a plan that is kept knows neither how many there are, nor how few are asked for.
+ */
+const selectListed = (condition: string, counted: boolean): string => `
+select ${columns}, r.*${counted ? counts : uncounted}
+from (select * from subscriptions where ${condition}) u
+cross join lateral (select ${profileColumns} from ${resourceTables} where r.id = u.resource_id limit 1) r
+${counted ? "left join bounces b on b.subscription_id = u.id" : ""} order by u.id`
+
+const counts = `, ${bounceColumns("b")},
+  (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
+  (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped`
+
+const uncounted = ", null::int4 as bounces, null::float8 as waiting"
+
+const listedOf = (row: ListedRow): Listed => {
+  const { dropped, waiting } = row
+  const bounces = bouncesOf(row)
+  return {
+    subscription: subscriptionOf(row),
+    resource: profileOf(row.resource, row),
+    ...(waiting !== null && { deliveries: { waiting, dropped } }),
+    ...(bounces !== undefined && { bounces })
+  }
+}
 
 const subscriptionOf = (row: SubscriptionRow): Subscription => {
   const signature = row.signature === null ? undefined : signatures[row.signature]

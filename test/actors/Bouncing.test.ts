@@ -36,7 +36,7 @@ const watching = () => {
       publish(feed, [...ids])
       return Effect.andThen(hub.publish([feed]), TestClock.adjust("20 minutes"))
     })
-    const listed = Effect.map(hub.list({ caller, page: 1, byPage: 20 }), ({ items }) => items)
+    const listed = Effect.map(hub.list({ caller, page: 1, byPage: 20, counted: true }), ({ items }) => items)
     const state = Effect.map(listed, (items) => items.map(({ subscription }) => subscription.state))
     const bounce = Effect.fnUntraced(function*(severity: Severity) {
       const [item = assert.fail()] = yield* listed

@@ -26,7 +26,11 @@ const subscription: Subscription = {
   createdAt: 0
 }
 
-const listed: Listed = { subscription, resource: initialState({ kind: "feed", code: 200 }), waiting: 0, dropped: 0 }
+const listed: Listed = {
+  subscription,
+  resource: initialState({ kind: "feed", code: 200 }),
+  deliveries: { waiting: 0, dropped: 0 }
+}
 
 const representation: Representation = {
   status: { feed: subscription.topic, code: 200 },

@@ -18,7 +18,9 @@ const bounce = (subscriptionId: number, sequence: number, severity: "lasting" | 
 })
 
 const listed = (accountId: number) =>
-  SubscriptionStore.use((store) => Effect.map(store.list({ accountId, page: 1, byPage: 10 }), ({ items }) => items))
+  SubscriptionStore.use((store) =>
+    Effect.map(store.list({ accountId, page: 1, byPage: 10, counted: true }), ({ items }) => items)
+  )
 
 /** What every `BounceStore` keeps of its promises. */
 export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {

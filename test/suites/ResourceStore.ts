@@ -5,7 +5,7 @@ import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { type Change, maxStoredLength, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import type { ResourceState } from "#domain/Resource.ts"
+import { profileOf, type ResourceState, statusOf } from "#domain/Resource.ts"
 import {
   at,
   entry,
@@ -72,6 +72,26 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* record(unchanged(wanted)), [])
       assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
       assert.deepStrictEqual(yield* store.find(resource.url), Option.some(wanted))
+    }))
+
+  it.effect("shows a subscriber what is told of a topic, in the format of its oldest subscription", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { account, resource } = yield* newSubscription({ format: "json" })
+      const topic = { given: resource.url, canonical: resource.url, host: resource.host }
+      yield* subscribe(wantedBy(account.id, { topic, endpoint: "https://other.example/", format: "atom" }))
+      const wanted = full(resource)
+      yield* record(unchanged(wanted))
+      const resourceSeen = profileOf(wanted)
+      assert.deepStrictEqual(
+        yield* store.seenBy(account.id, resource.url),
+        Option.some({ resource: resourceSeen, format: "json" as const })
+      )
+      const other = yield* newAccount
+      assert.deepStrictEqual(yield* store.seenBy(other.id, resource.url), Option.none())
+      yield* subscribe(wantedBy(other.id, { topic, state: "paused" }))
+      assert.deepStrictEqual(yield* store.seenBy(other.id, resource.url), Option.some({ resource: resourceSeen }))
+      assert.deepStrictEqual(yield* store.seenBy(account.id, `${resource.url}\u0000`), Option.none())
     }))
 
   it.effect("forgets the fields that the next state has no more", () =>
@@ -219,14 +239,21 @@ const touching = (it: Vitest.MethodsNonLive<Stores>) => {
   it.effect("keeps an unchanged poll, seen at once and after it was written", () =>
     Effect.gen(function*() {
       const store = yield* ResourceStore
-      const { resource } = yield* newSubscription({ partition: 16 })
+      const { account, resource } = yield* newSubscription({ partition: 16 })
       yield* record(unchanged(full({ ...resource, lastFetch: 500 })))
       yield* store.touch({ id: resource.id, ...polled, lastFetch: 1_700_000_000_124 })
       const wanted = { ...full(resource), ...polled, lastFetch: 1_700_000_000_124 }
       assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
       assert.deepStrictEqual(yield* store.find(resource.url), Option.some(wanted))
+      const seen = Effect.map(
+        store.seenBy(account.id, resource.url),
+        Option.map(({ resource }) => statusOf(resource, "topic"))
+      )
+      const shown = Option.some(statusOf(wanted, "topic"))
+      assert.deepStrictEqual(yield* seen, shown)
       yield* store.flush
       assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
+      assert.deepStrictEqual(yield* seen, shown)
       const all = yield* store.alarms(16)
       assert.strictEqual(all.dueAt[all.ids.indexOf(resource.id)], 2_000)
     }))

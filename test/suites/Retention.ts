@@ -64,8 +64,13 @@ const deliveries = (it: Vitest.MethodsNonLive<Stores>) => {
       }
       const retention = yield* Retention
       const counts = Effect.gen(function*() {
-        const { items } = yield* (yield* SubscriptionStore).list({ accountId: account.id, page: 1, byPage: 10 })
-        return items.map(({ dropped, waiting }) => [dropped, waiting])
+        const { items } = yield* (yield* SubscriptionStore).list({
+          accountId: account.id,
+          page: 1,
+          byPage: 10,
+          counted: true
+        })
+        return items.map(({ deliveries }) => [deliveries?.dropped, deliveries?.waiting])
       })
       assert.strictEqual(yield* retention.deliveries(ownPartition(), 4_000, 10), 0) // another partition's
       assert.strictEqual(yield* retention.deliveries(partition, 1_000, 10), 0)

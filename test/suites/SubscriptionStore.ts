@@ -3,8 +3,8 @@ import { Effect, Option, Result } from "effect"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import type { ResourceState } from "#domain/Resource.ts"
-import { parse } from "#domain/Search.ts"
+import { profileOf, type ResourceState } from "#domain/Resource.ts"
+import { everything, parse } from "#domain/Search.ts"
 import {
   at,
   entry,
@@ -373,10 +373,14 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       ]
       yield* Outbox.use((outbox) => outbox.drop(deliveries[0] ?? assert.fail(), { code: 500, message: "It failed." }))
       const store = yield* SubscriptionStore
-      assert.deepStrictEqual(yield* store.list({ accountId: account.id, page: 1, byPage: 20 }), {
-        items: [{ subscription, resource: state, waiting: 2, dropped: 1 }],
-        total: undefined
-      })
+      const shown = { subscription, resource: profileOf(state) }
+      const query = { accountId: account.id, page: 1, byPage: 20 }
+      assert.deepStrictEqual(yield* store.list(query), { items: [shown], total: undefined })
+      const counted = { items: [{ ...shown, deliveries: { waiting: 2, dropped: 1 } }], total: 1 }
+      assert.deepStrictEqual(yield* store.list({ ...query, counted: true }), counted)
+      const search = { ...everything, feedUrl: resource.url }
+      assert.deepStrictEqual(yield* store.list({ ...query, search }), { items: [shown], total: undefined })
+      assert.deepStrictEqual(yield* store.list({ ...query, search, counted: true }), counted)
     }))
 
   it.effect("has nothing for an account without subscriptions", () =>

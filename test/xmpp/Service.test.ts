@@ -35,7 +35,7 @@ describe("Service", () => {
       ...{ id: 1, accountId: 1, resourceId: 1, topic: node, channel: "xmpp", endpoint, host: "xmpp.test" } as const,
       ...{ face: "api", state: "active", createdAt: 0 } as const
     }
-    const item = { subscription, resource: initialState({ url: node }), waiting: 0, dropped: 0 }
+    const item = { subscription, resource: initialState({ url: node }) }
     return { list: () => Effect.succeed({ items: Array.from({ length: 20 }, () => item), total: undefined }) }
   }
 

@@ -1,7 +1,8 @@
 import { Context, type Effect, type Option } from "effect"
 import type { Entry } from "#domain/Entry.ts"
 import type { Delivery, Document } from "#domain/Notification.ts"
-import type { Polled, ResourceState } from "#domain/Resource.ts"
+import type { Polled, ResourceProfile, ResourceState } from "#domain/Resource.ts"
+import type { Format } from "#domain/Subscription.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** Everything that one changed poll writes, in one transaction. */
@@ -44,9 +45,20 @@ export type Announcement =
   /** Not announced when the stored state and the new one are both in the error state. */
   | { readonly _tag: "Failure" }
 
+/** A resource as one of its subscribers sees it. */
+export interface Seen {
+  readonly resource: ResourceProfile
+  readonly format?: Format
+}
+
 export class ResourceStore extends Context.Service<ResourceStore, {
   /** By canonical topic. */
   readonly find: (url: string) => Effect.Effect<Option.Option<ResourceState>, StoreError>
+  /**
+   * What an account sees of a canonical topic that it has subscribed to, and the format of its oldest subscription; none without one.
+   * A part of what `find` gives, at a part of its cost.
+   */
+  readonly seenBy: (accountId: number, url: string) => Effect.Effect<Option.Option<Seen>, StoreError>
   /** Ids of what is watched in a page by fragments (`page`: a canonical topic without one), the smallest first, `limit` at most. */
   readonly fragments: (page: string, limit: number) => Effect.Effect<ReadonlyArray<number>, StoreError>
   /** By id; loads of all actors that are awake within some milliseconds are one query. */

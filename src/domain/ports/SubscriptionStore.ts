@@ -1,6 +1,6 @@
 import { Context, type Effect, type Option } from "effect"
 import type { Bounces } from "#domain/Bounce.ts"
-import type { ResourceState } from "#domain/Resource.ts"
+import type { ResourceProfile, ResourceState } from "#domain/Resource.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Topic } from "#domain/Topic.ts"
@@ -15,11 +15,10 @@ export interface NewSubscription extends Omit<Subscription, "id" | "resourceId" 
 /** A subscription with what the list shows of its resource. */
 export interface Listed {
   readonly subscription: Subscription
-  readonly resource: ResourceState
-  /** Notifications that are waiting, and that were given up. */
-  readonly waiting: number
-  readonly dropped: number
-  /** Absent when nothing came back. */
+  readonly resource: ResourceProfile
+  /** Notifications that are waiting, and that were given up; where they were counted. */
+  readonly deliveries?: { readonly waiting: number; readonly dropped: number }
+  /** Where they were counted; absent when nothing came back. */
   readonly bounces?: Bounces
 }
 
@@ -33,7 +32,10 @@ export interface ListQuery {
    * a piece of it shares three fifths of the trigrams of both, as `word_similarity` of PostgreSQL's pg_trgm counts them.
    */
   readonly search?: Search
-  /** Whether to count all that fit; otherwise `total` is undefined. Counting reads them all, where a page reads a page. */
+  /**
+   * Whether to count all that fit, and the notifications of each one on the page; otherwise `total` is undefined. Counting reads them all,
+   * where a page reads a page.
+   */
   readonly counted?: boolean
 }
 

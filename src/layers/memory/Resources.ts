@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
 import type { Entry } from "#domain/Entry.ts"
 import type { Delivery, News } from "#domain/Notification.ts"
-import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
-import type { Polled } from "#domain/Resource.ts"
+import { type Change, ResourceStore, type Seen } from "#domain/ports/ResourceStore.ts"
+import { type Polled, profileOf } from "#domain/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { bodiesOf, checkLength, documentOf, newsOf, notificationOf } from "#layers/Announcing.ts"
 import { type Arrived, gone, loaded, operation, type State, subscribersOf, toldOf } from "./State.ts"
@@ -13,9 +13,12 @@ export const make = (state: State): ResourceStore["Service"] =>
       operation(state, (now) =>
         Option.map(resourceOf(state, state.idByUrl.get(url)), (resource) => loaded(state, resource, now)))
     ),
+    seenBy: Effect.fn("ResourceStore.seenBy")((accountId, url) =>
+      operation(state, () =>
+        Option.fromNullishOr(seenBy(state, accountId, url)))
+    ),
     fragments: Effect.fn("ResourceStore.fragments")((page, limit) =>
-      operation(state, (now) =>
-        fragments(state, page, now).slice(0, limit))
+      operation(state, (now) => fragments(state, page, now).slice(0, limit))
     ),
     load: (id) =>
       operation(state, (now) => Option.map(resourceOf(state, id), (resource) => loaded(state, resource, now))),
@@ -33,6 +36,16 @@ export const make = (state: State): ResourceStore["Service"] =>
 
 const resourceOf = (state: State, id: number | undefined) =>
   Option.fromNullishOr(id === undefined ? undefined : state.resources.get(id))
+
+const seenBy = (state: State, accountId: number, url: string): Seen | undefined => {
+  const resource = state.resources.get(state.idByUrl.get(url) ?? 0)
+  const [oldest] = [...state.subscriptions.values()].filter(({ subscription }) =>
+    subscription.accountId === accountId && subscription.resourceId === resource?.id
+  )
+  if (resource === undefined || oldest === undefined) return undefined
+  const { format } = oldest.subscription
+  return { resource: profileOf(resource), ...(format !== undefined && { format }) }
+}
 
 const alarms = (state: State, partition: number, now: number) => {
   const due = [...state.resources.values()].filter((resource) =>

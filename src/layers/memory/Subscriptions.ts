@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
 import { anonymous } from "#domain/Account.ts"
 import { hasEnded } from "#domain/Lease.ts"
-import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { initialPeriod, type ResourceState } from "#domain/Resource.ts"
+import { type Listed, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { initialPeriod, profileOf, type ResourceState } from "#domain/Resource.ts"
 import { everything, inRange, type Search } from "#domain/Search.ts"
 import { shownFormat, type Subscription } from "#domain/Subscription.ts"
 import { siteOf } from "#domain/Topic.ts"
@@ -52,10 +52,12 @@ export const make = (state: State): SubscriptionStore["Service"] =>
       })
     ),
     list: Effect.fn("SubscriptionStore.list")(({ accountId, byPage, counted, page, search }) =>
-      operation(state, (now) => {
+      operation(state, () => {
         const all = fitting(state, accountId, search ?? everything)
         return {
-          items: all.slice((page - 1) * byPage, page * byPage).map((subscriber) => listed(state, subscriber, now)),
+          items: all.slice((page - 1) * byPage, page * byPage).map((subscriber) =>
+            listed(state, subscriber, counted === true)
+          ),
           total: counted === true ? all.length : undefined
         }
       })
@@ -102,15 +104,14 @@ const fits = (search: Search, subscription: Subscription, resource: ResourceStat
         part(search.endpointInurl, endpoint) && search.endpointJid === undefined && search.endpointDomain === undefined)
 }
 
-const listed = (state: State, subscriber: Subscriber, now: number) => {
-  const queued = [...subscriber.queue.values()]
+const listed = (state: State, { bounces, queue, subscription }: Subscriber, counted: boolean): Listed => {
+  const queued = [...queue.values()]
   const dropped = queued.filter((row) => row.dropped).length
   return {
-    subscription: subscriber.subscription,
-    resource: loaded(state, resourceOf(state, subscriber.subscription.resourceId), now),
-    waiting: queued.length - dropped,
-    dropped,
-    ...(subscriber.bounces !== undefined && { bounces: subscriber.bounces })
+    subscription,
+    resource: profileOf(resourceOf(state, subscription.resourceId)),
+    ...(counted && { deliveries: { waiting: queued.length - dropped, dropped } }),
+    ...(counted && bounces !== undefined && { bounces })
   }
 }
 

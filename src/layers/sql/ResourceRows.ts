@@ -1,33 +1,26 @@
 import type { FeedHeader } from "#domain/Feed.ts"
-import { type Learned, maxCounted, type ResourceKind, type ResourceState } from "#domain/Resource.ts"
+import {
+  type Learned,
+  maxCounted,
+  type ResourceKind,
+  type ResourceProfile,
+  type ResourceState
+} from "#domain/Resource.ts"
 import { copyOf, millis, unsigned } from "./Values.ts"
 
 /** Stored numbers of the kinds: append only. */
 export const kinds: ReadonlyArray<ResourceKind> = ["unknown", "feed", "json", "html-fragment", "json-fragment", "other"]
 
-export interface ResourceRow {
-  readonly id: number
-  readonly url: string
-  readonly host: string
-  readonly partition: number
+/** Columns of a `ResourceProfile`. */
+export interface ProfileRow {
+  readonly kind: number
+  readonly header: string | null
   readonly next_fetch: number
   readonly last_fetch: number | null
   readonly period: number
   readonly code: number | null
-  readonly failures: number
-  readonly kind: number
   readonly http: string | null
   readonly last_parse: number | null
-  readonly last_full: number | null
-  readonly etag: string | null
-  readonly last_modified: string | null
-  readonly learned: string | null
-  readonly signature: bigint | null
-  readonly in_error: boolean
-  readonly header: string | null
-  readonly seen: Uint8Array
-  readonly slices: Uint8Array
-  readonly id_policy: string | null
   readonly generated_ids: boolean
   readonly entries_since: number
   readonly last_maintenance_at: number | null
@@ -35,6 +28,23 @@ export interface ResourceRow {
   readonly popularity: number | null
   readonly porn_rank: number | null
   readonly bozo_rank: number | null
+}
+
+export interface ResourceRow extends ProfileRow {
+  readonly id: number
+  readonly url: string
+  readonly host: string
+  readonly partition: number
+  readonly failures: number
+  readonly last_full: number | null
+  readonly etag: string | null
+  readonly last_modified: string | null
+  readonly learned: string | null
+  readonly signature: bigint | null
+  readonly in_error: boolean
+  readonly seen: Uint8Array
+  readonly slices: Uint8Array
+  readonly id_policy: string | null
   readonly subscribers: number
   readonly on_hub: boolean
 }
@@ -49,58 +59,69 @@ export const live = (alias: string): string =>
 export const told = (alias: string): string =>
   `(${alias}.state = 1 or ${alias}.face = 1 and ${alias}.state = 0) and (${alias}.lease_until is null or ${alias}.lease_until > to_timestamp($1::float8 / 1000.0))`
 
-/** The whole state of resources `r`, `s`, `t`; `$1` is now, epoch ms. */
-export const selectResources = `
-select r.id::float8 as id, r.url, r.host, r.partition, ${millis("s.next_fetch")} as next_fetch, ${
+/** What a `ProfileRow` holds of resources `r`, `s`, `t`. */
+export const profileColumns = `r.kind, r.header, ${millis("s.next_fetch")} as next_fetch, ${
   millis("s.last_fetch")
 } as last_fetch,
-  s.period, s.http_code as code, s.failures, r.kind, t.http_message as http, ${millis("t.last_parse")} as last_parse,
-  ${
-  millis("t.last_full")
-} as last_full, t.etag, t.last_modified, t.learned, t.signature, t.in_error, r.header, t.seen, t.slices,
-  r.id_policy, r.generated_ids, t.entries_since_maintenance as entries_since, ${
+  s.period, s.http_code as code, t.http_message as http, ${millis("t.last_parse")} as last_parse,
+  r.generated_ids, t.entries_since_maintenance as entries_since, ${
   millis("r.last_maintenance_at")
 } as last_maintenance_at,
-  r.velocity, r.popularity, r.porn_rank, r.bozo_rank,
+  r.velocity, r.popularity, r.porn_rank, r.bozo_rank`
+
+/** Resources `r` with their rows `s` and `t`. */
+export const resourceTables =
+  `resources r join schedule s on s.resource_id = r.id join resource_state t on t.resource_id = r.id`
+
+/** The whole state of resources `r`, `s`, `t`; `$1` is now, epoch ms. */
+export const selectResources = `
+select r.id::float8 as id, r.url, r.host, r.partition, ${profileColumns},
+  s.failures, ${
+  millis("t.last_full")
+} as last_full, t.etag, t.last_modified, t.learned, t.signature, t.in_error, t.seen, t.slices, r.id_policy,
   (select count(*) from (select from subscriptions u where u.resource_id = r.id and ${
   live("u")
 } limit ${maxCounted}) counted)::int4 as subscribers,
   exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${told("u")}) as on_hub
-from resources r join schedule s on s.resource_id = r.id join resource_state t on t.resource_id = r.id`
+from ${resourceTables}`
 
 const optional = <K extends string, A>(key: K, value: A | null | undefined): { readonly [k in K]?: A } =>
   value === null || value === undefined ? {} : { [key]: value } as { readonly [k in K]: A }
 
-export const resourceOf = (row: ResourceRow): ResourceState => ({
-  id: row.id,
-  url: row.url,
-  host: row.host,
-  partition: row.partition,
+export const profileOf = (id: number, row: ProfileRow): ResourceProfile => ({
+  id,
+  kind: kinds[row.kind] ?? "unknown",
+  ...optional("header", row.header === null ? null : JSON.parse(row.header) as FeedHeader),
   nextFetch: row.next_fetch,
   ...optional("lastFetch", row.last_fetch),
   period: row.period,
   ...optional("code", row.code),
-  failures: row.failures,
-  kind: kinds[row.kind] ?? "unknown",
   ...optional("http", row.http),
   ...optional("lastParse", row.last_parse),
-  ...optional("lastFull", row.last_full),
-  ...optional("etag", row.etag),
-  ...optional("lastModified", row.last_modified),
-  ...optional("learned", row.learned === null ? null : JSON.parse(row.learned) as Learned),
-  ...optional("signature", row.signature === null ? null : unsigned(row.signature)),
-  inError: row.in_error,
-  ...optional("header", row.header === null ? null : JSON.parse(row.header) as FeedHeader),
-  seen: copyOf(row.seen),
-  slices: copyOf(row.slices),
-  ...optional("idPolicy", row.id_policy === null ? null : JSON.parse(row.id_policy) as unknown),
   generatedIds: row.generated_ids,
   entriesSinceMaintenance: row.entries_since,
   ...optional("lastMaintenanceAt", row.last_maintenance_at),
   ...optional("velocity", row.velocity),
   ...optional("popularity", row.popularity),
   ...optional("pornRank", row.porn_rank),
-  ...optional("bozoRank", row.bozo_rank),
+  ...optional("bozoRank", row.bozo_rank)
+})
+
+export const resourceOf = (row: ResourceRow): ResourceState => ({
+  ...profileOf(row.id, row),
+  url: row.url,
+  host: row.host,
+  partition: row.partition,
+  failures: row.failures,
+  ...optional("lastFull", row.last_full),
+  ...optional("etag", row.etag),
+  ...optional("lastModified", row.last_modified),
+  ...optional("learned", row.learned === null ? null : JSON.parse(row.learned) as Learned),
+  ...optional("signature", row.signature === null ? null : unsigned(row.signature)),
+  inError: row.in_error,
+  seen: copyOf(row.seen),
+  slices: copyOf(row.slices),
+  ...optional("idPolicy", row.id_policy === null ? null : JSON.parse(row.id_policy) as unknown),
   subscribers: row.subscribers,
   ...(row.on_hub ? { onHub: true } : {})
 })

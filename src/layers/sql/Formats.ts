@@ -1,0 +1,16 @@
+import type { Subscription } from "#domain/Subscription.ts"
+
+type Formatted = Pick<Subscription, "format" | "feedsOnly">
+
+/** Stored numbers of the formats: append only. */
+export const formats: ReadonlyArray<Formatted> = [
+  { format: "atom" },
+  { format: "json" },
+  { format: "atom", feedsOnly: true },
+  { format: "json", feedsOnly: true }
+]
+
+export const formatCode = ({ feedsOnly, format }: Formatted): number | null => {
+  const code = formats.findIndex((known) => known.format === format && known.feedsOnly === (feedsOnly || undefined))
+  return code < 0 ? null : code
+}
