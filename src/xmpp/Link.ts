@@ -72,9 +72,9 @@ export const open = Effect.fnUntraced(function*(
   )
   let unreadAnswers = 0
   return {
-    write: (text) => void socket.write(text),
+    write: (text) => void socket.write(finished(text)),
     answer: (text) => {
-      const bytes = Buffer.from(text)
+      const bytes = Buffer.from(finished(text))
       unreadAnswers += bytes.length
       socket.write(bytes, () => unreadAnswers -= bytes.length)
     },
@@ -83,6 +83,24 @@ export const open = Effect.fnUntraced(function*(
     ended: Deferred.await(ended)
   }
 })
+
+/** Characters of a tag that no server reads in more than two parts. */
+const shortTag = 512
+
+/**
+ * With as much white space behind it as its longest tag has characters, unless that is short.
+ *
+ * Expat, which reads XMPP in most servers, looks at a tag that was not complete again only when twice as much of it is there (2.6, and what
+ * distributions patch): without more to come it would never see the end of a long one, and the stream of all would stand still.
+ */
+const finished = (text: string): string => {
+  let longest = 0
+  for (let start = text.indexOf("<"), end = 0; start >= 0 && end >= 0; start = text.indexOf("<", end)) {
+    end = text.indexOf(">", start) // never in a value: it is escaped there
+    longest = Math.max(longest, end - start)
+  }
+  return longest < shortTag ? text : text + " ".repeat(longest + 1)
+}
 
 /** The end of the stream is polite; nobody waits for its answer, and not for long until it is read. */
 const hangUp = (socket: Socket) => {

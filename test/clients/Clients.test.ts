@@ -77,12 +77,6 @@ const serving = Effect.gen(function*() {
   }
 })
 
-/**
- * superfeedr 0.2.0 knows no timeouts, and on a busy machine a request of it has been seen not to reach the service (the one that follows an answer
- * at once): then all of it begins anew.
- */
-const whole = { timeout: 75_000, retry: 5 }
-
 /** Until the first fetch is behind it: what is published then is news. */
 const fetched = ({ ask }: OtherClient, node: string) =>
   ask("retrieve", node).pipe(
@@ -144,7 +138,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
         assert.deepStrictEqual(yield* client.ask("list"), [])
         assert.deepStrictEqual(yield* client.ask("retrieve", node), { entries: [] })
       }),
-    whole
+    patience
   )
 
   it.live.skipIf(!hasSlixmpp)("slixmpp, with its own XEP-0060 and disco", () =>

@@ -333,6 +333,10 @@ describe("Component", () => {
   it.live.each(
     [
       ["an entity that nobody knows", "<message><body>&nbsp;</body></message>"],
+      ["a document type", "<!DOCTYPE x>"],
+      ["an entity that is declared", "<!DOCTYPE x [<!ENTITY e \"f\">]><message><body>&e;</body></message>"],
+      ["an instruction in a stanza", "<message><?php it's ?></message>"],
+      ["a comment in a stanza", "<message><!-- it's --></message>"],
       ["a wrong end", "<message></iq>"],
       ["a second end", "</stream:stream></stream:stream>"],
       ["no XML at all", "HTTP/1.1 400 Bad Request\r\n\r\n</x></y>"]
@@ -348,6 +352,38 @@ describe("Component", () => {
       assert.deepStrictEqual(ids, ["1"])
       second.send(answer(fence))
       assert.strictEqual(yield* Fiber.join(delivery), "taken")
+    }))
+
+  it.live("sends as much behind a long tag, so that a server which waits for more sees its end", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const connection = yield* welcome
+      const opening = yield* deliver(component, "opening")
+      yield* batch(connection)
+      const { socket } = connection
+      const read: Array<string> = []
+      const all = yield* Deferred.make<string>()
+      const last = "<iq id='last'/>"
+      socket.on("data", (data: Buffer | string) => {
+        read.push(String(data))
+        if (read.join("").includes(last)) Deferred.doneUnsafe(all, Effect.succeed(read.join("")))
+      })
+      const [short, long] = [`<iq id='${"s".repeat(400)}'/>`, `<iq id='${"l".repeat(20_000)}'>text</iq>`]
+      for (const answer of [short, long, last]) component.reply(answer)
+      assert.deepStrictEqual((yield* Deferred.await(all)).split(/(?<=>)(?= )|(?<= )(?=<iq)/).map((one) => one.length), [
+        short.length + long.length,
+        20_010,
+        last.length
+      ])
+      yield* Fiber.interrupt(opening)
+    }))
+
+  it.live("reads a section of text, whatever is in it", () =>
+    Effect.gen(function*() {
+      const { heard, welcome } = yield* connecting
+      const connection = yield* welcome
+      connection.send("<message><body><![CDATA[it's <b> & ]] > ]]></body></message>")
+      assert.strictEqual((yield* Queue.take(heard)).getChildText("body"), "it's <b> & ]] > ")
     }))
 
   it.live("hears requests, and the answers of others, and is not confused by the id of a fence", () =>

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { Tokens } from "#xmpp/Tokens.ts"
 
 const stream =
-  `<?xml version='1.0'?><stream:stream id="it's > 1"><m a='"<>"'>it's "x" > y &amp; \u{1f600}</m><b/></stream:stream>`
+  `<?xml version='1.0'?><stream:stream id="it's > 1"><m a='"<>"'>it's "x" > y &amp; \u{1f600}</m><b/><![CDATA[a ]] > "b' <c>]]></stream:stream>`
 
 const pieces = [
   "<",
@@ -17,6 +17,8 @@ const pieces = [
   "<",
   "b/>",
   "<",
+  `![CDATA[a ]] > "b' <c>]]>`,
+  "<",
   "/stream:stream>"
 ]
 
@@ -28,6 +30,22 @@ describe("Tokens", () => {
       const read = ends.flatMap((end, i) => tokens.add(stream.slice(ends[i - 1] ?? 0, end)))
       assert.deepStrictEqual(read, pieces)
     }))
+  })
+
+  it.each([
+    ["a comment", "<!-- it's"],
+    ["a document type", "<!DOCTYPE x [<!ENTITY e 'f'>]>"],
+    ["what only begins like a section of text", "<![CDAT>"],
+    ["an instruction", "<?php?>"],
+    ["a second declaration", "<?xml version='1.0'?>"]
+  ])("refuse %s as soon as it begins, however it is spread over reads", (_, text) => {
+    for (const size of [1, 2, text.length]) {
+      const tokens = new Tokens()
+      tokens.add("<?xml version='1.0'?><s>")
+      assert.throws(() => {
+        for (let at = 0; at < text.length; at += size) tokens.add(text.slice(at, at + size))
+      }, "not allowed in XMPP")
+    }
   })
 
   it("hold a long text, and a long value, until it has ended", () => {

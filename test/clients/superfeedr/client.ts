@@ -21,6 +21,10 @@ Object.assign(dns, {
 const write = (line: unknown): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
 const superfeedr = new Superfeedr(login, password)
+// node-xmpp writes each name and each quote of a stanza by itself, and expat (since 2.6; Debian's 2.5 as well) looks at a tag that came in pieces only
+// when there is twice as much of it. LuaExpat 1.5.1 cannot turn that off: on a busy machine Prosody reads the pieces one by one, and does not see
+// the end of a stanza until the next one comes. For sockets that must have stanzas whole node-xmpp has this.
+superfeedr.client.socket.serializeStanza = (stanza, write) => write(stanza.toString())
 superfeedr.client.on("error", (error: unknown) => {
   process.stderr.write(`${String(error)}\n`)
   process.exit(1)

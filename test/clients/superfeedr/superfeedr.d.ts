@@ -6,7 +6,11 @@ declare module "superfeedr" {
 
   export default class Superfeedr extends EventEmitter {
     constructor(login: string, password: string)
-    readonly client: EventEmitter
+    readonly client: EventEmitter & {
+      readonly socket: {
+        serializeStanza: (stanza: { toString(): string }, write: (text: string) => void) => void
+      }
+    }
     subscribe(url: string, done: Done): void
     unsubscribe(url: string, done: Done): void
     retrieve(url: string, done: Done): void
