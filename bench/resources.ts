@@ -16,6 +16,7 @@ import * as Resource from "#actors/Resource.ts"
 import * as Senders from "#actors/Senders.ts"
 import * as Subscription from "#actors/Subscription.ts"
 import { type Fragment, fragmentOf } from "#domain/Fragment.ts"
+import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
@@ -186,6 +187,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         Layer.mock(UpstreamStore, { ofPartition: () => Effect.succeed([]) }),
         Layer.mock(Pings, { waiting: () => Effect.succeed([]) }),
         Layer.mock(Outbox, { stalled: () => Effect.succeed([]) }),
+        Layer.mock(BounceStore, {}),
         Layer.mock(SubscriptionStore, {}),
         Layer.mock(Deliverer, {}),
         Layer.mock(DeliveryLog, {}),

@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import * as Asking from "./Asking.ts"
+import * as Bouncing from "./Bouncing.ts"
 import * as HubLayer from "./HubLayer.ts"
 import { HubTrust } from "./HubTrust.ts"
 import { Listeners } from "./Listeners.ts"
@@ -24,7 +25,14 @@ const hub = HubLayer.layer.pipe(Layer.provide(OpenHub.layer), Layer.provide(Aski
  * All actors of a runner, and the `Hub` in front of them. From outside: the ports, the `Senders`, and `Sharding`,
  * which says what this runner holds.
  */
-export const layer = Layer.mergeAll(hub, Runner.layerWake, Runner.layerSweep, Runner.layerTrust, Maintenance.layer)
+export const layer = Layer.mergeAll(
+  hub,
+  Runner.layerWake,
+  Runner.layerSweep,
+  Runner.layerTrust,
+  Bouncing.layerTrials,
+  Maintenance.layer
+)
   .pipe(
     Layer.provide(Layer.mergeAll(Runner.Partitions.layer, Runner.Ownership.layer)),
     Layer.provide(Partition.layer.pipe(Layer.provide(supervisor))),

@@ -152,7 +152,7 @@ export class Hub extends Context.Service<Hub, {
   readonly publish: (topics: ReadonlyArray<string>, publishing?: Publishing) => Effect.Effect<void, Refusal>
   /** A notification came back: its subscription is marked, paused or ended. */
   readonly bounced: (bounce: Bounce) => Effect.Effect<void>
-  /** A JID gave a sign of life: what was paused for it goes on. False when the database cannot be reached. */
+  /** A JID gave a sign of life: what was paused for it goes on, if it is much in the background. False when the database cannot be reached. */
   readonly heardOf: (jid: string) => Effect.Effect<boolean>
   /** The same of a domain that speaks for all its addresses, among the subscriptions of its account. */
   readonly heardOfDomain: (accountId: number, domain: string) => Effect.Effect<boolean>

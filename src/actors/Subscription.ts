@@ -1,7 +1,9 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
+import { trialTime } from "#domain/Bounce.ts"
 import { afterFailure, documentBytes, fitting } from "#domain/Delivery.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
+import { BounceStore } from "#domain/ports/BounceStore.ts"
 import type { DeliveryAnswer } from "#domain/ports/Deliverer.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -30,10 +32,18 @@ export const look: Message = { _tag: "Look" }
  */
 export interface State {
   readonly subscription: Subscription
+  /** What was sent on trial; nothing is sent while it is known. */
+  trial?: Trial
   readonly ahead: Array<Delivery>
   /** The sequence behind the last one of `ahead`: what is below was sent, or is in `ahead`. */
   next: number
   more: boolean
+}
+
+interface Trial {
+  readonly sequence: number
+  /** From then on it has arrived, epoch ms. */
+  readonly until: number
 }
 
 /** Deliveries of one subscription in memory, and bytes of their documents, at most: 64 pages fit, 64 videos would not. The others wait in the outbox. */
@@ -61,6 +71,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const outbox = yield* Outbox
     const log = yield* DeliveryLog
+    const bounces = yield* BounceStore
     const subscriptions = yield* SubscriptionStore
     const senders = yield* Senders
 
@@ -86,7 +97,9 @@ export const layer = Layer.effect(
       const outcome = yield* send(delivery, state.subscription)
       switch (outcome.verdict) {
         case "delivered":
-          return yield* confirm(state, delivery, outcome.answer)
+          yield* confirm(state, delivery, outcome.answer)
+          if (state.subscription.onTrial === true) yield* awaitTrial(state, delivery)
+          return undefined
         case "ended":
           return yield* end(state, delivery, outcome.attempt)
         case "failed":
@@ -100,6 +113,20 @@ export const layer = Layer.effect(
       yield* outbox.confirm(delivery.id)
       if (answer !== undefined) yield* log.delivered(delivery, answer)
       state.ahead.shift()
+    })
+
+    /** One is sent, and nothing behind it before it is known what became of it: what comes back pauses the subscription, which is then loaded again. */
+    const awaitTrial = Effect.fnUntraced(function*(state: State, { sequence }: Delivery) {
+      state.trial = { sequence, until: (yield* Clock.currentTimeMillis) + trialTime }
+    })
+
+    /** Returns when to look again; undefined when the time is over, and the subscription goes on as it is then in the database. */
+    const trialIsOver = Effect.fnUntraced(function*(self: Self<State, Message>, { sequence, until }: Trial) {
+      self.keep = until > (yield* Clock.currentTimeMillis)
+      if (self.keep) return until
+      yield* whenAvailable(bounces.endTrial(self.id, sequence))
+      self.state = undefined
+      return undefined
     })
 
     const failed = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
@@ -133,6 +160,11 @@ export const layer = Layer.effect(
         for (let message = self.take(); message !== undefined; message = self.take()) hear(self, message)
         const state = yield* loaded(self)
         if (state === undefined) return undefined
+        if (state.trial !== undefined) {
+          const until = yield* trialIsOver(self, state.trial)
+          if (until !== undefined) return until
+          continue
+        }
         if (state.ahead.length === 0 && state.more) yield* readOutbox(state)
         const first = state.ahead[0]
         if (first === undefined) return undefined
@@ -160,6 +192,7 @@ const hear = (self: Self<State, Message>, message: Message): void => {
   switch (message._tag) {
     case "Reload":
       self.state = undefined
+      self.keep = false
       return
     case "Look":
       state.more = true

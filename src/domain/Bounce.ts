@@ -10,6 +10,8 @@ export interface Bounce {
   readonly subscriptionId: number
   /** Of the notification, in the subscription. */
   readonly sequence: number
+  /** Bare JID that it came back from. Only that of the subscription is believed: everything else of a bounce can be made up. */
+  readonly from: string
   readonly severity: Severity
   /** A sentence for the subscriber. */
   readonly message: string
@@ -26,25 +28,38 @@ export interface Bounces {
   /** The last one of any kind, epoch ms. */
   readonly lastAt: number
   readonly message: string
+  /** Trials since the subscription was paused; none of them arrived. */
+  readonly trials: number
 }
 
 /** So many lasting ones in a row, over so many ms, end the sending: a server that is set up anew refuses everybody for some minutes. */
 const most = 5
 const patience = 60 * 60_000
 
-/** What is known after another one. */
+/** Milliseconds from a pause to the next trial, which is the first, second, third … one: 1, 2, 4, 8, 16 h, and then once a day. */
+const trialWait = (trials: number): number => Math.min(60 * 60_000 * 2 ** trials, 24 * 60 * 60_000)
+
+/** When a subscription that is paused now is tried again, epoch ms. */
+export const nextTrial = ({ lastAt, trials }: Bounces): number => lastAt + trialWait(trials)
+
+/** A trial that has not come back after so many ms has arrived: servers give each other up sooner. */
+export const trialTime = 3 * 60_000
+
+/** What is known after another one; undefined for what came back already, or in another message of the same notification. */
 export const afterBounce = (
   known: Bounces | undefined,
   { message, sequence, severity }: Bounce,
   now: number
-): Bounces => {
-  if (known === undefined) return { count: severity === "passing" ? 0 : 1, since: now, sequence, lastAt: now, message }
-  const goesOn = sequence <= known.sequence + 1
-  const last = { sequence: Math.max(sequence, known.sequence), lastAt: now, message }
-  if (severity === "passing") return { count: known.count, since: known.since, ...last }
-  return goesOn && known.count > 0
-    ? { count: known.count + 1, since: known.since, ...last }
-    : { count: 1, since: now, ...last }
+): Bounces | undefined => {
+  const last = { sequence, lastAt: now, message }
+  if (known === undefined) return { count: severity === "passing" ? 0 : 1, since: now, trials: 0, ...last }
+  if (sequence <= known.sequence) return undefined
+  const { count, since, trials } = known
+  if (severity === "passing") return { count, since, trials, ...last }
+  const goesOn = trials > 0 || sequence === known.sequence + 1
+  return goesOn && count > 0
+    ? { count: count + 1, since, trials, ...last }
+    : { count: 1, since: now, trials: 0, ...last }
 }
 
 /** What becomes of the subscription: it ends, as by a 410 of a callback, it is paused until its receiver is heard of again, or it is only marked. */

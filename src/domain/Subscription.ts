@@ -9,7 +9,7 @@ export type Face = "api" | "hub"
 /** How notifications leave: to a callback, to a JID, or not at all (`{base_url}/dev/null`). */
 export type Channel = "webhook" | "xmpp" | "null"
 
-/** Pending: the intent is not verified yet. Paused: nothing reaches its receiver, and nothing is sent. Ended ones are deleted. */
+/** Pending: the intent is not verified yet. Paused: nothing reaches its receiver, and nothing is sent but a trial now and then. Ended ones are deleted. */
 export type SubscriptionState = "pending" | "active" | "paused"
 
 /** HMAC methods that a subscriber may choose from; see section 8.1 of WebSub. */
@@ -37,6 +37,8 @@ export interface Subscription {
   readonly signature?: SignatureMethod
   readonly face: Face
   readonly state: SubscriptionState
+  /** Active after a pause, to see whether one notification arrives; known where it is loaded to be sent to. */
+  readonly onTrial?: boolean
   /** End of a hub-face lease, epoch ms; from then on it counts as ended. */
   readonly leaseUntil?: number
   readonly createdAt: number

@@ -24,13 +24,14 @@ export const layer = Layer.effect(
         )
         if (known === undefined) return Option.none()
         const bounces = afterBounce(bouncesOf(known), bounce, now)
+        if (bounces === undefined) return Option.none()
         const message = legalText(bounces.message)
         yield* sql.unsafe(
-          `insert into bounces (subscription_id, count, since, sequence, last_at, message)
-          values ($1::int8, $2::int4, ${instant("$3::float8")}, $4::int8, ${instant("$5::float8")}, $6)
+          `insert into bounces (subscription_id, count, since, sequence, last_at, message, trials)
+          values ($1::int8, $2::int4, ${instant("$3::float8")}, $4::int8, ${instant("$5::float8")}, $6, $7::int4)
           on conflict (subscription_id) do update set count = excluded.count, since = excluded.since,
-            sequence = excluded.sequence, last_at = excluded.last_at, message = excluded.message`,
-          [id, bounces.count, bounces.since, BigInt(bounces.sequence), bounces.lastAt, message]
+            sequence = excluded.sequence, last_at = excluded.last_at, message = excluded.message, trials = excluded.trials`,
+          [id, bounces.count, bounces.since, BigInt(bounces.sequence), bounces.lastAt, message, bounces.trials]
         )
         yield* sql.unsafe(
           `insert into delivery_log (subscription_id, place, sequence, attempt, tried_at, code, message)
@@ -43,39 +44,69 @@ export const layer = Layer.effect(
       })))
     })
 
-    const pause = Effect.fn("BounceStore.pause")((subscriptionId: number) =>
+    const pause = Effect.fn("BounceStore.pause")((subscriptionId: number, trialAt: number) =>
       Effect.map(
-        ask(
-          sql.unsafe(`update subscriptions set state = 2 where id = $1::int8 and state = 1 returning id`, [
-            BigInt(subscriptionId)
-          ])
-        ),
+        ask(sql.unsafe(
+          `with paused as (
+            update subscriptions set state = 2 where id = $1::int8 and state = 1 returning id
+          ), due as (
+            update bounces set trial_at = ${instant("$2::float8")} where subscription_id in (select id from paused)
+          )
+          select id from paused`,
+          [BigInt(subscriptionId), trialAt]
+        )),
         (rows) => rows.length > 0
       )
     )
 
-    const resumeAll = (wanted: string, values: ReadonlyArray<unknown>) =>
+    /** Those that a query finds, as long as they are paused; `change` is what becomes of what came back. */
+    const activate = (paused: string, change: string, values: ReadonlyArray<unknown>) =>
       ask(sql.unsafe<Resumed>(
         `with resumed as (
-          update subscriptions set state = 1 where ${wanted} and channel = 1 and state = 2
-          returning id, resource_id
-        ), forgotten as (
-          delete from bounces where subscription_id in (select id from resumed)
+          update subscriptions set state = 1 where id = any(array(${paused})) and state = 2 returning id, resource_id
+        ), changed as (
+          ${change} where subscription_id in (select id from resumed)
         )
         select u.id::float8 as id, u.resource_id::float8 as "resourceId", r.partition
         from resumed u join resources r on r.id = u.resource_id order by u.id`,
         values
       ))
 
+    const resumeAll = (wanted: string, values: ReadonlyArray<unknown>) =>
+      activate(
+        `select id from subscriptions where ${wanted} and channel = 1 and state = 2 order by id limit $1::int4`,
+        "delete from bounces",
+        values
+      )
+
     /** By the hash of the endpoint, which is what the index has. */
-    const resume = Effect.fn("BounceStore.resume")((jid: string) =>
-      resumeAll("hashtextextended(endpoint, 0) = hashtextextended($1, 0) and endpoint = $1", [legalText(jid)])
+    const resume = Effect.fn("BounceStore.resume")((jid: string, limit: number) =>
+      resumeAll("hashtextextended(endpoint, 0) = hashtextextended($2, 0) and endpoint = $2", [limit, legalText(jid)])
     )
 
-    const resumeDomain = Effect.fn("BounceStore.resumeDomain")((accountId: number, domain: string) =>
-      resumeAll("account_id = $1::int4 and host = $2", [accountId, legalText(domain)])
+    const resumeDomain = Effect.fn("BounceStore.resumeDomain")((accountId: number, domain: string, limit: number) =>
+      resumeAll("account_id = $2::int4 and host = $3", [limit, accountId, legalText(domain)])
     )
 
-    return BounceStore.of({ record, pause, resume, resumeDomain })
+    const startTrials = Effect.fn("BounceStore.startTrials")(function*(limit: number) {
+      return yield* activate(
+        `select subscription_id from bounces where trial_at <= ${
+          instant("$2::float8")
+        } order by trial_at limit $1::int4`,
+        "update bounces set trials = trials + 1, trial_at = null",
+        [limit, yield* Clock.currentTimeMillis]
+      )
+    })
+
+    const endTrial = Effect.fn("BounceStore.endTrial")((subscriptionId: number, sequence: number) =>
+      Effect.asVoid(ask(
+        sql.unsafe(`delete from bounces where subscription_id = $1::int8 and sequence < $2::int8`, [
+          BigInt(subscriptionId),
+          BigInt(sequence)
+        ])
+      ))
+    )
+
+    return BounceStore.of({ record, pause, resume, resumeDomain, startTrials, endTrial })
   })
 )

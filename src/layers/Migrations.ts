@@ -15,6 +15,7 @@ import { statements as replaysApart } from "./migrations/0012-replays-apart.ts"
 import { statements as bounces } from "./migrations/0013-bounces.ts"
 import { statements as upstreams } from "./migrations/0014-upstreams.ts"
 import { statements as hubsThatAreLeft } from "./migrations/0015-hubs-that-are-left.ts"
+import { statements as trials } from "./migrations/0016-trials.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -39,7 +40,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 12, name: "replays_apart", statements: replaysApart },
   { number: 13, name: "bounces", statements: bounces },
   { number: 14, name: "upstreams", statements: upstreams },
-  { number: 15, name: "hubs_that_are_left", statements: hubsThatAreLeft }
+  { number: 15, name: "hubs_that_are_left", statements: hubsThatAreLeft },
+  { number: 16, name: "trials", statements: trials }
 ]
 
 /** The version of the schema that this program works with. */

@@ -223,11 +223,16 @@ export const layer = Layer.effect(
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const rows = yield* ask(
-          sql.unsafe<SubscriptionRow>(`select ${columns} from subscriptions u where u.id = any($1::int8[])`, [
-            column.ids(ids)
-          ])
+          sql.unsafe<SubscriptionRow & { readonly trial: boolean }>(
+            `select ${columns}, u.channel = 1 and u.state = 1
+            and exists(select from bounces b where b.subscription_id = u.id and b.trials > 0) as trial
+          from subscriptions u where u.id = any($1::int8[])`,
+            [column.ids(ids)]
+          )
         )
-        const byId = new Map(rows.map((row) => [row.id, subscriptionOf(row)]))
+        const byId = new Map(
+          rows.map((row) => [row.id, row.trial ? { ...subscriptionOf(row), onTrial: true } : subscriptionOf(row)])
+        )
         return ids.map((id) => Option.fromNullishOr(byId.get(id)))
       })
     })

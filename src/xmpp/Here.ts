@@ -1,9 +1,9 @@
 import { Context, type Effect, Layer } from "effect"
 import type { Fate } from "./Outgoing.ts"
-import type { Receipt } from "./Sent.ts"
 
 /** One notification for the component to send. */
-export interface Consignment extends Receipt {
+export interface Consignment {
+  /** Stable over tries. */
   readonly id: string
   readonly messages: ReadonlyArray<string>
 }

@@ -9,6 +9,7 @@ import { type Config, configOf } from "./Config.ts"
 import * as Here from "./Here.ts"
 import { ns } from "./Namespaces.ts"
 import { messages } from "./Notifications.ts"
+import { idOf } from "./Returned.ts"
 import { entityId, Xmpp } from "./Service.ts"
 
 /** Accounts whose settings are in memory, and for how long. */
@@ -35,13 +36,10 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
   const send: Sender = Effect.fnUntraced(function*({ notification, sequence }, subscription) {
     const { accountId, format, id, topic } = subscription
     const legacy = yield* Cache.get(isLegacy, accountId)
-    const letter = `${notification.id}-${id}`
+    const letter = idOf(notification.id, id, sequence)
     const to = spelled(subscription, domain)
     const consignment = {
       id: letter,
-      to,
-      subscriptionId: id,
-      sequence,
       messages: messages({
         from: component,
         to,

@@ -16,7 +16,7 @@ import { ns } from "./Namespaces.ts"
 import { Online } from "./Online.ts"
 import * as Operations from "./Operations.ts"
 import * as Replies from "./Replies.ts"
-import { Sent } from "./Sent.ts"
+import { bounceOf } from "./Returned.ts"
 
 /** Requests that are answered at once, at most: of all, and of one address. */
 const maxRequests = 256
@@ -26,8 +26,12 @@ const maxRequestsOfOne = 32
 const maxReturns = 8
 const mostReturning = 10_000
 
-/** Bounces that are written down at once, at most; the others wait, and there are no more than `Sent` remembers. */
-const maxBounces = 8
+/** Bounces are seen to in so many rows, those of a subscription in one and so in order. */
+const rows = 8
+
+/** Bounces that wait, at most: of all, and of one address. Of a flood the others mean nothing. */
+const mostBounces = 10_000
+const mostBouncesOfOne = 1_000
 
 /** Bytes of answers that the server has not read: beyond it requests are told to wait, and beyond the second nothing is answered. */
 const maxUnread = 1024 * 1024
@@ -43,10 +47,7 @@ export const Xmpp = Entity.make("Xmpp", [
   Rpc.make("Deliver", {
     payload: {
       id: Schema.String,
-      messages: Schema.Array(Schema.String),
-      to: Schema.String,
-      subscriptionId: Schema.Finite,
-      sequence: Schema.Finite
+      messages: Schema.Array(Schema.String)
     },
     success: Schema.Literals(["taken", "away", "poison"])
   }),
@@ -66,13 +67,13 @@ const layerEntity = Xmpp.toLayer(
     if (config === undefined) return yield* Effect.die(new Error("XMPP is off"))
     const operations = yield* Operations.make
     const run = yield* FiberSet.makeRuntime<never>()
-    const requests = new Requests()
-    const sent = new Sent()
+    const requests = new UnderWay(maxRequests, maxRequestsOfOne)
     const online = new Online()
     const { bounced, heardOf } = yield* Hub
     const returning = new Set<string>()
     const returns = new Places(maxReturns)
-    const bounces = new Places(maxBounces)
+    const bounces = new UnderWay(mostBounces, mostBouncesOfOne)
+    const inRow = Array.from({ length: rows }, () => new Places(1))
     const component: Component.Component = yield* Component.make({
       ...config,
       hear: (stanza) => hear(stanza),
@@ -115,8 +116,11 @@ const layerEntity = Xmpp.toLayer(
     }
 
     const comeBack = (error: Element) => {
-      const bounce = sent.bounced(error)
-      if (bounce !== undefined) run(bounces.through(bounced(bounce)))
+      const bounce = bounceOf(error)
+      if (bounce === undefined || !bounces.begin(bounce.from)) return
+      const row = inRow[bounce.subscriptionId % rows]
+      if (row === undefined) return bounces.end(bounce.from)
+      run(Effect.ensuring(row.through(bounced(bounce)), Effect.sync(() => bounces.end(bounce.from))))
     }
 
     const present = (presence: Element) => {
@@ -158,11 +162,7 @@ const layerEntity = Xmpp.toLayer(
         : Effect.logWarning(`XMPP: a request of ${quote(stanza.attrs["from"] ?? "")} is not answered: ${worse}`)
     }
 
-    const deliver = ({ id, messages, ...receipt }: Here.Consignment) =>
-      Effect.suspend(() => {
-        sent.remember(id, receipt) // first: what comes back may be faster than the proof that it was taken
-        return component.deliver(id, messages)
-      })
+    const deliver = ({ id, messages }: Here.Consignment) => component.deliver(id, messages)
 
     const here = yield* Here.Here
     yield* Effect.acquireRelease(
@@ -181,14 +181,22 @@ const layerEntity = Xmpp.toLayer(
 
 const tooMany = Conditions.overloaded("There are too many requests at once; wait for the answers, then send more.")
 
-/** Requests under way, by the address that sent them. */
-class Requests {
+/** What is being seen to, by the address that sent it. */
+class UnderWay {
+  readonly #most: number
+  readonly #mostOfOne: number
   readonly #byAddress = new Map<string, number>()
   #count = 0
 
+  constructor(most: number, mostOfOne: number) {
+    this.#most = most
+    this.#mostOfOne = mostOfOne
+  }
+
+  /** False when there are too many. */
   begin(from: string): boolean {
     const ofOne = this.#byAddress.get(from) ?? 0
-    if (this.#count >= maxRequests || ofOne >= maxRequestsOfOne) return false
+    if (this.#count >= this.#most || ofOne >= this.#mostOfOne) return false
     this.#byAddress.set(from, ofOne + 1)
     this.#count++
     return true

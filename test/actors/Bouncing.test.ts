@@ -5,7 +5,9 @@ import { Hub } from "#actors/Hub.ts"
 import { Senders } from "#actors/Senders.ts"
 import type { Severity } from "#domain/Bounce.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Settings from "#layers/Settings.ts"
 import { feed, started } from "#test/support/Core.ts"
 import { caller, layerOutside, layerSending } from "#test/support/World.ts"
@@ -31,19 +33,21 @@ const watching = () => {
     yield* subscribe
     yield* TestClock.adjust("1 second")
     /** An entry more, and the time until it is told. */
-    const tell = Effect.suspend(() => {
-      ids.unshift(`entry ${ids.length}`)
-      publish(feed, [...ids])
-      return Effect.andThen(hub.publish([feed]), TestClock.adjust("20 minutes"))
-    })
+    const tellWithin = (time: "5 seconds" | "20 minutes") =>
+      Effect.suspend(() => {
+        ids.unshift(`entry ${ids.length}`)
+        publish(feed, [...ids])
+        return Effect.andThen(hub.publish([feed]), TestClock.adjust(time))
+      })
+    const tell = tellWithin("20 minutes")
     const listed = Effect.map(hub.list({ caller, page: 1, byPage: 20, counted: true }), ({ items }) => items)
     const state = Effect.map(listed, (items) => items.map(({ subscription }) => subscription.state))
-    const bounce = Effect.fnUntraced(function*(severity: Severity) {
+    const bounce = Effect.fnUntraced(function*(severity: Severity, from = jid.bare) {
       const [item = assert.fail()] = yield* listed
       const sequence = sent.at(-1) ?? 0
-      yield* hub.bounced({ subscriptionId: item.subscription.id, sequence, severity, message: "It came back." })
+      yield* hub.bounced({ subscriptionId: item.subscription.id, sequence, from, severity, message: "It came back." })
     })
-    return { hub, tell, bounce, state, listed, subscribe }
+    return { hub, tell, tellSoon: tellWithin("5 seconds"), bounce, state, listed, subscribe }
   })
   /** Told and bounced so often that it is paused. */
   const paused = Effect.gen(function*() {
@@ -133,11 +137,98 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.effect("tries one notification after an hour, and the next one twice as much later when that comes back", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { bounce, listed, state, tellSoon } = yield* paused
+      yield* TestClock.adjust("59 minutes")
+      yield* tellSoon
+      assert.deepStrictEqual([yield* state, sent.length], [["paused"], 5])
+      yield* TestClock.adjust("3 minutes")
+      assert.deepStrictEqual([yield* state, sent.length], [["active"], 6])
+      yield* tellSoon
+      yield* tellSoon
+      assert.strictEqual(sent.length, 6) // the others wait until it is known what became of the first one
+      yield* bounce("lasting")
+      assert.deepStrictEqual(yield* state, ["paused"])
+
+      yield* TestClock.adjust("119 minutes")
+      assert.deepStrictEqual([yield* state, sent.length], [["paused"], 6])
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual([yield* state, sent.length], [["active"], 7])
+      assert.deepStrictEqual((yield* listed)[0]?.bounces?.trials, 2)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("goes on when its trial does not come back", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { bounce, listed, state, tellSoon } = yield* paused
+      yield* TestClock.adjust("62 minutes")
+      yield* tellSoon
+      yield* tellSoon
+      yield* tellSoon
+      assert.strictEqual(sent.length, 6)
+      yield* TestClock.adjust("3 minutes")
+      assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces, sent.length], [["active"], undefined, 8])
+      yield* tellSoon
+      assert.strictEqual(sent.length, 9)
+      yield* bounce("lasting")
+      assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces?.count], [["active"], 1])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("takes all that is paused for a JID for its own, however much it is", () => {
+    const { layer, world } = watching()
+    return Effect.gen(function*() {
+      const { hub } = yield* world
+      const store = yield* SubscriptionStore
+      const { pause } = yield* BounceStore
+      for (let i = 0; i < 250; i++) {
+        const topic = {
+          given: `http://feeds.example/${i}`,
+          canonical: `http://feeds.example/${i}`,
+          host: "feeds.example"
+        }
+        const { subscription } = yield* store.subscribe({
+          accountId: caller.account.id,
+          topic,
+          partition: 1,
+          channel: "xmpp",
+          endpoint: "bob@xmpp.test",
+          host: jid.domain,
+          face: "api",
+          state: "active"
+        })
+        yield* pause(subscription.id, Infinity)
+      }
+      assert.isTrue(yield* hub.heardOf("bob@xmpp.test"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* (yield* BounceStore).resume("bob@xmpp.test", 1), [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("from another address mean nothing", () => {
+    const { layer, world } = watching()
+    return Effect.gen(function*() {
+      const { bounce, listed, state, tell } = yield* world
+      yield* tell
+      yield* bounce("gone", "mallory@xmpp.test")
+      assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces], [["active"], undefined])
+    }).pipe(Effect.provide(layer))
+  })
+
   it.effect("of a subscription that is gone mean nothing", () => {
     const { layer, world } = watching()
     return Effect.gen(function*() {
       const { hub, listed } = yield* world
-      yield* hub.bounced({ subscriptionId: 1_000_000, sequence: 1, severity: "gone", message: "It came back." })
+      yield* hub.bounced({
+        subscriptionId: 1_000_000,
+        sequence: 1,
+        from: jid.bare,
+        severity: "gone",
+        message: "It came back."
+      })
       assert.deepStrictEqual((yield* listed).map(({ bounces }) => bounces), [undefined])
     }).pipe(Effect.provide(layer))
   })

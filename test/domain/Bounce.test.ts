@@ -1,15 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterBounce, type Bounces, type Severity, verdict } from "#domain/Bounce.ts"
+import { afterBounce, type Bounces, nextTrial, type Severity, verdict } from "#domain/Bounce.ts"
 
 const minute = 60_000
+
+const bounce = { subscriptionId: 1, from: "ann@xmpp.test", message: "" }
 
 /** What is known, and what was decided last, after bounces of these sequences at these minutes. */
 const after = (...bounces: ReadonlyArray<readonly [sequence: number, minute: number, severity?: Severity]>) => {
   let known: Bounces | undefined
   let decided = ""
   for (const [sequence, at, severity = "lasting"] of bounces) {
-    known = afterBounce(known, { subscriptionId: 1, sequence, severity, message: "" }, at * minute)
-    decided = verdict(severity, known)
+    const next = afterBounce(known, { ...bounce, sequence, severity }, at * minute)
+    if (next === undefined) continue
+    known = next
+    decided = verdict(severity, next)
   }
   return [known?.count, decided]
 }
@@ -29,8 +33,25 @@ describe("Bounce", () => {
     assert.deepStrictEqual(after([1, 0], [2, 1], [3, 2], [4, 3], [6, 60]), [1, "marked"])
   })
 
-  it("takes those that come late for the same row", () => {
-    assert.deepStrictEqual(after([3, 0], [1, 1], [2, 2], [4, 3], [5, 60]), [5, "paused"])
+  it("counts none twice, and none that comes behind a later one", () => {
+    assert.deepStrictEqual(after([3, 0], [3, 1], [1, 1], [2, 2], [4, 3], [5, 60]), [3, "marked"])
+  })
+
+  it("is tried after an hour, then twice as long each time up to a day", () => {
+    const known = { count: 5, since: 0, sequence: 5, lastAt: 60 * minute, message: "" }
+    assert.deepStrictEqual(
+      [0, 1, 2, 3, 4, 5, 1_000].map((trials) => (nextTrial({ ...known, trials }) - known.lastAt) / (60 * minute)),
+      [1, 2, 4, 8, 16, 24, 24]
+    )
+  })
+
+  it("pauses again when a trial comes back, however, and whatever its number is", () => {
+    const known = { count: 5, since: 0, sequence: 5, lastAt: 60 * minute, message: "", trials: 2 }
+    for (const severity of ["lasting", "passing"] as const) {
+      const next = afterBounce(known, { ...bounce, sequence: 9, severity }, 180 * minute)
+      assert.deepStrictEqual(next?.trials, 2)
+      assert.strictEqual(next && verdict(severity, next), "paused")
+    }
   })
 
   it("never pauses for what passes, and goes on counting behind it", () => {

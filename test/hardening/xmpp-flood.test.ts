@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Logger, Schedule } from "effect"
+import { Effect, Latch, Logger, Schedule } from "effect"
 import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
 
 /** Requests that reach accounts are never answered; pings are at once. */
@@ -52,6 +52,36 @@ describe("a flood of stanzas", () => {
       for (let i = 1; i <= 256; i++) send(iq(`held${i}`, `mallory${i}@xmpp.test/a`, list))
       send(iq("more", "ann@xmpp.test/a", list))
       assert.deepStrictEqual(conditions(yield* take), ["resource-constraint", "text"])
+    }))
+
+  it.live("that claims to be notifications come back is seen to one by one, up to 1,000 of one address, and delays nobody else's", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const others = yield* Latch.make()
+      const gate = yield* Latch.make()
+      const { send, take } = yield* connected({
+        hub: {
+          bounced: ({ from, sequence }) =>
+            Effect.suspend(() => {
+              seen.push(`${from} ${sequence}`)
+              return from === "ann@xmpp.test" ? Effect.asVoid(others.open) : gate.await
+            })
+        }
+      })
+      const bounce = (from: string, id: string) =>
+        `<message type='error' id='${id}' from='${from}' to='push.xmpp.test'/>`
+      for (let i = 1; i <= 1_200; i++) send(bounce("mallory@xmpp.test/a", `1-8-${i}`))
+      send(bounce("ann@xmpp.test/a", "1-9-1"))
+      yield* others.await
+      assert.deepStrictEqual(seen, ["mallory@xmpp.test 1", "ann@xmpp.test 1"])
+      send(iq("ping", "ann@xmpp.test/a", ping))
+      assert.strictEqual((yield* take).attrs["id"], "ping")
+      yield* gate.open
+      send(bounce("ann@xmpp.test/a", "1-8-2"))
+      yield* Effect.sync(() => seen.at(-1)).pipe(
+        Effect.repeat({ until: (last) => last === "ann@xmpp.test 2", schedule: Schedule.spaced("5 millis") })
+      )
+      assert.strictEqual(seen.length, 1_002)
     }))
 
   it.live("of answers, errors, messages and presences that nobody asked for is passed over", () =>

@@ -31,7 +31,8 @@ const all = [
   "0012_replays_apart",
   "0013_bounces",
   "0014_upstreams",
-  "0015_hubs_that_are_left"
+  "0015_hubs_that_are_left",
+  "0016_trials"
 ]
 
 const schema = [

@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { BounceStore } from "#domain/ports/BounceStore.ts"
+import { BounceStore, type Resumed } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { at, newSubscription, type Stores, subscribe, unique, wantedBy } from "#test/support/StoreFixture.ts"
@@ -13,9 +13,13 @@ const toJid = Effect.suspend(() =>
 const bounce = (subscriptionId: number, sequence: number, severity: "lasting" | "passing" = "lasting") => ({
   subscriptionId,
   sequence,
+  from: "ann@xmpp.test",
   severity,
   message: `bounced ${sequence}`
 })
+
+/** Nobody is tried while a test of another subscription looks. */
+const never = 1e14
 
 const listed = (accountId: number) =>
   SubscriptionStore.use((store) =>
@@ -33,7 +37,8 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* at(1_000)(record(bounce(subscription.id, 4)))
         yield* at(2_000)(record(bounce(subscription.id, 5, "passing")))
         const known = yield* at(3_000)(record(bounce(subscription.id, 6)))
-        const expected = { count: 2, since: 1_000, sequence: 6, lastAt: 3_000, message: "bounced 6" }
+        const expected = { count: 2, since: 1_000, sequence: 6, lastAt: 3_000, message: "bounced 6", trials: 0 }
+        assert.deepStrictEqual(yield* at(4_000)(record(bounce(subscription.id, 6))), Option.none())
         assert.deepStrictEqual(Option.getOrUndefined(known), expected)
         assert.deepStrictEqual((yield* listed(account.id))[0]?.bounces, expected)
         const log = yield* (yield* DeliveryLog).list({ accountId: account.id, limit: 10 })
@@ -60,7 +65,7 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, subscription } = yield* toJid
         yield* SubscriptionStore.use((store) => store.remove(subscription.id))
         assert.deepStrictEqual(yield* record(bounce(subscription.id, 1)), Option.none())
-        assert.isFalse(yield* pause(subscription.id))
+        assert.isFalse(yield* pause(subscription.id, never))
         assert.deepStrictEqual(yield* (yield* DeliveryLog).list({ accountId: account.id, limit: 10 }), [])
       }))
 
@@ -71,17 +76,79 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { channel, endpoint, host } = subscription
         const other = yield* subscribe(wantedBy(account.id, { channel, endpoint, host }))
         yield* record(bounce(subscription.id, 1))
-        assert.isTrue(yield* pause(subscription.id))
-        assert.isFalse(yield* pause(subscription.id))
+        assert.isTrue(yield* pause(subscription.id, never))
+        assert.isFalse(yield* pause(subscription.id, never))
         const states = Effect.map(listed(account.id), (items) => items.map(({ subscription: { state } }) => state))
         assert.deepStrictEqual(yield* states, ["paused", "active"])
-        assert.deepStrictEqual(yield* resume("else@xmpp.test"), [])
-        assert.deepStrictEqual(yield* resume(endpoint), [
+        assert.deepStrictEqual(yield* resume("else@xmpp.test", 10), [])
+        assert.deepStrictEqual(yield* resume(endpoint, 10), [
           { id: subscription.id, resourceId: resource.id, partition: resource.partition }
         ])
         assert.deepStrictEqual(yield* states, ["active", "active"])
         assert.deepStrictEqual((yield* listed(account.id)).map(({ bounces }) => bounces), [undefined, undefined])
-        assert.isTrue(yield* pause(other.subscription.id))
+        assert.isTrue(yield* pause(other.subscription.id, never))
+      }))
+
+    it.effect("resumes so many at once, the oldest first", () =>
+      Effect.gen(function*() {
+        const { pause, resume, resumeDomain } = yield* BounceStore
+        const { account, subscription: { channel, endpoint, host, id } } = yield* toJid
+        const [second, third] = [
+          yield* subscribe(wantedBy(account.id, { channel, endpoint, host })),
+          yield* subscribe(wantedBy(account.id, { channel, endpoint, host }))
+        ]
+        for (const one of [id, second.subscription.id, third.subscription.id]) yield* pause(one, never)
+        const idsOf = Effect.map((resumed: ReadonlyArray<Resumed>) => resumed.map((one) => one.id))
+        assert.deepStrictEqual(yield* idsOf(resume(endpoint, 1)), [id])
+        assert.deepStrictEqual(yield* idsOf(resumeDomain(account.id, host, 1)), [second.subscription.id])
+        assert.deepStrictEqual(yield* idsOf(resume(endpoint, 2)), [third.subscription.id])
+      }))
+
+    it.effect("starts trials when they are due, so many at once, and lets those be that are resumed meanwhile", () =>
+      Effect.gen(function*() {
+        const { pause, record, resume, startTrials } = yield* BounceStore
+        const [late, first, resumed, second] = [yield* toJid, yield* toJid, yield* toJid, yield* toJid]
+        const due = [[late, 4_000], [first, 1_000], [resumed, 1_500], [second, 2_000]] as const
+        for (const [{ subscription }, trialAt] of due) {
+          yield* record(bounce(subscription.id, 1))
+          yield* pause(subscription.id, trialAt)
+        }
+        yield* resume(resumed.subscription.endpoint, 10)
+        assert.deepStrictEqual(yield* at(999)(startTrials(10)), [])
+        const { resource, subscription } = first
+        assert.deepStrictEqual(yield* at(3_000)(startTrials(1)), [
+          { id: subscription.id, resourceId: resource.id, partition: resource.partition }
+        ])
+        const started = yield* at(3_000)(startTrials(10))
+        assert.deepStrictEqual(started.map(({ id }) => id), [second.subscription.id])
+        assert.deepStrictEqual(yield* at(3_000)(startTrials(10)), [])
+        yield* resume(late.subscription.endpoint, 10)
+      }))
+
+    it.effect("knows who is on trial, until the trial has arrived or they are paused again", () =>
+      Effect.gen(function*() {
+        const { endTrial, pause, record, startTrials } = yield* BounceStore
+        const { account, subscription: { id } } = yield* toJid
+        const standing = Effect.gen(function*() {
+          const loaded = Option.getOrUndefined(yield* SubscriptionStore.use((store) => store.load(id)))
+          const [item] = yield* listed(account.id)
+          return [loaded?.state, loaded?.onTrial, item?.bounces?.trials]
+        })
+        yield* record(bounce(id, 1))
+        assert.deepStrictEqual(yield* standing, ["active", undefined, 0])
+        yield* pause(id, 1_000)
+        assert.deepStrictEqual(yield* standing, ["paused", undefined, 0])
+        yield* at(1_000)(startTrials(10))
+        assert.deepStrictEqual(yield* standing, ["active", true, 1])
+        yield* record(bounce(id, 2))
+        yield* endTrial(id, 2)
+        assert.deepStrictEqual(yield* standing, ["active", true, 1])
+        yield* pause(id, 2_000)
+        assert.deepStrictEqual(yield* standing, ["paused", undefined, 1])
+        yield* at(2_000)(startTrials(10))
+        assert.deepStrictEqual(yield* standing, ["active", true, 2])
+        yield* endTrial(id, 3)
+        assert.deepStrictEqual(yield* standing, ["active", undefined, undefined])
       }))
 
     it.effect("resumes all of a domain, of one account and of XMPP", () =>
@@ -93,9 +160,9 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const second = yield* subscribe(wantedBy(account.id, { channel: "xmpp", endpoint: `b@${host}`, host }))
         const [foreign, elsewhere] = [yield* at(`c@${host}`), yield* toJid]
         yield* record(bounce(subscription.id, 1))
-        for (const one of [{ subscription }, second, foreign, elsewhere]) yield* pause(one.subscription.id)
-        assert.deepStrictEqual(yield* resumeDomain(account.id, `else.${host}`), [])
-        assert.deepStrictEqual(yield* resumeDomain(account.id, host), [
+        for (const one of [{ subscription }, second, foreign, elsewhere]) yield* pause(one.subscription.id, never)
+        assert.deepStrictEqual(yield* resumeDomain(account.id, `else.${host}`, 10), [])
+        assert.deepStrictEqual(yield* resumeDomain(account.id, host, 10), [
           { id: subscription.id, resourceId: resource.id, partition: resource.partition },
           { id: second.subscription.id, resourceId: second.resource.id, partition: second.resource.partition }
         ])
@@ -113,7 +180,7 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { pause, record } = yield* BounceStore
         const { account, resource, subscription } = yield* toJid
         yield* record(bounce(subscription.id, 1))
-        yield* pause(subscription.id)
+        yield* pause(subscription.id, never)
         const { channel, endpoint, host } = subscription
         const topic = { given: subscription.topic, canonical: resource.url, host: resource.host }
         yield* subscribe(wantedBy(account.id, { channel, endpoint, host, topic }))

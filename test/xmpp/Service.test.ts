@@ -98,7 +98,7 @@ describe("Service", () => {
       )
     }))
 
-  it.live("tells the hub of a notification that came back, once, and answers no error", () =>
+  it.live("tells the hub of notifications that came back, in order, and answers no error", () =>
     Effect.gen(function*() {
       const bounces: Array<Bounce> = []
       const told = yield* Deferred.make<void>()
@@ -106,7 +106,10 @@ describe("Service", () => {
         accounts: { load: () => Effect.succeedSome(ann) },
         hub: {
           bounced: (bounce) =>
-            Effect.sync(() => void bounces.push(bounce)).pipe(Effect.tap(Deferred.succeed(told, undefined)))
+            Effect.suspend(() => {
+              bounces.push(bounce)
+              return bounce.sequence === 10 ? Deferred.succeed(told, undefined) : Effect.yieldNow
+            })
         }
       })
       const { xmpp = assert.fail() } = yield* senders
@@ -115,19 +118,22 @@ describe("Service", () => {
       const delivery = { id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, notification }
       yield* Effect.forkChild(xmpp(delivery, item.subscription))
       const { attrs } = yield* take
-      assert.deepStrictEqual([attrs["id"], attrs["to"]], ["5-1", "ann@xmpp.test"])
+      assert.deepStrictEqual([attrs["id"], attrs["to"]], ["5-1-9", "ann@xmpp.test"])
       const error = (from: string, id = attrs["id"]) =>
         `<message type='error' id='${id}' from='${from}' to='push.xmpp.test'><error type='cancel'>` +
         "<gone xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>"
       send(error("mallory@xmpp.test"))
-      send(error("ann@xmpp.test", "6-1"))
+      send(error("ann@xmpp.test", "of-somebody-else"))
       send(error("ann@xmpp.test/home"))
-      send(error("ann@xmpp.test/home"))
+      send(error("ann@xmpp.test/home", "6-1-10"))
       send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       assert.strictEqual((yield* take).attrs["id"], "ping") // nothing was sent for the errors
       yield* Deferred.await(told)
+      const gone = { severity: "gone", message: "The message came back: gone." }
       assert.deepStrictEqual(bounces, [
-        { subscriptionId: 1, sequence: 9, severity: "gone", message: "The message came back: gone." }
+        { subscriptionId: 1, sequence: 9, from: "mallory@xmpp.test", ...gone },
+        { subscriptionId: 1, sequence: 9, from: "ann@xmpp.test", ...gone },
+        { subscriptionId: 1, sequence: 10, from: "ann@xmpp.test", ...gone }
       ])
     }))
 
@@ -151,7 +157,7 @@ describe("Service", () => {
       } as const
       const delivery = { id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, notification }
       yield* Effect.forkChild(xmpp(delivery, item.subscription))
-      assert.strictEqual((yield* take).attrs["id"], "5-1") // the server has begun to read it
+      assert.strictEqual((yield* take).attrs["id"], "5-1-9") // the server has begun to read it
       socket.pause()
       send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       yield* Effect.sleep("200 millis")

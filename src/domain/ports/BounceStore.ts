@@ -9,14 +9,26 @@ export interface Resumed {
   readonly partition: number
 }
 
-/** Notifications that came back, and the subscriptions that are paused for it. What is subscribed again is as new. */
+/**
+ * Notifications that came back, and the subscriptions that are paused for it. What is subscribed again is as new.
+ *
+ * Whatever makes subscriptions active takes `limit` of them at most, the oldest ones; with fewer, there are no more.
+ */
 export class BounceStore extends Context.Service<BounceStore, {
-  /** Counts one, as `afterBounce` does, and logs it as try 0 (see `DeliveryLog`); none for a subscription that is gone. */
+  /** Counts one, as `afterBounce` does, and logs it as try 0 (see `DeliveryLog`); none for a subscription that is gone, and for what does not count. */
   readonly record: (bounce: Bounce) => Effect.Effect<Option.Option<Bounces>, StoreError>
-  /** False when it was not active. */
-  readonly pause: (subscriptionId: number) => Effect.Effect<boolean, StoreError>
-  /** Makes all paused subscriptions of a JID active, and forgets what came back from it. */
-  readonly resume: (jid: string) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
+  /** Until somebody resumes it, or to be tried at `trialAt` (epoch ms). False when it was not active. */
+  readonly pause: (subscriptionId: number, trialAt: number) => Effect.Effect<boolean, StoreError>
+  /** Makes paused subscriptions of a JID active, and forgets what came back from it. */
+  readonly resume: (jid: string, limit: number) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
   /** The same for all JIDs of a domain, among the subscriptions of one account. */
-  readonly resumeDomain: (accountId: number, domain: string) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
+  readonly resumeDomain: (
+    accountId: number,
+    domain: string,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
+  /** Makes paused subscriptions active whose trial is due, and counts it: they are `onTrial`. */
+  readonly startTrials: (limit: number) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
+  /** A trial has arrived, the notification `sequence`: what came back is forgotten, unless that one did as well. */
+  readonly endTrial: (subscriptionId: number, sequence: number) => Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/BounceStore") {}

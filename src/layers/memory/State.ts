@@ -65,6 +65,8 @@ export interface Subscriber {
   /** Its part of the outbox, in order of sequence. */
   readonly queue: Map<number, Queued>
   bounces?: Bounces | undefined
+  /** Of a paused one, epoch ms. */
+  trialAt?: number | undefined
   /** Its last tries, by their place. */
   readonly log: Map<number, Omit<DeliveryTry, "fate" | "subscriptionId" | "topic" | "endpoint">>
 }

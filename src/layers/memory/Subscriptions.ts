@@ -35,7 +35,14 @@ export const make = (state: State): SubscriptionStore["Service"] =>
         Option.fromNullishOr(single(state, wanted)?.subscription))
     ),
     load: (id) =>
-      operation(state, () => Option.fromNullishOr(state.subscriptions.get(id)?.subscription)),
+      operation(state, () =>
+        Option.map(
+          Option.fromNullishOr(state.subscriptions.get(id)),
+          ({ bounces, subscription }) =>
+            subscription.state === "active" && (bounces?.trials ?? 0) > 0
+              ? { ...subscription, onTrial: true }
+              : subscription
+        )),
     ofTopic: Effect.fn("SubscriptionStore.ofTopic")((accountId, url) =>
       operation(state, () =>
         held(state, accountId, ({ subscription }) =>
@@ -47,7 +54,9 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     feeds: Effect.fn("SubscriptionStore.feeds")((accountId, search, limit) =>
       operation(state, () => {
         const known = new Set<number>()
-        return fitting(state, accountId, search).map(({ subscription }) => subscription)
+        return fitting(state, accountId, search).map(({ subscription }) =>
+          subscription
+        )
           .filter(({ resourceId }) => !known.has(resourceId) && known.add(resourceId)).slice(0, limit)
       })
     ),

@@ -8,13 +8,14 @@ export interface BounceRow {
   readonly bounced_sequence: number
   readonly bounced_at: number
   readonly bounced_message: string
+  readonly trials: number
 }
 
 export const bounceColumns = (alias: string): string =>
   `${alias}.count as bounces, ${
     millis(`${alias}.since`)
   } as bounced_since, ${alias}.sequence::float8 as bounced_sequence,
-  ${millis(`${alias}.last_at`)} as bounced_at, ${alias}.message as bounced_message`
+  ${millis(`${alias}.last_at`)} as bounced_at, ${alias}.message as bounced_message, ${alias}.trials`
 
 export const bouncesOf = (row: BounceRow): Bounces | undefined =>
   row.bounces === null ? undefined : {
@@ -22,5 +23,6 @@ export const bouncesOf = (row: BounceRow): Bounces | undefined =>
     since: row.bounced_since,
     sequence: row.bounced_sequence,
     lastAt: row.bounced_at,
-    message: row.bounced_message
+    message: row.bounced_message,
+    trials: row.trials
   }
