@@ -136,7 +136,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
           [came?.fate, came?.endpoint, came?.message],
           ["bounced", "ghost@xmpp.test", "The message came back: service-unavailable."]
         )
-        const { items } = yield* hub.list({ caller, page: 1, byPage: 1 })
+        const { items } = yield* hub.list({ caller, page: 1, byPage: 1, counted: true })
         assert.deepStrictEqual([items[0]?.subscription.state, items[0]?.bounces?.count], ["active", 1])
       }))
 
