@@ -16,6 +16,7 @@ import type { Selection, SelectorError, Syntax } from "./ports/Selector.ts"
 import type { Learned, ResourceKind, ResourceState } from "./Resource.ts"
 import { fetched, type Occasion } from "./Status.ts"
 import { type Validators, validatorsAfter } from "./Validators.ts"
+import { isWall, placeOf } from "./Wall.ts"
 
 /** What a poll knows besides the resource and the answer. */
 export interface Circumstances extends Bounds {
@@ -140,7 +141,10 @@ const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Do
   const held = validatorsAfter(heldBy(state), answer, { news: false, afterSilence: false, now: at.now })
   const settled = held.etag === state.etag && held.lastModified === state.lastModified &&
     held.distrust === state.learned?.distrust && held.caught === state.learned?.caught && !whole
-  return settled ? { _tag: "Quiet", state: next } : { _tag: "Changed", change: silent(withValidators(next, held)) }
+  const place = placeAfter(state, state.kind, answer, at)
+  if (settled && place === state.learned?.place) return { _tag: "Quiet", state: next }
+  const { learned, ...others } = withValidators(next, held)
+  return { _tag: "Changed", change: silent({ ...others, ...learning({ ...learned, place }) }) }
 }
 
 /** No answer came. */
@@ -198,6 +202,15 @@ export const read = (
   if (result.kind === "empty" || isDoubtful(state, kind)) {
     return failure(state, answer.status, `Parser Error ${result.reason}${elsewhere(state, answer)}`, at)
   }
+  if (result.kind === "html" && isBehindWall(state, answer, at)) {
+    const where = new URL(answer.finalUrl).hostname
+    return failure(
+      state,
+      answer.status,
+      `Parser Error another page stands before this one, as for a login (redirected to ${where})`,
+      at
+    )
+  }
   const fragment = fragmentOf(state.url)
   if (fragment === undefined) return documentRead(state, answer, kind, result.links, at)
   return result.kind === "html" || result.kind === "xml"
@@ -211,6 +224,23 @@ const patience = 12
 /** An error page with a good status, or the page of a hotel's network, makes no other kind of a feed or of a JSON document. */
 const isDoubtful = (state: ResourceState, kind: ResourceKind): boolean =>
   (state.kind === "feed" || state.kind === "json" && kind !== "json") && state.failures < patience
+
+/** Likewise of a page, where a redirect tells; see `isWall`. */
+const isBehindWall = (state: ResourceState, answer: Fetched, at: Circumstances): boolean =>
+  state.lastParse !== undefined && isOfPage(state.kind) && state.failures < patience &&
+  isWall(askedFor(state, at), state.learned?.place, answer)
+
+const isOfPage = (kind: ResourceKind): boolean => kind === "other" || kind === "html-fragment"
+
+const askedFor = ({ url }: ResourceState, at: Circumstances): string => at.asked ?? withoutFragment(url)
+
+/** What is pushed has come from no place. */
+const placeAfter = (state: ResourceState, kind: ResourceKind, answer: Fetched, at: Circumstances) =>
+  at.occasion === "push"
+    ? state.learned?.place
+    : isOfPage(kind)
+    ? placeOf(askedFor(state, at), answer.finalUrl)
+    : undefined
 
 /** The page of a network that wants a login is mostly one of another host. */
 const elsewhere = ({ host }: ResourceState, { finalUrl }: Fetched): string => {
@@ -333,7 +363,9 @@ const recorded = (
   }
   const { header: before, ...known } = state
   const header = at.occasion === "push" ? before : headerOf(links, answer)
-  const named = header === undefined ? known : { ...known, header: kept(before, header) }
+  const { learned, ...others } = known
+  const placed = { ...others, ...learning({ ...learned, place: placeAfter(state, kind, answer, at) }) }
+  const named = header === undefined ? placed : { ...placed, header: kept(before, header) }
   const change = silent(parsed(named, answer, kind, verdict === "changed", at, "parsed arbitrary content"))
   if (verdict === "unchanged") return { _tag: "Changed", change }
   return {
@@ -435,10 +467,11 @@ const learning = (
   lessons: { readonly [K in keyof Learned]: Learned[K] | undefined }
 ): Pick<ResourceState, "learned"> => {
   const learned: { -readonly [K in keyof Learned]: Learned[K] } = {}
-  const { caught, distrust, moved, pushedAfter } = lessons
+  const { caught, distrust, moved, place, pushedAfter } = lessons
   if (distrust !== undefined) learned.distrust = distrust
   if (caught !== undefined) learned.caught = caught
   if (moved !== undefined) learned.moved = moved
+  if (place !== undefined) learned.place = place
   if (pushedAfter !== undefined) learned.pushedAfter = pushedAfter
   return Object.keys(learned).length === 0 ? {} : { learned }
 }

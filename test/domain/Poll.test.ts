@@ -134,7 +134,7 @@ describe("Poll", () => {
     const learned = (etag: string) => {
       const page = (text: string) => {
         const body = new TextEncoder().encode(text)
-        return { status: 200, headers: { etag }, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+        return { status: 200, headers: { etag }, body, signature: ofBytes(body), finalUrl: initialState().url }
       }
       const poll = (state: ResourceState, text: string) => {
         const step = read(state, page(text), readFeed(page(text).body), at)

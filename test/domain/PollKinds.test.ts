@@ -100,6 +100,45 @@ describe("kinds of resources", () => {
     }
   })
 
+  it("take a login before a page for an error of the page, until some days have passed", () => {
+    const url = "http://feeds.example/page"
+    const pollAt = (state: ResourceState, text: string, finalUrl: string) => {
+      const fetched = { ...answer(text), finalUrl }
+      const step = answered(state, fetched, at)
+      const done = step._tag === "Read" ? read(state, fetched, readFeed(fetched.body, step.options), at) : step
+      return done._tag === "Quiet" || done._tag === "Changed" ? done : assert.fail(done._tag)
+    }
+    const login = `<html><body><input type="password">`
+    const loginUrl = "http://feeds.example/login?to=page"
+    const first = stateAfter(pollAt(initialState({ url }), page, url))
+    const slip = pollAt(first, login, loginUrl)
+    const walled = pollAt(stateAfter(slip), login, loginUrl)
+    assert.deepStrictEqual([announced(slip), announced(walled)], [undefined, "Failure"])
+    assert.match(
+      stateAfter(walled).http ?? "",
+      /another page stands before this one.*\(redirected to feeds\.example\)$/
+    )
+    const back = pollAt(stateAfter(walled), page, url)
+    assert.deepStrictEqual([announced(back), stateAfter(back).inError], [undefined, false])
+    const settled = pollAt({ ...stateAfter(walled), failures: 12 }, login, loginUrl)
+    assert.deepStrictEqual([announced(settled), stateAfter(settled).learned], ["Document", {
+      place: "feeds.example/login"
+    }])
+    assert.strictEqual(announced(pollAt(stateAfter(settled), `${login}2`, loginUrl)), "Document")
+  })
+
+  it("remember where redirects have led to a page, although its bytes did not change", () => {
+    const url = "http://feeds.example/page"
+    const fetched = { ...answer(page), finalUrl: "http://feeds.example/en" }
+    const known = { ...stateAfter(poll(initialState({ url }), page)), lastFull: at.now, learned: {} }
+    const step = answered(known, fetched, at)
+    assert.deepStrictEqual(step._tag === "Changed" && step.change.state.learned, { place: "feeds.example/en" })
+    const again = answered(step._tag === "Changed" ? step.change.state : assert.fail(step._tag), fetched, at)
+    assert.strictEqual(again._tag, "Quiet")
+    const home = answered(stateAfter(again._tag === "Quiet" ? again : assert.fail()), { ...fetched, finalUrl: url }, at)
+    assert.isUndefined(home._tag === "Changed" ? home.change.state.learned : assert.fail(home._tag))
+  })
+
   it.each([404, 410])(
     "never die of %s: one is a slip, more are an error that is told once, and polls become rarer, up to a day",
     (status) => {

@@ -1,0 +1,49 @@
+import { decodeAs } from "./normalize/Decode.ts"
+import { siteOf } from "./Topic.ts"
+
+/** Bytes of a page that are looked at, and characters of a place that are kept. */
+const mostBytes = 262_144
+const mostOfPlace = 500
+
+/** An answer that a redirect has led to, as opposed to the one that was asked for. */
+interface Answered {
+  readonly finalUrl: string
+  readonly permanentUrl?: string
+  readonly body: Uint8Array
+}
+
+/**
+ * The place that redirects have led to: host and path. Undefined where that is the one that was asked, be it with another scheme or
+ * a `www.` before it.
+ */
+export const placeOf = (asked: string, finalUrl: string): string | undefined => {
+  const there = plain(finalUrl)
+  return there === plain(asked) ? undefined : there
+}
+
+const plain = (address: string): string => {
+  const { hostname, pathname } = new URL(address)
+  return `${hostname.replace(/^www\./, "")}${pathname.replace(/\/$/, "")}`.slice(0, mostOfPlace)
+}
+
+/**
+ * Whether a page stands before the one that is watched: of a login, of somebody's consent, of a network.
+ *
+ * Such a page answers 200, so that its address has to tell: a temporary redirect leads to it that did not lead there when the last document
+ * came (`before`), to another site, or to a field for a password. A page that moves for good is redirected to permanently.
+ */
+export const isWall = (asked: string, before: string | undefined, answer: Answered): boolean => {
+  const place = placeOf(asked, answer.finalUrl)
+  if (place === undefined || place === before || answer.permanentUrl !== undefined) return false
+  const site = siteOfPlace(place)
+  return site !== siteOfPlace(plain(asked)) && (before === undefined || site !== siteOfPlace(before)) ||
+    asksForPassword(answer.body)
+}
+
+const siteOfPlace = (place: string): string => siteOf(place.split("/", 1).join())
+
+const passwordField = /<input\s(?:[^<>]{0,1000}?\s)?type\s*=\s*["']?password\b/i
+
+/** The words of HTML are the same in all encodings that pages have. */
+const asksForPassword = (body: Uint8Array): boolean =>
+  passwordField.test(decodeAs(body.subarray(0, mostBytes), "latin1"))
