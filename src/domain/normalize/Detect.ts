@@ -11,14 +11,24 @@ interface Refused {
   readonly reason: string
 }
 
-/** The element that is the feed, wherever it stands; or what the document is instead. */
-export const feedElement = (document: Element): Element | Refused => {
+/** Most letters of the world, without what stands in tags that are none. */
+const elementName = /^[\p{L}_][\p{L}\p{N}._-]*$/u
+
+/**
+ * The element that is the feed, wherever it stands; or what the document is instead.
+ *
+ * `inText`: other characters stand before the first tag, and nothing says that it is XML, such as in a text that shows an address in `<>`.
+ */
+export const feedElement = (document: Element, inText: boolean): Element | Refused => {
   const first = elements(document)[0]
-  if (first === undefined) return { kind: "other", reason: "there is no markup in it" }
-  const feed = search(document, 0)
+  if (first === undefined) return { kind: "other", reason: "text or binary data without markup" }
+  const isElement = elementName.test(first.name)
+  // a text may quote a feed
+  const feed = inText && !isElement ? undefined : search(document, 0)
   if (feed !== undefined) return feed
-  return first.key === "html" || isHtml(document)
-    ? { kind: "html", reason: "an HTML page, not a feed" }
+  if (first.key === "html" || isHtml(document)) return { kind: "html", reason: "an HTML page, not a feed" }
+  return inText || !isElement
+    ? { kind: "other", reason: "text or binary data with tags in it, neither XML nor HTML" }
     : { kind: "xml", reason: `an XML document of <${first.name.slice(0, 100)}>, not a feed` }
 }
 

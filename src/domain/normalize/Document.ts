@@ -56,6 +56,9 @@ export type ReadResult =
 
 const MOST_ENTRIES = 5000
 
+/** Characters, such as a warning of the publisher's server, behind which a document is still XML when it says so. */
+const mostBeforeXml = 2000
+
 /**
  * Reads a document of any feed dialect. Pure and synchronous; it never throws, whatever the bytes.
  *
@@ -171,7 +174,8 @@ const parseJson = (text: string): unknown => {
 
 const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Refused => {
   const { root, repairs } = tokenize(texts)
-  const feed = feedElement(root)
+  const [first = ""] = texts
+  const feed = feedElement(root, !/^\s*</.test(first) && !/<\?xml\s/.test(first.slice(0, mostBeforeXml)))
   if (!("kind" in feed)) return { reading: dialectOf(feed)(feed, outsideOf(options)), repairs }
   const links = feed.kind === "html" ? headLinks(texts.join(""), options.url) : []
   return links.length === 0 ? feed : { ...feed, links }

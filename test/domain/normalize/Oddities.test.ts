@@ -377,4 +377,24 @@ describe("dialects", () => {
     const result = readFeed(new TextEncoder().encode(document))
     assert.strictEqual(result._tag === "NotFeed" ? result.kind : "feed", kind)
   })
+
+  it.each([
+    ["# Notes\n\nIt starts on <http://localhost:8080>, <CSS> or not.\n", "other", "neither XML nor HTML"],
+    [
+      "See <https://a.example/>:\n```\n<rss><channel><title>t</title></channel></rss>\n```",
+      "other",
+      "neither XML nor HTML"
+    ],
+    ["a < b and c > d", "other", "without markup"],
+    ["PK\u0003\u0004\u0000<\u0000\u00ff\u00fe<ab>", "other", "neither XML nor HTML"],
+    ["<https://a.example/>", "other", "neither XML nor HTML"],
+    ["<urlset><url/></urlset>", "xml", "an XML document of <urlset>"],
+    ["Warning: date()\n<?xml version=\"1.0\"?><übersicht/>", "xml", "an XML document of <übersicht>"],
+    ["Warning: date()\n<html><body>", "html", "an HTML page"]
+  ])("what is no feed is called what it is: %j is %s", (text, kind, reason) => {
+    const result = readFeed(new TextEncoder().encode(text))
+    if (result._tag === "Feed") return assert.fail("a feed")
+    assert.strictEqual(result.kind, kind)
+    assert.include(result.reason, reason)
+  })
 })
