@@ -2,11 +2,15 @@ import { type CheerioAPI, load } from "cheerio"
 import { decodeAs } from "#domain/normalize/Decode.ts"
 import { collected, messageOf, Unselectable } from "./Limits.ts"
 import { textOf } from "./Text.ts"
+import { Trees } from "./Trees.ts"
 
 /** The smallest documents on which every part of a path is looked at. */
 const sample = "<p><a></a></p>"
 
 export const checkCss = (path: string): void => void find(load(sample), path)
+
+const pages = new Trees((bytes, contentType) => load(pageOf(bytes, contentType)))
+const documents = new Trees((bytes, contentType) => load(pageOf(bytes, contentType), { xml: true }))
 
 /** The outer HTML of all matches, in document order. */
 export const selectCss = (
@@ -15,7 +19,7 @@ export const selectCss = (
   path: string,
   syntax: "html" | "xml"
 ): ReadonlyArray<string> => {
-  const root = load(pageOf(bytes, contentType), syntax === "xml" ? { xml: true } : {})
+  const root = (syntax === "xml" ? documents : pages).of(bytes, contentType ?? "")
   return collected(find(root, path), (element) => root.html(element))
 }
 
@@ -40,8 +44,8 @@ const find = (document: CheerioAPI, path: string) => {
 const declared = /<meta\b[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]{1,40})/i
 
 /** The charset of a `meta` element counts where the header has none. */
-const pageOf = (bytes: Uint8Array, contentType: string | undefined): string => {
-  const charset = /charset/i.test(contentType ?? "")
+const pageOf = (bytes: Uint8Array, contentType: string): string => {
+  const charset = /charset/i.test(contentType)
     ? undefined
     : declared.exec(decodeAs(bytes.subarray(0, 1024), "latin1"))?.[1]
   return textOf(bytes, charset === undefined ? contentType : `text/html; charset=${charset}`)

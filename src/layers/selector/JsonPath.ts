@@ -3,6 +3,7 @@ import { JSONPath } from "jsonpath-plus"
 import { withQuotedNames } from "#domain/Fragment.ts"
 import { collected, maxDepth, messageOf, Unselectable } from "./Limits.ts"
 import { textOf } from "./Text.ts"
+import { Trees } from "./Trees.ts"
 
 /** A path that is ready to be asked. `single`: it names one place, so its value stands alone; the others give an array. */
 interface Query {
@@ -15,7 +16,7 @@ export const checkJsonPath = (path: string): void => void compile(path)
 /** JSON of what was selected: one value for a path that names one place, an array for all others. */
 export const selectJson = (bytes: Uint8Array, contentType: string | undefined, path: string) => {
   const query = compile(path)
-  const parts = collected(asked(query, parse(bytes, contentType)), (value) => JSON.stringify(value))
+  const parts = collected(asked(query, trees.of(bytes, contentType ?? "")), (value) => JSON.stringify(value))
   return { matches: parts.length, json: query.single ? parts.join("") : `[${parts.join(",")}]` }
 }
 
@@ -62,7 +63,7 @@ const classicQuery = (path: string): Query | undefined =>
     }
     : undefined
 
-const parse = (bytes: Uint8Array, contentType: string | undefined): JSONValue => {
+const parse = (bytes: Uint8Array, contentType: string): JSONValue => {
   const json = textOf(bytes, contentType)
   try {
     return JSON.parse(json, /\d{16}/.test(json) ? keepingNumbers : undefined) as JSONValue
@@ -70,6 +71,8 @@ const parse = (bytes: Uint8Array, contentType: string | undefined): JSONValue =>
     throw new Unselectable("unfit", `the document is no JSON: ${messageOf(error)}`, { cause: error })
   }
 }
+
+const trees = new Trees(parse)
 
 /** A whole number that JavaScript would round (ids of 64 bits) goes out with the digits that it came with. */
 const keepingNumbers = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
