@@ -184,6 +184,34 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
         assert.isAtMost(Buffer.byteLength(message.toString()), 256 * 1024)
       }))
 
+    it.effect("notifies of an entry with a picture in an attribute, which the server reads in many parts", () =>
+      Effect.gen(function*() {
+        const { outside, publish } = yield* XmppWorld.makeWorld
+        const bob = yield* XmppWorld.client("bob")
+        const node = `${outside.url}/picture`
+        publish("/picture", ["a"])
+        yield* bob.request("set", pubsub(`<subscribe node='${node}' jid='${bob.jid}'/>`))
+        yield* bob.request("get", pubsub(`<items node='${node}'/>`)).pipe(
+          Effect.repeat({
+            until: (answer) => XmppWorld.said(answer).includes("<id>a</id>"),
+            schedule: Schedule.spaced("20 millis")
+          })
+        )
+        const picture = `data:image/png;base64,${"A".repeat(100_000)}`
+        publish(
+          "/picture",
+          ["b", "a"],
+          (id) => `${id}</content><link rel="enclosure" type="image/png" href="${picture}"/>`
+        )
+        yield* (yield* Hub).publish([node])
+        const message = yield* nextOf(bob, node)
+        const entry = message.getChild("event")?.getChild("items")?.getChild("item")?.getChild("entry")
+        const links = entry?.children.flatMap((one) => typeof one === "string" ? [] : one.attrs["href"] ?? [])
+        assert.deepStrictEqual(links, [picture])
+        const answer = yield* bob.request("get", pubsub(`<items node='${node}'/>`))
+        assert.include(answer.toString(), picture)
+      }))
+
     it.effect("says that there is trouble inside, and what to do", () =>
       Effect.gen(function*() {
         const { ann } = yield* XmppWorld.makeWorld
