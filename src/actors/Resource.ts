@@ -11,6 +11,7 @@ import {
   type Done,
   holdOff,
   isMaintenanceDue,
+  keepsBody,
   read,
   request,
   selected,
@@ -288,6 +289,7 @@ export const layer = Layer.effect(
       // where a redirect has led, another one has said so
       if (until !== undefined) around.hosts.holdOff(new URL(answer.finalUrl).hostname, at.now, until)
       const settle = (done: Done) => {
+        if (!keepsBody(done)) answer.release?.()
         const step = withMoved(done, answer, at)
         return settings.pornRank && isMaintenanceDue(step, at.now)
           ? Effect.flatMap(ranked(step), (rank) => perform(state, withMaintenance(step, at.now, rank), around))

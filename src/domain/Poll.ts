@@ -547,6 +547,11 @@ export const isMaintenanceDue = (step: Done, now: number): boolean => isDue(stat
 export const broughtBy = (step: Done): ReadonlyArray<Entry> =>
   step._tag === "Quiet" ? [] : step.change.entries.toReversed()
 
+/** Whether a step holds the bytes of the answer that it was made of. */
+export const keepsBody = (step: Done): boolean =>
+  step._tag === "Changed" &&
+  (step.change.whole !== undefined || step.change.document !== undefined || step.change.announce?._tag === "Document")
+
 /** How many entries a step brings, new and updated. */
 export const countOf = (step: Done): number =>
   step._tag === "Quiet" ? 0 : step.change.entries.length + step.change.updated.length

@@ -1,5 +1,6 @@
 import type { Client, Dispatcher } from "undici"
 import { explain, NetworkFailure } from "./NetworkFailure.ts"
+import { free } from "./FreeMemory.ts"
 import type { Origin, Origins, Turn } from "./Origins.ts"
 
 /** One request as undici takes it. */
@@ -67,6 +68,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
     if (this.over) return
     this.over = true
     if (this.origin !== undefined) this.origins.abandon(this.origin, this, this.connection)
+  }
+
+  /** Nobody looks at what has come any more. */
+  release(): void {
+    for (const chunk of this.chunks) free(chunk)
   }
 
   begin(origin: Origin, connection: Client): void {

@@ -5,6 +5,7 @@ import { maxTopicLength } from "#domain/Topic.ts"
 import type { Deadline, Deadlines } from "./Deadlines.ts"
 import { decompress, DecompressionError } from "./Decompression.ts"
 import { type AnswerHeaders, type Asker, type BodyLimit, Exchange } from "./Exchange.ts"
+import { free } from "./FreeMemory.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
 import type { NetworkFailure } from "./NetworkFailure.ts"
@@ -224,8 +225,22 @@ class Fetch implements Asker {
       body,
       signature: body.length === 0 ? emptySignature : Fingerprint.ofBytes(body),
       finalUrl,
-      ...(this.redirects > 0 && this.permanent && !this.hasCredentials() ? { permanentUrl: finalUrl } : {})
+      ...(this.redirects > 0 && this.permanent && !this.hasCredentials() ? { permanentUrl: finalUrl } : {}),
+      ...this.releasing(body)
     }))
+  }
+
+  private releasing(body: Uint8Array): Pick<Fetched, "release"> {
+    const { exchange } = this
+    if (body.length === 0 || exchange?.release === undefined) return {}
+    // later: the answer's end is told in the midst of undici's reading of the last chunk
+    return {
+      release: () =>
+        queueMicrotask(() => {
+          exchange.release?.()
+          free(body)
+        })
+    }
   }
 
   /** A URL with credentials stays as its subscriber wrote it: the new one would lack them. */

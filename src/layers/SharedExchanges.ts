@@ -14,6 +14,8 @@ export interface SharedCall {
 /** What an asker holds meanwhile. */
 export interface Asked {
   readonly abandon: () => void
+  /** Frees the answer; absent where others may have it too. */
+  readonly release?: () => void
 }
 
 /** An answer that others may still take. */

@@ -63,6 +63,20 @@ describe("a resource", () => {
       assert.deepStrictEqual(asked, [undefined, "\"v1\"", "\"v1\""])
     }).pipe(Effect.provide(layer)))
 
+  it.effect("gives the memory of a document back that is known, or was read", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const released: Array<string> = []
+      const serve = (name: string, ids: ReadonlyArray<string>) =>
+        world.serve(feed, () => Effect.succeed({ ...documentOf(ids), release: () => void released.push(name) }))
+      serve("known", ["first"])
+      yield* TestClock.adjust("1 minute")
+      serve("read", ["b", "first"])
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual([...new Set(released)], ["known", "read"])
+      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+    }).pipe(Effect.provide(layer)))
+
   it.effect("that is pinged during a fetch is fetched once more, however many pings there were", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/Document.ts"
-import { answered, type Circumstances, read, request } from "#domain/Poll.ts"
+import { answered, type Circumstances, keepsBody, read, request, stateAfter } from "#domain/Poll.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import type { ResourceState } from "#domain/Resource.ts"
@@ -58,6 +58,28 @@ describe("Poll", () => {
     assert.deepStrictEqual(first.header, { ...result.feed.header })
     assert.notStrictEqual(first.header, result.feed.header)
     assert.strictEqual(after(first).header, first.header)
+  })
+
+  it("holds the bytes of a document that is kept or sent as it is, and of no other", () => {
+    const step = (text: string, state: ResourceState) => {
+      const body = new TextEncoder().encode(text)
+      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const first = answered(state, answer, at)
+      const done = first._tag === "Read" ? read(state, answer, readFeed(body), at) : first
+      return done._tag === "Quiet" || done._tag === "Changed" ? done : assert.fail(done._tag)
+    }
+    const rss = "<rss version=\"2.0\"><channel><title>t</title><item><guid>a</guid></item></channel></rss>"
+    const state = initialState()
+    const page = step("a page", state)
+    assert.deepStrictEqual(
+      [
+        keepsBody(step(rss, state)),
+        keepsBody(step(rss, { ...state, onHub: true })),
+        keepsBody(page),
+        keepsBody(step("a page", stateAfter(page)))
+      ],
+      [false, true, true, false]
+    )
   })
 
   it("stores a large entry that is not too large", () => {

@@ -172,6 +172,49 @@ describe("FetcherUndici", () => {
       assert.strictEqual((yield* Effect.flip(fetch("nonsense"))).kind, "protocol")
     }))
 
+  test("gives the memory of a body back when it is released, and nobody else's", () =>
+    Effect.gen(function*() {
+      const large = "<rss>" + "x".repeat(200_000) + "</rss>"
+      const origin = yield* serve(({ path }, response) => {
+        if (path === "/packed") {
+          return response.setHeader("Content-Encoding", "gzip").end(zlib.gzipSync(large, { level: 0 }))
+        }
+        response.end(path === "/small" ? "<rss/>" : large)
+      })
+      const released = [yield* fetch(`${origin.url}/large`), yield* fetch(`${origin.url}/packed`)]
+      const [kept, small] = [yield* fetch(`${origin.url}/large`), yield* fetch(`${origin.url}/small`)]
+      for (const { body, release } of [...released, small]) {
+        assert.isAbove(body.length, 0)
+        release?.()
+        release?.()
+      }
+      yield* Effect.promise(() => Promise.resolve())
+      assert.deepStrictEqual(released.map(({ body }) => body.length), [0, 0])
+      assert.strictEqual(text(kept.body), large)
+      assert.strictEqual(text((yield* fetch(`${origin.url}/large`)).body), large)
+    }))
+
+  test("reads on when more comes behind an answer that is released at once", () =>
+    Effect.gen(function*() {
+      const answer = `HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n${"x".repeat(40_000)}`
+      const origin = yield* serve(({ path }, response) =>
+        path === "/more" ? response.socket?.write(`${answer}HTTP/1.1 200 OK\r\nServer: y\r\n\r\n`) : response.end(path)
+      )
+      const fetched = yield* Effect.tap(fetch(`${origin.url}/more`), ({ release }) => Effect.sync(() => release?.()))
+      assert.strictEqual(text((yield* fetch(`${origin.url}/next`)).body), "/next")
+      assert.strictEqual(fetched.body.length, 0)
+    }))
+
+  test("what others may be given as well is not released", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve((_, response) => response.end("x".repeat(100_000)))
+      const request = { url: origin.url, since: 0, shared: true }
+      const [first, second] = [yield* fetch(request), yield* fetch(request)]
+      assert.deepStrictEqual([first.release, second.release], [undefined, undefined])
+      assert.strictEqual(second.body.length, 100_000)
+      assert.strictEqual(origin.seen.length, 1)
+    }))
+
   test("runs many fetches of one origin over a bounded number of connections", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => response.end(path))

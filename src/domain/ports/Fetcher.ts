@@ -29,6 +29,8 @@ export interface Fetched {
   readonly finalUrl: string
   /** Where a chain of only permanent redirects (301, 308) led. */
   readonly permanentUrl?: string
+  /** Gives the memory of `body` back at once, from whoever does not need it any more: it is empty then. Absent where others have it too. */
+  readonly release?: () => void
 }
 
 /**
