@@ -268,7 +268,7 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
 
   #expect(): void {
     const { next } = this
-    if (next !== undefined) this.budget.bell.expect(next)
+    if (next !== undefined) this.budget.bell.expect(this, next)
   }
 
   get #hasPlace(): boolean {

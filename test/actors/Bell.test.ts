@@ -29,7 +29,7 @@ const world = () => {
     bell.add(one, timer)
     const set = (at: number) => {
       alarms.push(at)
-      bell.expect(at)
+      bell.expect(one, at)
     }
     return { one, set }
   }
@@ -42,7 +42,7 @@ const world = () => {
     }
     time = end
   }
-  return { bell, ringer, rung, until, timers: () => timers, waits: () => waiting?.at }
+  return { bell, ringer, rung, timer, until, timers: () => timers, waits: () => waiting?.at }
 }
 
 describe("Bell", () => {
@@ -61,9 +61,9 @@ describe("Bell", () => {
     until(2_000)
     assert.deepStrictEqual(rung, [
       "1100 a 1100",
+      "1120 b 1101",
       "1120 a 1105",
       "1120 a 1119",
-      "1120 b 1101",
       "1140 b 1121"
     ])
     assert.deepStrictEqual([spacing, timers()], [20, 3])
@@ -80,6 +80,20 @@ describe("Bell", () => {
     assert.deepStrictEqual([timers(), waits()], [2, 3_000])
     until(9_000)
     assert.deepStrictEqual(rung, ["6000 b 6000", "3000 b 3000", "5000 a 5000"])
+  })
+
+  it("rings those whose time has come and nobody else; in vain, once, where it has become later", () => {
+    const { bell, ringer, rung, timer, until } = world()
+    ringer("a").set(1_500)
+    const asked: Array<number> = []
+    const late = { next: 1_100, ring: (now: number) => void asked.push(now) }
+    bell.add(late, timer)
+    bell.expect(late, 1_100)
+    late.next = 1_800
+    until(1_700)
+    assert.deepStrictEqual([asked, rung], [[1_100], ["1500 a 1500"]])
+    until(1_800)
+    assert.deepStrictEqual(asked, [1_100, 1_800])
   })
 
   it("rings what is overdue at once, and is silent when the last one has gone", () => {
