@@ -1,6 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { once } from "node:events"
 import { installed } from "#test/support/Prosody.ts"
 import * as XmppWorld from "#test/support/XmppWorld.ts"
 
@@ -20,9 +19,10 @@ describe.skipIf(installed === undefined)("XML that XMPP does not allow", () => {
       Effect.gen(function*() {
         const { ann } = yield* XmppWorld.makeWorld
         const eve = yield* XmppWorld.client("eve")
-        const closed = once(eve.socket, "close")
-        eve.send(text)
-        yield* Effect.promise(() => closed)
+        yield* Effect.callback<void>((resume) => {
+          eve.socket.once("close", () => resume(Effect.void))
+          eve.send(text)
+        })
         assert.strictEqual((yield* ann.request("get", ping)).attrs["type"], "result")
       }))
 
