@@ -15,30 +15,42 @@ const ids = (client: XmppClient) =>
       .toReversed()
   })
 
+/** The service and its XMPP server, the account's client logged in, and a publisher. */
+const connected = Effect.gen(function*() {
+  const world = yield* outside
+  const port = yield* Effect.promise(freePort)
+  const server = yield* prosody(`http://127.0.0.1:${port}`)
+  const variables = {
+    WINDHOVER_PORT: String(port),
+    WINDHOVER_DATA_DIR: yield* temporaryDirectory,
+    WINDHOVER_XMPP_COMPONENT: component,
+    WINDHOVER_XMPP_DOMAIN: domain,
+    WINDHOVER_XMPP_SECRET: secret,
+    WINDHOVER_XMPP_PORT: String(server.componentPort)
+  }
+  const service: Service = yield* start(variables)
+  const admin = { port: server.clientPort, login: "admin", password: token, domain, component }
+  const refused = yield* Effect.flip(login({ ...admin, password: "a guess" }))
+  assert.include(refused.message, "not-authorized")
+  const client = yield* loginPatiently(admin)
+  const subscribe = (nodes: ReadonlyArray<string>) =>
+    client.request("set", pubsub(nodes.map((node) => `<subscribe node='${node}' jid='${client.jid}'/>`).join(""))).pipe(
+      Effect.repeat({ until: ({ attrs }) => attrs["type"] === "result" })
+    )
+  return { world, variables, service, client, subscribe }
+})
+
+const pubsub = (content: string) => `<pubsub xmlns='http://jabber.org/protocol/pubsub'>${content}</pubsub>`
+
+const ping = (service: Service, node: string) => service.call({ "hub.mode": "publish", "hub.url": node })
+
 describe.skipIf(installed === undefined)("the service as a component of an XMPP server", () => {
   it.live("lets its accounts log in, and loses nothing when it is killed", () =>
     Effect.gen(function*() {
-      const world = yield* outside
-      const port = yield* Effect.promise(freePort)
-      const server = yield* prosody(`http://127.0.0.1:${port}`)
-      const variables = {
-        WINDHOVER_PORT: String(port),
-        WINDHOVER_DATA_DIR: yield* temporaryDirectory,
-        WINDHOVER_XMPP_COMPONENT: component,
-        WINDHOVER_XMPP_DOMAIN: domain,
-        WINDHOVER_XMPP_SECRET: secret,
-        WINDHOVER_XMPP_PORT: String(server.componentPort)
-      }
-      let service: Service = yield* start(variables)
-      const admin = { port: server.clientPort, login: "admin", password: token, domain, component }
-      const refused = yield* Effect.flip(login({ ...admin, password: "a guess" }))
-      assert.include(refused.message, "not-authorized")
-      const client = yield* loginPatiently(admin)
-
+      const { client, subscribe, variables, world, ...first } = yield* connected
+      let { service } = first
       const node = `${world.url}/feed`
-      const pubsub = (content: string) => `<pubsub xmlns='http://jabber.org/protocol/pubsub'>${content}</pubsub>`
-      const subscribe = client.request("set", pubsub(`<subscribe node='${node}' jid='${client.jid}'/>`))
-      yield* subscribe.pipe(Effect.repeat({ until: ({ attrs }) => attrs["type"] === "result" }))
+      yield* subscribe([node])
       const retrieve = client.request("get", pubsub(`<items node='${node}'/>`))
       yield* retrieve.pipe(
         Effect.repeat({
@@ -51,19 +63,43 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
         published.push(id)
         world.publish(id)
       }
-      const ping = Effect.suspend(() => service.call({ "hub.mode": "publish", "hub.url": node }))
       for (const round of [1, 2]) {
         for (const i of [1, 2, 3]) {
           publish(`${round}.${i}`)
-          yield* Effect.delay(ping, "100 millis")
+          yield* Effect.delay(Effect.suspend(() => ping(service, node)), "100 millis")
         }
         yield* service.kill
         publish(`${round}.away`)
         service = yield* start(variables)
-        yield* ping
+        yield* ping(service, node)
         yield* client.until(() => published.every((id) => ids(client).includes(id)))
       }
       // what was on its way when it was killed may come twice, but in order
       assert.deepStrictEqual([...new Set(ids(client))], published)
+    }).pipe(Effect.scoped, Effect.timeout("280 seconds")), 300_000)
+
+  it.live("repeats one batch at most when it is killed in the middle of many", () =>
+    Effect.gen(function*() {
+      const { client, service, subscribe, variables, world } = yield* connected
+      const nodes = world.feeds.flatMap((feed) => Array.from({ length: 20 }, (_, n) => `${feed}?n=${n}`))
+      for (let at = 0; at < nodes.length; at += 20) yield* subscribe(nodes.slice(at, at + 20))
+      const page = { "hub.mode": "list", "detailed": "true", "by_page": "500" }
+      yield* Effect.suspend(() => service.call(page)).pipe(
+        Effect.repeat({ until: ({ text }) => text.match(/"code":200/g)?.length === nodes.length })
+      )
+
+      world.publish("news")
+      // nobody waits for the answers: it is killed between them
+      yield* Effect.forkChild(
+        Effect.ignoreCause(Effect.forEach(nodes, (node) => ping(service, node), { concurrency: 64, discard: true }))
+      )
+      const received = () => client.stanzas.flatMap(({ attrs: { id }, name }) => name === "message" ? [id] : [])
+      yield* client.until(() => received().length >= nodes.length / 4)
+      yield* service.kill
+      assert.isBelow(received().length, nodes.length)
+      const again = yield* start(variables)
+      yield* Effect.forEach(nodes, (node) => ping(again, node), { concurrency: 16, discard: true })
+      yield* client.until(() => new Set(received()).size === nodes.length)
+      assert.isAtMost(received().length - nodes.length, 64)
     }).pipe(Effect.scoped, Effect.timeout("280 seconds")), 300_000)
 })
