@@ -7,8 +7,9 @@ import * as SteadyClock from "#layers/SteadyClock.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
-/** One line a record, on standard error: standard output is for what was asked. */
+/** One line a record, on standard error: standard output is for what was asked. Spans are not made, since nobody collects them. */
 const logging = Layer.mergeAll(
+  Layer.succeed(References.TracerEnabled, false),
   Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
   Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, levels[logLevel])))
 )

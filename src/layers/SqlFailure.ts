@@ -1,6 +1,7 @@
-import { type Duration, Effect, Schedule } from "effect"
+import { type Context, Effect, Fiber, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
 import { StoreError, Suspected, type Unwritten } from "#domain/ports/StoreError.ts"
+import * as Deadlines from "./Deadlines.ts"
 
 /**
  * Runs what a store asks of the database, to an answer or a `StoreError`.
@@ -10,12 +11,32 @@ import { StoreError, Suspected, type Unwritten } from "#domain/ports/StoreError.
  */
 export const ask = <A, R>(
   work: Effect.Effect<A, SqlError.SqlError, R>,
-  deadline: Duration.Input = "40 seconds"
+  milliseconds = 40_000
 ): Effect.Effect<A, StoreError, R> =>
-  work.pipe(
-    Effect.tapError(suspect),
-    Effect.mapError(storeError),
-    Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(silent) })
+  inTime(work.pipe(Effect.tapError(suspect), Effect.mapError(storeError)), milliseconds)
+
+/**
+ * One timer for all statements.
+ *
+ * With `Effect.timeout` each had a timer of its own, a fiber that slept and a race of both, and what had died of these in the old generation
+ * held the requests of many others until the whole heap was marked.
+ */
+const deadlines = Deadlines.make()
+
+const inTime = <A, R>(work: Effect.Effect<A, StoreError, R>, milliseconds: number): Effect.Effect<A, StoreError, R> =>
+  Effect.contextWith((context: Context.Context<R>) =>
+    Effect.callback<A, StoreError>((resume) => {
+      const fiber = Effect.runForkWith(context)(work)
+      const deadline = deadlines.add(milliseconds, () => {
+        resume(Effect.fail(silent))
+        fiber.interruptUnsafe()
+      })
+      fiber.addObserver((exit) => {
+        deadlines.cancel(deadline)
+        resume(exit)
+      })
+      return Fiber.interrupt(fiber)
+    })
   )
 
 const suspect = Effect.fnUntraced(function*(error: SqlError.SqlError) {

@@ -124,7 +124,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
           proxy.silent = true
           yield* sql`insert into kept values (2)`
         })),
-        "100 millis"
+        100
       ))
       assert.deepStrictEqual(
         error,

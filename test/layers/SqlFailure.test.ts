@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { SqlError } from "effect/sql"
 import { Suspected } from "#domain/ports/StoreError.ts"
 import { ask, describe as sentence, storeError } from "#layers/SqlFailure.ts"
@@ -49,6 +49,25 @@ describe("SqlFailure", () => {
       assert.strictEqual(suspected.why, "full")
       yield* refused("25006")
       assert.strictEqual(suspected.why, "read-only")
+    }))
+
+  it.live("gives up what the server does not answer, and says so", () =>
+    Effect.gen(function*() {
+      const ended = yield* Deferred.make<void>()
+      const silent = Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined))
+      const error = yield* Effect.flip(ask(silent, 1))
+      assert.deepStrictEqual([error.reason, error.message], ["unavailable", "The database server does not answer."])
+      yield* Deferred.await(ended)
+    }))
+
+  it.live("ends the work of one who does not wait any more", () =>
+    Effect.gen(function*() {
+      const [begun, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const work = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      const asking = yield* Effect.forkChild(ask(Effect.onInterrupt(work, () => Deferred.succeed(ended, undefined))))
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(asking)
+      assert.isTrue(yield* Deferred.isDone(ended))
     }))
 
   it("tells what the server said, and the code to look up", () => {
