@@ -115,6 +115,10 @@ const fetchInstead = (state: State, push: Push, now: number): void => {
   else release(push)
 }
 
+const answerWaiting = (state: State): void => {
+  for (const done of state.waiting.splice(0)) Deferred.doneUnsafe(done, Effect.succeed(true))
+}
+
 /** Those who have given up count no more. */
 const attend = (state: State, message: FirstFetch): void => {
   if (state.waiting.length >= maxWaiting) {
@@ -377,6 +381,11 @@ export const layer = Layer.effect(
           continue
         }
         const next = due(state, now)
+        // who asked for the first document while it came has it already
+        if (typeof next !== "string" && state.pinged === undefined) {
+          answerWaiting(state)
+          self.keep = false
+        }
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
         const heldUntil = around.hosts.heldUntil(state.resource.host, self.id, now)
         if (heldUntil !== undefined) return heldUntil
@@ -401,7 +410,7 @@ export const layer = Layer.effect(
         yield* conclude(state, result, at, around, pushedByHub)
         if (pushedByHub) yield* around.fed.pushed(self.id)
         if (pinged !== undefined) yield* answerPings(before, state, now)
-        for (const done of state.waiting.splice(0)) yield* Deferred.succeed(done, true)
+        answerWaiting(state)
       }
     })
 

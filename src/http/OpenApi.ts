@@ -32,7 +32,7 @@ const refusals: { readonly [status: string]: string } = {
   415: "The body is of a type that is not read, or compressed.",
   422: "A parameter is missing or cannot be used, the callback did not confirm, or it cannot be done.",
   429: "Too many requests or failed logins; see Retry-After.",
-  503: "The database or the owner of the resource is away for the moment; see Retry-After."
+  503: "The database or the owner of the resource is away for the moment, or too much waits already; see Retry-After."
 }
 
 const refused = Object.fromEntries(

@@ -9,7 +9,7 @@ import { partitionOf } from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import { feed, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
-import { stateOf } from "#test/support/Days.ts"
+import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
 import { documentOf, layer, layerOutside, layerRunner, layerWith, statusOnly } from "#test/support/World.ts"
 
 const ping = (url = feed) => Hub.use((hub) => hub.publish([url]))
@@ -48,6 +48,18 @@ describe("a resource", () => {
       })
       assert.deepStrictEqual({ ...before, ...rest }, before)
     }).pipe(Effect.provide(layer)))
+
+  it.effect("answers who asks for its first document when that has just come, without another fetch", () =>
+    Effect.gen(function*() {
+      const { actors, world } = yield* watchedFor()
+      world.publish(feed, ["first"])
+      yield* TestClock.adjust(1)
+      const done = yield* Deferred.make<boolean>()
+      yield* actors.resources.tell((yield* stateOf(feed)).id, { _tag: "FirstFetch", done })
+      yield* TestClock.adjust(1)
+      assert.strictEqual(Deferred.isDoneUnsafe(done), true)
+      assert.strictEqual(lines(world, "poll").length, 1)
+    }).pipe(Effect.provide(layerDays())))
 
   it.effect("sends its validators back", () =>
     Effect.gen(function*() {

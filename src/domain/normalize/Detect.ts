@@ -12,7 +12,7 @@ interface Refused {
 }
 
 /** Most letters of the world, without what stands in tags that are none. */
-const elementName = /^[\p{L}_][\p{L}\p{N}._-]*$/u
+const elementName = /^[\p{L}_][\p{L}\p{M}\p{N}._-]*$/u
 
 /**
  * The element that is the feed, wherever it stands; or what the document is instead.
