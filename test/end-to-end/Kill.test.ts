@@ -110,6 +110,16 @@ describe("the service as a process", () => {
       assert.strictEqual(world.posted.length, 2 * hooks.length) // what was confirmed is not sent again
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
+  it.live("ends when npm, which started it, is told to", () =>
+    Effect.gen(function*() {
+      const directory = { WINDHOVER_DATA_DIR: yield* temporaryDirectory }
+      const service = yield* start(directory, ["npm", "start"])
+      const exit = once(service.process, "exit")
+      service.process.kill("SIGTERM")
+      yield* Effect.promise(() => exit)
+      yield* start(directory) // refused while anybody is left who uses it
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
+
   it.live("says where it is reached, on a port that the system chose", () =>
     Effect.gen(function*() {
       const { said, url } = yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })

@@ -48,12 +48,15 @@ const gone = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
 }
 
-/** Starts the service as a user would, on a free port of loopback; killed with the scope. */
-export const start = (variables: Record<string, string>): Effect.Effect<Service, NotStarted, Scope.Scope> =>
+/** Starts the service, on a free port of loopback; killed with the scope. `command` is what a user would type. */
+export const start = (
+  variables: Record<string, string>,
+  [program, ...args]: readonly [string, ...ReadonlyArray<string>] = [bin, "serve"]
+): Effect.Effect<Service, NotStarted, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() =>
-        spawn(bin, ["serve"], {
+        spawn(program, args, {
           stdio: ["ignore", "pipe", "pipe"],
           env: withSettings({
             WINDHOVER_PORT: "0",
