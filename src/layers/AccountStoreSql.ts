@@ -5,6 +5,7 @@ import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.t
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { hashToken, type Known, makeAuthenticate, makeToken, numbersOf, ofPassword, ofToken } from "./Credentials.ts"
 import * as Passwords from "./Passwords.ts"
+import { batched } from "./sql/Batched.ts"
 import { column, instant, legalText, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
@@ -30,6 +31,34 @@ const accountColumns = `a.id, a.login, a.jid, a.legacy_item_namespace, a.credits
 } as created_at`
 const tokenColumns = `t.id, t.account_id as account, t.name, t.rights, ${millis("t.created_at")} as created_at`
 
+/** Who says to be `login`, and has a secret whose hash is one of a token. */
+interface Asked {
+  readonly login: string
+  readonly tokenHash: Buffer
+}
+
+interface KnownRow extends AccountRow {
+  /** From 1: whose answer it is. */
+  readonly place: number
+  readonly password_hash: string
+  readonly token: number | null
+  readonly granted: number | null
+}
+
+/** Rows that the database expects of arrays that it does not know yet: for fewer it would make a plan of its own each time, which costs more. */
+const expected = 10
+
+const lookupSql = `
+select asked.place::float8 as place, ${accountColumns}, a.password_hash, t.id as token, t.rights as granted
+from unnest($1::text[], $2::bytea[]) with ordinality asked(login, hash, place)
+join accounts a on a.login = asked.login and a.id > 0 left join tokens t on t.account_id = a.id and t.hash = asked.hash`
+
+const knownOf = (row: KnownRow): Known => ({
+  account: accountOf(row),
+  passwordHash: row.password_hash,
+  ...(row.token === null ? {} : { token: { id: row.token, rights: fromBits(row.granted ?? 0) } })
+})
+
 export const layerWith = (cost: Passwords.Cost) =>
   Layer.effect(
     AccountStore,
@@ -37,20 +66,24 @@ export const layerWith = (cost: Passwords.Cost) =>
       const sql = yield* SqlClient.SqlClient
       const passwords = Passwords.make(cost)
 
-      const lookup = (login: string, tokenHash: Buffer) =>
-        Effect.map(
-          ask(sql.unsafe<AccountRow & { password_hash: string; token: number | null; rights: number | null }>(
-            `select ${accountColumns}, a.password_hash, t.id as token, t.rights
-          from accounts a left join tokens t on t.account_id = a.id and t.hash = $2::bytea where a.login = $1 and a.id > 0`,
-            [legalText(login), tokenHash]
-          )),
-          (rows) =>
-            Option.map(Option.fromNullishOr(rows[0]), (row): Known => ({
-              account: accountOf(row),
-              passwordHash: row.password_hash,
-              ...(row.token === null ? {} : { token: { id: row.token, rights: fromBits(row.rights ?? 0) } })
-            }))
-        )
+      /** One statement for all who come while another one is under way; each begins after its callers have come, so that nothing is known from before. */
+      const known = batched({
+        spacing: 0,
+        gathering: 0,
+        concurrency: 1,
+        max: 500,
+        run: Effect.fnUntraced(function*(asked: ReadonlyArray<Asked>) {
+          const blank = Array.from({ length: Math.max(0, expected - asked.length) }, () => null)
+          const rows = yield* ask(sql.unsafe<KnownRow>(lookupSql, [
+            column.texts([...asked.map(({ login }) => login), ...blank]),
+            column.bytes([...asked.map(({ tokenHash }) => tokenHash), ...blank])
+          ]))
+          const answers = asked.map((): Option.Option<Known> => Option.none())
+          for (const row of rows) answers[row.place - 1] = Option.some(knownOf(row))
+          return answers
+        })
+      })
+      const lookup = (login: string, tokenHash: Buffer) => known({ login, tokenHash })
 
       const create = Effect.fn("AccountStore.create")(function*(login: string, password: Redacted.Redacted) {
         const hash = yield* passwords.hash(password)

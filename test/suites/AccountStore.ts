@@ -157,15 +157,29 @@ const authenticating = (it: Vitest.MethodsNonLive<Stores>) => {
       }
     }))
 
-  it.effect("answers many at once", () =>
+  it.effect("answers many at once, each with its own", () =>
     Effect.gen(function*() {
-      const { login } = yield* newAccount
+      const [one, other] = [yield* newAccount, yield* newAccount]
+      const issued = yield* AccountStore.use((store) =>
+        store.createToken({ accountId: other.id, name: "a token", rights: ["list"] })
+      )
+      const asked = [
+        [one.login, password, `account:${one.id}`],
+        [one.login, Redacted.make("a guess"), undefined],
+        [other.login, password, `account:${other.id}`],
+        [unique("nobody"), password, undefined],
+        [other.login, issued.secret, `token:${issued.token.id}`],
+        [one.login, issued.secret, undefined]
+      ] as const
       const answers = yield* Effect.forEach(
-        Array.from({ length: 20 }, (_, i) => Redacted.make(i % 2 === 0 ? "correct horse" : `guess ${i}`)),
-        (secret) => authenticate(login, secret),
+        [...asked, ...asked, ...asked],
+        ([login, secret]) => authenticate(login, secret),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(answers.map(Option.isSome), answers.map((_, i) => i % 2 === 0))
+      assert.deepStrictEqual(
+        answers.map((answer) => Option.getOrUndefined(answer)?.credential.split(":").slice(0, 2).join(":")),
+        [...asked, ...asked, ...asked].map(([, , credential]) => credential)
+      )
     }))
 }
 

@@ -4,7 +4,7 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 interface Options<In, Out> {
   /** Milliseconds between the beginnings of two statements, at least. */
   readonly spacing: number
-  /** Milliseconds that a caller waits after a silence for others who come at the same time; 1 where it is not said. */
+  /** Milliseconds that a caller waits after a silence for others who come at the same time; 1 where it is not said. With 0: those of this turn. */
   readonly gathering?: number
   /** Statements under way, at most; 2 where it is not said: one works while the next is sent. */
   readonly concurrency?: number
@@ -60,7 +60,7 @@ export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spa
     // a clock that was set back makes nobody wait longer
     const milliseconds = Math.min(Math.max(begun + spacing - now, gathering), spacing)
     begun = now + milliseconds
-    return Effect.sleep(milliseconds)
+    return milliseconds === 0 ? Effect.yieldNow : Effect.sleep(milliseconds)
   })
   const resolver = RequestResolver.make<Ask>((entries) =>
     counted(Effect.forEach(chunksOf(entries, max), together, { discard: true }))

@@ -88,24 +88,28 @@ from ${resourceTables}`
 const optional = <K extends string, A>(key: K, value: A | null | undefined): { readonly [k in K]?: A } =>
   value === null || value === undefined ? {} : { [key]: value } as { readonly [k in K]: A }
 
-export const profileOf = (id: number, row: ProfileRow): ResourceProfile => ({
-  id,
-  kind: kinds[row.kind] ?? "unknown",
-  ...optional("header", row.header === null ? null : JSON.parse(row.header) as FeedHeader),
-  nextFetch: row.next_fetch,
-  ...optional("lastFetch", row.last_fetch),
-  period: row.period,
-  ...optional("code", row.code),
-  ...optional("http", row.http),
-  ...optional("lastParse", row.last_parse),
-  generatedIds: row.generated_ids,
-  entriesSinceMaintenance: row.entries_since,
-  ...optional("lastMaintenanceAt", row.last_maintenance_at),
-  ...optional("velocity", row.velocity),
-  ...optional("popularity", row.popularity),
-  ...optional("pornRank", row.porn_rank),
-  ...optional("bozoRank", row.bozo_rank)
-})
+/** Assigned one by one: a list makes hundreds of them. */
+export const profileOf = (id: number, row: ProfileRow): ResourceProfile => {
+  const profile: { -readonly [K in keyof ResourceProfile]: ResourceProfile[K] } = {
+    id,
+    kind: kinds[row.kind] ?? "unknown",
+    nextFetch: row.next_fetch,
+    period: row.period,
+    generatedIds: row.generated_ids,
+    entriesSinceMaintenance: row.entries_since
+  }
+  if (row.header !== null) profile.header = JSON.parse(row.header) as FeedHeader
+  if (row.last_fetch !== null) profile.lastFetch = row.last_fetch
+  if (row.code !== null) profile.code = row.code
+  if (row.http !== null) profile.http = row.http
+  if (row.last_parse !== null) profile.lastParse = row.last_parse
+  if (row.last_maintenance_at !== null) profile.lastMaintenanceAt = row.last_maintenance_at
+  if (row.velocity !== null) profile.velocity = row.velocity
+  if (row.popularity !== null) profile.popularity = row.popularity
+  if (row.porn_rank !== null) profile.pornRank = row.porn_rank
+  if (row.bozo_rank !== null) profile.bozoRank = row.bozo_rank
+  return profile
+}
 
 export const resourceOf = (row: ResourceRow): ResourceState => ({
   ...profileOf(row.id, row),
