@@ -185,9 +185,12 @@ const memory = async (count: number, target: string) => {
   }
   const base = await settled(0)
   const full = await settled(count)
+  const more = full.rss - base.rss
+  // two runs without any resource differ by some dozens of MB
+  const each = more < 0.1 * base.rss ? "no difference that can be told" : `${(more * 1e3 / count).toFixed(2)} kB each`
   say(
     `${count.toLocaleString("en")} resources: memory, start until scheduled`,
-    `${full.rss.toFixed(0)} MB (without any ${base.rss.toFixed(0)} MB), ${full.ready.toFixed(1)} s`,
+    `${full.rss.toFixed(0)} MB (without any ${base.rss.toFixed(0)} MB: ${each}), ${full.ready.toFixed(1)} s`,
     target
   )
 }

@@ -5,7 +5,7 @@ import * as XmppWorld from "#test/support/XmppWorld.ts"
 
 const ping = "<ping xmlns='urn:xmpp:ping'/>"
 
-describe.skipIf(installed === undefined)("XML that XMPP does not allow", () => {
+describe.skipIf(installed === undefined)("XML that XMPP does not allow, or hardly", () => {
   layer(XmppWorld.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
     it.effect.each(
       [
@@ -23,6 +23,16 @@ describe.skipIf(installed === undefined)("XML that XMPP does not allow", () => {
           eve.socket.once("close", () => resume(Effect.void))
           eve.send(text)
         })
+        assert.strictEqual((yield* ann.request("get", ping)).attrs["type"], "result")
+      }))
+
+    it.effect("may be nested as deep as a stanza is long, and harms nobody", () =>
+      Effect.gen(function*() {
+        const { ann } = yield* XmppWorld.makeWorld
+        const deep = 15_000
+        const answer = yield* ann.request("get", `<a xmlns='urn:deep'>${"<a>".repeat(deep)}${"</a>".repeat(deep)}</a>`)
+        assert.strictEqual(answer.attrs["type"], "error")
+        assert.isDefined(answer.getChild("error")?.getChild("service-unavailable"))
         assert.strictEqual((yield* ann.request("get", ping)).attrs["type"], "result")
       }))
 
