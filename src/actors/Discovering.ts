@@ -2,6 +2,7 @@ import { Clock, Effect, Option } from "effect"
 import { feedsOf } from "#domain/Advertised.ts"
 import { anonymous } from "#domain/Account.ts"
 import { fragmentOf } from "#domain/Fragment.ts"
+import { nullDevice } from "#domain/OwnAddress.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -45,7 +46,7 @@ export const makeDiscovering = Effect.gen(function*() {
       topic: wanted.topic,
       partition: wanted.partition,
       channel: "null",
-      endpoint: `${baseUrl}/dev/null`,
+      endpoint: nullDevice(baseUrl),
       host: new URL(baseUrl).hostname,
       face: "hub",
       state: "pending",

@@ -1,6 +1,7 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import * as Callback from "#domain/Callback.ts"
 import * as Lease from "#domain/Lease.ts"
+import { isNullDevice, isOwn } from "#domain/OwnAddress.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
@@ -29,7 +30,7 @@ import { makeFollow } from "./Following.ts"
 import { Listeners } from "./Listeners.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import { Asking } from "./Asking.ts"
-import { OpenHub } from "./OpenHub.ts"
+import { OpenHub, toItself } from "./OpenHub.ts"
 import { orRefuse } from "./Refusing.ts"
 import { Presences } from "./Presences.ts"
 import { makePublishersHubs } from "./PublishersHubs.ts"
@@ -42,6 +43,10 @@ const pendingFor = 86_400_000
 
 const tokenOf = ({ verifyToken }: SubscribeRequest | UnsubscribeRequest) =>
   verifyToken === undefined ? {} : { verifyToken }
+
+/** Only a webhook can be asked; nobody answers at the null device. */
+const askedOf = ({ verify }: SubscribeRequest | UnsubscribeRequest, { channel }: Pick<Subscription, "channel">) =>
+  channel === "webhook" ? verify : undefined
 
 const tooManyQuestions = Effect.fail(
   refuse(
@@ -91,11 +96,13 @@ export const layer = Layer.effect(
         const topic = yield* Effect.fromResult(Topic.parse(request.topic))
         yield* checkFragment(topic)
         const callback = yield* Effect.fromResult(Callback.parse(request.callback))
+        const channel = isNullDevice(callback.given, baseUrl) ? "null" : "webhook"
+        if (channel === "webhook" && isOwn(callback.given, baseUrl)) return yield* toItself(callback.given)
         return {
           accountId: request.caller.account.id,
           topic,
           partition: Topic.partitionOf(topic.host),
-          channel: callback.given === `${baseUrl}/dev/null` ? "null" : "webhook",
+          channel,
           endpoint: callback.given,
           host: callback.host,
           ...(request.format === undefined ? {} : { format: request.format }),
@@ -147,8 +154,9 @@ export const layer = Layer.effect(
         wanted: NewSubscription,
         judged: boolean
       ): Effect.fn.Return<Subscribed, Refusal> {
-        if (request.verify === "async") return { outcome: yield* subscribeLater(request, wanted) }
-        if (request.verify === "sync") yield* verify(request, wanted.endpoint, "subscribe")
+        const asked = askedOf(request, wanted)
+        if (asked === "async") return { outcome: yield* subscribeLater(request, wanted) }
+        if (asked === "sync") yield* verify(request, wanted.endpoint, "subscribe")
         const { created, resource, subscription } = yield* store(wanted)
         const judging = judged && discovering.isWorthWaiting(request, wanted)
         if (resource.lastFetch === undefined && (request.retrieve || judging)) {
@@ -229,11 +237,12 @@ export const layer = Layer.effect(
       const { subscription, topic } = yield* unsubscribed(request)
       const partition = Topic.partitionOf(topic.host)
       const remove = removed(subscription, partition)
-      if (request.verify === "async") {
+      const asked = askedOf(request, subscription)
+      if (asked === "async") {
         const wanted: NewSubscription = { ...subscription, topic, partition }
         return yield* askLater({ mode: "unsubscribe", wanted, ...tokenOf(request) })
       }
-      if (request.verify === "sync") yield* verify(request, subscription.endpoint, "unsubscribe")
+      if (asked === "sync") yield* verify(request, subscription.endpoint, "unsubscribe")
       yield* remove
       return "done" as const
     })

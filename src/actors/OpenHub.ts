@@ -2,12 +2,12 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { anonymous } from "#domain/Account.ts"
 import * as Callback from "#domain/Callback.ts"
 import { granted, hasEnded } from "#domain/Lease.ts"
+import { isOwn } from "#domain/OwnAddress.ts"
 import { type Lane, placeOf, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
-import { isOwn } from "#domain/Upstream.ts"
 import { Asking } from "./Asking.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
@@ -69,7 +69,7 @@ export const layer = Layer.effect(
 
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const wanted = yield* wantedBy(request, request.callback)
-      if (isOwn(wanted.endpoint, baseUrl)) return yield* toItself(wanted)
+      if (isOwn(wanted.endpoint, baseUrl)) return yield* toItself(wanted.endpoint)
       yield* checkFragment(wanted.topic)
       const known = yield* laneOf(wanted)
       if (known === undefined) yield* checkRoom(wanted)
@@ -136,7 +136,7 @@ const askedOften = (site: string, retryAfter: number) =>
 const busy = throttled("Too many verifications wait on this hub. Try again later.", 60)
 
 /** The service, as a subscriber at hubs, may reach itself by a name that it does not know; its callback is known. */
-const toItself = ({ endpoint }: NewSubscription) =>
+export const toItself = (endpoint: string) =>
   Effect.fail(
     badParameter("hub.callback", `${Topic.quote(endpoint)} is an address of this hub itself: give one of your own.`)
   )

@@ -240,19 +240,6 @@ export const named = (hubs: Iterable<string>): string => {
 /** Where the hub of a subscription asks and posts. */
 export const callbackUrl = (baseUrl: string, callback: string): string => `${baseUrl}/upstream/${callback}`
 
-/** Whether an address is below this service's own, so that it would subscribe to itself. */
-export const isOwn = (url: string, baseUrl: string): boolean => {
-  const { pathname } = new URL(url)
-  const own = new URL(baseUrl)
-  return placeOf(url) === placeOf(own) && `${pathname}/`.startsWith(`${own.pathname.replace(/\/$/, "")}/`)
-}
-
-/** Host and port; a name that ends in a dot is the same one. */
-const placeOf = (url: string | URL): string => {
-  const { hostname, port } = new URL(url)
-  return `${hostname.replace(/\.$/, "")}:${port}`
-}
-
 /**
  * Whether hubs elsewhere can reach the service, by the look of its base URL: not under a name of this machine or network, nor at a
  * private address.

@@ -31,6 +31,7 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
   if (hubOpen) yield* router.add("*", "/hub", yield* makeHubFace)
+  yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(nothingKept(method)))
   yield* router.add("*", `${hubCallbacks}*`, yield* makeHubCallbacks)
   const { openapi, page } = yield* makeDocumentation
   yield* router.add("GET", "/openapi.json", openapi)
@@ -44,6 +45,21 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     yield* router.addGlobalMiddleware(HttpMiddleware.xForwardedHeaders({ trustedProxies: networks }))
   }
 }))
+
+/**
+ * The null device, for notifications that come by an address that was not known for it when it was subscribed.
+ *
+ * A challenge is not repeated: a stranger's hub that asks here would send whatever the stranger subscribes to.
+ */
+const nothingKept = (method: string): HttpServerResponse.HttpServerResponse => {
+  if (method === "POST") return Reply.done
+  return method === "GET" || method === "HEAD"
+    ? Reply.text(
+      200,
+      "This is the null device: as a hub.callback it has nothing delivered, and what is posted here is not kept."
+    )
+    : Reply.text(405, `The method ${quote(method)} is not known here; use GET or POST.`, { allow: "GET, HEAD, POST" })
+}
 
 /** Whatever happens, the caller gets a sentence; what should not have happened is logged. */
 const answerFailures = (

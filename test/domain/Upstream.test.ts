@@ -3,7 +3,6 @@ import {
   agreed,
   found,
   type Fresh,
-  isOwn,
   isReachable,
   missed,
   named,
@@ -186,15 +185,5 @@ describe("the base URL", () => {
     const hubs = Array.from({ length: 12 }, (_, i) => `https://h${i}.example/?key=k`)
     assert.strictEqual(named(["https://a.example:8443/x?key=k", "https://a.example:8443/y"]), "a.example:8443")
     assert.match(named(hubs), /^h0\.example, (h\d\.example, ){8}h9\.example and 2 more$/)
-  })
-
-  it("is no hub for the service itself", () => {
-    assert.isTrue(isOwn("https://a.example/hub", "https://a.example"))
-    assert.isTrue(isOwn("http://a.example/push/hub?x", "https://a.example/push"))
-    assert.isTrue(isOwn("https://a.example./hub", "https://a.example"))
-    assert.isFalse(isOwn("https://a.example:8443/hub", "https://a.example"))
-    assert.isFalse(isOwn("https://a.example/pushy", "https://a.example/push"))
-    assert.isFalse(isOwn("https://a.example/other", "https://a.example/push"))
-    assert.isFalse(isOwn("https://b.example/hub", "https://a.example"))
   })
 })

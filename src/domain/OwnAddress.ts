@@ -1,0 +1,21 @@
+/** Whether an address is this service's own, or below it: it would subscribe to itself. The scheme does not matter. */
+export const isOwn = (url: string, baseUrl: string): boolean => {
+  const own = new URL(baseUrl)
+  return placeOf(url) === placeOf(own) && `${pathOf(url)}/`.startsWith(`${pathOf(own).replace(/\/$/, "")}/`)
+}
+
+/** The callback that nothing is delivered to. */
+export const nullDevice = (baseUrl: string): string => `${baseUrl}/dev/null`
+
+/** Whether a callback is the null device, however it is spelled. */
+export const isNullDevice = (url: string, baseUrl: string): boolean => isOwn(url, nullDevice(baseUrl))
+
+/** Host and port; a name that ends in a dot is the same one, and so are the three of this machine. */
+const placeOf = (url: string | URL): string => {
+  const { hostname, port } = new URL(url)
+  const name = hostname.replace(/\.$/, "")
+  return `${name === "127.0.0.1" || name === "[::1]" ? "localhost" : name}:${port}`
+}
+
+/** A base URL that ends in a slash makes two of it in what is put together from it; they are served as one. */
+const pathOf = (url: string | URL): string => new URL(url).pathname.replace(/\/{2,}/g, "/")
