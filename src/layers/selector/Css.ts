@@ -23,22 +23,38 @@ export const selectCss = (
   return collected(find(root, path), (element) => root.html(element))
 }
 
-/** What the library would take for markup to be made, or pass over in silence. */
-const mistaken = /^<|[>+~]$/
-
 const find = (document: CheerioAPI, path: string) => {
-  const stray = mistaken.exec(path)?.[0]
-  if (stray !== undefined) {
-    throw new Unselectable(
-      "invalid",
-      `${JSON.stringify(path)} is no CSS path: there is nothing to find with this ${stray}`
-    )
-  }
+  const mistake = mistakeIn(path)
+  if (mistake !== undefined) throw new Unselectable("invalid", `${JSON.stringify(path)} is no CSS path: ${mistake}`)
   try {
     return document.root().find(path).toArray()
   } catch (error) {
     throw new Unselectable("invalid", `${JSON.stringify(path)} is no CSS path: ${messageOf(error)}`, { cause: error })
   }
+}
+
+/**
+ * Where any character may stand: strings, attributes, comments, escapes, the text of `:contains()`; and the numbers of `:nth-child()`.
+ *
+ * Each alternative begins with another character than the other ones, so that an attempt is linear.
+ */
+const opaque =
+  /\\(?:[\da-f]{1,6}\s?|[^])|"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'|\[(?:[^\]"'\\]|\\[^]|"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')*\]|\/\*[^]*?\*\/|:i?contains\((?:[^()]|\([^()]*\))*\)|\([\s\dn+-]*\)/gi
+
+/** What the library takes for something else, or for a name that no element has. */
+const mistakeIn = (path: string): string | undefined => {
+  const plain = path.replace(opaque, (text) => "\u00b7".repeat(text.length))
+  const state = /:(?:hover|active|visited)(?![\w-])/i.exec(plain)?.[0]
+  if (state !== undefined) return `${state} is a state of a browser, and there is none here; leave it out`
+  const stray = /^<|[>+~]$/.exec(plain.trim())?.[0]
+  if (stray !== undefined) return `there is nothing to find with this ${stray}`
+  const strange = /[^\w\s\u0080-\uffff[\].#:>+~<*,()|-]|(?<=^|[\s>+~,(])-?\d/.exec(plain)
+  if (strange === null) return undefined
+  const [character] = strange
+  const where = `${character}, its character ${strange.index + 1}, begins no name of an element`
+  return character === "/"
+    ? `${where}; of an XPath, or of a route in the page, nothing is known here: browsers' inspectors copy CSS paths, too ("Copy selector")`
+    : where
 }
 
 const declared = /<meta\b[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]{1,40})/i

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { checkCss, selectCss } from "#layers/selector/Css.ts"
+import { Unselectable } from "#layers/selector/Limits.ts"
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -48,6 +49,51 @@ describe("Css", () => {
       assert.include(message, where)
     }
   )
+
+  it.each([
+    ["/html/body/p", "/, its character 1"],
+    ["/news", "XPath, or of a route"],
+    ["//*[@id=\"main\"]/p", "XPath"],
+    ["p/b", "/, its character 2"],
+    ["./a", "/, its character 2"],
+    ["@p", "@, its character 1"],
+    ["!path", "!, its character 1"],
+    ["p$x", "$, its character 2"],
+    ["p=1", "=, its character 2"],
+    ["p'x", "', its character 2"],
+    ["p, 404", "4, its character 4"],
+    ["a:hover", ":hover is a state"],
+    ["a:VISITED > b", ":VISITED is a state"],
+    ["p:not(:active)", ":active is a state"]
+  ])("refuses %s, which no element matches ever", (path, where) => {
+    assert.throws(() => checkCss(path), Unselectable, where)
+  })
+
+  it.each([
+    ".w-1\\/2",
+    "#\\31 23",
+    "[href='/a@b!']",
+    "[data-x=\"]/\"]",
+    "a[href*=\":hover\"]",
+    "p:nth-child(2n + 1)",
+    "p:nth-child(-n+3)",
+    "p:eq(2)",
+    "p:contains(a/b (c!))",
+    "p:not(:has(> b, + c))",
+    "/* a/b */p",
+    "größe.größe",
+    "a-visited.hover",
+    "my-element > p ~ p",
+    "b < p"
+  ])("takes %s", (path) => {
+    assert.doesNotThrow(() => checkCss(path))
+  })
+
+  it("ends with a long path that opens and never closes", () => {
+    for (const part of ["[", "[\"", "\"", "\\", "/*", ":contains(", "(", "(1", "[a='"]) {
+      assert.throws(() => checkCss(`p${part.repeat(2_000)}!`), Unselectable)
+    }
+  })
 
   it("selects in XML, with the names as they are written", () => {
     const map = bytes("<?xml version=\"1.0\"?><urlset><url><loc>https://example.org/A</loc></url><Other/></urlset>")
