@@ -7,6 +7,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { pushed } from "./hub.ts"
 import { section } from "./Section.ts"
 import { bare, end, outside, port, type Resources, type Service, start, startWith, stats, used } from "./Service.ts"
 import { streaming } from "./stream.ts"
@@ -167,6 +168,15 @@ const latency = async () => {
   await service.stop()
 }
 
+const pushing = async () => {
+  const waits = await pushed()
+  say(
+    `a publisher's hub pushes → callback, ${waits.length} one after the other`,
+    `p50 ${waits[waits.length >> 1]?.toFixed(1)} ms, p99 ${waits[Math.ceil(waits.length * 0.99) - 1]?.toFixed(1)} ms`,
+    "≤ 100 ms"
+  )
+}
+
 const sleeping = (count: number): Resources => ({
   count,
   host: "'h' || i || '.example'",
@@ -211,6 +221,7 @@ const parts: Readonly<Record<string, () => Promise<void>>> = {
   polls: polling,
   deliveries: delivering,
   latency,
+  pushes: pushing,
   streams: streaming,
   memory: () => memory(100_000, ""),
   million: () => memory(1_000_000, "≤ 1,500 MB, ≤ 20 s")
