@@ -1,5 +1,11 @@
 import { Cause, Effect, Layer, Option, type Types } from "effect"
-import { HttpMiddleware, HttpRouter, HttpServerError, type HttpServerResponse } from "effect/http"
+import {
+  HttpMiddleware,
+  HttpRouter,
+  HttpServerError,
+  type HttpServerRequest,
+  type HttpServerResponse
+} from "effect/http"
 import { IpNetwork } from "effect/net"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
@@ -20,19 +26,25 @@ const apiPaths = ["/", "/hubbub"] as const
 const streamUrl = (url: string): string | undefined =>
   /^\/stream\/?(?:\?|$)/.test(url) ? url : /^\/stream\/?&/.test(url) ? url.replace("&", "?") : undefined
 
+/** The router takes `//stream` for `/stream`, as clients ask whose base URL ends in a slash; who reads the path itself is given one. */
+const withOneSlash = (request: HttpServerRequest.HttpServerRequest) =>
+  request.url.startsWith("//") ? request.modify({ url: request.url.replace(/^\/+/, "/") }) : request
+
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { hubOpen, trustedProxies, xmppComponent } = yield* Settings
   const webhook = yield* makeWebhook
   const { healthz, readyz } = yield* makeHealth
   for (const path of apiPaths) yield* router.add("*", path, webhook("api"))
   const stream = webhook("stream")
-  yield* router.add("*", "/stream/*", (request) => {
+  yield* router.add("*", "/stream/*", (given) => {
+    const request = withOneSlash(given)
     const url = streamUrl(request.url)
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
   if (hubOpen) yield* router.add("*", "/hub", yield* makeHubFace)
   yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(nothingKept(method)))
-  yield* router.add("*", `${hubCallbacks}*`, yield* makeHubCallbacks)
+  const hubCallback = yield* makeHubCallbacks
+  yield* router.add("*", `${hubCallbacks}*`, (request) => hubCallback(withOneSlash(request)))
   const { openapi, page } = yield* makeDocumentation
   yield* router.add("GET", "/openapi.json", openapi)
   yield* router.add("GET", "/docs", page)
