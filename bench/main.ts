@@ -104,6 +104,9 @@ const polling = async () => {
   await against("polls with one new entry of 25", "new", 300, "≤ 1.0")
 }
 
+/** Rounds of deliveries before those that count, for the same reason. */
+const coldRounds = 4
+
 const delivering = async () => {
   const fan = 3_000
   const service = await start(3600)
@@ -111,13 +114,14 @@ const delivering = async () => {
   await sleep(2_000)
   const ratios: Array<number> = []
   const rates: Array<number> = []
-  for (let round = 0; round < 3; round++) {
+  for (let round = -coldRounds; round < 5; round++) {
     const bareRate = fan / (await bare("/hook", fan, "POST")).wall
     const before = await stats()
     await fetch(`${outside}/ctl/publish`)
     await service.call({ "hub.mode": "publish", "hub.url": `${outside}/304/0` })
     while ((await stats()).posts < before.posts + fan) await sleep(20)
     const rate = fan / (((await stats()).last - before.now) / 1e6)
+    if (round < 0) continue
     rates.push(rate)
     ratios.push(rate / bareRate)
   }
