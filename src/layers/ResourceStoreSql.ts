@@ -138,7 +138,7 @@ export const layer = Layer.effect(
     })
 
     const record = batched<Prepared, ReadonlyArray<Delivery>>({
-      spacing: 50,
+      spacing: 100,
       max: 64,
       run: Effect.fnUntraced(function*(changes) {
         const answers = new Map<Prepared, ReadonlyArray<Delivery>>()
