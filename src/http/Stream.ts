@@ -126,8 +126,7 @@ export const makeStream = Effect.gen(function*() {
           (begun) => begun === undefined ? Effect.succeed(Reply.head(Frames.contentTypes[wait])) : hold(begun)
         )
       ),
-      Effect.scoped,
-      Effect.withSpan("Stream.answer")
+      Effect.scoped
     )
 })
 

@@ -48,7 +48,7 @@ export const makeWebhook = Effect.gen(function*() {
     return place === "stream" ? yield* noStream(run === retrieve) : yield* run(hub, call)
   })
 
-  const handle = Effect.fn("Webhook.handle")(function*(
+  const handle = Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
     place: Place
   ) {
