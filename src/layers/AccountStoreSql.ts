@@ -6,7 +6,7 @@ import { StoreError } from "#domain/ports/StoreError.ts"
 import { hashToken, type Known, makeAuthenticate, makeToken, numbersOf, ofPassword, ofToken } from "./Credentials.ts"
 import * as Passwords from "./Passwords.ts"
 import { batched } from "./sql/Batched.ts"
-import { column, instant, legalText, millis } from "./sql/Values.ts"
+import { column, filled, instant, legalText, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 interface AccountRow {
@@ -45,9 +45,6 @@ interface KnownRow extends AccountRow {
   readonly granted: number | null
 }
 
-/** Rows that the database expects of arrays that it does not know yet: for fewer it would make a plan of its own each time, which costs more. */
-const expected = 10
-
 const lookupSql = `
 select asked.place::float8 as place, ${accountColumns}, a.password_hash, t.id as token, t.rights as granted
 from unnest($1::text[], $2::bytea[]) with ordinality asked(login, hash, place)
@@ -73,10 +70,9 @@ export const layerWith = (cost: Passwords.Cost) =>
         concurrency: 1,
         max: 500,
         run: Effect.fnUntraced(function*(asked: ReadonlyArray<Asked>) {
-          const blank = Array.from({ length: Math.max(0, expected - asked.length) }, () => null)
           const rows = yield* ask(sql.unsafe<KnownRow>(lookupSql, [
-            column.texts([...asked.map(({ login }) => login), ...blank]),
-            column.bytes([...asked.map(({ tokenHash }) => tokenHash), ...blank])
+            column.texts(filled(asked.map(({ login }) => login), null)),
+            column.bytes(filled(asked.map(({ tokenHash }) => tokenHash), null))
           ]))
           const answers = asked.map((): Option.Option<Known> => Option.none())
           for (const row of rows) answers[row.place - 1] = Option.some(knownOf(row))

@@ -19,7 +19,7 @@ import {
   resourceTables,
   selectResources
 } from "./sql/ResourceRows.ts"
-import { column, instant, unsigned } from "./sql/Values.ts"
+import { column, filled, instant, unsigned } from "./sql/Values.ts"
 import { ask, inTurn } from "./SqlFailure.ts"
 
 /** Unchanged polls are written when there are so many, or after so many ms. */
@@ -81,7 +81,10 @@ export const layer = Layer.effect(
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const now = yield* Clock.currentTimeMillis
         const rows = yield* ask(
-          sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [now, column.ids(ids)])
+          sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
+            now,
+            column.ids(filled(ids, ids[0] ?? 0))
+          ])
         )
         const byId = new Map(rows.map((row) => [row.id, current(resourceOf(row))]))
         return ids.map((id) => Option.fromNullishOr(byId.get(id)))

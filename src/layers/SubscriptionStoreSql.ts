@@ -25,7 +25,7 @@ import {
   selectResources
 } from "./sql/ResourceRows.ts"
 import { asksForParts, fitting, type Likeness } from "./sql/SubscriptionSearch.ts"
-import { column, instant, legalText, millis } from "./sql/Values.ts"
+import { column, filled, instant, legalText, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
 /** Stored numbers: append only. */
@@ -136,7 +136,7 @@ export const layer = Layer.effect(
     const resources = Effect.fnUntraced(function*(ids: ReadonlyArray<number>, now: number) {
       const rows = yield* sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
         now,
-        column.ids(ids)
+        column.ids(filled(ids, ids[0] ?? 0))
       ])
       return new Map(rows.map((row) => [row.id, resourceOf(row)]))
     })

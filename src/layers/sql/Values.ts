@@ -21,6 +21,18 @@ export const column = {
   booleans: (values: ReadonlyArray<boolean>) => array(values, OID.bool)
 }
 
+/** Rows that the database expects of an array that it does not know yet. */
+const expected = 10
+
+/**
+ * With as many values as the database expects, at least: for fewer it would rather make a plan of its own each time than keep one, and
+ * for a look-up of one row that is most of the cost. `blank` must not change the answer.
+ */
+export const filled = <A, B>(values: ReadonlyArray<A>, blank: B): ReadonlyArray<A | B> =>
+  values.length >= expected
+    ? values
+    : [...values, ...Array.from({ length: expected - values.length }, () => blank)]
+
 /** As they come from the client, bytes are a part of the buffer of all rows, and would keep it in memory. */
 export const copyOf = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes)
 
