@@ -35,8 +35,10 @@ const selected: ReadonlyArray<readonly [kind: string, path: string, value: unkno
   ["slice", "$.items[1:3]", [2, 3]],
   ["slice from the end", "$.items[-1:]", [5]],
   ["slice with a step", "$.items[::2]", [1, 3, 5]],
+  ["slice with step 0", "$.items[::0]", []],
   ["slice backwards", "$.items[::-1]", [5, 4, 3, 2, 1]],
   ["several indexes", "$.x[0,1]", ["a", "b"]],
+  ["an index twice", "$.x[0,0]", ["a", "a"]],
   ["several kinds of selectors", "$.items[0,3:]", [1, 4, 5]],
   ["descendants by name", "$.store..price", [8.95, 12.99, 8.99, 399]],
   ["descendants of a member", "$.a..b", ["near", "deep"]],
@@ -46,6 +48,11 @@ const selected: ReadonlyArray<readonly [kind: string, path: string, value: unkno
   ["filter that asks for existence", "$..book[?@.isbn].title", ["Sword", "Moby"]],
   ["filter with and, or, not", "$..book[?!@.isbn || @.price > 10 && @.isbn].title", ["Sayings", "Sword"]],
   ["filter that looks at the root", "$..book[?@.price > $.items[4]].title", ["Sayings", "Sword", "Moby"]],
+  ["nothing compared with nothing", "$.x[?@.absent == $.absent]", ["a", "b", "c"]],
+  ["nothing compared with null", "$.x[?@.absent == null]", []],
+  ["null compared with null", "$.x[?$.none == null]", ["a", "b", "c"]],
+  ["null is not false", "$.x[?$.none == false]", []],
+  ["null exists", "$.x[?$.none]", ["a", "b", "c"]],
   ["length()", "$.x[?length(@) == 1]", ["a", "b", "c"]],
   ["count()", "$.store[?count(@.*) == 2]", [{ color: "red", price: 399 }]],
   ["match()", "$..book[?match(@.title, 'S.*')].title", ["Sayings", "Sword"]],
@@ -78,6 +85,12 @@ describe("JsonPath", () => {
     ["$..", "."],
     ["$.items[(@.length)]", "unexpected token '(' in bracketed selection"],
     ["$[?evil(@)]", "evil"],
+    ["$.items[01]", "01"],
+    ["$.items[-0]", "-0"],
+    ["$.items[1:02]", "02"],
+    ["$.items[9007199254740992]", "9007199254740992"],
+    ["$.items[-9007199254740992]", "9007199254740992"],
+    ["$.items[0:9007199254740992]", "9007199254740992"],
     ["$.a b", "expected '.', '..' or a bracketed selection"]
   ]
 
@@ -102,6 +115,31 @@ describe("JsonPath", () => {
   it("keeps the digits of numbers that JavaScript would round", () => {
     const text = "{\"id\":12345678901234567890,\"small\":-9007199254740993,\"rest\":1.5}"
     assert.strictEqual(selectJson(bytes(text), undefined, "$.*").json, "[12345678901234567890,-9007199254740993,1.5]")
+  })
+
+  const large =
+    "{\"items\":[{\"id\":12345678901234567890,\"n\":1},{\"id\":2,\"n\":2}],\"a/b~\":{\"x\":9007199254740993},\"^\":{\"y\":1}}"
+
+  it.each([
+    ["a filter that compares them", "$.items[?@.id==12345678901234567890].n", "[1]"],
+    ["a filter that orders them", "$.items[?@.id>1000].n", "[1]"],
+    ["a filter, around them", "$.items[?@.id>1000]", "[{\"id\":12345678901234567890,\"n\":1}]"],
+    [
+      "all descendants",
+      "$.items..*",
+      "[{\"id\":12345678901234567890,\"n\":1},{\"id\":2,\"n\":2},12345678901234567890,1,2,2]"
+    ],
+    ["what they are made of", "$..rawJSON", "[]"],
+    ["one place", "$.items[0].id", "12345678901234567890"],
+    ["the end of an array", "$.items[-2].id", "12345678901234567890"],
+    ["a name that a pointer escapes", "$['a/b~'].x", "9007199254740993"],
+    ["classic: parents", "$.items[0].id^", "[{\"id\":12345678901234567890,\"n\":1}]"],
+    ["classic: names in brackets without quotes", "$.items[0][id]", "[12345678901234567890]"],
+    ["classic: parents with names that a pointer escapes", "$['a/b~'].x^", "[{\"x\":9007199254740993}]"],
+    ["classic: names that the library gives no location of", "$..y^", "[{\"y\":1}]"],
+    ["classic: names", "$.items[0].*~", "[\"id\",\"n\"]"]
+  ])("finds large numbers as numbers, and gives their digits: %s", (_, path, json) => {
+    assert.strictEqual(selectJson(bytes(large), undefined, path).json, json)
   })
 
   it("reads documents in other encodings, and with a byte order mark", () => {
