@@ -340,21 +340,26 @@ export const selected = (
     return failure(state, answer.status, "Parser Error nothing in the document matches the selection any more", at)
   }
   const verdict = decideDocument(previous, signature)
-  return recorded({ ...state, slices: packAll([signature]) }, answer, { kind, document, links, verdict }, at)
+  const outcome = matches === 0 ? `${arbitrary}: nothing in it matches the selection yet` : arbitrary
+  return recorded({ ...state, slices: packAll([signature]) }, answer, { kind, document, links, verdict, outcome }, at)
 }
 
 /** Nothing could be selected. */
 export const unselectable = (state: ResourceState, answer: Fetched, error: SelectorError, at: Circumstances): Done =>
   failure(state, answer.status, `Parser Error ${error.message}`, at)
 
+/** The outcome of a document that is no feed, as the protocol has it; what else there is to say follows it. */
+const arbitrary = "parsed arbitrary content"
+
 const recorded = (
   state: ResourceState,
   answer: Fetched,
-  { document, kind, links, verdict }: {
+  { document, kind, links, outcome = arbitrary, verdict }: {
     readonly kind: ResourceKind
     readonly document: Document
     readonly links: ReadonlyArray<Link> | undefined
     readonly verdict: ReturnType<typeof decideDocument>
+    readonly outcome?: string
   },
   at: Circumstances
 ): Done => {
@@ -366,7 +371,7 @@ const recorded = (
   const { learned, ...others } = known
   const placed = { ...others, ...learning({ ...learned, place: placeAfter(state, kind, answer, at) }) }
   const named = header === undefined ? placed : { ...placed, header: kept(before, header) }
-  const change = silent(parsed(named, answer, kind, verdict === "changed", at, "parsed arbitrary content"))
+  const change = silent(parsed(named, answer, kind, verdict === "changed", at, outcome))
   if (verdict === "unchanged") return { _tag: "Changed", change }
   return {
     _tag: "Changed",

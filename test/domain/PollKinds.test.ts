@@ -238,10 +238,15 @@ describe("fragments", () => {
     const { fragment, state } = fragmented("p.sale")
     const nothing = selected(state, answer("1"), selection("", 0), { fragment }, at)
     assert.deepStrictEqual([stateAfter(nothing).inError, announced(nothing)], [false, undefined])
+    assert.match(
+      String(stateAfter(nothing).http),
+      /^Fetched \(ring\) 200 \d+ and parsed arbitrary content: nothing in it matches the selection yet$/
+    )
     const still = selected(stateAfter(nothing), answer("2"), selection("", 0), { fragment }, at)
     assert.deepStrictEqual([stateAfter(still).inError, announced(still)], [false, undefined])
     const sale = selected(stateAfter(still), answer("3"), selection("<p>!</p>"), { fragment }, at)
     assert.strictEqual(announced(sale), "Document")
+    assert.match(String(stateAfter(sale).http), / and parsed arbitrary content$/)
   })
 
   it("that cannot be selected are in error, with the reason", () => {
