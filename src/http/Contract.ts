@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { rights } from "#domain/Account.ts"
+import * as Lease from "#domain/Lease.ts"
 import { keys } from "#domain/Search.ts"
-import { maxCallbackLength } from "#domain/Subscription.ts"
+import { maxCallbackLength, signatureMethods } from "#domain/Subscription.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
 
 /**
@@ -10,6 +11,9 @@ import { maxTopicLength } from "#domain/Topic.ts"
 
 /** Bytes of a `hub.secret`, at most (WebSub). */
 export const maxSecretLength = 200
+
+/** The same on the open hub: fewer than 200, says section 5.1 of WebSub. */
+export const maxHubSecretLength = 199
 
 /** Bytes of a `hub.verify_token`, at most: it is repeated in the URL of the verification. */
 export const maxVerifyTokenLength = 1024
@@ -126,6 +130,43 @@ export const requests = {
     ...mode("authenticate"),
     rights: optional(flag("Whether the answer says what the credentials may do.")),
     callback: optional(script)
+  })
+}
+
+export const signature = Schema.Literals(signatureMethods).annotate({
+  description: "Method of X-Hub-Signature; when not sent, SHA-1 with SHA-256 beside it."
+})
+
+/** A number that no lease can have is brought to one that can be; what is no number is a mistake. */
+export const leaseSeconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 999_999_999_999_999 })).annotate({
+  default: Lease.granted(undefined),
+  description: `Seconds; from ${Lease.granted(0)} to ${
+    Lease.granted(Infinity)
+  }, others are brought to the nearer of the two.`
+})
+
+/** What is sent to `/hub`, by `hub.mode`; other parameters are ignored there. */
+export const hubRequests = {
+  subscribe: Schema.Struct({
+    ...mode("subscribe"),
+    "hub.topic": topic,
+    "hub.callback": callback,
+    "hub.lease_seconds": optional(leaseSeconds),
+    "hub.secret": optional(text("Signs the notifications.", maxHubSecretLength)),
+    "hub.signature": optional(signature),
+    "hub.verify": optional(verify),
+    "hub.verify_token": optional(verifyToken)
+  }),
+  unsubscribe: Schema.Struct({
+    ...mode("unsubscribe"),
+    "hub.topic": topic,
+    "hub.callback": callback,
+    "hub.verify": optional(verify),
+    "hub.verify_token": optional(verifyToken)
+  }),
+  publish: Schema.Struct({
+    ...mode("publish"),
+    "hub.url": text("URL that has news; repeated, or several with commas between. hub.topic says the same.")
   })
 }
 

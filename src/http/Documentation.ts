@@ -12,9 +12,8 @@ const policy =
 
 /** The API's description: for programs, and as a page for people (Swagger UI, as `effect` brings it along). */
 export const makeDocumentation = Effect.gen(function*() {
-  const { baseUrl } = yield* Settings
+  const described = document(yield* Settings)
   const scope = yield* Effect.scope
-  const described = document(baseUrl)
   const api = HttpApi.make("windhover").annotate(OpenApi.Transform, () => described)
 
   // Two megabytes of scripts are read when somebody looks at the page.

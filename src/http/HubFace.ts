@@ -3,8 +3,8 @@ import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
-import { signatureMethods } from "#domain/Subscription.ts"
 import { quote } from "#domain/Topic.ts"
+import * as Contract from "./Contract.ts"
 import type { Declined } from "./Declined.ts"
 import { bounded, publishedTopics, verification } from "./Operations.ts"
 import type { Parameters } from "./Parameters.ts"
@@ -12,9 +12,6 @@ import { makePings } from "./Pings.ts"
 import * as Reply from "./Reply.ts"
 import { read } from "./RequestBody.ts"
 import { methodOf, needsPost } from "./Webhook.ts"
-
-/** Bytes of a `hub.secret`: fewer than 200, says section 5.1 of WebSub. */
-const maxSecretLength = 199
 
 /** What a person or a script finds here. */
 const about =
@@ -35,8 +32,8 @@ export const makeHubFace = Effect.gen(function*() {
   const subscribe: Run = Effect.fnUntraced(function*(parameters) {
     const topic = yield* parameters.one("hub.topic")
     const callback = yield* parameters.one("hub.callback")
-    const secret = yield* bounded(parameters, "hub.secret", maxSecretLength)
-    const signature = yield* parameters.choice("hub.signature", Schema.Literals(signatureMethods))
+    const secret = yield* bounded(parameters, "hub.secret", Contract.maxHubSecretLength)
+    const signature = yield* parameters.choice("hub.signature", Contract.signature)
     const leaseSeconds = yield* leaseOf(parameters)
     const { outcome } = yield* hub.subscribe({
       caller: anonymous,
@@ -70,11 +67,9 @@ export const makeHubFace = Effect.gen(function*() {
     return Reply.done
   })
 
-  const modes: ReadonlyMap<string, Run> = new Map([
-    ["subscribe", subscribe],
-    ["unsubscribe", unsubscribe],
-    ["publish", publish]
-  ])
+  const modes: ReadonlyMap<string, Run> = new Map(
+    Object.entries({ subscribe, unsubscribe, publish } satisfies { [M in keyof typeof Contract.hubRequests]: Run })
+  )
 
   const run = (parameters: Parameters): Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal> =>
     Effect.flatMap(parameters.one("hub.mode"), (given) => {
@@ -98,13 +93,14 @@ export const makeHubFace = Effect.gen(function*() {
 })
 
 /** As on the wire, where clients know these sentences. */
-const known = "subscribe|unsubscribe|publish"
+const known = Object.keys(Contract.hubRequests).join("|")
 
-/** A number that no lease can have is brought to one that can be; what is no number is a mistake. */
 const leaseOf = (parameters: Parameters): Effect.Effect<number | undefined, Refusal> =>
-  Effect.flatMap(parameters.one("hub.lease_seconds"), (text) =>
-    text === undefined || /^\d{1,15}$/.test(text.trim())
-      ? Effect.succeed(text === undefined ? undefined : Number(text))
+  Effect.flatMap(parameters.one("hub.lease_seconds"), (text) => {
+    if (text === undefined) return Effect.undefined
+    const seconds = /^\d+$/.test(text.trim()) ? Number(text) : NaN
+    return Schema.is(Contract.leaseSeconds)(seconds)
+      ? Effect.succeed(seconds)
       : Effect.fail(
         badParameter(
           "hub.lease_seconds",
@@ -112,4 +108,5 @@ const leaseOf = (parameters: Parameters): Effect.Effect<number | undefined, Refu
             quote(text)
           }. Without it, ten days are taken.`
         )
-      ))
+      )
+  })

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { answers, requests, streamRequest } from "./Contract.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { answers, hubRequests, requests, streamRequest } from "./Contract.ts"
 
 type Json = { readonly [key: string]: unknown }
 
@@ -28,10 +29,13 @@ const refusals: { readonly [status: string]: string } = {
   403: "The token does not have the right; it is named.",
   404: "Not subscribed to that resource.",
   405: "This needs another method; Allow names it.",
+  408: "The request did not arrive in time.",
   413: "Too many bytes or parameters.",
   415: "The body is of a type that is not read, or compressed.",
   422: "A parameter is missing or cannot be used, the callback did not confirm, or it cannot be done.",
-  429: "Too many requests or failed logins; see Retry-After.",
+  429: "Too many requests, open streams or failed logins; see Retry-After.",
+  431: "The header of the request is too large.",
+  500: "Something is wrong inside; the log says more.",
   503: "The database or the owner of the resource is away for the moment, or too much waits already; see Retry-After."
 }
 
@@ -39,15 +43,28 @@ const refused = Object.fromEntries(
   Object.entries(refusals).map(([status, description]) => [status, { description, content: sentence }])
 )
 
+/** Of the open hub: nobody logs in there, and nobody is told what others have subscribed to. */
+const refusedByHub = Object.fromEntries(
+  Object.entries(refused).filter(([status]) => !["401", "403", "404"].includes(status))
+)
+
 const done = { description: "Done." }
 const pending = { description: "Accepted; the callback is asked in the background." }
 const json = (...schemas: ReadonlyArray<Schema.Codec<unknown>>) => ({
-  "application/json": { schema: { oneOf: schemas.map(schemaOf) } }
+  "application/json": { schema: oneOf(schemas) }
 })
 const atom = { "application/atom+xml": { schema: { type: "string" } } }
 
-const modes = (...names: ReadonlyArray<keyof typeof requests>) => ({
-  oneOf: names.map((name) => schemaOf(requests[name]))
+const oneOf = (schemas: ReadonlyArray<Schema.Codec<unknown>>) => ({ oneOf: schemas.map(schemaOf) })
+
+const modes = (...names: ReadonlyArray<keyof typeof requests>) => oneOf(names.map((name) => requests[name]))
+
+/** Parameters in the body, in each of the ways that are read. */
+const body = (schema: Json) => ({
+  required: true,
+  content: Object.fromEntries(
+    ["application/x-www-form-urlencoded", "application/json", "multipart/form-data"].map((type) => [type, { schema }])
+  )
 })
 
 /** One object of parameters whose properties are the names in the query. */
@@ -55,8 +72,31 @@ const query = (
   schema: Json
 ) => [{ name: "parameters", in: "query", required: true, style: "form", explode: true, schema }]
 
+const openHub = (): Json => ({
+  get: {
+    operationId: "aboutHub",
+    summary: "What the open hub is",
+    security: [],
+    responses: {
+      200: { description: "In a sentence or two.", content: { "text/plain": { schema: { type: "string" } } } },
+      ...refusedByHub
+    }
+  },
+  post: {
+    operationId: "tellHub",
+    summary: "subscribe, unsubscribe, publish, without credentials: the callback is asked",
+    security: [],
+    requestBody: body(oneOf(Object.values(hubRequests))),
+    responses: {
+      202: pending,
+      204: { description: "The ping is taken; or, with hub.verify=sync, the callback has agreed." },
+      ...refusedByHub
+    }
+  }
+})
+
 /** The methods and addresses of the API. */
-const paths = (): Json => ({
+const paths = (hubOpen: boolean): Json => ({
   "/": {
     get: {
       operationId: "ask",
@@ -80,14 +120,7 @@ const paths = (): Json => ({
     post: {
       operationId: "tell",
       summary: "subscribe, unsubscribe, publish: what hub.mode says; everything that GET does as well",
-      requestBody: {
-        required: true,
-        content: Object.fromEntries(
-          ["application/x-www-form-urlencoded", "application/json", "multipart/form-data"].map((type) => [type, {
-            schema: modes("subscribe", "unsubscribe", "publish", "list", "retrieve", "replay", "authenticate")
-          }])
-        )
-      },
+      requestBody: body(modes("subscribe", "unsubscribe", "publish", "list", "retrieve", "replay", "authenticate")),
       responses: {
         200: {
           description: "With retrieve=true: what is stored. Otherwise as with GET.",
@@ -120,6 +153,7 @@ const paths = (): Json => ({
       }
     }
   },
+  ...(hubOpen ? { "/hub": openHub() } : {}),
   ...Object.fromEntries(["/healthz", "/readyz"].map((path) => [path, {
     get: {
       operationId: path.slice(1),
@@ -134,20 +168,20 @@ const paths = (): Json => ({
 })
 
 /** Of what is described, not of the program: it moves when clients have to. */
-const contractVersion = "1.0.0"
+const contractVersion = "1.1.0"
 
-/** The OpenAPI 3.1 document of the API, from the schemas that decode its requests. */
-export const document = (baseUrl: string) => ({
+/** The OpenAPI 3.1 document of the API and the open hub, from the schemas that decode their requests. */
+export const document = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | "hubOpen">) => ({
   openapi: "3.1.0",
   info: {
     title: "Windhover",
     version: contractVersion,
-    description: "Watches any URL and pushes what is new. The open WebSub hub at /hub is as WebSub (W3C) has it.",
+    description: "Watches any URL and pushes what is new.",
     license: { name: "MIT", identifier: "MIT" }
   },
   servers: [{ url: baseUrl }],
   security: [{ basic: [] }, { authorization: [] }],
-  paths: paths(),
+  paths: paths(hubOpen),
   components: {
     securitySchemes: {
       basic: { type: "http", scheme: "basic", description: "Login, and a token or the password." },

@@ -1,10 +1,18 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
+import { readFileSync } from "node:fs"
 import { Script } from "node:vm"
 import { answers } from "#http/Contract.ts"
 import { document } from "#http/OpenApi.ts"
 import * as ConversationWorld from "#test/support/ConversationWorld.ts"
 import type { RawAnswer } from "#test/support/RawHttp.ts"
+
+const settings = { baseUrl: "http://windhover.test", hubOpen: true }
+
+type Path = "/" | "/stream" | "/hub"
+
+/** The description as a program reads it. */
+const described = JSON.parse(JSON.stringify(document(settings)))
 
 /** Alice, with a subscription to a feed, and the service over a real socket. */
 const opened = Effect.gen(function*() {
@@ -12,15 +20,22 @@ const opened = Effect.gen(function*() {
   yield* world.perform(`/feed is a feed of two, one`)
   yield* world.perform("alice subscribed /push to /feed format=json")
   const topic = encodeURIComponent(`${world.words["outside"]}/feed`)
-  const get = Effect.fnUntraced(function*(target: string) {
+  const exchange = Effect.fnUntraced(function*(start: string, headers: ReadonlyArray<string>, body = "") {
     const connection = yield* world.connect
-    yield* connection.send(
-      `GET ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: ${world.words["alice"]}\r\nConnection: close\r\n\r\n`
-    )
+    const header = [`${start} HTTP/1.1`, "Host: a", "Connection: close", ...headers]
+    yield* connection.send(`${header.join("\r\n")}\r\n\r\n${body}`)
     return yield* connection.receive()
   }, Effect.scoped)
-  return { get, topic }
+  const get = (target: string, ...headers: ReadonlyArray<string>) =>
+    exchange(`GET ${target}`, [`Authorization: ${world.words["alice"]}`, ...headers])
+  const post = (target: string, parameters: { readonly [name: string]: string }, type = form) => {
+    const body = new URLSearchParams(parameters).toString()
+    return exchange(`POST ${target}`, [`Content-Type: ${type}`, `Content-Length: ${body.length}`], body)
+  }
+  return { get, post, topic, world }
 })
+
+const form = "application/x-www-form-urlencoded"
 
 /** What a JSON answer says beside its schema; nothing, when the schema tells all of it. */
 const problemOf = (schema: Schema.Codec<unknown>, { body }: RawAnswer): string | undefined =>
@@ -36,9 +51,9 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       const served = yield* get("/openapi.json")
       assert.strictEqual(served.headers.get("content-type"), "application/json; charset=utf-8")
       const described = JSON.parse(served.body)
-      assert.deepStrictEqual(described, JSON.parse(JSON.stringify(document("http://windhover.test"))))
+      assert.deepStrictEqual(described, JSON.parse(JSON.stringify(document(settings))))
       assert.strictEqual(described.openapi, "3.1.0")
-      assert.deepStrictEqual(Object.keys(described.paths), ["/", "/stream", "/healthz", "/readyz"])
+      assert.deepStrictEqual(Object.keys(described.paths), ["/", "/stream", "/hub", "/healthz", "/readyz"])
       assert.notInclude(served.body, "$ref")
       const [list, , replay] = described.paths["/"].get.parameters[0].schema.oneOf
       assert.deepInclude(list.properties.by_page, { type: "integer", minimum: 1, maximum: 500, default: 20 })
@@ -70,7 +85,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
   it.effect("names the bounds at which requests are refused", () =>
     Effect.gen(function*() {
       const { get, topic } = yield* opened
-      const described = document("").paths as {
+      const described = document(settings).paths as unknown as {
         readonly "/": { readonly get: { readonly parameters: ReadonlyArray<{ readonly schema: Described }> } }
       }
       const modes = described["/"].get.parameters[0]?.schema.oneOf ?? []
@@ -94,6 +109,89 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       }
     }))
 
+  it.effect("names each status that docs/http.md lists, wherever it can come", () =>
+    Effect.sync(() => {
+      const text = readFileSync(new URL("../../docs/http.md", import.meta.url), "utf8")
+      const listed = [...text.slice(text.indexOf("## Errors")).matchAll(/^\| (\d{3}) /gm)].map(([, status]) => status)
+      const statuses = (path: Path, method: "get" | "post") =>
+        Object.keys(described.paths[path][method].responses).filter((status) => status >= "400")
+      for (const [path, method] of [["/", "get"], ["/", "post"], ["/stream", "get"]] as const) {
+        assert.deepStrictEqual(statuses(path, method), listed)
+      }
+      const ofHub = listed.filter((status) => status !== "401" && status !== "403" && status !== "404")
+      assert.deepStrictEqual([statuses("/hub", "get"), statuses("/hub", "post")], [ofHub, ofHub])
+      assert.notProperty(document({ ...settings, hubOpen: false }).paths, "/hub")
+    }))
+
+  it.effect("has the open hub's answers, as they come", () =>
+    Effect.gen(function*() {
+      const { get, post, world } = yield* opened
+      const outside = world.words["outside"] ?? ""
+      const subscribe = { "hub.mode": "subscribe", "hub.topic": `${outside}/feed`, "hub.callback": `${outside}/push` }
+      const tooLong = `X-Long: ${"x".repeat(40_000)}`
+      const got = [yield* get("/hub"), yield* get("/hub?hub.mode=subscribe"), yield* get("/hub", tooLong)]
+      const posted = [
+        yield* post("/hub", subscribe),
+        yield* post("/hub", { "hub.mode": "publish", "hub.url": `${outside}/feed` }),
+        yield* post("/hub", { ...subscribe, "hub.callback": "" }),
+        yield* post("/hub", subscribe, "text/html"),
+        yield* post("/hub", Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`x${i}`, "y"])))
+      ]
+      yield* world.perform("the database is away")
+      posted.push(yield* post("/hub", subscribe))
+      yield* world.perform("the database is back")
+      const statuses = (answers: ReadonlyArray<RawAnswer>) => answers.map(({ status }) => status)
+      assert.deepStrictEqual(statuses(got), [200, 405, 431])
+      assert.deepStrictEqual(statuses(posted), [202, 204, 422, 415, 413, 503])
+      for (const status of statuses(got)) assert.property(described.paths["/hub"].get.responses, String(status))
+      for (const status of statuses(posted)) assert.property(described.paths["/hub"].post.responses, String(status))
+    }))
+
+  it.effect("has the open hub's parameters as they are taken and refused", () =>
+    Effect.gen(function*() {
+      const { post, world } = yield* opened
+      const outside = world.words["outside"] ?? ""
+      const { content } = described.paths["/hub"].post.requestBody
+      assert.deepStrictEqual(Object.keys(content), [form, "application/json", "multipart/form-data"])
+      const [subscribe, unsubscribe, publish] = content[form].schema.oneOf
+      assert.deepStrictEqual([subscribe.required, unsubscribe.required, publish.required], [
+        ["hub.mode", "hub.topic", "hub.callback"],
+        ["hub.mode", "hub.topic", "hub.callback"],
+        ["hub.mode", "hub.url"]
+      ])
+      const lease = subscribe.properties["hub.lease_seconds"]
+      const { maxLength } = subscribe.properties["hub.secret"]
+      const token = subscribe.properties["hub.verify_token"].maxLength
+      assert.deepStrictEqual([lease.minimum, lease.default, maxLength, token], [0, 864_000, 199, 1024])
+      const methods: ReadonlyArray<string> = subscribe.properties["hub.signature"].enum
+      const taken = [
+        ["hub.lease_seconds", String(lease.minimum)],
+        ["hub.lease_seconds", String(lease.maximum)],
+        ["hub.secret", "s".repeat(maxLength)],
+        ["hub.verify_token", "t".repeat(token)],
+        ...methods.map((method) => ["hub.signature", method] as const)
+      ] as const
+      const refused = [
+        ["hub.lease_seconds", String(lease.minimum - 1)],
+        ["hub.lease_seconds", String(lease.maximum + 1)],
+        ["hub.secret", "s".repeat(maxLength + 1)],
+        ["hub.verify_token", "t".repeat(token + 1)],
+        ["hub.signature", "md5"]
+      ] as const
+      const ask = ([name, value]: readonly [string, string], index: number) =>
+        Effect.map(
+          post("/hub", {
+            "hub.mode": "subscribe",
+            "hub.topic": `${outside}/feed`,
+            "hub.callback": `${outside}/of/${name}/${index}`,
+            [name]: value
+          }),
+          ({ status }) => status
+        )
+      assert.deepStrictEqual(yield* Effect.forEach(taken, ask), taken.map(() => 202))
+      assert.deepStrictEqual(yield* Effect.forEach(refused, ask), refused.map(() => 422))
+    }))
+
   it.effect("can be browsed, and the page asks nobody else for anything", () =>
     Effect.gen(function*() {
       const { get } = yield* opened
@@ -107,7 +205,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       assert.isAbove(scripts.length, 0)
       for (const script of scripts) assert.doesNotThrow(() => new Script(script))
       const described = /<script id="swagger-spec" type="application\/json">(.*?)<\/script>/s.exec(page.body)?.[1]
-      assert.deepStrictEqual(JSON.parse(described ?? ""), JSON.parse(JSON.stringify(document("http://windhover.test"))))
+      assert.deepStrictEqual(JSON.parse(described ?? ""), JSON.parse(JSON.stringify(document(settings))))
     }))
 })
 

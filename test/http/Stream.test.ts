@@ -81,7 +81,9 @@ const get = (path: string, ...headers: ReadonlyArray<string>) =>
 
 const events = (...headers: ReadonlyArray<string>) => get(`/stream?${query}`, "Accept: text/event-stream", ...headers)
 const lines = get(`/stream?${query}&wait=stream&format=json`)
-const described = document("").paths as { readonly "/stream": { readonly get: { readonly responses: object } } }
+const described = document({ baseUrl: "", hubOpen: true }).paths as {
+  readonly "/stream": { readonly get: { readonly responses: object } }
+}
 const poll = get(`/stream?${query}&wait=poll&format=json`)
 
 const item = (id: string) => `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"","items":[{"id":"${id}"}]}`
