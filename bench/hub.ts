@@ -3,10 +3,14 @@ import { createHmac } from "node:crypto"
 import { once } from "node:events"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
 import { start } from "./Service.ts"
 
 /** The first third warms up. */
-const pushes = 300
+const pushes = 150
+
+/** Milliseconds between two pushes: what is stored may wait for a tenth of a second for what was stored just before. */
+const pause = 250
 
 const textOf = async (request: IncomingMessage): Promise<string> => {
   let text = ""
@@ -78,6 +82,7 @@ export const pushed = async (): Promise<ReadonlyArray<number>> => {
     })
     await told.promise
     waits.push(performance.now() - began)
+    await sleep(pause)
   }
   await service.stop()
   server.close()
