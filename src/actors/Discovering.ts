@@ -21,6 +21,14 @@ const mostNamed = 5
 /** An address that says of itself that it is a feed. Whoever imports thousands of them does not wait for each to be fetched. */
 const likeFeed = /feed|rss|atom|xml|rdf|json/i
 
+/** Hosts that have nothing but feeds; other hosts are only called like them. */
+const hostOfFeeds = /^(?:feeds?|rss|atom|rdf|xml)\./
+
+const isLikeFeed = (canonical: string): boolean => {
+  const { hostname, pathname, search } = new URL(canonical)
+  return hostOfFeeds.test(hostname) || likeFeed.test(pathname + search)
+}
+
 /**
  * Whether a topic is a page that advertises feeds.
  *
@@ -33,10 +41,14 @@ export const makeDiscovering = Effect.gen(function*() {
   const partitions = yield* Partitions
   const { baseUrl } = yield* Settings
 
+  const isUndecided = Effect.fnUntraced(function*(wanted: NewSubscription) {
+    return fragmentOf(wanted.topic.canonical) === undefined &&
+      Option.isNone(yield* orRefuse(subscriptions.find(wanted)))
+  })
+
   /** False as well for who has subscribed to the page already: it has decided. */
   const applies = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
-    if (request.discover === false || fragmentOf(wanted.topic.canonical) !== undefined) return false
-    return Option.isNone(yield* orRefuse(subscriptions.find(wanted)))
+    return request.discover !== false && (yield* isUndecided(wanted))
   })
 
   /** Only what has a row is fetched: a subscription of nobody makes it, and goes again. */
@@ -69,13 +81,26 @@ export const makeDiscovering = Effect.gen(function*() {
   })
 
   const isWorthWaiting = ({ discover, retrieve, verify }: SubscribeRequest, { topic }: NewSubscription): boolean =>
-    retrieve || verify === "sync" || discover === true || !likeFeed.test(topic.canonical)
+    retrieve || verify === "sync" || discover === true || !isLikeFeed(topic.canonical)
 
   /** The first feed, if that is what the subscriber wants. */
   const first = ({ discover, topic }: SubscribeRequest, feeds: ReadonlyArray<string>) =>
     discover === true && feeds[0] !== undefined ? Effect.succeed(feeds[0]) : refuse(topic, feeds)
 
-  return { applies, first, isWorthWaiting, known, stored }
+  /** Over XMPP nobody waits for a fetch, and there is no parameter that decides: what is known is refused, and a fragment has the page. */
+  const refuseNode = Effect.fnUntraced(function*(wanted: NewSubscription) {
+    if (!(yield* isUndecided(wanted))) return
+    const resource = Option.getOrUndefined(yield* orRefuse(resources.find(wanted.topic.canonical)))
+    const feeds = resource === undefined ? [] : feedsOf(resource)
+    if (feeds.length === 0) return
+    const choice = "subscribe to one of them, or add the fragment #html to the node to watch the page itself"
+    return yield* badParameter(
+      "node",
+      `Please provide a node that is a feed. ${advertising(wanted.topic.given, feeds)}: ${choice}.`
+    )
+  })
+
+  return { applies, first, isWorthWaiting, known, refuseNode, stored }
 })
 
 const refuse = (topic: string, feeds: ReadonlyArray<string>) =>
@@ -83,9 +108,12 @@ const refuse = (topic: string, feeds: ReadonlyArray<string>) =>
     badParameter(
       "hub.topic",
       `Please provide a valid hub.topic (feed) URL that is accepted on this hub. ${
-        quote(topic)
-      } is an HTML page that advertises ${feeds.length === 1 ? "the feed" : "the feeds"} ${
-        feeds.slice(0, mostNamed).join(", ")
+        advertising(topic, feeds)
       }: subscribe to one of them, send hub.discover=true to have the first, or hub.discover=false to watch the page itself.`
     )
   )
+
+const advertising = (topic: string, feeds: ReadonlyArray<string>): string =>
+  `${quote(topic)} is an HTML page that advertises ${feeds.length === 1 ? "the feed" : "the feeds"} ${
+    feeds.slice(0, mostNamed).join(", ")
+  }`

@@ -200,8 +200,8 @@ export const layer = Layer.effect(
         resources,
         Effect.fnUntraced(function*({ format, topic: given }): Effect.fn.Return<NewSubscription, Refusal> {
           const topic = yield* Effect.fromResult(Topic.parse(given, "node"))
-          yield* checkFragment(topic)
-          return {
+          yield* checkFragment(topic, "node")
+          const one: NewSubscription = {
             accountId: caller.account.id,
             topic,
             partition: Topic.partitionOf(topic.host),
@@ -212,6 +212,8 @@ export const layer = Layer.effect(
             face: "api",
             state: "active"
           }
+          yield* discovering.refuseNode(one)
+          return one
         })
       )
       const made: Array<number> = []

@@ -12,10 +12,29 @@ describe("a subscription to what was never fetched", () => {
   it.effect("waits for nothing when its address says that it is a feed", () =>
     Effect.gen(function*() {
       const world = yield* started
-      for (const topic of ["http://a.example/feed", "http://a.example/b.xml", "http://a.example/c?format=RSS"]) {
+      for (
+        const topic of [
+          "http://feeds.example/a",
+          "http://a.example/feed",
+          "http://a.example/b.xml",
+          "http://a.example/c?format=RSS"
+        ]
+      ) {
         world.serve(topic, () => Effect.never)
         assert.deepStrictEqual(yield* subscribe(topic), { outcome: "done" })
       }
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits for a page whose host only is called like a feed", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const topic = "http://buzzfeed.example/"
+      world.serve(topic, () => Effect.never)
+      const fiber = yield* Effect.forkChild(subscribe(topic))
+      yield* TestClock.adjust("4 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), { outcome: "done" })
     }).pipe(Effect.provide(layer)))
 
   it.effect("waits for the first fetch when it looks like a page, five seconds at most, and is fetched once", () =>

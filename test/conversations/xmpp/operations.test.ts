@@ -178,6 +178,45 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         assert.notInclude(said(yield* list(ann, " sf:page='1'")), "/all")
       }))
 
+    it.effect("refuses a page that is known to advertise feeds, and not who watches it already", () =>
+      Effect.gen(function*() {
+        const { ann, outside } = yield* makeWorld
+        const node = `${outside.url}/advertising`
+        outside.publish("/advertising", {
+          status: 200,
+          contentType: "text/html",
+          body: "<html><head><link rel=alternate type=application/atom+xml href=/news.xml></head><body>x</body></html>"
+        })
+        const watched = yield* subscribe(ann, [node]).pipe(
+          Effect.repeat({
+            until: (answer) => said(answer).includes(" parsed "),
+            schedule: Schedule.spaced("20 millis")
+          })
+        )
+        assert.include(said(watched), "subscription='subscribed'")
+        assert.include(said(yield* subscribe(ann, [`${node}#html`])), "subscription='subscribed'")
+        yield* unsubscribe(ann, node)
+        assert.strictEqual(
+          said(yield* subscribe(ann, [node])),
+          error(
+            "modify",
+            "not-acceptable",
+            "Please provide a node that is a feed. \"OUTSIDE/advertising\" is an HTML page that advertises the feed OUTSIDE/news.xml: " +
+              "subscribe to one of them, or add the fragment #html to the node to watch the page itself."
+          )
+        )
+        yield* unsubscribe(ann, `${node}#html`)
+      }))
+
+    it.effect("calls a node what it is in the refusal of its fragment", () =>
+      Effect.gen(function*() {
+        const { ann, outside } = yield* makeWorld
+        const answer = said(yield* subscribe(ann, [`${outside.url}/page#/html/body`]))
+        assert.include(answer, "<not-acceptable ")
+        assert.include(answer, "The fragment of node selects nothing: ")
+        assert.notInclude(answer, "hub.topic")
+      }))
+
     it.effect("refuses what is wrong by its condition, and does not repeat it", () =>
       Effect.gen(function*() {
         const { ann, outside } = yield* makeWorld
