@@ -12,7 +12,7 @@ import { readRdf } from "./Rdf.ts"
 import { readRss } from "./Rss.ts"
 import { piecesOf } from "./Pieces.ts"
 import { fingerprintsOf, type Range, rangesOf, type Slices, slicesOf, unseenRanges } from "./Slices.ts"
-import { tokenize } from "./Tokenizer.ts"
+import { OPEN_AT_END, tokenize } from "./Tokenizer.ts"
 import type { Element } from "./Tree.ts"
 
 /** A feed as read: its entries carry the publisher's ids, or none. `EntryId` gives every entry one. */
@@ -176,7 +176,13 @@ const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Ref
   const { root, repairs } = tokenize(texts)
   const [first = ""] = texts
   const feed = feedElement(root, !/^\s*</.test(first) && !/<\?xml\s/.test(first.slice(0, mostBeforeXml)))
-  if (!("kind" in feed)) return { reading: dialectOf(feed)(feed, outsideOf(options)), repairs }
+  if (!("kind" in feed)) {
+    const reading = dialectOf(feed)(feed, outsideOf(options))
+    // taken for an empty feed, it would make news of all entries of the whole one
+    return reading.entries.length === 0 && repairs.includes(OPEN_AT_END)
+      ? { kind: "empty", reason: "the feed breaks off before its first entry" }
+      : { reading, repairs }
+  }
   const links = feed.kind === "html" ? headLinks(texts.join(""), options.url) : []
   return links.length === 0 ? feed : { ...feed, links }
 }

@@ -16,6 +16,9 @@ const MOST_ELEMENTS = 300_000
 const MOST_ATTRIBUTES = 512
 /** An end tag closes no element further up than this. */
 const MOST_UNCLOSED = 64
+
+/** The repair of a document that breaks off, or lacks its last end tags. */
+export const OPEN_AT_END = "elements closed that were open at the end of the document"
 const LONGEST_SUBSET = 65_536
 const MOST_STRAYS = 100
 
@@ -85,7 +88,7 @@ class Tokenizer {
   read(texts: ReadonlyArray<string>): Tree {
     for (const text of texts) this.readPiece(text)
     if (this.count >= MOST_ELEMENTS) this.repaired("too many elements: the rest was left out")
-    else if (this.depth > 0) this.repaired("elements closed that were open at the end of the document")
+    else if (this.depth > 0) this.repaired(OPEN_AT_END)
     return { root: this.root, repairs: [...this.repairs] }
   }
 

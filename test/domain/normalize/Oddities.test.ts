@@ -44,6 +44,34 @@ describe("oddities of markup", () => {
     assert.include(feed.repairs, "control characters removed")
   })
 
+  it.each([
+    "<rss version=\"2.0\"><channel><title>x",
+    "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>x</title>",
+    "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"><channel>"
+  ])(
+    "broken off before the first entry: the disk of the publisher is full, and it is no empty feed: %s",
+    (document) => {
+      assert.deepStrictEqual(readFeed(new TextEncoder().encode(document)), {
+        _tag: "NotFeed",
+        kind: "empty",
+        reason: "the feed breaks off before its first entry"
+      })
+    }
+  )
+
+  it("broken off behind an entry, and empty but whole: what there is counts", () => {
+    assert.strictEqual(read(rss("<title>x</title>").replace(/<\/channel>.*/, "")).entries.length, 1)
+    assert.strictEqual(read("<rss version=\"2.0\"><channel><title>x</title></channel></rss>").entries.length, 0)
+    assert.strictEqual(read("<rss version=\"2.0\"><channel><title>x</rss>").entries.length, 0)
+  })
+
+  it("broken off behind entries that were read before: they are skipped, and it is a feed", () => {
+    const document = new TextEncoder().encode(rss("<title>x</title>").replace(/<\/channel>.*/, ""))
+    const first = readFeed(document)
+    const slices = first._tag === "Feed" ? first.slices ?? [] : []
+    assert.strictEqual(readFeed(document, { seenSlices: new Set(slices) })._tag, "Feed")
+  })
+
   it("junk before the document: PHP warns, a template leaves blank lines", () => {
     const feed = read(`\n\nWarning: Cannot modify header\n${rss("<title>x</title>")}`)
     assert.strictEqual(feed.entries.length, 1)
