@@ -125,14 +125,48 @@ const decode = (
     if (looksPlain(bytes)) return bytes
     throw new DecompressionError("encoding", `the body is not valid ${coding}`, { cause: error })
   }
-  const later = () => async[format](bytes, optionsOf(format, whole, maxBytes)).catch(forgive)
+  const orMember = (error: unknown) =>
+    format === "gzip" && isWrongData(error)
+      ? firstMember(bytes, maxBytes).then((member) => member ?? forgive(error), forgive)
+      : forgive(error)
+  const later = () => async[format](bytes, optionsOf(format, whole, maxBytes)).catch(orMember)
   if (bytes.length > syncInput) return later()
   try {
     return sync[format](bytes, optionsOf(format, whole, Math.min(maxBytes, syncOutput)))
   } catch (error) {
-    return isOverflow(error) && maxBytes > syncOutput ? later() : forgive(error)
+    return isOverflow(error) && maxBytes > syncOutput ? later() : orMember(error)
   }
 }
+
+/**
+ * What is packed in gzip with bytes behind its end that are none, as when a script prints after it was compressed. Curl and browsers read it.
+ *
+ * Undefined when it is not whole: the checksum and the length (RFC 1952, 2.3.1) that belong to the result have to be there.
+ */
+const firstMember = async (bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | undefined> => {
+  const start = endOfHeader(bytes)
+  const unpacked = await async.inflateRaw(bytes.subarray(start), optionsOf("inflateRaw", false, maxBytes))
+  const trailer = Buffer.alloc(8)
+  trailer.writeUInt32LE(zlib.crc32(unpacked))
+  trailer.writeUInt32LE(unpacked.length, 4)
+  const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(trailer, start)
+  return at < 0 || isGzip(bytes.subarray(at + trailer.length)) ? undefined : unpacked
+}
+
+/** Where the header of gzip ends (RFC 1952, 2.3): after ten bytes, extra fields, a name, a comment and a checksum, each if its flag is set. */
+const endOfHeader = (bytes: Uint8Array): number => {
+  const flags = bytes[3] ?? 0
+  let at = 10
+  if ((flags & 4) !== 0) at += 2 + (bytes[at] ?? 0) + 256 * (bytes[at + 1] ?? 0)
+  for (const flag of [8, 16]) {
+    if ((flags & flag) !== 0) at = bytes.indexOf(0, at) + 1
+  }
+  return (flags & 2) === 0 ? at : at + 2
+}
+
+/** Other than that of a stream that was cut off. */
+const isWrongData = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "Z_DATA_ERROR"
 
 const isOverflow = (error: unknown): boolean =>
   error instanceof RangeError && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"

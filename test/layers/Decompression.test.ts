@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
+import { randomBytes } from "node:crypto"
 import zlib from "node:zlib"
 import { codingsOf, decompress, DecompressionError } from "#layers/Decompression.ts"
 
@@ -51,6 +52,35 @@ describe("Decompression", () => {
     assert.deepStrictEqual(now(read(text, "deflate")), text)
     assert.deepStrictEqual(now(read(text, "utf-8")), text)
     assert.deepStrictEqual(now(read(Buffer.from("\ufeff {}"), "br")), Buffer.from("\ufeff {}"))
+  })
+
+  it("takes gzip with something else behind its end", async () => {
+    const packed = zlib.gzipSync(text)
+    const named = Buffer.concat([
+      Buffer.from([0x1f, 0x8b, 8, 4 | 8 | 16 | 2, 0, 0, 0, 0, 0, 3, 2, 0, 7, 7]),
+      Buffer.from("a.xml\0comment\0hc"),
+      packed.subarray(10)
+    ])
+    for (const whole of [true, false]) {
+      for (const gzip of [packed, named]) {
+        const tailed = Buffer.concat([gzip, Buffer.from("<!-- 0.2 s -->")])
+        assert.deepStrictEqual(Buffer.from(await read(tailed, "gzip", "text/xml", 1 << 20, whole)), text)
+      }
+    }
+    const large = randomBytes(200_000)
+    const tailed = Buffer.concat([zlib.gzipSync(large), Buffer.from("\n")])
+    assert.deepStrictEqual(Buffer.from(await read(tailed, "gzip")), large)
+  })
+
+  it("does not take what is behind the end for an excuse", async () => {
+    const tail = Buffer.from("tail")
+    const wrongSum = Buffer.from(zlib.gzipSync(text))
+    wrongSum.writeUInt32LE(1, wrongSum.length - 8)
+    assert.strictEqual((await failure(Buffer.concat([wrongSum, tail]), "gzip")).kind, "encoding")
+    const broken = Buffer.concat([zlib.gzipSync(text).subarray(0, 10), Buffer.from([0xff, 0xff])])
+    assert.strictEqual((await failure(Buffer.concat([zlib.gzipSync(text), broken, tail]), "gzip")).kind, "encoding")
+    const bomb = Buffer.concat([zlib.gzipSync(Buffer.alloc(1_000_000)), tail])
+    assert.strictEqual((await failure(bomb, "gzip", 100_000)).kind, "too-large")
   })
 
   it("finds gzip that no header names in text, and leaves archives alone", () => {
