@@ -1,7 +1,8 @@
-import { Console, Effect, FileSystem, Option, Schema, Stdio, Stream } from "effect"
+import { Console, Effect, FileSystem, Option, type PlatformError, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
+import { quote } from "#domain/Topic.ts"
 import { neutralModel } from "./NeutralModel.ts"
 import { rendering, report } from "./Report.ts"
 
@@ -52,10 +53,21 @@ interface Document {
 const stored = Effect.fnUntraced(function*(path: string) {
   const files = yield* FileSystem.FileSystem
   const bytes = yield* files.readFile(path).pipe(
-    Effect.mapError(({ message }) => new InspectError({ message: `Cannot read ${path}: ${message}` }))
+    Effect.mapError((error) => new InspectError({ message: unread(path, error) }))
   )
   return { bytes, options: {} } satisfies Document
 })
+
+const unread = (path: string, { message, reason }: PlatformError.PlatformError): string => {
+  switch (reason._tag) {
+    case "NotFound":
+      return `There is no file ${quote(path)}. Give the path of a document, or an http(s) URL.`
+    case "PermissionDenied":
+      return `The file ${quote(path)} may not be read by who runs this. Change its permissions.`
+    default:
+      return `Cannot read ${quote(path)}: ${message}. Give the path of a document, or an http(s) URL.`
+  }
+}
 
 const fetched = Effect.fnUntraced(function*(url: string) {
   const fetcher = yield* Fetcher

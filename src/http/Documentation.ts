@@ -1,5 +1,5 @@
 import { Effect, Scope } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiSwagger, OpenApi } from "effect/http-api"
 import { Settings } from "#domain/ports/Settings.ts"
 import { document } from "./OpenApi.ts"
@@ -20,13 +20,14 @@ export const makeDocumentation = Effect.gen(function*() {
   const page = yield* Effect.cached(Scope.provide(HttpRouter.toHttpEffect(HttpApiSwagger.layer(api)), scope))
 
   return {
-    openapi: Effect.succeed(
-      Reply.json(JSON.stringify(described), { "cache-control": "no-cache", vary: "Accept-Encoding" })
+    openapi: Reply.onlyGet(
+      Effect.succeed(Reply.json(JSON.stringify(described), { "cache-control": "no-cache", vary: "Accept-Encoding" }))
     ),
-    page: (_: HttpServerRequest.HttpServerRequest) =>
+    page: Reply.onlyGet(
       Effect.map(
         Effect.scoped(Effect.flatten(page)),
         HttpServerResponse.setHeaders({ "content-security-policy": policy, "x-content-type-options": "nosniff" })
       )
+    )
   }
 })

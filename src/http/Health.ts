@@ -1,5 +1,4 @@
 import { Clock, Effect, Option } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Suspected, type Unwritten } from "#domain/ports/StoreError.ts"
@@ -80,11 +79,5 @@ export const makeHealth = Effect.gen(function*() {
       ? well
       : Reply.text(503, "Some partitions are not awake yet.", { "retry-after": "1" }))
 
-  return { healthz: onlyGet(healthz), readyz: onlyGet(readyz) }
+  return { healthz: Reply.onlyGet(healthz), readyz: Reply.onlyGet(readyz) }
 })
-
-const onlyGet =
-  (answer: Effect.Effect<HttpServerResponse.HttpServerResponse>) => ({ method }: HttpServerRequest.HttpServerRequest) =>
-    method === "GET" || method === "HEAD" ? answer : Effect.succeed(notHere)
-
-const notHere = Reply.text(405, "Use GET here.", { allow: "GET, HEAD" })

@@ -105,7 +105,7 @@ export const makeHubCallbacks = Effect.gen(function*() {
     if (request.method === "GET") {
       return callback === undefined ? Effect.succeed(notWanted) : verify(request, callback, query)
     }
-    if (request.method !== "POST") return Effect.succeed(notHere)
+    if (request.method !== "POST") return Effect.succeed(notHere(request.method))
     return callback === undefined ? Effect.succeed(gone) : receive(request, callback)
   }
 
@@ -169,7 +169,7 @@ const brokenOff = new Declined({
 const taken = Reply.pending
 const notWanted = Reply.text(404, "Nothing of that kind is subscribed to here.")
 const gone = Reply.text(410, "There is no such subscription any more.")
-const notHere = Reply.text(405, "Hubs ask here by GET and push by POST.", { allow: "GET, POST" })
+const notHere = (method: string) => Reply.wrongMethod(method, "GET, POST")
 const busy = Effect.fail(
   refuse(new Unavailable({ message: "Too much is pushed at once. Please send it again.", retryAfter: 5 }))
 )

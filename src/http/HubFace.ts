@@ -71,12 +71,12 @@ export const makeHubFace = Effect.gen(function*() {
     Object.entries({ subscribe, unsubscribe, publish } satisfies { [M in keyof typeof Contract.hubRequests]: Run })
   )
 
-  const run = (parameters: Parameters): Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal> =>
+  const modeOf = (parameters: Parameters): Effect.Effect<{ readonly mode: string; readonly run: Run }, Refusal> =>
     Effect.flatMap(parameters.one("hub.mode"), (given) => {
       if (given === undefined) return Effect.fail(badParameter("hub.mode", `Please provide a hub.mode : ${known}`))
-      const found = modes.get(given.trim().toLowerCase())
-      return found !== undefined
-        ? found(parameters)
+      const run = modes.get(given.trim().toLowerCase())
+      return run !== undefined
+        ? Effect.succeed({ mode: given, run })
         : Effect.fail(badParameter("hub.mode", `${quote(given).slice(1, -1)} is not a supported mode ${known}`))
     })
 
@@ -84,8 +84,9 @@ export const makeHubFace = Effect.gen(function*() {
     const method = yield* methodOf(request)
     if (method === "OPTIONS") return Reply.preflight
     const parameters = yield* read(request)
-    if (method === "POST") return yield* run(parameters)
-    return parameters.has("hub.mode") ? yield* needsPost(method) : Reply.text(200, about)
+    if (method !== "POST" && !parameters.has("hub.mode")) return Reply.text(200, about)
+    const { mode, run } = yield* modeOf(parameters)
+    return method === "POST" ? yield* run(parameters) : yield* needsPost(mode, method)
   })
 
   return (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>

@@ -1,5 +1,7 @@
-import { HttpServerResponse } from "effect/http"
+import { Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Refusal, RefusalReason } from "#domain/Refusal.ts"
+import { quote } from "#domain/Topic.ts"
 import { Declined } from "./Declined.ts"
 import { wrap } from "./Jsonp.ts"
 
@@ -50,6 +52,18 @@ export const text = (status: number, sentence: string, headers: { readonly [name
     contentType: "text/plain; charset=utf-8",
     headers: { ...uncached, ...headers }
   })
+
+/** 405: this address takes other methods, `GET, HEAD` for instance. */
+export const wrongMethod = (method: string, allow: string) => {
+  const these = allow.replace(/, (?=\w+$)/, " or ")
+  return text(405, `The method ${quote(method)} is not known here; use ${these}.`, { allow })
+}
+
+/** An address that can only be read. */
+export const onlyGet =
+  <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  ({ method }: HttpServerRequest.HttpServerRequest) =>
+    method === "GET" || method === "HEAD" ? answer : Effect.succeed(wrongMethod(method, "GET, HEAD"))
 
 /** A script that hands JSON to the page's own function. */
 export const script = (name: string, json: string) =>

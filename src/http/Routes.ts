@@ -46,8 +46,8 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const hubCallback = yield* makeHubCallbacks
   yield* router.add("*", `${hubCallbacks}*`, (request) => hubCallback(withOneSlash(request)))
   const { openapi, page } = yield* makeDocumentation
-  yield* router.add("GET", "/openapi.json", openapi)
-  yield* router.add("GET", "/docs", page)
+  yield* router.add("*", "/openapi.json", openapi)
+  yield* router.add("*", "/docs", page)
   if (xmppComponent !== undefined) yield* router.add("*", "/internal/xmpp/auth", yield* makeXmppLogins)
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
@@ -70,7 +70,7 @@ const nothingKept = (method: string): HttpServerResponse.HttpServerResponse => {
       200,
       "This is the null device: as a hub.callback it has nothing delivered, and what is posted here is not kept."
     )
-    : Reply.text(405, `The method ${quote(method)} is not known here; use GET or POST.`, { allow: "GET, HEAD, POST" })
+    : Reply.wrongMethod(method, "GET, HEAD, POST")
 }
 
 /** Whatever happens, the caller gets a sentence; what should not have happened is logged. */

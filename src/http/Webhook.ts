@@ -39,13 +39,15 @@ export const makeWebhook = Effect.gen(function*() {
   ) {
     const caller = yield* authentication.authenticate(request, parameters)
     const { changes, right, run } = yield* operationOf(parameters)
-    if (changes && method !== "POST") return yield* needsPost(method)
+    if (changes && method !== "POST") return yield* needsPost(yield* parameters.one("hub.mode"), method)
     if (right !== undefined) yield* requireRight(caller, right)
     const { accept, "if-none-match": ifNoneMatch, "last-event-id": lastEventId } = request.headers
     const call = { caller, method, parameters, accept, ifNoneMatch, lastEventId, jsonp, service }
     const wait = run === retrieve ? yield* waitOf(call) : undefined
     if (wait !== undefined) return yield* stream(request, call, wait)
-    return place === "stream" ? yield* noStream(run === retrieve) : yield* run(hub, call)
+    return place === "stream"
+      ? yield* noStream(run === retrieve ? undefined : yield* parameters.one("hub.mode"))
+      : yield* run(hub, call)
   })
 
   const handle = Effect.fnUntraced(function*(
@@ -70,14 +72,17 @@ export const makeWebhook = Effect.gen(function*() {
 /** The API answers everything, the stream's address only what goes on. */
 export type Place = "api" | "stream"
 
-const noStream = (waitIsMissing: boolean): Effect.Effect<never, Refusal> =>
+const noStream = (otherMode: string | undefined): Effect.Effect<never, Refusal> =>
   Effect.fail(
-    waitIsMissing
+    otherMode === undefined
       ? badParameter(
         "wait",
         "Please provide wait=stream or wait=poll, or accept text/event-stream. Without, hub.mode=retrieve is answered at /."
       )
-      : badParameter("hub.mode", "Only hub.mode=retrieve is streamed; everything else is answered at /.")
+      : badParameter(
+        "hub.mode",
+        `Only hub.mode=retrieve is streamed; received hub.mode=${otherMode.trim()}, which is answered at /.`
+      )
   )
 
 /** Clients behind a proxy that lets only GET and POST through say what they mean in a header. */
@@ -119,9 +124,10 @@ const operationOf = (parameters: Parameters): Effect.Effect<Operation, Refusal> 
 /** As on the wire, where clients know these sentences; the younger modes follow. */
 const modes = "subscribe|unsubscribe|publish. Also known here: list, retrieve, replay and authenticate."
 
-export const needsPost = (method: string): Declined =>
+/** Of a mode that is known, as it was sent. */
+export const needsPost = (mode: string | undefined, method: string): Declined =>
   new Declined({
     status: 405,
-    message: `This hub.mode changes something and needs POST; received ${method}.`,
+    message: `hub.mode=${mode?.trim() ?? ""} changes something and needs POST; received ${method}.`,
     allow: "POST"
   })

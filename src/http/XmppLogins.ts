@@ -27,7 +27,11 @@ export const makeXmppLogins = Effect.gen(function*() {
   return (request: HttpServerRequest.HttpServerRequest) =>
     Effect.gen(function*() {
       if (request.method !== "POST") {
-        return yield* new Declined({ status: 405, message: "Use POST here.", allow: "POST" })
+        return yield* new Declined({
+          status: 405,
+          message: `Logins are asked for with POST; received ${request.method}.`,
+          allow: "POST"
+        })
       }
       if (!mayAsk(request)) return yield* notYours
       // a page in a browser of this machine cannot send this header

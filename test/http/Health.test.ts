@@ -80,7 +80,10 @@ describe("/healthz", () => {
     Effect.gen(function*() {
       const api = yield* makeApi({})
       const answer = yield* api("/healthz", { method: "POST" })
-      assert.strictEqual(`${answer.status} ${answer.body}`, "405 Use GET here.")
+      assert.strictEqual(
+        `${answer.status} ${answer.body}`,
+        "405 The method \"POST\" is not known here; use GET or HEAD."
+      )
       assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
     }))
 })

@@ -502,7 +502,7 @@ describe("hub.mode", () => {
       const refused = yield* api(url, get)
       assert.strictEqual(
         `${refused.status} ${refused.body}`,
-        "405 This hub.mode changes something and needs POST; received GET."
+        "405 hub.mode=publish changes something and needs POST; received GET."
       )
       assert.strictEqual(refused.headers.get("allow"), "POST")
       const overridden = yield* api(url, { headers: { ...basic(), "x-http-method-override": "post" } })
