@@ -9,6 +9,7 @@ import {
   type Circumstances,
   countOf,
   type Done,
+  heldBack,
   holdOff,
   isMaintenanceDue,
   keepsBody,
@@ -191,8 +192,8 @@ export const layer = Layer.effect(
       yield* fed.reloaded(state.resource)
     })
 
-    /** The row as well, so that the next owner does not sleep for hours. */
-    const hasten = (state: State) => {
+    /** The row as well, so that the next owner neither sleeps for hours nor comes too soon. */
+    const reschedule = (state: State) => {
       const { code, failures, id, lastFetch, nextFetch, period } = state.resource
       return store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
     }
@@ -363,6 +364,20 @@ export const layer = Layer.effect(
     )
 
     /**
+     * Its host wants to be left alone. The row as well: it says when the next fetch is, and the next owner of the resource, who has heard nothing
+     * of the host, comes no sooner. Who waits for the first document is told why there is none.
+     */
+    const putOff = Effect.fnUntraced(function*(state: State, until: number, around: Surroundings) {
+      const { resource } = state
+      if (resource.lastFetch === undefined) yield* perform(state, heldBack(resource, until), around)
+      else {
+        state.resource = { ...resource, nextFetch: until }
+        yield* reschedule(state)
+      }
+      answerWaiting(state)
+    })
+
+    /**
      * Nearly all polls change nothing, so their way is short: an effect for each stage would cost more than the fetch. What lies between the
      * fetch and the note that it happened is plain functions; only what is rare is an effect of its own.
      */
@@ -372,7 +387,7 @@ export const layer = Layer.effect(
         if (state === undefined) return undefined
         const { changed, hastened } = hear(self, state, clock.currentTimeMillisUnsafe())
         if (changed) yield* reloaded(state, around)
-        if (hastened) yield* hasten(state)
+        if (hastened) yield* reschedule(state)
         self.keep = state.pinged !== undefined || state.pushed.length > 0 || state.waiting.length > 0
         const now = clock.currentTimeMillisUnsafe()
         const push = state.pushed.shift()
@@ -388,7 +403,10 @@ export const layer = Layer.effect(
         }
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
         const heldUntil = around.hosts.heldUntil(state.resource.host, self.id, now)
-        if (heldUntil !== undefined) return heldUntil
+        if (heldUntil !== undefined) {
+          yield* putOff(state, heldUntil, around)
+          return heldUntil
+        }
         const { pinged, pushedByHub } = state
         state.pushedByHub = false
         state.pinged = undefined // a ping that comes from now on causes one more fetch

@@ -8,13 +8,13 @@ import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
 import { isDue, maintained } from "./Maintenance.ts"
 import { movedAfter } from "./Moved.ts"
 import type { Document } from "./Notification.ts"
-import { type Bounds, hintOf, nextFetch, nextPeriod } from "./Polling.ts"
+import { type Bounds, hintOf, nextFetch, nextPeriod, type Pace } from "./Polling.ts"
 import type { Fetched, FetchError, FetchRequest } from "./ports/Fetcher.ts"
 import type { ReaderError, ReadOptions, ReadResult } from "./ports/FeedReader.ts"
 import { type Announcement, type Change, maxStoredLength } from "./ports/ResourceStore.ts"
 import type { Selection, SelectorError, Syntax } from "./ports/Selector.ts"
 import type { Learned, ResourceKind, ResourceState } from "./Resource.ts"
-import { fetched, type Occasion } from "./Status.ts"
+import { fetched, isFailureOf, type Occasion } from "./Status.ts"
 import { type Validators, validatorsAfter } from "./Validators.ts"
 import { isWall, placeOf } from "./Wall.ts"
 
@@ -133,23 +133,44 @@ const readOptions = (state: ResourceState, answer: Fetched, at: Circumstances): 
  * would not know of it. This is where most polls end: it copies the state once.
  */
 const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Done => {
-  const calm = state.failures === 0 ? state : { ...state, failures: 0 }
-  const moved = scheduled(calm, answer, "unchanged", at)
-  if (at.occasion === "push") return { _tag: "Quiet", state: state.code === 304 ? { ...moved, code: 304 } : moved }
+  const recovered = state.failures > 0
+  const on = scheduled(state, answer, "unchanged", at)
+  const moved = recovered ? { ...calm(on), http: fetched(at.occasion, answer.status, on.period) } : on
+  if (at.occasion === "push") {
+    const pushed = state.code === 304 ? { ...moved, code: 304 } : moved
+    return recovered ? { _tag: "Changed", change: silent(pushed) } : { _tag: "Quiet", state: pushed }
+  }
   const whole = answer.status !== 304 && isOfDay(state, at) && isUnproven(state, at.now)
   const next = whole ? { ...moved, lastFull: at.now } : moved
   const held = validatorsAfter(heldBy(state), answer, { news: false, afterSilence: false, now: at.now })
   const settled = held.etag === state.etag && held.lastModified === state.lastModified &&
     held.distrust === state.learned?.distrust && held.caught === state.learned?.caught && !whole
   const place = placeAfter(state, state.kind, answer, at)
-  if (settled && place === state.learned?.place) return { _tag: "Quiet", state: next }
+  if (settled && !recovered && place === state.learned?.place) return { _tag: "Quiet", state: next }
   const { learned, ...others } = withValidators(next, held)
   return { _tag: "Changed", change: silent({ ...others, ...learning({ ...learned, place }) }) }
 }
 
+/** Without what a failure has left behind. */
+const calm = ({ learned, ...state }: ResourceState): ResourceState => ({
+  ...state,
+  failures: 0,
+  ...learning({ ...learned, doubtedSince: undefined })
+})
+
 /** No answer came. */
 export const unanswered = (state: ResourceState, error: FetchError, at: Circumstances): Done =>
   failure(state, 0, error.message, at)
+
+/** It was never fetched, and its host is left alone until then (epoch ms). */
+export const heldBack = (state: ResourceState, until: number): Done => ({
+  _tag: "Changed",
+  change: silent({
+    ...state,
+    nextFetch: until,
+    http: `Not fetched yet: ${state.host} asked to be left alone until ${new Date(until).toISOString()}`
+  })
+})
 
 const failure = (
   state: ResourceState,
@@ -159,7 +180,8 @@ const failure = (
   notBefore?: number
 ): Done => {
   const { announced, health, slipped } = failed(state, state.lastParse !== undefined)
-  const period = slipped ? state.period : periodAfter(state, "failed", at, 0)
+  const answers = isSuccess(code)
+  const period = slipped ? state.period : periodAfter(state, answers ? "unreadable" : "failed", at, 0)
   const again = slipped ? Math.min(period, at.minPeriod) : period
   const timed = {
     ...state,
@@ -169,10 +191,17 @@ const failure = (
     nextFetch: nextFetch(at.now, again, at.jitter, notBefore)
   }
   const log = fetched(at.occasion, code, timed.period)
-  const next: ResourceState = { ...timed, ...health, http: text === undefined ? log : `${log}: ${text}` }
-  return announced
-    ? { _tag: "Changed", change: { ...silent(next), announce: { _tag: "Failure" } } }
-    : { _tag: "Quiet", state: next }
+  const next: ResourceState = {
+    ...timed,
+    ...health,
+    ...(answers ? doubted(state.learned, at.now) : {}),
+    http: text === undefined ? log : `${log}: ${text}`
+  }
+  if (announced) return { _tag: "Changed", change: { ...silent(next), announce: { _tag: "Failure" } } }
+  // the same again is no news for the row either
+  return state.code === code && isFailureOf(state.http, text)
+    ? { _tag: "Quiet", state: next }
+    : { _tag: "Changed", change: silent(next) }
 }
 
 /** Whether a document that was read in part has to be read whole after all. */
@@ -199,7 +228,7 @@ export const read = (
 ): Exclude<Step, { _tag: "Read" }> => {
   if (result._tag === "Feed") return feedRead(state, answer, result, at)
   const kind = result.kind === "json" ? "json" : "other"
-  if (result.kind === "empty" || isDoubtful(state, kind)) {
+  if (result.kind === "empty" || isDoubtful(state, kind, at.now)) {
     return failure(state, answer.status, `Parser Error ${result.reason}${elsewhere(state, answer)}`, at)
   }
   if (result.kind === "html" && isBehindWall(state, answer, at)) {
@@ -218,16 +247,22 @@ export const read = (
     : failure(state, answer.status, `Parser Error a CSS path selects in HTML: ${result.reason}`, at)
 }
 
-/** Failures in a row until a feed that is none any more is taken for what it is now; some three days, with the growing waits. */
-const patience = 12
+/** Milliseconds of answers that cannot be read, until a feed that is none any more is taken for what it is now. */
+const patience = 3 * DAY
+
+const isPatient = ({ learned }: ResourceState, now: number): boolean => now - (learned?.doubtedSince ?? now) < patience
+
+const doubted = (learned: Learned | undefined, now: number): Pick<ResourceState, "learned"> => ({
+  learned: { ...learned, doubtedSince: learned?.doubtedSince ?? now }
+})
 
 /** An error page with a good status, or the page of a hotel's network, makes no other kind of a feed or of a JSON document. */
-const isDoubtful = (state: ResourceState, kind: ResourceKind): boolean =>
-  (state.kind === "feed" || state.kind === "json" && kind !== "json") && state.failures < patience
+const isDoubtful = (state: ResourceState, kind: ResourceKind, now: number): boolean =>
+  (state.kind === "feed" || state.kind === "json" && kind !== "json") && isPatient(state, now)
 
 /** Likewise of a page, where a redirect tells; see `isWall`. */
 const isBehindWall = (state: ResourceState, answer: Fetched, at: Circumstances): boolean =>
-  state.lastParse !== undefined && isOfPage(state.kind) && state.failures < patience &&
+  state.lastParse !== undefined && isOfPage(state.kind) && isPatient(state, at.now) &&
   isWall(askedFor(state, at), state.learned?.place, answer)
 
 const isOfPage = (kind: ResourceKind): boolean => kind === "other" || kind === "html-fragment"
@@ -371,11 +406,13 @@ const recorded = (
   const { learned, ...others } = known
   const placed = { ...others, ...learning({ ...learned, place: placeAfter(state, kind, answer, at) }) }
   const named = header === undefined ? placed : { ...placed, header: kept(before, header) }
-  const change = silent(parsed(named, answer, kind, verdict === "changed", at, outcome))
+  const changed = verdict === "changed"
+  const counted = changed ? { ...named, entriesSinceMaintenance: named.entriesSinceMaintenance + 1 } : named
+  const change = silent(parsed(counted, answer, kind, changed, at, outcome))
   if (verdict === "unchanged") return { _tag: "Changed", change }
   return {
     _tag: "Changed",
-    change: { ...change, document, ...(verdict === "changed" ? { announce: { _tag: "Document", document } } : {}) }
+    change: { ...change, document, ...(changed ? { announce: { _tag: "Document", document } } : {}) }
   }
 }
 
@@ -399,9 +436,8 @@ const parsed = (
     ? withPush(next, lastAnswer(state))
     : withValidators(withPush(next, undefined), validatorsAfter(held, answer, found))
   return {
-    ...after,
+    ...calm(after),
     inError: false,
-    failures: 0,
     http: fetched(at.occasion, answer.status, next.period, outcome),
     lastParse: at.now,
     ...(isOfDay(state, at) ? { lastFull: at.now } : {}),
@@ -438,7 +474,7 @@ const scheduled = (
 
 const periodAfter = (
   { kind, lastFetch, period, subscribers, velocity }: ResourceState,
-  outcome: "changed" | "unchanged" | "failed",
+  outcome: Pace["outcome"],
   at: Circumstances,
   hint: number
 ): number =>
@@ -472,9 +508,10 @@ const learning = (
   lessons: { readonly [K in keyof Learned]: Learned[K] | undefined }
 ): Pick<ResourceState, "learned"> => {
   const learned: { -readonly [K in keyof Learned]: Learned[K] } = {}
-  const { caught, distrust, moved, place, pushedAfter } = lessons
+  const { caught, distrust, doubtedSince, moved, place, pushedAfter } = lessons
   if (distrust !== undefined) learned.distrust = distrust
   if (caught !== undefined) learned.caught = caught
+  if (doubtedSince !== undefined) learned.doubtedSince = doubtedSince
   if (moved !== undefined) learned.moved = moved
   if (place !== undefined) learned.place = place
   if (pushedAfter !== undefined) learned.pushedAfter = pushedAfter

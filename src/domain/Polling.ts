@@ -6,7 +6,8 @@ export interface Pace {
   readonly kind: ResourceKind
   /** Seconds, as it was; `undefined` before the first fetch. */
   readonly period: number | undefined
-  readonly outcome: "changed" | "unchanged" | "failed"
+  /** `unreadable`: there was an answer, but not what is watched. */
+  readonly outcome: "changed" | "unchanged" | "failed" | "unreadable"
   /** Entries a day; `undefined` before the first maintenance. */
   readonly velocity: number | undefined
   readonly subscribers: number
@@ -41,7 +42,8 @@ const POLLS_PER_ENTRY = 4
  * The next period of a resource, in whole seconds.
  *
  * News halves it, silence adds half, a failure doubles it. It starts at the shortest. Silence takes it to a quarter of the usual time between
- * two entries, less for a resource with many subscribers, and never beyond `maxPeriod`; failures take it to a day.
+ * two entries, less for a resource with many subscribers, and never beyond `maxPeriod`, and so do answers that cannot be read; other
+ * failures take it to a day.
  * What the publisher asks for is a floor, up to `maxPeriod` too: some ask to come once a year. Where a hub pushes, sixteen times `maxPeriod`.
  */
 export const nextPeriod = (pace: Pace, { fed, maxPeriod, minPeriod }: Bounds): number => {
@@ -49,8 +51,9 @@ export const nextPeriod = (pace: Pace, { fed, maxPeriod, minPeriod }: Bounds): n
   const shortest = kind === "feed" || kind === "unknown" ? minPeriod : minPeriod * 5
   const ceiling = Math.max(maxPeriod, shortest)
   const floor = clamp(pace.hint, shortest, ceiling)
-  if (period === undefined) return outcome === "failed" ? shortest : floor
-  if (outcome === "failed") return clamp(period * 2, shortest, DAY)
+  const failed = outcome === "failed" || outcome === "unreadable"
+  if (period === undefined) return failed ? shortest : floor
+  if (failed) return clamp(period * 2, shortest, outcome === "failed" ? DAY : ceiling)
   if (fed === true) return clamp(ceiling * BACKUP, shortest, DAY)
   const wished = outcome === "changed" ? period / 2 : period * 1.5
   return clamp(wished, floor, Math.max(floor, Math.min(longest(pace), ceiling)))

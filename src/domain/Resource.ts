@@ -91,6 +91,8 @@ export interface Learned {
   /** Epoch ms: when its server was found to be lying last; with `distrust` only. */
   readonly caught?: number
   readonly moved?: Moved
+  /** Epoch ms: since then its server has answered, and nothing could be read of it. */
+  readonly doubtedSince?: number
   /** Of a page, or a part of one: the place that temporary redirects led to when it was fetched last, see `Wall.placeOf`. */
   readonly place?: string
   /** The last document was pushed, and none was fetched since. The status that the server had answered last before. */

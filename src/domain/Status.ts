@@ -33,3 +33,9 @@ export type Occasion = "ring" | "ping" | "push" | "late"
 /** The log line of a fetch, in the wire's grammar: `Fetched (ring) 200 900 and parsed 1/30 entries`. */
 export const fetched = (occasion: Occasion, code: number, period: number, outcome?: string): string =>
   `Fetched (${occasion}) ${code} ${period}${outcome === undefined ? "" : ` and ${outcome}`}`
+
+/** Whether a log line tells of a failure with this reason, at whatever fetch. */
+export const isFailureOf = (http: string | undefined, reason: string | undefined): boolean => {
+  const found = /^Fetched \(\w+\) \d+ \d+(?:: (.*))?$/s.exec(http ?? "")
+  return found !== null && found[1] === reason
+}

@@ -3,6 +3,9 @@ import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { ping } from "#actors/Resource.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Topic from "#domain/Topic.ts"
+import { hook } from "#test/support/Core.ts"
 import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
 import { documentOf, statusOnly } from "#test/support/World.ts"
 
@@ -29,6 +32,21 @@ const host = Effect.fnUntraced(function*(count: number) {
       (topic) => Effect.flatMap(stateOf(topic), ({ id }) => actors.resources.tell(id, ping)),
       { discard: true }
     ),
+    /** One more. */
+    watch: Effect.fnUntraced(function*(given: string) {
+      const topic = yield* Effect.fromResult(Topic.parse(given))
+      const { resource } = yield* (yield* SubscriptionStore).subscribe({
+        accountId: 1,
+        topic,
+        partition: Topic.partitionOf(topic.host),
+        channel: "webhook",
+        endpoint: hook("good"),
+        host: "good.hooks.example",
+        face: "api",
+        state: "active"
+      })
+      yield* actors.resources.tell(resource.id, ping)
+    }),
     during: Effect.fnUntraced(function*(time: number) {
       const from = yield* Clock.currentTimeMillis
       server.fetches.length = 0
@@ -67,6 +85,39 @@ describe("a host", () => {
       for (let second = 0; second < 6_000; second += 1_000) {
         assert.isAtMost(after.filter(([, at]) => at >= second && at < second + 1_000).length, 30)
       }
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("that is left alone is so after a restart as well, and its resources say when they are fetched", () =>
+    Effect.gen(function*() {
+      const { during, server } = yield* host(50)
+      yield* during(minute - 1_000)
+      server.answer = () => statusOnly(503, { "retry-after": "600" })
+      yield* during(10_000)
+      const now = yield* Clock.currentTimeMillis
+      const next = yield* Effect.forEach(
+        topics(50),
+        (topic) => Effect.map(stateOf(topic), ({ nextFetch }) => nextFetch)
+      )
+      assert.isAbove(Math.min(...next), now + 9 * minute)
+      assert.isBelow(Math.max(...next), now + 11 * minute)
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("that is left alone is why a new resource has no document yet", () =>
+    Effect.gen(function*() {
+      const { during, server, watch } = yield* host(1)
+      yield* during(minute - 1_000)
+      server.answer = () => statusOnly(429, { "retry-after": "600" })
+      yield* during(4_000)
+      const topic = "http://busy.example/new"
+      yield* watch(topic)
+      yield* during(1_000)
+      const { http = "", lastFetch, nextFetch } = yield* stateOf(topic)
+      assert.match(
+        http,
+        /^Not fetched yet: busy\.example asked to be left alone until 1970-01-01T00:\d\d:\d\d\.\d{3}Z$/
+      )
+      assert.strictEqual(http.endsWith(new Date(nextFetch).toISOString()), true)
+      assert.strictEqual(lastFetch, undefined)
     }).pipe(Effect.provide(layerDays())))
 
   const left: ReadonlyArray<readonly [what: string, answer: Fetched, seconds: number]> = [

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/Document.ts"
-import { answered, type Circumstances, keepsBody, read, request, stateAfter } from "#domain/Poll.ts"
-import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { answered, type Circumstances, keepsBody, read, request, stateAfter, unanswered } from "#domain/Poll.ts"
+import { type Fetched, FetchError } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import type { ResourceState } from "#domain/Resource.ts"
 import { initialState } from "#test/support/Resources.ts"
@@ -166,5 +166,72 @@ describe("Poll", () => {
     }
     assert.isUndefined(learned("W/\"1\""))
     assert.deepStrictEqual(learned("\"1\""), { distrust: "lying", caught: at.now })
+  })
+
+  it("keeps a status that is true: each other failure is recorded, the same again is not, and so is the end of a short one", () => {
+    const answer = (status: number): Fetched => ({
+      status,
+      headers: {},
+      body: new Uint8Array(),
+      signature: 1n,
+      finalUrl: "http://feeds.example/"
+    })
+    const known = initialState({
+      kind: "feed",
+      lastFetch: 1,
+      lastParse: 1,
+      lastFull: at.now,
+      code: 200,
+      period: 60,
+      signature: 1n
+    })
+    const told = (step: ReturnType<typeof answered>) =>
+      step._tag === "Quiet" || step._tag === "Changed"
+        ? [
+          step._tag,
+          stateAfter(step).code,
+          stateAfter(step).http,
+          step._tag === "Changed" ? step.change.announce : undefined
+        ]
+        : assert.fail(step._tag)
+    const slip = answered(known, answer(500), at)
+    assert.deepStrictEqual(told(slip), ["Changed", 500, "Fetched (ring) 500 60", undefined])
+    const slipped = slip._tag === "Changed" ? slip.change.state : assert.fail(slip._tag)
+    const recovered = answered(slipped, answer(304), at)
+    assert.deepStrictEqual(told(recovered), ["Changed", 304, "Fetched (ring) 304 90", undefined])
+    const error = answered(slipped, answer(404), at)
+    assert.deepStrictEqual(told(error), ["Changed", 404, "Fetched (ring) 404 120", { _tag: "Failure" }])
+    const failed = error._tag === "Changed" ? error.change.state : assert.fail(error._tag)
+    assert.strictEqual(told(answered(failed, answer(404), at))[0], "Quiet")
+    assert.deepStrictEqual(told(answered(failed, answer(503), at)), [
+      "Changed",
+      503,
+      "Fetched (ring) 503 240",
+      undefined
+    ])
+    const dns = unanswered(failed, new FetchError({ kind: "dns", message: "DNS: no such name" }), at)
+    assert.deepStrictEqual(told(dns), ["Changed", 0, "Fetched (ring) 0 240: DNS: no such name", undefined])
+    const tls = unanswered(
+      dns._tag === "Changed" ? dns.change.state : failed,
+      new FetchError({ kind: "tls", message: "TLS: expired" }),
+      at
+    )
+    assert.deepStrictEqual(told(tls), ["Changed", 0, "Fetched (ring) 0 480: TLS: expired", undefined])
+  })
+
+  it("does not look less often for what has answered and cannot be read, as a selection without a match", () => {
+    const failing = initialState({
+      kind: "json",
+      lastFetch: 1,
+      lastParse: 1,
+      code: 200,
+      period: 900,
+      failures: 1,
+      signature: 1n
+    })
+    const body = new TextEncoder().encode("<html></html>")
+    const answer: Fetched = { status: 200, headers: {}, body, signature: 2n, finalUrl: "http://feeds.example/" }
+    const step = read(failing, answer, readFeed(body), at)
+    assert.strictEqual(step._tag === "Changed" ? step.change.state.period : undefined, 900)
   })
 })

@@ -10,6 +10,8 @@ import { initialState } from "#test/support/Resources.ts"
 
 const at: Circumstances = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
 
+const threeDays = 3 * 86_400_000
+
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 const answer = (text: string, contentType = "text/html"): Fetched => ({
@@ -61,11 +63,19 @@ describe("kinds of resources", () => {
     assert.deepStrictEqual(announced(poll(stateAfter(second), "two")), undefined)
   })
 
+  it("count their changes until the next maintenance, as feeds count their entries", () => {
+    const states = ["one", "two", "two", "three"].reduce<ReadonlyArray<ResourceState>>(
+      (states, text) => [...states, stateAfter(poll(states.at(-1) ?? initialState(), text))],
+      []
+    )
+    assert.deepStrictEqual(states.map(({ entriesSinceMaintenance }) => entriesSinceMaintenance), [0, 1, 1, 2])
+  })
+
   it("do not move a signature with an error's body", () => {
     const first = stateAfter(poll(initialState(), "one"))
     const failed = stateAfter(poll(first, "one"))
     const error = answered(failed, { ...answer("error"), status: 500 }, at)
-    const state = error._tag === "Quiet" ? error.state : assert.fail(error._tag)
+    const state = error._tag === "Changed" ? error.change.state : assert.fail(error._tag)
     assert.strictEqual(state.signature, first.signature)
     assert.strictEqual(announced(poll(state, "one")), undefined)
   })
@@ -80,7 +90,7 @@ describe("kinds of resources", () => {
     )
     const json = stateAfter(poll(initialState(), "{}", "application/json"))
     assert.strictEqual(stateAfter(poll(json, page)).kind, "json")
-    const settled = poll({ ...portal, failures: 12 }, page)
+    const settled = poll({ ...portal, learned: { doubtedSince: at.now - threeDays } }, page)
     assert.deepStrictEqual([stateAfter(settled).kind, announced(settled)], ["other", undefined])
   })
 
@@ -91,7 +101,7 @@ describe("kinds of resources", () => {
       const login = { ...answer(page), finalUrl: "https://login.hotel.example/?to=http://feeds.example/a.xml" }
       const step = answered(known, login, at)
       const done = step._tag === "Read" ? read(known, login, readFeed(login.body, step.options), at) : step
-      const state = done._tag === "Quiet" ? done.state : assert.fail(done._tag)
+      const state = done._tag === "Changed" ? done.change.state : assert.fail(done._tag)
       assert.match(
         state.http ?? "",
         /^Fetched \(ring\) 200 \d+: Parser Error .* \(redirected to login\.hotel\.example\)$/
@@ -120,7 +130,13 @@ describe("kinds of resources", () => {
     )
     const back = pollAt(stateAfter(walled), page, url)
     assert.deepStrictEqual([announced(back), stateAfter(back).inError], [undefined, false])
-    const settled = pollAt({ ...stateAfter(walled), failures: 12 }, login, loginUrl)
+    const patient = {
+      ...stateAfter(walled),
+      learned: { ...stateAfter(walled).learned, doubtedSince: at.now - threeDays + 1 }
+    }
+    assert.isTrue(stateAfter(pollAt(patient, login, loginUrl)).inError)
+    const tired = { ...patient, learned: { ...patient.learned, doubtedSince: at.now - threeDays } }
+    const settled = pollAt(tired, login, loginUrl)
     assert.deepStrictEqual([announced(settled), stateAfter(settled).learned], ["Document", {
       place: "feeds.example/login"
     }])

@@ -36,6 +36,9 @@ describe("Polling", () => {
     assert.strictEqual(next({ period: 400, outcome: "changed" }), 200)
     assert.strictEqual(next({ period: 400 }), 600)
     assert.strictEqual(next({ period: 400, outcome: "failed" }), 800)
+    assert.strictEqual(next({ period: 800, outcome: "failed" }), 1600)
+    assert.strictEqual(next({ period: 400, outcome: "unreadable" }), 800)
+    assert.strictEqual(next({ period: 800, outcome: "unreadable" }), 900)
   })
 
   it("waits a quarter of the usual time between two entries, at most the longest period of the settings", () => {
@@ -76,7 +79,7 @@ describe("Polling", () => {
     const paces = fc.record({
       kind: fc.constantFrom("feed" as const, "json" as const, "html-fragment" as const, "other" as const),
       period: fc.option(fc.integer({ min: 1, max: 86_400 }), { nil: undefined }),
-      outcome: fc.constantFrom("changed" as const, "unchanged" as const, "failed" as const),
+      outcome: fc.constantFrom("changed" as const, "unchanged" as const, "failed" as const, "unreadable" as const),
       velocity: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
       subscribers: fc.nat(),
       hint: fc.double({ min: 0, noNaN: true })
