@@ -369,12 +369,12 @@ export const layer = Layer.effect(
      */
     const putOff = Effect.fnUntraced(function*(state: State, until: number, around: Surroundings) {
       const { resource } = state
-      if (resource.lastFetch === undefined) yield* perform(state, heldBack(resource, until), around)
-      else {
-        state.resource = { ...resource, nextFetch: until }
-        yield* reschedule(state)
+      if (resource.lastFetch === undefined) {
+        yield* perform(state, heldBack(resource, until), around)
+        return answerWaiting(state)
       }
-      answerWaiting(state)
+      state.resource = { ...resource, nextFetch: Math.max(resource.nextFetch, until) }
+      yield* reschedule(state)
     })
 
     /**
