@@ -10,11 +10,21 @@ export const nullDevice = (baseUrl: string): string => `${baseUrl}/dev/null`
 /** Whether a callback is the null device, however it is spelled. */
 export const isNullDevice = (url: string, baseUrl: string): boolean => isOwn(url, nullDevice(baseUrl))
 
-/** Host and port; a name that ends in a dot is the same one, and so are the three of this machine. */
+/** Other names of `localhost`, as URLs have them: loopback, the unspecified addresses, and both of IPv4 in IPv6. */
+const localhost: ReadonlySet<string> = new Set([
+  "127.0.0.1",
+  "0.0.0.0",
+  "[::1]",
+  "[::]",
+  "[::ffff:7f00:1]",
+  "[::ffff:0:0]"
+])
+
+/** Host and port; a name that ends in a dot is the same one. */
 const placeOf = (url: string | URL): string => {
   const { hostname, port } = new URL(url)
   const name = hostname.replace(/\.$/, "")
-  return `${name === "127.0.0.1" || name === "[::1]" ? "localhost" : name}:${port}`
+  return `${localhost.has(name) ? "localhost" : name}:${port}`
 }
 
 /** A base URL that ends in a slash makes two of it in what is put together from it; they are served as one. */

@@ -12,13 +12,13 @@ interface Answered {
   readonly body: Uint8Array
 }
 
-/**
- * The place that redirects have led to: host and path. Undefined where that is the one that was asked, be it with another scheme or
- * a `www.` before it.
- */
-export const placeOf = (asked: string, finalUrl: string): string | undefined => {
+/** What was asked for, be it with another scheme or a `www.` before it: no redirect has led to another place. */
+export const here = ""
+
+/** The place that redirects have led to: host and path, or `here`. */
+export const placeOf = (asked: string, finalUrl: string): string => {
   const there = plain(finalUrl)
-  return there === plain(asked) ? undefined : there
+  return there === plain(asked) ? here : there
 }
 
 const plain = (address: string): string => {
@@ -29,15 +29,14 @@ const plain = (address: string): string => {
 /**
  * Whether a page stands before the one that is watched: of a login, of somebody's consent, of a network.
  *
- * Such a page answers 200, so that its address has to tell: a temporary redirect leads to it that did not lead there when the last document
- * came (`before`), to another site, or to a field for a password. A page that moves for good is redirected to permanently.
+ * Such a page answers 200, so that its address has to tell: where the last document (`before`) was `here`, a temporary redirect leads to another
+ * site, or to a field for a password. A page that moves for good is redirected to permanently; and one that was redirected before may be so again,
+ * to the page of the day or another mirror. Undefined: it is not known where the last document was.
  */
 export const isWall = (asked: string, before: string | undefined, answer: Answered): boolean => {
   const place = placeOf(asked, answer.finalUrl)
-  if (place === undefined || place === before || answer.permanentUrl !== undefined) return false
-  const site = siteOfPlace(place)
-  return site !== siteOfPlace(plain(asked)) && (before === undefined || site !== siteOfPlace(before)) ||
-    asksForPassword(answer.body)
+  if (before !== here || place === here || answer.permanentUrl !== undefined) return false
+  return siteOfPlace(place) !== siteOfPlace(plain(asked)) || asksForPassword(answer.body)
 }
 
 const siteOfPlace = (place: string): string => siteOf(place.split("/", 1).join())

@@ -13,7 +13,18 @@ describe("OwnAddress", () => {
   })
 
   it("is that of this machine by each of its names, at the same port", () => {
-    for (const host of ["127.0.0.1", "[::1]", "LOCALHOST", "localhost."]) {
+    for (
+      const host of [
+        "127.0.0.1",
+        "[::1]",
+        "LOCALHOST",
+        "localhost.",
+        "0.0.0.0",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "0x7f000001"
+      ]
+    ) {
       assert.isTrue(isOwn(`http://${host}:8080/`, "http://localhost:8080"), host)
       assert.isFalse(isOwn(`http://${host}:8081/`, "http://localhost:8080"), host)
     }
