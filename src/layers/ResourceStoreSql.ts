@@ -189,10 +189,15 @@ interface SeenRow extends ProfileRow {
   readonly format: number | null
 }
 
-const seenSql = `
+/**
+ * What an account sees of a URL ($1), by its first subscription.
+ *
+ * The order is one that no index has: in that of the primary key, PostgreSQL hopes for a match soon, and walks everybody's subscriptions.
+ */
+export const seenSql = `
   select r.id::float8 as id, u.format, ${profileColumns} from ${resourceTables} join subscriptions u on u.resource_id = r.id
   where r.key = substring(sha256(convert_to($1, 'UTF8')) for 16) and r.url = $1 and u.account_id = $2::int4
-  order by u.id limit 1`
+  order by u.id + 0 limit 1`
 
 /** A poll that is older than the stored one changes nothing: another owner was there meanwhile. */
 const touchSql = `

@@ -2,8 +2,9 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "#domain/ports/Outbox.ts"
+import { seenSql } from "#layers/ResourceStoreSql.ts"
 import { engines } from "#test/support/Databases.ts"
-import { entry, found, newSubscription, record } from "#test/support/StoreFixture.ts"
+import { entry, found, newAccount, newSubscription, record, subscribe, wantedBy } from "#test/support/StoreFixture.ts"
 import { storesSql } from "#test/support/StoresSql.ts"
 
 for (const engine of engines) {
@@ -31,6 +32,32 @@ for (const engine of engines) {
             const ledger = yield* sql<{ delta: number }>`
             select sum(delta)::float8 as delta from credit_ledger where account_id = ${account.id} and kind = 0`
             assert.deepStrictEqual(ledger, [{ delta: -10_000 }])
+          }),
+        60_000
+      )
+
+      it.effect(
+        "finds what an account sees of a URL by the URL and the account, however many subscriptions there are",
+        () =>
+          Effect.gen(function*() {
+            const sql = yield* SqlClient.SqlClient
+            const { resource: popular } = yield* newSubscription()
+            const account = yield* newAccount
+            const topic = { given: popular.url, canonical: popular.url, host: popular.host }
+            yield* subscribe(wantedBy(account.id, { topic }))
+            yield* sql`insert into subscriptions
+            (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
+            select account_id, resource_id, topic, channel, endpoint || n, host, face, state, created_at
+            from subscriptions, generate_series(1, 5000) n where resource_id = ${BigInt(popular.id)}`
+            const { resource } = yield* subscribe(wantedBy(account.id))
+            yield* sql`analyze subscriptions`
+            const plan = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain ${seenSql}`, [
+              resource.url,
+              account.id
+            ])
+            const steps = plan.map((row) => row["QUERY PLAN"]).join("\n")
+            assert.include(steps, "using subscriptions_resource_id_account_id_endpoint_face_key")
+            assert.notInclude(steps, "subscriptions_pkey")
           }),
         60_000
       )
