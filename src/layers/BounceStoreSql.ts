@@ -19,8 +19,8 @@ export const layer = Layer.effect(
       return yield* ask(sql.withTransaction(Effect.gen(function*() {
         const [known] = yield* sql.unsafe<BounceRow>(
           `select ${bounceColumns("b")} from subscriptions u left join bounces b on b.subscription_id = u.id
-          where u.id = $1::int8 for update of u`,
-          [id]
+          where u.id = $1::int8 and $2::int8 < u.next_sequence for update of u`,
+          [id, BigInt(bounce.sequence)]
         )
         if (known === undefined) return Option.none()
         const bounces = afterBounce(bouncesOf(known), bounce, now)

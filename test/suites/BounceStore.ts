@@ -3,12 +3,31 @@ import { Effect, Option } from "effect"
 import { BounceStore, type Resumed } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { at, newSubscription, type Stores, subscribe, unique, wantedBy } from "#test/support/StoreFixture.ts"
+import {
+  at,
+  entry,
+  found,
+  newSubscription,
+  record,
+  type Stores,
+  subscribe,
+  unique,
+  wantedBy
+} from "#test/support/StoreFixture.ts"
 
-/** A new XMPP subscription to a JID that nobody else has. */
-const toJid = Effect.suspend(() =>
-  newSubscription({ channel: "xmpp", endpoint: `${unique("ann")}@xmpp.test`, host: "xmpp.test" })
-)
+/** So many notifications each subscription of these tests was sent. */
+const told = 6
+
+/** A new XMPP subscription. */
+const newTold = Effect.fnUntraced(function*(endpoint: string, host: string) {
+  const made = yield* newSubscription({ channel: "xmpp", endpoint, host })
+  const changes = Array.from({ length: told }, (_, i) => found(made.resource, [entry(`${i}`)]))
+  yield* Effect.forEach(changes, record, { concurrency: "unbounded" })
+  return made
+})
+
+/** One to a JID that nobody else has. */
+const toJid = Effect.suspend(() => newTold(`${unique("ann")}@xmpp.test`, "xmpp.test"))
 
 const bounce = (subscriptionId: number, sequence: number, severity: "lasting" | "passing" = "lasting") => ({
   subscriptionId,
@@ -67,6 +86,19 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(yield* record(bounce(subscription.id, 1)), Option.none())
         assert.isFalse(yield* pause(subscription.id, never))
         assert.deepStrictEqual(yield* (yield* DeliveryLog).list({ accountId: account.id, limit: 10 }), [])
+      }))
+
+    it.effect("counts no sequence that was never sent: nothing real could follow it", () =>
+      Effect.gen(function*() {
+        const { record } = yield* BounceStore
+        const { account, subscription } = yield* toJid
+        for (const sequence of [999_999_999_999_999, told + 1]) {
+          assert.deepStrictEqual(yield* record(bounce(subscription.id, sequence)), Option.none())
+        }
+        assert.isUndefined((yield* listed(account.id))[0]?.bounces)
+        assert.deepStrictEqual(yield* (yield* DeliveryLog).list({ accountId: account.id, limit: 10 }), [])
+        yield* record(bounce(subscription.id, told))
+        assert.strictEqual((yield* listed(account.id))[0]?.bounces?.sequence, told)
       }))
 
     it.effect("pauses once, and resumes all of a JID, as if nothing had come back", () =>
@@ -155,7 +187,7 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const { pause, record, resumeDomain } = yield* BounceStore
         const host = `${unique("bots")}.test`
-        const at = (endpoint: string) => newSubscription({ channel: "xmpp", endpoint, host })
+        const at = (endpoint: string) => newTold(endpoint, host)
         const { account, resource, subscription } = yield* at(`a@${host}`)
         const second = yield* subscribe(wantedBy(account.id, { channel: "xmpp", endpoint: `b@${host}`, host }))
         const [foreign, elsewhere] = [yield* at(`c@${host}`), yield* toJid]

@@ -15,7 +15,7 @@ export interface Resumed {
  * Whatever makes subscriptions active takes `limit` of them at most, the oldest ones; with fewer, there are no more.
  */
 export class BounceStore extends Context.Service<BounceStore, {
-  /** Counts one, as `afterBounce` does, and logs it as try 0 (see `DeliveryLog`); none for a subscription that is gone, and for what does not count. */
+  /** Counts one, as `afterBounce` does, and logs it as try 0 (see `DeliveryLog`); none for a subscription that is gone, a sequence that it has not reached (made up, it would outrank every real one), and for what does not count. */
   readonly record: (bounce: Bounce) => Effect.Effect<Option.Option<Bounces>, StoreError>
   /** Until somebody resumes it, or to be tried at `trialAt` (epoch ms). False when it was not active. */
   readonly pause: (subscriptionId: number, trialAt: number) => Effect.Effect<boolean, StoreError>

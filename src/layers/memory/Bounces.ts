@@ -9,7 +9,7 @@ export const make = (state: State): BounceStore["Service"] =>
     record: (bounce) =>
       operation(state, (now) => {
         const subscriber = state.subscriptions.get(bounce.subscriptionId)
-        if (subscriber === undefined) return Option.none()
+        if (subscriber === undefined || bounce.sequence >= subscriber.nextSequence) return Option.none()
         const bounces = afterBounce(subscriber.bounces, bounce, now)
         if (bounces === undefined) return Option.none()
         const { message, sequence } = bounce
