@@ -48,6 +48,17 @@ const usualRoom = 64 * 1024
  * and keep all that it has ever read. The stream calls the same, and nothing else but `syncToFs` would make it wait: it is through when it returns.
  */
 const executing = (database: PGlite, crash: (why: unknown) => never): Execute => {
+  const run = database.execProtocolRawSync.bind(database)
+  /** Told at once: the stream's promise rejects only when a part of an answer has been handed on as all of it. */
+  const faults: Array<unknown> = []
+  database.execProtocolRawSync = (cycle) => {
+    try {
+      return run(cycle)
+    } catch (error) {
+      faults.push(error)
+      throw error
+    }
+  }
   let room = new Uint8Array(usualRoom)
   let length = 0
   /** What it is given is a part of the backend's memory, and its own for no longer than the call. */
@@ -62,7 +73,9 @@ const executing = (database: PGlite, crash: (why: unknown) => never): Execute =>
   }
   return (cycle) => {
     length = 0
-    void database.execProtocolRawStream(cycle, { syncToFs: false, onRawData }).catch(crash)
+    void database.execProtocolRawStream(cycle, { syncToFs: false, onRawData })
+      .catch((why) => faults.includes(why) || crash(why))
+    if (faults.length > 0) crash(faults[0])
     const answer = room.slice(0, length)
     if (room.length > usualRoom) room = new Uint8Array(usualRoom)
     return answer

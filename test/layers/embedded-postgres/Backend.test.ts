@@ -1,4 +1,5 @@
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { PGlite } from "@electric-sql/pglite"
+import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import fs from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
 import * as os from "node:os"
@@ -22,6 +23,7 @@ describe("Backend", () => {
   let syncs = 0
   let fault: Error | undefined
   const crashes: Array<unknown> = []
+  const cycles = vi.spyOn(PGlite.prototype, "execProtocolRawSync")
 
   /** What the mended file system asks of the kernel goes through here. */
   beforeAll(async () => {
@@ -44,6 +46,7 @@ describe("Backend", () => {
   afterAll(async () => {
     fs.fdatasyncSync = fdatasync
     syncBuiltinESMExports()
+    cycles.mockRestore()
     await backend.close()
     fs.rmSync(path.dirname(directory), { recursive: true })
   })
@@ -94,5 +97,14 @@ describe("Backend", () => {
     run("insert into kept values (22)")
     fault = undefined
     assert.include(String(crashes[0]), "EIO")
+  })
+
+  it("crashes rather than hand on what it has of an answer", () => {
+    const broken = new Error("PGlite failed after half of an answer")
+    cycles.mockImplementationOnce(() => {
+      throw broken
+    })
+    assert.throws(() => run("select 1"), broken)
+    assert.strictEqual(crashes.at(-1), broken)
   })
 })
