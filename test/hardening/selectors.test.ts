@@ -68,4 +68,16 @@ describe("selectors of strangers", () => {
       assert.match(error.message, says)
       yield* recovers
     }).pipe(Effect.provide(SelectorWorker.layerWith({ deadline: "2 seconds" }))))
+
+  it.live("pages whose trees are 240 times as large, one after the other", () =>
+    Effect.gen(function*() {
+      const { select } = yield* Selector
+      const fragment = fragmentOf("http://example.org/#i") ?? assert.fail("no fragment")
+      for (const number of [1, 2, 3, 4]) {
+        const bytes = new TextEncoder().encode(`<i>${number}</i>${"<p>".repeat(220_000)}`)
+        const { document } = yield* select({ fragment, syntax: "html", bytes, contentType: undefined })
+        assert.strictEqual(new TextDecoder().decode(document.body), `<i>${number}</i>`)
+      }
+      yield* recovers
+    }).pipe(Effect.provide(SelectorWorker.layerWith({ deadline: "1 minute" }))))
 })

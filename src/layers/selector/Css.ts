@@ -2,15 +2,26 @@ import { type CheerioAPI, load } from "cheerio"
 import { decodeAs } from "#domain/normalize/Decode.ts"
 import { collected, messageOf, Unselectable } from "./Limits.ts"
 import { textOf } from "./Text.ts"
-import { Trees } from "./Trees.ts"
+import { hasFewNodes, Trees } from "./Trees.ts"
 
 /** The smallest documents on which every part of a path is looked at. */
 const sample = "<p><a></a></p>"
 
 export const checkCss = (path: string): void => void find(load(sample), path)
 
-const pages = new Trees((bytes, contentType) => load(pageOf(bytes, contentType)))
-const documents = new Trees((bytes, contentType) => load(pageOf(bytes, contentType), { xml: true }))
+/** An element, a text …; or the name of an attribute, which takes memory, too. */
+type Part = ReturnType<CheerioAPI["root"]>[number]["children"][number] | string
+
+function* within(part: Part): Iterable<Part> {
+  if (typeof part === "string") return
+  if ("attribs" in part) yield* Object.keys(part.attribs)
+  if ("children" in part) yield* part.children
+}
+
+const isSmall = (document: CheerioAPI): boolean => hasFewNodes<Part>(document.root().get(), within)
+
+const pages = new Trees((bytes, contentType) => load(pageOf(bytes, contentType)), isSmall)
+const documents = new Trees((bytes, contentType) => load(pageOf(bytes, contentType), { xml: true }), isSmall)
 
 /** The outer HTML of all matches, in document order. */
 export const selectCss = (

@@ -3,7 +3,7 @@ import { JSONPath } from "jsonpath-plus"
 import { withQuotedNames } from "#domain/Fragment.ts"
 import { collected, maxDepth, messageOf, Unselectable } from "./Limits.ts"
 import { textOf } from "./Text.ts"
-import { Trees } from "./Trees.ts"
+import { hasFewNodes, Trees } from "./Trees.ts"
 
 /** A value, and how it is reached from the root: names and indexes. */
 interface Found {
@@ -107,7 +107,13 @@ const parse = (bytes: Uint8Array, contentType: string): Json => {
   }
 }
 
-const trees = new Trees(parse)
+const isSmall = ({ exact, plain }: Json): boolean =>
+  hasFewNodes<unknown>(
+    exact === plain ? [plain] : [plain, exact],
+    (value) => typeof value === "object" && value !== null ? Object.values(value) : []
+  )
+
+const trees = new Trees(parse, isSmall)
 
 /** A whole number that JavaScript would round (ids of 64 bits) goes out with the digits that it came with. */
 const keepingDigits = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
