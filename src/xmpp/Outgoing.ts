@@ -17,7 +17,7 @@ interface Job {
 }
 
 /** Messages of one batch, at most: so many may be sent twice when a connection breaks. */
-const maxBatch = 64
+const maxBatch = 32
 
 /** Characters of one batch, at most, unless one delivery alone has more. */
 const maxBatchSize = 1024 * 1024

@@ -352,7 +352,7 @@ describe("a resource that names a hub", () => {
         assert.strictEqual((yield* known)?.hub, hub)
         assert.strictEqual(lines(world, "post").length, 1)
         const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
-        assert.isUndefined(resource.learned)
+        assert.isUndefined(resource.learned?.pushedAfter)
       }).pipe(Effect.provide(layer)))
   }
 

@@ -13,7 +13,7 @@ describe("Outgoing", () => {
         (id) => Effect.forkChild(outgoing.send(id, ["<message/>"]), { startImmediately: true })
       )
       assert.strictEqual(yield* outgoing.send("more", ["<message/>"]), "away")
-      assert.strictEqual(outgoing.batch().length, 64)
+      assert.strictEqual(outgoing.batch().length, 32)
       outgoing.confirm()
       const more = yield* Effect.forkChild(outgoing.send("more", ["<message/>"]), { startImmediately: true })
       assert.isUndefined(more.pollUnsafe()) // there is room again
