@@ -192,11 +192,9 @@ export const layer = Layer.effect(
       yield* fed.reloaded(state.resource)
     })
 
-    /** The row as well, so that the next owner neither sleeps for hours nor comes too soon. */
-    const reschedule = (state: State) => {
-      const { code, failures, id, lastFetch, nextFetch, period } = state.resource
-      return store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
-    }
+    /** Written lazily. The row as well, so that the next owner neither sleeps for hours nor comes too soon. */
+    const write = ({ code, failures, id, lastFetch, nextFetch, period }: ResourceState) =>
+      store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
 
     /** When it is not the turn of this resource: the time at which to look again. */
     const get = (resource: ResourceState, wanted: FetchRequest, now: number, { call, hosts }: Surroundings) => {
@@ -244,14 +242,10 @@ export const layer = Layer.effect(
       yield* polled(change.state.failures > 0 ? "failed" : "changed")
     })
 
-    /** An unchanged poll: written lazily. */
+    /** An unchanged poll. */
     const touch = (state: State, next: ResourceState) => {
       state.resource = next
-      const { code, failures, id, lastFetch, nextFetch, period } = next
-      return Effect.andThen(
-        polled(failures > 0 ? "failed" : "unchanged"),
-        store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
-      )
+      return Effect.andThen(polled(next.failures > 0 ? "failed" : "unchanged"), write(next))
     }
 
     const perform = (state: State, step: Done, around: Surroundings): Effect.Effect<void> => {
@@ -367,14 +361,16 @@ export const layer = Layer.effect(
      * Its host wants to be left alone. The row as well: it says when the next fetch is, and the next owner of the resource, who has heard nothing
      * of the host, comes no sooner. Who waits for the first document is told why there is none.
      */
-    const putOff = Effect.fnUntraced(function*(state: State, until: number, around: Surroundings) {
+    const putOff = Effect.fnUntraced(function*(state: State, until: number) {
       const { resource } = state
       if (resource.lastFetch === undefined) {
-        yield* perform(state, heldBack(resource, until), around)
+        const change = heldBack(resource, until)
+        if (change.state.http !== resource.http) yield* whenAvailable(store.record(change))
+        state.resource = change.state
         return answerWaiting(state)
       }
       state.resource = { ...resource, nextFetch: Math.max(resource.nextFetch, until) }
-      yield* reschedule(state)
+      yield* write(state.resource)
     })
 
     /**
@@ -387,7 +383,7 @@ export const layer = Layer.effect(
         if (state === undefined) return undefined
         const { changed, hastened } = hear(self, state, clock.currentTimeMillisUnsafe())
         if (changed) yield* reloaded(state, around)
-        if (hastened) yield* reschedule(state)
+        if (hastened) yield* write(state.resource)
         self.keep = state.pinged !== undefined || state.pushed.length > 0 || state.waiting.length > 0
         const now = clock.currentTimeMillisUnsafe()
         const push = state.pushed.shift()
@@ -404,7 +400,7 @@ export const layer = Layer.effect(
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
         const heldUntil = around.hosts.heldUntil(state.resource.host, self.id, now)
         if (heldUntil !== undefined) {
-          yield* putOff(state, heldUntil, around)
+          yield* putOff(state, heldUntil)
           return heldUntil
         }
         const { pinged, pushedByHub } = state

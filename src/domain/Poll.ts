@@ -163,14 +163,12 @@ export const unanswered = (state: ResourceState, error: FetchError, at: Circumst
   failure(state, 0, error.message, at)
 
 /** It was never fetched, and its host is left alone until then (epoch ms). */
-export const heldBack = (state: ResourceState, until: number): Done => ({
-  _tag: "Changed",
-  change: silent({
+export const heldBack = (state: ResourceState, until: number): Change =>
+  silent({
     ...state,
     nextFetch: until,
     http: `Not fetched yet: ${state.host} asked to be left alone until ${new Date(until).toISOString()}`
   })
-})
 
 const failure = (
   state: ResourceState,
