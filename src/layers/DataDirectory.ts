@@ -1,5 +1,6 @@
 import { Effect, type Scope } from "effect"
 import * as fs from "node:fs"
+import * as os from "node:os"
 import * as path from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { DatabaseError } from "./DatabaseError.ts"
@@ -16,6 +17,7 @@ export const open = Effect.fn("DataDirectory.open")(
     const absolute = yield* attempt(directory, () => fs.realpathSync(directory))
     yield* attempt(directory, () => fs.accessSync(absolute, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK))
     yield* lock(absolute)
+    yield* signed(absolute)
     const cluster = path.join(absolute, "database")
     if (!fs.existsSync(cluster)) {
       yield* Effect.tryPromise({
@@ -69,12 +71,71 @@ const SQLITE_BUSY = 5
 
 const busy = (cause: unknown): boolean => cause instanceof Error && "errcode" in cause && cause.errcode === SQLITE_BUSY
 
-const lockedError = (directory: string) =>
-  new DatabaseError({
+/** Who holds a directory, for the one that is refused. */
+interface Holder {
+  readonly pid: number
+  readonly host: string
+  /** When its process started, ISO 8601. */
+  readonly since: string
+}
+
+const holderFile = (directory: string) => path.join(directory, "holder")
+
+/**
+ * Leaves word of who has the lock, until the scope closes.
+ *
+ * It is a hint beside the lock and decides nothing: a process that is killed leaves its word, and the next one that gets the lock replaces it.
+ * Where the disk has no room even for that, the start does not depend on it.
+ */
+const signed = (directory: string) =>
+  Effect.acquireRelease(
+    Effect.ignore(attempt(directory, () => {
+      const since = new Date(performance.timeOrigin).toISOString().replace(/\.\d+/, "")
+      const holder: Holder = { pid: process.pid, host: os.hostname(), since }
+      fs.rmSync(holderFile(directory), { force: true })
+      fs.writeFileSync(holderFile(directory), `${JSON.stringify(holder)}\n`, { mode: 0o600 })
+    })),
+    () => Effect.sync(() => fs.rmSync(holderFile(directory), { force: true }))
+  )
+
+/** Undefined when there is no word of the present holder: it has only just got the lock, or the word is of one that was killed. */
+const holderOf = (directory: string): Holder | undefined => {
+  try {
+    const { host, pid, since } = JSON.parse(fs.readFileSync(holderFile(directory), "utf8"))
+    if (!Number.isSafeInteger(pid) || typeof host !== "string" || typeof since !== "string") return undefined
+    return host === os.hostname() && !runs(pid) ? undefined : { pid, host, since }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether there is a process of this id on this machine, whoever's. */
+const runs = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM"
+  }
+}
+
+const lockedError = (directory: string) => {
+  const holder = holderOf(directory)
+  return new DatabaseError({
     reason: "locked",
-    message: `Another process is using the data directory ${directory}: probably a Windhover that is still running. `
-      + "Stop it first, or give this one a directory of its own with WINDHOVER_DATA_DIR."
+    message:
+      `Another process is using the data directory ${directory}: ${
+        holder === undefined ? "probably a Windhover that is still running" : described(holder)
+      }. Stop it first${holder === undefined ? "" : stopping(holder)}, `
+      + "or give this one a directory of its own with WINDHOVER_DATA_DIR."
   })
+}
+
+const described = ({ host, pid, since }: Holder): string =>
+  `process ${pid} on ${JSON.stringify(host)}, running since ${since}`
+
+/** In another container, or on another machine that shares the directory, the number names another process. */
+const stopping = ({ host, pid }: Holder): string =>
+  host === os.hostname() ? ` (kill ${pid}; it ends within seconds)` : ""
 
 const attempt = <A>(directory: string, run: () => A) =>
   Effect.try({ try: run, catch: (cause) => explain(directory, cause) })

@@ -1,8 +1,9 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import * as fs from "node:fs"
+import * as os from "node:os"
 import * as path from "node:path"
 import * as DataDirectory from "#layers/DataDirectory.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
@@ -73,10 +74,64 @@ describe("DataDirectory", () => {
       const error = yield* refusal(alias)
       assert.strictEqual(error.reason, "locked")
       assert.include(error.message, fs.realpathSync(directory))
+      const seconds = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
+      assert.match(
+        error.message,
+        new RegExp(
+          `process ${child.pid} on "${os.hostname()}", running since ${seconds}. Stop it first \\(kill ${child.pid};`
+        )
+      )
       const gone = once(child, "exit")
       child.kill("SIGKILL")
       yield* Effect.promise(() => gone)
       assert.strictEqual(yield* DataDirectory.open(alias), path.join(fs.realpathSync(directory), "database"))
+    }))
+
+  it.effect("names nobody as the holder who is not: of one that was killed only its word is left", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      yield* DataDirectory.open(directory)
+      const dead = spawnSync("true").pid
+      const words = [
+        "",
+        "{",
+        "null",
+        "[]",
+        `{"pid":"1","host":"h","since":"s"}`,
+        JSON.stringify({ pid: dead, host: os.hostname(), since: "2026-01-01T00:00:00Z" })
+      ]
+      for (const word of words) {
+        fs.writeFileSync(path.join(directory, "holder"), word)
+        assert.include(
+          (yield* refusal(directory)).message,
+          ": probably a Windhover that is still running. Stop it first, or"
+        )
+      }
+    }))
+
+  it.effect("names a holder on another machine, whose process is nobody's to kill here", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      yield* DataDirectory.open(directory)
+      const there = { pid: process.pid, host: "another\nhost", since: "2026-01-01T00:00:00Z" }
+      fs.writeFileSync(path.join(directory, "holder"), JSON.stringify(there))
+      assert.include(
+        (yield* refusal(directory)).message,
+        `process ${process.pid} on "another\\nhost", running since 2026-01-01T00:00:00Z. Stop it first, or`
+      )
+    }))
+
+  it.effect("leaves no word behind when it is closed, and replaces that of one that was killed", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      fs.writeFileSync(path.join(directory, "holder"), `{"pid":1,"host":"h","since":"s"}`)
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* DataDirectory.open(directory)
+        const { pid } = JSON.parse(fs.readFileSync(path.join(directory, "holder"), "utf8"))
+        assert.strictEqual(pid, process.pid)
+        assert.strictEqual(fs.statSync(path.join(directory, "holder")).mode & 0o777, 0o600)
+      }))
+      assert.isFalse(fs.existsSync(path.join(directory, "holder")))
     }))
 
   it.effect("says which path cannot be a directory", () =>
