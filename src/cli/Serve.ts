@@ -4,6 +4,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import * as Database from "#layers/Database.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
+import * as Signals from "./Signals.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
@@ -24,6 +25,7 @@ export const serve = Command.make(
   "serve",
   {},
   Effect.fnUntraced(function*() {
+    yield* Signals.watch(Signals.self)
     const [database, { layer }] = yield* Effect.all([
       Layer.build(Database.layer),
       Effect.promise(() => import("#main/main.ts"))
