@@ -69,6 +69,29 @@ describe("selectors of strangers", () => {
       yield* recovers
     }).pipe(Effect.provide(SelectorWorker.layerWith({ deadline: "2 seconds" }))))
 
+  it.live.each<readonly [attack: string, path: string]>([
+    ["siblings that are gone over again and again", "b ~ a"],
+    ["children that are counted again and again", "a:nth-child(2)"],
+    ["what is inside of what is around it", "c a a"],
+    ["what stands beside what", "a:has(~ b)"]
+  ])("%s", ([, path]) =>
+    Effect.gen(function*() {
+      const { message, reason } = yield* attempt(path, "xml", nested(3_000, "<a>", "</a>", "<a/>".repeat(100_000)))
+      assert.strictEqual(reason, "too-much")
+      // by the thread itself, which goes on
+      assert.match(message, /^the path takes more than 2 s in this document/)
+      yield* recovers
+    }).pipe(Effect.provide(SelectorWorker.layerWith({ deadline: "1 minute" }))))
+
+  it.live("an XML document with very many roots", () =>
+    Effect.gen(function*() {
+      const { select } = yield* Selector
+      const fragment = fragmentOf("http://example.org/#b") ?? assert.fail("no fragment")
+      const bytes = new TextEncoder().encode(`${"<a/>".repeat(200_000)}<b/>`)
+      const { document } = yield* select({ fragment, syntax: "xml", bytes, contentType: undefined })
+      assert.strictEqual(new TextDecoder().decode(document.body), "<b/>")
+    }).pipe(Effect.provide(SelectorWorker.layerWith({ deadline: "20 seconds" }))))
+
   it.live("pages whose trees are 240 times as large, one after the other", () =>
     Effect.gen(function*() {
       const { select } = yield* Selector

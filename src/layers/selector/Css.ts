@@ -1,13 +1,11 @@
 import { type CheerioAPI, load } from "cheerio"
 import { decodeAs } from "#domain/normalize/Decode.ts"
 import { collected, messageOf, Unselectable } from "./Limits.ts"
+import { compileCss } from "./Matching.ts"
 import { textOf } from "./Text.ts"
 import { hasFewNodes, Trees } from "./Trees.ts"
 
-/** The smallest documents on which every part of a path is looked at. */
-const sample = "<p><a></a></p>"
-
-export const checkCss = (path: string): void => void find(load(sample), path)
+export const checkCss = (path: string): void => void compiled(path, "html")
 
 /** An element, a text …; or the name of an attribute, which takes memory, too. */
 type Part = ReturnType<CheerioAPI["root"]>[number]["children"][number] | string
@@ -31,14 +29,14 @@ export const selectCss = (
   syntax: "html" | "xml"
 ): ReadonlyArray<string> => {
   const root = (syntax === "xml" ? documents : pages).of(bytes, contentType ?? "")
-  return collected(find(root, path), (element) => root.html(element))
+  return collected(compiled(path, syntax)(root), (element) => root.html(element))
 }
 
-const find = (document: CheerioAPI, path: string) => {
+const compiled = (path: string, syntax: "html" | "xml"): ReturnType<typeof compileCss> => {
   const mistake = mistakeIn(path)
   if (mistake !== undefined) throw new Unselectable("invalid", `${JSON.stringify(path)} is no CSS path: ${mistake}`)
   try {
-    return document.root().find(path).toArray()
+    return compileCss(path, syntax)
   } catch (error) {
     throw new Unselectable("invalid", `${JSON.stringify(path)} is no CSS path: ${messageOf(error)}`, { cause: error })
   }
@@ -57,7 +55,11 @@ const mistakeIn = (path: string): string | undefined => {
   const plain = path.replace(opaque, (text) => "\u00b7".repeat(text.length))
   const state = /:(?:hover|active|visited)(?![\w-])/i.exec(plain)?.[0]
   if (state !== undefined) return `${state} is a state of a browser, and there is none here; leave it out`
-  const stray = /^<|[>+~]$/.exec(plain.trim())?.[0]
+  const position = /:(?:first|last|eq|nth|gt|lt|even|odd)(?![\w-])/i.exec(plain)?.[0]
+  if (position !== undefined) {
+    return `${position} is jQuery's and not of CSS; :nth-child() and :nth-of-type() count among siblings`
+  }
+  const stray = /^[<>+~]|[>+~]$/.exec(plain.trim())?.[0]
   if (stray !== undefined) return `there is nothing to find with this ${stray}`
   const strange = /[^\w\s\u0080-\uffff[\].#:>+~<*,()|-]|(?<=^|[\s>+~,(])-?\d/.exec(plain)
   if (strange === null) return undefined

@@ -23,16 +23,8 @@ export const checkJsonPath = (path: string): void => void compile(path)
 export const selectJson = (bytes: Uint8Array, contentType: string | undefined, path: string) => {
   const query = compile(path)
   const json = trees.of(bytes, contentType ?? "")
-  const parts = collected(asked(query, json.plain), (found) => JSON.stringify(withDigits(found, json)))
+  const parts = collected(query.find(json.plain), (found) => JSON.stringify(withDigits(found, json)))
   return { matches: parts.length, json: query.single ? parts.join("") : `[${parts.join(",")}]` }
-}
-
-const asked = (query: Query, json: JSONValue): Iterable<Found> => {
-  try {
-    return query.find(json)
-  } catch (error) {
-    throw new Unselectable("too-much", messageOf(error), { cause: error })
-  }
 }
 
 const standard = new JSONPathEnvironment({ maxRecursionDepth: maxDepth })

@@ -64,7 +64,11 @@ describe("Css", () => {
     ["p, 404", "4, its character 4"],
     ["a:hover", ":hover is a state"],
     ["a:VISITED > b", ":VISITED is a state"],
-    ["p:not(:active)", ":active is a state"]
+    ["p:not(:active)", ":active is a state"],
+    ["p:eq(2)", ":eq is jQuery's"],
+    ["ul:not(:first) > li", ":first is jQuery's"],
+    ["> p", "nothing to find with this >"],
+    ["+ p", "nothing to find with this +"]
   ])("refuses %s, which no element matches ever", (path, where) => {
     assert.throws(() => checkCss(path), Unselectable, where)
   })
@@ -77,7 +81,6 @@ describe("Css", () => {
     "a[href*=\":hover\"]",
     "p:nth-child(2n + 1)",
     "p:nth-child(-n+3)",
-    "p:eq(2)",
     "p:contains(a/b (c!))",
     "p:not(:has(> b, + c))",
     "/* a/b */p",
@@ -87,6 +90,51 @@ describe("Css", () => {
     "b < p"
   ])("takes %s", (path) => {
     assert.doesNotThrow(() => checkCss(path))
+  })
+
+  it.each([
+    ["linearGradient", ["<linearGradient id=\"b\"></linearGradient>"]],
+    ["svg > DEFS > lineargradient", ["<linearGradient id=\"b\"></linearGradient>"]],
+    ["clipPath, foreignObject p", ["<clipPath id=\"c\"></clipPath>", "<p>in</p>"]],
+    ["[viewBox='0 0 9 9'] path", ["<path d=\"M0\"></path>"]],
+    ["svg[viewbox]:has(> [gradientunits])", []],
+    ["annotation-xml[definitionURL]", ["<annotation-xml definitionURL=\"x\"></annotation-xml>"]],
+    [":not(lineargradient):nth-of-type(1) + clippath", ["<clipPath id=\"c\"></clipPath>"]]
+  ])("finds names of SVG and MathML in any case: %s", (path, found) => {
+    const drawing = bytes(
+      "<svg viewBox='0 0 9 9'><defs><linearGradient id=b></linearGradient><g></g><clipPath id=c></clipPath></defs><path d=M0></path>" +
+        "<foreignObject><p>in</p></foreignObject></svg><math><annotation-xml definitionurl=x></annotation-xml></math>"
+    )
+    assert.deepStrictEqual(selectCss(drawing, "text/html", path, "html"), found)
+  })
+
+  it.each([
+    ["Loc", ["<Loc a=\"1\" A=\"2\"/>"]],
+    ["loc", []],
+    ["[A='2']", ["<Loc a=\"1\" A=\"2\"/>"]],
+    ["[constructor]", []]
+  ])("tells names of XML by their case: %s", (path, found) => {
+    assert.deepStrictEqual(selectCss(bytes("<r><Loc a='1' A='2'/></r>"), "text/xml", path, "xml"), found)
+  })
+
+  it("finds the text of deep elements", () => {
+    const deep = bytes(`${"<a>".repeat(30_000)}<b>x</b><!--y-->`)
+    assert.deepStrictEqual(selectCss(deep, "text/xml", "b:contains(x)", "xml"), ["<b>x</b>"])
+    assert.deepStrictEqual(selectCss(deep, "text/xml", ":root:contains(xy)", "xml"), [])
+  })
+
+  it("finds what stands first, last and alone, and what is empty", () => {
+    const list = bytes("<r>t<a/><b><!-- --></b><b>x</b><c/></r>")
+    for (
+      const [path, found] of [
+        [":first-child:not(r)", ["<a/>"]],
+        [":last-child:not(r)", ["<c/>"]],
+        [":scope > b:empty", ["<b><!-- --></b>"]],
+        ["r > :only-of-type", ["<a/>", "<c/>"]],
+        ["a ~ b + b", ["<b>x</b>"]],
+        [":has(+ c)", ["<b>x</b>"]]
+      ] as const
+    ) assert.deepStrictEqual(selectCss(list, "text/xml", path, "xml"), found, path)
   })
 
   it("ends with a long path that opens and never closes", () => {
