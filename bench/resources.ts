@@ -206,7 +206,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
     )
     yield* Effect.gen(function*() {
       const supervisor = yield* Supervisor
-      yield* Effect.forEach(byPartition.keys(), supervisor.start, { discard: true })
+      yield* Effect.forEach(byPartition.keys(), (partition) => supervisor.start(partition), { discard: true })
       yield* Effect.sleep(began + warming + span - Date.now())
     }).pipe(Effect.scoped, Effect.provide(actors))
     const { system, user } = process.cpuUsage(cpu)

@@ -13,6 +13,7 @@ import {
 import * as Core from "#actors/Core.ts"
 import { shardingConfig } from "#actors/Runner.ts"
 import * as Senders from "#actors/Senders.ts"
+import * as Tenure from "#actors/Tenure.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
@@ -43,6 +44,7 @@ const oneOfMany = ({ host, port }: { readonly host: string; readonly port: numbe
   const config = { ...shardingConfig, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
   return NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
     Layer.provide(MessageStorage.layerNoop),
+    Layer.provideMerge(Tenure.layer),
     Layer.provide(SqlRunnerStorage.layer.pipe(Layer.provide(ShardingConfig.layer(config))))
   )
 }

@@ -15,6 +15,7 @@ import { Residency } from "./Residency.ts"
 import * as Resource from "./Resource.ts"
 import { whenAvailable } from "./Retrying.ts"
 import * as Subscription from "./Subscription.ts"
+import { Tenure } from "./Tenure.ts"
 import * as Upstream from "./Upstream.ts"
 
 /** The actors of one partition, alive as long as the scope that started them. */
@@ -42,7 +43,8 @@ const fetchesAPeriod = 1_200
 
 /** Starts partitions; what `Partition` (the entity) and tests run. */
 export class Supervisor extends Context.Service<Supervisor, {
-  readonly start: (partition: number) => Effect.Effect<PartitionActors, never, Scope.Scope>
+  /** Before `sure` returns, nothing is sent and no change recorded: somebody else may have the partition. */
+  readonly start: (partition: number, sure?: Effect.Effect<void>) => Effect.Effect<PartitionActors, never, Scope.Scope>
 }>()("windhover/actors/Partition/Supervisor") {
   static readonly layer = Layer.effect(
     Supervisor,
@@ -61,11 +63,11 @@ export class Supervisor extends Context.Service<Supervisor, {
 
       const inBudget = Effect.provideService(Residency, residency)
 
-      const start = Effect.fn("Supervisor.start")(function*(partition: number) {
+      const start = Effect.fn("Supervisor.start")(function*(partition: number, sure = Effect.void) {
         const subscriptions = yield* Actors.make<Subscription.State, Subscription.Message, never, never>({
           name: "subscription",
           alarm: Subscription.look,
-          behavior: subscription.run,
+          behavior: (self) => subscription.run(self, sure),
           join: Subscription.join
         }).pipe(inBudget)
         // deliveries that are under way are finished; fetches are not worth the wait: whoever is next fetches again
@@ -75,7 +77,8 @@ export class Supervisor extends Context.Service<Supervisor, {
           hosts: new Hosts(settings.minPeriod / fetchesAPeriod * 1000),
           fed,
           call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
-          deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery })
+          deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery }),
+          sure
         }
         const resources = yield* Actors.make<Resource.State, Resource.Message, never, never>({
           name: "resource",
@@ -179,10 +182,11 @@ export const Partition = Entity.make("Partition", [
 /** The entity; never idle: its resources are polled although nobody calls. */
 export const layer = Partition.toLayer(
   Effect.gen(function*() {
-    const { entityId } = yield* Entity.CurrentAddress
+    const { entityId, shardId } = yield* Entity.CurrentAddress
+    const tenure = yield* Tenure
     const held = yield* Held
     const partition = Number(entityId)
-    const actors = yield* (yield* Supervisor).start(partition)
+    const actors = yield* (yield* Supervisor).start(partition, tenure.of(shardId))
     yield* Effect.acquireRelease(
       Effect.sync(() => held.set(partition, actors)),
       () => Effect.sync(() => held.get(partition) === actors && held.delete(partition))

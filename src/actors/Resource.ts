@@ -152,6 +152,8 @@ export interface Surroundings {
   /** Wakes a resource whose turn it is. */
   readonly call: (id: number) => Effect.Effect<void>
   readonly deliver: (delivery: Delivery) => Effect.Effect<void>
+  /** Returns when no other runner can have the partition. */
+  readonly sure: Effect.Effect<void>
   readonly fed: Fed
 }
 
@@ -235,7 +237,7 @@ export const layer = Layer.effect(
 
     /** The row first, then the subscriptions: if nobody hears, the row speaks later. */
     const record = Effect.fnUntraced(function*(state: State, change: Change, around: Surroundings) {
-      const deliveries = yield* whenAvailable(store.record(change))
+      const deliveries = yield* whenAvailable(Effect.andThen(around.sure, store.record(change)))
       state.resource = change.state
       if (change.announce !== undefined) yield* tell(state.resource.id)
       yield* Effect.forEach(deliveries, around.deliver, { discard: true })

@@ -10,6 +10,7 @@ import { HubTrust } from "./HubTrust.ts"
 import { Held, Partition } from "./Partition.ts"
 import * as Resource from "./Resource.ts"
 import * as Subscription from "./Subscription.ts"
+import { lockExpiration } from "./Tenure.ts"
 
 /**
  * How the cluster places partitions, for `ShardingConfig`: a runner that was killed is replaced within 3 to 10 s.
@@ -18,7 +19,7 @@ import * as Subscription from "./Subscription.ts"
  */
 export const shardingConfig = {
   maxResidentEntities: "unbounded",
-  shardLockExpiration: "9 seconds",
+  shardLockExpiration: lockExpiration,
   shardLockRefreshInterval: "2 seconds",
   runnerHealthCheckInterval: "1 second",
   refreshAssignmentsInterval: "500 millis",

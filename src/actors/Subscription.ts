@@ -62,8 +62,8 @@ const hasRoom = (ahead: ReadonlyArray<Delivery>, next: Delivery): boolean =>
   fitting([...ahead, next].map(({ notification }) => documentBytes(notification)), maxAhead) > ahead.length
 
 export class SubscriptionBehavior extends Context.Service<SubscriptionBehavior, {
-  /** Delivers what waits, in order, one at a time; returns when the next try is due. */
-  readonly run: (self: Self<State, Message>) => Effect.Effect<number | undefined>
+  /** Delivers what waits, in order, one at a time, each after `sure`; returns when the next try is due. */
+  readonly run: (self: Self<State, Message>, sure: Effect.Effect<void>) => Effect.Effect<number | undefined>
 }>()("windhover/actors/Subscription/SubscriptionBehavior") {}
 
 export const layer = Layer.effect(
@@ -155,7 +155,7 @@ export const layer = Layer.effect(
       state.more = false
     })
 
-    const run = Effect.fnUntraced(function*(self: Self<State, Message>) {
+    const run = Effect.fnUntraced(function*(self: Self<State, Message>, sure: Effect.Effect<void>) {
       while (true) {
         for (let message = self.take(); message !== undefined; message = self.take()) hear(self, message)
         const state = yield* loaded(self)
@@ -171,6 +171,7 @@ export const layer = Layer.effect(
         if (hasEnded(state.subscription, yield* Clock.currentTimeMillis)) return undefined
         if (first.attempt > 0 && first.dueAt > (yield* Clock.currentTimeMillis)) return first.dueAt
         if (self.draining()) return undefined
+        yield* sure
         const later = yield* attempt(state, first)
         if (later !== undefined) return later
       }

@@ -13,37 +13,43 @@ const timesPosted = (posted: ReadonlyArray<Posted>, { notification }: Posted) =>
 
 const available = engines.some(({ available, name }) => name === "server" && available)
 
+/** Two runners that share sixteen feeds with a webhook each, one of which was told to all of them. */
+const twoRunners = Effect.gen(function*() {
+  const world = yield* outside
+  const database = yield* serverDatabase
+  const runner = Effect.gen(function*() {
+    const port = yield* freePort
+    return yield* start({ WINDHOVER_DATABASE_URL: database, WINDHOVER_RUNNER_ADDRESS: `127.0.0.1:${port}` })
+  })
+  const [one, two] = [yield* runner, yield* runner]
+  yield* Effect.forEach([one, two], ({ ready }) => ready)
+  for (const [i, feed] of world.feeds.entries()) {
+    const { status } = yield* (i % 2 === 0 ? one : two).call({
+      "hub.mode": "subscribe",
+      "hub.topic": feed,
+      "hub.callback": `${world.url}${hook(i)}`,
+      retrieve: "true"
+    })
+    assert.strictEqual(status, 200)
+  }
+  const hooks = world.feeds.map((_, i) => hook(i))
+  const published: Array<string> = []
+  const all = () => hooks.every((hook) => received(world.posted, hook).ids.length >= published.length)
+  const publish = (id: string) => {
+    published.push(id)
+    world.publish(id)
+  }
+  const ping = two.call({ "hub.mode": "publish", "hub.url": world.feeds.join(",") })
+  publish("before")
+  yield* ping
+  yield* world.until(all)
+  return { world, one, hooks, published, publish, ping, all }
+})
+
 describe.skipIf(!available)("two runners on one database", () => {
   it.live("take over from each other without losing anything", () =>
     Effect.gen(function*() {
-      const world = yield* outside
-      const database = yield* serverDatabase
-      const runner = Effect.gen(function*() {
-        const port = yield* freePort
-        return yield* start({ WINDHOVER_DATABASE_URL: database, WINDHOVER_RUNNER_ADDRESS: `127.0.0.1:${port}` })
-      })
-      const [one, two] = [yield* runner, yield* runner]
-      yield* Effect.forEach([one, two], ({ ready }) => ready)
-      for (const [i, feed] of world.feeds.entries()) {
-        const { status } = yield* (i % 2 === 0 ? one : two).call({
-          "hub.mode": "subscribe",
-          "hub.topic": feed,
-          "hub.callback": `${world.url}${hook(i)}`,
-          retrieve: "true"
-        })
-        assert.strictEqual(status, 200)
-      }
-      const hooks = world.feeds.map((_, i) => hook(i))
-      const published: Array<string> = []
-      const all = () => hooks.every((hook) => received(world.posted, hook).ids.length === published.length)
-      const publish = (id: string) => {
-        published.push(id)
-        world.publish(id)
-      }
-      const ping = two.call({ "hub.mode": "publish", "hub.url": world.feeds.join(",") })
-      publish("before")
-      yield* ping
-      yield* world.until(all)
+      const { all, hooks, one, ping, publish, published, world } = yield* twoRunners
 
       world.hold = true
       const before = world.posted.length
@@ -66,6 +72,30 @@ describe.skipIf(!available)("two runners on one database", () => {
       assert.isBelow(performance.now() - killedAt, 15_000)
       yield* Fiber.join(publisher)
       yield* ping
+      yield* world.until(all)
+      for (const hook of hooks) {
+        assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })
+      }
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
+
+  it.live("repeat nothing when one stood still until the other had taken over", () =>
+    Effect.gen(function*() {
+      const { all, hooks, one, ping, publish, published, world } = yield* twoRunners
+
+      world.refuse = true
+      const before = world.posted.length
+      for (const id of ["one", "two", "three", "four"]) {
+        publish(id)
+        yield* Effect.delay(ping, "1200 millis") // of each a notification of its own, behind the first, which is to be tried again
+      }
+      yield* world.until(() => world.posted.length >= before + hooks.length)
+      one.process.kill("SIGSTOP")
+      world.refuse = false
+      yield* world.until(all)
+      one.process.kill("SIGCONT")
+      // what it had in mind when it was stopped is overdue: it would all come before this
+      publish("after")
+      yield* Effect.delay(ping, "2 seconds")
       yield* world.until(all)
       for (const hook of hooks) {
         assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })

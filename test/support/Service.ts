@@ -118,8 +118,8 @@ export interface Posted {
   readonly sequence: number
   readonly notification: string
   readonly ids: ReadonlyArray<string>
-  /** `lost`: the sender went away before it had its answer. */
-  answer: "held" | "given" | "lost"
+  /** `refused`: with a 503. `lost`: the sender went away before it had its answer. */
+  answer: "held" | "given" | "refused" | "lost"
 }
 
 /** A feed and webhooks on loopback that outlive the service. */
@@ -133,6 +133,8 @@ export interface Outside {
   silent: boolean
   /** While set, webhooks hold their answers; they are given when it is unset. */
   hold: boolean
+  /** While set, webhooks answer with a 503. */
+  refuse: boolean
   /** Resolves when `condition` holds; asked again when a notification comes, and when it is answered or lost. */
   readonly until: (condition: () => boolean) => Effect.Effect<void>
 }
@@ -161,8 +163,9 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
         answer: "held"
       }
       posted.push(one)
+      if (state.refuse) response.statusCode = 503
       response.once("close", () => {
-        one.answer = response.writableFinished ? "given" : "lost"
+        one.answer = !response.writableFinished ? "lost" : response.statusCode === 503 ? "refused" : "given"
         lookAgain()
       })
       if (holding) held.push(response)
@@ -197,6 +200,7 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
     publish: (id) => void ids.push(id),
     posted,
     silent: false,
+    refuse: false,
     get hold() {
       return holding
     },

@@ -1,0 +1,57 @@
+import { Clock, Context, Effect, Layer } from "effect"
+import { RunnerStorage, type ShardId } from "effect/cluster"
+
+/** A lock that its owner does not confirm goes to another runner after so many ms. */
+export const lockExpiration = 9_000
+
+/**
+ * How long a runner may be sure of what it holds.
+ *
+ *   asks the database ──► it holds the lock                                 another runner may have it
+ *   ├──────────────────── sure ────────────────────────┤ waits ... ┤────────────────────────────────►
+ *   0 s                                                8 s         9 s
+ *
+ * A runner that stood still (a stopped process, a machine that slept) knows less than nothing when it goes on: its locks went to others, who have
+ * done what it is about to do. Who is about to do something that nobody takes back asks here first, and waits until the database has said
+ * again that the lock is there. When it is not, the cluster ends the partition, and whoever waits with it.
+ */
+export const Tenure = Context.Reference<{
+  /** Returns when the runner is sure of a shard; at once, mostly. */
+  readonly of: (shard: ShardId.ShardId) => Effect.Effect<void>
+}>("windhover/actors/Tenure", { defaultValue: () => ({ of: () => Effect.void }) })
+
+/** Less than the lock: it takes a moment from here to the outside. Milliseconds. */
+const sureFor = lockExpiration - 1_000
+
+/** Who waits looks again after so many ms. */
+const lookAgain = 100
+
+/** The storage of the cluster, and beside it what its answers say. */
+export const layer = Layer.effectContext(Effect.gen(function*() {
+  const storage = yield* RunnerStorage.RunnerStorage
+  const clock = yield* Clock.Clock
+  const until = new Map<string, number>()
+
+  /** Sure from when the question was asked: the answer may have been under way for long. */
+  const noted = <E>(question: Effect.Effect<Array<ShardId.ShardId>, E>) =>
+    Effect.flatMap(Clock.currentTimeMillis, (asked) =>
+      Effect.tap(question, (held) =>
+        Effect.sync(() => {
+          for (const shard of held) until.set(shard.toString(), asked + sureFor)
+        })))
+
+  const of = (shard: ShardId.ShardId): Effect.Effect<void> => {
+    const name = shard.toString()
+    const sure = () => clock.currentTimeMillisUnsafe() < (until.get(name) ?? 0)
+    const wait: Effect.Effect<void> = Effect.suspend(() =>
+      sure() ? Effect.void : Effect.andThen(Effect.sleep(lookAgain), wait)
+    )
+    return wait
+  }
+
+  return Context.make(RunnerStorage.RunnerStorage, {
+    ...storage,
+    acquire: (address, shards) => noted(storage.acquire(address, shards)),
+    refresh: (address, shards) => noted(storage.refresh(address, shards))
+  }).pipe(Context.add(Tenure, { of }))
+}))

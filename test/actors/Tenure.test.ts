@@ -1,0 +1,102 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Latch, Layer, Option } from "effect"
+import { RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/Hub.ts"
+import * as Tenure from "#actors/Tenure.ts"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import * as Settings from "#layers/Settings.ts"
+import { feed, hook, lines, watched } from "#test/support/Core.ts"
+import { layerOutside, layerRunner } from "#test/support/World.ts"
+
+const here = RunnerAddress.make("127.0.0.1", 1)
+const [mine, lost] = [ShardId.make("default", 1), ShardId.make("default", 2)]
+
+/** A database that takes a second for each answer, and gives both locks and confirms one. */
+const storage = Layer.mock(RunnerStorage.RunnerStorage, {
+  acquire: (_, shards) => Effect.as(Effect.sleep("1 second"), [...shards]),
+  refresh: () => Effect.as(Effect.sleep("1 second"), [mine])
+})
+
+/** Whether a runner is sure of a shard at this moment. */
+const isSure = Effect.fnUntraced(function*(shard: ShardId.ShardId) {
+  const asking = yield* Effect.forkChild((yield* Tenure.Tenure).of(shard), { startImmediately: true })
+  const answer = asking.pollUnsafe()
+  yield* Fiber.interrupt(asking)
+  return answer !== undefined
+})
+
+/** Does something that takes a second. */
+const done = Effect.fnUntraced(function*<A, E>(what: Effect.Effect<A, E>) {
+  const doing = yield* Effect.forkChild(what)
+  yield* TestClock.adjust("1 second")
+  return yield* Fiber.join(doing)
+})
+
+describe("the tenure of a runner", () => {
+  it.effect("ends eight seconds after the question whose answer was that it holds the lock", () =>
+    Effect.gen(function*() {
+      const { acquire, refresh } = yield* RunnerStorage.RunnerStorage
+      assert.isFalse(yield* isSure(mine))
+      assert.deepStrictEqual(yield* done(acquire(here, [mine, lost])), [mine, lost])
+      assert.isTrue(yield* isSure(mine))
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* done(refresh(here, [mine, lost])), [mine])
+      yield* TestClock.adjust("999 millis")
+      assert.isTrue(yield* isSure(lost))
+      yield* TestClock.adjust("1 millis")
+      assert.isFalse(yield* isSure(lost))
+      yield* TestClock.adjust("5999 millis")
+      assert.isTrue(yield* isSure(mine))
+      yield* TestClock.adjust("1 millis")
+      assert.isFalse(yield* isSure(mine))
+    }).pipe(Effect.provide(Tenure.layer.pipe(Layer.provide(storage)))))
+
+  it.effect("is waited for", () =>
+    Effect.gen(function*() {
+      const { acquire } = yield* RunnerStorage.RunnerStorage
+      const waiting = yield* Effect.forkChild((yield* Tenure.Tenure).of(mine))
+      yield* TestClock.adjust("10 seconds")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* done(acquire(here, [mine]))
+      yield* TestClock.adjust("100 millis")
+      assert.isDefined(waiting.pollUnsafe())
+    }).pipe(Effect.provide(Tenure.layer.pipe(Layer.provide(storage)))))
+})
+
+describe("a partition whose runner is not sure of it", () => {
+  it.effect("is sent nothing of and recorded nothing in, and goes on when it is", () =>
+    Effect.gen(function*() {
+      const sure = Latch.makeUnsafe(true)
+      const tenure = Layer.succeed(Tenure.Tenure, { of: () => sure.await })
+      yield* Effect.gen(function*() {
+        const world = yield* watched("good", "bad")
+        world.answer(hook("bad"), () => Effect.succeed(503))
+        world.publish(feed, ["b", "first"])
+        yield* Hub.use((hub) => hub.publish([feed]))
+        yield* TestClock.adjust("1 second")
+        world.answer(hook("bad"), () => Effect.succeed(200))
+
+        sure.closeUnsafe()
+        world.publish(feed, ["c", "b", "first"])
+        yield* Hub.use((hub) => hub.publish([feed]))
+        yield* TestClock.adjust("60 seconds")
+        assert.deepStrictEqual(lines(world, "post"), [
+          "2.01s post good.hooks.example/ b try 0",
+          "2.01s post bad.hooks.example/ b try 0"
+        ])
+        const { id } = Option.getOrThrow(yield* ResourceStore.use((resources) => resources.find(feed)))
+        const page = yield* EntryStore.use((entries) => entries.page({ resourceIds: [id], count: 10 }))
+        assert.deepStrictEqual(page._tag === "Page" ? page.entries.map(({ entry }) => entry.id) : [], ["b", "first"])
+
+        sure.openUnsafe()
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(lines(world, "post").slice(2), [
+          "63s post bad.hooks.example/ b try 1",
+          "63s post bad.hooks.example/ c try 0",
+          "63s post good.hooks.example/ c try 0"
+        ])
+      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+})
