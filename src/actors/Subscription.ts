@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { trialTime } from "#domain/Bounce.ts"
+import { type Trial, trialTime } from "#domain/Bounce.ts"
 import { afterFailure, documentBytes, fitting } from "#domain/Delivery.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
@@ -33,17 +33,11 @@ export const look: Message = { _tag: "Look" }
 export interface State {
   readonly subscription: Subscription
   /** What was sent on trial; nothing is sent while it is known. */
-  trial?: Trial
+  trial?: Trial["sent"]
   readonly ahead: Array<Delivery>
   /** The sequence behind the last one of `ahead`: what is below was sent, or is in `ahead`. */
   next: number
   more: boolean
-}
-
-interface Trial {
-  readonly sequence: number
-  /** From then on it has arrived, epoch ms. */
-  readonly until: number
 }
 
 /** Deliveries of one subscription in memory, and bytes of their documents, at most: 64 pages fit, 64 videos would not. The others wait in the outbox. */
@@ -79,7 +73,7 @@ export const layer = Layer.effect(
       if (self.state !== undefined) return self.state
       const subscription = Option.getOrUndefined(yield* whenAvailable(subscriptions.load(self.id)))
       if (subscription?.state !== "active") return undefined
-      self.state = { subscription, ahead: [], next: 0, more: true }
+      self.state = { subscription, trial: subscription.trial?.sent, ahead: [], next: 0, more: true }
       return self.state
     })
 
@@ -97,8 +91,8 @@ export const layer = Layer.effect(
       const outcome = yield* send(delivery, state.subscription)
       switch (outcome.verdict) {
         case "delivered":
+          if (state.subscription.trial !== undefined) yield* awaitTrial(state, delivery)
           yield* confirm(state, delivery, outcome.answer)
-          if (state.subscription.onTrial === true) yield* awaitTrial(state, delivery)
           return undefined
         case "ended":
           return yield* end(state, delivery, outcome.attempt)
@@ -115,19 +109,26 @@ export const layer = Layer.effect(
       state.ahead.shift()
     })
 
-    /** One is sent, and nothing behind it before it is known what became of it: what comes back pauses the subscription, which is then loaded again. */
+    /**
+     * One is sent, and nothing behind it before it is known what became of it: what comes back pauses the subscription, which is then loaded again.
+     *
+     * It is written down, so that whoever loads the subscription meanwhile sends no other one.
+     */
     const awaitTrial = Effect.fnUntraced(function*(state: State, { sequence }: Delivery) {
       state.trial = { sequence, until: (yield* Clock.currentTimeMillis) + trialTime }
+      yield* whenAvailable(bounces.trialSent(state.subscription.id, state.trial))
     })
 
     /** Returns when to look again; undefined when the time is over, and the subscription goes on as it is then in the database. */
-    const trialIsOver = Effect.fnUntraced(function*(self: Self<State, Message>, { sequence, until }: Trial) {
-      self.keep = until > (yield* Clock.currentTimeMillis)
-      if (self.keep) return until
-      yield* whenAvailable(bounces.endTrial(self.id, sequence))
-      self.state = undefined
-      return undefined
-    })
+    const trialIsOver = Effect.fnUntraced(
+      function*(self: Self<State, Message>, { sequence, until }: NonNullable<Trial["sent"]>) {
+        self.keep = until > (yield* Clock.currentTimeMillis)
+        if (self.keep) return until
+        yield* whenAvailable(bounces.endTrial(self.id, sequence))
+        self.state = undefined
+        return undefined
+      }
+    )
 
     const failed = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
       const next = afterFailure(state.subscription.face, delivery.attempt + 1, yield* Clock.currentTimeMillis)

@@ -42,6 +42,16 @@ const trialWait = (trials: number): number => Math.min(60 * 60_000 * 2 ** trials
 /** When a subscription that is paused now is tried again, epoch ms. */
 export const nextTrial = ({ lastAt, trials }: Bounces): number => lastAt + trialWait(trials)
 
+/** How far the trial of a subscription is that is active after a pause, to see whether one notification arrives. */
+export interface Trial {
+  /** The one that went out; nothing follows it before it is known what became of it. */
+  readonly sent?: {
+    readonly sequence: number
+    /** From then on it has arrived, epoch ms. */
+    readonly until: number
+  }
+}
+
 /** A trial that has not come back after so many ms has arrived: servers give each other up sooner. */
 export const trialTime = 3 * 60_000
 

@@ -1,3 +1,4 @@
+import type { Trial } from "./Bounce.ts"
 import type { ResourceKind } from "./Resource.ts"
 
 /** `raw` sends a resource's own bytes: the default for what is no feed. */
@@ -37,8 +38,8 @@ export interface Subscription {
   readonly signature?: SignatureMethod
   readonly face: Face
   readonly state: SubscriptionState
-  /** Active after a pause, to see whether one notification arrives; known where it is loaded to be sent to. */
-  readonly onTrial?: boolean
+  /** Known where it is loaded to be sent to. */
+  readonly trial?: Trial
   /** End of a hub-face lease, epoch ms; from then on it counts as ended. */
   readonly leaseUntil?: number
   readonly createdAt: number

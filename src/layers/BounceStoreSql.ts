@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { afterBounce, type Bounce } from "#domain/Bounce.ts"
+import { afterBounce, type Bounce, type Trial } from "#domain/Bounce.ts"
 import { placeInLog } from "#domain/Delivery.ts"
 import { BounceStore, type Resumed } from "#domain/ports/BounceStore.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./sql/BounceRows.ts"
@@ -48,9 +48,10 @@ export const layer = Layer.effect(
       Effect.map(
         ask(sql.unsafe(
           `with paused as (
-            update subscriptions set state = 2 where id = $1::int8 and state = 1 returning id
+            update subscriptions set state = 2, on_trial = false where id = $1::int8 and state = 1 returning id
           ), due as (
-            update bounces set trial_at = ${instant("$2::float8")} where subscription_id in (select id from paused)
+            update bounces set trial_at = ${instant("$2::float8")}, tried_sequence = null, tried_until = null
+            where subscription_id in (select id from paused)
           )
           select id from paused`,
           [BigInt(subscriptionId), trialAt]
@@ -59,11 +60,15 @@ export const layer = Layer.effect(
       )
     )
 
-    /** Those that a query finds, as long as they are paused; `change` is what becomes of what came back. */
-    const activate = (paused: string, change: string, values: ReadonlyArray<unknown>) =>
+    /** Those that a query finds, as long as they are `halted`; `change` is what becomes of what came back. */
+    const activate = (
+      { change, found, halted, onTrial }: Activation,
+      values: ReadonlyArray<unknown>
+    ) =>
       ask(sql.unsafe<Resumed>(
         `with resumed as (
-          update subscriptions set state = 1 where id = any(array(${paused})) and state = 2 returning id, resource_id
+          update subscriptions set state = 1, on_trial = ${onTrial} where id = any(array(${found})) and ${halted}
+          returning id, resource_id
         ), changed as (
           ${change} where subscription_id in (select id from resumed)
         )
@@ -73,11 +78,12 @@ export const layer = Layer.effect(
       ))
 
     const resumeAll = (wanted: string, values: ReadonlyArray<unknown>) =>
-      activate(
-        `select id from subscriptions where ${wanted} and channel = 1 and state = 2 order by id limit $1::int4`,
-        "delete from bounces",
-        values
-      )
+      activate({
+        found: `select id from subscriptions where ${wanted} and channel = 1 and ${halted} order by id limit $1::int4`,
+        halted,
+        onTrial: false,
+        change: "delete from bounces"
+      }, values)
 
     /** By the hash of the endpoint, which is what the index has. */
     const resume = Effect.fn("BounceStore.resume")((jid: string, limit: number) =>
@@ -90,23 +96,53 @@ export const layer = Layer.effect(
 
     const startTrials = Effect.fn("BounceStore.startTrials")(function*(limit: number) {
       return yield* activate(
-        `select subscription_id from bounces where trial_at <= ${
-          instant("$2::float8")
-        } order by trial_at limit $1::int4`,
-        "update bounces set trials = trials + 1, trial_at = null",
+        {
+          found: `select subscription_id from bounces where trial_at <= ${
+            instant("$2::float8")
+          } order by trial_at limit $1::int4`,
+          halted: "state = 2",
+          onTrial: true,
+          change: "update bounces set trials = trials + 1, trial_at = null"
+        },
         [limit, yield* Clock.currentTimeMillis]
       )
     })
 
-    const endTrial = Effect.fn("BounceStore.endTrial")((subscriptionId: number, sequence: number) =>
-      Effect.asVoid(ask(
-        sql.unsafe(`delete from bounces where subscription_id = $1::int8 and sequence < $2::int8`, [
-          BigInt(subscriptionId),
-          BigInt(sequence)
-        ])
-      ))
+    const trialSent = Effect.fn("BounceStore.trialSent")(
+      (subscriptionId: number, { sequence, until }: NonNullable<Trial["sent"]>) =>
+        Effect.asVoid(ask(sql.unsafe(
+          `update bounces b set tried_sequence = $2::int8, tried_until = ${instant("$3::float8")}
+          from subscriptions u where u.id = $1::int8 and u.on_trial and b.subscription_id = u.id`,
+          [BigInt(subscriptionId), BigInt(sequence), until]
+        )))
     )
 
-    return BounceStore.of({ record, pause, resume, resumeDomain, startTrials, endTrial })
+    const endTrial = Effect.fn("BounceStore.endTrial")((subscriptionId: number, sequence: number) =>
+      Effect.asVoid(ask(sql.unsafe(
+        `with arrived as (
+          delete from bounces b using subscriptions u
+          where u.id = $1::int8 and u.on_trial and b.subscription_id = u.id and b.sequence < $2::int8
+          returning b.subscription_id
+        ), other as (
+          update bounces set tried_sequence = null, tried_until = null where subscription_id = $1::int8 and sequence >= $2::int8
+        )
+        update subscriptions set on_trial = false where id in (select subscription_id from arrived)`,
+        [BigInt(subscriptionId), BigInt(sequence)]
+      )))
+    )
+
+    return BounceStore.of({ record, pause, resume, resumeDomain, startTrials, trialSent, endTrial })
   })
 )
+
+/** Something is held back from it; the words of the indexes. */
+const halted = "(state = 2 or on_trial)"
+
+interface Activation {
+  /** A query that gives ids of subscriptions. */
+  readonly found: string
+  readonly halted: string
+  readonly onTrial: boolean
+  /** An update of `bounces`, or a deletion. */
+  readonly change: string
+}

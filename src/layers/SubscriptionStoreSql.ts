@@ -12,7 +12,7 @@ import { initialPeriod } from "#domain/Resource.ts"
 import { everything, type Search } from "#domain/Search.ts"
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./sql/Batched.ts"
-import { bounceColumns, type BounceRow, bouncesOf } from "./sql/BounceRows.ts"
+import { bounceColumns, type BounceRow, bouncesOf, trialColumns, trialOf, type TrialRow } from "./sql/BounceRows.ts"
 import { formatCode, formats } from "./sql/Formats.ts"
 import {
   live,
@@ -147,7 +147,11 @@ export const layer = Layer.effect(
         const resourceId = yield* createResource(wanted, now)
         const row = yield* upsert(wanted, resourceId, now)
         if (row?.created === false && wanted.channel === "xmpp") {
-          yield* sql.unsafe(`delete from bounces where subscription_id = $1::int8`, [BigInt(row.id)])
+          yield* sql.unsafe(
+            `with known as (delete from bounces where subscription_id = $1::int8)
+            update subscriptions set on_trial = false where id = $1::int8 and on_trial`,
+            [BigInt(row.id)]
+          )
         }
         return { row, resource: (yield* resources([resourceId], now)).get(resourceId) }
       })))
@@ -223,15 +227,17 @@ export const layer = Layer.effect(
       max: 1_000,
       run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
         const rows = yield* ask(
-          sql.unsafe<SubscriptionRow & { readonly trial: boolean }>(
-            `select ${columns}, u.channel = 1 and u.state = 1
-            and exists(select from bounces b where b.subscription_id = u.id and b.trials > 0) as trial
-          from subscriptions u where u.id = any($1::int8[])`,
+          sql.unsafe<SubscriptionRow & TrialRow>(
+            `select ${columns}, ${trialColumns("u", "b")}
+          from subscriptions u left join bounces b on u.on_trial and b.subscription_id = u.id where u.id = any($1::int8[])`,
             [column.ids(ids)]
           )
         )
         const byId = new Map(
-          rows.map((row) => [row.id, row.trial ? { ...subscriptionOf(row), onTrial: true } : subscriptionOf(row)])
+          rows.map((row) => {
+            const trial = trialOf(row)
+            return [row.id, trial === undefined ? subscriptionOf(row) : { ...subscriptionOf(row), trial }]
+          })
         )
         return ids.map((id) => Option.fromNullishOr(byId.get(id)))
       })

@@ -178,6 +178,37 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.effect("tries one, also when the subscription is loaded anew during its trial", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { hub, tellSoon } = yield* paused
+      yield* TestClock.adjust("62 minutes")
+      yield* tellSoon
+      yield* tellSoon
+      yield* hub.replay({ caller, topic: feed, callback: jid.bare, count: 1, async: true })
+      yield* tellSoon
+      assert.strictEqual(sent.length, 6)
+      yield* TestClock.adjust("3 minutes")
+      assert.strictEqual(sent.length, 9)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("goes on at once when its JID is heard of during its trial", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { hub, listed, tellSoon } = yield* paused
+      yield* TestClock.adjust("62 minutes")
+      yield* tellSoon
+      yield* tellSoon
+      assert.strictEqual(sent.length, 6)
+      yield* hub.heardOf(jid.bare)
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual([(yield* listed)[0]?.bounces, sent.length], [undefined, 7])
+      yield* tellSoon
+      assert.strictEqual(sent.length, 8)
+    }).pipe(Effect.provide(layer))
+  })
+
   it.effect("takes all that is paused for a JID for its own, however much it is", () => {
     const { layer, world } = watching()
     return Effect.gen(function*() {

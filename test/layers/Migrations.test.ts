@@ -2,6 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { statements as sequences } from "#layers/migrations/0005-notification-sequences.ts"
+import { statements as trialsThatAreSent } from "#layers/migrations/0017-trials-that-are-sent.ts"
 import { migrate, version } from "#layers/Migrations.ts"
 import * as Postgres from "#layers/Postgres.ts"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
@@ -32,7 +33,8 @@ const all = [
   "0013_bounces",
   "0014_upstreams",
   "0015_hubs_that_are_left",
-  "0016_trials"
+  "0016_trials",
+  "0017_trials_that_are_sent"
 ]
 
 const schema = [
@@ -92,6 +94,26 @@ for (const engine of engines) {
           ])
           const heads = yield* sql`select sequence::int4 as sequence from resource_state order by resource_id`
           assert.deepStrictEqual(heads.map(({ sequence }) => sequence), [1, 3, 0])
+        }))
+
+      it.effect("let go of sequences of notifications that were never sent", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* migrate
+          const made = [
+            `insert into accounts (login, password_hash, created_at) values ('ann', '', now())`,
+            `insert into resources (key, url, host, partition, kind, created_at) values ('k', 'a', 'a', 1, 1, now())`,
+            `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at, next_sequence)
+              select a.id, r.id, 'a', 1, 'ann@a', 'a', 0, 2, now(), 8 from accounts a, resources r where a.login = 'ann'`,
+            `insert into bounces (subscription_id, count, since, sequence, last_at, message)
+              select id, 5, now(), 999, now(), '' from subscriptions`,
+            `insert into delivery_log (subscription_id, place, sequence, attempt, tried_at, code, message)
+              select id, place, sequence, 0, now(), 0, '' from subscriptions, (values (1, 7), (2, 999)) as made (place, sequence)`
+          ]
+          for (const statement of [...made, ...trialsThatAreSent.slice(-2)]) yield* sql.unsafe(statement)
+          assert.deepStrictEqual(yield* sql`select sequence::int4 as sequence from bounces`, [{ sequence: 7 }])
+          assert.deepStrictEqual(yield* sql`select sequence::int4 as sequence from delivery_log`, [{ sequence: 7 }])
         }))
 
       it.effect("take turns when several runners start at once", () =>

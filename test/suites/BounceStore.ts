@@ -159,28 +159,73 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
 
     it.effect("knows who is on trial, until the trial has arrived or they are paused again", () =>
       Effect.gen(function*() {
-        const { endTrial, pause, record, startTrials } = yield* BounceStore
+        const { endTrial, pause, record, startTrials, trialSent } = yield* BounceStore
         const { account, subscription: { id } } = yield* toJid
         const standing = Effect.gen(function*() {
           const loaded = Option.getOrUndefined(yield* SubscriptionStore.use((store) => store.load(id)))
           const [item] = yield* listed(account.id)
-          return [loaded?.state, loaded?.onTrial, item?.bounces?.trials]
+          return [loaded?.state, loaded?.trial, item?.bounces?.trials]
         })
         yield* record(bounce(id, 1))
         assert.deepStrictEqual(yield* standing, ["active", undefined, 0])
         yield* pause(id, 1_000)
         assert.deepStrictEqual(yield* standing, ["paused", undefined, 0])
         yield* at(1_000)(startTrials(10))
-        assert.deepStrictEqual(yield* standing, ["active", true, 1])
+        assert.deepStrictEqual(yield* standing, ["active", {}, 1])
+        yield* trialSent(id, { sequence: 2, until: 5_000 })
+        assert.deepStrictEqual(yield* standing, ["active", { sent: { sequence: 2, until: 5_000 } }, 1])
         yield* record(bounce(id, 2))
         yield* endTrial(id, 2)
-        assert.deepStrictEqual(yield* standing, ["active", true, 1])
+        assert.deepStrictEqual(yield* standing, ["active", {}, 1])
+        yield* trialSent(id, { sequence: 3, until: 6_000 })
         yield* pause(id, 2_000)
         assert.deepStrictEqual(yield* standing, ["paused", undefined, 1])
+        yield* trialSent(id, { sequence: 4, until: 7_000 })
+        yield* endTrial(id, 4)
+        assert.deepStrictEqual(yield* standing, ["paused", undefined, 1])
         yield* at(2_000)(startTrials(10))
-        assert.deepStrictEqual(yield* standing, ["active", true, 2])
+        assert.deepStrictEqual(yield* standing, ["active", {}, 2])
         yield* endTrial(id, 3)
         assert.deepStrictEqual(yield* standing, ["active", undefined, undefined])
+      }))
+
+    it.effect("ends the trials of a JID, and of a domain, that is heard of", () =>
+      Effect.gen(function*() {
+        const { pause, record, resume, resumeDomain, startTrials, trialSent } = yield* BounceStore
+        const [byJid, byDomain, other] = [yield* toJid, yield* toJid, yield* toJid]
+        for (const { subscription: { id } } of [byJid, byDomain, other]) {
+          yield* record(bounce(id, 1))
+          yield* pause(id, 1_000)
+        }
+        yield* at(1_000)(startTrials(10))
+        yield* trialSent(byJid.subscription.id, { sequence: 2, until: 5_000 })
+        const idsOf = Effect.map((resumed: ReadonlyArray<Resumed>) => resumed.map((one) => one.id))
+        assert.deepStrictEqual(yield* idsOf(resume(byJid.subscription.endpoint, 10)), [byJid.subscription.id])
+        assert.deepStrictEqual(yield* idsOf(resume(byJid.subscription.endpoint, 10)), [])
+        const { account, subscription: { host } } = byDomain
+        assert.deepStrictEqual(yield* idsOf(resumeDomain(account.id, host, 10)), [byDomain.subscription.id])
+        const trials = yield* Effect.forEach([byJid, byDomain, other], ({ account, subscription: { id } }) =>
+          Effect.gen(function*() {
+            const loaded = yield* SubscriptionStore.use((store) =>
+              store.load(id)
+            )
+            return [Option.getOrUndefined(loaded)?.trial, (yield* listed(account.id))[0]?.bounces?.count]
+          }))
+        assert.deepStrictEqual(trials, [[undefined, undefined], [undefined, undefined], [{}, 1]])
+        yield* resume(other.subscription.endpoint, 10)
+      }))
+
+    it.effect("ends the trial of what is subscribed again", () =>
+      Effect.gen(function*() {
+        const { pause, record, startTrials } = yield* BounceStore
+        const { account, resource, subscription: { channel, endpoint, host, id, topic } } = yield* toJid
+        yield* record(bounce(id, 1))
+        yield* pause(id, 1_000)
+        yield* at(1_000)(startTrials(10))
+        const given = { given: topic, canonical: resource.url, host: resource.host }
+        yield* subscribe(wantedBy(account.id, { channel, endpoint, host, topic: given }))
+        const loaded = yield* SubscriptionStore.use((store) => store.load(id))
+        assert.isTrue(Option.isSome(loaded) && loaded.value.trial === undefined && loaded.value.state === "active")
       }))
 
     it.effect("resumes all of a domain, of one account and of XMPP", () =>

@@ -1,5 +1,5 @@
 import { Context, type Effect, type Option } from "effect"
-import type { Bounce, Bounces } from "#domain/Bounce.ts"
+import type { Bounce, Bounces, Trial } from "#domain/Bounce.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** A subscription that is active again. */
@@ -19,7 +19,7 @@ export class BounceStore extends Context.Service<BounceStore, {
   readonly record: (bounce: Bounce) => Effect.Effect<Option.Option<Bounces>, StoreError>
   /** Until somebody resumes it, or to be tried at `trialAt` (epoch ms). False when it was not active. */
   readonly pause: (subscriptionId: number, trialAt: number) => Effect.Effect<boolean, StoreError>
-  /** Makes paused subscriptions of a JID active, and forgets what came back from it. */
+  /** Makes paused subscriptions of a JID active, ends the trials of others, and forgets what came back from it. */
   readonly resume: (jid: string, limit: number) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
   /** The same for all JIDs of a domain, among the subscriptions of one account. */
   readonly resumeDomain: (
@@ -27,8 +27,10 @@ export class BounceStore extends Context.Service<BounceStore, {
     domain: string,
     limit: number
   ) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
-  /** Makes paused subscriptions active whose trial is due, and counts it: they are `onTrial`. */
+  /** Makes paused subscriptions active whose trial is due, and counts it: they have a `trial`. */
   readonly startTrials: (limit: number) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>
-  /** A trial has arrived, the notification `sequence`: what came back is forgotten, unless that one did as well. */
+  /** What went out on trial. Nothing for a subscription that is on trial no more. */
+  readonly trialSent: (subscriptionId: number, sent: NonNullable<Trial["sent"]>) => Effect.Effect<void, StoreError>
+  /** A trial has arrived, the notification `sequence`: what came back is forgotten, unless that one did as well: then another one is tried. */
   readonly endTrial: (subscriptionId: number, sequence: number) => Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/BounceStore") {}

@@ -23,16 +23,20 @@ export const make = (state: State): BounceStore["Service"] =>
         if (subscriber?.subscription.state !== "active") return false
         subscriber.subscription = { ...subscriber.subscription, state: "paused" }
         subscriber.trialAt = trialAt
+        subscriber.trial = undefined
         return true
       }),
     resume: (jid, limit) =>
-      operation(state, () => activate(state, limit, ({ subscription }) => subscription.endpoint === jid, forget)),
+      operation(
+        state,
+        () => activate(state, limit, (one) => isHalted(one) && one.subscription.endpoint === jid, forget)
+      ),
     resumeDomain: (accountId, domain, limit) =>
       operation(state, () =>
         activate(
           state,
           limit,
-          ({ subscription }) => subscription.accountId === accountId && subscription.host === domain,
+          (one) => isHalted(one) && one.subscription.accountId === accountId && one.subscription.host === domain,
           forget
         )),
     startTrials: (limit) =>
@@ -40,15 +44,30 @@ export const make = (state: State): BounceStore["Service"] =>
         activate(state, limit, ({ trialAt = Infinity }) => trialAt <= now, (subscriber) => {
           const { bounces } = subscriber
           subscriber.bounces = bounces && { ...bounces, trials: bounces.trials + 1 }
+          subscriber.trial = {}
         })),
+    trialSent: (subscriptionId, sent) =>
+      operation(state, () => {
+        const subscriber = state.subscriptions.get(subscriptionId)
+        if (subscriber?.trial !== undefined) subscriber.trial = { sent }
+      }),
     endTrial: (subscriptionId, sequence) =>
       operation(state, () => {
         const subscriber = state.subscriptions.get(subscriptionId)
-        if ((subscriber?.bounces?.sequence ?? Infinity) < sequence && subscriber !== undefined) forget(subscriber)
+        if (subscriber?.trial === undefined) return
+        if ((subscriber.bounces?.sequence ?? Infinity) < sequence) forget(subscriber)
+        else subscriber.trial = {}
       })
   })
 
-const forget = (subscriber: Subscriber): void => void (subscriber.bounces = undefined)
+/** Something is held back from it. */
+const isHalted = ({ subscription, trial }: Subscriber): boolean =>
+  subscription.state === "paused" || trial !== undefined
+
+const forget = (subscriber: Subscriber): void => {
+  subscriber.bounces = undefined
+  subscriber.trial = undefined
+}
 
 const activate = (
   state: State,
@@ -56,10 +75,9 @@ const activate = (
   wanted: (subscriber: Subscriber) => boolean,
   change: (subscriber: Subscriber) => void
 ) =>
-  [...state.subscriptions.values()].filter((subscriber) => {
-    const { channel, state } = subscriber.subscription
-    return channel === "xmpp" && state === "paused" && wanted(subscriber)
-  }).slice(0, limit).map((subscriber) => {
+  [...state.subscriptions.values()].filter((subscriber) =>
+    subscriber.subscription.channel === "xmpp" && wanted(subscriber)
+  ).slice(0, limit).map((subscriber) => {
     subscriber.subscription = { ...subscriber.subscription, state: "active" }
     subscriber.trialAt = undefined
     change(subscriber)

@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { Account, Token } from "#domain/Account.ts"
-import type { Bounces } from "#domain/Bounce.ts"
+import type { Bounces, Trial } from "#domain/Bounce.ts"
 import type { Entry } from "#domain/Entry.ts"
 import type { Attempt, Delivery, Document } from "#domain/Notification.ts"
 import type { DeliveryTry, Denied } from "#domain/ports/DeliveryLog.ts"
@@ -67,6 +67,7 @@ export interface Subscriber {
   bounces?: Bounces | undefined
   /** Of a paused one, epoch ms. */
   trialAt?: number | undefined
+  trial?: Trial | undefined
   /** Its last tries, by their place. */
   readonly log: Map<number, Omit<DeliveryTry, "fate" | "subscriptionId" | "topic" | "endpoint">>
 }

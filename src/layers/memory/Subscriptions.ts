@@ -38,10 +38,8 @@ export const make = (state: State): SubscriptionStore["Service"] =>
       operation(state, () =>
         Option.map(
           Option.fromNullishOr(state.subscriptions.get(id)),
-          ({ bounces, subscription }) =>
-            subscription.state === "active" && (bounces?.trials ?? 0) > 0
-              ? { ...subscription, onTrial: true }
-              : subscription
+          ({ subscription, trial }) =>
+            trial === undefined ? subscription : { ...subscription, trial }
         )),
     ofTopic: Effect.fn("SubscriptionStore.ofTopic")((accountId, url) =>
       operation(state, () =>
@@ -54,9 +52,7 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     feeds: Effect.fn("SubscriptionStore.feeds")((accountId, search, limit) =>
       operation(state, () => {
         const known = new Set<number>()
-        return fitting(state, accountId, search).map(({ subscription }) =>
-          subscription
-        )
+        return fitting(state, accountId, search).map(({ subscription }) => subscription)
           .filter(({ resourceId }) => !known.has(resourceId) && known.add(resourceId)).slice(0, limit)
       })
     ),
@@ -143,6 +139,7 @@ const subscribe = (state: State, wanted: NewSubscription, now: number) => {
   if (existing !== undefined) {
     existing.subscription = subscription
     existing.bounces = undefined
+    existing.trial = undefined
   } else insert(state, { subscription, partition: wanted.partition, nextSequence: 1, queue: new Map(), log: new Map() })
   return {
     subscription,

@@ -1,4 +1,4 @@
-import type { Bounces } from "#domain/Bounce.ts"
+import type { Bounces, Trial } from "#domain/Bounce.ts"
 import { millis } from "./Values.ts"
 
 /** Columns of `bounces` under an alias; all null where a left join found none. */
@@ -26,3 +26,20 @@ export const bouncesOf = (row: BounceRow): Bounces | undefined =>
     message: row.bounced_message,
     trials: row.trials
   }
+
+/** Columns of a subscription and of its `bounces`, where it is on trial. */
+export interface TrialRow {
+  readonly on_trial: boolean
+  readonly tried_sequence: number | null
+  readonly tried_until: number
+}
+
+export const trialColumns = (subscription: string, bounces: string): string =>
+  `${subscription}.on_trial, ${bounces}.tried_sequence::float8 as tried_sequence, ${
+    millis(`${bounces}.tried_until`)
+  } as tried_until`
+
+export const trialOf = (row: TrialRow): Trial | undefined => {
+  if (!row.on_trial) return undefined
+  return row.tried_sequence === null ? {} : { sent: { sequence: row.tried_sequence, until: row.tried_until } }
+}
