@@ -9,7 +9,7 @@ export const orRefuse = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.
       ? Effect.fail(
         refuse(
           new Unavailable({
-            message: "The database cannot be reached for the moment. Please try again.",
+            message: "The database cannot do this for the moment. Please try again.",
             retryAfter: 5
           })
         )

@@ -205,7 +205,7 @@ export const make = Effect.gen(function*() {
 })
 
 const away = Conditions.conditionOf(
-  new Unavailable({ message: "The database cannot be reached for the moment. Please try again.", retryAfter: 5 })
+  new Unavailable({ message: "The database cannot do this for the moment. Please try again.", retryAfter: 5 })
 )
 
 /** Of an answer that has to fit into one stanza, each item has its share. */
