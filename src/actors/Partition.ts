@@ -6,7 +6,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
-import { boundsOf } from "#domain/Polling.ts"
+import { boundsOf, plannedFetch } from "#domain/Polling.ts"
 import * as Actors from "./Actors.ts"
 import { Fed } from "./Fed.ts"
 import { Hosts } from "./Hosts.ts"
@@ -122,11 +122,11 @@ export class Supervisor extends Context.Service<Supervisor, {
       const setAlarms = Effect.fnUntraced(function*(partition: number, resources: Actors.Actors<Resource.Message>) {
         const { dueAt, ids } = yield* whenAvailable(store.alarms(partition))
         const now = yield* Clock.currentTimeMillis
-        const overdue = dueAt.reduce((count, at) => at <= now ? count + 1 : count, 0)
+        const overdue = dueAt.reduce((count, at) => plannedFetch(at, now) <= now ? count + 1 : count, 0)
         const spacing = Math.min(overdueSpacing, overdueWindow / Math.max(overdue, 1))
         let position = 0
         for (const [i, id] of ids.entries()) {
-          const at = dueAt[i] ?? now
+          const at = plannedFetch(dueAt[i] ?? now, now)
           yield* resources.wakeAt(id, at <= now ? now + position++ * spacing : at)
         }
       })

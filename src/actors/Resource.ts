@@ -25,7 +25,7 @@ import {
   withMaintenance,
   withMoved
 } from "#domain/Poll.ts"
-import { boundsOf } from "#domain/Polling.ts"
+import { boundsOf, plannedFetch } from "#domain/Polling.ts"
 import { lookedAt, pornRank } from "#domain/PornRank.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
@@ -180,8 +180,9 @@ export const layer = Layer.effect(
     const clock = yield* Clock.Clock
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>, { fed }: Surroundings) {
-      const resource = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
-      if (resource === undefined) return undefined
+      const stored = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
+      if (stored === undefined) return undefined
+      const resource = rightInTime(stored, yield* Clock.currentTimeMillis)
       yield* fed.look(resource)
       return self.state = { resource, brought: 0, pinged: undefined, pushedByHub: false, pushed: [], waiting: [] }
     })
@@ -460,6 +461,14 @@ const hear = (self: Self<State, Message>, state: State, now: number) => {
     if (message._tag === "Reload") changed = true
   }
   return { changed, hastened }
+}
+
+/** What a clock that was ahead has written is read as of now, so that neither polls nor pings wait until its time has come. */
+const rightInTime = (resource: ResourceState, now: number): ResourceState => {
+  const { lastFetch, nextFetch } = resource
+  const planned = plannedFetch(nextFetch, now)
+  if (planned === nextFetch && (lastFetch ?? 0) <= now) return resource
+  return { ...resource, nextFetch: planned, ...(lastFetch !== undefined && { lastFetch: Math.min(lastFetch, now) }) }
 }
 
 type Select = Extract<Step, { _tag: "Select" }>

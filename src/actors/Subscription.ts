@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type Trial, trialTime } from "#domain/Bounce.ts"
-import { afterFailure, documentBytes, fitting } from "#domain/Delivery.ts"
+import { afterFailure, documentBytes, fitting, nextTry } from "#domain/Delivery.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
@@ -169,8 +169,10 @@ export const layer = Layer.effect(
         if (state.ahead.length === 0 && state.more) yield* readOutbox(state)
         const first = state.ahead[0]
         if (first === undefined) return undefined
-        if (hasEnded(state.subscription, yield* Clock.currentTimeMillis)) return undefined
-        if (first.attempt > 0 && first.dueAt > (yield* Clock.currentTimeMillis)) return first.dueAt
+        const now = yield* Clock.currentTimeMillis
+        if (hasEnded(state.subscription, now)) return undefined
+        const due = nextTry(state.subscription.face, first, now)
+        if (first.attempt > 0 && due > now) return due
         if (self.draining()) return undefined
         yield* sure
         const later = yield* attempt(state, first)

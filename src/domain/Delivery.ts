@@ -28,6 +28,13 @@ export const afterFailure = (
   return wait === undefined ? { _tag: "Drop" } : { _tag: "Retry", dueAt: now + wait }
 }
 
+/**
+ * When the next try is due, epoch ms: at once, when it is further away than any wait is. A clock that was ahead planned it, and has been set right
+ * since.
+ */
+export const nextTry = (face: Face, { attempt, dueAt }: Pick<Delivery, "attempt" | "dueAt">, now: number): number =>
+  dueAt > now + (waits[face][attempt - 1] ?? 0) ? now : dueAt
+
 /** Bytes of the document that a notification holds. */
 export const documentBytes = ({ news }: Notification): number =>
   (news._tag === "Document" ? news.document : news._tag === "Entries" ? news.whole : undefined)?.body.length ?? 0

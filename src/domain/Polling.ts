@@ -120,3 +120,9 @@ const isSkipped = ({ skipDays, skipHours }: PollingHints, now: Date): boolean =>
  */
 export const nextFetch = (now: number, period: number, jitter: number, notBefore = 0): number =>
   Math.max(now + Math.round(period * 1000 * (1 + jitter / 10)), notBefore)
+
+/** Milliseconds from now to the furthest poll: a day, and the tenth that spreads. */
+const horizon = 1.1 * DAY * 1000
+
+/** When to fetch what was planned for `at`: at once, when that was by a clock that was far ahead, and has been set right since. */
+export const plannedFetch = (at: number, now: number): number => at > now + horizon ? now : at

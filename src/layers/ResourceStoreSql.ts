@@ -199,12 +199,13 @@ export const seenSql = `
   where r.key = substring(sha256(convert_to($1, 'UTF8')) for 16) and r.url = $1 and u.account_id = $2::int4
   order by u.id + 0 limit 1`
 
-/** A poll that is older than the stored one changes nothing: another owner was there meanwhile. */
+/** A poll that is older than the stored one changes nothing: another owner was there meanwhile. By more than a day, it was a clock that was ahead. */
 const touchSql = `
   update schedule s set next_fetch = ${instant("p.next_fetch")}, last_fetch = ${instant("p.last_fetch")},
     period = p.period, http_code = p.code, failures = p.failures
   from unnest($1::int8[], $2::float8[], $3::float8[], $4::int4[], $5::int4[], $6::int4[]) p(id, next_fetch, last_fetch, period, code, failures)
-  where s.resource_id = p.id and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")})`
+  where s.resource_id = p.id and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")}
+    or s.last_fetch > ${instant("p.last_fetch")} + interval '1 day')`
 
 const touchParameters = (rows: ReadonlyArray<Polled>) => [
   column.ids(rows.map(({ id }) => id)),

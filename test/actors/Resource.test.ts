@@ -298,6 +298,33 @@ describe("politeness", () => {
       ])
     }).pipe(Effect.provide(layerWith({ maxFetches: 4 }))))
 
+  it.effect("that a clock far ahead has planned is polled at the next start, pinged at once, and has its times again", () =>
+    Effect.gen(function*() {
+      const runner = Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        const context = yield* Layer.build(Layer.fresh(layerRunner)).pipe(Scope.provide(scope))
+        return { context, stop: Scope.close(scope, Exit.void) }
+      })
+      yield* TestClock.setTime(100 * 86_400_000)
+      const ahead = yield* runner
+      const world = yield* watched("good").pipe(Effect.provideContext(ahead.context))
+      yield* TestClock.adjust("2 minutes")
+      yield* ahead.stop
+      yield* TestClock.setTime(0)
+      world.log.length = 0
+      const right = yield* runner
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines(world, "poll").length, 1)
+      yield* TestClock.adjust("30 seconds")
+      yield* ping().pipe(Effect.provideContext(right.context))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines(world, "poll").length, 2)
+      yield* right.stop
+      const { lastFetch, nextFetch } = yield* stateOf(feed)
+      assert.strictEqual(lastFetch, 31_000)
+      assert.strictEqual(nextFetch, 234_000)
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
   it.effect("what is overdue at a start is fetched one after the other, and what is due later at its time", () =>
     Effect.gen(function*() {
       const subscriptions = yield* SubscriptionStore

@@ -405,6 +405,26 @@ describe("a partition that changes its owner", () => {
       assert.deepStrictEqual(headers(world, "bad", "X-Windhover-Sequence"), ["1", "1", "2"])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
 
+  it.effect("is tried again at once when the next try was planned by a clock that was ahead", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(100 * 86_400_000)
+      const ahead = yield* runner
+      const world = yield* watched("bad").pipe(Effect.provideContext(ahead.context))
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      yield* ahead.stop
+      world.log.length = 0
+      yield* TestClock.setTime(0)
+      const right = yield* runner
+      yield* TestClock.adjust("11 seconds")
+      yield* right.stop
+      assert.deepStrictEqual(untimed(lines(world, "post")), [
+        "post bad.hooks.example/ b try 1",
+        "post bad.hooks.example/ b try 2"
+      ])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
   it.effect("finds what its former owner recorded and told nobody", () =>
     Effect.gen(function*() {
       const first = yield* runner

@@ -282,6 +282,20 @@ const touching = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
     }))
 
+  it.effect("takes what was recorded by a clock more than a day ahead for older than any poll", () =>
+    Effect.gen(function*() {
+      const store = yield* ResourceStore
+      const { resource } = yield* newSubscription()
+      const day = 24 * 60 * 60_000
+      for (const [ahead, wanted] of [[day, polled.lastFetch + day], [day + 1, polled.lastFetch]] as const) {
+        const lastFetch = polled.lastFetch + ahead
+        yield* record(unchanged({ ...resource, lastFetch, nextFetch: lastFetch + 60_000 }))
+        yield* store.touch({ id: resource.id, ...polled })
+        yield* store.flush
+        assert.strictEqual(Option.getOrThrow(yield* store.load(resource.id)).lastFetch, wanted)
+      }
+    }))
+
   it.effect("lets a recorded poll stand over the one that was kept before it", () =>
     Effect.gen(function*() {
       const store = yield* ResourceStore

@@ -62,9 +62,13 @@ const fragments = (state: State, page: string, now: number): ReadonlyArray<numbe
     url.startsWith(`${page}#`) && subscribersOf(state, id, now).length > 0
   ).map(({ id }) => id)
 
+const day = 24 * 60 * 60_000
+
 const touch = (state: State, polled: Polled) => {
   const stored = state.resources.get(polled.id)
-  if (stored === undefined || (stored.lastFetch ?? polled.lastFetch) > polled.lastFetch) return
+  if (stored === undefined) return
+  const newer = (stored.lastFetch ?? polled.lastFetch) - polled.lastFetch
+  if (newer > 0 && newer <= day) return
   state.resources.set(polled.id, { ...stored, ...polled })
 }
 
