@@ -108,7 +108,11 @@ const refusalOf = (guard: Guard, { host, port }: Target): NetworkFailure | undef
 }
 
 const refused = (what: string, reason: string) =>
-  new NetworkFailure("refused-address", what, `refused, ${reason}; only public addresses are connected to`)
+  new NetworkFailure(
+    "refused-address",
+    what,
+    `refused, ${reason}; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true`
+  )
 
 /** Node dials exactly what this answers: nothing is resolved a second time between the check and the connection. */
 const guardedLookup =

@@ -413,6 +413,21 @@ const variables = Effect.fnUntraced(function*() {
   return found
 })
 
+/** Variables of `bin/windhover` and of single commands, which are no settings of the service. */
+const others: ReadonlySet<string> = new Set([
+  "WINDHOVER_NODE",
+  "WINDHOVER_URL",
+  "WINDHOVER_LOGIN",
+  "WINDHOVER_TOKEN",
+  "WINDHOVER_PASSWORD"
+])
+
+/** Of these variables those that look like settings and are none, most likely misspelled: who set them has to hear of it. */
+export const unknown = (variables: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const known = new Set([...Object.values(table).map(({ variable }) => variable), ...others])
+  return variables.filter((variable) => variable.startsWith("WINDHOVER_") && !known.has(variable))
+}
+
 /** All settings with what they mean, for a person. */
 export const explain = Effect.fn("Settings.explain")(function*() {
   const found = yield* variables()
@@ -479,6 +494,11 @@ export const read = Effect.fn("Settings.read")(function*() {
     xmppPort: take(table.xmppPort),
     xmppAuthSecret: take(table.xmppAuthSecret),
     logLevel: take(table.logLevel)
+  }
+  if (values.maxPeriod !== undefined && values.maxPeriod < values.minPeriod) {
+    problems.push(
+      `${table.maxPeriod.variable} is ${values.maxPeriod}, less than ${table.minPeriod.variable} (${values.minPeriod}); the longest period cannot be shorter than the shortest one.`
+    )
   }
   if (values.runnerAddress !== undefined && values.databaseUrl === undefined) {
     problems.push(

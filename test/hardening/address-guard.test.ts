@@ -70,7 +70,7 @@ describe("address guard", () => {
       const failure = yield* failureOf("http://intranet.example/").pipe(Effect.provide(names))
       assert.strictEqual(
         failure,
-        "refused-address: intranet.example (10.0.0.5): refused, a private address; only public addresses are connected to"
+        "refused-address: intranet.example (10.0.0.5): refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true"
       )
     }).pipe(Effect.scoped))
 

@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import * as HttpServerNode from "#layers/HttpServerNode.ts"
+import * as Settings from "#layers/Settings.ts"
 import { basic } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
+import { serve as taken } from "#test/support/Servers.ts"
 
 const authorization = `Authorization: ${basic().authorization}`
 
@@ -16,7 +19,31 @@ const exchange = Effect.fnUntraced(function*(bytes: string) {
 
 const closing = { type: "text/plain; charset=utf-8", connection: "close" }
 
+/** What is said when this address cannot be listened on. */
+const refusalAt = (host: string, port: number) =>
+  Layer.build(HttpServerNode.layer).pipe(
+    Effect.scoped,
+    Effect.provide(Settings.layerTest({ host, port })),
+    Effect.flip,
+    Effect.map(({ message }) => message)
+  )
+
 describe("HttpServerNode", () => {
+  it.live("says why it cannot listen, and which setting helps", () =>
+    Effect.gen(function*() {
+      const { port } = yield* taken(() => {})
+      assert.strictEqual(
+        yield* refusalAt("127.0.0.1", port),
+        `Port ${port} of 127.0.0.1 is taken: something else listens there, perhaps another Windhover. `
+          + "Stop it, or set WINDHOVER_PORT to another port; 0 takes any free one."
+      )
+      assert.strictEqual(
+        yield* refusalAt("192.0.2.1", 0),
+        "WINDHOVER_HOST is \"192.0.2.1\", which is no address of this machine (EADDRNOTAVAIL); "
+          + "0.0.0.0 listens on all of them, 127.0.0.1 is for this machine alone."
+      )
+    }))
+
   it.live("answers on a connection that stays open", () =>
     Effect.gen(function*() {
       const { connect } = yield* serve({})

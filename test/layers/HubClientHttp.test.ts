@@ -142,7 +142,7 @@ describe("asking a publisher's hub", () => {
       const server = yield* serve(({ path }, response) => redirect(response, 308, targets[Number(path.slice(1))] ?? ""))
       const answers = yield* Effect.forEach(targets, (_, i) => ask(`${server.url}/${i}`))
       assert.deepStrictEqual(answers, [
-        "the hub could not be asked: 127.0.0.2: refused, a private address; only public addresses are connected to",
+        "the hub could not be asked: 127.0.0.2: refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true",
         "the hub redirects to something that is no http or https URL",
         "the hub redirects more than 5 times",
         "the hub is this service itself"

@@ -36,6 +36,13 @@ describe("Settings", () => {
       WINDHOVER_LOG_LEVEL: "DEBUG"
     })))
 
+  it("knows what looks like a setting and is none", () => {
+    assert.deepStrictEqual(
+      Settings.unknown(["PATH", "WINDHOVER_PORT", "WINDHOVER_ALOW_PRIVATE", "WINDHOVER_TOKEN", "WINDHOVER_NODE"]),
+      ["WINDHOVER_ALOW_PRIVATE"]
+    )
+  })
+
   it.effect("reports all problems together, each by name, and no secret", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Settings.read())
@@ -46,6 +53,7 @@ describe("Settings", () => {
         "WINDHOVER_ADMIN_PASSWORD is not usable; at least 8 characters are needed.",
         "WINDHOVER_ALLOW_PRIVATE is \"maybe\"; true or false is needed.",
         "WINDHOVER_TRUSTED_PROXIES is \"10.0.0.0/8, proxy\"; IP addresses or networks are needed, such as 127.0.0.1, 10.0.0.0/8.",
+        "WINDHOVER_MAX_PERIOD is 30, less than WINDHOVER_MIN_PERIOD (60); the longest period cannot be shorter than the shortest one.",
         "WINDHOVER_RUNNER_ADDRESS is set, but WINDHOVER_DATABASE_URL is not; runners of a cluster share one PostgreSQL."
       ])
     }).pipe(withVariables({
@@ -55,6 +63,7 @@ describe("Settings", () => {
       WINDHOVER_ADMIN_PASSWORD: "short",
       WINDHOVER_ALLOW_PRIVATE: "maybe",
       WINDHOVER_TRUSTED_PROXIES: "10.0.0.0/8, proxy",
+      WINDHOVER_MAX_PERIOD: "30",
       WINDHOVER_RUNNER_ADDRESS: "10.0.0.7:9090"
     })))
 
