@@ -7,6 +7,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { Forbidden, type Refusal, refuse, Throttled, Unauthenticated, Unavailable } from "#domain/Refusal.ts"
+import { quote } from "#domain/Topic.ts"
 import { type Allowance, Allowances } from "./Allowances.ts"
 import type { Parameters } from "./Parameters.ts"
 
@@ -130,8 +131,16 @@ const credentialsOf = Effect.fnUntraced(function*(
 const decodeHeader = (header: string): Effect.Effect<Credentials, Refusal> => {
   const basic = /^basic +(.*)$/i.exec(header)?.[1]
   return basic === undefined
-    ? unauthenticated("The Authorization header has to be \"Basic\", with base64 of login:token.")
+    ? unauthenticated(
+      `The Authorization header has to be "Basic", with base64 of login:token; received ${schemeOf(header)}.`
+    )
     : decode(basic, "The Authorization header")
+}
+
+/** The first word says how; a single one may be the secret itself. */
+const schemeOf = (header: string): string => {
+  const scheme = /^([\w-]{1,20}) /.exec(header)?.[1]
+  return scheme === undefined ? "something else" : quote(scheme)
 }
 
 /**

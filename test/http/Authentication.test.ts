@@ -76,7 +76,7 @@ describe("Authentication", () => {
         Effect.succeed(Redacted.value(secret) === "ab>" ? Option.some(caller()) : Option.none())
     }))))
 
-  it.effect("says what is wrong with what it cannot read, and repeats none of it", () =>
+  it.effect("says what is wrong with what it cannot read, and repeats no secret", () =>
     Effect.gen(function*() {
       const sentence = "Unauthenticated: The parameter authorization is not base64 of login:token."
       assert.match(yield* attempt({}), /^Unauthenticated: Please authenticate: with HTTP Basic/)
@@ -85,7 +85,11 @@ describe("Authentication", () => {
       }
       assert.strictEqual(
         yield* attempt({ header: "Bearer abc" }),
-        "Unauthenticated: The Authorization header has to be \"Basic\", with base64 of login:token."
+        "Unauthenticated: The Authorization header has to be \"Basic\", with base64 of login:token; received \"Bearer\"."
+      )
+      assert.strictEqual(
+        yield* attempt({ header: "only-a-secret" }),
+        "Unauthenticated: The Authorization header has to be \"Basic\", with base64 of login:token; received something else."
       )
       assert.strictEqual(
         yield* attempt({ header: "Basic ???" }),
