@@ -9,8 +9,9 @@ import { version } from "#layers/Network.ts"
 import * as Settings from "#layers/Settings.ts"
 import { account, deliveries, hubs, pings, token } from "./cli/Accounts.ts"
 import { inspect } from "./cli/Inspect.ts"
+import * as Output from "./cli/Output.ts"
 import { list, subscribe, tail, unsubscribe } from "./cli/Remote.ts"
-import { serve } from "./cli/Serve.ts"
+import { noSetting, serve } from "./cli/Serve.ts"
 
 const migrateAlone = Command.make(
   "migrate",
@@ -31,6 +32,7 @@ const settings = Command.make(
     for (const { fallback, meaning, value, variable } of yield* Settings.explain()) {
       yield* Console.log(`${variable}=${value ?? ""}\n    ${meaning} Default: ${fallback}.`)
     }
+    for (const variable of Settings.unknown(Object.keys(process.env))) yield* Console.error(noSetting(variable))
     yield* Settings.read()
   })
 ).pipe(Command.withDescription("List the settings, what they mean, and what they are set to"))
@@ -64,6 +66,8 @@ const teardown: Runtime.Teardown = (exit, onExit) =>
 
 /** No flag for the log's level: WINDHOVER_LOG_LEVEL sets it. */
 const globalFlags = CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+
+Output.outliveReaders()
 
 Command.run(windhover, { version }).pipe(
   Effect.catchIf((error) => error._tag !== "ShowHelp", told),

@@ -162,7 +162,16 @@ export const token = Command.make("token").pipe(
 /** As much of a failure's text as a line has room for. */
 const short = (text: string) => text.length > 100 ? `${text.slice(0, 99)}…` : text
 
-const limit = Flag.Int("limit").pipe(Flag.withDescription("How many, at most"), Flag.withDefault(50))
+const maxLimit = 10_000
+
+const limit = Flag.Int("limit").pipe(
+  Flag.filter(
+    (limit) => limit >= 1 && limit <= maxLimit,
+    (limit) => `--limit has to be a whole number from 1 to ${maxLimit}; received ${limit}`
+  ),
+  Flag.withDescription(`How many, from 1 to ${maxLimit}; 50 when it is not given`),
+  Flag.withDefault(50)
+)
 
 /** What both lists take: whose, and how many. */
 const ofAccount = (login: string) => ({

@@ -2,6 +2,7 @@ import * as NodeSocket from "@effect/platform-node/NodeSocket"
 import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { Rpc, RpcClient, type RpcClientError as ClientError, RpcGroup, RpcSerialization, RpcServer } from "effect/rpc"
+import { connect } from "node:net"
 import { type AccountChanges, loginProblem, type Right, rights } from "#domain/Account.ts"
 import type { PingOutcome } from "#domain/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
@@ -331,9 +332,15 @@ export const layerSocket = (dataDir: string) => {
   )
 }
 
-/** True when a service runs on this data directory and answers. */
+/** True when a service runs on this data directory and answers: a process that was killed leaves a socket behind at which nobody does. */
 export const isServed = (dataDir: string) =>
-  Effect.gen(function*() {
-    const files = yield* FileSystem.FileSystem
-    return yield* files.exists((yield* Path.Path).join(dataDir, socketName))
-  })
+  Effect.flatMap(Path.Path, (path) =>
+    Effect.callback<boolean>((resume) => {
+      const socket = connect(path.join(dataDir, socketName))
+      const answer = (served: boolean) => {
+        socket.destroy()
+        resume(Effect.succeed(served))
+      }
+      socket.once("connect", () => answer(true)).once("error", () => answer(false))
+      return Effect.sync(() => void socket.destroy())
+    }))

@@ -4,6 +4,7 @@ import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { quote } from "#domain/Topic.ts"
 import { neutralModel } from "./NeutralModel.ts"
+import { whileRead } from "./Output.ts"
 import { rendering, report } from "./Report.ts"
 
 /** The document could not be had; `message` says why. */
@@ -33,7 +34,7 @@ export const inspect = Command.make(
   "inspect",
   flags,
   Effect.fnUntraced(function*({ source, format, batch }) {
-    if (batch) yield* answerJobs
+    if (batch) yield* whileRead(answerJobs)
     else if (Option.isSome(source)) yield* show(source.value, format)
     else return yield* new InspectError({ message: "Give a file or a URL, or --batch." })
   })

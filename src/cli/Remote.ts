@@ -2,6 +2,8 @@ import { Config, Console, Effect, Option, Schedule, Schema, Stream } from "effec
 import { Argument, Command, Flag } from "effect/cli"
 import { Sse } from "effect/encoding"
 import { request } from "undici"
+import { quote } from "#domain/Topic.ts"
+import { whileRead } from "./Output.ts"
 
 /** The service did not do it; `message` is its own sentence, or why it was not reached. */
 export class RemoteError extends Schema.TaggedError<RemoteError>()("RemoteError", { message: Schema.String }) {}
@@ -9,7 +11,11 @@ export class RemoteError extends Schema.TaggedError<RemoteError>()("RemoteError"
 const service = {
   url: Flag.String("url").pipe(
     Flag.withDescription("Where the service answers; also WINDHOVER_URL"),
-    Flag.withFallbackConfig(Config.String("WINDHOVER_URL").pipe(Config.withDefault("http://localhost:8080")))
+    Flag.withFallbackConfig(Config.String("WINDHOVER_URL").pipe(Config.withDefault("http://localhost:8080"))),
+    Flag.filter(
+      (url) => /^https?:\/\//i.test(url) && URL.canParse(url),
+      (url) => `--url has to be an http(s) URL, such as http://localhost:8080; received ${quote(url)}`
+    )
   ),
   login: Flag.String("login").pipe(
     Flag.withDescription("Login of the account; also WINDHOVER_LOGIN"),
@@ -104,13 +110,20 @@ const Subscriptions = Schema.fromJsonString(Schema.Struct({
     subscription: Schema.Struct({
       endpoint: Schema.String,
       format: Schema.NullOr(Schema.String),
-      feed: Schema.Struct({ url: Schema.String, title: Schema.NullOr(Schema.String) }),
+      feed: Schema.Struct({
+        url: Schema.String,
+        title: Schema.NullOr(Schema.String),
+        status: Schema.Struct({
+          code: Schema.optionalKey(Schema.Int),
+          http: Schema.optionalKey(Schema.String)
+        })
+      }),
       deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int })
     })
   }))
 }))
 
-/** A subscription in two lines, or in three when deliveries wait or were given up. */
+/** A subscription in two lines, and one more each when its resource fails, and when deliveries wait or were given up. */
 const described = (
   { subscription: { deliveries, endpoint, feed, format } }: typeof Subscriptions.Type["subscriptions"][number]
 ) => {
@@ -121,16 +134,24 @@ const described = (
   return [
     feed.url,
     `  -> ${endpoint} (${format ?? "as pulled"}) ${feed.title ?? ""}`.trimEnd(),
+    ...(fails(feed.status) ? [`     the last fetch failed: ${feed.status.http}`] : []),
     ...(troubles.length === 0 ? [] : [`     deliveries: ${troubles.join(", ")}`])
   ].join("\n")
 }
+
+/** 0: there was no answer. */
+const fails = ({ code, http }: { readonly code?: number; readonly http?: string }): boolean =>
+  http !== undefined && code !== undefined && (code === 0 || code >= 400)
 
 const unexpected = () =>
   new RemoteError({ message: "The answer is not one of Windhover's: does --url name another service?" })
 
 export const list = Command.make(
   "list",
-  { ...service, page: Flag.Int("page").pipe(Flag.withDefault(1), Flag.withDescription("100 subscriptions a page")) },
+  {
+    ...service,
+    page: Flag.Int("page").pipe(Flag.withDefault(1), Flag.withDescription("100 subscriptions a page, counted from 1"))
+  },
   Effect.fnUntraced(function*({ page, ...service }) {
     const text = yield* call(service, "GET", {
       "hub.mode": "list",
@@ -232,24 +253,28 @@ const told = Effect.fnUntraced(function*({ data, event }: Sse.Event) {
 export const tail = Command.make(
   "tail",
   { ...service, topic },
-  Effect.fnUntraced(function*({ topic, ...service }) {
-    yield* Effect.acquireRelease(
-      call(service, "POST", {
-        "hub.mode": "subscribe",
-        "hub.topic": topic,
-        "hub.callback": `${service.url.replace(/\/+$/, "")}/dev/null`,
-        retrieve: "true",
-        format: "json"
-      }),
-      () =>
-        Effect.ignore(call(service, "POST", {
-          "hub.mode": "unsubscribe",
+  Effect.fnUntraced(
+    function*({ topic, ...service }) {
+      yield* Effect.acquireRelease(
+        call(service, "POST", {
+          "hub.mode": "subscribe",
           "hub.topic": topic,
-          "hub.callback": `${service.url.replace(/\/+$/, "")}/dev/null`
-        }))
-    )
-    yield* follow(service, topic)
-  }, Effect.scoped)
+          "hub.callback": `${service.url.replace(/\/+$/, "")}/dev/null`,
+          retrieve: "true",
+          format: "json"
+        }),
+        () =>
+          Effect.ignore(call(service, "POST", {
+            "hub.mode": "unsubscribe",
+            "hub.topic": topic,
+            "hub.callback": `${service.url.replace(/\/+$/, "")}/dev/null`
+          }))
+      )
+      yield* follow(service, topic)
+    },
+    whileRead,
+    Effect.scoped
+  )
 ).pipe(
   Command.withDescription(
     "Follow the new entries of a topic (through a subscription to the null device that lasts as long as the command)"

@@ -15,6 +15,10 @@ const logging = Layer.mergeAll(
   Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, levels[logLevel])))
 )
 
+/** What is said of a variable that is set in vain. */
+export const noSetting = (variable: string): string =>
+  `${variable} is set, but there is no such setting; 'windhover settings' lists those there are.`
+
 /**
  * `windhover serve`: runs the service until it is told to stop.
  *
@@ -26,6 +30,9 @@ export const serve = Command.make(
   {},
   Effect.fnUntraced(function*() {
     yield* Signals.watch(Signals.self)
+    for (const variable of SettingsLayer.unknown(Object.keys(process.env))) {
+      yield* Effect.logWarning(noSetting(variable))
+    }
     const [database, { layer }] = yield* Effect.all([
       Layer.build(Database.layer),
       Effect.promise(() => import("#main/main.ts"))

@@ -4,9 +4,21 @@ import { ConfigProvider, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
 import { TestConsole } from "effect/testing"
 import * as StoresMemory from "#layers/StoresMemory.ts"
-import { account } from "#main/cli/Accounts.ts"
+import { existsSync, renameSync } from "node:fs"
+import { createServer, type Server } from "node:net"
+import { join } from "node:path"
+import { account, pings } from "#main/cli/Accounts.ts"
 import * as Administration from "#main/cli/Administration.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
+
+/** A Unix socket that is listened on, as long as the scope is open. */
+const listening = (path: string) =>
+  Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const server = createServer().listen(path, () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.sync(() => void server.close())
+  )
 
 /** What `windhover account` prints, over a service that runs. */
 const printed = Effect.fnUntraced(function*(commands: ReadonlyArray<ReadonlyArray<string>>) {
@@ -23,6 +35,30 @@ const printed = Effect.fnUntraced(function*(commands: ReadonlyArray<ReadonlyArra
   }
   return yield* TestConsole.logLines
 }, Effect.provide(NodeServices.layer))
+
+it.effect("takes a socket of the data directory at which nobody answers any more for no service", () =>
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const socket = join(dataDir, "windhover.sock")
+    assert.isFalse(yield* Administration.isServed(dataDir))
+    yield* Effect.scoped(Effect.gen(function*() {
+      const server = yield* listening(join(dataDir, "other.sock"))
+      renameSync(join(dataDir, "other.sock"), socket)
+      assert.isTrue(yield* Administration.isServed(dataDir))
+      server.close()
+    }))
+    assert.isTrue(existsSync(socket))
+    assert.isFalse(yield* Administration.isServed(dataDir))
+  }).pipe(Effect.provide(NodeServices.layer)))
+
+it.effect("lists refuse a --limit that no list can have", () =>
+  Effect.gen(function*() {
+    for (const limit of ["0", "-5", "10001", "99999999999999"]) {
+      yield* Effect.exit(Command.runWith(pings, { version: "0" })(["--limit", limit]))
+      const said = (yield* TestConsole.errorLines).join("\n")
+      assert.include(said, `--limit has to be a whole number from 1 to 10000; received ${limit}`)
+    }
+  }).pipe(Effect.provide(NodeServices.layer)))
 
 it.effect("windhover account set says what a domain as the JID of an account means", () =>
   Effect.gen(function*() {

@@ -44,12 +44,15 @@ const printed = <E>(command: Effect.Effect<void, E, NodeServices.NodeServices>) 
     Effect.provide(NodeServices.layer)
   )
 
-const listed = (deliveries: { readonly waiting: number; readonly dropped: number }) => ({
+const listed = (
+  deliveries: { readonly waiting: number; readonly dropped: number },
+  status: { readonly code?: number; readonly http?: string } = {}
+) => ({
   subscription: {
     format: "atom",
     endpoint: "http://b.example/hook",
     secret: null,
-    feed: { title: "A feed", url: "http://a.example/feed", status: {} },
+    feed: { title: "A feed", url: "http://a.example/feed", status },
     deliveries
   }
 })
@@ -79,11 +82,19 @@ const told = (id: string, data: object, event = "notification") =>
   `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
 
 describe("the command line over the API", () => {
-  it.effect("lists subscriptions, and which deliveries wait or were given up", () =>
+  it.effect("lists subscriptions, which of them fail, and which deliveries wait or were given up", () =>
     Effect.gen(function*() {
       const { asked, url } = yield* service(
         200,
-        JSON.stringify({ subscriptions: [listed({ waiting: 0, dropped: 0 }), listed({ waiting: 2, dropped: 1 })] })
+        JSON.stringify({
+          subscriptions: [
+            listed({ waiting: 0, dropped: 0 }, { code: 304, http: "Fetched (ring) 304 60" }),
+            listed({ waiting: 2, dropped: 1 }, {
+              code: 0,
+              http: "Fetched (ring) 0 60: a.example: there is no such name"
+            })
+          ]
+        })
       )
       const text = yield* printed(asList(["--url", `${url}/`, "--login", "ann", "--token", "t", "--page", "3"]))
       assert.strictEqual(
@@ -93,6 +104,7 @@ describe("the command line over the API", () => {
           "  -> http://b.example/hook (atom) A feed",
           "http://a.example/feed",
           "  -> http://b.example/hook (atom) A feed",
+          "     the last fetch failed: Fetched (ring) 0 60: a.example: there is no such name",
           "     deliveries: 2 waiting, 1 dropped"
         ].join("\n")
       )
@@ -128,6 +140,15 @@ describe("the command line over the API", () => {
         )
       assert.include(yield* problem(url), "does --url name another service?")
       assert.include(yield* problem("http://127.0.0.1:1"), "does not answer at http://127.0.0.1:1/. Is it running?")
+    }))
+
+  it.effect("refuses a --url that is none", () =>
+    Effect.gen(function*() {
+      yield* Effect.exit(printed(asList(["--url", "localhost:8080", "--token", "t"])))
+      assert.include(
+        (yield* TestConsole.errorLines).join("\n"),
+        "--url has to be an http(s) URL, such as http://localhost:8080; received \"localhost:8080\""
+      )
     }))
 
   it.effect("ends a subscription", () =>

@@ -1,0 +1,58 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { once } from "node:events"
+import { join } from "node:path"
+import { saying } from "#test/support/Saying.ts"
+import { serve } from "#test/support/Servers.ts"
+import { patience } from "#test/support/Service.ts"
+
+const bin = join(import.meta.dirname, "../../bin/windhover")
+
+/** A command whose output is read up to the first line. */
+const readOnce = Effect.fnUntraced(function*(args: ReadonlyArray<string>, input?: string) {
+  const { child, said, until } = yield* saying(bin, args)
+  let complaints = ""
+  child.stderr.on("data", (text: string) => complaints += text)
+  child.stdin.on("error", () => {}) // it ends before it has read everything
+  if (input !== undefined) child.stdin.write(input)
+  yield* until(() => said.length > 0)
+  child.stdout.destroy()
+  const ended = once(child, "exit")
+  return {
+    line: said[0],
+    child,
+    end: Effect.map(Effect.promise(() => ended), ([code]) => ({ code, complaints }))
+  }
+})
+
+describe("a command whose output is read no longer", () => {
+  it.live("of inspect --batch, reads no more jobs, and is content", () =>
+    Effect.gen(function*() {
+      const job = "{\"file\":\"/dev/null\"}\n"
+      const { child, end, line } = yield* readOnce(["inspect", "--batch"], job)
+      assert.strictEqual(line, "{\"file\":\"/dev/null\",\"kind\":\"empty\",\"error\":\"the document is empty\"}")
+      child.stdin.write(job) // the end of the input never comes
+      assert.deepStrictEqual(yield* end, { code: 0, complaints: "" })
+    }), patience)
+
+  it.live("of tail, ends its subscription", () =>
+    Effect.gen(function*() {
+      let tell = () => {}
+      const { seen, url } = yield* serve((request, response) => {
+        if (request.method === "POST") return void response.writeHead(204).end()
+        const event = "event: notification\nid: 1\ndata: {\"status\":{},\"items\":[{\"id\":\"a\"}]}\n\n"
+        response.writeHead(200, { "content-type": "text/event-stream" }).write(event)
+        tell = () => void response.write(event)
+      })
+      const { end, line } = yield* readOnce(["tail", "http://a.example/", "--url", url, "--token", "t"])
+      assert.strictEqual(line, "a")
+      tell()
+      assert.deepStrictEqual(yield* end, { code: 0, complaints: "" })
+      assert.deepStrictEqual(
+        seen.filter(({ method }) => method === "POST").map(({ body }) =>
+          new URLSearchParams(body.toString()).get("hub.mode")
+        ),
+        ["subscribe", "unsubscribe"]
+      )
+    }), patience)
+})
