@@ -12,17 +12,15 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { parseArgs } from "node:util"
 import { openXmpp } from "./demo/Xmpp.ts"
 import { withSettings } from "./Environment.ts"
+import { failed, optionsOf } from "./Options.ts"
 import { freePort } from "./prosody/Server.ts"
 
-const options = parseArgs({ options: { seconds: { type: "string", default: "" } } }).values
-const seconds = options.seconds === "" ? Infinity : Number(options.seconds)
-if (!(seconds > 0)) {
-  process.stderr.write(`--seconds is a number above 0, not "${options.seconds}"\n`)
-  process.exit(1)
-}
+const usage = "npm run demo [-- --seconds N]: shows the main job, for N seconds or until Ctrl-C."
+const options = optionsOf(usage, { seconds: { type: "string" } })
+const seconds = Number(options.seconds ?? Infinity)
+if (!(seconds > 0)) failed(`--seconds is a number above 0, not "${options.seconds}".\n${usage}`)
 const secret = "a secret that only Windhover and the webhook know"
 const token = "demo-token-0123456789"
 const started = Date.now()
@@ -153,6 +151,8 @@ let ending: NodeJS.Timeout | undefined
 // a terminal sends Ctrl-C to npm and to Windhover as well, and npm may send it on: all but the first are ignored
 process.on("SIGINT", () => void stop())
 process.on("SIGTERM", () => void stop())
+// who reads this has gone (`| head`): nobody would end what was started
+process.stdout.on("error", () => void stop())
 
 const publish = (): void => {
   const title = `News no. ${entries.length}`

@@ -6,22 +6,28 @@
  */
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { parseArgs } from "node:util"
+import { failed, optionsOf } from "./Options.ts"
 import { install } from "./prosody/Install.ts"
 import { start, stop } from "./prosody/Server.ts"
 
-const { values } = parseArgs({
-  options: {
-    unpack: { type: "boolean", default: false },
-    windhover: { type: "string", default: "http://127.0.0.1:8080" },
-    "client-port": { type: "string", default: "5222" },
-    "component-port": { type: "string", default: "5347" }
-  }
+const usage =
+  "npm run prosody [-- --unpack | --windhover URL --client-port N --component-port N]: an XMPP server on loopback."
+const values = optionsOf(usage, {
+  unpack: { type: "boolean", default: false },
+  windhover: { type: "string", default: "http://127.0.0.1:8080" },
+  "client-port": { type: "string", default: "5222" },
+  "component-port": { type: "string", default: "5347" }
 })
 
 const directory = join(import.meta.dirname, "../data/prosody")
 const clientPort = Number(values["client-port"])
 const componentPort = Number(values["component-port"])
+for (const option of ["client-port", "component-port"] as const) {
+  const port = Number(values[option])
+  if (!(Number.isInteger(port) && port > 0 && port < 65536)) {
+    failed(`--${option} is a TCP port, not "${values[option]}".\n${usage}`)
+  }
+}
 const domain = "localhost"
 const component = "push.localhost"
 const secret = "for development only"
