@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type Trial, trialTime } from "#domain/Bounce.ts"
-import { afterFailure, documentBytes, fitting, nextTry } from "#domain/Delivery.ts"
+import { afterFailure, documentBytes, fitting, longestWait, nextTry } from "#domain/Delivery.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
@@ -131,16 +131,30 @@ export const layer = Layer.effect(
     )
 
     const failed = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
-      const next = afterFailure(state.subscription.face, delivery.attempt + 1, yield* Clock.currentTimeMillis)
+      const now = yield* Clock.currentTimeMillis
+      const { createdAt } = delivery.notification
+      const next = afterFailure(state.subscription.face, delivery.attempt + 1, createdAt, now)
       if (next._tag === "Drop") {
         yield* whenAvailable(outbox.drop(delivery, attempt))
         yield* Effect.logWarning(
           `subscription ${delivery.subscriptionId} gives up notification ${delivery.sequence}: ${attempt.message}`
         )
         state.ahead.shift()
+        if (createdAt <= now - longestWait) yield* dropOlder(state, now - longestWait)
       } else {
         yield* whenAvailable(outbox.postpone(delivery, next.dueAt, attempt))
         state.ahead[0] = { ...delivery, attempt: delivery.attempt + 1, dueAt: next.dueAt }
+      }
+    })
+
+    /** Those behind one that was too old when its turn came: they are not tried one by one, or more would come than go. */
+    const dropOlder = Effect.fnUntraced(function*(state: State, before: number) {
+      const { id } = state.subscription
+      const dropped = yield* whenAvailable(outbox.dropOlder(id, before))
+      const left = state.ahead.findIndex(({ notification }) => notification.createdAt > before)
+      state.ahead.splice(0, left < 0 ? state.ahead.length : left)
+      if (dropped > 0) {
+        yield* Effect.logWarning(`subscription ${id} gives up ${dropped} notifications more: they waited for a day`)
       }
     })
 

@@ -18,14 +18,23 @@ const waits: { readonly [face in Face]: ReadonlyArray<number> } = {
   hub: Array.from({ length: 14 }, (_, failed) => 5_000 * 2 ** failed)
 }
 
-/** What comes after a failed try of a subscription made through `face`; `failed` counts it. */
+/**
+ * Nothing waits longer than so many ms for a callback that fails. Each is tried before the next, so that those behind one which was tried
+ * for most of a day have waited for as long: without an end their number, and what they hold of documents, would grow with the lease.
+ */
+export const longestWait = 24 * 60 * 60_000
+
+/** What comes after a failed try of a subscription made through `face`; `failed` counts it, and `since` is when it was recorded (epoch ms). */
 export const afterFailure = (
   face: Face,
   failed: number,
+  since: number,
   now: number
 ): { readonly _tag: "Drop" } | { readonly _tag: "Retry"; readonly dueAt: number } => {
   const wait = waits[face][failed - 1]
-  return wait === undefined ? { _tag: "Drop" } : { _tag: "Retry", dueAt: now + wait }
+  return wait === undefined || now + wait > since + longestWait
+    ? { _tag: "Drop" }
+    : { _tag: "Retry", dueAt: now + wait }
 }
 
 /**

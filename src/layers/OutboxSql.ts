@@ -13,7 +13,7 @@ const confirmBatch = 256
 const confirmDelay = 50
 
 /**
- * A notification without deliveries is kept for so many ms, then it goes. Streams are resumed from what is kept;
+ * A notification that no delivery waits for is kept for so many ms, then it goes. Streams are resumed from what is kept;
  * documents can be large, entries are stored besides.
  */
 const keptFor = { entries: 24 * 60 * 60_000, document: 60 * 60_000 }
@@ -150,6 +150,16 @@ export const layer = Layer.effect(
       })
     })
 
+    const dropOlder = Effect.fn("Outbox.dropOlder")(function*(subscriptionId: number, before: number) {
+      const rows = yield* ask(sql.unsafe(
+        `update deliveries set state = 1 where subscription_id = $1::int8 and state = 0 and created_at <= ${
+          instant("$2::float8")
+        } returning 1`,
+        [BigInt(subscriptionId), before]
+      ))
+      return rows.length
+    })
+
     const stalled = Effect.fn("Outbox.stalled")(function*(partitions: ReadonlyArray<number>, before: number) {
       return yield* ask(sql.unsafe<{ partition: number; subscriptionId: number }>(
         `select d.partition, d.subscription_id::float8 as "subscriptionId" from deliveries d
@@ -168,7 +178,7 @@ export const layer = Layer.effect(
       ).pipe(Effect.map(() => ids.forEach((id) => confirmed.delete(id))))
     }))
 
-    /** Nobody waits for these any more. */
+    /** Nobody waits for these any more. Of what was given up the delivery is kept, and tells enough. */
     const prune = Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
       for (let deleted = pruneBatch; deleted === pruneBatch;) {
@@ -177,7 +187,7 @@ export const layer = Layer.effect(
             select n.id from notifications n where n.created_at < ${
             instant("case when n.document is not null then $2::float8 else $1::float8 end")
           }
-              and not exists (select from deliveries d where d.notification_id = n.id)
+              and not exists (select from deliveries d where d.notification_id = n.id and d.state = 0)
             order by n.id limit ${pruneBatch}
           )) returning 1`,
           [now - keptFor.entries, now - keptFor.document]
@@ -211,6 +221,7 @@ export const layer = Layer.effect(
         }),
       postpone: (delivery, dueAt, attempt) => Effect.asVoid(fail({ delivery, dueAt, attempt })),
       drop: (delivery, attempt) => Effect.asVoid(fail({ delivery, dueAt: undefined, attempt })),
+      dropOlder,
       stalled,
       flush
     })

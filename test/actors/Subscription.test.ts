@@ -13,7 +13,9 @@ import * as Topic from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
 import { feed, headers, hook, lines, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { layerDays, watchedFor } from "#test/support/Days.ts"
 import {
+  type Answer,
   caller,
   documentOf,
   hangs,
@@ -361,6 +363,61 @@ const runner = Effect.gen(function*() {
   const scope = yield* Scope.make()
   const context = yield* Layer.build(Layer.fresh(layerRunner)).pipe(Scope.provide(scope))
   return { context, stop: Scope.close(scope, Exit.void) }
+})
+
+/** A subscription of the open hub to the feed, which gets a new entry every so many minutes, so many times. */
+const published = Effect.fnUntraced(function*(count: number, minutes: number, answer: Answer) {
+  const { world } = yield* watchedFor()
+  const topic = Result.getOrThrow(Topic.parse(feed))
+  const { subscription: { id } } = yield* SubscriptionStore.use((store) =>
+    store.subscribe({
+      accountId: 1,
+      topic,
+      partition: Topic.partitionOf(topic.host),
+      channel: "webhook",
+      endpoint: hook("hub"),
+      host: "hub.hooks.example",
+      face: "hub",
+      state: "active"
+    })
+  )
+  world.answer(hook("hub"), answer)
+  const ids = ["first"]
+  world.publish(feed, ids)
+  yield* TestClock.adjust("1 hour")
+  for (let i = 0; i < count; i++) {
+    world.publish(feed, [`n${i}`, ...ids])
+    ids.unshift(`n${i}`)
+    yield* TestClock.adjust(minutes * 60_000)
+  }
+  const { deliveries } = yield* Outbox.use((outbox) => outbox.backlog(id, 1_000))
+  return { world, waiting: deliveries.map(({ sequence }) => sequence) }
+})
+
+/** The sequences of the last `count` of `all`. */
+const lastOf = (all: number, count: number) => Array.from({ length: count }, (_, i) => all - count + 1 + i)
+
+describe("a callback that fails for days", () => {
+  it.effect("finds what happened within the last, in order", () =>
+    Effect.gen(function*() {
+      const { waiting, world } = yield* published(80, 60, () => Effect.succeed(503))
+      assert.isAtLeast(waiting.length, 22)
+      assert.isAtMost(waiting.length, 25)
+      assert.deepStrictEqual(waiting, lastOf(80, waiting.length))
+      world.answer(hook("hub"), () => Effect.succeed(200))
+      world.parcels.length = 0
+      yield* TestClock.adjust("12 hours")
+      assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), waiting.map(String))
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("finds no more than that when it takes longer to fail than the next one to come", () =>
+    Effect.gen(function*() {
+      const slowly = () => Effect.as(Effect.sleep("1 hour"), 503)
+      const { waiting } = yield* published(160, 30, slowly)
+      assert.isAtLeast(waiting.length, 48)
+      assert.isAtMost(waiting.length, 52)
+      assert.deepStrictEqual(waiting, lastOf(160, waiting.length))
+    }).pipe(Effect.provide(layerDays())))
 })
 
 describe("a partition that changes its owner", () => {

@@ -203,6 +203,23 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ waiting: 1, dropped: 1 }])
     }))
 
+  it.effect("gives up what is old, untried, and leaves what is not, and the others", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { account, deliveries, subscription } = yield* queued(4)
+      const other = yield* queued(2)
+      yield* outbox.confirm(deliveries[0]?.id ?? 0)
+      yield* outbox.flush
+      assert.strictEqual(yield* outbox.dropOlder(subscription.id, 3_000), 2)
+      assert.strictEqual(yield* outbox.dropOlder(subscription.id, 3_000), 0)
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), [4])
+      assert.deepStrictEqual(yield* sequencesOf(other.subscription.id), [1, 2])
+      const { items } = yield* SubscriptionStore.use((store) =>
+        store.list({ accountId: account.id, page: 1, byPage: 5, counted: true })
+      )
+      assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ waiting: 1, dropped: 2 }])
+    }))
+
   it.effect("takes what is gone without complaint", () =>
     Effect.gen(function*() {
       const outbox = yield* Outbox

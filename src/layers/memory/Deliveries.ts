@@ -19,6 +19,10 @@ export const make = (state: State): Outbox["Service"] =>
     drop: (delivery, attempt) =>
       operation(state, (triedAt) =>
         fail(state, { ...delivery, attempt: delivery.attempt + 1 }, attempt, triedAt, undefined)),
+    dropOlder: Effect.fn("Outbox.dropOlder")((subscriptionId, before) =>
+      operation(state, () =>
+        dropOlder(state, subscriptionId, before))
+    ),
     stalled: Effect.fn("Outbox.stalled")((partitions, before) =>
       operation(state, () =>
         stalled(state, new Set(partitions), before))
@@ -58,6 +62,13 @@ const fail = (
     ...lastAttempt,
     ...(nextTry !== undefined && { nextTry })
   })
+}
+
+const dropOlder = (state: State, subscriptionId: number, before: number): number => {
+  const queue = state.subscriptions.get(subscriptionId)?.queue ?? new Map<number, Queued>()
+  const old = waiting(queue).filter(({ notification }) => notification.createdAt <= before)
+  for (const delivery of old) queue.set(delivery.id, { delivery, dropped: true })
+  return old.length
 }
 
 const stalled = (state: State, partitions: ReadonlySet<number>, before: number) =>
