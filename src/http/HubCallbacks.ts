@@ -1,14 +1,16 @@
-import { Clock, Effect, Stream } from "effect"
+import { Clock, Effect } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub, type Pushed } from "#actors/Hub.ts"
 import { type Refusal, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
 import { siteOf } from "#domain/Topic.ts"
 import type { Intent } from "#domain/Upstream.ts"
 import { Allowances } from "./Allowances.ts"
+import { arriving, type Terms } from "./Arriving.ts"
 import { addressOf } from "./Authentication.ts"
-import { Declined } from "./Declined.ts"
-import { type PushPlace, PushPlaces } from "./PushPlaces.ts"
+import { Declined, malformed, tooLarge } from "./Declined.ts"
+import { PushPlaces } from "./PushPlaces.ts"
 import * as Reply from "./Reply.ts"
+import type { Place } from "./Room.ts"
 import { isSignature } from "./Signatures.ts"
 
 /** Where the callbacks are; what follows is unguessable, and tells the subscription. */
@@ -79,7 +81,7 @@ export const makeHubCallbacks = Effect.gen(function*() {
     const wait = allowances.wait(callback, now)
     if (wait > 0) return yield* often(wait)
     allowances.use(callback, now)
-    const take = Effect.fnUntraced(function*(place: PushPlace) {
+    const take = Effect.fnUntraced(function*(place: Place) {
       const document = yield* documentOf(request, place)
       const { "x-hub-signature": plain, "x-hub-signature-256": strong } = request.headers
       const signature = strong ?? plain
@@ -123,56 +125,39 @@ const intentOf = (parameters: URLSearchParams): Intent | undefined => {
   return { mode, topic, ...(/^\d{1,15}$/.test(lease) ? { leaseSeconds: Number(lease) } : {}) }
 }
 
-const documentOf = (request: Request, place: PushPlace): Effect.Effect<Pushed, Refusal | Declined> => {
+const documentOf = (request: Request, place: Place): Effect.Effect<Pushed, Refusal | Declined> => {
   const { headers } = request
   const encoding = headers["content-encoding"]?.toLowerCase() ?? "identity"
   if (encoding !== "identity") return Effect.fail(compressed)
-  if (Number(headers["content-length"] ?? 0) > maxDocument) return Effect.fail(tooLarge)
   const contentType = headers["content-type"] ?? "application/octet-stream"
-  return Effect.map(bodyOf(request, place), (body) => ({ contentType, body })).pipe(
+  return Effect.map(arriving(request, place, terms), (body) => ({ contentType, body })).pipe(
     Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(slow) })
   )
 }
-
-const bodyOf = Effect.fnUntraced(function*(request: Request, place: PushPlace) {
-  const chunks: Array<Uint8Array> = []
-  let length = 0
-  const arriving = Stream.mapError(request.stream, () => brokenOff)
-  yield* Stream.runForEach(arriving, (chunk): Effect.Effect<void, Refusal | Declined> => {
-    length += chunk.length
-    if (length > maxDocument) return Effect.fail(tooLarge)
-    if (!place.grow(chunk.length)) return busy
-    chunks.push(chunk)
-    return Effect.void
-  })
-  return new Uint8Array(Buffer.concat(chunks, length))
-})
 
 const compressed = new Declined({
   status: 415,
   message: "Documents are taken as they are, without a Content-Encoding."
 })
-const tooLarge = new Declined({
-  status: 413,
-  message: `Documents of at most ${maxDocument} bytes are taken here.`
-})
-
 const slow = new Declined({
   status: 408,
   message: `The document did not arrive within ${patience}; send it again.`
 })
-const brokenOff = new Declined({
-  status: 400,
-  message: "The document ended early or could not be read; send it again."
-})
+const tooMuch = refuse(
+  new Unavailable({ message: "Too much is pushed at once. Please send it again.", retryAfter: 5 })
+)
+const busy = Effect.fail(tooMuch)
+const terms: Terms = {
+  max: maxDocument,
+  tooLarge: tooLarge(`Documents of at most ${maxDocument} bytes are taken here.`),
+  noRoom: tooMuch,
+  brokenOff: malformed("The document ended early or could not be read; send it again.")
+}
 
 const taken = Reply.pending
 const notWanted = Reply.text(404, "Nothing of that kind is subscribed to here.")
 const gone = Reply.text(410, "There is no such subscription any more.")
 const notHere = (method: string) => Reply.wrongMethod(method, "GET, POST")
-const busy = Effect.fail(
-  refuse(new Unavailable({ message: "Too much is pushed at once. Please send it again.", retryAfter: 5 }))
-)
 const throttled = (message: string) => (wait: number) =>
   Effect.fail(refuse(new Throttled({ message, retryAfter: wait / 1000 })))
 const often = throttled("This subscription is pushed to more often than it can be read. Please send it again.")

@@ -10,7 +10,7 @@ import { bounded, publishedTopics, verification } from "./Operations.ts"
 import type { Parameters } from "./Parameters.ts"
 import { makePings } from "./Pings.ts"
 import * as Reply from "./Reply.ts"
-import { read } from "./RequestBody.ts"
+import { Bodies, reading } from "./RequestBody.ts"
 import { methodOf, needsPost } from "./Webhook.ts"
 
 /** What a person or a script finds here. */
@@ -27,6 +27,7 @@ type Run = (parameters: Parameters) => Effect.Effect<HttpServerResponse.HttpServ
  */
 export const makeHubFace = Effect.gen(function*() {
   const hub = yield* Hub
+  const bodies = yield* Bodies
   const pings = yield* makePings(hub.publish)
 
   const subscribe: Run = Effect.fnUntraced(function*(parameters) {
@@ -80,13 +81,16 @@ export const makeHubFace = Effect.gen(function*() {
         : Effect.fail(badParameter("hub.mode", `${quote(given).slice(1, -1)} is not a supported mode ${known}`))
     })
 
-  const handle = Effect.fn("HubFace.handle")(function*(request: HttpServerRequest.HttpServerRequest) {
-    const method = yield* methodOf(request)
-    if (method === "OPTIONS") return Reply.preflight
-    const parameters = yield* read(request)
+  const answer = Effect.fnUntraced(function*(method: string, parameters: Parameters) {
     if (method !== "POST" && !parameters.has("hub.mode")) return Reply.text(200, about)
     const { mode, run } = yield* modeOf(parameters)
     return method === "POST" ? yield* run(parameters) : yield* needsPost(mode, method)
+  })
+
+  const handle = Effect.fn("HubFace.handle")(function*(request: HttpServerRequest.HttpServerRequest) {
+    const method = yield* methodOf(request)
+    if (method === "OPTIONS") return Reply.preflight
+    return yield* reading(bodies, request, (parameters) => answer(method, parameters))
   })
 
   return (request: HttpServerRequest.HttpServerRequest): Effect.Effect<HttpServerResponse.HttpServerResponse> =>

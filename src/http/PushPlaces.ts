@@ -1,3 +1,5 @@
+import { type Place, Room } from "./Room.ts"
+
 /** Documents of one callback, and of all callbacks of one hub's site, at once. */
 const maxOfCallback = 2
 const maxOfSite = 16
@@ -8,13 +10,6 @@ const maxBytes = 256 * 1024 * 1024
 /** What a request takes, however little has come of it. */
 const leastBytes = 64 * 1024
 
-/** Room for one document, to be left once. */
-export interface PushPlace {
-  /** So many bytes more have come; false when there is no room for them. */
-  readonly grow: (bytes: number) => boolean
-  readonly leave: () => void
-}
-
 /**
  * Room for what hubs push. A hub that sends slowly, or a lot, takes none of what belongs to other sites, and one callback little of what
  * belongs to its own; memory is shared by all, and counted by the bytes that have come: whoever announces many takes nothing.
@@ -22,34 +17,23 @@ export interface PushPlace {
 export class PushPlaces {
   readonly #ofCallbacks = new Counts(maxOfCallback)
   readonly #ofSites = new Counts(maxOfSite)
-  #bytes = 0
+  readonly #room = new Room({ each: maxBytes, all: maxBytes })
 
   /** Undefined when there is no room. */
-  enter(callback: string, site: string): PushPlace | undefined {
-    if (this.#ofCallbacks.isFull(callback) || this.#ofSites.isFull(site) || !this.#hasRoom(leastBytes)) return undefined
+  enter(callback: string, site: string): Place | undefined {
+    if (this.#ofCallbacks.isFull(callback) || this.#ofSites.isFull(site)) return undefined
+    const place = this.#room.enter(site, leastBytes)
+    if (place === undefined) return undefined
     this.#ofCallbacks.add(callback)
     this.#ofSites.add(site)
-    let [received, held] = [0, leastBytes]
-    this.#bytes += held
     return {
-      grow: (bytes) => {
-        received += bytes
-        const more = Math.max(received - held, 0)
-        if (!this.#hasRoom(more)) return false
-        held += more
-        this.#bytes += more
-        return true
-      },
+      grow: place.grow,
       leave: () => {
-        this.#bytes -= held
+        place.leave()
         this.#ofCallbacks.remove(callback)
         this.#ofSites.remove(site)
       }
     }
-  }
-
-  #hasRoom(bytes: number): boolean {
-    return this.#bytes + bytes <= maxBytes
   }
 }
 

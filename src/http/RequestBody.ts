@@ -1,23 +1,57 @@
-import { ByteSize, Effect, Result } from "effect"
-import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
-import type { Refusal } from "#domain/Refusal.ts"
+import { Context, Effect, Layer, Result } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
+import { arriving, type Terms } from "./Arriving.ts"
+import { addressOf } from "./Authentication.ts"
 import { Declined, malformed, tooLarge } from "./Declined.ts"
 import { maxDepth, maxParameters, merge, type Pair, type Parameters, tooManyParameters } from "./Parameters.ts"
+import { type Limits, type Place, Room } from "./Room.ts"
 
 /** Bytes of a request's body, at most. */
 export const maxBodySize = 1024 * 1024
 
+/** Bytes of all bodies together whose requests are under way, and of one address: 16 and 64 of the largest, hundreds of usual ones. */
+const roomLimits: Limits = { each: 16 * maxBodySize, all: 64 * maxBodySize }
+
+/** What a body takes in memory, however small it is. */
+const leastBytes = 1024
+
+/** A body up to this counts as a whole before it has come, which is read more cheaply. */
+const small = 16 * 1024
+
+/** The room for all of them, whichever face they come to. */
+export class Bodies extends Context.Service<Bodies, Room>()("windhover/http/RequestBody/Bodies") {
+  static readonly layer = Layer.sync(Bodies, () => new Room(roomLimits))
+}
+
 type Reading<A> = Effect.Effect<A, Refusal | Declined>
 
 /**
- * Reads the parameters of a request: its query, and its body as a form, JSON or multipart, whatever the method (clients send
- * a query with POST and a form with GET). Where both have a name, the body wins.
+ * Reads the parameters of a request, and does something with them: its query, and its body as a form, JSON or multipart, whatever the method
+ * (clients send a query with POST and a form with GET). Where both have a name, the body wins.
+ *
+ * What came counts until the request is answered.
  */
-export const read = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+export const reading = Effect.fnUntraced(function*<A, E>(
+  room: Room,
+  request: HttpServerRequest.HttpServerRequest,
+  use: (parameters: Parameters) => Effect.Effect<A, E>
+): Effect.fn.Return<A, E | Refusal | Declined> {
   const query = yield* fromForm(queryOf(request.url))
-  return yield* merge(query, yield* fromBody(request))
-}) satisfies (request: HttpServerRequest.HttpServerRequest) => Reading<Parameters>
+  if (!hasBody(request)) return yield* use(yield* merge(query, []))
+  return yield* Effect.acquireUseRelease(
+    Effect.suspend(() => {
+      const place = room.enter(addressOf(request), leastBytes)
+      return place === undefined ? Effect.fail(noRoom) : Effect.succeed(place)
+    }),
+    (place) => Effect.flatMap(Effect.flatMap(fromBody(request, place), (body) => merge(query, body)), use),
+    (place) => Effect.sync(place.leave)
+  )
+})
+
+const hasBody = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "POST" || headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
 const queryOf = (url: string): string => {
   const start = url.indexOf("?")
@@ -26,10 +60,8 @@ const queryOf = (url: string): string => {
   return url.slice(start + 1, end < 0 ? undefined : end)
 }
 
-const fromBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+const fromBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, place: Place) {
   const { headers } = request
-  const announced = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
-  if (!announced && request.method !== "POST") return []
   const encoding = headers["content-encoding"]
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
     return yield* new Declined({
@@ -37,25 +69,31 @@ const fromBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
       message: `The body has the Content-Encoding ${quote(encoding)}; send it uncompressed.`
     })
   }
-  const bytes = yield* bytesOf(request)
+  const bytes = yield* bytesOf(request, place)
   if (bytes.byteLength === 0) return []
   return yield* parse(bytes, headers["content-type"] ?? "")
 })
 
-const bytesOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<ArrayBuffer, Declined> => {
-  if (Number(request.headers["content-length"] ?? 0) > maxBodySize) return Effect.fail(bodyTooLarge)
-  return request.arrayBuffer.pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBodySize)),
-    Effect.mapError((error) =>
-      isOverflow(error) ? bodyTooLarge : malformed("The body of the request ended early or could not be read.")
-    )
-  )
+const bytesOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  place: Place
+): Effect.Effect<ArrayBuffer, Refusal | Declined> => {
+  const { "content-length": announced, "transfer-encoding": chunked } = request.headers
+  const length = chunked === undefined ? Number(announced ?? 0) : Infinity
+  if (length > small) return Effect.map(arriving(request, place, terms), ({ buffer }) => buffer)
+  return place.grow(length) ? Effect.mapError(request.arrayBuffer, () => terms.brokenOff) : Effect.fail(noRoom)
 }
 
-const bodyTooLarge = tooLarge(`The body of the request has more than ${maxBodySize} bytes; send less.`)
+const noRoom = refuse(
+  new Unavailable({ message: "Too many large requests are under way. Please send it again.", retryAfter: 5 })
+)
 
-const isOverflow = (error: HttpServerError.HttpServerError): boolean =>
-  error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+const terms: Terms = {
+  max: maxBodySize,
+  tooLarge: tooLarge(`The body of the request has more than ${maxBodySize} bytes; send less.`),
+  noRoom,
+  brokenOff: malformed("The body of the request ended early or could not be read.")
+}
 
 /** Without a Content-Type it is JSON when it looks so, and a form otherwise. */
 const parse = (bytes: ArrayBuffer, contentType: string): Reading<Iterable<Pair>> => {

@@ -15,6 +15,7 @@ import { makeHealth } from "./Health.ts"
 import { hubCallbacks, makeHubCallbacks } from "./HubCallbacks.ts"
 import { makeHubFace } from "./HubFace.ts"
 import * as Reply from "./Reply.ts"
+import { Bodies } from "./RequestBody.ts"
 import { Streams } from "./Streams.ts"
 import { makeWebhook } from "./Webhook.ts"
 import { makeXmppLogins } from "./XmppLogins.ts"
@@ -92,7 +93,7 @@ const notFound = (url: string) =>
 const somethingIsWrong = Reply.text(500, "Something is wrong inside Windhover; its log says more.")
 
 /** Everything that is served over HTTP. */
-export const layer = routes.pipe(Layer.provide([Authentication.layer, Streams.layer]))
+export const layer = routes.pipe(Layer.provide([Authentication.layer, Bodies.layer, Streams.layer]))
 
 /** Who stops the server waits for its answers: streams are ended before. */
 const endStreams = Layer.effectDiscard(

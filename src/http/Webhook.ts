@@ -12,7 +12,7 @@ import { isJsonpName } from "./Jsonp.ts"
 import { type Operation, operations, retrieve } from "./Operations.ts"
 import type { Parameters } from "./Parameters.ts"
 import * as Reply from "./Reply.ts"
-import { read } from "./RequestBody.ts"
+import { Bodies, reading } from "./RequestBody.ts"
 import { makeStream, waitOf } from "./Stream.ts"
 
 /**
@@ -21,6 +21,7 @@ import { makeStream, waitOf } from "./Stream.ts"
 export const makeWebhook = Effect.gen(function*() {
   const hub = yield* Hub
   const authentication = yield* Authentication
+  const bodies = yield* Bodies
   const stream = yield* makeStream
   const settings = yield* Settings
   const service = {
@@ -50,18 +51,26 @@ export const makeWebhook = Effect.gen(function*() {
       : yield* run(hub, call)
   })
 
+  const answerFor = Effect.fnUntraced(function*(
+    request: HttpServerRequest.HttpServerRequest,
+    method: string,
+    parameters: Parameters,
+    place: Place
+  ) {
+    const jsonp = method === "POST" ? undefined : yield* jsonpOf(parameters)
+    return yield* Effect.catch(
+      answer(request, method, parameters, jsonp, place),
+      (error) => Effect.succeed(Reply.failed(error, jsonp))
+    )
+  })
+
   const handle = Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
     place: Place
   ) {
     const method = yield* methodOf(request)
     if (method === "OPTIONS") return Reply.preflight
-    const parameters = yield* read(request)
-    const jsonp = method === "POST" ? undefined : yield* jsonpOf(parameters)
-    return yield* Effect.catch(
-      answer(request, method, parameters, jsonp, place),
-      (error) => Effect.succeed(Reply.failed(error, jsonp))
-    )
+    return yield* reading(bodies, request, (parameters) => answerFor(request, method, parameters, place))
   })
 
   return (place: Place) =>

@@ -1,8 +1,11 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Data, Effect, Layer } from "effect"
+import { Data, Effect, Layer, Result } from "effect"
+import { IpNetwork, NetAddress } from "effect/net"
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http"
+import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Settings } from "#domain/ports/Settings.ts"
+import { Connections, type Limits } from "./Connections.ts"
 
 /** Milliseconds, from the start of a request. */
 export interface Timeouts {
@@ -22,14 +25,20 @@ const keepAlive = 65_000
 /** A topic of 2048 characters, percent-encoded, and a callback fit into the line of a GET. */
 const maxHeaderSize = 32 * 1024
 
+/** Connections beyond those of streams: of one address, and of all. */
+const defaultSpare: Limits = { each: 1_024, all: 8_192 }
+
 /** Milliseconds that running requests have to finish when the server stops. */
 const grace = 10_000
 
 /** The HTTP server at the address of the settings. */
-export const layerWith = (timeouts: Timeouts) =>
+export const layerWith = (timeouts: Timeouts, spare: Limits = defaultSpare) =>
   Layer.unwrap(Effect.gen(function*() {
-    const { host, port } = yield* Settings
-    const listening = NodeHttpServer.layer(() => makeServer(timeouts), { host, port, gracefulShutdownTimeout: grace })
+    const { host, maxStreams, maxStreamsPerAccount, port, trustedProxies } = yield* Settings
+    const limits = { each: maxStreamsPerAccount + spare.each, all: maxStreams + spare.all }
+    const connections = new Connections(limits, isIn(trustedProxies))
+    const make = () => makeServer(timeouts, connections)
+    const listening = NodeHttpServer.layer(make, { host, port, gracefulShutdownTimeout: grace })
     return Layer.effectContext(
       Effect.mapError(Layer.build(listening), ({ cause }) => unservable(host, port, cause))
     )
@@ -68,7 +77,15 @@ const unservable = (host: string, port: number, cause: unknown): ListenError => 
   }
 }
 
-const makeServer = (timeouts: Timeouts): Server => {
+const isIn = (networks: ReadonlyArray<string>) => {
+  const known = networks.map(IpNetwork.fromStringUnsafe)
+  return (address: string): boolean => {
+    const read = NetAddress.ipFromString(address.replace(/^::ffff:(?=\d+\.)/i, ""))
+    return Result.isSuccess(read) && known.some((network) => IpNetwork.contains(network, read.success))
+  }
+}
+
+const makeServer = (timeouts: Timeouts, connections: Connections): Server => {
   const server = createServer({
     headersTimeout: timeouts.header,
     requestTimeout: timeouts.request,
@@ -77,6 +94,14 @@ const makeServer = (timeouts: Timeouts): Server => {
     maxHeaderSize,
     // Nothing here depends on the name that the caller used, and HTTP/1.0 has none.
     requireHostHeader: false
+  })
+  // nothing that comes over a connection too many is read as a request
+  const serving = server.listeners("connection")
+  server.removeAllListeners("connection").on("connection", (socket: Socket) => {
+    const leave = connections.enter(socket.remoteAddress ?? "")
+    if (leave === undefined) return refuseConnection(socket)
+    socket.once("close", leave)
+    for (const serve of serving) Reflect.apply(serve, server, [socket])
   })
   const answering = new WeakMap<Duplex, ServerResponse>()
   server.prependListener(
@@ -94,13 +119,21 @@ const makeServer = (timeouts: Timeouts): Server => {
       return void socket.destroy()
     }
     const [status, sentence] = unreadable(error.code)
-    socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-        `Content-Length: ${Buffer.byteLength(sentence)}\r\nConnection: close\r\n\r\n${sentence}`
-    )
+    socket.end(lastWords(status, sentence))
   })
   return server
 }
+
+/** It counts in no limit, and so goes as soon as it was told why. */
+const refuseConnection = (socket: Socket): void => {
+  const words = "Too many connections are open. Please close some, or connect again later."
+  socket.on("error", () => socket.destroy()).resume()
+  socket.end(lastWords(503, words, "Retry-After: 10\r\n"), () => socket.destroy())
+}
+
+const lastWords = (status: number, sentence: string, headers = ""): string =>
+  `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+  `Content-Length: ${Buffer.byteLength(sentence)}\r\n${headers}Connection: close\r\n\r\n${sentence}`
 
 /** What is said to bytes that were no request, by the parser's code. */
 const unreadable = (code: string | undefined): readonly [status: number, sentence: string] => {

@@ -39,6 +39,34 @@ describe("oversized requests", () => {
       assert.strictEqual(yield* post(formType, chunk.repeat(20), "Transfer-Encoding: chunked"), tooLarge)
     }))
 
+  it.live("bodies of one address take 16 MiB together, until they are answered", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve({}, undefined, {}, { header: 30_000, request: 30_000, check: 1_000 })
+      const head = `POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Type: ${formType}\r\nContent-Length: `
+      const size = 1024 * 1024
+      const slow = yield* Effect.forEach(Array.from({ length: 16 }), () =>
+        Effect.gen(function*() {
+          const connection = yield* connect
+          yield* connection.send(`${head}${size}\r\n\r\n${"x".repeat(size - 1)}`)
+          return connection
+        }))
+      const refused = yield* Effect.gen(function*() {
+        const connection = yield* connect
+        yield* connection.send(`${head}${size}\r\n\r\n${"x".repeat(size)}`)
+        return yield* connection.receive()
+      }).pipe(Effect.scoped, Effect.repeat({ until: ({ status }) => status !== 422 }))
+      assert.deepStrictEqual([refused.status, refused.headers.get("retry-after"), refused.body], [
+        503,
+        "5",
+        "Too many large requests are under way. Please send it again."
+      ])
+      for (const connection of slow) {
+        yield* connection.send("x")
+        assert.strictEqual((yield* connection.receive()).status, 422)
+      }
+      assert.match(yield* post(formType, "x".repeat(size)), /^422 /)
+    }))
+
   it.live("10,000 parameters are refused in every form", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* post(formType, pairs(10_000)), tooMany)

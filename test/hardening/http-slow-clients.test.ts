@@ -22,6 +22,12 @@ describe("clients that are slow on purpose", () => {
       yield* connection.closed
     }))
 
+  it.live("are cut off when they say nothing at all", () =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve({})
+      yield* (yield* connect).closed
+    }))
+
   it.live("get 408 when the body does not end", () =>
     Effect.gen(function*() {
       const { connect } = yield* serve({})

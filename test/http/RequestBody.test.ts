@@ -2,11 +2,17 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { Declined } from "#http/Declined.ts"
-import { maxBodySize, read } from "#http/RequestBody.ts"
+import { maxBodySize, reading } from "#http/RequestBody.ts"
+import { Room } from "#http/Room.ts"
 
-const reading = (body: RequestInit["body"], type: string | undefined, query = "") => {
+const room = new Room({ each: maxBodySize + 1024, all: maxBodySize + 1024 })
+const read = (request: HttpServerRequest.HttpServerRequest) => reading(room, request, Effect.succeed)
+
+const sent = (body: RequestInit["body"], type: string | undefined, query = "") => {
   const bytes = typeof body === "string"
     ? { "content-length": String(Buffer.byteLength(body)) }
+    : body === null
+    ? undefined
     : { "transfer-encoding": "chunked" }
   const request = new Request(`http://windhover.test/${query}`, { method: "POST", body: body ?? null })
   const headers = new Headers({ ...bytes, ...(type !== undefined && { "content-type": type }) })
@@ -17,11 +23,11 @@ const reading = (body: RequestInit["body"], type: string | undefined, query = ""
 }
 
 const topics = (body: RequestInit["body"], type: string | undefined, query = "") =>
-  Effect.map(reading(body, type, query), (parameters) => parameters.all("hub.topic"))
+  Effect.map(sent(body, type, query), (parameters) => parameters.all("hub.topic"))
 
 const refusal = (body: RequestInit["body"], type: string | undefined) =>
   Effect.map(
-    Effect.flip(reading(body, type)),
+    Effect.flip(sent(body, type)),
     (error) => `${error instanceof Declined ? error.status : 422} ${error.message}`
   )
 
@@ -47,7 +53,7 @@ describe("RequestBody", () => {
 
   it.effect("takes null for absent, words for booleans and numbers, and a list for repetition", () =>
     Effect.gen(function*() {
-      const parameters = yield* reading(
+      const parameters = yield* sent(
         JSON.stringify({
           "hub.secret": null,
           retrieve: true,

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
-import { basic } from "#test/support/Api.ts"
+import { accounts, basic } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
 import { serve as taken } from "#test/support/Servers.ts"
 
@@ -54,6 +54,30 @@ describe("HttpServerNode", () => {
         assert.strictEqual(status, 204)
         assert.strictEqual(headers.get("pubsubhubbub-version"), "0.3")
       }
+    }))
+
+  it.live("refuses connections beyond the streams and what is spared, until others close", () =>
+    Effect.gen(function*() {
+      const settings = { maxStreams: 1, maxStreamsPerAccount: 1 }
+      const { connect } = yield* serve({}, accounts, settings, undefined, { each: 1, all: 1 })
+      const authenticate = `GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`
+      const [first] = [yield* connect, yield* connect]
+      yield* first.send(authenticate)
+      assert.strictEqual((yield* first.receive()).status, 204)
+      const third = yield* connect
+      const { body, headers, status } = yield* third.receive()
+      assert.deepStrictEqual([status, headers.get("retry-after"), body], [
+        503,
+        "10",
+        "Too many connections are open. Please close some, or connect again later."
+      ])
+      yield* third.closed
+      yield* first.send(authenticate.replace("HTTP/1.1", "HTTP/1.0"))
+      assert.strictEqual((yield* first.receive()).status, 204)
+      yield* first.closed
+      const next = yield* connect
+      yield* next.send(authenticate)
+      assert.strictEqual((yield* next.receive()).status, 204)
     }))
 
   it.live("reads a form on GET", () =>

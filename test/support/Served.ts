@@ -20,11 +20,12 @@ export const serve = Effect.fnUntraced(
     hub: Partial<Hub["Service"]>,
     store: Layer.Layer<AccountStore> = accounts,
     settings: Partial<SettingsValues> = {},
-    timeouts: HttpServerNode.Timeouts = shortTimeouts
+    timeouts: HttpServerNode.Timeouts = shortTimeouts,
+    spare?: Parameters<typeof HttpServerNode.layerWith>[1]
   ) {
     const services = yield* Layer.build(
       Routes.layerServed.pipe(
-        Layer.provideMerge(HttpServerNode.layerWith(timeouts)),
+        Layer.provideMerge(HttpServerNode.layerWith(timeouts, spare)),
         Layer.provide([
           Layer.mock(Hub, hub),
           store,
