@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 
@@ -103,6 +103,36 @@ const rules: ReadonlyArray<Rule> = [
   },
   {
     at: "src/domain",
+    rule: "domain waits for nothing",
+    refused: `export { Deferred } from "effect"`,
+    says: "values in, values out",
+    allowed: `export { Effect } from "effect"`
+  },
+  {
+    at: "src/domain",
+    rule: "domain imports no package that is not named",
+    refused: imports("undici"),
+    says: "domain imports domain",
+    allowed: imports("tldts")
+  },
+  ...["domain", "actors", "http", "xmpp"].flatMap((room) => [
+    {
+      at: `src/${room}`,
+      rule: `${room} fetches nothing`,
+      refused: `export const page = () => fetch("http://a.example/")`,
+      says: "fetch",
+      allowed: `export const page = "http://a.example/"`
+    },
+    {
+      at: `src/${room}`,
+      rule: `${room} fetches nothing by a detour`,
+      refused: `export const page = () => globalThis.fetch("http://a.example/")`,
+      says: "globalThis",
+      allowed: `export const page = "http://a.example/"`
+    }
+  ]),
+  {
+    at: "src/domain",
     rule: "domain knows no process",
     refused: `export const home = process.cwd()`,
     says: "process",
@@ -161,7 +191,7 @@ const rules: ReadonlyArray<Rule> = [
     at: "src/http",
     rule: "http imports no layers",
     refused: imports("#layers/Settings.ts"),
-    says: "http imports http, domain and actors",
+    says: "http imports http, domain, actors",
     allowed: imports("#domain/ports/Settings.ts")
   },
   {
@@ -170,6 +200,20 @@ const rules: ReadonlyArray<Rule> = [
     refused: imports("effect/sql"),
     says: "stores and fetches nothing itself",
     allowed: imports("effect/http")
+  },
+  {
+    at: "src/http",
+    rule: "http stores nothing in files either",
+    refused: imports("node:fs"),
+    says: "stores and fetches nothing itself",
+    allowed: imports("node:crypto")
+  },
+  {
+    at: "src/http",
+    rule: "http imports no package that is not named",
+    refused: imports("undici"),
+    says: "stores and fetches nothing itself",
+    allowed: imports("@effect/platform-node/NodeHttpServerRequest")
   },
   {
     at: "src/xmpp",
@@ -182,7 +226,7 @@ const rules: ReadonlyArray<Rule> = [
     at: "src/xmpp",
     rule: "xmpp imports no layers",
     refused: imports("#layers/Settings.ts"),
-    says: "xmpp imports xmpp, domain and actors",
+    says: "xmpp imports xmpp, domain, actors",
     allowed: imports("#domain/ports/Settings.ts")
   },
   {
@@ -190,15 +234,29 @@ const rules: ReadonlyArray<Rule> = [
     rule: "xmpp speaks no HTTP",
     refused: imports("effect/http"),
     says: "speaks no HTTP",
-    allowed: imports("effect/socket")
+    allowed: imports("effect/rpc")
   },
   {
     at: "src/xmpp",
     rule: "xmpp stores nothing",
     refused: imports("effect/sql"),
     says: "stores nothing itself",
-    allowed: imports("effect/encoding")
+    allowed: imports("effect/cluster")
   },
+  {
+    at: "src/xmpp",
+    rule: "xmpp imports no package that is not named",
+    refused: imports("@xmpp/client"),
+    says: "xmpp imports xmpp, domain, actors",
+    allowed: imports("@xmpp/xml")
+  },
+  ...["domain", "actors", "http", "xmpp", "layers", "cli"].map((room) => ({
+    at: `src/${room}`,
+    rule: `${room} imports no script`,
+    refused: imports("#scripts/Environment.ts"),
+    says: room === "cli" ? "no source a script" : `${room} imports`,
+    allowed: imports("./Beside.ts")
+  })),
   ...["actors/Hub.ts", "http/Reply.ts", "xmpp/Requests.ts"].map((path) => ({
     at: "src/layers",
     rule: `layers import no ${path.split("/")[0]}`,
@@ -318,6 +376,22 @@ const runLint = (directory: string): string => {
     return stdout
   }
 }
+
+/** The lint cannot tell `new Date()`, which asks the clock, from `new Date(now)`. */
+it("no source asks the clock by new Date()", () => {
+  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((path) =>
+    path.endsWith(".ts")
+  )
+  const asking = sources.filter((path) => asksClock(readFileSync(join(root, "src", path), "utf8")))
+  assert.isAbove(sources.length, 100)
+  assert.deepStrictEqual(asking, [])
+  assert.deepStrictEqual(["new Date()", " Date()", "new Date(now)", "Date.now()"].filter(asksClock), [
+    "new Date()",
+    " Date()"
+  ])
+})
+
+const asksClock = (source: string): boolean => /(?<![.\w])Date\(\)/.test(source)
 
 describe("the lint of the rooms", () => {
   const refused = (index: number) => `${rules[index]!.at}/refused-${index}.ts`
