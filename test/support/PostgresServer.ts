@@ -20,6 +20,8 @@ export interface PostgresServer {
   readonly run: (database: string, statements: string) => Promise<string>
   /** Ends all its processes as a crash would. */
   readonly kill: () => Promise<void>
+  /** Sends a signal to all its processes at once. */
+  readonly signal: (signal: "SIGSTOP" | "SIGCONT") => void
   /** Starts it again on the same port, after `kill`. */
   readonly start: () => Promise<void>
   readonly stop: () => Promise<void>
@@ -87,6 +89,11 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
     directory,
     url: (database) => `postgres://${user}:${password}@127.0.0.1:${port}/${database}`,
     run,
+    signal: (signal) => {
+      for (const pid of child?.pid === undefined ? [] : [child.pid, ...childrenOf(child.pid)]) {
+        process.kill(pid, signal)
+      }
+    },
     kill: () => end("SIGQUIT"), // immediate shutdown: no checkpoint, recovery at the next start
     start,
     stop: async () => {
@@ -95,6 +102,9 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
     }
   }
 }
+
+const childrenOf = (parent: number): ReadonlyArray<number> =>
+  execFileSync("ps", ["-o", "pid=", "--ppid", String(parent)], { encoding: "utf8" }).trim().split(/\s+/).map(Number)
 
 interface Owner {
   readonly uid: number

@@ -1,0 +1,164 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schedule } from "effect"
+import { findBinaries, type PostgresServer, startServer } from "#test/support/PostgresServer.ts"
+import { freePort, outside, patience, received, type Service, start } from "#test/support/Service.ts"
+
+const binaries = findBinaries()
+
+/** A server of this test's own; the service comes as a user whose connections can be limited, which nobody can do to a superuser. */
+const server = Effect.gen(function*() {
+  const server = yield* Effect.acquireRelease(
+    Effect.promise(() => startServer(binaries ?? "")),
+    (server) =>
+      Effect.promise(() => {
+        server.signal("SIGCONT")
+        return server.stop()
+      })
+  )
+  yield* run(server, "create role app login password 'a password'")
+  yield* run(server, "create database app owner app")
+  const url = new URL(server.url("app"))
+  url.username = "app"
+  url.password = "a password"
+  return { server, url: url.href }
+})
+
+const run = (server: PostgresServer, ...statements: ReadonlyArray<string>) =>
+  Effect.forEach(
+    statements,
+    (statement) => Effect.promise(() => server.run("app", statement).catch(() => server.run("postgres", statement))),
+    {
+      discard: true
+    }
+  )
+
+const disconnect = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'"
+
+/** A real server says the same; its disk cannot be filled without root. */
+const fill = [
+  `create function full_disk() returns trigger language plpgsql as
+    $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
+  `create function full_disk_ddl() returns event_trigger language plpgsql as
+    $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
+  `do $$ declare t text; begin
+    for t in select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+      execute format('create trigger full_disk before insert or update on %I execute function full_disk()', t);
+    end loop; end $$`,
+  `create event trigger full_disk_ddl on ddl_command_start when tag in ('CREATE TABLE AS') execute function full_disk_ddl()`
+]
+
+interface Fault {
+  readonly begin: (server: PostgresServer) => Effect.Effect<void>
+  readonly end: (server: PostgresServer) => Effect.Effect<void>
+  /** What `/healthz` says meanwhile; undefined when it is over too soon to ask. */
+  readonly health: string | undefined
+}
+
+const faults: { readonly [what: string]: Fault } = {
+  "a crash of one of its processes, and recovery": {
+    begin: (server) =>
+      Effect.promise(async () => {
+        const pid = await server.run("app", "select pid from pg_stat_activity where usename = 'app' limit 1")
+        process.kill(Number(pid), "SIGKILL")
+      }),
+    end: () => Effect.void,
+    health: undefined
+  },
+  "no connection left": {
+    begin: (server) => run(server, "alter role app connection limit 0", disconnect),
+    end: (server) => run(server, "alter role app connection limit -1"),
+    health: "503 The database does not answer."
+  },
+  "a standby in its place": {
+    begin: (server) => run(server, "alter database app set default_transaction_read_only = on", disconnect),
+    end: (server) =>
+      run(
+        server,
+        "set default_transaction_read_only = off; alter database app reset default_transaction_read_only",
+        disconnect
+      ),
+    health: "503 The database is read-only; nothing can be written."
+  },
+  "a full disk": {
+    begin: (server) => run(server, ...fill),
+    end: (server) => run(server, "drop event trigger full_disk_ddl", "drop function full_disk() cascade"),
+    health: "503 The disk of the database is full; nothing can be written."
+  },
+  "a machine that stands still, with its connections open": {
+    begin: (server) => Effect.sync(() => server.signal("SIGSTOP")),
+    end: (server) => Effect.sync(() => server.signal("SIGCONT")),
+    health: "503 The database does not answer."
+  }
+}
+
+const subscribe = (service: Service, topic: string, callback: string) =>
+  service.call({ "hub.mode": "subscribe", "hub.topic": topic, "hub.callback": callback, retrieve: "true" })
+
+const health = (service: Service) =>
+  Effect.promise(async () => {
+    const answer = await fetch(`${service.url}/healthz`)
+    return `${answer.status} ${await answer.text()}`
+  })
+
+const untilHealth = (service: Service, wanted: string) =>
+  Effect.repeat(health(service), { until: (answer) => answer === wanted, schedule: Schedule.spaced("200 millis") })
+
+const settings = {
+  "one process": Effect.succeed({}),
+  "a runner of a cluster": Effect.map(freePort, (port) => ({ WINDHOVER_RUNNER_ADDRESS: `127.0.0.1:${port}` }))
+}
+
+const hooks = ["/one", "/two", "/three"]
+
+describe.skipIf(binaries === undefined)("faults of a PostgreSQL server", () => {
+  for (const [name, cluster] of Object.entries(settings)) {
+    it.live(`are answered with 503 and waited for by ${name}, and nothing is lost`, () =>
+      Effect.gen(function*() {
+        const world = yield* outside
+        const database = yield* server
+        const service = yield* start({ WINDHOVER_DATABASE_URL: database.url, ...(yield* cluster) })
+        yield* service.ready
+        for (const [i, hook] of hooks.entries()) {
+          assert.strictEqual((yield* subscribe(service, world.feeds[i] ?? "", `${world.url}${hook}`)).status, 200)
+        }
+        const topics = world.feeds.slice(0, hooks.length).join(",")
+        const published: Array<string> = []
+        const publish = Effect.fnUntraced(function*(id: string) {
+          published.push(id)
+          world.publish(id)
+          return yield* service.call({ "hub.mode": "publish", "hub.url": topics })
+        })
+        const all = () => hooks.every((hook) => received(world.posted, hook).ids.length === published.length)
+        yield* publish("before")
+        yield* world.until(all)
+
+        for (const [what, fault] of Object.entries(faults)) {
+          world.hold = true // on their way while it happens: their confirmation finds no database
+          const before = world.posted.length
+          yield* publish(`${what}: on its way`)
+          yield* world.until(() => world.posted.length >= before + hooks.length)
+          yield* fault.begin(database.server)
+          world.hold = false
+          if (fault.health !== undefined) {
+            const answers = yield* Effect.all(
+              [subscribe(service, `${world.url}/feed?other`, `${world.url}/other`), publish(`${what}: meanwhile`)],
+              { concurrency: "unbounded" }
+            )
+            for (const { retryAfter, status, text } of answers) {
+              assert.strictEqual(status, 503, text)
+              assert.match(text, /for the moment|at the moment/)
+              assert.match(retryAfter ?? "", /^[1-9]\d*$/)
+            }
+            yield* untilHealth(service, fault.health)
+          }
+          yield* fault.end(database.server)
+          yield* untilHealth(service, "200 ok")
+          yield* service.ready
+          yield* publish(`${what}: after`)
+          yield* world.until(all)
+        }
+        for (const hook of hooks) assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })
+        assert.strictEqual(service.process.exitCode, null)
+      }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
+  }
+})
