@@ -2,7 +2,7 @@ import { type Cause, Clock, Effect, Fiber, Latch, Metric, Schedule, type Scope }
 import { Alarms } from "./Alarms.ts"
 import type { Ringer, Timer } from "./Bell.ts"
 import { actorCrashes, actorsRetired } from "./Metrics.ts"
-import { type Budget, Residency, Resident } from "./Residency.ts"
+import { type Budget, Residency, Resident, type Starter } from "./Residency.ts"
 
 /**
  * Virtual actors: every id is one, and costs nothing but its alarm while it is asleep.
@@ -84,8 +84,6 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
   readonly cells = new Map<number, Cell<S, M, E, R>>()
   readonly alarms = new Alarms()
   awake = 0
-  /** Woken, and not yet begun. */
-  #starting: Array<Cell<S, M, E, R>> = []
   readonly #fork: (life: Effect.Effect<void, never, R>) => Fiber.Fiber<void>
   readonly #clock: Clock.Clock
   /** Opened when the last one came to rest. */
@@ -140,20 +138,17 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
     return Fiber.interruptAll(fibers)
   })
 
-  /**
-   * Begun later, not here: a resource that tells ten thousand subscriptions must not run them all before it goes on. All that were woken
-   * meanwhile begin together, for a turn of the event loop each costs as much as a poll.
-   */
+  /** Later, not here: a resource that tells ten thousand subscriptions must not run them all before it goes on. */
   start(cell: Cell<S, M, E, R>): void {
-    if (this.#starting.push(cell) === 1) this.#fork(Effect.andThen(Effect.yieldNow, Effect.sync(this.#begin)))
+    this.budget.starts.add(cell, this.#later)
   }
 
-  readonly #begin = (): void => {
-    const cells = this.#starting
-    this.#starting = []
-    for (const cell of cells) {
-      if (!cell.gone) cell.begin(this.#fork(this.#live(cell)))
-    }
+  readonly #later = (run: () => void): void => void this.#fork(Effect.andThen(Effect.yieldNow, Effect.sync(run)))
+
+  /** The fiber may have come to its end before it is known here: then the actor rests. */
+  begin(cell: Cell<S, M, E, R>): void {
+    const fiber = this.#fork(this.#live(cell))
+    if (cell.awake) cell.fiber = fiber
   }
 
   setAlarm(id: number, at: number | undefined): void {
@@ -190,9 +185,9 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
     })
   }
 
-  /** To fall asleep is one synchronous step, so that no message can come in between. */
+  /** To fall asleep is one synchronous step, and this call is a part of it, so that no message can come in between. */
   #rest(cell: Cell<S, M, E, R>, at: number | undefined): Effect.Effect<void, never, R> {
-    return Effect.suspend(() => cell.rest(at) ? Effect.void : this.#live(cell))
+    return cell.rest(at) ? Effect.void : this.#live(cell)
   }
 
   /** Runs a crashed actor again, as the schedule says; its first try is the crash that is known. */
@@ -288,7 +283,7 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
 }
 
 /** An actor in memory. */
-class Cell<S, M, E, R> extends Resident implements Self<S, M> {
+class Cell<S, M, E, R> extends Resident implements Self<S, M>, Starter {
   readonly id: number
   readonly #troupe: Troupe<S, M, E, R>
   #waiting: Array<M> | undefined = undefined
@@ -326,9 +321,8 @@ class Cell<S, M, E, R> extends Resident implements Self<S, M> {
     this.#troupe.start(this)
   }
 
-  /** The fiber may have come to its end already: then the actor rests. */
-  begin(fiber: Fiber.Fiber<void>): void {
-    if (this.awake) this.fiber = fiber
+  start(): void {
+    if (!this.gone) this.#troupe.begin(this)
   }
 
   /** False when a message came meanwhile: the actor lives on. */

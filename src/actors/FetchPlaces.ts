@@ -15,7 +15,7 @@ interface Ticket {
 
 /** Who may fetch now, over all partitions of the runner. */
 export interface FetchPlaces {
-  /** Runs a fetch as soon as there is a place for it. */
+  /** Runs a fetch, once, as soon as there is a place for it. */
   readonly through: <A, E, R>(fetch: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
@@ -69,16 +69,22 @@ export const make = Effect.fnUntraced(function*(width: number) {
     Effect.forkScoped
   )
 
-  const through: FetchPlaces["through"] = (fetch) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(
-        quickOnes.size < width ? places.enter(restore) : Effect.andThen(needed.open, places.enter(restore)),
-        () => {
-          const ticket: Ticket = { since: clock.currentTimeMillisUnsafe(), slow: false }
-          quickOnes.add(ticket)
-          return Effect.onExit(restore(fetch), () => Effect.sync(() => end(ticket)))
-        }
+  /** What leaves a place stands around the fetch before it is taken: an interruption in between would lose it. */
+  const through: FetchPlaces["through"] = (fetch) => {
+    let ticket: Ticket | undefined
+    const begin = () => {
+      ticket = { since: clock.currentTimeMillisUnsafe(), slow: false }
+      quickOnes.add(ticket)
+      return fetch
+    }
+    const inTurn = () =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(Effect.andThen(needed.open, places.enter(restore)), () => restore(begin()))
       )
-    )
+    return Effect.onExit(Effect.suspend(() => places.tryEnter() ? begin() : inTurn()), () => {
+      if (ticket !== undefined) end(ticket)
+      return Effect.void
+    })
+  }
   return { through } satisfies FetchPlaces
 })

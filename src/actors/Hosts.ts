@@ -16,6 +16,9 @@ const putOffFor = 3_600_000
 /** Who waits for its turn looks again after so many ms, in case it was not called. */
 const patience = 60_000
 
+/** Hosts that are kept before those that nobody needs are forgotten: to make one for each fetch and forget it would cost more than the rest of politeness. */
+const mostHosts = 32
+
 interface Host {
   running: number
   /** Resources that wait for their turn, in order; each once. */
@@ -41,6 +44,7 @@ interface Host {
  */
 export class Hosts {
   readonly #hosts = new Map<string, Host>()
+  #hostsAtMost = mostHosts
   readonly #spacing: number
 
   /** `spacing`: milliseconds between the beginnings of two fetches of a host, once there were many. */
@@ -48,15 +52,14 @@ export class Hosts {
     this.#spacing = spacing
   }
 
-  /** Hosts that somebody fetches from, waits for or has to leave alone. */
+  /** Hosts that somebody fetches from, waits for or has to leave alone, and up to as many others, or a few. */
   get size(): number {
     return this.#hosts.size
   }
 
   /** Lets `id` in (0), or gives the time at which it is to look again. */
   enter(name: string, id: number, now: number): number {
-    this.#forget(now)
-    const host = this.#of(name)
+    const host = this.#of(name, now)
     const begins = host.given.has(id) ? now : this.#timeOf(host, id, now)
     if (begins > now) return begins
     if (host.running >= perHost) {
@@ -73,22 +76,23 @@ export class Hosts {
 
   /** Who has its turn, now that one of those that were let in has left. */
   leave(name: string, now: number): ReadonlyArray<number> {
-    const host = this.#of(name)
+    const host = this.#of(name, now)
     host.running--
+    if (host.queue.size === 0) return noIds
     const called: Array<number> = []
     for (const id of host.queue) {
       if (called.length >= perHost - host.running) break
       host.queue.delete(id)
       called.push(id)
     }
-    if (!isNeeded(host, now)) this.#hosts.delete(name)
     return called
   }
 
   /** Nobody fetches from the host from now until then. */
   holdOff(name: string, now: number, until: number): void {
     if (until <= now) return
-    const host = this.#of(name)
+    const host = this.#of(name, now)
+    if (host.heldUntil + putOffFor <= now) host.putOff = none
     if (host.heldUntil <= now) host.heldSince = now
     host.heldUntil = Math.max(host.heldUntil, until)
   }
@@ -126,9 +130,10 @@ export class Hosts {
     return begins
   }
 
-  #of(name: string): Host {
+  #of(name: string, now: number): Host {
     let host = this.#hosts.get(name)
     if (host === undefined) {
+      if (this.#hosts.size >= this.#hostsAtMost) this.#forget(now)
       host = {
         running: 0,
         queue: nobody,
@@ -144,14 +149,12 @@ export class Hosts {
     return host
   }
 
-  /** A host is remembered for a moment after its last fetch, for the spacing; who comes later clears that away, so that nothing piles up. */
+  /** A look at all of them, which is rare: the more are needed, the more come before the next. */
   #forget(now: number): void {
-    let looks = 2
     for (const [name, host] of this.#hosts) {
-      if (looks-- === 0) return
-      this.#hosts.delete(name)
-      if (isNeeded(host, now)) this.#hosts.set(name, host) // behind the others
+      if (!isNeeded(host, now)) this.#hosts.delete(name)
     }
+    this.#hostsAtMost = Math.max(mostHosts, 2 * this.#hosts.size)
   }
 }
 
@@ -165,6 +168,8 @@ const putOff = (host: Host, id: number, at: number, stands: boolean): number => 
 }
 
 const none: Host["putOff"] = new Map()
+
+const noIds: ReadonlyArray<number> = []
 
 /** Of nearly all hosts: a set is made for the first who has to wait. */
 const nobody: Set<number> = new Set()

@@ -9,8 +9,10 @@ const counted = <K extends string>(
   counter: Metric.Metric<number, Metric.CounterState<number>>,
   outcomes: ReadonlyArray<K>
 ) => {
-  const byOutcome = new Map(outcomes.map((outcome) => [outcome, Metric.withAttributes(counter, { outcome })]))
-  return (outcome: K) => Metric.update(byOutcome.get(outcome) ?? counter, 1)
+  const byOutcome = new Map(
+    outcomes.map((outcome) => [outcome, Metric.update(Metric.withAttributes(counter, { outcome }), 1)])
+  )
+  return (outcome: K) => byOutcome.get(outcome) ?? Metric.update(counter, 1)
 }
 
 /** One try of a delivery. */

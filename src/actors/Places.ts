@@ -27,13 +27,16 @@ export class Places {
     )
   }
 
+  /** Takes a place, to be left once, if there is one. */
+  tryEnter(): boolean {
+    if (this.#free === 0) return false
+    this.#free--
+    return true
+  }
+
   /** Takes a place, to be left once; for an uninterruptible region that gives its `restore`. */
   enter(restore: (wait: Effect.Effect<void>) => Effect.Effect<void>): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      if (this.#free === 0) return restore(this.#wait)
-      this.#free--
-      return Effect.void
-    })
+    return Effect.suspend(() => this.tryEnter() ? Effect.void : restore(this.#wait))
   }
 
   /** Its caller has a place when it is resumed. */

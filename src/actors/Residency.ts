@@ -10,6 +10,30 @@ export abstract class Resident {
   abstract sleep(): void
 }
 
+/** Whoever was woken, and not begun yet. */
+export interface Starter {
+  readonly start: () => void
+}
+
+/**
+ * Begins those together that were woken together, of all partitions: a fiber and a turn of the event loop for each of them cost as much as
+ * a poll.
+ */
+class Starts {
+  #waiting: Array<Starter> = []
+
+  /** `later` calls what it is given, not before this call has returned. */
+  add(starter: Starter, later: (run: () => void) => void): void {
+    if (this.#waiting.push(starter) === 1) later(this.#run)
+  }
+
+  readonly #run = (): void => {
+    const starters = this.#waiting
+    this.#waiting = []
+    for (const starter of starters) starter.start()
+  }
+}
+
 /**
  * How many actors a runner keeps in memory, over all its partitions.
  *
@@ -19,6 +43,7 @@ export abstract class Resident {
 export class Budget {
   /** Rings the alarms of all of them. */
   readonly bell = new Bell()
+  readonly starts = new Starts()
   readonly #maxResident: number
   readonly #maxAwake: number
   #oldest: Resident | undefined = undefined

@@ -117,6 +117,7 @@ const fetchInstead = (state: State, push: Push, now: number): void => {
 }
 
 const answerWaiting = (state: State): void => {
+  if (state.waiting.length === 0) return
   for (const done of state.waiting.splice(0)) Deferred.doneUnsafe(done, Effect.succeed(true))
 }
 
@@ -135,9 +136,9 @@ const maxWaiting = 256
 /** Documents and messages that wait, from which on a pushed document is not kept: it is fetched instead. */
 const maxPushed = 8
 
-/** A share of the period, 0 up to 1, that is added to spread polls; tests set it to nothing. */
-export const Jitter = Context.Reference<Effect.Effect<number>>("windhover/actors/Resource/Jitter", {
-  defaultValue: () => Random.next
+/** Draws a share of the period, 0 up to 1, that is added to spread polls; undefined: any. Tests set it to nothing. */
+export const Jitter = Context.Reference<(() => number) | undefined>("windhover/actors/Resource/Jitter", {
+  defaultValue: () => undefined
 })
 
 /** Pings of one resource are answered with a fetch not more often than this, in ms. */
@@ -176,7 +177,8 @@ export const layer = Layer.effect(
     const bounds = { ...boundsOf(settings), followMovedIds: settings.followMovedIds }
     const boundsFed = { ...bounds, fed: true }
     const places = yield* FetchPlaces.make(settings.maxFetches)
-    const jitter = yield* Jitter
+    const random = yield* Random.Random
+    const jitter = (yield* Jitter) ?? (() => random.nextDoubleUnsafe())
     const clock = yield* Clock.Clock
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>, { fed }: Surroundings) {
@@ -345,7 +347,7 @@ export const layer = Layer.effect(
         const at: Circumstances = {
           now,
           occasion: "push",
-          jitter: yield* jitter,
+          jitter: jitter(),
           ...(around.fed.isFed(before.id) ? boundsFed : bounds)
         }
         const step = answered(before, answer, at)
@@ -420,7 +422,7 @@ export const layer = Layer.effect(
           now: clock.currentTimeMillisUnsafe(),
           occasion: next,
           asked: wanted.url,
-          jitter: yield* jitter,
+          jitter: jitter(),
           ...(around.fed.isFed(self.id) ? boundsFed : bounds)
         }
         const before = state.resource

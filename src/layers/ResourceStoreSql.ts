@@ -33,7 +33,7 @@ export const layer = Layer.effect(
   ResourceStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const touched = new Map<number, Polled>()
+    let touched = new Map<number, Polled>()
     let flushing: ReadonlyMap<number, Polled> = new Map()
 
     /** The stored row may be behind: an unchanged poll is seen before it is written. */
@@ -116,8 +116,8 @@ export const layer = Layer.effect(
 
     const writeTouched = Effect.suspend(() => {
       const rows = [...touched.values()].toSorted((a, b) => a.id - b.id)
-      flushing = new Map(touched)
-      touched.clear()
+      flushing = touched
+      touched = new Map() // one that is cleared keeps what it held alive for a while
       return Effect.forEach(
         chunksOf(rows, touchBatch),
         (chunk) => ask(inTurn(sql.unsafe(touchSql, touchParameters(chunk)))),

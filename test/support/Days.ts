@@ -24,7 +24,7 @@ export const layerDays = (settings: Partial<SettingsValues> = {}) =>
     Layer.provide(HubTrust.layer),
     Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),
     Layer.provide(Senders.layer),
-    Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0))),
+    Layer.provide(Layer.succeed(Resource.Jitter, () => 0)),
     Layer.provideMerge(layerOutside),
     Layer.provideMerge(Settings.layerTest(settings))
   )

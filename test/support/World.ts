@@ -184,7 +184,7 @@ export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>)
   Core.layer.pipe(
     Layer.provide(senders),
     Layer.provide(TestRunner.layer),
-    Layer.provide(Layer.succeed(Resource.Jitter, Effect.succeed(0)))
+    Layer.provide(Layer.succeed(Resource.Jitter, () => 0))
   )
 
 export const layerRunner = layerSending(Senders.layer)

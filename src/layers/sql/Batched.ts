@@ -1,4 +1,4 @@
-import { Clock, Effect, Exit, Latch, Request, RequestResolver } from "effect"
+import { Clock, type Context, Effect, Exit, Latch } from "effect"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 
 interface Options<In, Out> {
@@ -21,29 +21,33 @@ interface Options<In, Out> {
  * before its first row a large one costs the database as much as forty rows do.
  *
  * A database that is away refuses all of them; a defect is searched for: each input is tried alone, so that one caller's bad data fails one caller.
+ *
+ * Effect's `RequestResolver` does the same with Sets that it uses again for each batch. What a Set has cleared, or held before it grew, is kept
+ * alive by its former tables when these are old (decision 102): all that a batch had written, with the documents that its texts are slices of.
  */
 export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spacing }: Options<In, Out>) => {
-  interface Ask extends Request.Request<Out, StoreError> {
-    readonly _tag: "Ask"
+  interface Caller {
     readonly input: In
+    readonly resume: (exit: Exit.Exit<Out, StoreError>) => void
   }
-  const Ask = Request.tagged<Ask>("Ask")
-  type Entry = Request.Entry<Ask>
 
-  const together = (entries: ReadonlyArray<Entry>): Effect.Effect<void> =>
-    run(entries.map(({ request }) => request.input)).pipe(
+  const together = (callers: ReadonlyArray<Caller>): Effect.Effect<void> =>
+    run(callers.map(({ input }) => input)).pipe(
       Effect.matchEffect({
-        onSuccess: (answers) => Effect.sync(() => entries.forEach((entry, i) => answer(entry, answers[i]))),
+        onSuccess: (answers) => Effect.sync(() => callers.forEach((caller, i) => answer(caller, answers[i]))),
         onFailure: (error) =>
-          error.reason === "defect" && entries.length > 1
-            ? Effect.forEach(entries, (entry) => together([entry]), { discard: true })
-            : Effect.sync(() => entries.forEach((entry) => entry.completeUnsafe(Exit.fail(error))))
-      })
+          error.reason === "defect" && callers.length > 1
+            ? Effect.forEach(callers, (caller) => together([caller]), { discard: true })
+            : answerAll(callers, Exit.fail(error))
+      }),
+      Effect.catchCause((cause) => answerAll(callers, Exit.failCause(cause)))
     )
-  const answer = (entry: Entry, out: Out | undefined) =>
-    entry.completeUnsafe(
+  const answer = ({ resume }: Caller, out: Out | undefined) =>
+    resume(
       out === undefined ? Exit.die(new Error("A batch gave fewer answers than it had questions.")) : Exit.succeed(out)
     )
+  const answerAll = (callers: ReadonlyArray<Caller>, exit: Exit.Exit<Out, StoreError>) =>
+    Effect.sync(() => callers.forEach(({ resume }) => resume(exit)))
 
   let underWay = 0
   const free = Latch.makeUnsafe(true)
@@ -62,10 +66,33 @@ export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spa
     begun = now + milliseconds
     return milliseconds === 0 ? Effect.yieldNow : Effect.sleep(milliseconds)
   })
-  const resolver = RequestResolver.make<Ask>((entries) =>
-    counted(Effect.forEach(chunksOf(entries, max), together, { discard: true }))
-  ).pipe(RequestResolver.setDelayEffect(Effect.andThen(spaced, free.await)))
-  return (input: In): Effect.Effect<Out, StoreError> => Effect.request(Ask({ input }), resolver)
+
+  /** Those who wait for the next statement; undefined while nobody does. */
+  let waiting: Array<Caller> | undefined
+  const statement = Effect.andThen(
+    Effect.andThen(spaced, free.await),
+    Effect.suspend(() => {
+      const callers = waiting ?? []
+      waiting = undefined
+      return callers.length === 0
+        ? Effect.void
+        : counted(Effect.forEach(chunksOf(callers, max), together, { discard: true }))
+    })
+  )
+  return (input: In): Effect.Effect<Out, StoreError> =>
+    Effect.contextWith((context: Context.Context<never>) =>
+      Effect.callback<Out, StoreError>((resume) => {
+        const caller: Caller = { input, resume }
+        if (waiting === undefined) {
+          waiting = [caller]
+          Effect.runForkWith(context)(statement)
+        } else waiting.push(caller)
+        return Effect.sync(() => {
+          const at = waiting?.indexOf(caller) ?? -1
+          if (at >= 0) waiting?.splice(at, 1)
+        })
+      })
+    )
 }
 
 export const chunksOf = <A>(all: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
