@@ -52,7 +52,7 @@ const welcome = (
     `  password  ${made.password ?? "(as set in WINDHOVER_ADMIN_PASSWORD)"}`,
     `  token     ${made.token ?? "(as set in WINDHOVER_ADMIN_TOKEN)"}`,
     "",
-    "Subscribe a webhook to a feed:",
+    "Subscribe a webhook to a feed (no output means that it is done):",
     `  curl -u ${made.login}:${made.token ?? "$WINDHOVER_ADMIN_TOKEN"} http://localhost:${port}/ \\`,
     "    -d hub.mode=subscribe -d hub.topic=https://xkcd.com/rss.xml \\",
     "    -d hub.callback=https://example.org/your/webhook -d hub.secret=a-secret-of-yours",

@@ -65,6 +65,8 @@ const unread = (path: string, { message, reason }: PlatformError.PlatformError):
       return `There is no file ${quote(path)}. Give the path of a document, or an http(s) URL.`
     case "PermissionDenied":
       return `The file ${quote(path)} may not be read by who runs this. Change its permissions.`
+    case "BadResource":
+      return `${quote(path)} is no file, but a directory most likely. Give the path of a document, or an http(s) URL.`
     default:
       return `Cannot read ${quote(path)}: ${message}. Give the path of a document, or an http(s) URL.`
   }
@@ -99,7 +101,7 @@ const Job = Schema.Struct({
 
 const decodeJob = Schema.decodeUnknownEffect(Schema.fromJsonString(Job))
 
-/** One answer a job, in order; a file that cannot be read is an answer with an `error`. */
+/** One answer a line, in order; what is no job, and a file that cannot be read, is an answer with an `error`. */
 const answerJobs = Effect.gen(function*() {
   const { stdin } = yield* Stdio.Stdio
   yield* stdin.pipe(
@@ -110,10 +112,18 @@ const answerJobs = Effect.gen(function*() {
   )
 })
 
-const answer = Effect.fnUntraced(function*(line: string) {
-  const { file, url, headers = {} } = yield* decodeJob(line).pipe(
-    Effect.mapError(({ message }) => new InspectError({ message: `Not a job: ${message}` }))
+const answer = (line: string) =>
+  decodeJob(line).pipe(
+    Effect.flatMap(answerJob),
+    Effect.catchTag("SchemaError", ({ message }) => Effect.succeed(JSON.stringify({ error: noJob(line, message) })))
   )
+
+const noJob = (line: string, problem: string): string =>
+  `This is no job: received ${quote(line)} (${
+    problem.replaceAll(/\s+/g, " ")
+  }). {"file": …, "url"?: …, "headers"?: {…}} is needed.`
+
+const answerJob = Effect.fnUntraced(function*({ file, url, headers = {} }: typeof Job.Type) {
   const options = { ...headerOptions(lowerCased(headers)), ...(url === undefined ? {} : { url }) }
   return yield* stored(file).pipe(
     Effect.map(({ bytes }) => JSON.stringify({ file, ...neutralModel(readFeed(bytes, options), url) })),

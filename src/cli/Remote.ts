@@ -1,6 +1,7 @@
 import { Config, Console, Effect, Option, Schedule, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Sse } from "effect/encoding"
+import { randomUUID } from "node:crypto"
 import { request } from "undici"
 import { quote } from "#domain/Topic.ts"
 import { whileRead } from "./Output.ts"
@@ -255,11 +256,13 @@ export const tail = Command.make(
   { ...service, topic },
   Effect.fnUntraced(
     function*({ topic, ...service }) {
+      // one of its own: what the account itself has subscribed to the null device, and what another tail has, is left alone
+      const callback = `${service.url.replace(/\/+$/, "")}/dev/null?tail=${randomUUID()}`
       yield* Effect.acquireRelease(
         call(service, "POST", {
           "hub.mode": "subscribe",
           "hub.topic": topic,
-          "hub.callback": `${service.url.replace(/\/+$/, "")}/dev/null`,
+          "hub.callback": callback,
           retrieve: "true",
           format: "json"
         }),
@@ -267,7 +270,7 @@ export const tail = Command.make(
           Effect.ignore(call(service, "POST", {
             "hub.mode": "unsubscribe",
             "hub.topic": topic,
-            "hub.callback": `${service.url.replace(/\/+$/, "")}/dev/null`
+            "hub.callback": callback
           }))
       )
       yield* follow(service, topic)

@@ -36,9 +36,12 @@ export class Parameters {
   one(name: string): Effect.Effect<string | undefined, Refusal> {
     const values = this.all(name)
     const first = values[0]
-    return values.every((value) => value === first)
-      ? Effect.succeed(first)
-      : Effect.fail(badParameter(name, `${name} was sent ${values.length} times with different values; send it once.`))
+    const other = values.find((value) => value !== first)
+    if (other === undefined) return Effect.succeed(first)
+    const received = secret.has(name) ? "" : `, such as ${quote(first ?? "")} and ${quote(other)}`
+    return Effect.fail(
+      badParameter(name, `${name} was sent ${values.length} times with different values${received}; send it once.`)
+    )
   }
 
   /** Whether a name, or one below it (`search.feed.url` is below `search`), was sent with a value. */
@@ -91,6 +94,9 @@ export class Parameters {
     )
   }
 }
+
+/** What is never repeated in a sentence. */
+const secret: ReadonlySet<string> = new Set(["authorization", "hub.secret", "hub.verify_token"])
 
 const flagWords = Schema.Literals(["true", "false", "1", "0", "yes", "no"])
 

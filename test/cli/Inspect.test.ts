@@ -1,7 +1,8 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, PlatformError } from "effect"
+import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
 import { Command } from "effect/cli"
+import { TestConsole } from "effect/testing"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { inspect } from "#main/cli/Inspect.ts"
 
@@ -15,7 +16,30 @@ const whyNot = (path: string, files: Partial<FileSystem.FileSystem> = {}) =>
     return (yield* Effect.flip(asked)).message
   }).pipe(Effect.provide([Layer.mock(Fetcher, {}), NodeServices.layer]))
 
+/** What `inspect --batch` answers to these lines. */
+const answers = (...lines: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const stdin = Stream.make(new TextEncoder().encode(lines.join("\n")))
+    yield* Effect.provideService(run(["--batch"]), Stdio.Stdio, { ...(yield* Stdio.Stdio), stdin })
+    return (yield* TestConsole.logLines).map((line) => JSON.parse(String(line)))
+  }).pipe(Effect.provide([Layer.mock(Fetcher, {}), NodeServices.layer]))
+
 describe("inspect", () => {
+  it.effect("answers each line of a batch, whatever is wrong with one of them", () =>
+    Effect.gen(function*() {
+      const [noFile, noJson, missing, read] = yield* answers(
+        `{"fil":"a"}`,
+        "feed.xml",
+        "",
+        `{"file":"/nope"}`,
+        `{"file":"/dev/null"}`
+      )
+      assert.match(noFile.error, /^This is no job: received "\{\\"fil\\":\\"a\\"\}" \(.*"file".*\)\. .* is needed\.$/)
+      assert.match(noJson.error, /^This is no job: received "feed.xml" \(.*\)\. .* is needed\.$/)
+      assert.deepStrictEqual(Object.keys(missing), ["file", "error"])
+      assert.deepStrictEqual(read, { file: "/dev/null", kind: "empty", error: "the document is empty" })
+    }))
+
   it.effect("says in a sentence that there is no such file", () =>
     Effect.gen(function*() {
       const message = yield* whyNot("/nope/feed.xml")
@@ -35,6 +59,9 @@ describe("inspect", () => {
   it.effect("names what is no file at all", () =>
     Effect.gen(function*() {
       const message = yield* whyNot("/")
-      assert.match(message, /^Cannot read "\/": .*\. Give the path of a document, or an http\(s\) URL\.$/)
+      assert.strictEqual(
+        message,
+        "\"/\" is no file, but a directory most likely. Give the path of a document, or an http(s) URL."
+      )
     }))
 })

@@ -48,11 +48,12 @@ describe("a command whose output is read no longer", () => {
       assert.strictEqual(line, "a")
       tell()
       assert.deepStrictEqual(yield* end, { code: 0, complaints: "" })
-      assert.deepStrictEqual(
-        seen.filter(({ method }) => method === "POST").map(({ body }) =>
-          new URLSearchParams(body.toString()).get("hub.mode")
-        ),
-        ["subscribe", "unsubscribe"]
+      const asked = seen.filter(({ method }) => method === "POST").map(({ body }) =>
+        Object.fromEntries(new URLSearchParams(body.toString()))
       )
+      assert.deepStrictEqual(asked.map((one) => one["hub.mode"]), ["subscribe", "unsubscribe"])
+      // not the null device as such, which the account may have subscribed for itself
+      assert.match(asked[0]?.["hub.callback"] ?? "", /\/dev\/null\?tail=[0-9a-f-]{36}$/)
+      assert.strictEqual(asked[1]?.["hub.callback"], asked[0]?.["hub.callback"])
     }), patience)
 })

@@ -61,7 +61,12 @@ describe("Parameters", () => {
       assert.strictEqual(yield* parameters.one("hub.topic"), "x")
       assert.strictEqual(
         yield* sentence(parameters.one("hub.url")),
-        "hub.url was sent 2 times with different values; send it once."
+        "hub.url was sent 2 times with different values, such as \"a\" and \"b\"; send it once."
+      )
+      const secrets = yield* of([["hub.secret", "a"], ["hub.secret", "b"]])
+      assert.strictEqual(
+        yield* sentence(secrets.one("hub.secret")),
+        "hub.secret was sent 2 times with different values; send it once."
       )
     }))
 

@@ -7,6 +7,7 @@ import type {
   SubscribeRequest,
   UnsubscribeRequest
 } from "#actors/Hub.ts"
+import { rights } from "#domain/Account.ts"
 import { initialState } from "#test/support/Resources.ts"
 import { badParameter, NotSubscribed, NotVerified, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
 import type { Listed } from "#domain/ports/SubscriptionStore.ts"
@@ -160,6 +161,41 @@ describe("refusals", () => {
     }))
 })
 
+describe("a token", () => {
+  it.effect("may do what its right names, and nothing else", () =>
+    Effect.gen(function*() {
+      const nothing = Effect.succeed({ status: { feed: "" }, entries: [] })
+      const api = yield* makeApi({
+        subscribe: () => Effect.succeed({ outcome: "done" }),
+        unsubscribe: () => Effect.succeed("done"),
+        list: () => Effect.succeed({ items: [], total: undefined }),
+        retrieve: () => nothing,
+        replay: () => Effect.void,
+        publish: () => Effect.void
+      })
+      const call = (mode: string, right: string) =>
+        api(
+          "/",
+          form({ ...subscribing, "hub.mode": mode, "hub.url": "http://a/" }, basic(right))
+        ).pipe(Effect.map(({ status }) => status))
+      const modes = ["subscribe", "unsubscribe", "list", "retrieve", "replay", "publish", "authenticate"]
+      const allowed: Record<string, ReadonlyArray<string>> = {}
+      for (const right of rights) {
+        const statuses = yield* Effect.forEach(modes, (mode) => call(mode, right))
+        assert.deepStrictEqual([...new Set(statuses)].filter((status) => ![200, 204, 403].includes(status)), [])
+        allowed[right] = modes.filter((_, i) => statuses[i] !== 403)
+      }
+      assert.deepStrictEqual(allowed, {
+        subscribe: ["subscribe", "authenticate"],
+        unsubscribe: ["unsubscribe", "authenticate"],
+        list: ["list", "authenticate"],
+        retrieve: ["retrieve", "replay", "authenticate"],
+        publish: ["publish", "authenticate"],
+        xmpp: ["authenticate"]
+      })
+    }))
+})
+
 describe("unsubscribe", () => {
   it.effect("answers 204, and 202 while it is pending", () =>
     Effect.gen(function*() {
@@ -269,7 +305,10 @@ describe("list", () => {
       ["search[feed][title]=news", "search has no key \"feed.title\"; there are format,"],
       ["search[__proto__][x]=1", "search has no key \"__proto__.x\";"],
       ["search[feed][inurl]=ab", "search[feed.inurl] has to have 3 characters or more; received \"ab\"."],
-      ["search[format]=json&search[format]=atom", "search.format was sent 2 times with different values; send it once."]
+      [
+        "search[format]=json&search[format]=atom",
+        "search.format was sent 2 times with different values, such as \"json\" and \"atom\"; send it once."
+      ]
     ] as const
   )("%s is refused", ([query, expected]) =>
     Effect.gen(function*() {
