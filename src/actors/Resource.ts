@@ -87,7 +87,10 @@ export interface State {
   pushedByHub: boolean
   /** Documents that were pushed, oldest first; bounded. */
   readonly pushed: Array<Push>
+  /** Who waits for a document; it is fetched for them at once. */
   readonly waiting: Array<Deferred.Deferred<boolean>>
+  /** Who waits for the fetch that comes instead of a push, in its time as for a ping. */
+  readonly instead: Array<Deferred.Deferred<boolean>>
 }
 
 /** Alarms, pings and reloads that wait say the same as one of them. */
@@ -112,13 +115,13 @@ const fetchInstead = (state: State, push: Push, now: number): void => {
   state.pinged = now
   push.document = undefined
   if (push.byHub) state.pushedByHub = true
-  if (push.byHub && state.waiting.length < maxPushed) state.waiting.push(push.done)
+  if (push.byHub && state.instead.length < maxPushed) state.instead.push(push.done)
   else release(push)
 }
 
-const answerWaiting = (state: State): void => {
-  if (state.waiting.length === 0) return
-  for (const done of state.waiting.splice(0)) Deferred.doneUnsafe(done, Effect.succeed(true))
+const answerWaiting = ({ instead, waiting }: State): void => {
+  if (waiting.length === 0 && instead.length === 0) return
+  for (const done of [...waiting.splice(0), ...instead.splice(0)]) Deferred.doneUnsafe(done, Effect.succeed(true))
 }
 
 /** Those who have given up count no more. */
@@ -186,7 +189,15 @@ export const layer = Layer.effect(
       if (stored === undefined) return undefined
       const resource = rightInTime(stored, yield* Clock.currentTimeMillis)
       yield* fed.look(resource)
-      return self.state = { resource, brought: 0, pinged: undefined, pushedByHub: false, pushed: [], waiting: [] }
+      return self.state = {
+        resource,
+        brought: 0,
+        pinged: undefined,
+        pushedByHub: false,
+        pushed: [],
+        waiting: [],
+        instead: []
+      }
     })
 
     /** Its subscriptions have changed. */

@@ -61,6 +61,29 @@ describe("a resource", () => {
       assert.strictEqual(lines(world, "poll").length, 1)
     }).pipe(Effect.provide(layerDays())))
 
+  it.effect("that nobody watches any more is fetched once a second, however often its hub pushes", () =>
+    Effect.gen(function*() {
+      const { actors, world } = yield* watchedFor()
+      world.publish(feed, ["first"])
+      yield* TestClock.adjust("5 seconds")
+      const { id } = yield* stateOf(feed)
+      yield* (yield* SubscriptionStore).remove(1)
+      yield* actors.resources.tell(id, { _tag: "Reload" })
+      yield* TestClock.adjust(1)
+      world.log.length = 0
+      const pushes = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
+        Effect.gen(function*() {
+          const done = yield* Deferred.make<boolean>()
+          yield* actors.resources.tell(id, { _tag: "Push", document: undefined, byHub: true, done })
+          yield* TestClock.adjust(100)
+          return done
+        }))
+      assert.deepStrictEqual(pushes.map(Deferred.isDoneUnsafe), [true, false, false, false, false])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(pushes.map(Deferred.isDoneUnsafe), [true, true, true, true, true])
+      assert.deepStrictEqual(world.log, ["5.001s poll feeds.example/a", "6.001s poll feeds.example/a"])
+    }).pipe(Effect.provide(layerDays())))
+
   it.effect("sends its validators back", () =>
     Effect.gen(function*() {
       const world = yield* started
