@@ -11,6 +11,7 @@ import { Supervisor } from "#actors/Partition.ts"
 import { HubTrust } from "#actors/HubTrust.ts"
 import { Residency } from "#actors/Residency.ts"
 import { UpstreamBehavior } from "#actors/Upstream.ts"
+import { HostPauses } from "#domain/ports/HostPauses.ts"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import * as Resource from "#actors/Resource.ts"
 import * as Senders from "#actors/Senders.ts"
@@ -191,6 +192,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         Layer.mock(Listeners, { tell: () => Effect.void }),
         Layer.mock(UpstreamBehavior, {}),
         Layer.mock(HubTrust, { enabled: false, isDoubted: () => false, count: () => {} }),
+        Layer.mock(HostPauses, { keep: () => Effect.void, ofPartition: () => Effect.succeed([]) }),
         Layer.mock(UpstreamStore, { ofPartition: () => Effect.succeed([]) }),
         Layer.mock(Pings, { waiting: () => Effect.succeed([]) }),
         Layer.mock(Outbox, { stalled: () => Effect.succeed([]) }),

@@ -1,6 +1,7 @@
 import { Clock, Context, Deferred, Effect, Layer, Random, Schema, type Scope } from "effect"
 import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
+import { type HostPause, HostPauses } from "#domain/ports/HostPauses.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -51,6 +52,7 @@ export class Supervisor extends Context.Service<Supervisor, {
     Effect.gen(function*() {
       const store = yield* ResourceStore
       const outbox = yield* Outbox
+      const pauses = yield* HostPauses
       const pings = yield* Pings
       const residency = yield* Residency
       const settings = yield* Settings
@@ -73,8 +75,10 @@ export class Supervisor extends Context.Service<Supervisor, {
         // deliveries that are under way are finished; fetches are not worth the wait: whoever is next fetches again
         yield* Effect.addFinalizer(() => Effect.timeoutOption(subscriptions.drain, drainLimit))
         const fed = new Fed(trust, settings.baseUrl, (id, message) => Effect.suspend(() => upstreams.tell(id, message)))
+        const hosts = new Hosts(settings.minPeriod / fetchesAPeriod * 1000)
         const around: Resource.Surroundings = {
-          hosts: new Hosts(settings.minPeriod / fetchesAPeriod * 1000),
+          hosts,
+          holdOff: (pause) => holdOff(partition, hosts, pause),
           fed,
           call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
           deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery }),
@@ -97,11 +101,30 @@ export class Supervisor extends Context.Service<Supervisor, {
           behavior: (self) => upstream.run(self, { fed, pollSoon }),
           join: Upstream.join
         }).pipe(inBudget)
+        yield* leaveAlone(partition, hosts)
         yield* followHubs(partition, fed, upstreams)
         yield* setAlarms(partition, resources)
         yield* resume(partition, subscriptions)
         yield* answerPings(partition, resources)
         return { resources, subscriptions, upstreams, fed, pollSoon }
+      })
+
+      /** At once; whether the next owner will know of it, nobody waits for long. */
+      const holdOff = (partition: number, hosts: Hosts, pause: HostPause) => {
+        hosts.holdOff(pause.host, pause.since, pause.until)
+        return Effect.catchTag(
+          pauses.keep(partition, pause),
+          "StoreError",
+          ({ message }) =>
+            Effect.logWarning(`a restart will forget that ${pause.host} asked to be left alone: ${message}`)
+        )
+      }
+
+      /** Which hosts have asked a former owner for it. */
+      const leaveAlone = Effect.fnUntraced(function*(partition: number, hosts: Hosts) {
+        for (const { host, since, until } of yield* whenAvailable(pauses.ofPartition(partition))) {
+          hosts.holdOff(host, since, until)
+        }
       })
 
       /** What a former owner knew of hubs, before the first poll asks for it. */

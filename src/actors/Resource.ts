@@ -28,6 +28,7 @@ import {
 import { boundsOf, plannedFetch } from "#domain/Polling.ts"
 import { lookedAt, pornRank } from "#domain/PornRank.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
+import type { HostPause } from "#domain/ports/HostPauses.ts"
 import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import { Pings } from "#domain/ports/Pings.ts"
@@ -153,6 +154,8 @@ const lateness = 60_000
 /** What a resource needs of its partition. */
 export interface Surroundings {
   readonly hosts: Hosts
+  /** A host asked to be left alone. */
+  readonly holdOff: (pause: HostPause) => Effect.Effect<void>
   /** Wakes a resource whose turn it is. */
   readonly call: (id: number) => Effect.Effect<void>
   readonly deliver: (delivery: Delivery) => Effect.Effect<void>
@@ -302,7 +305,9 @@ export const layer = Layer.effect(
       const answer = result.success
       const until = holdOff(answer, at.now)
       // where a redirect has led, another one has said so
-      if (until !== undefined) around.hosts.holdOff(new URL(answer.finalUrl).hostname, at.now, until)
+      const pause = until === undefined || until <= at.now
+        ? undefined
+        : around.holdOff({ host: new URL(answer.finalUrl).hostname, since: at.now, until })
       const settle = (done: Done) => {
         if (!keepsBody(done)) answer.release?.()
         const step = withMoved(done, answer, at)
@@ -311,12 +316,13 @@ export const layer = Layer.effect(
           : perform(state, withMaintenance(step, at.now), around)
       }
       const step = answered(resource, answer, at)
-      return step._tag === "Read" || step._tag === "Select"
-        ? Effect.flatMap(
+      if (step._tag === "Read" || step._tag === "Select") {
+        return Effect.flatMap(
           looked(resource, answer, step, at),
           (done) => Effect.andThen(settle(done), tellHub(done, around, pushedByHub))
         )
-        : settle(step)
+      }
+      return pause === undefined ? settle(step) : Effect.andThen(settle(step), pause)
     }
 
     /** A document was read: what it says of its hub, and what the hub should have pushed. */

@@ -17,6 +17,7 @@ import { statements as upstreams } from "./migrations/0014-upstreams.ts"
 import { statements as hubsThatAreLeft } from "./migrations/0015-hubs-that-are-left.ts"
 import { statements as trials } from "./migrations/0016-trials.ts"
 import { statements as trialsThatAreSent } from "./migrations/0017-trials-that-are-sent.ts"
+import { statements as hostPauses } from "./migrations/0018-host-pauses.ts"
 import { describe } from "./SqlFailure.ts"
 
 interface Migration {
@@ -43,7 +44,8 @@ const migrations: ReadonlyArray<Migration> = [
   { number: 14, name: "upstreams", statements: upstreams },
   { number: 15, name: "hubs_that_are_left", statements: hubsThatAreLeft },
   { number: 16, name: "trials", statements: trials },
-  { number: 17, name: "trials_that_are_sent", statements: trialsThatAreSent }
+  { number: 17, name: "trials_that_are_sent", statements: trialsThatAreSent },
+  { number: 18, name: "host_pauses", statements: hostPauses }
 ]
 
 /** The version of the schema that this program works with. */

@@ -3,6 +3,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { HostPauses } from "#domain/ports/HostPauses.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
@@ -18,6 +19,7 @@ import * as Bounces from "./memory/Bounces.ts"
 import * as Deliveries from "./memory/Deliveries.ts"
 import * as DeliveryLogMemory from "./memory/DeliveryLog.ts"
 import * as Entries from "./memory/Entries.ts"
+import * as HostPausesMemory from "./memory/HostPauses.ts"
 import * as Notifications from "./memory/Notifications.ts"
 import * as PingsMemory from "./memory/Pings.ts"
 import * as ReplaysMemory from "./memory/Replays.ts"
@@ -46,6 +48,7 @@ export class Faults extends Context.Service<Faults, {
 export const layer: Layer.Layer<
   | ResourceStore
   | EntryStore
+  | HostPauses
   | NotificationLog
   | SubscriptionStore
   | Outbox
@@ -63,6 +66,7 @@ export const layer: Layer.Layer<
   const state = State.make()
   return Context.make(ResourceStore, Resources.make(state)).pipe(
     Context.add(EntryStore, Entries.make(state)),
+    Context.add(HostPauses, HostPausesMemory.make(state)),
     Context.add(NotificationLog, Notifications.make(state)),
     Context.add(SubscriptionStore, Subscriptions.make(state)),
     Context.add(Outbox, Deliveries.make(state)),

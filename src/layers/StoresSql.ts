@@ -3,6 +3,7 @@ import * as AccountStoreSql from "./AccountStoreSql.ts"
 import * as BounceStoreSql from "./BounceStoreSql.ts"
 import * as DeliveryLogSql from "./DeliveryLogSql.ts"
 import * as EntryStoreSql from "./EntryStoreSql.ts"
+import * as HostPausesSql from "./HostPausesSql.ts"
 import * as NotificationLogSql from "./NotificationLogSql.ts"
 import * as OutboxSql from "./OutboxSql.ts"
 import * as PingsSql from "./PingsSql.ts"
@@ -18,6 +19,7 @@ import * as WritingSql from "./WritingSql.ts"
 export const layer = Layer.mergeAll(
   ResourceStoreSql.layer,
   EntryStoreSql.layer,
+  HostPausesSql.layer,
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { Supervisor } from "#actors/Partition.ts"
 import { ping } from "#actors/Resource.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -100,6 +101,21 @@ describe("a host", () => {
       )
       assert.isAbove(Math.min(...next), now + 9 * minute)
       assert.isBelow(Math.max(...next), now + 11 * minute)
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("that is left alone is so after a restart by what comes due later, too", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { during, server } = yield* Scope.provide(host(2), scope)
+      yield* during(minute - 1_000)
+      server.answer = () => statusOnly(429, { "retry-after": "600" })
+      yield* during(4_000)
+      yield* Scope.close(scope, Exit.void)
+      server.answer = () => documentOf(["first"])
+      const { resources } = yield* (yield* Supervisor).start(Topic.partitionOf("busy.example"))
+      for (const topic of topics(2)) yield* resources.tell((yield* stateOf(topic)).id, ping)
+      assert.deepStrictEqual(yield* during(10 * minute - 4_000), [])
+      assert.sameMembers((yield* during(2 * minute)).map(([topic]) => topic).slice(0, 2), [0, 1])
     }).pipe(Effect.provide(layerDays())))
 
   it.effect("that is left alone is why a new resource has no document yet", () =>

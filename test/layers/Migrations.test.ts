@@ -34,7 +34,8 @@ const all = [
   "0014_upstreams",
   "0015_hubs_that_are_left",
   "0016_trials",
-  "0017_trials_that_are_sent"
+  "0017_trials_that_are_sent",
+  "0018_host_pauses"
 ]
 
 const schema = [
@@ -45,6 +46,7 @@ const schema = [
   "delivery_ends",
   "delivery_log",
   "entries",
+  "host_pauses",
   "hubs",
   "notifications",
   "pings",

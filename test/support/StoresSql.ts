@@ -3,6 +3,7 @@ import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
 import * as BounceStoreSql from "#layers/BounceStoreSql.ts"
 import * as DeliveryLogSql from "#layers/DeliveryLogSql.ts"
 import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
+import * as HostPausesSql from "#layers/HostPausesSql.ts"
 import * as NotificationLogSql from "#layers/NotificationLogSql.ts"
 import * as OutboxSql from "#layers/OutboxSql.ts"
 import * as QuestionQueueSql from "#layers/QuestionQueueSql.ts"
@@ -19,6 +20,7 @@ import * as WritingSql from "#layers/WritingSql.ts"
 export const storesSql = Layer.mergeAll(
   ResourceStoreSql.layer,
   EntryStoreSql.layer,
+  HostPausesSql.layer,
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,
   OutboxSql.layer,
