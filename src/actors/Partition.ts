@@ -120,11 +120,11 @@ export class Supervisor extends Context.Service<Supervisor, {
         )
       }
 
-      /** Which hosts have asked a former owner for it. */
+      /** Which hosts have asked a former owner for it; one whose clock was ahead knows nothing of the present. */
       const leaveAlone = Effect.fnUntraced(function*(partition: number, hosts: Hosts) {
-        for (const { host, since, until } of yield* whenAvailable(pauses.ofPartition(partition))) {
-          hosts.holdOff(host, since, until)
-        }
+        const known = yield* whenAvailable(pauses.ofPartition(partition))
+        const now = yield* Clock.currentTimeMillis
+        for (const { host, since, until } of known) if (since <= now) hosts.holdOff(host, since, until)
       })
 
       /** What a former owner knew of hubs, before the first poll asks for it. */
