@@ -167,7 +167,7 @@ const maxLimit = 10_000
 const limit = Flag.Int("limit").pipe(
   Flag.filter(
     (limit) => limit >= 1 && limit <= maxLimit,
-    (limit) => `--limit has to be a whole number from 1 to ${maxLimit}; received ${limit}`
+    () => `a whole number from 1 to ${maxLimit}`
   ),
   Flag.withDescription(`How many, from 1 to ${maxLimit}; 50 when it is not given`),
   Flag.withDefault(50)

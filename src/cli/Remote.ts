@@ -3,7 +3,6 @@ import { Argument, Command, Flag } from "effect/cli"
 import { Sse } from "effect/encoding"
 import { randomUUID } from "node:crypto"
 import { request } from "undici"
-import { quote } from "#domain/Topic.ts"
 import { whileRead } from "./Output.ts"
 
 /** The service did not do it; `message` is its own sentence, or why it was not reached. */
@@ -15,7 +14,7 @@ const service = {
     Flag.withFallbackConfig(Config.String("WINDHOVER_URL").pipe(Config.withDefault("http://localhost:8080"))),
     Flag.filter(
       (url) => /^https?:\/\//i.test(url) && URL.canParse(url),
-      (url) => `--url has to be an http(s) URL, such as http://localhost:8080; received ${quote(url)}`
+      () => "an http(s) URL, such as http://localhost:8080"
     )
   ),
   login: Flag.String("login").pipe(

@@ -416,6 +416,7 @@ const variables = Effect.fnUntraced(function*() {
 /** Variables of `bin/windhover` and of single commands, which are no settings of the service. */
 const others: ReadonlySet<string> = new Set([
   "WINDHOVER_NODE",
+  "WINDHOVER_HANGUP",
   "WINDHOVER_URL",
   "WINDHOVER_LOGIN",
   "WINDHOVER_TOKEN",

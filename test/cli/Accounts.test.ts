@@ -56,7 +56,7 @@ it.effect("lists refuse a --limit that no list can have", () =>
     for (const limit of ["0", "-5", "10001", "99999999999999"]) {
       yield* Effect.exit(Command.runWith(pings, { version: "0" })(["--limit", limit]))
       const said = (yield* TestConsole.errorLines).join("\n")
-      assert.include(said, `--limit has to be a whole number from 1 to 10000; received ${limit}`)
+      assert.include(said, `Invalid value for flag --limit: "${limit}". Expected: a whole number from 1 to 10000`)
     }
   }).pipe(Effect.provide(NodeServices.layer)))
 

@@ -147,7 +147,7 @@ describe("the command line over the API", () => {
       yield* Effect.exit(printed(asList(["--url", "localhost:8080", "--token", "t"])))
       assert.include(
         (yield* TestConsole.errorLines).join("\n"),
-        "--url has to be an http(s) URL, such as http://localhost:8080; received \"localhost:8080\""
+        "Invalid value for flag --url: \"localhost:8080\". Expected: an http(s) URL, such as http://localhost:8080"
       )
     }))
 

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { NetAddress } from "effect/net"
 import * as Port from "#domain/ports/Settings.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -41,6 +43,20 @@ describe("Settings", () => {
       Settings.unknown(["PATH", "WINDHOVER_PORT", "WINDHOVER_ALOW_PRIVATE", "WINDHOVER_TOKEN", "WINDHOVER_NODE"]),
       ["WINDHOVER_ALOW_PRIVATE"]
     )
+  })
+
+  it("knows each variable that the sources and the programs name", () => {
+    const root = join(import.meta.dirname, "../..")
+    const files = ["bin", "src"].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
+    )
+    const named = new Set(
+      files.flatMap((file) =>
+        readFileSync(join(file.parentPath, file.name), "utf8").match(/\bWINDHOVER_[A-Z_]*[A-Z]\b/g) ?? []
+      )
+    )
+    assert.isTrue(named.has("WINDHOVER_NODE"))
+    assert.deepStrictEqual(Settings.unknown([...named]), [])
   })
 
   it.effect("reports all problems together, each by name, and no secret", () =>
