@@ -8,6 +8,7 @@ import * as Senders from "#actors/Senders.ts"
 import * as Subscription from "#actors/Subscription.ts"
 import * as Upstream from "#actors/Upstream.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -16,8 +17,14 @@ import * as Settings from "#layers/Settings.ts"
 import { feed, hook } from "./Core.ts"
 import { layerOutside, World } from "./World.ts"
 
-/** The actors of a partition with no runner around them: nothing ticks between two polls, so that days pass in a moment. */
-export const layerDays = (settings: Partial<SettingsValues> = {}) =>
+/**
+ * The actors of a partition with no runner around them: nothing ticks between two polls, so that days pass in a moment.
+ * They see the stores through `stores`.
+ */
+export const layerDays = (
+  settings: Partial<SettingsValues> = {},
+  stores: Layer.Layer<never, never, Outbox | ResourceStore> = Layer.empty
+) =>
   Supervisor.layer.pipe(
     Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer, Upstream.layer)),
     Layer.provide(Residency.layer),
@@ -25,6 +32,7 @@ export const layerDays = (settings: Partial<SettingsValues> = {}) =>
     Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),
     Layer.provide(Senders.layer),
     Layer.provide(Layer.succeed(Resource.Jitter, () => 0)),
+    Layer.provide(stores),
     Layer.provideMerge(layerOutside),
     Layer.provideMerge(Settings.layerTest(settings))
   )
