@@ -25,6 +25,10 @@ export interface Options {
   readonly followMovedIds?: boolean
   /** The document may hold a part of the entries only, such as the new ones: those that are missing have not left. */
   readonly partial?: boolean
+  /** The first document broke off at that time, epoch ms, and none was whole since. */
+  readonly brokenOff?: number
+  /** This one breaks off. */
+  readonly breaksOff?: boolean
 }
 
 export interface Decision {
@@ -60,7 +64,10 @@ export const decide = (memory: Memory, read: ReadEntries, now: number, options: 
   const past = read.skipped > 0 ? NOTHING : recall(seen, candidates)
   const fresh = freshOf(candidates, past, seen, assigned.moved, options.followMovedIds ?? true)
   const updated = remembered === undefined ? new Set<Candidate>() : updatedOf(candidates, seen)
-  const told = remembered === undefined ? [] : candidates.filter((one) => fresh.has(one) || updated.has(one))
+  const missed = missedOf(candidates, options)
+  const told = remembered === undefined
+    ? []
+    : candidates.filter((one) => fresh.has(one) && !missed.has(one) || updated.has(one))
   const unread = options.partial === true ? Math.max(seen.window - candidates.length, 0) : read.skipped
   const churned = [...fresh].filter(({ trace }) => past.renamed.has(trace.essence)).length
   return {
@@ -217,6 +224,22 @@ const updatedOf = (candidates: ReadonlyArray<Candidate>, seen: SeenIds): Readonl
   const known = candidates.filter((one) => one.known)
   const updated = known.filter(({ mark }) => mark !== undefined && !seen.has(mark))
   return new Set(known.length >= 5 && updated.length === known.length ? [] : updated)
+}
+
+/**
+ * What stood behind the end of a first document that broke off, and so is no news: it stands behind all that is known, and is not dated after
+ * that. Of a document that breaks off as well, perhaps since its publisher never writes the last tags, nothing is taken for it that has no date.
+ */
+const missedOf = (
+  candidates: ReadonlyArray<Candidate>,
+  { breaksOff, brokenOff }: Options
+): ReadonlySet<Candidate> => {
+  if (brokenOff === undefined) return new Set()
+  const unless = breaksOff === true ? Infinity : -Infinity
+  return new Set(
+    candidates.slice(candidates.findLastIndex(({ known }) => known) + 1)
+      .filter(({ entry }) => (dateOf(entry) ?? unless) <= brokenOff)
+  )
 }
 
 /**

@@ -7,6 +7,7 @@ import type { FeedHeader } from "./Feed.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
 import { isDue, maintained } from "./Maintenance.ts"
 import { movedAfter } from "./Moved.ts"
+import { OPEN_AT_END } from "./normalize/Tokenizer.ts"
 import type { Document } from "./Notification.ts"
 import { type Bounds, hintOf, nextFetch, nextPeriod, type Pace } from "./Polling.ts"
 import type { Fetched, FetchError, FetchRequest } from "./ports/Fetcher.ts"
@@ -204,8 +205,10 @@ const failure = (
 
 /** Whether a document that was read in part has to be read whole after all. */
 export const wantsWhole = (state: ResourceState, result: ReadResult): boolean =>
-  result._tag === "Feed" && result.skipped > 0 &&
-  needsWhole(memoryOf(state), { entries: result.feed.entries, skipped: result.skipped })
+  result._tag === "Feed" && result.skipped > 0 && (
+    state.learned?.brokenOff !== undefined ||
+    needsWhole(memoryOf(state), { entries: result.feed.entries, skipped: result.skipped })
+  )
 
 const memoryOf = (state: ResourceState) => ({
   seen: state.seen,
@@ -288,15 +291,26 @@ const feedRead = (
   at: Circumstances
 ): Done => {
   const pushed = at.occasion === "push"
-  const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now, { ...at, partial: pushed })
+  const breaksOff = feed.repairs.includes(OPEN_AT_END)
+  const brokenOff = state.learned?.brokenOff
+  const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now, {
+    ...at,
+    partial: pushed,
+    ...(brokenOff !== undefined && { brokenOff, breaksOff })
+  })
   const tooLong = longest(answer, [...decision.fresh, ...decision.updated])
   if (tooLong !== undefined) {
     return failure(state, 0, `too large: an entry of ${tooLong} bytes; at most ${maxStoredLength} are kept`, at)
   }
   const fresh = decision.fresh.length + decision.updated.length
-  const base = parsed(state, answer, "feed", fresh > 0, at, decision.outcome)
+  const { learned, ...base } = parsed(state, answer, "feed", fresh > 0, at, decision.outcome)
+  const isFirst = state.seen.length === 0
   const next: ResourceState = {
     ...base,
+    ...learning({
+      ...learned,
+      brokenOff: pushed || breaksOff && !isFirst ? brokenOff : breaksOff ? at.now : undefined
+    }),
     header: kept(state.header, pushed ? withLinksOf(state.header, feed.header) : withLinks(feed.header, answer)),
     seen: decision.memory.seen,
     slices: pushed ? state.slices : slices === undefined ? new Uint8Array() : packAll(slices),
@@ -506,11 +520,12 @@ const learning = (
   lessons: { readonly [K in keyof Learned]: Learned[K] | undefined }
 ): Pick<ResourceState, "learned"> => {
   const learned: { -readonly [K in keyof Learned]: Learned[K] } = {}
-  const { caught, distrust, doubtedSince, moved, place, pushedAfter } = lessons
+  const { brokenOff, caught, distrust, doubtedSince, moved, place, pushedAfter } = lessons
   if (distrust !== undefined) learned.distrust = distrust
   if (caught !== undefined) learned.caught = caught
   if (doubtedSince !== undefined) learned.doubtedSince = doubtedSince
   if (moved !== undefined) learned.moved = moved
+  if (brokenOff !== undefined) learned.brokenOff = brokenOff
   if (place !== undefined) learned.place = place
   if (pushedAfter !== undefined) learned.pushedAfter = pushedAfter
   return Object.keys(learned).length === 0 ? {} : { learned }

@@ -95,6 +95,8 @@ export interface Learned {
   readonly doubtedSince?: number
   /** Of a page, or a part of one: the place that temporary redirects led to when it was fetched last, see `Wall.placeOf`. */
   readonly place?: string
+  /** Epoch ms: the first document broke off then, and none was whole since. */
+  readonly brokenOff?: number
   /** The last document was pushed, and none was fetched since. The status that the server had answered last before. */
   readonly pushedAfter?: number
 }

@@ -82,6 +82,74 @@ describe("Poll", () => {
     )
   })
 
+  const item = (id: string, date = "") =>
+    `<item><guid>${id}</guid>${date === "" ? "" : `<pubDate>${date}</pubDate>`}</item>`
+  const channel = (...items: ReadonlyArray<string>) =>
+    `<rss version="2.0"><channel><title>t</title>${items.join("")}</channel></rss>`
+
+  it.each<readonly [what: string, documents: ReadonlyArray<string>, told: ReadonlyArray<string>, left: boolean]>([
+    [
+      "tells nobody what stood behind the end of a first document that broke off",
+      [channel(item("c"), item("b"), item("a")).slice(0, -40), channel(item("c"), item("b"), item("a"))],
+      [],
+      false
+    ],
+    [
+      "tells what is before it",
+      [channel(item("c"), item("b")).slice(0, -16), channel(item("d"), item("c"), item("b"), item("a"))],
+      ["d"],
+      false
+    ],
+    [
+      "tells what is behind it and dated after that",
+      [
+        channel(item("a")).slice(0, -16),
+        channel(item("a"), item("b", "Thu, 01 Jan 1970 00:01:00 GMT"), item("c", "Thu, 01 Jan 1970 01:00:00 GMT"))
+      ],
+      ["c"],
+      false
+    ],
+    [
+      "tells what a publisher adds who never writes the last tags",
+      [channel(item("a")).slice(0, -16), channel(item("a"), item("b")).slice(0, -16)],
+      ["b"],
+      true
+    ],
+    [
+      "tells nothing that is dated before a first document that broke off twice",
+      [
+        channel(item("b")).slice(0, -16),
+        channel(item("b"), item("a", "Thu, 01 Jan 1970 00:01:00 GMT")).slice(0, -16)
+      ],
+      [],
+      true
+    ],
+    [
+      "tells what comes once a whole one was there",
+      [channel(item("a")).slice(0, -16), channel(item("a")), channel(item("a"), item("b"))],
+      ["b"],
+      false
+    ],
+    [
+      "knows what a later document that breaks off leaves out",
+      [channel(item("b"), item("a")), channel(item("b")).slice(0, -16), channel(item("b"), item("a"), item("z"))],
+      ["z"],
+      false
+    ]
+  ])("%s", (_, documents, told, left) => {
+    let state = initialState()
+    let announced: ReadonlyArray<string> = []
+    for (const text of documents) {
+      const body = new TextEncoder().encode(text)
+      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const step = read(state, answer, readFeed(body), at)
+      const { announce, state: next } = step._tag === "Changed" ? step.change : assert.fail(step._tag)
+      state = next
+      announced = announce?._tag === "Entries" ? announce.ids : []
+    }
+    assert.deepStrictEqual([announced, state.learned], [told, left ? { brokenOff: at.now } : undefined])
+  })
+
   it("stores a large entry that is not too large", () => {
     const { entries, state } = polled(maxStoredLength - 1000)
     assert.deepStrictEqual([entries.map(({ id }) => id), state.inError], [["a"], false])
