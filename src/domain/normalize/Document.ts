@@ -13,7 +13,7 @@ import { readRss } from "./Rss.ts"
 import { piecesOf } from "./Pieces.ts"
 import { fingerprintsOf, type Range, rangesOf, type Slices, slicesOf, unseenRanges } from "./Slices.ts"
 import { OPEN_AT_END, tokenize } from "./Tokenizer.ts"
-import type { Element } from "./Tree.ts"
+import { type Element, elements, hasElements } from "./Tree.ts"
 
 /** A feed as read: its entries carry the publisher's ids, or none. `EntryId` gives every entry one. */
 export interface RawFeed extends Omit<Feed, "entries"> {
@@ -183,8 +183,18 @@ const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Ref
       ? { kind: "empty", reason: "the feed breaks off before its first entry" }
       : { reading, repairs }
   }
+  if (feed.kind !== "html" && breaksOffAtOnce(root, repairs, first)) {
+    return { kind: "empty", reason: "the document breaks off within its first tag" }
+  }
   const links = feed.kind === "html" ? headLinks(texts.join(""), options.url) : []
   return links.length === 0 ? feed : { ...feed, links }
+}
+
+/** Nobody can say what it would have been, and so it is not taken for what it is from now on. */
+const breaksOffAtOnce = (document: Element, repairs: ReadonlyArray<string>, text: string): boolean => {
+  const [first, another] = elements(document)
+  if (first === undefined) return /^\s*<\?xml(?=\s|$)/.test(text)
+  return another === undefined && repairs.includes(OPEN_AT_END) && !hasElements(first) && first.text.trim() === ""
 }
 
 const dialectOf = ({ key }: Element): (root: Element, outside: Outside) => Reading =>

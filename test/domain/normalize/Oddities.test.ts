@@ -59,6 +59,28 @@ describe("oddities of markup", () => {
     }
   )
 
+  it.each([
+    "<?xml version=\"1.0\"?>",
+    "<?xml versi",
+    "<?xml version=\"1.0\"?>\n<rs",
+    "<rdf:RDF xmlns:rdf=\"http",
+    "<urlset>\n"
+  ])(
+    "broken off within the first tag, so that nobody can say what it would have been: %s",
+    (document) => {
+      assert.deepStrictEqual(readFeed(new TextEncoder().encode(document)), {
+        _tag: "NotFeed",
+        kind: "empty",
+        reason: "the document breaks off within its first tag"
+      })
+    }
+  )
+
+  it.each(["<urlset/>", "<note>text", "<?xmlish text", "a < b"])("not broken off: %s", (document) => {
+    const read = readFeed(new TextEncoder().encode(document))
+    assert.notStrictEqual(read._tag === "NotFeed" ? read.kind : read._tag, "empty")
+  })
+
   it("broken off behind an entry, and empty but whole: what there is counts", () => {
     assert.strictEqual(read(rss("<title>x</title>").replace(/<\/channel>.*/, "")).entries.length, 1)
     assert.strictEqual(read("<rss version=\"2.0\"><channel><title>x</title></channel></rss>").entries.length, 0)
