@@ -13,7 +13,7 @@ import * as Subscription from "./Subscription.ts"
 import { lockExpiration } from "./Tenure.ts"
 
 /**
- * How the cluster places partitions, for `ShardingConfig`: a runner that was killed is replaced within 3 to 10 s.
+ * How the cluster places partitions, for `ShardingConfig`: a runner that was killed is replaced after 4 to 5 s, one whose machine vanished within 12 s.
  *
  * A lock outlives its owner by at most `shardLockExpiration`; the other intervals make that time count.
  */

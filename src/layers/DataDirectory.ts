@@ -4,7 +4,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { DatabaseError } from "./DatabaseError.ts"
-import { unpackTemplate } from "./embedded-postgres/Template.ts"
+import { DamagedTemplate, unpackTemplate } from "./embedded-postgres/Template.ts"
 
 /**
  * Opens a data directory for this process alone, until the scope closes, and returns the directory of the database's cluster in it.
@@ -22,7 +22,10 @@ export const open = Effect.fn("DataDirectory.open")(
     if (!fs.existsSync(cluster)) {
       yield* Effect.tryPromise({
         try: () => unpackTemplate(cluster),
-        catch: (cause) => explain(absolute, cause)
+        catch: (cause) =>
+          cause instanceof DamagedTemplate
+            ? new DatabaseError({ reason: "damaged", message: cause.message, cause })
+            : explain(absolute, cause)
       })
     }
     yield* sameVersion(cluster)
@@ -34,7 +37,15 @@ export const open = Effect.fn("DataDirectory.open")(
 const major = "18"
 
 const sameVersion = Effect.fnUntraced(function*(cluster: string) {
-  const found = yield* attempt(cluster, () => fs.readFileSync(path.join(cluster, "PG_VERSION"), "utf8").trim())
+  const file = path.join(cluster, "PG_VERSION")
+  if (!fs.existsSync(file) && fs.existsSync(cluster)) {
+    return yield* new DatabaseError({
+      reason: "damaged",
+      message: `${cluster} holds no database: its PG_VERSION is missing. Restore a backup of the directory, `
+        + "or move it away to start with an empty one."
+    })
+  }
+  const found = yield* attempt(cluster, () => fs.readFileSync(file, "utf8").trim())
   if (found === major) return
   return yield* new DatabaseError({
     reason: "damaged",

@@ -10,6 +10,16 @@ import { temporaryDirectory } from "#test/support/Databases.ts"
 
 const refusal = (directory: string) => Effect.flip(Effect.scoped(DataDirectory.open(directory)))
 
+/** Root may do everything: so it is somebody else for a moment. */
+const asOrdinaryUser = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  process.getuid?.() === 0
+    ? Effect.acquireUseRelease(
+      Effect.sync(() => process.seteuid?.("nobody")),
+      () => effect,
+      () => Effect.sync(() => process.seteuid?.(0))
+    )
+    : effect
+
 /** Holds the lock of a directory in a process of its own, until it is killed. */
 const holder = (directory: string) =>
   Effect.acquireRelease(
@@ -142,6 +152,47 @@ describe("DataDirectory", () => {
       assert.strictEqual(error.reason, "unusable")
       assert.include(error.message, path.join(file, "data"))
       assert.include(error.message, "ENOTDIR")
+      const instead = yield* refusal(file)
+      assert.strictEqual(instead.reason, "unusable")
+      assert.include(instead.message, file)
+      assert.include(instead.message, "EEXIST")
+    }))
+
+  it.effect("leaves a directory alone that should be the database and is not", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      fs.mkdirSync(path.join(directory, "database"))
+      fs.writeFileSync(path.join(directory, "database", "mine"), "precious")
+      const error = yield* refusal(directory)
+      assert.strictEqual(error.reason, "damaged")
+      assert.include(error.message, `${path.join(directory, "database")} holds no database`)
+      assert.deepStrictEqual(fs.readdirSync(path.join(directory, "database")), ["mine"])
+    }))
+
+  it.effect("says that its own archive is damaged, and starts once it is whole", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      const { readFile } = fs.promises
+      const archive = yield* Effect.promise(() =>
+        readFile(path.join(import.meta.dirname, "../../src/layers/embedded-postgres/template.tar.zst"))
+      )
+      const flipped = Buffer.from(archive)
+      flipped.writeUInt32LE(0xdeadbeef, archive.length >> 1)
+      for (
+        const damaged of [
+          Buffer.alloc(0),
+          Buffer.from("version https://git-lfs"),
+          archive.subarray(0, 100_000),
+          flipped
+        ]
+      ) {
+        const read = vi.spyOn(fs.promises, "readFile").mockResolvedValue(damaged)
+        const error = yield* refusal(directory).pipe(Effect.ensuring(Effect.sync(() => read.mockRestore())))
+        assert.strictEqual(error.reason, "damaged", error.message)
+        assert.include(error.message, "template.tar.zst is damaged")
+        assert.isFalse(fs.existsSync(path.join(directory, "database")))
+      }
+      assert.strictEqual(yield* DataDirectory.open(directory), path.join(directory, "database"))
     }))
 
   it.effect("says that the disk is full, and starts once it is not", () =>
@@ -155,13 +206,14 @@ describe("DataDirectory", () => {
       assert.strictEqual(yield* DataDirectory.open(directory), path.join(directory, "database"))
     }))
 
-  it.effect.skipIf(process.getuid?.() === 0)("says that it may not write", () =>
+  it.effect("says that it may not write, whoever the directory belongs to", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       fs.chmodSync(directory, 0o500)
-      const error = yield* refusal(directory)
+      const error = yield* asOrdinaryUser(refusal(directory))
       assert.strictEqual(error.reason, "unusable")
       assert.include(error.message, directory)
+      assert.include(error.message, "correct its permissions")
     }))
 
   it.effect("leaves a cluster of another PostgreSQL alone", () =>

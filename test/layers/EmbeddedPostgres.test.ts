@@ -10,6 +10,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as readline from "node:readline"
 import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
+import { migrate } from "#layers/Migrations.ts"
 import { storeError } from "#layers/SqlFailure.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 
@@ -143,6 +144,25 @@ describe("EmbeddedPostgres", () => {
       assert.include(error.message, path.join(directory, "database"))
     }), 60_000)
 
+  it.live("starts after kills at any point of the first start", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      const exists = (...parts: ReadonlyArray<string>) => fs.existsSync(path.join(directory, ...parts))
+      const unpacked = () => fs.readdirSync(path.join(directory, "database.partial"), { recursive: true }).length
+      yield* killFirstStart(directory, () => exists("lock"))
+      yield* killFirstStart(directory, () => exists("database.partial") && unpacked() > 200)
+      yield* killFirstStart(directory, () => exists("database"))
+      yield* killFirstStart(directory, () => exists("database", "postmaster.pid"))
+      // recovery of what the former ones left, and migrations
+      const log = path.join(directory, "database", "global", "pg_control")
+      const { mtimeMs } = fs.statSync(log)
+      yield* killFirstStart(directory, () => fs.statSync(log).mtimeMs > mtimeMs)
+      assert.isFalse(exists("database.partial"))
+      const done = yield* migrate.pipe(Effect.provide(EmbeddedPostgres.layer({ directory })))
+      assert.isTrue(done.length === 0 || done[0] === "0001_schema")
+      assert.deepStrictEqual(yield* migrate.pipe(Effect.provide(EmbeddedPostgres.layer({ directory }))), [])
+    }), 300_000)
+
   it.live(
     "loses nothing that it acknowledged when the process is killed while it writes",
     () =>
@@ -164,6 +184,37 @@ describe("EmbeddedPostgres", () => {
     120_000
   )
 })
+
+/** Starts a migrated database in a process of its own, and kills it with -9 as soon as `point` is reached, or when it serves. */
+const killFirstStart = (directory: string, point: () => boolean) => {
+  const script = `
+    import { Effect } from "effect"
+    import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
+    import { migrate } from "#layers/Migrations.ts"
+    setInterval(() => {}, 1000)
+    Effect.runFork(Effect.andThen(migrate, Effect.sync(() => process.stdout.write("serves"))).pipe(
+      Effect.andThen(Effect.never), Effect.provide(EmbeddedPostgres.layer({ directory: ${
+    JSON.stringify(directory)
+  } }))))`
+  return Effect.acquireUseRelease(
+    Effect.sync(() =>
+      spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+    ),
+    (child) => {
+      const serving = Effect.promise(() => once(child.stdout, "data"))
+      const reached = Effect.repeat(Effect.sync(point), { until: (yes) => yes, schedule: Schedule.spaced("2 millis") })
+      return Effect.raceFirst(serving, reached)
+    },
+    (child) =>
+      Effect.promise(async () => {
+        const gone = once(child, "exit")
+        child.kill("SIGKILL")
+        await gone
+      })
+  )
+}
 
 /** Writes transactions in a process of its own, kills it with -9 when it has acknowledged `enough`, and returns all that it had. */
 const writeUntilKilled = async (directory: string, enough: number): Promise<ReadonlyArray<number>> => {

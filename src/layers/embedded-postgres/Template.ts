@@ -15,16 +15,27 @@ const block = 512
 /** Bytes that come out of the decompressor at a time: in its own pieces of 16 kB, joining 24 MB takes longer than decompressing them. */
 const chunkSize = 4 << 20
 
+/** The archive in the checkout is not as it was released. */
+export class DamagedTemplate extends Error {
+  constructor(cause: unknown) {
+    super(`The archive ${template} is damaged (${String(cause)}). Check Windhover out anew; no data are lost.`, {
+      cause
+    })
+  }
+}
+
+const decompressed = (packed: Buffer): Promise<Buffer> =>
+  promisify(zlib.zstdDecompress)(packed, { chunkSize }).catch((cause) => Promise.reject(new DamagedTemplate(cause)))
+
 /**
  * Unpacks the template as `target`, which must not exist; all of it or, when that fails or the machine stops, nothing.
  *
- * Rejects with the file system's error.
+ * Rejects with the file system's error, or with a `DamagedTemplate`.
  */
 export const unpackTemplate = async (target: string): Promise<void> => {
   const partial = `${target}.partial`
   await fs.promises.rm(partial, { recursive: true, force: true })
-  const archive = await promisify(zlib.zstdDecompress)(await fs.promises.readFile(template), { chunkSize })
-  const entries = [...read(archive)]
+  const entries = [...read(await decompressed(await fs.promises.readFile(template)))]
   const directories = entries.filter((entry) => entry.directory).map((entry) => path.join(partial, entry.name))
   for (const directory of directories) await fs.promises.mkdir(directory, { mode: 0o700, recursive: true })
   const files = entries.filter((entry) => !entry.directory)
