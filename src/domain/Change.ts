@@ -2,7 +2,7 @@ import type { Entry } from "./Entry.ts"
 import { type Assigned, assignIds, type Identity, type IdPolicy, type RawEntry } from "./EntryId.ts"
 import { permalink } from "./Feed.ts"
 import { type Fingerprint, ofString } from "./Fingerprint.ts"
-import { empty, formOf, pack, remember, type SeenIds, siteOf, type Trace, unpack } from "./SeenIds.ts"
+import { among, empty, formOf, pack, remember, type SeenIds, siteOf, type Trace, unpack } from "./SeenIds.ts"
 
 /** What a feed resource remembers from one document to the next. */
 export interface Memory {
@@ -96,16 +96,25 @@ export const needsWhole = (memory: Memory, read: ReadEntries): boolean => {
   if (seen === undefined || memory.idPolicy === undefined) return true
   const assigned = assignIds(read.entries, memory.idPolicy)
   if (assigned.moved || assigned.entries.length < read.entries.length) return true
-  const standing = new Map(seen.document.map((trace) => [trace.id, trace]))
-  const forms = new Set(seen.document.map(({ form }) => form))
-  const essences = new Set(seen.document.map(({ essence }) => essence))
+  const stands = standingIn(seen)
+  const isForm = among(seen.document.map(({ form }) => form))
+  const isEssence = among(seen.document.map(({ essence }) => essence))
   return assigned.entries.some((entry, index) => {
     const identity = assigned.identities[index]
     if (identity === undefined || identity.reason === "repeated") return true
     const trace = traceOf(entry, identity)
-    if (seen.has(trace.id)) return standing.get(trace.id)?.essence !== trace.essence
-    return trace.form !== 0n && forms.has(trace.form) || trace.essence !== 0n && essences.has(trace.essence)
+    if (seen.has(trace.id)) return stands(trace.id)?.essence !== trace.essence
+    return trace.form !== 0n && isForm(trace.form) || trace.essence !== 0n && isEssence(trace.essence)
   })
+}
+
+/** What is remembered of an entry that stands in the document; few documents ask. */
+const standingIn = ({ document }: SeenIds) => {
+  let byId: ReadonlyMap<Fingerprint, Trace> | undefined
+  return (id: Fingerprint): Trace | undefined => {
+    byId ??= new Map(document.map((trace) => [trace.id, trace]))
+    return byId.get(id)
+  }
 }
 
 interface Candidate {

@@ -148,8 +148,7 @@ const unchanged = (state: ResourceState, answer: Fetched, at: Circumstances): Do
     held.distrust === state.learned?.distrust && held.caught === state.learned?.caught && !whole
   const place = placeAfter(state, state.kind, answer, at)
   if (settled && !recovered && place === state.learned?.place) return { _tag: "Quiet", state: next }
-  const { learned, ...others } = withValidators(next, held)
-  return { _tag: "Changed", change: silent({ ...others, ...learning({ ...learned, place }) }) }
+  return { _tag: "Changed", change: silent(withValidators(next, held, { place })) }
 }
 
 /** Without what a failure has left behind. */
@@ -444,11 +443,12 @@ const parsed = (
     afterSilence: lastAnswer(state) === 304 && isUnproven(state, at.now),
     now: at.now
   }
-  const after = at.occasion === "push"
-    ? withPush(next, lastAnswer(state))
-    : withValidators(withPush(next, undefined), validatorsAfter(held, answer, found))
+  const pushed = at.occasion === "push"
+  const validators = pushed ? held : validatorsAfter(held, answer, found)
+  const lessons = { doubtedSince: undefined, pushedAfter: pushed ? lastAnswer(state) : undefined }
   return {
-    ...calm(after),
+    ...withValidators(next, validators, lessons),
+    failures: 0,
     inError: false,
     http: fetched(at.occasion, answer.status, next.period, outcome),
     lastParse: at.now,
@@ -460,11 +460,6 @@ const parsed = (
 /** The status of the last answer of the server; a push is none. */
 const lastAnswer = ({ code, learned }: ResourceState): number | undefined =>
   code === 200 ? learned?.pushedAfter ?? code : code
-
-const withPush = ({ learned, ...state }: ResourceState, pushedAfter: number | undefined): ResourceState => ({
-  ...state,
-  ...learning({ ...learned, pushedAfter })
-})
 
 const scheduled = (
   state: ResourceState,
@@ -507,18 +502,20 @@ const heldBy = ({ etag, lastModified, learned }: ResourceState): Validators => (
 
 const withValidators = (
   { etag: _, lastModified: __, learned, ...state }: ResourceState,
-  { caught, distrust, etag, lastModified }: Validators
+  { caught, distrust, etag, lastModified }: Validators,
+  lessons: Lessons
 ): ResourceState => ({
   ...state,
   ...(etag === undefined ? {} : { etag }),
   ...(lastModified === undefined ? {} : { lastModified }),
-  ...learning({ ...learned, distrust, caught })
+  ...learning({ ...learned, distrust, caught, ...lessons })
 })
 
+/** What is learned, undefined where it is forgotten. */
+type Lessons = { readonly [K in keyof Learned]: Learned[K] | undefined }
+
 /** Nothing is kept where nothing was learned. */
-const learning = (
-  lessons: { readonly [K in keyof Learned]: Learned[K] | undefined }
-): Pick<ResourceState, "learned"> => {
+const learning = (lessons: Lessons): Pick<ResourceState, "learned"> => {
   const learned: { -readonly [K in keyof Learned]: Learned[K] } = {}
   const { brokenOff, caught, distrust, doubtedSince, moved, place, pushedAfter } = lessons
   if (distrust !== undefined) learned.distrust = distrust

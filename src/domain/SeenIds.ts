@@ -35,12 +35,20 @@ const FEWEST_TOMBSTONES = 200
 const WINDOWS = 3
 const MOST_STRAYS = 256
 
+/** A document that has changed is compared twice, one right after the other. */
+let last: { readonly bytes: Uint8Array; readonly ids: SeenIds | undefined } | undefined
+
 /**
  * Reads the packed form; `undefined` when nothing was ever remembered (a first fetch), or when the bytes are not ours.
  *
  * To take the second for the first is safe: the next document is stored and nobody is told, instead of everybody everything.
  */
 export const unpack = (bytes: Uint8Array): SeenIds | undefined => {
+  if (last?.bytes !== bytes) last = { bytes, ids: unpacked(bytes) }
+  return last.ids
+}
+
+const unpacked = (bytes: Uint8Array): SeenIds | undefined => {
   if (bytes.length < HEADER || bytes[0] !== VERSION) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const start = HEADER + view.getUint8(1)
@@ -58,7 +66,7 @@ export const unpack = (bytes: Uint8Array): SeenIds | undefined => {
   const hashes: Array<Fingerprint> = []
   for (let at = end; at < bytes.length; at += 8) hashes.push(view.getBigUint64(at, true))
   return seenIds({
-    site: new TextDecoder().decode(bytes.subarray(HEADER, start)),
+    site: start === HEADER ? "" : new TextDecoder().decode(bytes.subarray(HEADER, start)),
     window: view.getUint32(8, true),
     document,
     strays: hashes.slice(0, strays),
@@ -93,18 +101,26 @@ export const pack = ({ site, window, document, others, strays }: SeenIds): Uint8
   return bytes
 }
 
-/** The lookup is built when it is first asked: most documents that change hold at most one new id, but some are never asked at all. */
+/** Most documents that change hold one new id, so that few questions are asked. */
 const seenIds = (ids: Omit<SeenIds, "has">): SeenIds => {
-  let lookup: Set<Fingerprint> | undefined
-  const has = (id: Fingerprint): boolean => {
-    if (lookup === undefined) {
-      lookup = new Set(ids.others)
-      for (const stray of ids.strays) lookup.add(stray)
-      for (const trace of ids.document) lookup.add(trace.id)
-    }
-    return lookup.has(id)
+  const isOther = among(ids.others)
+  const isStray = among(ids.strays)
+  const isPresent = among(ids.document.map(({ id }) => id))
+  return { ...ids, has: (id) => isPresent(id) || isOther(id) || isStray(id) }
+}
+
+/** Questions that are answered by looking at all; to make a Set for them would cost more. */
+const few = 4
+
+/** Whether a hash is one of these. */
+export const among = (hashes: ReadonlyArray<Fingerprint>): (hash: Fingerprint) => boolean => {
+  let asked = 0
+  let lookup: ReadonlySet<Fingerprint> | undefined
+  return (hash) => {
+    if (lookup === undefined && asked++ < few) return hashes.includes(hash)
+    lookup ??= new Set(hashes)
+    return lookup.has(hash)
   }
-  return { ...ids, has }
 }
 
 export const empty: SeenIds = seenIds({ site: "", window: 0, document: [], strays: [], others: [] })

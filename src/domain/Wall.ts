@@ -17,6 +17,7 @@ export const here = ""
 
 /** The place that redirects have led to: host and path, or `here`. */
 export const placeOf = (asked: string, finalUrl: string): string => {
+  if (finalUrl === asked) return here
   const there = plain(finalUrl)
   return there === plain(asked) ? here : there
 }

@@ -37,10 +37,10 @@ export const layerWith = ({ largeFrom, deadline, startAfter }: Options): Layer.L
           Effect.mapError((why) => new ReaderError({ message: `The document cannot be read: ${why}.` })),
           turn.withPermits(1)
         )
-      const read = Effect.fn("FeedReader.read")((bytes: Uint8Array, options: ReadOptions) =>
-        bytes.length < largeFrom ? Effect.sync(() => readFeed(bytes, options)) : readLarge(bytes, options)
-      )
-      return FeedReader.of({ read })
+      return FeedReader.of({
+        read: (bytes, options) =>
+          bytes.length < largeFrom ? Effect.sync(() => readFeed(bytes, options)) : readLarge(bytes, options)
+      })
     })
   )
 

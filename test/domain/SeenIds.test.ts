@@ -22,6 +22,15 @@ describe("SeenIds", () => {
     }))
   })
 
+  it("answers however many questions alike", () => {
+    const seen = unpack(pack(remember(remember(empty, range(0, 10), ""), range(5, 15), "", { strays: [77n] })))
+    const asked = [20n, 0n, 14n, 77n, 21n, 4n, 5n, 78n, 9n, 77n, 22n, 0n]
+    assert.deepStrictEqual(
+      asked.map((id) => seen?.has(id)),
+      [false, true, true, true, false, true, true, false, true, true, false, true]
+    )
+  })
+
   it("reads a part of a larger buffer, at any offset", () => {
     const packed = pack(remember(empty, range(0, 3), "a.example"))
     const whole = new Uint8Array(packed.length + 5)
