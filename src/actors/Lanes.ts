@@ -1,4 +1,4 @@
-import { Clock, Effect } from "effect"
+import { type Clock, Effect } from "effect"
 import { Places } from "./Places.ts"
 
 /** An answer that took so long, in ms, makes its host a slow one. */
@@ -33,6 +33,7 @@ interface Host {
  */
 export class Lanes {
   readonly #width: number
+  readonly #clock: Clock.Clock
   readonly #fast: Places
   readonly #slow: Places
   /** Hosts that deliveries are under way to, or wait for. */
@@ -40,49 +41,57 @@ export class Lanes {
   /** Slow hosts that are not busy; the one that was met longest ago first. */
   readonly #resting = new Map<string, Host>()
 
-  constructor(width: number) {
+  constructor(width: number, clock: Clock.Clock) {
     this.#width = width
+    this.#clock = clock
     this.#fast = new Places(width)
     this.#slow = new Places(Math.ceil(width / 4))
   }
 
   /** Runs a delivery to `name` as soon as its host and its lane have a place. */
   through<A, E, R>(name: string, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return Effect.acquireUseRelease(
-      Effect.sync(() => {
-        const host = this.#of(name)
-        host.users++
-        return host
-      }),
-      (host) =>
-        host.places.through(Effect.flatMap(Clock.currentTimeMillis, (now) => this.#inLane(host, now, delivery))),
-      (host) => Effect.map(Clock.currentTimeMillis, (now) => this.#leave(name, host, now))
-    )
+    return Effect.suspend(() => {
+      let host: Host | undefined
+      return Effect.onExit(
+        Effect.suspend(() => {
+          host = this.#of(name)
+          host.users++
+          return this.#toHost(host, delivery)
+        }),
+        () => {
+          if (host !== undefined) this.#leave(name, host)
+          return Effect.void
+        }
+      )
+    })
   }
 
-  #inLane<A, E, R>(host: Host, now: number, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const timed = Effect.suspend(() => this.#timed(host, delivery))
-    if (host.slowUntil <= now) return this.#fast.through(timed)
+  #toHost<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return host.places.through(Effect.suspend(() => this.#inLane(host, this.#timed(host, delivery))))
+  }
+
+  #inLane<A, E, R>(host: Host, timed: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    if (host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fast.through(timed)
     host.slowPlaces ??= new Places(Math.ceil(this.#width / 4 * hostShare))
     return host.slowPlaces.through(this.#slow.through(timed))
   }
 
-  /** However it ends: an answer, none, or an interruption. */
+  /** However it ends: an answer, none, or an interruption. It is known before its places are left to others. */
   #timed<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return Effect.acquireUseRelease(
-      Clock.currentTimeMillis,
-      () => delivery,
-      (started) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          if (now - started >= slowness) host.slowUntil = now + memory
-        })
-    )
+    return Effect.suspend(() => {
+      const started = this.#clock.currentTimeMillisUnsafe()
+      return Effect.onExit(delivery, () => {
+        const now = this.#clock.currentTimeMillisUnsafe()
+        if (now - started >= slowness) host.slowUntil = now + memory
+        return Effect.void
+      })
+    })
   }
 
-  #leave(name: string, host: Host, now: number): void {
+  #leave(name: string, host: Host): void {
     if (--host.users > 0) return
     this.#busy.delete(name)
-    if (host.slowUntil > now) this.#rest(name, host)
+    if (host.slowUntil > this.#clock.currentTimeMillisUnsafe()) this.#rest(name, host)
   }
 
   #rest(name: string, host: Host): void {

@@ -20,11 +20,21 @@ export class Places {
     return this.#waiting.size
   }
 
-  /** Runs `effect` in a place of its own. */
+  /** Runs `effect` in a place of its own. What leaves it stands around before it is taken: an interruption in between would lose it. */
   through<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.andThen(this.enter(restore), Effect.onExit(restore(effect), () => Effect.sync(() => this.leave())))
-    )
+    return Effect.suspend(() => {
+      let entered = false
+      const inside = () => {
+        entered = true
+        return effect
+      }
+      const inTurn = () =>
+        Effect.uninterruptibleMask((restore) => Effect.flatMap(this.enter(restore), () => restore(inside())))
+      return Effect.onExit(Effect.suspend(() => this.tryEnter() ? inside() : inTurn()), () => {
+        if (entered) this.leave()
+        return Effect.void
+      })
+    })
   }
 
   /** Takes a place, to be left once, if there is one. */

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { describeAnswer, parcel, render, type Rendered, verdict } from "#domain/Delivery.ts"
 import type { Attempt, Delivery, Notification } from "#domain/Notification.ts"
 import { Deliverer, type DeliveryAnswer } from "#domain/ports/Deliverer.ts"
@@ -36,7 +36,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const deliverer = yield* Deliverer
     const settings = yield* Settings
-    const lanes = new Lanes(settings.maxDeliveries)
+    const lanes = new Lanes(settings.maxDeliveries, yield* Clock.Clock)
     const rendering = renderOnce(settings)
 
     const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription) {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Lanes } from "#actors/Lanes.ts"
 
@@ -16,7 +16,7 @@ const send = (lanes: Lanes, host: string, count: number, takes: number) => {
 describe("Lanes", () => {
   it.effect("a host of hanging callbacks takes an eighth of the places, and of those of the slow", () =>
     Effect.gen(function*() {
-      const lanes = new Lanes(32)
+      const lanes = new Lanes(32, yield* Clock.Clock)
       let hanging = 0
       const held = Effect.acquireUseRelease(
         Effect.sync(() => hanging++),
@@ -38,7 +38,7 @@ describe("Lanes", () => {
 
   it.effect("what is interrupted while it waits for its host leaves its place to others", () =>
     Effect.gen(function*() {
-      const lanes = new Lanes(8)
+      const lanes = new Lanes(8, yield* Clock.Clock)
       yield* send(lanes, "a.example", 1, 1_000)
       const waiting = yield* Effect.forkChild(lanes.through("a.example", Effect.never))
       const last = yield* send(lanes, "a.example", 1, 100)
@@ -49,7 +49,7 @@ describe("Lanes", () => {
 
   it.effect("runs no more at once than its width, and a quarter of that", () =>
     Effect.gen(function*() {
-      const lanes = new Lanes(8)
+      const lanes = new Lanes(8, yield* Clock.Clock)
       const sent: Array<{ readonly done: number }> = []
       for (let i = 0; i < 40; i++) sent.push(yield* send(lanes, `${i}.example`, 1, 1000))
       const done = () => sent.reduce((sum, one) => sum + one.done, 0)
@@ -61,7 +61,7 @@ describe("Lanes", () => {
 
   it.effect("a host that was slow is a quick one again after a minute", () =>
     Effect.gen(function*() {
-      const lanes = new Lanes(4)
+      const lanes = new Lanes(4, yield* Clock.Clock)
       yield* send(lanes, "a.example", 1, 5000)
       yield* TestClock.adjust("5 seconds")
       const blocked = yield* send(lanes, "a.example", 2, 50_000)
