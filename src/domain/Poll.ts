@@ -93,6 +93,7 @@ const isOfDay = (state: ResourceState, at: Circumstances): boolean =>
 /** The first look at an answer: most polls end here. */
 export const answered = (state: ResourceState, answer: Fetched, at: Circumstances): Step => {
   const { status } = answer
+  if (status === 304 && state.signature === undefined) return failure(state, 304, unasked, at)
   if (status === 304 || isSuccess(status) && isSame(state, answer, at)) return unchanged(state, answer, at)
   if (!isSuccess(status)) return failure(state, status, refusal(answer), at, retryAfter(answer, at.now))
   const fragment = fragmentOf(state.url)
@@ -100,6 +101,10 @@ export const answered = (state: ResourceState, answer: Fetched, at: Circumstance
     ? { _tag: "Select", fragment, syntax: "json" }
     : { _tag: "Read", options: readOptions(state, answer, at) }
 }
+
+/** Nothing is known that could be as it was: a broken cache, mostly. */
+const unasked =
+  "the server says that nothing has changed, although it was not asked for changes and has sent nothing before"
 
 /**
  * Of bytes that a stranger may have pushed nobody has read yet what hubs they come with. Once a day that is read of the bytes that are known,

@@ -72,6 +72,30 @@ describe("EntryId", () => {
     )
   })
 
+  it("makes the ids that other versions have made: each that changed would be news to every subscriber", () => {
+    const link = `https://a.example/${"long-path/".repeat(20)}?q=1`
+    assert.deepStrictEqual(idsOf([entry({ link }), entry({ link: "http://a.example/новости" })]), [
+      `https-a-example-${"long-path-".repeat(16)}long-pa-e7b81b74688ef125`,
+      "http-a-example-d0-bd-d0-be-d0-b2-d0-be-d1-81-d1-82-d0-b8"
+    ])
+    assert.deepStrictEqual(
+      idsOf([entry({ enclosure: "http://a.example/1.mp3" }), entry({ enclosure: "http://a.example/2" })]),
+      [
+        "http-a-example-1-mp3",
+        "http-a-example-2"
+      ]
+    )
+    assert.deepStrictEqual(
+      idsOf([entry({ title: "Ein schöner Tag", content: "Sonne" }), entry({ content: "Regen" })]),
+      [
+        "ein-sch-c3-b6ner-tag-0ad6670e5ccbeb23",
+        "entry-24fac6397851fc66"
+      ]
+    )
+    const namesakes = [{ id: "a", title: "New", published: 2 }, { id: "a", title: "Old", published: 1 }, { id: "b" }]
+    assert.deepStrictEqual(idsOf(namesakes.map(entry)), ["a#84bc85695dbae9a3", "a", "b"])
+  })
+
   it("treats blank ids as absent, each for itself", () => {
     const { entries, identities } = assignIds([
       entry({ id: "real", title: "a" }),

@@ -36,6 +36,22 @@ describe("Poll", () => {
     )
   })
 
+  it("does not take it for an answer that nothing has changed before there was anything", () => {
+    const answer = {
+      status: 304,
+      headers: {},
+      body: new Uint8Array(),
+      signature: 0n,
+      finalUrl: "http://feeds.example/"
+    }
+    const step = answered(initialState(), answer, at)
+    assert.deepStrictEqual(step._tag === "Changed" && [step.change.announce, step.change.state.http], [
+      { _tag: "Failure" },
+      "Fetched (ring) 304 60: the server says that nothing has changed, although it was not asked for changes and has sent nothing before"
+    ])
+    assert.strictEqual(answered(initialState({ signature: 1n }), answer, at)._tag, "Quiet")
+  })
+
   it("remembers a header apart from the document that it was read in", () => {
     const title = "a title that is long enough to be a part of its document"
     const body = new TextEncoder().encode(

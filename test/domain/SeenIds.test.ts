@@ -31,6 +31,21 @@ describe("SeenIds", () => {
     )
   })
 
+  it("packs as other versions have packed", () => {
+    const seen = remember(empty, [{ id: 1n, form: 2n, essence: 3n }], "a.example", { marks: [4n], strays: [5n] })
+    const packed = "010901000100000001000000" + Buffer.from("a.example").toString("hex") +
+      [1, 2, 3, 5, 4].map((hash) => `0${hash}00000000000000`).join("")
+    assert.strictEqual(Buffer.from(pack(seen)).toString("hex"), packed)
+    const read = unpack(Buffer.from(packed, "hex"))
+    assert.deepStrictEqual([read?.site, read?.window, read?.document, read?.strays, read?.others], [
+      "a.example",
+      1,
+      [{ id: 1n, form: 2n, essence: 3n }],
+      [5n],
+      [4n]
+    ])
+  })
+
   it("reads a part of a larger buffer, at any offset", () => {
     const packed = pack(remember(empty, range(0, 3), "a.example"))
     const whole = new Uint8Array(packed.length + 5)

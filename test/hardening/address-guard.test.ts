@@ -145,6 +145,25 @@ describe("address guard", () => {
       assert.match(yield* failureOf(ports.url), /^refused-address: 127\.0\.0\.1: refused, port 25 /)
     }))
 
+  live("takes no proxy from the environment, which would dial for us", () =>
+    Effect.gen(function*() {
+      const proxy = yield* serve((_, response) => response.end("from the proxy"))
+      const names = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "NODE_USE_ENV_PROXY"]
+      const before = names.map((name) => process.env[name])
+      names.forEach((name) => process.env[name] = name === "NODE_USE_ENV_PROXY" ? "1" : proxy.url)
+      const failure = yield* failureOf("http://10.0.0.1/").pipe(
+        Effect.ensuring(Effect.sync(() =>
+          names.forEach((name, i) => {
+            const value = before[i]
+            if (value === undefined) delete process.env[name]
+            else process.env[name] = value
+          })
+        ))
+      )
+      assert.match(failure, /^refused-address: 10\.0\.0\.1: /)
+      assert.strictEqual(proxy.connections(), 0)
+    }), closed)
+
   live("posts to no port of another protocol", () =>
     Effect.gen(function*() {
       assert.match(yield* postTo("http://127.0.0.1:25/"), /^refused-address: .*port 25 belongs to another protocol/)
