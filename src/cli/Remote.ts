@@ -10,7 +10,7 @@ export class RemoteError extends Schema.TaggedError<RemoteError>()("RemoteError"
 
 const service = {
   url: Flag.String("url").pipe(
-    Flag.withDescription("Where the service answers; also WINDHOVER_URL"),
+    Flag.withDescription("Where the service answers (default: http://localhost:8080); also WINDHOVER_URL"),
     Flag.withFallbackConfig(Config.String("WINDHOVER_URL").pipe(Config.withDefault("http://localhost:8080"))),
     Flag.filter(
       (url) => /^https?:\/\//i.test(url) && URL.canParse(url),
@@ -18,7 +18,7 @@ const service = {
     )
   ),
   login: Flag.String("login").pipe(
-    Flag.withDescription("Login of the account; also WINDHOVER_LOGIN"),
+    Flag.withDescription("Login of the account (default: admin); also WINDHOVER_LOGIN"),
     Flag.withFallbackConfig(Config.String("WINDHOVER_LOGIN").pipe(Config.withDefault("admin")))
   ),
   token: Flag.String("token").pipe(
