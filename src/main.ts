@@ -1,5 +1,5 @@
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
-import { Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import {
   MessageStorage,
   RunnerAddress,
@@ -22,6 +22,7 @@ import * as SelectorWorker from "#layers/SelectorWorker.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import * as HubClientHttp from "#layers/HubClientHttp.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
+import { listenError } from "#layers/ListenError.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as Network from "#layers/Network.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
@@ -42,10 +43,19 @@ const alone = Sharding.layer.pipe(
 /** One of several: the database says who holds what. */
 const oneOfMany = ({ host, port }: { readonly host: string; readonly port: number }) => {
   const config = { ...shardingConfig, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
-  return NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
+  const joined = NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(Tenure.layer),
     Layer.provide(SqlRunnerStorage.layer.pipe(Layer.provide(ShardingConfig.layer(config))))
+  )
+  const variable = "WINDHOVER_RUNNER_ADDRESS"
+  return Layer.effectContext(
+    Effect.catchTag(
+      Layer.build(joined),
+      "SocketServerError",
+      ({ reason }) =>
+        Effect.fail(listenError({ host, port, hostVariable: variable, portVariable: variable }, reason.cause))
+    )
   )
 }
 

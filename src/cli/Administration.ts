@@ -286,18 +286,19 @@ export const layerServer = (dataDir: string) =>
   Layer.unwrap(Effect.gen(function*() {
     const files = yield* FileSystem.FileSystem
     const socket = (yield* Path.Path).join(dataDir, socketName)
-    if (socket.length > maxSocketPath) {
-      yield* Effect.logWarning(
-        `The path of ${socket} is too long for a socket: account and token commands work only while the service is stopped.`
+    const without = (why: string) =>
+      Layer.effectDiscard(
+        Effect.logWarning(`${why}: account and token commands work only while the service is stopped.`)
       )
-      return Layer.empty
-    }
+    if (socket.length > maxSocketPath) return without(`The path of ${socket} is too long for a socket`)
     yield* files.remove(socket, { force: true })
     return RpcServer.layer(Calls).pipe(
       Layer.provide(handlers),
       Layer.provide(RpcServer.layerProtocolSocketServer),
       Layer.provide(NodeSocketServer.layer({ path: socket, readableAll: false, writableAll: false })),
-      Layer.provide(RpcSerialization.layerNdjson)
+      Layer.provide(RpcSerialization.layerNdjson),
+      // some file systems, of containers above all, hold no sockets: the service works without
+      Layer.catchTag("SocketServerError", ({ reason }) => without(`${socket} cannot be opened (${reason.cause})`))
     )
   }))
 

@@ -1,11 +1,12 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Data, Effect, Layer, Result } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Settings } from "#domain/ports/Settings.ts"
 import { Connections, type Limits } from "./Connections.ts"
+import { listenError } from "./ListenError.ts"
 
 /** Milliseconds, from the start of a request. */
 export interface Timeouts {
@@ -39,43 +40,13 @@ export const layerWith = (timeouts: Timeouts, spare: Limits = defaultSpare) =>
     const connections = new Connections(limits, isIn(trustedProxies))
     const make = () => makeServer(timeouts, connections)
     const listening = NodeHttpServer.layer(make, { host, port, gracefulShutdownTimeout: grace })
+    const place = { host, port, hostVariable: "WINDHOVER_HOST", portVariable: "WINDHOVER_PORT" }
     return Layer.effectContext(
-      Effect.mapError(Layer.build(listening), ({ cause }) => unservable(host, port, cause))
+      Effect.mapError(Layer.build(listening), ({ cause }) => listenError(place, cause))
     )
   }))
 
 export const layer = layerWith(defaultTimeouts)
-
-/** The address cannot be listened on; `message` says why and which setting helps. */
-export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
-
-const unservable = (host: string, port: number, cause: unknown): ListenError => {
-  const { code, message } = cause as NodeJS.ErrnoException
-  switch (code) {
-    case "EADDRINUSE":
-      return new ListenError({
-        message: `Port ${port} of ${host} is taken: something else listens there, perhaps another Windhover. `
-          + "Stop it, or set WINDHOVER_PORT to another port; 0 takes any free one."
-      })
-    case "EACCES":
-      return new ListenError({
-        message:
-          `Who runs this may not listen on port ${port} of ${host}. Set WINDHOVER_PORT to another one, such as 8080.`
-      })
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return new ListenError({
-        message: `WINDHOVER_HOST is ${JSON.stringify(host)}, which is no address of this machine (${code}); `
-          + "0.0.0.0 listens on all of them, 127.0.0.1 is for this machine alone."
-      })
-    default:
-      return new ListenError({
-        message:
-          `Port ${port} of ${host} cannot be listened on (${message}). Look at WINDHOVER_HOST and WINDHOVER_PORT.`
-      })
-  }
-}
 
 const isIn = (networks: ReadonlyArray<string>) => {
   const known = networks.map(IpNetwork.fromStringUnsafe)

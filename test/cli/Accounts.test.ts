@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer } from "effect"
+import { ConfigProvider, Effect, Layer, Logger } from "effect"
 import { Command } from "effect/cli"
 import { TestConsole } from "effect/testing"
 import * as StoresMemory from "#layers/StoresMemory.ts"
@@ -50,6 +50,19 @@ it.effect("takes a socket of the data directory at which nobody answers any more
     assert.isTrue(existsSync(socket))
     assert.isFalse(yield* Administration.isServed(dataDir))
   }).pipe(Effect.provide(NodeServices.layer)))
+
+it.effect("a data directory that takes no socket leaves the service without one, aloud", () =>
+  Effect.gen(function*() {
+    const dataDir = join(yield* temporaryDirectory, "is-not-there")
+    const said: Array<unknown> = []
+    yield* Layer.build(
+      Administration.layerServer(dataDir).pipe(Layer.provide(Administration.layer), Layer.provide(StoresMemory.layer))
+    ).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void said.push(message))])))
+    assert.match(
+      String(said),
+      /windhover\.sock cannot be opened \(.*listen E[A-Z]+.*\): account and token commands work only while the service is stopped\.$/
+    )
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
 it.effect("lists refuse a --limit that no list can have", () =>
   Effect.gen(function*() {

@@ -46,6 +46,20 @@ const twoRunners = Effect.gen(function*() {
   return { world, one, hooks, published, publish, ping, all }
 })
 
+describe.skipIf(!available)("a runner whose address is taken", () => {
+  it.live("says so, and which setting helps", () =>
+    Effect.gen(function*() {
+      const { url } = yield* outside
+      const taken = new URL(url).host
+      const database = yield* serverDatabase
+      const { message } = yield* Effect.flip(
+        start({ WINDHOVER_DATABASE_URL: database, WINDHOVER_RUNNER_ADDRESS: taken })
+      )
+      assert.include(message, `windhover: Port ${taken.split(":")[1]} of 127.0.0.1 is taken: `)
+      assert.include(message, "set WINDHOVER_RUNNER_ADDRESS to another port.")
+    }), patience)
+})
+
 describe.skipIf(!available)("two runners on one database", () => {
   it.live("take over from each other without losing anything", () =>
     Effect.gen(function*() {

@@ -35,12 +35,12 @@ describe("HttpServerNode", () => {
       assert.strictEqual(
         yield* refusalAt("127.0.0.1", port),
         `Port ${port} of 127.0.0.1 is taken: something else listens there, perhaps another Windhover. `
-          + "Stop it, or set WINDHOVER_PORT to another port; 0 takes any free one."
+          + "Stop it, or set WINDHOVER_PORT to another port."
       )
       assert.strictEqual(
         yield* refusalAt("192.0.2.1", 0),
-        "WINDHOVER_HOST is \"192.0.2.1\", which is no address of this machine (EADDRNOTAVAIL); "
-          + "0.0.0.0 listens on all of them, 127.0.0.1 is for this machine alone."
+        "WINDHOVER_HOST names the host \"192.0.2.1\", which is no address of this machine (EADDRNOTAVAIL); "
+          + "one that it has is needed, such as 127.0.0.1."
       )
     }))
 
