@@ -1,7 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
+import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { createInterface } from "node:readline"
+import { withSettings } from "#scripts/Environment.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
+import { findBinaries, startServer } from "#test/support/PostgresServer.ts"
 import { authorization, outside, patience, type Service, start } from "#test/support/Service.ts"
 
 const bin = `${import.meta.dirname}/../../bin/windhover`
@@ -97,6 +101,56 @@ describe("a service that is told to stop", () => {
           { answer: "lost", ids: ["held"], sequence: 1 },
           { answer: "given", ids: ["held"], sequence: 1 }
         ])
+      }).pipe(Effect.scoped, Effect.timeout(patience)),
+    patience + 10_000
+  )
+})
+
+const binaries = findBinaries()
+
+/** A server of this test's own, which it may stop. */
+const server = Effect.acquireRelease(
+  Effect.promise(() => startServer(binaries ?? "")),
+  (server) =>
+    Effect.promise(() => {
+      server.signal("SIGCONT")
+      return server.stop()
+    })
+)
+
+describe.skipIf(binaries === undefined)("a service whose database is away", () => {
+  it.live(
+    "ends in order when it is told to, while it waits for the database, and while it works without",
+    () =>
+      Effect.gen(function*() {
+        const world = yield* outside
+        const [topic = ""] = world.feeds
+        const database = yield* server
+        const settings = { WINDHOVER_DATABASE_URL: database.url("postgres") }
+
+        yield* Effect.promise(database.kill)
+        // it is told as soon as it says that it waits, and then ends without having been ready
+        const waiting = spawn(bin, ["serve"], {
+          stdio: ["ignore", "ignore", "pipe"],
+          env: withSettings({ ...settings, WINDHOVER_PORT: "0", WINDHOVER_HOST: "127.0.0.1" })
+        })
+        yield* Effect.addFinalizer(() => Effect.sync(() => waiting.kill("SIGKILL")))
+        const exit = once(waiting, "exit")
+        const [said] = yield* Effect.promise(() => once(createInterface({ input: waiting.stderr }), "line"))
+        assert.include(said, "Waiting for PostgreSQL: No PostgreSQL server answers")
+        waiting.kill("SIGTERM")
+        assert.deepStrictEqual(yield* Effect.promise(() => exit), [0, null])
+
+        yield* Effect.promise(database.start)
+        for (const goAway of [database.kill, async () => database.signal("SIGSTOP")]) {
+          const service = yield* start(settings)
+          yield* subscribe(service, topic, `${world.url}/hook`)
+          yield* Effect.promise(goAway)
+          const ended = exitOf(service)
+          service.process.kill("SIGTERM")
+          assert.deepStrictEqual(yield* ended, [0, null])
+          if (goAway === database.kill) yield* Effect.promise(database.start)
+        }
       }).pipe(Effect.scoped, Effect.timeout(patience)),
     patience + 10_000
   )
