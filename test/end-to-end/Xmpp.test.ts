@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { once } from "node:events"
 import { freePort } from "#scripts/prosody/Server.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 import { component, domain, installed, prosody, secret } from "#test/support/Prosody.ts"
@@ -76,6 +77,9 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
       }
       // what was on its way when it was killed may come twice, but in order
       assert.deepStrictEqual([...new Set(ids(client))], published)
+      const exit = once(service.process, "exit")
+      service.process.kill("SIGTERM") // with its link to the server open
+      assert.deepStrictEqual(yield* Effect.promise(() => exit), [0, null])
     }).pipe(Effect.scoped, Effect.timeout("280 seconds")), 300_000)
 
   it.live(
