@@ -1,12 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { installed } from "#test/support/Prosody.ts"
 import { saying } from "#test/support/Saying.ts"
 import { patience } from "#test/support/Service.ts"
 
 const root = join(import.meta.dirname, "../..")
+
+/** Processes that a process of Linux has started. */
+const childrenOf = (pid: number | undefined): ReadonlyArray<string> =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter((one) => one !== "")
 
 describe("the demo", () => {
   it.live("shows entries on their way to webhook and client of XMPP, and ends in order", () =>
@@ -20,5 +25,17 @@ describe("the demo", () => {
       yield* Effect.promise(() => once(child, "exit"))
       assert.strictEqual(child.exitCode, 0)
       assert.match(said.at(-1) ?? "", / demo +stops: Windhover finishes what it has begun$/)
+    }), patience)
+
+  it.live("leaves nothing running when nobody reads it any more", () =>
+    Effect.gen(function*() {
+      const { child, said, until } = yield* saying(join(root, "bin/node"), [join(root, "scripts/demo.ts")])
+      yield* until(() => said.some((line) => / windhover +is ready/.test(line)))
+      const started = childrenOf(child.pid)
+      assert.isAbove(started.length, 0)
+      child.stdout.destroy()
+      yield* Effect.promise(() => once(child, "exit"))
+      assert.strictEqual(child.exitCode, 0)
+      assert.deepStrictEqual(started.filter((pid) => existsSync(`/proc/${pid}`)), [])
     }), patience)
 })
