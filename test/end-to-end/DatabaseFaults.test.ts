@@ -159,6 +159,6 @@ describe.skipIf(binaries === undefined)("faults of a PostgreSQL server", () => {
         }
         for (const hook of hooks) assert.deepStrictEqual(received(world.posted, hook), { ids: published, faults: [] })
         assert.strictEqual(service.process.exitCode, null)
-      }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
+      }).pipe(Effect.scoped, Effect.timeout(2 * patience)), 2 * patience + 10_000)
   }
 })

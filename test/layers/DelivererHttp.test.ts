@@ -15,8 +15,9 @@ const layerWith = (options: DelivererHttp.DelivererOptions) =>
 const test = (
   name: string,
   body: () => Effect.Effect<void, unknown, Deliverer | Scope.Scope>,
-  options: DelivererHttp.DelivererOptions = { timeout: 5_000 }
-) => it.live(name, () => Effect.scoped(Effect.provide(body(), layerWith(options))))
+  options: DelivererHttp.DelivererOptions = { timeout: 5_000 },
+  patience?: number
+) => it.live(name, () => Effect.scoped(Effect.provide(body(), layerWith(options))), patience)
 
 const parcel = (callback: string, more: Partial<Parcel> = {}): Parcel => ({
   callback,
@@ -77,6 +78,18 @@ describe("DelivererHttp", () => {
       assert.deepStrictEqual([error.kind, error.message], ["timeout", "127.0.0.1: no answer within 0.1 s"])
       yield* callback.quiet
     }), { timeout: 100 })
+
+  test(
+    "gives a callback ten seconds where nothing else is said",
+    () =>
+      Effect.gen(function*() {
+        const callback = yield* serve(() => {})
+        const { message } = yield* Effect.flip(post(parcel(callback.url)))
+        assert.strictEqual(message, "127.0.0.1: no answer within 10 s")
+      }),
+    {},
+    60_000
+  )
 
   test("counts the status of a callback that never ends its answer", () =>
     Effect.gen(function*() {
