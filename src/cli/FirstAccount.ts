@@ -1,5 +1,6 @@
 import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
+import { isIPv6 } from "node:net"
 import { rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -36,14 +37,22 @@ export const layerTold = Layer.effectDiscard(Effect.gen(function*() {
   const made = yield* ensure
   const { address } = yield* HttpServer.HttpServer
   const port = "port" in address ? address.port : 0
-  const { baseUrl } = yield* Settings
-  yield* Console.log(`Windhover is ready on http://localhost:${port} (subscribers reach it at ${baseUrl})`)
-  if (made !== undefined) yield* Console.log(welcome(made, port))
+  const { baseUrl, host } = yield* Settings
+  const url = urlOf(host, port)
+  yield* Console.log(`Windhover is ready on ${url} (subscribers reach it at ${baseUrl})`)
+  if (made !== undefined) yield* Console.log(welcome(made, url))
 }))
+
+/** What listens on all addresses, or on loopback, is reached as `localhost`; everything else by its own name. */
+const asLocalhost: ReadonlySet<string> = new Set(["0.0.0.0", "::", "127.0.0.1", "localhost"])
+
+/** Where a server that listens on this host is reached from its machine. */
+export const urlOf = (host: string, port: number): string =>
+  `http://${asLocalhost.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host}:${port}`
 
 const welcome = (
   made: { readonly login: string; readonly password: string | undefined; readonly token: string | undefined },
-  port: number
+  url: string
 ) =>
   [
     "",
@@ -53,7 +62,7 @@ const welcome = (
     `  token     ${made.token ?? "(as set in WINDHOVER_ADMIN_TOKEN)"}`,
     "",
     "Subscribe a webhook to a feed (no output means that it is done):",
-    `  curl -u ${made.login}:${made.token ?? "$WINDHOVER_ADMIN_TOKEN"} http://localhost:${port}/ \\`,
+    `  curl -u ${made.login}:${made.token ?? "$WINDHOVER_ADMIN_TOKEN"} ${url}/ \\`,
     "    -d hub.mode=subscribe -d hub.topic=https://xkcd.com/rss.xml \\",
     "    -d hub.callback=https://example.org/your/webhook -d hub.secret=a-secret-of-yours",
     ""
