@@ -96,7 +96,7 @@ describe("a full disk under the embedded database", () => {
         assert.deepStrictEqual(received(world.posted, "/hook"), { ids: published, faults: [] })
         const list = yield* service.call({ "hub.mode": "list", "detailed": "true", "by_page": "500" })
         assert.deepStrictEqual(acknowledged.filter((url) => !list.text.includes(url)), [])
-      }).pipe(Effect.scoped, Effect.timeout(patience)),
-    patience + 10_000
+      }).pipe(Effect.scoped, Effect.timeout(2 * patience)),
+    2 * patience + 10_000
   )
 })
