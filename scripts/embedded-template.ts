@@ -1,25 +1,37 @@
 /**
- * Makes `src/layers/embedded-postgres/template.tar.zst`: a database cluster as initdb leaves it, less what one program alone does not need.
+ * Makes `src/layers/embedded-postgres/template.tar.zst`: a database cluster as initdb leaves it, less what one program alone does not need,
+ * with the schema of today.
  *
- * Run it after a change of the version of @electric-sql/pglite: `bin/node scripts/embedded-template.ts`.
+ * Run it after a change of the version of @electric-sql/pglite and after a new migration: `bin/node scripts/embedded-template.ts`.
  */
 import { PGlite } from "@electric-sql/pglite"
+import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
+import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as zlib from "node:zlib"
+import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
+import { migrate } from "#layers/Migrations.ts"
 
 const target = path.join(import.meta.dirname, "../src/layers/embedded-postgres/template.tar.zst")
 const work = fs.mkdtempSync(path.join(os.tmpdir(), "windhover-template-"))
-const cluster = path.join(work, "cluster")
+const cluster = path.join(work, "database")
 
-const database = await PGlite.create({ dataDir: cluster })
+const open = () => PGlite.create({ dataDir: cluster, extensions: { pg_trgm } })
+
+let database = await open()
 // Two copies of the system catalogue, which only `create database` reads. Without them a cluster is a third of the size,
 // and no database is left whose transaction ids nobody would freeze.
 await database.query("update pg_database set datistemplate = false where datistemplate")
 await database.query("drop database template0")
 await database.query("drop database template1")
+await database.close()
+
+await Effect.runPromise(migrate.pipe(Effect.provide(EmbeddedPostgres.layer({ directory: work }))))
+
+database = await open()
 await database.query("vacuum (freeze, analyze)")
 // What initdb logged is in the tables by now: start a segment that is all but empty, and leave the others out.
 await database.query("select pg_switch_wal()")

@@ -1,59 +1,37 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Console, Effect, Exit, Layer, Runtime } from "effect"
+import { Cause, Console, Effect, Exit, Runtime } from "effect"
 import { CliConfig, Command, GlobalFlag } from "effect/cli"
-import * as Database from "#layers/Database.ts"
-import * as FetcherUndici from "#layers/FetcherUndici.ts"
-import { migrate } from "#layers/Migrations.ts"
-import { version } from "#layers/Network.ts"
-import * as Settings from "#layers/Settings.ts"
-import { account, deliveries, hubs, pings, token } from "./cli/Accounts.ts"
-import { inspect } from "./cli/Inspect.ts"
+import { version } from "#layers/Version.ts"
 import * as Output from "./cli/Output.ts"
-import { list, subscribe, tail, unsubscribe } from "./cli/Remote.ts"
-import { noSetting, serve } from "./cli/Serve.ts"
 
-const migrateAlone = Command.make(
-  "migrate",
-  {},
-  Effect.fnUntraced(function*() {
-    const done = yield* migrate
-    yield* Console.log(done.length === 0 ? "The database is up to date." : `Done: ${done.join(", ")}`)
-  })
-).pipe(
-  Command.withDescription("Bring the database to this version; the service does it at its start as well"),
-  Command.provide(Database.layerUnmigrated.pipe(Layer.provide(Settings.layer)))
-)
+const load = {
+  serve: async () => (await import("./cli/Serve.ts")).serve,
+  migrate: async () => (await import("./cli/Migrate.ts")).migrateAlone,
+  settings: async () => (await import("./cli/Settings.ts")).settings,
+  account: async () => (await import("./cli/Accounts.ts")).account,
+  token: async () => (await import("./cli/Accounts.ts")).token,
+  subscribe: async () => (await import("./cli/Remote.ts")).subscribe,
+  unsubscribe: async () => (await import("./cli/Remote.ts")).unsubscribe,
+  list: async () => (await import("./cli/Remote.ts")).list,
+  tail: async () => (await import("./cli/Remote.ts")).tail,
+  pings: async () => (await import("./cli/Accounts.ts")).pings,
+  deliveries: async () => (await import("./cli/Accounts.ts")).deliveries,
+  hubs: async () => (await import("./cli/Accounts.ts")).hubs,
+  inspect: async () => (await import("./cli/Inspect.ts")).inspectOnline
+}
 
-const settings = Command.make(
-  "settings",
-  {},
-  Effect.fnUntraced(function*() {
-    for (const { fallback, meaning, value, variable } of yield* Settings.explain()) {
-      yield* Console.log(`${variable}=${value ?? ""}\n    ${meaning} Default: ${fallback}.`)
-    }
-    for (const variable of Settings.unknown(Object.keys(process.env))) yield* Console.error(noSetting(variable))
-    yield* Settings.read()
-  })
-).pipe(Command.withDescription("List the settings, what they mean, and what they are set to"))
+const isCommand = (name: string): name is keyof typeof load => Object.hasOwn(load, name)
+
+/** Loading takes most of a command's time: the one that is asked for is loaded, and all of them only to be listed. */
+const loaded = (name = "") => {
+  if (name === "--version") return Promise.resolve([])
+  return Promise.all(isCommand(name) ? [load[name]()] : Object.values(load).map((one) => one()))
+}
 
 const windhover = Command.make("windhover").pipe(
   Command.withDescription("Watches any URL and pushes what is new"),
-  Command.withSubcommands([
-    serve,
-    migrateAlone,
-    settings,
-    account,
-    token,
-    subscribe,
-    unsubscribe,
-    list,
-    tail,
-    pings,
-    deliveries,
-    hubs,
-    inspect.pipe(Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer))))
-  ])
+  Command.withSubcommands(await loaded(process.argv[2]))
 )
 
 /** A failure that an operator can mend is a sentence on standard error and exit code 1, not a stack. */

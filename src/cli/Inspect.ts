@@ -1,8 +1,10 @@
-import { Console, Effect, FileSystem, Option, type PlatformError, Schema, Stdio, Stream } from "effect"
+import { Console, Effect, FileSystem, Layer, Option, type PlatformError, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { quote } from "#domain/Topic.ts"
+import * as FetcherUndici from "#layers/FetcherUndici.ts"
+import * as Settings from "#layers/Settings.ts"
 import { neutralModel } from "./NeutralModel.ts"
 import { whileRead } from "./Output.ts"
 import { rendering, report } from "./Report.ts"
@@ -29,7 +31,7 @@ const flags = {
   )
 }
 
-/** `windhover inspect`: shows how a document is read. Nothing is stored. */
+/** `windhover inspect`: shows how a document is read. Nothing is stored. Documents come by the given `Fetcher`. */
 export const inspect = Command.make(
   "inspect",
   flags,
@@ -39,6 +41,11 @@ export const inspect = Command.make(
     else return yield* new InspectError({ message: "Give a file or a URL, or --batch." })
   })
 ).pipe(Command.withDescription("Show how a feed is read: kind, encoding, repairs, ids, model, renderings"))
+
+/** Over the network that the settings allow. */
+export const inspectOnline = inspect.pipe(
+  Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer)))
+)
 
 const show = Effect.fn("Inspect.show")(function*(place: string, format: "report" | "json" | "atom" | "model") {
   const { bytes, options } = /^https?:\/\//i.test(place) ? yield* fetched(place) : yield* stored(place)

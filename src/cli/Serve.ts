@@ -1,9 +1,9 @@
-import { Effect, Layer, Logger, References } from "effect"
+import { Effect, Fiber, Layer, Logger, References } from "effect"
 import { Command } from "effect/cli"
 import { Settings } from "#domain/ports/Settings.ts"
-import * as Database from "#layers/Database.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
+import { noSetting } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
@@ -15,15 +15,11 @@ const logging = Layer.mergeAll(
   Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, levels[logLevel])))
 )
 
-/** What is said of a variable that is set in vain. */
-export const noSetting = (variable: string): string =>
-  `${variable} is set, but there is no such setting; 'windhover settings' lists those there are.`
-
 /**
  * `windhover serve`: runs the service until it is told to stop.
  *
- * The embedded database starts in its thread while this one loads the service: each takes a good part of a second.
- * The other commands do without the service, and so it is loaded here and not above.
+ * The embedded database starts in its thread while this one loads the service, which takes as long: so the database is loaded first, and
+ * the service when the thread is on its way.
  */
 export const serve = Command.make(
   "serve",
@@ -33,10 +29,10 @@ export const serve = Command.make(
     for (const variable of SettingsLayer.unknown(Object.keys(process.env))) {
       yield* Effect.logWarning(noSetting(variable))
     }
-    const [database, { layer }] = yield* Effect.all([
-      Layer.build(Database.layer),
-      Effect.promise(() => import("#main/main.ts"))
-    ], { concurrency: "unbounded" })
+    const Database = yield* Effect.promise(() => import("#layers/Database.ts"))
+    const starting = yield* Effect.forkChild(Layer.build(Database.layer), { startImmediately: true })
+    const { layer } = yield* Effect.promise(() => import("#main/main.ts"))
+    const database = yield* Fiber.join(starting)
     return yield* Effect.provideContext(Layer.launch(layer), database)
   }, Effect.scoped)
 ).pipe(

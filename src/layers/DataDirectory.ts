@@ -4,12 +4,11 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { DatabaseError } from "./DatabaseError.ts"
-import { DamagedTemplate, unpackTemplate } from "./embedded-postgres/Template.ts"
 
 /**
  * Opens a data directory for this process alone, until the scope closes, and returns the directory of the database's cluster in it.
  *
- * Both are made when they are missing. Fails with `locked`, `unusable` or `full`.
+ * The first is made when it is missing, the other by who starts the database. Fails with `locked`, `unusable` or `full`.
  */
 export const open = Effect.fn("DataDirectory.open")(
   function*(directory: string): Effect.fn.Return<string, DatabaseError, Scope.Scope> {
@@ -19,16 +18,7 @@ export const open = Effect.fn("DataDirectory.open")(
     yield* lock(absolute)
     yield* signed(absolute)
     const cluster = path.join(absolute, "database")
-    if (!fs.existsSync(cluster)) {
-      yield* Effect.tryPromise({
-        try: () => unpackTemplate(cluster),
-        catch: (cause) =>
-          cause instanceof DamagedTemplate
-            ? new DatabaseError({ reason: "damaged", message: cause.message, cause })
-            : explain(absolute, cause)
-      })
-    }
-    yield* sameVersion(cluster)
+    if (fs.existsSync(cluster)) yield* sameVersion(cluster)
     return cluster
   }
 )
@@ -151,9 +141,10 @@ const stopping = ({ host, pid }: Holder): string =>
 const attempt = <A>(directory: string, run: () => A) =>
   Effect.try({ try: run, catch: (cause) => explain(directory, cause) })
 
-const explain = (directory: string, cause: unknown): DatabaseError => {
-  const text = cause instanceof Error ? cause.message : String(cause)
-  return /ENOSPC|EDQUOT/.test(text)
+/** Why a directory could not be used, by the error of the file system. */
+export const explain = (directory: string, cause: unknown): DatabaseError => {
+  const text = (cause instanceof Error ? cause.message : String(cause)).replace(/^Error: /, "")
+  return /ENOSPC|EDQUOT|No space left/.test(text)
     ? new DatabaseError({
       reason: "full",
       message:

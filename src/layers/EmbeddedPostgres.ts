@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Deferred, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
+import * as path from "node:path"
 import { Duplex } from "node:stream"
 import { DatabaseError } from "./DatabaseError.ts"
 import * as DataDirectory from "./DataDirectory.ts"
@@ -58,7 +59,7 @@ const supervise = Effect.fnUntraced(function*(cluster: string) {
     )
   )
 
-  yield* Effect.forkScoped(restarting(run))
+  yield* Effect.forkScoped(restarting(run), { startImmediately: true })
   yield* Deferred.await(up)
   return () => connect?.() ?? new Duplex().destroy(new Error("The embedded database is being started."))
 })
@@ -74,11 +75,15 @@ const restarting = Effect.fnUntraced(function*(run: Effect.Effect<void>) {
   }
 })
 
-const notStarted = (cluster: string, why: string) =>
-  /ENOSPC|No space left/.test(why)
-    ? new DatabaseError({ reason: "full", message: `There is no space left for the database in ${cluster} (${why}).` })
-    : new DatabaseError({
-      reason: "damaged",
-      message: `The embedded database does not start from ${cluster}: ${why}. `
-        + "Restore a backup of the directory, or move it away to start with an empty one."
-    })
+/** Why a thread did not start, for the operator. Its word is an error of the file system, of the template, or PostgreSQL's own about its files. */
+export const notStarted = (cluster: string, why: string): DatabaseError => {
+  if (/^DamagedTemplate: /.test(why)) {
+    return new DatabaseError({ reason: "damaged", message: why.replace(/^DamagedTemplate: /, "") })
+  }
+  if (/\bE[A-Z]{2,}: |No space left/.test(why)) return DataDirectory.explain(path.dirname(cluster), why)
+  return new DatabaseError({
+    reason: "damaged",
+    message: `The embedded database does not start from ${cluster}: ${why}. `
+      + "Restore a backup of the directory, or move it away to start with an empty one."
+  })
+}

@@ -65,6 +65,7 @@ const lock = 0x77696e64686f7665n
 export const migrate: Effect.Effect<ReadonlyArray<string>, DatabaseError, SqlClient.SqlClient> = Effect.gen(
   function*() {
     const sql = yield* SqlClient.SqlClient
+    if ((yield* newest)?.id === version) return [] // as at nearly every start, which then waits for no lock
     return yield* sql.withTransaction(Effect.gen(function*() {
       yield* sql`set local statement_timeout = 0` // waiting for the lock and building an index take what they take
       yield* sql`select pg_advisory_xact_lock(${lock})`
@@ -101,18 +102,24 @@ const records = Object.fromEntries(migrations.map(({ name, number, statements })
   )
 ]))
 
-/** A newer program may have changed what this one relies on: it must not write there. */
-const refuseNewer = Effect.gen(function*() {
+/** The last migration that the database has; none where there is no schema yet. */
+const newest = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [exists] = yield* sql<{ found: boolean }>`select to_regclass(${table}) is not null as found`
-  if (exists?.found !== true) return
-  const [newest] = yield* sql<{ id: number; name: string }>`
+  if (exists?.found !== true) return undefined
+  const [found] = yield* sql<{ id: number; name: string }>`
     select migration_id as id, name from ${sql(table)} order by migration_id desc limit 1`
-  if (newest === undefined || newest.id <= version) return
+  return found
+})
+
+/** A newer program may have changed what this one relies on: it must not write there. */
+const refuseNewer = Effect.gen(function*() {
+  const found = yield* newest
+  if (found === undefined || found.id <= version) return
   return yield* new DatabaseError({
     reason: "newer",
     message:
-      `A newer Windhover has migrated the database to ${key(newest.id, newest.name)}; this one knows ${version}. `
+      `A newer Windhover has migrated the database to ${key(found.id, found.name)}; this one knows ${version}. `
       + "Start the newer version, or restore a backup that was made before it."
   })
 })

@@ -1,11 +1,11 @@
 import { Context, Effect, Layer, type Scope } from "effect"
-import { readFileSync } from "node:fs"
 import { Settings } from "#domain/ports/Settings.ts"
 import { anywhere, type Guard, publicOnly } from "./AddressGuard.ts"
 import * as Connector from "./Connector.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as Origins from "./Origins.ts"
 import * as Resolver from "./Resolver.ts"
+import { version } from "./Version.ts"
 
 /** What fetches, deliveries and verifications share: names, TLS sessions, deadlines, the guard. */
 export class Network extends Context.Service<Network, {
@@ -49,10 +49,3 @@ export const layer = Layer.effect(Network, Effect.flatMap(Settings, make))
 
 /** For tests and tools: no settings, other limits. */
 export const layerWith = (options: NetworkOptions) => Layer.effect(Network, make(options))
-
-const readVersion = (): string => {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
-  return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "0"
-}
-
-export const version = readVersion()

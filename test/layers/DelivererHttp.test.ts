@@ -4,6 +4,7 @@ import { createHmac } from "node:crypto"
 import { Deliverer, type Parcel } from "#domain/ports/Deliverer.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
 import * as Network from "#layers/Network.ts"
+import { version } from "#layers/Version.ts"
 import { serve } from "#test/support/Servers.ts"
 
 const layerWith = (options: DelivererHttp.DelivererOptions) =>
@@ -44,7 +45,7 @@ describe("DelivererHttp", () => {
       assert.strictEqual(seen?.headers["content-type"], "application/json; charset=utf-8")
       assert.strictEqual(seen?.headers["content-length"], "19")
       assert.strictEqual(seen?.headers["x-pubsubhubbub-topic"], "http://example.org/feed")
-      assert.strictEqual(seen?.headers["user-agent"], `Windhover/${Network.version} (+http://windhover.example)`)
+      assert.strictEqual(seen?.headers["user-agent"], `Windhover/${version} (+http://windhover.example)`)
       assert.isUndefined(seen?.headers["x-hub-signature"])
       assert.isUndefined(seen?.headers["x-hub-signature-256"])
     }))

@@ -163,6 +163,16 @@ describe("EmbeddedPostgres", () => {
       assert.deepStrictEqual(yield* migrate.pipe(Effect.provide(EmbeddedPostgres.layer({ directory }))), [])
     }), 300_000)
 
+  it.live("says why the cluster could not be made, by the error of the file system", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      // where the cluster belongs is something else, and unpacking cannot replace it
+      fs.symlinkSync("nowhere", path.join(directory, "database"))
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(EmbeddedPostgres.layer({ directory }))))
+      assert.strictEqual(error.reason, "unusable")
+      assert.include(error.message, `The data directory ${directory} cannot be used (ENOTDIR: `)
+    }), 60_000)
+
   it.live(
     "loses nothing that it acknowledged when the process is killed while it writes",
     () =>

@@ -5,6 +5,7 @@ import * as Fingerprint from "#domain/Fingerprint.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import * as Network from "#layers/Network.ts"
+import { version } from "#layers/Version.ts"
 import { serve } from "#test/support/Servers.ts"
 
 const layer = FetcherUndici.layerNoDeps.pipe(
@@ -45,7 +46,7 @@ describe("FetcherUndici", () => {
       yield* fetch(`${origin.url}/a`)
       yield* fetch(`${origin.url}/b`)
       for (const { headers } of origin.seen) {
-        assert.strictEqual(headers["user-agent"], `Windhover/${Network.version} (+http://windhover.example)`)
+        assert.strictEqual(headers["user-agent"], `Windhover/${version} (+http://windhover.example)`)
         assert.strictEqual(headers["accept-encoding"], "gzip, deflate, br, zstd")
         assert.include(headers.accept ?? "", "application/atom+xml")
         assert.isUndefined(headers.cookie)

@@ -3,6 +3,7 @@ import { Effect, Layer, type Scope } from "effect"
 import { type Intent, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as Network from "#layers/Network.ts"
+import { version } from "#layers/Version.ts"
 import { type Answer, type Seen, serve } from "#test/support/Servers.ts"
 
 const layer = IntentVerifierHttp.layerNoDepsWith({ timeout: 200, challenge: () => "c0ffee" }).pipe(
@@ -37,7 +38,7 @@ describe("IntentVerifierHttp", () => {
       ]])
       assert.strictEqual(
         callback.seen[0]?.headers["user-agent"],
-        `Windhover/${Network.version} (+http://windhover.example)`
+        `Windhover/${version} (+http://windhover.example)`
       )
     }))
 

@@ -1,16 +1,46 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
 import { statements as sequences } from "#layers/migrations/0005-notification-sequences.ts"
 import { statements as trialsThatAreSent } from "#layers/migrations/0017-trials-that-are-sent.ts"
 import { migrate, version } from "#layers/Migrations.ts"
 import * as Postgres from "#layers/Postgres.ts"
-import { engines, serverDatabase } from "#test/support/Databases.ts"
+import { engines, serverDatabase, temporaryDirectory } from "#test/support/Databases.ts"
 
 const tables = SqlClient.SqlClient.use((sql) =>
   Effect.map(
     sql<{ name: string }>`select tablename::text as name from pg_tables where schemaname = 'public' order by 1`,
     (rows) => rows.map((row) => row.name)
+  )
+)
+
+/** What the schema is made of, a line each: columns, constraints, indexes, functions, triggers. */
+const definitions = SqlClient.SqlClient.use((sql) =>
+  Effect.map(
+    sql<{ line: string }>`
+      with own as (
+        select oid, relname from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
+      )
+      select format('%s.%s %s %s %s %s %s', relname, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attstorage,
+        pg_get_expr(adbin, adrelid)) as line
+      from own join pg_attribute on attrelid = oid and attnum > 0 and not attisdropped
+        left join pg_attrdef on adrelid = attrelid and adnum = attnum
+      union all
+      select format('%s %s %s', relname, conname, pg_get_constraintdef(pg_constraint.oid)) from own join pg_constraint on conrelid = own.oid
+      union all
+      select pg_get_indexdef(indexrelid) from own join pg_index on indrelid = oid
+      union all
+      select pg_get_triggerdef(pg_trigger.oid) from own join pg_trigger on tgrelid = own.oid where not tgisinternal
+      union all
+      select format('%s %s', relname, reloptions) from own join pg_class using (oid, relname)
+      union all
+      select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace and prokind = 'f'
+        and not exists (select from pg_depend where objid = pg_proc.oid and deptype = 'e')
+      union all
+      select format('%s %s', migration_id, name) from windhover_migrations
+      order by 1`,
+    (rows) => rows.map(({ line }) => line)
   )
 )
 
@@ -151,6 +181,22 @@ for (const engine of engines) {
     })
   })
 }
+
+describe("Migrations: the template of the embedded database", () => {
+  it.live("have run on it, so that a first start has nothing to do (else: bin/node scripts/embedded-template.ts)", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      yield* Effect.gen(function*() {
+        assert.deepStrictEqual(yield* migrate, [])
+        const unpacked = yield* definitions
+        yield* empty
+        assert.deepStrictEqual(yield* migrate, all)
+        const migrated = yield* definitions
+        assert.isAbove(migrated.length, 100)
+        assert.deepStrictEqual(unpacked, migrated)
+      }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory })))
+    }))
+})
 
 describe.skipIf(!engines.every((engine) => engine.available))("Migrations: a managed server", () => {
   it.live("say what an administrator has to do when the user may not install pg_trgm", () =>

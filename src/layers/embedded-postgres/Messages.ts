@@ -1,6 +1,6 @@
 /** What the thread of the embedded database is started with. */
 export interface Start {
-  /** Directory of the cluster; exists. */
+  /** Directory of the cluster; made from the template when it is missing. */
   readonly cluster: string
   /** Milliseconds after which a silent transaction is ended when others wait for it. */
   readonly idleTransaction: number

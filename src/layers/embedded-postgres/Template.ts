@@ -17,6 +17,8 @@ const chunkSize = 4 << 20
 
 /** The archive in the checkout is not as it was released. */
 export class DamagedTemplate extends Error {
+  override readonly name = "DamagedTemplate"
+
   constructor(cause: unknown) {
     super(`The archive ${template} is damaged (${String(cause)}). Check Windhover out anew; no data are lost.`, {
       cause

@@ -3,10 +3,12 @@
  *
  * Started by `EmbeddedPostgres`; what it is sent and sends is in `Messages`.
  */
+import { existsSync } from "node:fs"
 import { parentPort, workerData } from "node:worker_threads"
 import { type Backend, openBackend } from "./Backend.ts"
 import type { FromWorker, Start, ToWorker } from "./Messages.ts"
 import { Sessions } from "./Sessions.ts"
+import { unpackTemplate } from "./Template.ts"
 
 const port = parentPort
 if (port === null) throw new Error("this file runs as a worker thread")
@@ -42,4 +44,5 @@ const serve = (backend: Backend) => {
   tell({ _tag: "Ready" })
 }
 
+if (!existsSync(cluster)) await unpackTemplate(cluster).catch(crash)
 await openBackend(cluster, crash, (line) => tell({ _tag: "Log", line })).then(serve, crash)
