@@ -1,10 +1,18 @@
-import { Console, Effect, Layer, Option, Redacted } from "effect"
+import { Console, Context, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { isIPv6 } from "node:net"
 import { rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { makeToken } from "#layers/Credentials.ts"
+
+/** What is told of the account that this start made; undefined when it made none. */
+interface Made {
+  readonly login: string
+  /** Undefined: the operator has set it. So with the token. */
+  readonly password: string | undefined
+  readonly token: string | undefined
+}
 
 /**
  * Makes the first account when there is none, with what the settings preset, and tells its secrets once.
@@ -32,9 +40,16 @@ const ensure = Effect.gen(function*() {
   }
 })
 
+/** Made before the service starts its work: its first seconds are busy, and nobody gets in without an account. */
+export class FirstAccount extends Context.Service<FirstAccount, { readonly made: Made | undefined }>()(
+  "windhover/cli/FirstAccount"
+) {
+  static readonly layer = Layer.effect(FirstAccount, Effect.map(ensure, (made) => FirstAccount.of({ made })))
+}
+
 /** Tells where the service is reached, and, at the first start, how. */
 export const layerTold = Layer.effectDiscard(Effect.gen(function*() {
-  const made = yield* ensure
+  const { made } = yield* FirstAccount
   const { address } = yield* HttpServer.HttpServer
   const port = "port" in address ? address.port : 0
   const { baseUrl, host } = yield* Settings
@@ -50,10 +65,7 @@ const asLocalhost: ReadonlySet<string> = new Set(["0.0.0.0", "::", "127.0.0.1", 
 export const urlOf = (host: string, port: number): string =>
   `http://${asLocalhost.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host}:${port}`
 
-const welcome = (
-  made: { readonly login: string; readonly password: string | undefined; readonly token: string | undefined },
-  url: string
-) =>
+const welcome = (made: Made, url: string) =>
   [
     "",
     "The first account was made. What follows is shown this once:",

@@ -118,8 +118,7 @@ const refuseNewer = Effect.gen(function*() {
   if (found === undefined || found.id <= version) return
   return yield* new DatabaseError({
     reason: "newer",
-    message:
-      `A newer Windhover has migrated the database to ${key(found.id, found.name)}; this one knows ${version}. `
+    message: `A newer Windhover has migrated the database to ${key(found.id, found.name)}; this one knows ${version}. `
       + "Start the newer version, or restore a backup that was made before it."
   })
 })
