@@ -1,19 +1,13 @@
-import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
-import { Effect, Layer, Option } from "effect"
-import {
-  MessageStorage,
-  RunnerAddress,
-  RunnerHealth,
-  Runners,
-  RunnerStorage,
-  Sharding,
-  ShardingConfig,
-  SqlRunnerStorage
-} from "effect/cluster"
+import { Effect, Layer } from "effect"
+import * as MessageStorage from "effect/cluster/MessageStorage"
+import * as RunnerHealth from "effect/cluster/RunnerHealth"
+import * as Runners from "effect/cluster/Runners"
+import * as RunnerStorage from "effect/cluster/RunnerStorage"
+import * as Sharding from "effect/cluster/Sharding"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as Core from "#actors/Core.ts"
 import { shardingConfig } from "#actors/Runner.ts"
 import * as Senders from "#actors/Senders.ts"
-import * as Tenure from "#actors/Tenure.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as DelivererHttp from "#layers/DelivererHttp.ts"
@@ -22,7 +16,6 @@ import * as SelectorWorker from "#layers/SelectorWorker.ts"
 import * as FetcherUndici from "#layers/FetcherUndici.ts"
 import * as HubClientHttp from "#layers/HubClientHttp.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
-import { listenError } from "#layers/ListenError.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as Network from "#layers/Network.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
@@ -40,28 +33,13 @@ const alone = Sharding.layer.pipe(
   Layer.provide(ShardingConfig.layer(shardingConfig))
 )
 
-/** One of several: the database says who holds what. */
-const oneOfMany = ({ host, port }: { readonly host: string; readonly port: number }) => {
-  const config = { ...shardingConfig, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
-  const joined = NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
-    Layer.provide(MessageStorage.layerNoop),
-    Layer.provideMerge(Tenure.layer),
-    Layer.provide(SqlRunnerStorage.layer.pipe(Layer.provide(ShardingConfig.layer(config))))
-  )
-  const variable = "WINDHOVER_RUNNER_ADDRESS"
-  return Layer.effectContext(
-    Effect.catchTag(
-      Layer.build(joined),
-      "SocketServerError",
-      ({ reason }) =>
-        Effect.fail(listenError({ host, port, hostVariable: variable, portVariable: variable }, reason.cause))
-    )
-  )
-}
-
-const cluster = Layer.unwrap(
-  Settings.useSync(({ runnerAddress }) => runnerAddress === undefined ? alone : oneOfMany(runnerAddress))
-)
+/** One of several is loaded where it is asked for: sockets of a cluster are nothing to a single process. */
+const cluster = Layer.unwrap(Effect.gen(function*() {
+  const { runnerAddress } = yield* Settings
+  if (runnerAddress === undefined) return alone
+  const { layer } = yield* Effect.promise(() => import("./cli/OneOfMany.ts"))
+  return layer(runnerAddress)
+}))
 
 /** What lies outside: documents, callbacks, the database. */
 const outside = Layer.mergeAll(

@@ -1,6 +1,6 @@
 import { Clock, Context, Deferred, Effect, Layer, Random, Schema, type Scope } from "effect"
-import { Entity } from "effect/cluster"
-import { Rpc } from "effect/rpc"
+import * as Entity from "effect/cluster/Entity"
+import * as Rpc from "effect/rpc/Rpc"
 import { type HostPause, HostPauses } from "#domain/ports/HostPauses.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"

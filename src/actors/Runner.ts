@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer, Option, Schedule } from "effect"
-import { EntityId, Sharding } from "effect/cluster"
+import * as EntityId from "effect/cluster/EntityId"
+import * as Sharding from "effect/cluster/Sharding"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { partitions } from "#domain/Topic.ts"

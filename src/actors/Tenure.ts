@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { RunnerStorage, type ShardId } from "effect/cluster"
+import * as RunnerStorage from "effect/cluster/RunnerStorage"
+import type * as ShardId from "effect/cluster/ShardId"
 
 /** A lock that its owner does not confirm goes to another runner after so many ms. */
 export const lockExpiration = 9_000

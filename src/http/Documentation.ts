@@ -1,6 +1,5 @@
 import { Effect, Scope } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
-import { HttpApi, HttpApiSwagger, OpenApi } from "effect/http-api"
+import { HttpServerResponse } from "effect/http"
 import { Settings } from "#domain/ports/Settings.ts"
 import { document } from "./OpenApi.ts"
 import * as Reply from "./Reply.ts"
@@ -10,18 +9,24 @@ const policy =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** The API's description: for programs, and as a page for people (Swagger UI, as `effect` brings it along). */
+/** The API's description: for programs, and as a page for people. Made, and the page loaded, when somebody looks at it. */
 export const makeDocumentation = Effect.gen(function*() {
-  const described = document(yield* Settings)
+  const settings = yield* Settings
   const scope = yield* Effect.scope
-  const api = HttpApi.make("windhover").annotate(OpenApi.Transform, () => described)
-
-  // Two megabytes of scripts are read when somebody looks at the page.
-  const page = yield* Effect.cached(Scope.provide(HttpRouter.toHttpEffect(HttpApiSwagger.layer(api)), scope))
+  const described = yield* Effect.cached(Effect.sync(() => document(settings)))
+  const page = yield* Effect.cached(
+    Effect.gen(function*() {
+      const { makePage } = yield* Effect.promise(() => import("./DocumentationPage.ts"))
+      return yield* makePage(yield* described)
+    }).pipe(Scope.provide(scope))
+  )
 
   return {
     openapi: Reply.onlyGet(
-      Effect.succeed(Reply.json(JSON.stringify(described), { "cache-control": "no-cache", vary: "Accept-Encoding" }))
+      Effect.map(
+        described,
+        (text) => Reply.json(JSON.stringify(text), { "cache-control": "no-cache", vary: "Accept-Encoding" })
+      )
     ),
     page: Reply.onlyGet(
       Effect.map(

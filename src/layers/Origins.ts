@@ -1,4 +1,5 @@
-import { type buildConnector, Client } from "undici"
+import type { buildConnector } from "undici"
+import Client from "undici/lib/dispatcher/client.js"
 
 export interface OriginsOptions {
   readonly connect: buildConnector.connector

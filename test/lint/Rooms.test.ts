@@ -157,14 +157,14 @@ const rules: ReadonlyArray<Rule> = [
     rule: "actors import no effect/http",
     refused: imports("effect/http"),
     says: "behind the ports of domain",
-    allowed: imports("effect/cluster")
+    allowed: imports("effect/cluster/Sharding")
   },
   {
     at: "src/actors",
     rule: "actors import no effect/sql",
     refused: imports("effect/sql"),
     says: "behind the ports of domain",
-    allowed: imports("effect/rpc")
+    allowed: imports("effect/rpc/Rpc")
   },
   {
     at: "src/actors",
