@@ -220,7 +220,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
         yield* Effect.acquireRelease(down, () => up)
         assert.match(
           XmppWorld.said(yield* list),
-          /^error <error type='wait'><internal-server-error .*>The database cannot be reached .*Please try again\.<\/text>/
+          /^error <error type='wait'><internal-server-error .*>The database cannot do this for the moment\. Please try again\.<\/text>/
         )
         yield* up
         assert.include(XmppWorld.said(yield* list), "result <pubsub")
