@@ -154,6 +154,13 @@ const rules: ReadonlyArray<Rule> = [
   },
   {
     at: "src/actors",
+    rule: "actors import modules of effect/cluster by their own paths",
+    refused: imports("effect/cluster"),
+    says: "each by its own path",
+    allowed: imports("effect/cluster/Entity")
+  },
+  {
+    at: "src/actors",
     rule: "actors import no effect/http",
     refused: imports("effect/http"),
     says: "behind the ports of domain",
@@ -234,14 +241,14 @@ const rules: ReadonlyArray<Rule> = [
     rule: "xmpp speaks no HTTP",
     refused: imports("effect/http"),
     says: "speaks no HTTP",
-    allowed: imports("effect/rpc")
+    allowed: imports("effect/rpc/Rpc")
   },
   {
     at: "src/xmpp",
     rule: "xmpp stores nothing",
     refused: imports("effect/sql"),
     says: "stores nothing itself",
-    allowed: imports("effect/cluster")
+    allowed: imports("effect/cluster/Sharding")
   },
   {
     at: "src/xmpp",
