@@ -77,7 +77,7 @@ const restarting = Effect.fnUntraced(function*(run: Effect.Effect<void>) {
 
 /** Why a thread did not start, for the operator. Its word is an error of the file system, of the template, or PostgreSQL's own about its files. */
 export const notStarted = (cluster: string, why: string): DatabaseError => {
-  if (/^DamagedTemplate: /.test(why)) {
+  if (why.startsWith("DamagedTemplate: ")) {
     return new DatabaseError({ reason: "damaged", message: why.replace(/^DamagedTemplate: /, "") })
   }
   if (/\bE[A-Z]{2,}: |No space left/.test(why)) return DataDirectory.explain(path.dirname(cluster), why)
