@@ -190,14 +190,19 @@ interface SeenRow extends ProfileRow {
 }
 
 /**
- * What an account sees of a URL ($1), by its first subscription.
+ * What an account sees of a URL ($1), by its first subscription; of an account with more than a thousand of them, by the first of a thousand.
  *
- * The order is one that no index has: in that of the primary key, PostgreSQL hopes for a match soon, and walks everybody's subscriptions.
+ * Those are taken in the order of the index that has them: in that of the primary key, or in none, PostgreSQL hopes for matches soon, and walks
+ * everybody's subscriptions.
  */
 export const seenSql = `
-  select r.id::float8 as id, u.format, ${profileColumns} from ${resourceTables} join subscriptions u on u.resource_id = r.id
-  where r.key = substring(sha256(convert_to($1, 'UTF8')) for 16) and r.url = $1 and u.account_id = $2::int4
-  order by u.id + 0 limit 1`
+  select r.id::float8 as id, u.format, ${profileColumns} from ${resourceTables}
+  join lateral (
+    select format from (
+      select id, format from subscriptions where resource_id = r.id and account_id = $2::int4 order by endpoint, face limit 1000
+    ) mine order by id limit 1
+  ) u on true
+  where r.key = substring(sha256(convert_to($1, 'UTF8')) for 16) and r.url = $1`
 
 /** A poll that is older than the stored one changes nothing: another owner was there meanwhile. By more than a day, it was a clock that was ahead. */
 const touchSql = `

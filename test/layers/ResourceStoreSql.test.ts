@@ -58,6 +58,12 @@ for (const engine of engines) {
             const steps = plan.map((row) => row["QUERY PLAN"]).join("\n")
             assert.include(steps, "using subscriptions_resource_id_account_id_endpoint_face_key")
             assert.notInclude(steps, "subscriptions_pkey")
+            const run = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${seenSql}`, [
+              popular.url,
+              account.id
+            ])
+            const read = run.map((row) => /subscriptions.*actual rows=([\d.]+)/.exec(row["QUERY PLAN"])?.[1])
+            assert.deepStrictEqual(read.filter((rows) => rows !== undefined).map(Number), [1_000])
           }),
         60_000
       )

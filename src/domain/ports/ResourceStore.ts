@@ -55,7 +55,8 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   /** By canonical topic. */
   readonly find: (url: string) => Effect.Effect<Option.Option<ResourceState>, StoreError>
   /**
-   * What an account sees of a canonical topic that it has subscribed to, and the format of its oldest subscription; none without one.
+   * What an account sees of a canonical topic that it has subscribed to, and the format of its oldest subscription; none without one. Of more than
+   * a thousand, the oldest of some counts.
    * A part of what `find` gives, at a part of its cost.
    */
   readonly seenBy: (accountId: number, url: string) => Effect.Effect<Option.Option<Seen>, StoreError>
