@@ -183,7 +183,7 @@ const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Ref
       ? { kind: "empty", reason: "the feed breaks off before its first entry" }
       : { reading, repairs }
   }
-  if (feed.kind !== "html" && breaksOffAtOnce(root, repairs, first)) {
+  if (/^\s*</.test(first) && feed.kind !== "html" && breaksOffAtOnce(root, repairs, first)) {
     return { kind: "empty", reason: "the document breaks off within its first tag" }
   }
   const links = feed.kind === "html" ? headLinks(texts.join(""), options.url) : []
