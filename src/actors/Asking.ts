@@ -3,11 +3,11 @@ import { hasEnded } from "#domain/Lease.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Asked, type Lane, type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
-import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import { makeCatchUp } from "./CatchingUp.ts"
 import { orRefuse } from "./Refusing.ts"
 import { forever, Partitions } from "./Runner.ts"
 
@@ -39,12 +39,12 @@ export class Asking extends Context.Service<Asking, {
 export const layer = Layer.effect(
   Asking,
   Effect.gen(function*() {
-    const resources = yield* ResourceStore
     const subscriptions = yield* SubscriptionStore
     const verifier = yield* IntentVerifier
     const queue = yield* QuestionQueue
     const log = yield* DeliveryLog
     const partitions = yield* Partitions
+    const catchUp = yield* makeCatchUp
     const { hubQuestionsPerMinute: perMinute } = yield* Settings
     const scope = yield* Effect.scope
     const bell = yield* Queue.sliding<void>(1)
@@ -55,12 +55,7 @@ export const layer = Layer.effect(
      * and waits in the outbox until it has said so.
      */
     const prepare = Effect.fnUntraced(function*(wanted: NewSubscription) {
-      const known = Option.getOrUndefined(yield* orRefuse(resources.find(wanted.topic.canonical)))
-      // what has changed since somebody watched it last is old, and told to nobody
-      if (known?.subscribers === 0 && known.onHub === undefined) {
-        yield* partitions.reloadResource(wanted.partition, known.id) // a lease may have ended without its actor
-        yield* partitions.firstFetch(wanted.partition, known.id)
-      }
+      yield* catchUp(wanted)
       const leaseUntil = (yield* Clock.currentTimeMillis) + pendingFor
       const pending = { ...wanted, state: "pending" as const, leaseUntil }
       const { resource, subscription } = yield* orRefuse(subscriptions.subscribe(pending))
@@ -82,7 +77,7 @@ export const layer = Layer.effect(
 
     /** On the API one is pending since it was asked for. */
     const pending = (wanted: NewSubscription, known: Subscription | undefined) =>
-      wanted.face === "hub" ? prepare(wanted) : Effect.succeed(known?.id)
+      wanted.face === "hub" ? prepare(wanted) : Effect.as(catchUp(wanted), known?.id)
 
     /** A subscription that stands keeps its state until the new one is verified. */
     const subscribe = Effect.fnUntraced(function*(question: Extract<Question, { mode: "subscribe" }>) {

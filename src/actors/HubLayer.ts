@@ -24,6 +24,7 @@ import {
   tooManyFeeds,
   type UnsubscribeRequest
 } from "./Hub.ts"
+import { makeCatchUp } from "./CatchingUp.ts"
 import { makeBouncing } from "./Bouncing.ts"
 import { makeDiscovering } from "./Discovering.ts"
 import { makeFollow } from "./Following.ts"
@@ -68,6 +69,7 @@ export const layer = Layer.effect(
     const verifier = yield* IntentVerifier
     const checkFragment = yield* makeCheckFragment
     const discovering = yield* makeDiscovering
+    const catchUp = yield* makeCatchUp
     const partitions = yield* Partitions
     const ownership = yield* Ownership
     const openHub = yield* OpenHub
@@ -157,6 +159,7 @@ export const layer = Layer.effect(
         const asked = askedOf(request, wanted)
         if (asked === "async") return { outcome: yield* subscribeLater(request, wanted) }
         if (asked === "sync") yield* verify(request, wanted.endpoint, "subscribe")
+        yield* catchUp(wanted)
         const { created, resource, subscription } = yield* store(wanted)
         const judging = judged && discovering.isWorthWaiting(request, wanted)
         if (resource.lastFetch === undefined && (request.retrieve || judging)) {
@@ -216,6 +219,7 @@ export const layer = Layer.effect(
           return one
         })
       )
+      yield* Effect.forEach(wanted, catchUp, { concurrency: "unbounded", discard: true })
       const made: Array<number> = []
       return yield* Effect.forEach(wanted, (one) =>
         Effect.map(store(one), ({ created, resource, subscription }) => {
