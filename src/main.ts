@@ -64,7 +64,7 @@ export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe
   Layer.provide(Core.layer),
   Layer.provide(XmppSender.layer),
   Layer.provide(Senders.layer),
-  Layer.provide(Layer.mergeAll(cluster, outside, FirstAccount.FirstAccount.layer)),
+  Layer.provide(Layer.mergeAll(cluster, outside, FirstAccount.layer)),
   Layer.provide(SettingsLayer.layerListening),
   Layer.provideMerge(HttpServerNode.layer),
   Layer.provide(StoresSql.layer)

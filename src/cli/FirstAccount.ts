@@ -1,4 +1,4 @@
-import { Console, Context, Effect, Layer, Option, Redacted } from "effect"
+import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { isIPv6 } from "node:net"
 import { rights } from "#domain/Account.ts"
@@ -40,22 +40,26 @@ const ensure = Effect.gen(function*() {
   }
 })
 
-/** Made before the service starts its work: its first seconds are busy, and nobody gets in without an account. */
-export class FirstAccount extends Context.Service<FirstAccount, { readonly made: Made | undefined }>()(
-  "windhover/cli/FirstAccount"
-) {
-  static readonly layer = Layer.effect(FirstAccount, Effect.map(ensure, (made) => FirstAccount.of({ made })))
-}
-
-/** Tells where the service is reached, and, at the first start, how. */
-export const layerTold = Layer.effectDiscard(Effect.gen(function*() {
-  const { made } = yield* FirstAccount
+/** Where the server that listens is reached from its machine. */
+const here = Effect.gen(function*() {
   const { address } = yield* HttpServer.HttpServer
-  const port = "port" in address ? address.port : 0
-  const { baseUrl, host } = yield* Settings
-  const url = urlOf(host, port)
-  yield* Console.log(`Windhover is ready on ${url} (subscribers reach it at ${baseUrl})`)
-  if (made !== undefined) yield* Console.log(welcome(made, url))
+  const { host } = yield* Settings
+  return urlOf(host, "port" in address ? address.port : 0)
+})
+
+/**
+ * Made before the service starts its work, whose first moments are busy, and told at once: what a process that is killed has not told is lost,
+ * and nobody gets in without an account.
+ */
+export const layer = Layer.effectDiscard(Effect.gen(function*() {
+  const made = yield* ensure
+  if (made !== undefined) yield* Console.log(welcome(made, yield* here))
+}))
+
+/** Tells where the service is reached. */
+export const layerTold = Layer.effectDiscard(Effect.gen(function*() {
+  const { baseUrl } = yield* Settings
+  yield* Console.log(`Windhover is ready on ${yield* here} (subscribers reach it at ${baseUrl})`)
 }))
 
 /** What listens on all addresses, or on loopback, is reached as `localhost`; everything else by its own name. */
@@ -67,13 +71,12 @@ export const urlOf = (host: string, port: number): string =>
 
 const welcome = (made: Made, url: string) =>
   [
-    "",
     "The first account was made. What follows is shown this once:",
     `  login     ${made.login}`,
     `  password  ${made.password ?? "(as set in WINDHOVER_ADMIN_PASSWORD)"}`,
     `  token     ${made.token ?? "(as set in WINDHOVER_ADMIN_TOKEN)"}`,
     "",
-    "Subscribe a webhook to a feed (no output means that it is done):",
+    "Subscribe a webhook to a feed when it is ready (no output means that it is done):",
     `  curl -u ${made.login}:${made.token ?? "$WINDHOVER_ADMIN_TOKEN"} ${url}/ \\`,
     "    -d hub.mode=subscribe -d hub.topic=https://xkcd.com/rss.xml \\",
     "    -d hub.callback=https://example.org/your/webhook -d hub.secret=a-secret-of-yours",
