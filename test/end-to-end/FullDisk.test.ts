@@ -88,7 +88,7 @@ describe("a full disk under the embedded database", () => {
         yield* refused
         yield* service.kill
         const full = yield* Effect.flip(start(settings))
-        assert.include(full.message, "There is no space left for the database in")
+        assert.include(full.message, "There is no space left for the data directory")
         fs.rmSync(mark)
         service = yield* start(settings)
         yield* publish("after")
