@@ -18,7 +18,6 @@ import * as HubClientHttp from "#layers/HubClientHttp.ts"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as Network from "#layers/Network.ts"
-import * as SettingsLayer from "#layers/Settings.ts"
 import * as StoresSql from "#layers/StoresSql.ts"
 import * as XmppSender from "#xmpp/Sender.ts"
 import * as XmppService from "#xmpp/Service.ts"
@@ -65,7 +64,7 @@ export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe
   Layer.provide(XmppSender.layer),
   Layer.provide(Senders.layer),
   Layer.provide(Layer.mergeAll(cluster, outside, FirstAccount.layer)),
-  Layer.provide(SettingsLayer.layerListening),
+  Layer.provide(HttpServerNode.layerSettings),
   Layer.provideMerge(HttpServerNode.layer),
   Layer.provide(StoresSql.layer)
 )

@@ -1,5 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer, Result } from "effect"
+import { HttpServer } from "effect/http"
 import { IpNetwork, NetAddress } from "effect/net"
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
@@ -7,6 +8,7 @@ import type { Duplex } from "node:stream"
 import { Settings } from "#domain/ports/Settings.ts"
 import { Connections, type Limits } from "./Connections.ts"
 import { listenError } from "./ListenError.ts"
+import { defaultBaseUrl } from "./Settings.ts"
 
 /** Milliseconds, from the start of a request. */
 export interface Timeouts {
@@ -55,6 +57,18 @@ const isIn = (networks: ReadonlyArray<string>) => {
     return Result.isSuccess(read) && known.some((network) => IpNetwork.contains(network, read.success))
   }
 }
+
+/** Settings above a server that listens: a port that the system chose is known then, and so is the base URL that was not set. */
+export const layerSettings = Layer.effect(
+  Settings,
+  Effect.gen(function*() {
+    const settings = yield* Settings
+    const { address } = yield* HttpServer.HttpServer
+    return settings.baseUrl === defaultBaseUrl(0) && "port" in address
+      ? { ...settings, baseUrl: defaultBaseUrl(address.port) }
+      : settings
+  })
+)
 
 const makeServer = (timeouts: Timeouts, connections: Connections): Server => {
   const server = createServer({

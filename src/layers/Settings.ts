@@ -1,5 +1,4 @@
 import { Config, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
-import { HttpServer } from "effect/http"
 import { IpNetwork } from "effect/net"
 import { domainToASCII } from "node:url"
 import { loginProblem } from "#domain/Account.ts"
@@ -117,7 +116,8 @@ const networks = (text: string): ReadonlyArray<string> | Problem => {
 const oneOf = <const A extends string>(...values: ReadonlyArray<A>) => (text: string): A | Problem =>
   values.find((value) => value === text.toLowerCase()) ?? new Problem(`one of ${values.join(", ")} is needed`)
 
-const defaultBaseUrl = (port: number): string => `http://localhost:${port}`
+/** Where a service is reached whose base URL was not set: at its own port on this machine. */
+export const defaultBaseUrl = (port: number): string => `http://localhost:${port}`
 
 /** All settings, in the order in which `windhover settings` lists them. */
 const table: { readonly [K in keyof SettingsValues]: Setting<SettingsValues[K]> } = {
@@ -521,18 +521,6 @@ export const read = Effect.fn("Settings.read")(function*() {
 })
 
 export const layer = Layer.effect(Settings, read())
-
-/** The same above a server that listens: a port that the system chose is known then, and so is the base URL that was not set. */
-export const layerListening = Layer.effect(
-  Settings,
-  Effect.gen(function*() {
-    const settings = yield* Settings
-    const { address } = yield* HttpServer.HttpServer
-    return settings.baseUrl === defaultBaseUrl(0) && "port" in address
-      ? { ...settings, baseUrl: defaultBaseUrl(address.port) }
-      : settings
-  })
-)
 
 /** For tests and tools: the defaults, with some of them replaced. */
 export const layerTest = (values: Partial<SettingsValues> = {}) =>

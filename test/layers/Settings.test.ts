@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { NetAddress } from "effect/net"
 import * as Port from "#domain/ports/Settings.ts"
+import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
 
 const withVariables = (variables: Record<string, string>) =>
@@ -159,7 +160,7 @@ describe("Settings", () => {
       const listening = (variables: Record<string, string>) =>
         Port.Settings.useSync(({ baseUrl }) => baseUrl).pipe(
           Effect.provide(
-            Settings.layerListening.pipe(
+            HttpServerNode.layerSettings.pipe(
               Layer.provide(
                 Layer.mock(HttpServer.HttpServer, {
                   address: NetAddress.inetAddressFromStringUnsafe("127.0.0.1:40001")
