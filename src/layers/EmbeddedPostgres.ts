@@ -40,10 +40,13 @@ const make = Effect.fnUntraced(function*(directory: string) {
 /** Keeps a thread running until the scope closes; returns what opens a connection to the present one. */
 const supervise = Effect.fnUntraced(function*(cluster: string) {
   let connect: (() => Duplex) | undefined
+  let hasServed = false
   const up = yield* Deferred.make<void, DatabaseError>()
 
   const run = Effect.gen(function*() {
-    const thread = yield* startThread(cluster)
+    // one that has served has gone with its volume: an empty one in its place would be taken for it
+    const thread = yield* startThread({ cluster, mayMake: !hasServed })
+    hasServed = true
     connect = thread.connect
     yield* Deferred.succeed(up, undefined)
     const why = yield* thread.ended

@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Queue, Schedule } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, Queue, Schedule } from "effect"
 import { RunnerAddress, RunnerStorage, ShardId, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
@@ -133,6 +133,40 @@ describe("EmbeddedPostgres", () => {
         assert.deepStrictEqual(kept, [{ n: 1 }])
       }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory })))
     }), 60_000)
+
+  it.live(
+    "puts no empty cluster where one was that has gone, and goes on when it is back",
+    () =>
+      Effect.gen(function*() {
+        const directory = yield* temporaryDirectory
+        const cluster = path.join(directory, "database")
+        const missed = yield* Deferred.make<void>()
+        const log = Logger.make(({ message }) => {
+          if (String(message).includes(`${cluster} has gone`)) Deferred.doneUnsafe(missed, Effect.void)
+        })
+        yield* Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`create table kept (n int)`
+          yield* sql`insert into kept values (1)`
+          // As when the volume is taken away: it panics, and finds nothing when it starts again.
+          const files = path.join(cluster, "pg_wal")
+          fs.renameSync(files, path.join(directory, "log"))
+          yield* Effect.flip(Effect.andThen(sql`select pg_switch_wal()::text`, sql`insert into kept values (2)`))
+          fs.renameSync(cluster, `${cluster}.away`)
+          yield* Effect.timeout(Deferred.await(missed), "20 seconds")
+          assert.isFalse(fs.existsSync(cluster))
+          fs.rmSync(path.join(`${cluster}.away`, "pg_wal"), { recursive: true, force: true })
+          fs.renameSync(path.join(directory, "log"), path.join(`${cluster}.away`, "pg_wal"))
+          fs.renameSync(`${cluster}.away`, cluster)
+          const kept = yield* sql<{ n: number }>`select n from kept`.pipe(
+            Effect.retry(Schedule.spaced("50 millis")),
+            Effect.timeout("40 seconds")
+          )
+          assert.deepStrictEqual(kept, [{ n: 1 }])
+        }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory }).pipe(Layer.provide(Logger.layer([log])))))
+      }),
+    60_000
+  )
 
   it.live("refuses a cluster that is damaged, by name", () =>
     Effect.gen(function*() {

@@ -1,7 +1,9 @@
 /** What the thread of the embedded database is started with. */
 export interface Start {
-  /** Directory of the cluster; made from the template when it is missing. */
+  /** Directory of the cluster. */
   readonly cluster: string
+  /** Whether it is made from the template when it is missing. */
+  readonly mayMake: boolean
   /** Milliseconds after which a silent transaction is ended when others wait for it. */
   readonly idleTransaction: number
 }

@@ -18,14 +18,15 @@ const idleTransaction = 60_000
  * Starts the thread on a cluster's directory and waits until it serves; fails with the reason when it does not.
  * When the scope closes, the database writes everything out before the thread ends.
  */
-export const startThread = (cluster: string): Effect.Effect<Thread, string, Scope.Scope> =>
+export const startThread = (start: Pick<Start, "cluster" | "mayMake">): Effect.Effect<Thread, string, Scope.Scope> =>
   Effect.gen(function*() {
-    const handle = yield* Effect.acquireRelease(Effect.sync(() => new Handle({ cluster, idleTransaction })), (handle) =>
-      handle.stop)
+    const handle = yield* Effect.acquireRelease(
+      Effect.sync(() => new Handle({ ...start, idleTransaction })),
+      (handle) => handle.stop
+    )
     yield* handle.ready
     return {
-      connect: () =>
-        handle.connector.connect(),
+      connect: () => handle.connector.connect(),
       ended: handle.ended
     }
   })

@@ -13,7 +13,7 @@ import { unpackTemplate } from "./Template.ts"
 const port = parentPort
 if (port === null) throw new Error("this file runs as a worker thread")
 
-const { cluster, idleTransaction } = workerData as Start // typed by the one who starts the thread
+const { cluster, idleTransaction, mayMake } = workerData as Start // typed by the one who starts the thread
 
 const tell = (message: FromWorker, transfer: Array<ArrayBuffer> = []) => port.postMessage(message, transfer)
 
@@ -44,5 +44,8 @@ const serve = (backend: Backend) => {
   tell({ _tag: "Ready" })
 }
 
-if (!existsSync(cluster)) await unpackTemplate(cluster).catch(crash)
+if (!existsSync(cluster)) {
+  if (mayMake) await unpackTemplate(cluster).catch(crash)
+  else crash(`${cluster} has gone`)
+}
 await openBackend(cluster, crash, (line) => tell({ _tag: "Log", line })).then(serve, crash)
