@@ -86,7 +86,7 @@ const holderFile = (directory: string) => path.join(directory, "holder")
  * Leaves word of who has the lock, until the scope closes.
  *
  * It is a hint beside the lock and decides nothing: a process that is killed leaves its word, and the next one that gets the lock replaces it.
- * Where the disk has no room even for that, the start does not depend on it.
+ * Where the disk has no room even for that, or cannot be written any more, neither the start nor the end depends on it.
  */
 const signed = (directory: string) =>
   Effect.acquireRelease(
@@ -96,7 +96,7 @@ const signed = (directory: string) =>
       fs.rmSync(holderFile(directory), { force: true })
       fs.writeFileSync(holderFile(directory), `${JSON.stringify(holder)}\n`, { mode: 0o600 })
     })),
-    () => Effect.sync(() => fs.rmSync(holderFile(directory), { force: true }))
+    () => Effect.ignore(attempt(directory, () => fs.rmSync(holderFile(directory), { force: true })))
   )
 
 /** Undefined when there is no word of the present holder: it has only just got the lock, or the word is of one that was killed. */

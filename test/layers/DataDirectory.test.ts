@@ -104,6 +104,15 @@ describe("DataDirectory", () => {
       }
     }))
 
+  it.effect("opens and closes where its word can be neither written nor taken back", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      fs.mkdirSync(path.join(directory, "holder"))
+      const opened = Effect.scoped(DataDirectory.open(directory))
+      assert.strictEqual(yield* opened, path.join(fs.realpathSync(directory), "database"))
+      assert.strictEqual(yield* opened, path.join(fs.realpathSync(directory), "database"))
+    }))
+
   it.effect("names a holder on another machine, whose process is nobody's to kill here", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
