@@ -110,7 +110,8 @@ const settings = {
 
 const hooks = ["/one", "/two", "/three"]
 
-describe.skipIf(binaries === undefined)("faults of a PostgreSQL server", () => {
+// Together: most of it is waiting for what does not answer.
+describe.skipIf(binaries === undefined)("faults of a PostgreSQL server", { concurrent: true }, () => {
   for (const [name, cluster] of Object.entries(settings)) {
     it.live(`are answered with 503 and waited for by ${name}, and nothing is lost`, () =>
       Effect.gen(function*() {
