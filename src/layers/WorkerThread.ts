@@ -56,21 +56,26 @@ export class WorkerThread<Question, Answer> {
 
   /** The next message of the thread. */
   #next<Message>(begin: (worker: Worker) => void, interrupted: Effect.Effect<void>): Effect.Effect<Message, string> {
-    return Effect.callback<Message, string>((resume) => {
-      const worker = this.#running()
-      const leave = () => void worker.off("message", heard).off("error", lost).off("exit", lost)
-      const heard = (message: Message) => {
-        leave()
-        resume(Effect.succeed(message))
-      }
-      const lost = (why: unknown) => {
-        leave()
-        resume(Effect.fail(`its thread ended (${String(why)})`))
-      }
-      worker.on("message", heard).on("error", lost).on("exit", lost)
-      begin(worker)
-      return Effect.andThen(Effect.sync(leave), interrupted)
+    const started = Effect.try({
+      try: () => this.#running(),
+      catch: (why) => `its thread could not be started (${String(why)})`
     })
+    const heardFrom = (worker: Worker) =>
+      Effect.callback<Message, string>((resume) => {
+        const leave = () => void worker.off("message", heard).off("error", lost).off("exit", lost)
+        const heard = (message: Message) => {
+          leave()
+          resume(Effect.succeed(message))
+        }
+        const lost = (why: unknown) => {
+          leave()
+          resume(Effect.fail(`its thread ended (${String(why)})`))
+        }
+        worker.on("message", heard).on("error", lost).on("exit", lost)
+        begin(worker)
+        return Effect.andThen(Effect.sync(leave), interrupted)
+      })
+    return Effect.flatMap(started, heardFrom)
   }
 
   /** A thread that is still loading is ended when it has: Node 24 dies, whole, when it is ended in the middle of that. */

@@ -13,6 +13,7 @@ import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
 import { migrate } from "#layers/Migrations.ts"
 import { storeError } from "#layers/SqlFailure.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
+import { noThreads } from "#test/support/NoThreads.ts"
 
 const layerTemporary = Layer.unwrap(
   Effect.map(temporaryDirectory, (directory) => EmbeddedPostgres.layer({ directory }))
@@ -107,6 +108,14 @@ describe("EmbeddedPostgres", () => {
         assert.strictEqual(Buffer.compare(row?.bytes ?? new Uint8Array(), bytes), 0)
       }))
   })
+
+  it.live("says when the system gives it no thread", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      yield* noThreads
+      const error = yield* Effect.flip(Layer.build(EmbeddedPostgres.layer({ directory })))
+      assert.include(error.message, "Worker initialization failure: EAGAIN")
+    }))
 
   it.live("starts again with what it acknowledged when its thread has died", () =>
     Effect.gen(function*() {
@@ -236,10 +245,13 @@ const killFirstStart = (directory: string, point: () => boolean) => {
     import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
     import { migrate } from "#layers/Migrations.ts"
     setInterval(() => {}, 1000)
-    Effect.runFork(Effect.andThen(migrate, Effect.sync(() => process.stdout.write("serves"))).pipe(
+    Effect.runPromise(Effect.andThen(migrate, Effect.sync(() => process.stdout.write("serves"))).pipe(
       Effect.andThen(Effect.never), Effect.provide(EmbeddedPostgres.layer({ directory: ${
     JSON.stringify(directory)
-  } }))))`
+  } })))).catch((why) => {
+      console.error(why)
+      process.exit(1)
+    })`
   return Effect.acquireUseRelease(
     Effect.sync(() =>
       spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
@@ -248,11 +260,15 @@ const killFirstStart = (directory: string, point: () => boolean) => {
     ),
     (child) => {
       const serving = Effect.promise(() => once(child.stdout, "data"))
+      const ended = Effect.promise(() => once(child, "exit")).pipe(
+        Effect.andThen(Effect.die(new Error("the database did not start")))
+      )
       const reached = Effect.repeat(Effect.sync(point), { until: (yes) => yes, schedule: Schedule.spaced("2 millis") })
-      return Effect.raceFirst(serving, reached)
+      return Effect.raceAllFirst([serving, reached, ended])
     },
     (child) =>
       Effect.promise(async () => {
+        if (child.exitCode !== null) return
         const gone = once(child, "exit")
         child.kill("SIGKILL")
         await gone

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process"
 import { WorkerThread } from "#layers/WorkerThread.ts"
 import type { Part } from "#layers/feed-reader/Parts.ts"
 import type { Question } from "#layers/feed-reader/worker.ts"
+import { noThreads } from "#test/support/NoThreads.ts"
 
 const script = new URL("../../src/layers/feed-reader/worker.ts", import.meta.url)
 
@@ -28,6 +29,16 @@ describe("WorkerThread", () => {
       yield* reader.start
       const part = yield* reader.ask({ bytes: new Uint8Array(), options: {} }, "1 minute", "late")
       assert.strictEqual(part.result?._tag, "NotFeed")
+    }).pipe(Effect.scoped))
+
+  it.live("says when the system has no thread for it, and starts once it has", () =>
+    Effect.gen(function*() {
+      const reader = yield* thread
+      assert.strictEqual(
+        yield* Effect.scoped(Effect.andThen(noThreads, Effect.flip(reader.start))),
+        "its thread could not be started (Error: Worker initialization failure: EAGAIN)"
+      )
+      yield* reader.start
     }).pipe(Effect.scoped))
 
   it("can be stopped at any moment of its start: Node would die of it", () => {

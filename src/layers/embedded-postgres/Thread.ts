@@ -21,7 +21,7 @@ const idleTransaction = 60_000
 export const startThread = (start: Pick<Start, "cluster" | "mayMake">): Effect.Effect<Thread, string, Scope.Scope> =>
   Effect.gen(function*() {
     const handle = yield* Effect.acquireRelease(
-      Effect.sync(() => new Handle({ ...start, idleTransaction })),
+      Effect.try({ try: () => new Handle({ ...start, idleTransaction }), catch: String }), // a user may have too many threads
       (handle) => handle.stop
     )
     yield* handle.ready

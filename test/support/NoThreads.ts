@@ -1,0 +1,21 @@
+import { Effect } from "effect"
+import { syncBuiltinESMExports } from "node:module"
+import threads from "node:worker_threads"
+
+const { Worker } = threads
+
+const set = (worker: typeof Worker) =>
+  Effect.sync(() => {
+    threads.Worker = worker
+    syncBuiltinESMExports()
+  })
+
+/** No thread can be started until the scope closes, as when the system has no more of them. */
+export const noThreads = Effect.acquireRelease(
+  set(
+    function() {
+      throw new Error("Worker initialization failure: EAGAIN")
+    } as unknown as typeof Worker
+  ),
+  () => set(Worker)
+)
