@@ -187,6 +187,20 @@ describe("EmbeddedPostgres", () => {
       assert.include(error.message, path.join(directory, "database"))
     }), 60_000)
 
+  it.live(
+    "starts when a kill has left PostgreSQL's own lock file empty, or in another's name",
+    () =>
+      Effect.gen(function*() {
+        const directory = yield* temporaryDirectory
+        yield* Effect.scoped(Layer.build(EmbeddedPostgres.layer({ directory })))
+        for (const word of ["", `${process.pid}\n/tmp\n`, "nonsense"]) {
+          fs.writeFileSync(path.join(directory, "database", "postmaster.pid"), word)
+          yield* Effect.scoped(Layer.build(EmbeddedPostgres.layer({ directory })))
+        }
+      }),
+    60_000
+  )
+
   it.live("starts after kills at any point of the first start", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory

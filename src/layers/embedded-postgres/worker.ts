@@ -3,7 +3,8 @@
  *
  * Started by `EmbeddedPostgres`; what it is sent and sends is in `Messages`.
  */
-import { existsSync } from "node:fs"
+import { existsSync, rmSync } from "node:fs"
+import { join } from "node:path"
 import { parentPort, workerData } from "node:worker_threads"
 import { type Backend, openBackend } from "./Backend.ts"
 import type { FromWorker, Start, ToWorker } from "./Messages.ts"
@@ -48,4 +49,6 @@ if (!existsSync(cluster)) {
   if (mayMake) await unpackTemplate(cluster).catch(crash)
   else crash(`${cluster} has gone`)
 }
+// The lock of the data directory says who is alone here. PostgreSQL's own word of it, which a kill may leave half written, would keep everybody out.
+rmSync(join(cluster, "postmaster.pid"), { force: true })
 await openBackend(cluster, crash, (line) => tell({ _tag: "Log", line })).then(serve, crash)
