@@ -89,10 +89,18 @@ const makeServer = (timeouts: Timeouts, connections: Connections): Server => {
     for (const serve of serving) Reflect.apply(serve, server, [socket])
   })
   const answering = new WeakMap<Duplex, ServerResponse>()
-  server.prependListener(
-    "request",
-    (request: IncomingMessage, response: ServerResponse) => void answering.set(request.socket, response)
-  )
+  // The port is open before there is anything to answer with: who asks during a start is answered when it is done.
+  const early: Array<readonly [IncomingMessage, ServerResponse]> = []
+  server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
+    answering.set(request.socket, response)
+    if (server.listenerCount("request") === 1) early.push([request, response])
+  })
+  server.on("newListener", (event) => {
+    if (event !== "request") return
+    setImmediate(() => {
+      for (const [request, response] of early.splice(0)) server.emit("request", request, response)
+    })
+  })
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
     response.writeHead(417, { "content-type": "text/plain; charset=utf-8" })
     response.end("The only expectation that is met here is 100-continue; leave the Expect header out.")

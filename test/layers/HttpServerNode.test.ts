@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Deferred, Effect, Layer } from "effect"
+import { HttpServer, HttpServerResponse } from "effect/http"
+import * as diagnostics from "node:diagnostics_channel"
 import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
 import { accounts, basic } from "#test/support/Api.ts"
+import { open } from "#test/support/RawHttp.ts"
 import { serve } from "#test/support/Served.ts"
 import { serve as taken } from "#test/support/Servers.ts"
 
@@ -43,6 +46,29 @@ describe("HttpServerNode", () => {
           + "one that it has is needed, such as 127.0.0.1."
       )
     }))
+
+  it.live("answers what came before there was anything to answer with", () =>
+    Effect.gen(function*() {
+      const came = yield* Deferred.make<void>()
+      const note = () => setImmediate(() => void Deferred.doneUnsafe(came, Effect.void)) // told before it is handed on
+      yield* Effect.acquireRelease(
+        Effect.sync(() => diagnostics.subscribe("http.server.request.start", note)),
+        () => Effect.sync(() => diagnostics.unsubscribe("http.server.request.start", note))
+      )
+      const server = yield* Layer.build(HttpServerNode.layer).pipe(
+        Effect.provide(Settings.layerTest({ host: "127.0.0.1", port: 0 }))
+      )
+      const { address } = yield* HttpServer.HttpServer.pipe(Effect.provideContext(server))
+      const connection = yield* open("port" in address ? address.port : 0)
+      yield* connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      yield* Deferred.await(came)
+      const routes = HttpServer.serve(Effect.succeed(HttpServerResponse.text("here now")))
+      yield* Layer.build(routes).pipe(Effect.provideContext(server))
+      const { body, status } = yield* connection.receive()
+      assert.deepStrictEqual([status, body], [200, "here now"])
+      yield* connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      assert.strictEqual((yield* connection.receive()).body, "here now")
+    }).pipe(Effect.scoped))
 
   it.live("answers on a connection that stays open", () =>
     Effect.gen(function*() {
