@@ -28,7 +28,7 @@ const major = "18"
 
 const sameVersion = Effect.fnUntraced(function*(cluster: string) {
   const file = path.join(cluster, "PG_VERSION")
-  if (!fs.existsSync(file) && fs.existsSync(cluster)) {
+  if (!fs.existsSync(file)) {
     return yield* new DatabaseError({
       reason: "damaged",
       message: `${cluster} holds no database: its PG_VERSION is missing. Restore a backup of the directory, `

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { findBinaries, type PostgresServer, startServer } from "#test/support/PostgresServer.ts"
-import { freePort, outside, patience, received, type Service, start } from "#test/support/Service.ts"
+import { freePort, outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 
 const binaries = findBinaries()
 
@@ -93,15 +93,6 @@ const faults: { readonly [what: string]: Fault } = {
 
 const subscribe = (service: Service, topic: string, callback: string) =>
   service.call({ "hub.mode": "subscribe", "hub.topic": topic, "hub.callback": callback, retrieve: "true" })
-
-const health = (service: Service) =>
-  Effect.promise(async () => {
-    const answer = await fetch(`${service.url}/healthz`)
-    return `${answer.status} ${await answer.text()}`
-  })
-
-const untilHealth = (service: Service, wanted: string) =>
-  Effect.repeat(health(service), { until: (answer) => answer === wanted, schedule: Schedule.spaced("200 millis") })
 
 const settings = {
   "one process": Effect.succeed({}),

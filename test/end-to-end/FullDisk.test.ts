@@ -3,18 +3,9 @@ import { Effect, Schedule } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { temporaryDirectory } from "#test/support/Databases.ts"
-import { outside, patience, received, type Service, start } from "#test/support/Service.ts"
+import { health, outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 
 const fullDisk = path.join(import.meta.dirname, "../support/FullDisk.ts")
-
-const health = (service: Service) =>
-  Effect.promise(async () => {
-    const answer = await fetch(`${service.url}/healthz`)
-    return `${answer.status} ${await answer.text()}`
-  })
-
-const untilHealth = (service: Service, wanted: string) =>
-  Effect.repeat(health(service), { until: (answer) => answer === wanted, schedule: Schedule.spaced("200 millis") })
 
 const said = (service: Service, words: RegExp) =>
   Effect.repeat(Effect.sync(() => service.said.some((line) => words.test(line))), {

@@ -113,6 +113,17 @@ const readyAt = (child: ChildProcess) =>
     child.once("close", () => resume(Effect.fail(new NotStarted({ message: said.join("\n") }))))
   })
 
+/** What `/healthz` answers: status and sentence. */
+export const health = (service: Service) =>
+  Effect.promise(async () => {
+    const answer = await fetch(`${service.url}/healthz`)
+    return `${answer.status} ${await answer.text()}`
+  })
+
+/** Asks until it is answered so. */
+export const untilHealth = (service: Service, wanted: string) =>
+  Effect.repeat(health(service), { until: (answer) => answer === wanted, schedule: Schedule.spaced("200 millis") })
+
 export interface Posted {
   readonly path: string
   readonly sequence: number
