@@ -131,7 +131,7 @@ const inRoom = <A>(use: (send: Send) => Effect.Effect<A>): Promise<A> =>
       if (xmpp === undefined) throw new Error("XMPP is off")
       return yield* use((id) =>
         Effect.repeat(
-          xmpp(delivery(id), subscription(id)),
+          xmpp(delivery(id), subscription(id), () => true),
           { until: ({ verdict }) => verdict === "delivered" }
         )
       )

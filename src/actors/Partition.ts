@@ -16,7 +16,7 @@ import { Residency } from "./Residency.ts"
 import * as Resource from "./Resource.ts"
 import { whenAvailable } from "./Retrying.ts"
 import * as Subscription from "./Subscription.ts"
-import { Tenure } from "./Tenure.ts"
+import { type Claim, Tenure, undisputed } from "./Tenure.ts"
 import * as Upstream from "./Upstream.ts"
 
 /** The actors of one partition, alive as long as the scope that started them. */
@@ -44,8 +44,8 @@ const fetchesAPeriod = 1_200
 
 /** Starts partitions; what `Partition` (the entity) and tests run. */
 export class Supervisor extends Context.Service<Supervisor, {
-  /** Before `sure` returns, nothing is sent and no change recorded: somebody else may have the partition. */
-  readonly start: (partition: number, sure?: Effect.Effect<void>) => Effect.Effect<PartitionActors, never, Scope.Scope>
+  /** While `claim` is not sure, nothing is sent and no change recorded: somebody else may have the partition. */
+  readonly start: (partition: number, claim?: Claim) => Effect.Effect<PartitionActors, never, Scope.Scope>
 }>()("windhover/actors/Partition/Supervisor") {
   static readonly layer = Layer.effect(
     Supervisor,
@@ -65,11 +65,11 @@ export class Supervisor extends Context.Service<Supervisor, {
 
       const inBudget = Effect.provideService(Residency, residency)
 
-      const start = Effect.fn("Supervisor.start")(function*(partition: number, sure = Effect.void) {
+      const start = Effect.fn("Supervisor.start")(function*(partition: number, claim = undisputed) {
         const subscriptions = yield* Actors.make<Subscription.State, Subscription.Message, never, never>({
           name: "subscription",
           alarm: Subscription.look,
-          behavior: (self) => subscription.run(self, sure),
+          behavior: (self) => subscription.run(self, claim),
           join: Subscription.join
         }).pipe(inBudget)
         // deliveries that are under way are finished; fetches are not worth the wait: whoever is next fetches again
@@ -82,7 +82,7 @@ export class Supervisor extends Context.Service<Supervisor, {
           fed,
           call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
           deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery }),
-          sure
+          sure: claim.sure
         }
         const resources = yield* Actors.make<Resource.State, Resource.Message, never, never>({
           name: "resource",

@@ -6,9 +6,10 @@ import { Settings } from "#domain/ports/Settings.ts"
 import type { Channel, Subscription } from "#domain/Subscription.ts"
 import { Lanes } from "./Lanes.ts"
 import { delivered } from "./Metrics.ts"
+import type { Claim } from "./Tenure.ts"
 
-/** How a try went. `away`: it was none, since the channel is not served for the moment. */
-export type Outcome = Success | Failure | { readonly verdict: "away" }
+/** How a try went. It was none when the channel is not served for the moment (`away`), or the runner not sure any more (`withheld`). */
+export type Outcome = Success | Failure | { readonly verdict: "away" | "withheld" }
 
 /** A channel without answers has none for the log. */
 interface Success {
@@ -22,8 +23,16 @@ interface Failure {
   readonly attempt: Attempt
 }
 
-/** One try of a delivery; returns when it is known how it went. */
-export type Sender = (delivery: Delivery, subscription: Subscription) => Effect.Effect<Outcome>
+/**
+ * One try of a delivery; returns when it is known how it went.
+ *
+ * `isSure` is asked as late as can be: what waits for a place or a connection waits long enough for another runner to take over.
+ */
+export type Sender = (
+  delivery: Delivery,
+  subscription: Subscription,
+  isSure: Claim["isSure"]
+) => Effect.Effect<Outcome>
 
 /** The ways out, by channel. One that is missing is not served: its deliveries wait in the outbox. */
 export class Senders extends Context.Service<Senders, { readonly [channel in Channel]?: Sender }>()(
@@ -39,14 +48,18 @@ export const layer = Layer.effect(
     const lanes = new Lanes(settings.maxDeliveries, yield* Clock.Clock)
     const rendering = renderOnce(settings)
 
-    const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription) {
+    const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isSure) {
       const rendered = rendering(delivery.notification, subscription)
-      const posted = deliverer.post(parcel(subscription, delivery, rendered, settings))
+      const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isSure)
       const outcome = yield* lanes.through(subscription.host, posted).pipe(
         Effect.map(outcomeOf),
-        Effect.catchTag("DeliveryError", ({ message }) => Effect.succeed(failure("failed", { code: 0, message })))
+        Effect.catchTag(
+          "DeliveryError",
+          ({ kind, message }) =>
+            Effect.succeed(kind === "withheld" ? withheld : failure("failed", { code: 0, message }))
+        )
       )
-      yield* delivered(outcome.verdict)
+      if (outcome.verdict !== "withheld") yield* delivered(outcome.verdict)
       return outcome
     })
 
@@ -58,6 +71,8 @@ const outcomeOf = (answer: DeliveryAnswer): Success | Failure => {
   const meaning = verdict(answer.status)
   return meaning === "delivered" ? { verdict: meaning, answer } : failure(meaning, describeAnswer(answer))
 }
+
+const withheld = { verdict: "withheld" } as const
 
 const failure = (verdict: Failure["verdict"], attempt: Attempt): Success | Failure => ({ verdict, attempt })
 

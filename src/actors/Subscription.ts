@@ -12,6 +12,7 @@ import type { Subscription } from "#domain/Subscription.ts"
 import type { Self } from "./Actors.ts"
 import { whenAvailable } from "./Retrying.ts"
 import { type Sender, Senders } from "./Senders.ts"
+import type { Claim } from "./Tenure.ts"
 
 /**
  * `Deliver`: a row of the outbox that was just written. `Look`: there may be some that nobody told of (an alarm, a new owner, a sweep).
@@ -56,8 +57,8 @@ const hasRoom = (ahead: ReadonlyArray<Delivery>, next: Delivery): boolean =>
   fitting([...ahead, next].map(({ notification }) => documentBytes(notification)), maxAhead) > ahead.length
 
 export class SubscriptionBehavior extends Context.Service<SubscriptionBehavior, {
-  /** Delivers what waits, in order, one at a time, each after `sure`; returns when the next try is due. */
-  readonly run: (self: Self<State, Message>, sure: Effect.Effect<void>) => Effect.Effect<number | undefined>
+  /** Delivers what waits, in order, one at a time, each while `claim` is sure; returns when the next try is due. */
+  readonly run: (self: Self<State, Message>, claim: Claim) => Effect.Effect<number | undefined>
 }>()("windhover/actors/Subscription/SubscriptionBehavior") {}
 
 export const layer = Layer.effect(
@@ -86,9 +87,9 @@ export const layer = Layer.effect(
     })
 
     /** Tries the first one; how it went decides what becomes of its row. Returns when to look again, if that is not at once. */
-    const attempt = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
+    const attempt = Effect.fnUntraced(function*(state: State, delivery: Delivery, isSure: Claim["isSure"]) {
       const send = senders[state.subscription.channel] ?? notServed
-      const outcome = yield* send(delivery, state.subscription)
+      const outcome = yield* send(delivery, state.subscription, isSure)
       switch (outcome.verdict) {
         case "delivered":
           if (state.subscription.trial !== undefined) yield* awaitTrial(state, delivery)
@@ -98,6 +99,8 @@ export const layer = Layer.effect(
           return yield* end(state, delivery, outcome.attempt)
         case "failed":
           return yield* failed(state, delivery, outcome.attempt)
+        case "withheld":
+          return undefined
         case "away":
           return (yield* Clock.currentTimeMillis) + channelAway
       }
@@ -170,7 +173,7 @@ export const layer = Layer.effect(
       state.more = false
     })
 
-    const run = Effect.fnUntraced(function*(self: Self<State, Message>, sure: Effect.Effect<void>) {
+    const run = Effect.fnUntraced(function*(self: Self<State, Message>, claim: Claim) {
       while (true) {
         for (let message = self.take(); message !== undefined; message = self.take()) hear(self, message)
         const state = yield* loaded(self)
@@ -188,8 +191,8 @@ export const layer = Layer.effect(
         const due = nextTry(state.subscription.face, first, now)
         if (first.attempt > 0 && due > now) return due
         if (self.draining()) return undefined
-        yield* sure
-        const later = yield* attempt(state, first)
+        yield* claim.sure
+        const later = yield* attempt(state, first, claim.isSure)
         if (later !== undefined) return later
       }
     })

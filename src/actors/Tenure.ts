@@ -5,6 +5,16 @@ import type * as ShardId from "effect/cluster/ShardId"
 /** A lock that its owner does not confirm goes to another runner after so many ms. */
 export const lockExpiration = 9_000
 
+/** What a runner knows of its claim to a shard. */
+export interface Claim {
+  readonly isSure: () => boolean
+  /** Returns when it is sure; at once, mostly. */
+  readonly sure: Effect.Effect<void>
+}
+
+/** Of one process alone: there is nobody else. */
+export const undisputed: Claim = { isSure: () => true, sure: Effect.void }
+
 /**
  * How long a runner may be sure of what it holds.
  *
@@ -16,10 +26,9 @@ export const lockExpiration = 9_000
  * done what it is about to do. Who is about to do something that nobody takes back asks here first, and waits until the database has said
  * again that the lock is there. When it is not, the cluster ends the partition, and whoever waits with it.
  */
-export const Tenure = Context.Reference<{
-  /** Returns when the runner is sure of a shard; at once, mostly. */
-  readonly of: (shard: ShardId.ShardId) => Effect.Effect<void>
-}>("windhover/actors/Tenure", { defaultValue: () => ({ of: () => Effect.void }) })
+export const Tenure = Context.Reference<{ readonly of: (shard: ShardId.ShardId) => Claim }>("windhover/actors/Tenure", {
+  defaultValue: () => ({ of: () => undisputed })
+})
 
 /** Less than the lock: it takes a moment from here to the outside. Milliseconds. */
 const sureFor = lockExpiration - 1_000
@@ -41,13 +50,13 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
           for (const shard of held) until.set(shard.toString(), asked + sureFor)
         })))
 
-  const of = (shard: ShardId.ShardId): Effect.Effect<void> => {
+  const of = (shard: ShardId.ShardId): Claim => {
     const name = shard.toString()
-    const sure = () => clock.currentTimeMillisUnsafe() < (until.get(name) ?? 0)
-    const wait: Effect.Effect<void> = Effect.suspend(() =>
-      sure() ? Effect.void : Effect.andThen(Effect.sleep(lookAgain), wait)
+    const isSure = () => clock.currentTimeMillisUnsafe() < (until.get(name) ?? 0)
+    const sure: Effect.Effect<void> = Effect.suspend(() =>
+      isSure() ? Effect.void : Effect.andThen(Effect.sleep(lookAgain), sure)
     )
-    return wait
+    return { isSure, sure }
   }
 
   return Context.make(RunnerStorage.RunnerStorage, {

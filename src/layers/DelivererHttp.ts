@@ -1,8 +1,10 @@
 import { Effect, Layer } from "effect"
 import { Deliverer, type DeliveryAnswer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
+import type { Call } from "./Exchange.ts"
 import { excerptOf, Inquiry } from "./Inquiry.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
+import { type NetworkFailure, Unsent } from "./NetworkFailure.ts"
 import { authorizationOf, httpUrl } from "./Redirects.ts"
 import { signatures } from "./Signing.ts"
 
@@ -48,7 +50,7 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
       })
       const timeout = options.timeout ?? defaultTimeout
       return Deliverer.of({
-        post: (parcel) =>
+        post: (parcel, mayLeave) =>
           Effect.callback<DeliveryAnswer, DeliveryError>((resume) => {
             const url = httpUrl(parcel.callback)
             if (url === undefined) {
@@ -58,11 +60,17 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
                 )
               )
             }
-            const call = { url, method: "POST" as const, headers: headersOf(parcel, url, userAgent), body: parcel.body }
+            const call: Call = {
+              url,
+              method: "POST",
+              headers: headersOf(parcel, url, userAgent),
+              body: parcel.body,
+              ...(mayLeave === undefined ? {} : { mayLeave })
+            }
             const inquiry = new Inquiry({ origins, deadlines, timeout, answerBytes }, call, {
               answered: ({ body, latency, status }) =>
                 resume(Effect.succeed({ status, latency, excerpt: excerptOf(body, excerptLength) })),
-              failed: ({ kind, message }) => resume(Effect.fail(new DeliveryError({ kind, message })))
+              failed: (failure) => resume(Effect.fail(errorOf(failure)))
             })
             inquiry.start()
             return Effect.sync(() => inquiry.stop())
@@ -74,6 +82,11 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
 export const layerNoDeps = layerNoDepsWith({})
 
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
+
+const errorOf = (failure: NetworkFailure): DeliveryError => {
+  const { kind, message } = failure
+  return new DeliveryError({ kind: failure instanceof Unsent ? "withheld" : kind, message })
+}
 
 const headersOf = (parcel: Parcel, url: URL, userAgent: string): Array<string> => {
   const headers = ["user-agent", userAgent, "content-type", fieldValue(parcel.contentType)]

@@ -1,5 +1,5 @@
 import type { Client, Dispatcher } from "undici"
-import { explain, NetworkFailure } from "./NetworkFailure.ts"
+import { explain, NetworkFailure, Unsent } from "./NetworkFailure.ts"
 import { free } from "./FreeMemory.ts"
 import type { Origin, Origins, Turn } from "./Origins.ts"
 
@@ -10,6 +10,8 @@ export interface Call {
   /** Flat: name, value, name, value … */
   readonly headers: Array<string>
   readonly body?: Uint8Array
+  /** Asked just before the first byte is written; false: it is not, and the exchange fails with `Unsent`. */
+  readonly mayLeave?: () => boolean
 }
 
 export type AnswerHeaders = Record<string, string | Array<string> | undefined>
@@ -83,7 +85,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Turn {
     connection.dispatch({ path: url.pathname + url.search, method, headers, body: body ?? null }, this)
   }
 
-  onRequestStart(): void {}
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.call.mayLeave?.() === false) controller.abort(new Unsent(this.call.url.hostname))
+  }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
     if (this.over) return

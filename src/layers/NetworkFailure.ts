@@ -24,6 +24,13 @@ export class NetworkFailure extends Error {
   }
 }
 
+/** Who asked took the request back before the first byte was written. */
+export class Unsent extends NetworkFailure {
+  constructor(host: string) {
+    super("protocol", host, "taken back before it was sent")
+  }
+}
+
 /** What a socket or undici reported, in words. `host` is named in the sentence. */
 export const explain = (error: unknown, host: string, answered = false): NetworkFailure => {
   if (error instanceof NetworkFailure) return error

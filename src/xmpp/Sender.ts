@@ -33,7 +33,7 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
       )
   })
 
-  const send: Sender = Effect.fnUntraced(function*({ notification, sequence }, subscription) {
+  const send: Sender = Effect.fnUntraced(function*({ notification, sequence }, subscription, isSure) {
     const { accountId, format, id, topic } = subscription
     const legacy = yield* Cache.get(isLegacy, accountId)
     const letter = idOf(notification.id, id, sequence)
@@ -49,6 +49,7 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
         style: { format, extNamespace, ...(legacy ? { itemNamespace: ns.pubsub } : {}) }
       })
     }
+    if (!isSure()) return outcomes.withheld
     const fate = here.component === undefined
       ? yield* Effect.retry(client(entityId).Deliver(consignment), moving)
       : yield* here.component.deliver(consignment)
@@ -61,9 +62,10 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
 const spelled = ({ endpoint, host }: Subscription, domain: string): string =>
   host === Jid.domainOf(domain) ? endpoint.slice(0, -host.length) + domain : endpoint
 
-const outcomes: { readonly [fate in "taken" | "away" | "poison"]: Outcome } = {
+const outcomes: { readonly [fate in "taken" | "away" | "withheld" | "poison"]: Outcome } = {
   taken: { verdict: "delivered" },
   away: { verdict: "away" },
+  withheld: { verdict: "withheld" },
   poison: {
     verdict: "failed",
     attempt: { code: 0, message: "The XMPP server does not take this notification: it closes the stream." }

@@ -8,7 +8,7 @@ import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import * as Settings from "#layers/Settings.ts"
 import { feed, hook, lines, watched } from "#test/support/Core.ts"
-import { layerOutside, layerRunner } from "#test/support/World.ts"
+import { hangs, layerOutside, layerRunner } from "#test/support/World.ts"
 
 const here = RunnerAddress.make("127.0.0.1", 1)
 const [mine, lost] = [ShardId.make("default", 1), ShardId.make("default", 2)]
@@ -21,10 +21,12 @@ const storage = Layer.mock(RunnerStorage.RunnerStorage, {
 
 /** Whether a runner is sure of a shard at this moment. */
 const isSure = Effect.fnUntraced(function*(shard: ShardId.ShardId) {
-  const asking = yield* Effect.forkChild((yield* Tenure.Tenure).of(shard), { startImmediately: true })
+  const claim = (yield* Tenure.Tenure).of(shard)
+  const asking = yield* Effect.forkChild(claim.sure, { startImmediately: true })
   const answer = asking.pollUnsafe()
   yield* Fiber.interrupt(asking)
-  return answer !== undefined
+  assert.strictEqual(claim.isSure(), answer !== undefined)
+  return claim.isSure()
 })
 
 /** Does something that takes a second. */
@@ -56,7 +58,7 @@ describe("the tenure of a runner", () => {
   it.effect("is waited for", () =>
     Effect.gen(function*() {
       const { acquire } = yield* RunnerStorage.RunnerStorage
-      const waiting = yield* Effect.forkChild((yield* Tenure.Tenure).of(mine))
+      const waiting = yield* Effect.forkChild((yield* Tenure.Tenure).of(mine).sure)
       yield* TestClock.adjust("10 seconds")
       assert.isUndefined(waiting.pollUnsafe())
       yield* done(acquire(here, [mine]))
@@ -65,11 +67,27 @@ describe("the tenure of a runner", () => {
     }).pipe(Effect.provide(Tenure.layer.pipe(Layer.provide(storage)))))
 })
 
+/** The tenure of a runner that is sure until it is not. */
+const doubtful = () => {
+  const latch = Latch.makeUnsafe(true)
+  let isSure = true
+  return {
+    doubt: () => {
+      isSure = false
+      latch.closeUnsafe()
+    },
+    know: () => {
+      isSure = true
+      latch.openUnsafe()
+    },
+    tenure: Layer.succeed(Tenure.Tenure, { of: () => ({ isSure: () => isSure, sure: latch.await }) })
+  }
+}
+
 describe("a partition whose runner is not sure of it", () => {
   it.effect("is sent nothing of and recorded nothing in, and goes on when it is", () =>
     Effect.gen(function*() {
-      const sure = Latch.makeUnsafe(true)
-      const tenure = Layer.succeed(Tenure.Tenure, { of: () => sure.await })
+      const { doubt, know, tenure } = doubtful()
       yield* Effect.gen(function*() {
         const world = yield* watched("good", "bad")
         world.answer(hook("bad"), () => Effect.succeed(503))
@@ -78,7 +96,7 @@ describe("a partition whose runner is not sure of it", () => {
         yield* TestClock.adjust("1 second")
         world.answer(hook("bad"), () => Effect.succeed(200))
 
-        sure.closeUnsafe()
+        doubt()
         world.publish(feed, ["c", "b", "first"])
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("60 seconds")
@@ -90,7 +108,7 @@ describe("a partition whose runner is not sure of it", () => {
         const page = yield* EntryStore.use((entries) => entries.page({ resourceIds: [id], count: 10 }))
         assert.deepStrictEqual(page._tag === "Page" ? page.entries.map(({ entry }) => entry.id) : [], ["b", "first"])
 
-        sure.openUnsafe()
+        know()
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(lines(world, "post").slice(2), [
           "63s post bad.hooks.example/ b try 1",
@@ -99,4 +117,29 @@ describe("a partition whose runner is not sure of it", () => {
         ])
       }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("does not send what waited for a place when it was still sure; that is no try", () =>
+    Effect.gen(function*() {
+      const { doubt, know, tenure } = doubtful()
+      yield* Effect.gen(function*() {
+        const world = yield* watched("hanging", "good")
+        world.answer(hook("hanging"), hangs)
+        world.publish(feed, ["b", "first"])
+        yield* Hub.use((hub) => hub.publish([feed]))
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(lines(world, "post"), ["2.01s post hanging.hooks.example/ b try 0"])
+
+        doubt()
+        yield* TestClock.adjust("60 seconds")
+        assert.strictEqual(lines(world, "post").length, 1)
+
+        world.answer(hook("hanging"), () => Effect.succeed(200))
+        know()
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(lines(world, "post").slice(1).toSorted(), [
+          "63s post good.hooks.example/ b try 0",
+          "63s post hanging.hooks.example/ b try 1"
+        ])
+      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest({ maxDeliveries: 1 }))))
 })

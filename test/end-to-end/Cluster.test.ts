@@ -76,14 +76,12 @@ describe.skipIf(!available)("two runners on one database", () => {
         world.posted.length >= before + hooks.length
       )
       yield* one.kill
-      const killedAt = performance.now()
       yield* world.until(() => world.posted.some(isLost))
       world.hold = false
 
       const lost = world.posted.filter(isLost)
       assert.isBelow(lost.length, hooks.length) // both had work
       yield* world.until(() => lost.every((one) => timesPosted(world.posted, one) > 1))
-      assert.isBelow(performance.now() - killedAt, 12_000) // the lock, 9 s at most, and the intervals of `shardingConfig` after it
       yield* Fiber.join(publisher)
       yield* ping
       yield* world.until(all)

@@ -50,6 +50,23 @@ describe("DelivererHttp", () => {
       assert.isUndefined(seen?.headers["x-hub-signature-256"])
     }))
 
+  test("asks, when its turn has come, whether it is still to be sent", () =>
+    Effect.gen(function*() {
+      let mayLeave = true
+      const callback = yield* serve((_, response) => {
+        mayLeave = false
+        response.end()
+      })
+      const posted = Deliverer.use((deliverer) => deliverer.post(parcel(callback.url), () => mayLeave))
+      const [first, second] = yield* Effect.all([posted, Effect.flip(posted)], { concurrency: 2 })
+      assert.deepStrictEqual([first.status, second.kind], [200, "withheld"])
+      assert.strictEqual(callback.seen.length, 1)
+
+      mayLeave = true
+      assert.strictEqual((yield* posted).status, 200)
+      assert.strictEqual(callback.seen.length, 2)
+    }), { timeout: 5_000, perOrigin: 1 })
+
   test("signs the bytes of the body with the secret, twice", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.end())

@@ -74,8 +74,9 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
       return Effect.map(answer, (one) => one.finalUrl === asAsked ? { ...one, finalUrl: request.url } : one)
     })
 
-  const post = (parcel: Parcel) =>
+  const post = (parcel: Parcel, mayLeave?: () => boolean) =>
     Effect.suspend(() => {
+      if (mayLeave?.() === false) return Effect.fail(new DeliveryError({ kind: "withheld", message: "Not sent." }))
       const attempt = Number(parcel.headers.find(([name]) => name === "X-Service-Retried")?.[1] ?? 0)
       const ids = [...new TextDecoder().decode(parcel.body).matchAll(/<entry.*?<id>(.*?)<\/id>/g)].map((match) =>
         match[1]

@@ -116,7 +116,7 @@ describe("Service", () => {
       const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
       const notification = { id: 5, resourceId: 1, createdAt: 0, status: {}, news: { _tag: "Failure" } } as const
       const delivery = { id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, notification }
-      yield* Effect.forkChild(xmpp(delivery, item.subscription))
+      yield* Effect.forkChild(xmpp(delivery, item.subscription, () => true))
       const { attrs } = yield* take
       assert.deepStrictEqual([attrs["id"], attrs["to"]], ["5-1-9", "ann@xmpp.test"])
       const error = (from: string, id = attrs["id"]) =>
@@ -156,7 +156,7 @@ describe("Service", () => {
         news: { _tag: "Entries", entries }
       } as const
       const delivery = { id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, notification }
-      yield* Effect.forkChild(xmpp(delivery, item.subscription))
+      yield* Effect.forkChild(xmpp(delivery, item.subscription, () => true))
       assert.strictEqual((yield* take).attrs["id"], "5-1-9") // the server has begun to read it
       socket.pause()
       send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))

@@ -23,13 +23,14 @@ export interface DeliveryAnswer {
   readonly excerpt: string
 }
 
-/** No answer came from the callback. */
+/** No answer came from the callback. `withheld`: nothing was sent, since it was not to be any more when it could. */
 export class DeliveryError extends Schema.TaggedError<DeliveryError>()("DeliveryError", {
-  kind: Schema.Literals(["refused-address", "dns", "connect", "tls", "timeout", "protocol"]),
+  kind: Schema.Literals(["refused-address", "dns", "connect", "tls", "timeout", "protocol", "withheld"]),
   message: Schema.String
 }) {}
 
 /** Posts notifications to callbacks: 10 s at most each, redirects not followed, addresses guarded. */
 export class Deliverer extends Context.Service<Deliverer, {
-  readonly post: (parcel: Parcel) => Effect.Effect<DeliveryAnswer, DeliveryError>
+  /** `mayLeave` is asked when there is a connection, just before the first byte is written. */
+  readonly post: (parcel: Parcel, mayLeave?: () => boolean) => Effect.Effect<DeliveryAnswer, DeliveryError>
 }>()("windhover/domain/ports/Deliverer") {}
