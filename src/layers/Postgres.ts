@@ -1,7 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
-import { type Duration, Effect, type Layer, type Redacted, Schedule } from "effect"
+import { type Duration, Effect, Layer, type Redacted, Schedule } from "effect"
+import * as Reactivity from "effect/reactivity/Reactivity"
 import type { SqlClient, SqlError } from "effect/sql"
 import { DatabaseError } from "./DatabaseError.ts"
+import * as HeartOfServer from "./HeartOfServer.ts"
+import { Pulse } from "./Pulse.ts"
 import { maxMessageSize, mended } from "./SqlClientMended.ts"
 import { describe, isPassing, sqlState } from "./SqlFailure.ts"
 
@@ -20,6 +23,9 @@ const toldEvery = 8
 export const layer = (
   options: { readonly url: Redacted.Redacted; readonly patience?: Duration.Input }
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient, DatabaseError> =>
+  Layer.mergeAll(layerClient(options), layerPulse(options.url))
+
+const layerClient = (options: Parameters<typeof layer>[0]) =>
   PgClient.layerFrom(Effect.gen(function*() {
     const client = yield* connect(options.url)
     let failures = 0
@@ -37,9 +43,14 @@ export const layer = (
     return client
   }))
 
-const connect = (url: Redacted.Redacted) =>
+/** Over a connection of its own, which is open only while something takes long, and a minute more. */
+const layerPulse = (url: Redacted.Redacted) =>
+  Layer.effect(Pulse, Effect.flatMap(connect(url, 1), HeartOfServer.make)).pipe(Layer.provide(Reactivity.layer))
+
+const connect = (url: Redacted.Redacted, maxConnections = 10) =>
   PgClient.make({
     url,
+    maxConnections,
     applicationName: "windhover",
     startupParameters: {
       // Nothing here is meant to take long; what does is stuck, and would hold its locks for ever.

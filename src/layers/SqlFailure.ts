@@ -1,19 +1,24 @@
-import { type Context, Effect, Fiber, Schedule } from "effect"
+import { Context, Effect, Exit, Fiber, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
 import { StoreError, Suspected, type Unwritten } from "#domain/ports/StoreError.ts"
 import * as Deadlines from "./Deadlines.ts"
+import { Pulse } from "./Pulse.ts"
 
 /**
  * Runs what a store asks of the database, to an answer or a `StoreError`.
  *
- * A server ends a statement after 30 s; when nothing comes for longer, it has vanished behind its network, and the kernel would wait
- * for a quarter of an hour. Then the statement is given up and its connection with it.
+ * A server ends a statement after 30 s; when nothing comes for longer, the statement is given up and its connection with it. The kernel would wait
+ * for a quarter of an hour. It is given up earlier when the server has no answer to a simple question either: then it stands still, or
+ * has vanished behind its network.
  */
 export const ask = <A, R>(
   work: Effect.Effect<A, SqlError.SqlError, R>,
   milliseconds = 40_000
 ): Effect.Effect<A, StoreError, R> =>
   inTime(work.pipe(Effect.tapError(suspect), Effect.mapError(storeError)), milliseconds)
+
+/** The server is asked whether it is there when a statement has waited for so many ms, and again after as many. */
+const suspicious = 2_000
 
 /**
  * One timer for all statements.
@@ -24,20 +29,34 @@ export const ask = <A, R>(
 const deadlines = Deadlines.make()
 
 const inTime = <A, R>(work: Effect.Effect<A, StoreError, R>, milliseconds: number): Effect.Effect<A, StoreError, R> =>
-  Effect.contextWith((context: Context.Context<R>) =>
-    Effect.callback<A, StoreError>((resume) => {
+  Effect.contextWith((context: Context.Context<R>) => {
+    const { beats, isSilent } = Context.get(context, Pulse)
+    if (isSilent()) return Effect.fail(silent)
+    return Effect.callback<A, StoreError>((resume) => {
       const fiber = Effect.runForkWith(context)(work)
-      const deadline = deadlines.add(milliseconds, () => {
+      const giveUp = () => {
         resume(Effect.fail(silent))
         fiber.interruptUnsafe()
-      })
+      }
+      const due = performance.now() + milliseconds
+      const lookLater = (): Deadlines.Deadline => {
+        const left = due - performance.now()
+        return left <= suspicious ? deadlines.add(left, giveUp) : deadlines.add(suspicious, look)
+      }
+      const look = () =>
+        void Effect.runForkWith(context)(beats).addObserver((exit) => {
+          if (fiber.pollUnsafe() !== undefined) return
+          if (Exit.isSuccess(exit) && !exit.value) giveUp()
+          else deadline = lookLater()
+        })
+      let deadline = lookLater()
       fiber.addObserver((exit) => {
         deadlines.cancel(deadline)
         resume(exit)
       })
       return Fiber.interrupt(fiber)
     })
-  )
+  })
 
 const suspect = Effect.fnUntraced(function*(error: SqlError.SqlError) {
   const why = unwritten.get(sqlState(error) ?? "")

@@ -1,12 +1,13 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
 import { RunnerAddress, RunnerStorage, ShardId, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { once } from "node:events"
 import * as net from "node:net"
 import { promisify } from "node:util"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import * as Postgres from "#layers/Postgres.ts"
+import { Pulse } from "#layers/Pulse.ts"
 import { ask, storeError } from "#layers/SqlFailure.ts"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
 import { findBinaries, startServer } from "#test/support/PostgresServer.ts"
@@ -133,6 +134,50 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       proxy.silent = false
       assert.deepStrictEqual(yield* sql`select n from kept`.pipe(Effect.retry(Schedule.spaced("50 millis"))), [])
     }), 60_000)
+
+  it.live(
+    "waits for a statement that takes long, and for none of a server that answers nothing at all",
+    () =>
+      Effect.gen(function*() {
+        const own = yield* ownServer
+        const proxy = yield* silencer(Number(new URL(own.url("postgres")).port))
+        const url = new URL(own.url("postgres"))
+        url.port = String(proxy.port)
+        const faults = {
+          "a machine that stands still": {
+            begin: () => own.signal("SIGSTOP"),
+            end: () => own.signal("SIGCONT")
+          },
+          "a network that swallows everything": {
+            begin: () => void (proxy.silent = true),
+            end: () => void (proxy.silent = false)
+          }
+        }
+        yield* Effect.addFinalizer(() => Effect.sync(() => own.signal("SIGCONT")))
+        const context = yield* open(url.href)
+        const sql = Context.get(context, SqlClient.SqlClient)
+        const heart = Context.get(context, Pulse)
+        /** For ever, if it had to be. */
+        const asked = <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>
+          Effect.provideContext(ask(statement, Infinity), context)
+        for (const [what, { begin, end }] of Object.entries(faults)) {
+          yield* asked(sql`select pg_sleep(3)`)
+          assert.isFalse(heart.isSilent(), what)
+          begin()
+          const error = yield* Effect.flip(asked(sql`select 1`))
+          assert.deepStrictEqual(
+            error,
+            new StoreError({ reason: "unavailable", message: "The database server does not answer." })
+          )
+          assert.isTrue(heart.isSilent(), what)
+          yield* Effect.flip(asked(Effect.die("Nothing more is asked.")))
+          end()
+          const rows = yield* asked(sql`select 1::int as n`).pipe(Effect.retry(Schedule.spaced("100 millis")))
+          assert.deepStrictEqual(rows, [{ n: 1 }], what)
+        }
+      }),
+    120_000
+  )
 
   it.live("waits for a server that comes later", () =>
     Effect.gen(function*() {

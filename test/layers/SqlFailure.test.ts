@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlError } from "effect/sql"
 import { Suspected } from "#domain/ports/StoreError.ts"
+import { Pulse } from "#layers/Pulse.ts"
 import { ask, describe as sentence, storeError } from "#layers/SqlFailure.ts"
 
 const failure = (code: string, message = "it said so") =>
@@ -58,6 +59,22 @@ describe("SqlFailure", () => {
       const error = yield* Effect.flip(ask(silent, 1))
       assert.deepStrictEqual([error.reason, error.message], ["unavailable", "The database server does not answer."])
       yield* Deferred.await(ended)
+    }))
+
+  it.live("asks the server again and again whether it is there, and gives up when it is not", () =>
+    Effect.gen(function*() {
+      const answers = [true, false]
+      const heart = { isSilent: () => false, beats: Effect.sync(() => answers.shift() ?? true) }
+      const error = yield* Effect.flip(Effect.provideService(ask(Effect.never, Infinity), Pulse, heart))
+      assert.deepStrictEqual(error.reason, "unavailable")
+      assert.deepStrictEqual(answers, [])
+    }))
+
+  it.effect("asks nothing of a server that answers nothing", () =>
+    Effect.gen(function*() {
+      const heart = { isSilent: () => true, beats: Effect.die("not asked") }
+      const error = yield* Effect.flip(Effect.provideService(ask(Effect.die("not asked")), Pulse, heart))
+      assert.deepStrictEqual([error.reason, error.message], ["unavailable", "The database server does not answer."])
     }))
 
   it.live("ends the work of one who does not wait any more", () =>
