@@ -86,7 +86,7 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
   awake = 0
   readonly #fork: (life: Effect.Effect<void, never, R>) => Fiber.Fiber<void>
   readonly #clock: Clock.Clock
-  /** Opened when the last one came to rest. */
+  /** Opened when the last one came to rest, once nobody is woken any more. */
   readonly #quiet = Latch.makeUnsafe()
   #asked = false
   draining = false
@@ -167,7 +167,7 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
     cell.awake = false
     this.awake--
     if (this.options.patient === true) this.budget.leave()
-    if (this.awake === 0) this.#quiet.openUnsafe()
+    if (this.awake === 0 && this.draining) this.#quiet.openUnsafe()
   }
 
   #wake(id: number, message: M): void {

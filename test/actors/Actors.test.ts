@@ -242,6 +242,23 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines.slice(2), ["9s interrupted"])
     }).pipe(Effect.scoped, ample()))
 
+  it.effect("drain waits for who is awake, although all of them have rested before", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      const actors = yield* counting((_id, message) => Effect.andThen(Effect.sleep("3 seconds"), note(`${message} done`)))
+      yield* actors.tell(1, "first")
+      yield* TestClock.adjust("10 seconds")
+      yield* actors.tell(1, "second")
+      yield* TestClock.adjust("1 second")
+      const drained = yield* Deferred.make<void>()
+      yield* Effect.forkChild(Effect.andThen(actors.drain, Deferred.succeed(drained, undefined)))
+      yield* TestClock.adjust("1 second")
+      assert.isFalse(yield* Deferred.isDone(drained))
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.await(drained)
+      assert.deepStrictEqual(lines, ["3s first done", "13s second done"])
+    }).pipe(Effect.scoped, ample()))
+
   it.effect("a defect while an alarm rings is survived, and loses neither it nor others", () =>
     Effect.gen(function*() {
       const { lines, note } = journal()

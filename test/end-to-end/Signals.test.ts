@@ -47,10 +47,13 @@ describe("a service that is told to stop", () => {
         yield* subscribe(service, topic, `${world.url}/hook`)
         const stream = yield* Effect.promise(() => listen(service, topic, "stream"))
         assert.strictEqual(stream.status, 200)
+        world.publish("before")
+        yield* ping(service, topic)
+        yield* world.until(() => world.posted[0]?.answer === "given")
         world.hold = true
         world.publish("held")
         yield* ping(service, topic)
-        yield* world.until(() => world.posted.length === 1)
+        yield* world.until(() => world.posted.length === 2)
         const exit = exitOf(service)
         service.process.kill("SIGINT")
         service.process.kill("SIGINT") // npm passes on what the terminal has sent already
@@ -58,15 +61,16 @@ describe("a service that is told to stop", () => {
         assert.strictEqual(service.process.exitCode, null) // what is under way is waited for
         world.hold = false
         assert.deepStrictEqual(yield* exit, [0, null])
-        assert.deepStrictEqual(world.posted.map(({ answer }) => answer), ["given"])
+        assert.deepStrictEqual(world.posted.map(({ answer }) => answer), ["given", "given"])
 
         const again = yield* start(settings)
         world.publish("after")
         yield* ping(again, topic)
-        yield* world.until(() => world.posted[1]?.answer === "given")
+        yield* world.until(() => world.posted[2]?.answer === "given")
         assert.deepStrictEqual(world.posted.map(({ ids, sequence }) => ({ ids, sequence })), [
-          { ids: ["held"], sequence: 1 },
-          { ids: ["after"], sequence: 2 }
+          { ids: ["before"], sequence: 1 },
+          { ids: ["held"], sequence: 2 },
+          { ids: ["after"], sequence: 3 }
         ])
         const hungUp = exitOf(again)
         again.process.kill("SIGHUP") // its terminal is closed
