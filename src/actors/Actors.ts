@@ -211,7 +211,7 @@ class Troupe<S, M, E, R> implements Actors<M>, Ringer, Timer {
 
   #report(cell: Cell<S, M, E, R>, cause: Cause.Cause<E>): Effect.Effect<void> {
     const { name } = this.options
-    return Effect.sync(() => cell.state = undefined).pipe(
+    return Effect.sync(() => cell.lose()).pipe(
       Effect.andThen(Metric.update(Metric.withAttributes(actorCrashes, { actor: name }), 1)),
       Effect.andThen(Effect.logError(`${name} ${cell.id} crashed`, cause))
     )
@@ -343,6 +343,12 @@ class Cell<S, M, E, R> extends Resident implements Self<S, M>, Starter {
     this.fiber = undefined
     this.#troupe.setAlarm(this.id, at)
     this.#troupe.left(this)
+  }
+
+  /** A crash leaves no state, and so nothing that has to be kept. */
+  lose(): void {
+    this.state = undefined
+    this.keep = false
   }
 
   sleep(): void {

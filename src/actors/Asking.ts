@@ -89,19 +89,27 @@ export const layer = Layer.effect(
         Effect.tapError(() => begun === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(begun)))
       )
       const lease = wanted.face === "hub" && { leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
-      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, ...lease }))
+      yield* agreed({ ...wanted, ...lease })
+    })
+
+    /** Whoever waits for the answer may leave, but not between the row and its owner. */
+    const agreed = Effect.fnUntraced(function*(wanted: NewSubscription) {
+      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe(wanted))
       yield* partitions.reloadResource(wanted.partition, resource.id)
       yield* partitions.reloadSubscription(wanted.partition, subscription.id)
-    })
+    }, Effect.uninterruptible)
+
+    const removed = Effect.fnUntraced(function*({ id, resourceId }: Subscription, partition: number) {
+      yield* orRefuse(subscriptions.remove(id))
+      yield* partitions.forget(partition, id)
+      yield* partitions.reloadResource(partition, resourceId)
+    }, Effect.uninterruptible)
 
     const unsubscribe = Effect.fnUntraced(function*(question: Extract<Question, { mode: "unsubscribe" }>) {
       const { wanted } = question
       yield* verify(question, { mode: "unsubscribe", leaseSeconds: "" })
       const known = Option.getOrUndefined(yield* orRefuse(subscriptions.find(wanted)))
-      if (known === undefined) return
-      yield* orRefuse(subscriptions.remove(known.id))
-      yield* partitions.forget(wanted.partition, known.id)
-      yield* partitions.reloadResource(wanted.partition, known.resourceId)
+      if (known !== undefined) yield* removed(known, wanted.partition)
     })
 
     const ask = Effect.fn("Asking.ask")(function*(question: Question) {

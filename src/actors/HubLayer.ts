@@ -143,11 +143,12 @@ export const layer = Layer.effect(
       )
     })
 
+    /** Nor is this: what is in memory would be sent, and the resource polled, for nobody. */
     const removed = Effect.fnUntraced(function*({ id, resourceId }: Subscription, partition: number) {
       yield* orRefuse(subscriptions.remove(id))
       yield* partitions.forget(partition, id)
       yield* background(partitions.reloadResource(partition, resourceId))
-    })
+    }, Effect.uninterruptible)
 
     /** `judged`: a page that turns out to advertise feeds is not subscribed to. */
     const subscribeTo = Effect.fnUntraced(
@@ -220,14 +221,15 @@ export const layer = Layer.effect(
         })
       )
       yield* Effect.forEach(wanted, catchUp, { concurrency: "unbounded", discard: true })
-      const made: Array<number> = []
-      return yield* Effect.forEach(wanted, (one) =>
+      const made: Array<Effect.Effect<void>> = []
+      const storeOne = (one: NewSubscription) =>
         Effect.map(store(one), ({ created, resource, subscription }) => {
-          if (created) made.push(subscription.id)
+          if (created) made.push(Effect.ignore(removed(subscription, one.partition)))
           return statusOf(resource, subscription.topic)
-        })).pipe(
-          Effect.onError(() => Effect.forEach(made, (id) => Effect.ignore(subscriptions.remove(id)), { discard: true }))
-        )
+        })
+      return yield* Effect.forEach(wanted, (one) => Effect.uninterruptible(storeOne(one))).pipe(
+        Effect.onError(() => Effect.all(made, { discard: true }))
+      )
     })
 
     const unsubscribed = Effect.fnUntraced(function*(request: UnsubscribeRequest) {

@@ -66,10 +66,11 @@ export class Supervisor extends Context.Service<Supervisor, {
       const inBudget = Effect.provideService(Residency, residency)
 
       const start = Effect.fn("Supervisor.start")(function*(partition: number, claim = undisputed) {
+        const reloadResource = (id: number) => Effect.suspend(() => resources.tell(id, { _tag: "Reload" }))
         const subscriptions = yield* Actors.make<Subscription.State, Subscription.Message, never, never>({
           name: "subscription",
           alarm: Subscription.look,
-          behavior: (self) => subscription.run(self, claim),
+          behavior: (self) => subscription.run(self, { claim, reloadResource }),
           join: Subscription.join
         }).pipe(inBudget)
         // deliveries that are under way are finished; fetches are not worth the wait: whoever is next fetches again

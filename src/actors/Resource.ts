@@ -383,11 +383,11 @@ export const layer = Layer.effect(
      * Its host wants to be left alone. The row as well: it says when the next fetch is, and the next owner of the resource, who has heard nothing
      * of the host, comes no sooner. Who waits for the first document is told why there is none.
      */
-    const putOff = Effect.fnUntraced(function*(state: State, until: number) {
+    const putOff = Effect.fnUntraced(function*(state: State, until: number, { sure }: Surroundings) {
       const { resource } = state
       if (resource.lastFetch === undefined) {
         const change = heldBack(resource, until)
-        if (change.state.http !== resource.http) yield* whenAvailable(store.record(change))
+        if (change.state.http !== resource.http) yield* whenAvailable(Effect.andThen(sure, store.record(change)))
         state.resource = change.state
         return answerWaiting(state)
       }
@@ -422,7 +422,7 @@ export const layer = Layer.effect(
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
         const heldUntil = around.hosts.heldUntil(state.resource.host, self.id, now)
         if (heldUntil !== undefined) {
-          yield* putOff(state, heldUntil)
+          yield* putOff(state, heldUntil, around)
           return heldUntil
         }
         const { pinged, pushedByHub } = state

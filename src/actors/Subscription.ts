@@ -56,9 +56,16 @@ export const join = (waiting: Array<Message>, message: Message): void => {
 const hasRoom = (ahead: ReadonlyArray<Delivery>, next: Delivery): boolean =>
   fitting([...ahead, next].map(({ notification }) => documentBytes(notification)), maxAhead) > ahead.length
 
+/** What a subscription needs of its partition. */
+export interface Surroundings {
+  readonly claim: Claim
+  /** A resource has lost a subscription. */
+  readonly reloadResource: (id: number) => Effect.Effect<void>
+}
+
 export class SubscriptionBehavior extends Context.Service<SubscriptionBehavior, {
-  /** Delivers what waits, in order, one at a time, each while `claim` is sure; returns when the next try is due. */
-  readonly run: (self: Self<State, Message>, claim: Claim) => Effect.Effect<number | undefined>
+  /** Delivers what waits, in order, one at a time, each while the claim is sure; returns when the next try is due. */
+  readonly run: (self: Self<State, Message>, around: Surroundings) => Effect.Effect<number | undefined>
 }>()("windhover/actors/Subscription/SubscriptionBehavior") {}
 
 export const layer = Layer.effect(
@@ -87,16 +94,16 @@ export const layer = Layer.effect(
     })
 
     /** Tries the first one; how it went decides what becomes of its row. Returns when to look again, if that is not at once. */
-    const attempt = Effect.fnUntraced(function*(state: State, delivery: Delivery, isSure: Claim["isSure"]) {
+    const attempt = Effect.fnUntraced(function*(state: State, delivery: Delivery, around: Surroundings) {
       const send = senders[state.subscription.channel] ?? notServed
-      const outcome = yield* send(delivery, state.subscription, isSure)
+      const outcome = yield* send(delivery, state.subscription, around.claim.isSure)
       switch (outcome.verdict) {
         case "delivered":
           if (state.subscription.trial !== undefined) yield* awaitTrial(state, delivery)
           yield* confirm(state, delivery, outcome.answer)
           return undefined
         case "ended":
-          return yield* end(state, delivery, outcome.attempt)
+          return yield* end(state, delivery, outcome.attempt, around)
         case "failed":
           return yield* failed(state, delivery, outcome.attempt)
         case "withheld":
@@ -162,18 +169,24 @@ export const layer = Layer.effect(
     })
 
     /** The callback said that it is gone: so is the subscription. */
-    const end = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
-      const { accountId, endpoint, id, topic } = state.subscription
+    const end = Effect.fnUntraced(function*(
+      state: State,
+      delivery: Delivery,
+      attempt: Attempt,
+      { reloadResource }: Surroundings
+    ) {
+      const { accountId, endpoint, id, resourceId, topic } = state.subscription
       const { sequence } = delivery
       const tried = { subscriptionId: id, topic, endpoint, sequence, attempt: delivery.attempt + 1 }
       yield* whenAvailable(log.ended({ fate: "ended", accountId, ...tried, ...attempt }))
       yield* whenAvailable(subscriptions.remove(id))
+      yield* reloadResource(resourceId)
       yield* Effect.logInfo(`subscription ${state.subscription.id} is ended by its callback: ${attempt.message}`)
       state.ahead.length = 0
       state.more = false
     })
 
-    const run = Effect.fnUntraced(function*(self: Self<State, Message>, claim: Claim) {
+    const run = Effect.fnUntraced(function*(self: Self<State, Message>, around: Surroundings) {
       while (true) {
         for (let message = self.take(); message !== undefined; message = self.take()) hear(self, message)
         const state = yield* loaded(self)
@@ -191,8 +204,8 @@ export const layer = Layer.effect(
         const due = nextTry(state.subscription.face, first, now)
         if (first.attempt > 0 && due > now) return due
         if (self.draining()) return undefined
-        yield* claim.sure
-        const later = yield* attempt(state, first, claim.isSure)
+        yield* around.claim.sure
+        const later = yield* attempt(state, first, around)
         if (later !== undefined) return later
       }
     })

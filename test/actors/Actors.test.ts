@@ -209,6 +209,22 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines.slice(2), ["61s c"])
     }).pipe(Effect.scoped, ample()))
 
+  it.effect("who was not to be put to sleep, and has crashed, sleeps like any other", () =>
+    Effect.gen(function*() {
+      const actors = yield* Actors.make<never, string, never, never>({
+        name: "test",
+        alarm: "alarm",
+        behavior: Effect.fnUntraced(function*(self) {
+          if (self.take() === undefined) return undefined
+          self.keep = true
+          return yield* Effect.die("a defect")
+        })
+      })
+      yield* actors.tell(1, "a")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* actors.counts).resident, 0)
+    }).pipe(Effect.scoped, withBudget(new Budget(0, 1000))))
+
   it.effect("drain lets awake actors finish their message and begins no other; the end of the scope interrupts", () =>
     Effect.gen(function*() {
       const { lines, note } = journal()
@@ -245,7 +261,9 @@ describe("Actors", () => {
   it.effect("drain waits for who is awake, although all of them have rested before", () =>
     Effect.gen(function*() {
       const { lines, note } = journal()
-      const actors = yield* counting((_id, message) => Effect.andThen(Effect.sleep("3 seconds"), note(`${message} done`)))
+      const actors = yield* counting((_id, message) =>
+        Effect.andThen(Effect.sleep("3 seconds"), note(`${message} done`))
+      )
       yield* actors.tell(1, "first")
       yield* TestClock.adjust("10 seconds")
       yield* actors.tell(1, "second")

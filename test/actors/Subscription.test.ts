@@ -204,6 +204,17 @@ describe("a subscription", () => {
       assert.strictEqual((yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).items.length, 1)
     }).pipe(Effect.provide(layer)))
 
+  it.effect("ends with the polls of its resource, when nobody else watches it", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("gone")
+      world.answer(hook("gone"), () => Effect.succeed(410))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      world.log.length = 0
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "poll"), [])
+    }).pipe(Effect.provide(layer)))
+
   it.effect("of the null device sends nothing, keeps nothing waiting, and counts for the credits", () =>
     Effect.gen(function*() {
       const world = yield* watched()

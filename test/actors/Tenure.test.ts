@@ -7,8 +7,8 @@ import * as Tenure from "#actors/Tenure.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import * as Settings from "#layers/Settings.ts"
-import { feed, hook, lines, watched } from "#test/support/Core.ts"
-import { hangs, layerOutside, layerRunner } from "#test/support/World.ts"
+import { feed, hook, lines, subscribe, watched } from "#test/support/Core.ts"
+import { hangs, layerOutside, layerRunner, statusOnly } from "#test/support/World.ts"
 
 const here = RunnerAddress.make("127.0.0.1", 1)
 const [mine, lost] = [ShardId.make("default", 1), ShardId.make("default", 2)]
@@ -115,6 +115,31 @@ describe("a partition whose runner is not sure of it", () => {
           "63s post bad.hooks.example/ c try 0",
           "63s post good.hooks.example/ c try 0"
         ])
+      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("notes of what is left alone, and was never fetched, nothing over what another owner may have found", () =>
+    Effect.gen(function*() {
+      const { doubt, know, tenure } = doubtful()
+      yield* Effect.gen(function*() {
+        const world = yield* watched("good")
+        const other = `${feed}/other`
+        const noted = Effect.map(
+          ResourceStore.use((resources) => resources.find(other)),
+          (found) => Option.getOrThrow(found).http
+        )
+        world.serve(feed, () => Effect.succeed(statusOnly(429, { "retry-after": "600" })))
+        yield* Hub.use((hub) => hub.publish([feed]))
+        yield* TestClock.adjust("1 second")
+
+        doubt()
+        yield* subscribe("good", { topic: other })
+        yield* TestClock.adjust("1 second")
+        assert.isUndefined(yield* noted)
+
+        know()
+        yield* TestClock.adjust("1 second")
+        assert.include(yield* noted, "asked to be left alone")
       }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
 
