@@ -1,7 +1,6 @@
 import { Effect, Option, Schedule } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
-import { Outbox } from "#domain/ports/Outbox.ts"
-import { type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type Bounds, type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
@@ -12,11 +11,8 @@ import type { ReplayRequest } from "./Hub.ts"
 import { orRefuse } from "./Refusing.ts"
 import { Partitions } from "./Runner.ts"
 
-/** A subscription with so many waiting notifications gets no others on request. */
-const maxWaiting = 50
-
-/** Bytes of documents of an account that wait to be told again, at most. */
-const maxBytes = 64 << 20
+/** A subscription with so many waiting notifications gets no others on request, nor an account with so many bytes of documents to be told again. */
+const bounds: Bounds = { count: 50, bytes: 64 << 20 }
 
 /** How long a request waits for its callback: a try takes 10 s at most. */
 const patience = "12 seconds"
@@ -29,7 +25,6 @@ const looking = Schedule.spaced("100 millis")
  */
 export const makeReplay = Effect.gen(function*() {
   const entries = yield* EntryStore
-  const outbox = yield* Outbox
   const partitions = yield* Partitions
   const replays = yield* Replays
   const resources = yield* ResourceStore
@@ -76,12 +71,11 @@ export const makeReplay = Effect.gen(function*() {
         `Nothing is stored of ${Topic.quote(request.topic)} yet, so that there is nothing to replay.`
       )
     }
-    const { deliveries } = yield* orRefuse(outbox.backlog(subscription.id, maxWaiting))
-    if (deliveries.length >= maxWaiting) return yield* tooManyWaiting(subscription)
     const isSent = subscription.channel !== "null"
     const wanted = isSent ? replayed : { ...replayed, news: nothing }
-    const queued = yield* orRefuse(replays.queue(subscription.id, wanted, maxBytes))
+    const queued = yield* orRefuse(replays.queue(subscription.id, wanted, bounds))
     if (queued._tag === "Gone") return yield* notSubscribed(request.topic, request.callback)
+    if (queued._tag === "TooMany") return yield* tooManyWaiting(subscription)
     if (queued._tag === "Full") return yield* tooManyBytes(queued.bytes)
     yield* partitions.reloadSubscription(resource.partition, subscription.id)
     return queued.id
@@ -114,7 +108,7 @@ const notSubscribed = (topic: string, callback: string) =>
 const tooManyWaiting = (subscription: Subscription) =>
   badParameter(
     "hub.callback",
-    `${maxWaiting} notifications or more wait for ${
+    `${bounds.count} notifications or more wait for ${
       Topic.quote(subscription.endpoint)
     } already; they are sent first. Try again when they are.`
   )
@@ -122,7 +116,7 @@ const tooManyWaiting = (subscription: Subscription) =>
 const tooManyBytes = (waiting: number) =>
   refuse(
     new Throttled({
-      message: `${waiting} bytes of replayed documents wait for your callbacks already, of ${maxBytes} at most. ` +
+      message: `${waiting} bytes of replayed documents wait for your callbacks already, of ${bounds.bytes} at most. ` +
         "Try again when they are taken; what a callback does not take goes within an hour.",
       retryAfter: 60
     })

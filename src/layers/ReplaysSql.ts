@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
-import { type Progress, type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type Bounds, type Progress, type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
 import { column, instant, legalText } from "./sql/Values.ts"
 import { ask, inTurn } from "./SqlFailure.ts"
 
@@ -69,17 +69,23 @@ export const layer = Layer.effect(
       return row === undefined ? gone : { _tag: "Queued", id: row.id } satisfies Queueing
     })
 
-    /** Documents of an account are queued one after the other: what is counted behind the lock is all that there is. */
+    /** Those of an account are queued one after the other: what is counted behind the lock is all that there is. */
     const insertBounded = Effect.fnUntraced(
-      function*(subscriptionId: number, replayed: Replayed, size: number, maxBytes: number) {
+      function*(subscriptionId: number, replayed: Replayed, bounds: Bounds) {
         const [locked] = yield* sql.unsafe<{ account: number }>(
           `select account_id as account, pg_advisory_xact_lock(hashtextextended('windhover: replays', account_id))::text
           from subscriptions where id = $1::int8`,
           [BigInt(subscriptionId)]
         )
         if (locked === undefined) return gone
-        const bytes = yield* waiting(locked.account)
-        return bytes + size > maxBytes
+        const others = yield* sql.unsafe(
+          `select from deliveries where subscription_id = $1::int8 and state = 0 limit $2::int4`,
+          [BigInt(subscriptionId), bounds.count]
+        )
+        if (others.length >= bounds.count) return { _tag: "TooMany" } satisfies Queueing
+        const size = documentOf(replayed)?.body.length ?? 0
+        const bytes = size === 0 ? 0 : yield* waiting(locked.account)
+        return size > 0 && bytes + size > bounds.bytes
           ? { _tag: "Full", bytes } satisfies Queueing
           : yield* insert(subscriptionId, replayed)
       }
@@ -94,14 +100,9 @@ export const layer = Layer.effect(
       return row?.bytes ?? 0
     })
 
-    const queue = Effect.fn("Replays.queue")((subscriptionId: number, replayed: Replayed, maxBytes: number) => {
-      const size = documentOf(replayed)?.body.length ?? 0
-      return ask(inTurn<Queueing, never>(
-        size === 0
-          ? insert(subscriptionId, replayed)
-          : sql.withTransaction(insertBounded(subscriptionId, replayed, size, maxBytes))
-      ))
-    })
+    const queue = Effect.fn("Replays.queue")((subscriptionId: number, replayed: Replayed, bounds: Bounds) =>
+      ask(inTurn<Queueing, never>(sql.withTransaction(insertBounded(subscriptionId, replayed, bounds))))
+    )
 
     const progress = Effect.fn("Replays.progress")(function*(deliveryId: number) {
       const [row] = yield* ask(sql.unsafe<{ code: number | null; error: string | null }>(

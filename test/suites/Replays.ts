@@ -29,6 +29,9 @@ const documentOf = (bytes: number): Replayed => ({
   news: { _tag: "Document", document: { contentType: "text/plain", body: new Uint8Array(bytes) } }
 })
 
+/** So many that they are in nobody's way. */
+const ample = 100
+
 /** What every `Replays` keeps of its promises. */
 export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("Replays", () => {
@@ -43,7 +46,7 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* record(found(resource, [entry("a"), entry("b")]))
         const replays = yield* Replays
         const outbox = yield* Outbox
-        const queued = yield* replays.queue(subscription.id, entries("b", "gone", "a"), 0)
+        const queued = yield* replays.queue(subscription.id, entries("b", "gone", "a"), { count: ample, bytes: 0 })
         const { deliveries, nextSequence } = yield* outbox.backlog(subscription.id, 10)
         assert.deepStrictEqual([deliveries.length, nextSequence], [2, 3])
         const replayed = deliveries[1]
@@ -62,7 +65,7 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { subscription } = yield* newSubscription()
         const document = { contentType: "text/plain", body: new TextEncoder().encode("as it is") }
         yield* Replays.use((replays) =>
-          replays.queue(subscription.id, { status, news: { _tag: "Document", document } }, 8)
+          replays.queue(subscription.id, { status, news: { _tag: "Document", document } }, { count: ample, bytes: 8 })
         )
         const { deliveries } = yield* Outbox.use((outbox) => outbox.backlog(subscription.id, 10))
         assert.deepStrictEqual(deliveries[0]?.notification.news, { _tag: "Document", document })
@@ -73,12 +76,12 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, subscription } = yield* newSubscription()
         const replays = yield* Replays
         const outbox = yield* Outbox
-        const queue = (bytes: number, id = subscription.id) => replays.queue(id, documentOf(bytes), 100_000)
+        const queue = (bytes: number, id = subscription.id) => replays.queue(id, documentOf(bytes), { count: ample, bytes: 100_000 })
         for (const bytes of [50_000, 40_000, 10_000]) assert.strictEqual((yield* queue(bytes))._tag, "Queued")
         assert.deepStrictEqual(yield* queue(1), { _tag: "Full", bytes: 100_000 })
         const { subscription: another } = yield* subscribe(wantedBy(account.id))
         assert.deepStrictEqual(yield* queue(1, another.id), { _tag: "Full", bytes: 100_000 })
-        assert.strictEqual((yield* replays.queue(subscription.id, entries("a"), 100_000))._tag, "Queued")
+        assert.strictEqual((yield* replays.queue(subscription.id, entries("a"), { count: ample, bytes: 100_000 }))._tag, "Queued")
         assert.strictEqual((yield* queue(100_000, (yield* newSubscription()).subscription.id))._tag, "Queued")
         const [first = assert.fail(), second = assert.fail()] = (yield* outbox.backlog(subscription.id, 10)).deliveries
         yield* outbox.confirm(first.id)
@@ -88,6 +91,30 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.strictEqual((yield* queue(50_000))._tag, "Queued")
       }))
 
+    it.effect("queue as many for a subscription as may wait, whoever queues at the same time", () =>
+      Effect.gen(function*() {
+        const { account, resource, subscription } = yield* newSubscription()
+        const { subscription: another } = yield* subscribe(wantedBy(account.id))
+        yield* record(found(resource, [entry("a")]))
+        const replays = yield* Replays
+        const outbox = yield* Outbox
+        const queue = (id: number) => replays.queue(id, entries("a"), { count: 4, bytes: 0 })
+        const queued = yield* Effect.all(Array.from({ length: 8 }, () => queue(subscription.id)), {
+          concurrency: "unbounded"
+        })
+        assert.deepStrictEqual(queued.map(({ _tag }) => _tag).toSorted(), [
+          ...Array.from({ length: 3 }, () => "Queued"),
+          ...Array.from({ length: 5 }, () => "TooMany")
+        ])
+        assert.strictEqual((yield* queue(another.id))._tag, "Queued")
+        const [first = assert.fail(), second = assert.fail()] = (yield* outbox.backlog(subscription.id, 10)).deliveries
+        yield* outbox.confirm(first.id)
+        yield* outbox.drop(second, { code: 500, message: "no" })
+        yield* outbox.flush
+        const tags = yield* Effect.forEach([1, 2, 3], () => Effect.map(queue(subscription.id), ({ _tag }) => _tag))
+        assert.deepStrictEqual(tags, ["Queued", "Queued", "TooMany"])
+      }))
+
     it.effect("count what is queued at the same time", () =>
       Effect.gen(function*() {
         const { account, subscription } = yield* newSubscription()
@@ -95,18 +122,18 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const replays = yield* Replays
         const queued = yield* Effect.forEach(
           Array.from({ length: 12 }, (_, i) => i % 2 === 0 ? subscription.id : another.id),
-          (id) => replays.queue(id, documentOf(10_000), 50_000),
+          (id) => replays.queue(id, documentOf(10_000), { count: ample, bytes: 50_000 }),
           { concurrency: "unbounded" }
         )
         assert.deepStrictEqual(Map.groupBy(queued, ({ _tag }) => _tag).get("Queued")?.length, 5)
-        assert.deepStrictEqual(yield* replays.queue(another.id, documentOf(1), 0), { _tag: "Full", bytes: 50_000 })
+        assert.deepStrictEqual(yield* replays.queue(another.id, documentOf(1), { count: ample, bytes: 0 }), { _tag: "Full", bytes: 50_000 })
       }))
 
     it.effect("are no news to those who read along", () =>
       Effect.gen(function*() {
         const { resource, subscription } = yield* newSubscription()
         yield* record(found(resource, [entry("a")]))
-        yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"), 0))
+        yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"), { count: ample, bytes: 0 }))
         yield* record(found(resource, [entry("b")]))
         const log = yield* NotificationLog
         assert.deepStrictEqual((yield* log.after(resource.id, 0, 10)).map(({ sequence }) => sequence), [1, 2])
@@ -120,7 +147,7 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const replays = yield* Replays
         const outbox = yield* Outbox
         const queue = Effect.fnUntraced(function*() {
-          const queued = yield* replays.queue(subscription.id, entries("a"), 0)
+          const queued = yield* replays.queue(subscription.id, entries("a"), { count: ample, bytes: 0 })
           const { deliveries } = yield* outbox.backlog(subscription.id, 10)
           return deliveries.find(({ id }) => queued._tag === "Queued" && id === queued.id) ??
             assert.fail("it is not queued")
@@ -142,11 +169,11 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, subscription } = yield* newSubscription()
         yield* SubscriptionStore.use((store) => store.remove(subscription.id))
         assert.deepStrictEqual(
-          yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"), 0)),
+          yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"), { count: ample, bytes: 0 })),
           { _tag: "Gone" }
         )
         assert.deepStrictEqual(
-          yield* Replays.use((replays) => replays.queue(subscription.id, documentOf(1), 1)),
+          yield* Replays.use((replays) => replays.queue(subscription.id, documentOf(1), { count: ample, bytes: 1 })),
           { _tag: "Gone" }
         )
         const owner = yield* AccountStore.use((accounts) => accounts.find(account.login))

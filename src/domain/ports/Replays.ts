@@ -16,10 +16,20 @@ export interface Replayed {
 /** Where a queued delivery stands: it has left the outbox, or `failed` says how the last try went; undefined while there was none. */
 export type Progress = { readonly _tag: "Gone" } | { readonly _tag: "Waiting"; readonly failed: Attempt | undefined }
 
-/** What came of a wish: the id of the delivery; nothing is queued for a subscription that is gone, or an account with `bytes` of documents already. */
+/** What may wait, the new one included: notifications of any kind for the subscription, bytes of replayed documents for its account. */
+export interface Bounds {
+  readonly count: number
+  readonly bytes: number
+}
+
+/**
+ * What came of a wish: the id of the delivery; nothing is queued for a subscription that is gone or has as many as may wait (`TooMany`),
+ * nor for an account with `bytes` of documents already.
+ */
 export type Queueing =
   | { readonly _tag: "Queued"; readonly id: number }
   | { readonly _tag: "Gone" }
+  | { readonly _tag: "TooMany" }
   | { readonly _tag: "Full"; readonly bytes: number }
 
 /**
@@ -31,13 +41,13 @@ export class Replays extends Context.Service<Replays, {
    * Puts a notification into the outbox of one subscription, behind what waits there: it takes a sequence and a credit like any other.
    * It has no place among the notifications of the resource, so that no stream repeats it.
    *
-   * A document is queued only where all that wait for subscriptions of its account, or were dropped, have `maxBytes` with it at most. Whoever
-   * queues at the same time, on whichever runner, is counted.
+   * Documents that were replayed for subscriptions of its account and wait, or were dropped, count for its bytes. Whoever queues at the same time,
+   * on whichever runner, is counted.
    */
   readonly queue: (
     subscriptionId: number,
     replayed: Replayed,
-    maxBytes: number
+    bounds: Bounds
   ) => Effect.Effect<Queueing, StoreError>
   readonly progress: (deliveryId: number) => Effect.Effect<Progress, StoreError>
 }>()("windhover/domain/ports/Replays") {}

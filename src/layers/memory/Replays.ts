@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import type { Notification } from "#domain/Notification.ts"
-import { type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type Bounds, type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
 import { charge } from "./Resources.ts"
 import { operation, type State } from "./State.ts"
 
 export const make = (state: State): Replays["Service"] =>
   Replays.of({
-    queue: Effect.fn("Replays.queue")((subscriptionId, replayed, maxBytes) =>
-      operation(state, (now) => queue(state, subscriptionId, replayed, maxBytes, now))
+    queue: Effect.fn("Replays.queue")((subscriptionId, replayed, bounds) =>
+      operation(state, (now) => queue(state, subscriptionId, replayed, bounds, now))
     ),
     progress: Effect.fn("Replays.progress")((deliveryId) =>
       operation(state, () => {
@@ -21,15 +21,17 @@ const queue = (
   state: State,
   subscriptionId: number,
   replayed: Replayed,
-  maxBytes: number,
+  bounds: Bounds,
   now: number
 ): Queueing => {
   const subscriber = state.subscriptions.get(subscriptionId)
   if (subscriber === undefined) return { _tag: "Gone" }
   const { accountId, resourceId } = subscriber.subscription
+  const others = [...subscriber.queue.values()].filter(({ dropped }) => !dropped).length
+  if (others >= bounds.count) return { _tag: "TooMany" }
   const size = bytesOf(replayed.news)
   const bytes = waiting(state, accountId)
-  if (size > 0 && bytes + size > maxBytes) return { _tag: "Full", bytes }
+  if (size > 0 && bytes + size > bounds.bytes) return { _tag: "Full", bytes }
   const id = state.serial()
   const { header, status } = replayed
   const notification: Notification = {
