@@ -2,6 +2,7 @@ import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { hash, randomBytes } from "node:crypto"
 import { isIPv6 } from "node:net"
+import { Places } from "#actors/Places.ts"
 import type { Caller, Right } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -46,10 +47,10 @@ export class Authentication extends Context.Service<Authentication, {
       )
       const proven = makeProven()
 
-      /** Who has these credentials; a wrong one is a guess of `guesser`. */
-      const proved = Effect.fnUntraced(function*({ login, secret }: Credentials, guesser: string) {
+      const lines = new Lines()
+
+      const lookedAt = Effect.fnUntraced(function*({ login, secret }: Credentials, key: string, guesser: string) {
         const now = yield* Clock.currentTimeMillis
-        const key = proven.keyOf({ login, secret })
         const wait = guesses.wait(guesser, now)
         if (wait > 0 && !proven.has(key)) return yield* tooManyFailures(wait)
         const caller = yield* orRefuse(accounts.authenticate(login, secret))
@@ -61,6 +62,13 @@ export class Authentication extends Context.Service<Authentication, {
         proven.add(key)
         return caller.value
       })
+
+      /** Who has these credentials; a wrong one is a guess of `guesser`. */
+      const proved = (credentials: Credentials, guesser: string) => {
+        const key = proven.keyOf(credentials)
+        const looking = lookedAt(credentials, key, guesser)
+        return proven.has(key) ? looking : lines.through(guesser, looking)
+      }
 
       const authenticate = Effect.fn("Authentication.authenticate")(function*(
         request: HttpServerRequest.HttpServerRequest,
@@ -204,6 +212,24 @@ const networkOf = (address: string): string => {
   const rest = tail === undefined || tail === "" ? [] : tail.split(":")
   const zeros = Array.from({ length: 8 - groups.length - rest.length }, () => "0")
   return [...groups, ...(tail === undefined ? [] : zeros), ...rest].slice(0, 4).join(":")
+}
+
+/** Those who guess, or come for the first time, in a line each: of a thousand who guess at once the first ones have failed before the others are looked at. */
+class Lines {
+  readonly #lines = new Map<string, { readonly places: Places; users: number }>()
+
+  through<A, E>(guesser: string, looking: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const line = this.#lines.get(guesser) ?? { places: new Places(failures.burst), users: 0 }
+        line.users++
+        this.#lines.set(guesser, line)
+        return line
+      }),
+      ({ places }) => places.through(looking),
+      (line) => Effect.sync(() => --line.users === 0 && this.#lines.delete(guesser))
+    )
+  }
 }
 
 const maxProven = 10_000

@@ -58,9 +58,11 @@ export const makeHubCallbacks = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const wait = guesses.wait(address, now)
     if (wait > 0) return yield* guessed(wait)
-    if (lookUps >= maxLookUps) return yield* busy
-    lookUps++
-    const found = yield* Effect.ensuring(known, Effect.sync(() => void lookUps--))
+    const found = yield* Effect.acquireUseRelease(
+      Effect.suspend(() => lookUps < maxLookUps ? Effect.sync(() => void lookUps++) : busy),
+      () => known,
+      () => Effect.sync(() => void lookUps--)
+    )
     if (found === undefined) guesses.use(address, now)
     return found
   })

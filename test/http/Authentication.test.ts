@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
@@ -128,6 +128,34 @@ describe("guessing", () => {
       assert.match(yield* guess(), /^Unauthenticated/)
       assert.match(yield* guess(), /^Throttled/)
     }).pipe(withStore(known)))
+
+  it.effect("is slowed when all of it comes at once, too; who is right waits for their turn", () => {
+    let looks = 0
+    const slow = Layer.mock(AccountStore, {
+      authenticate: (login, secret) =>
+        Effect.suspend(() => {
+          looks++
+          const isRight = login === "alice" && Redacted.value(secret) === "wonder:land"
+          return Effect.delay(Effect.succeed(isRight ? Option.some(caller()) : Option.none()), "100 millis")
+        })
+    })
+    const all = (attempts: ReadonlyArray<Attempt>) =>
+      Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(Effect.forEach(attempts, attempt, { concurrency: "unbounded" }))
+        yield* TestClock.adjust("1 minute")
+        return yield* Fiber.join(fiber)
+      })
+    const headers = (count: number, header: (i: number) => string, address: string) =>
+      Array.from({ length: count }, (_, i) => ({ header: header(i), address }))
+    return Effect.gen(function*() {
+      const answers = yield* all(headers(300, (i) => `Basic ${base64(`alice:${i}`)}`, "192.0.2.1"))
+      assert.isBelow(looks, 20) // ten fail, and as many may be under way by then
+      assert.strictEqual(answers.filter((answer) => answer.startsWith("Unauthenticated")).length, looks)
+      assert.strictEqual(answers.filter((answer) => answer.startsWith("Throttled")).length, 300 - looks)
+      const right = yield* all(headers(50, () => good, "192.0.2.2"))
+      assert.deepStrictEqual(new Set(right), new Set(["alice"]))
+    }).pipe(withStore(slow))
+  })
 
   it.effect("does not lock out who was right before", () =>
     Effect.gen(function*() {

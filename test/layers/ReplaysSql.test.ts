@@ -20,7 +20,10 @@ for (const engine of engines) {
           const { subscription } = yield* newSubscription()
           const outbox = yield* Outbox
           const queue = Replays.use((replays) =>
-            replays.queue(subscription.id, { status, news: { _tag: "Document", document } }, { count: 10, bytes: 4_000 })
+            replays.queue(subscription.id, { status, news: { _tag: "Document", document } }, {
+              count: 10,
+              bytes: 4_000
+            })
           )
           yield* Effect.all([queue, queue, queue, queue])
           const [taken = assert.fail(), old = assert.fail(), recent = assert.fail(), waiting = assert.fail()] =

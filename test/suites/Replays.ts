@@ -76,12 +76,16 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, subscription } = yield* newSubscription()
         const replays = yield* Replays
         const outbox = yield* Outbox
-        const queue = (bytes: number, id = subscription.id) => replays.queue(id, documentOf(bytes), { count: ample, bytes: 100_000 })
+        const queue = (bytes: number, id = subscription.id) =>
+          replays.queue(id, documentOf(bytes), { count: ample, bytes: 100_000 })
         for (const bytes of [50_000, 40_000, 10_000]) assert.strictEqual((yield* queue(bytes))._tag, "Queued")
         assert.deepStrictEqual(yield* queue(1), { _tag: "Full", bytes: 100_000 })
         const { subscription: another } = yield* subscribe(wantedBy(account.id))
         assert.deepStrictEqual(yield* queue(1, another.id), { _tag: "Full", bytes: 100_000 })
-        assert.strictEqual((yield* replays.queue(subscription.id, entries("a"), { count: ample, bytes: 100_000 }))._tag, "Queued")
+        assert.strictEqual(
+          (yield* replays.queue(subscription.id, entries("a"), { count: ample, bytes: 100_000 }))._tag,
+          "Queued"
+        )
         assert.strictEqual((yield* queue(100_000, (yield* newSubscription()).subscription.id))._tag, "Queued")
         const [first = assert.fail(), second = assert.fail()] = (yield* outbox.backlog(subscription.id, 10)).deliveries
         yield* outbox.confirm(first.id)
@@ -126,7 +130,10 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
           { concurrency: "unbounded" }
         )
         assert.deepStrictEqual(Map.groupBy(queued, ({ _tag }) => _tag).get("Queued")?.length, 5)
-        assert.deepStrictEqual(yield* replays.queue(another.id, documentOf(1), { count: ample, bytes: 0 }), { _tag: "Full", bytes: 50_000 })
+        assert.deepStrictEqual(yield* replays.queue(another.id, documentOf(1), { count: ample, bytes: 0 }), {
+          _tag: "Full",
+          bytes: 50_000
+        })
       }))
 
     it.effect("are no news to those who read along", () =>
