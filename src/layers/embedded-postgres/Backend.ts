@@ -1,6 +1,6 @@
 import { PGlite } from "@electric-sql/pglite"
+import { EmscriptenBuiltinFilesystem } from "@electric-sql/pglite/basefs"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
-import { NodeFS } from "@electric-sql/pglite/nodefs"
 import * as fs from "node:fs"
 import type { Execute } from "./Sessions.ts"
 
@@ -16,14 +16,16 @@ export interface Backend {
  *
  * As it comes it does not: it runs with fsync off, its file system has no fsync, and it goes on after a panic as if nothing had happened.
  * `crash` is called in the middle of such a fault and must not return.
+ *
+ * Half of a start is the same for every cluster. It is done while the promise of the cluster's directory is pending.
  */
 export const openBackend = async (
-  cluster: string,
+  cluster: Promise<string>,
   crash: (why: unknown) => never,
   log: (line: string) => void
 ): Promise<Backend> => {
   const database = await PGlite.create({
-    fs: durableFiles(cluster, crash),
+    fs: new DurableFiles(cluster, crash),
     extensions: { pg_trgm },
     startParams: [...PGlite.defaultStartParams.filter((parameter) => parameter !== "-F"), ...configuration],
     onStderr: (line) => {
@@ -93,28 +95,45 @@ interface NodeStream {
   readonly nfd?: number
 }
 
-/** PGlite's directory on disk, with the fsync that it lacks. */
-const durableFiles = (cluster: string, crash: (why: unknown) => never): NodeFS => {
-  const files = new NodeFS(cluster)
-  const init = files.init.bind(files)
-  files.init = async (pg, options) => {
-    const { emscriptenOpts } = await init(pg, options)
-    const preRun = emscriptenOpts.preRun ?? []
-    // Before the backend starts: recovery after a crash writes, and syncs, as well.
-    preRun.unshift((module) => {
-      const operations: { fsync?: (stream: NodeStream) => number } = streamOperations(module.NODEFS)
-      operations.fsync = ({ nfd }) => {
-        try {
-          if (nfd !== undefined) fs.fdatasyncSync(nfd)
-          return 0
-        } catch (error) {
-          return crash(error) // what was not written once may be gone from the kernel's cache: only a recovery tells
-        }
-      }
-    })
-    return { emscriptenOpts: { ...emscriptenOpts, preRun } }
+/** A directory on disk, as PGlite's `NodeFS` has it, with the fsync that it lacks; mounted as late as it is known which. */
+class DurableFiles extends EmscriptenBuiltinFilesystem {
+  readonly #cluster: Promise<string>
+  readonly #crash: (why: unknown) => never
+
+  constructor(cluster: Promise<string>, crash: (why: unknown) => never) {
+    super()
+    this.#cluster = cluster
+    this.#crash = crash
   }
-  return files
+
+  /** Called when the program is loaded, and before the backend starts: recovery after a crash writes, and syncs, as well. */
+  override async initialSyncFs(): Promise<void> {
+    const { FS, NODEFS } = this.#module
+    this.#addFsync(streamOperations(NODEFS))
+    FS.mkdirTree(PGlite.paths.PGDATA)
+    FS.mount(NODEFS, { root: await this.#cluster }, PGlite.paths.PGDATA)
+  }
+
+  override closeFs(): Promise<void> {
+    this.#module.FS.quit()
+    return Promise.resolve()
+  }
+
+  get #module(): PGlite["Module"] {
+    if (this.pg === undefined) throw new Error("PGlite uses its file system before it has told which one it is")
+    return this.pg.Module
+  }
+
+  #addFsync(operations: { fsync?: (stream: NodeStream) => number }): void {
+    operations.fsync = ({ nfd }) => {
+      try {
+        if (nfd !== undefined) fs.fdatasyncSync(nfd)
+        return 0
+      } catch (error) {
+        return this.#crash(error) // what was not written once may be gone from the kernel's cache: only a recovery tells
+      }
+    }
+  }
 }
 
 /** Emscripten's types leave out the table that its files call through. */

@@ -1,4 +1,4 @@
-/** What the thread of the embedded database is started with. */
+/** The first message to the thread of the embedded database: which one it starts. */
 export interface Start {
   /** Directory of the cluster. */
   readonly cluster: string

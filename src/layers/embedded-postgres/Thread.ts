@@ -1,7 +1,8 @@
 import { Effect, type Scope } from "effect"
 import type { Duplex } from "node:stream"
-import { Worker } from "node:worker_threads"
+import type { Worker } from "node:worker_threads"
 import { Connector } from "./Connector.ts"
+import { launch } from "./Launch.ts"
 import type { FromWorker, Start, ToWorker } from "./Messages.ts"
 
 /** A running embedded database. */
@@ -45,11 +46,7 @@ class Handle {
   readonly #log: Array<string> = []
 
   constructor(start: Start) {
-    this.#worker = new Worker(new URL("./worker.ts", import.meta.url), {
-      workerData: start,
-      name: "database",
-      execArgv: []
-    })
+    this.#worker = launch(start)
     this.connector = new Connector(this.#worker)
     const ready = new Promise<void>((resolve) => {
       this.#worker.on("message", (message: FromWorker) => {

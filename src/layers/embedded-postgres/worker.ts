@@ -5,7 +5,7 @@
  */
 import { existsSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { parentPort, workerData } from "node:worker_threads"
+import { parentPort } from "node:worker_threads"
 import { type Backend, openBackend } from "./Backend.ts"
 import type { FromWorker, Start, ToWorker } from "./Messages.ts"
 import { Sessions } from "./Sessions.ts"
@@ -14,8 +14,6 @@ import { unpackTemplate } from "./Template.ts"
 const port = parentPort
 if (port === null) throw new Error("this file runs as a worker thread")
 
-const { cluster, idleTransaction, mayMake } = workerData as Start // typed by the one who starts the thread
-
 const tell = (message: FromWorker, transfer: Array<ArrayBuffer> = []) => port.postMessage(message, transfer)
 
 const crash = (why: unknown): never => {
@@ -23,7 +21,23 @@ const crash = (why: unknown): never => {
   process.exit(1)
 }
 
-const serve = (backend: Backend) => {
+/** Where the cluster is, made from the template when it is missing. */
+const prepare = async ({ cluster, mayMake }: Start): Promise<string> => {
+  if (!existsSync(cluster)) {
+    if (mayMake) await unpackTemplate(cluster)
+    else crash(`${cluster} has gone`)
+  }
+  // The lock of the data directory says who is alone here. PostgreSQL's own word of it, which a kill may leave half written, would keep everybody out.
+  rmSync(join(cluster, "postmaster.pid"), { force: true })
+  return cluster
+}
+
+/** A database that is still being opened is closed when it is. */
+const stopWhenTold = (message: ToWorker) => {
+  if (message._tag === "Shutdown") void opening.then((backend) => backend.close()).then(() => process.exit(0), crash)
+}
+
+const serve = (backend: Backend, { idleTransaction }: Start) => {
   const sessions = new Sessions(
     backend.execute,
     (id, bytes) =>
@@ -38,17 +52,16 @@ const serve = (backend: Backend) => {
         return sessions.receive(message.id, message.bytes)
       case "Close":
         return sessions.close(message.id)
-      case "Shutdown":
-        void backend.close().then(() => process.exit(0), crash)
     }
   })
   tell({ _tag: "Ready" })
 }
 
-if (!existsSync(cluster)) {
-  if (mayMake) await unpackTemplate(cluster).catch(crash)
-  else crash(`${cluster} has gone`)
-}
-// The lock of the data directory says who is alone here. PostgreSQL's own word of it, which a kill may leave half written, would keep everybody out.
-rmSync(join(cluster, "postmaster.pid"), { force: true })
-await openBackend(cluster, crash, (line) => tell({ _tag: "Log", line })).then(serve, crash)
+const told = new Promise<Start>((resolve) => {
+  port.once("message", (start: Start) => {
+    port.on("message", stopWhenTold)
+    resolve(start)
+  })
+})
+const opening = openBackend(told.then(prepare).catch(crash), crash, (line) => tell({ _tag: "Log", line }))
+await Promise.all([opening, told]).then(([backend, start]) => serve(backend, start)).catch(crash)

@@ -39,7 +39,7 @@ describe("Backend", () => {
       crashes.push(why)
       throw why
     }
-    backend = await openBackend(directory, crash, () => undefined)
+    backend = await openBackend(Promise.resolve(directory), crash, () => undefined)
     run("create table kept (id int)")
   })
 
