@@ -5,7 +5,7 @@ import type * as ShardId from "effect/cluster/ShardId"
 /** A lock that its owner does not confirm goes to another runner after so many ms. */
 export const lockExpiration = 9_000
 
-/** What a runner knows of its claim to a shard. */
+/** A runner's claim to a shard, from one acquisition of its lock until the lock is lost. */
 export interface Claim {
   readonly isSure: () => boolean
   /** Returns when it is sure; at once, mostly. */
@@ -25,10 +25,19 @@ export const undisputed: Claim = { isSure: () => true, sure: Effect.void }
  * A runner that stood still (a stopped process, a machine that slept) knows less than nothing when it goes on: its locks went to others, who have
  * done what it is about to do. Who is about to do something that nobody takes back asks here first, and waits until the database has said
  * again that the lock is there. When it is not, the cluster ends the partition, and whoever waits with it.
+ *
+ * A lock that was lost and acquired again is another lock: what was begun under the first one is never sure again, also while it still comes to
+ * its end beside the partition that was begun under the second.
  */
 export const Tenure = Context.Reference<{ readonly of: (shard: ShardId.ShardId) => Claim }>("windhover/actors/Tenure", {
   defaultValue: () => ({ of: () => undisputed })
 })
+
+/** One acquisition of a shard's lock. */
+interface Lock {
+  /** Sure before it, epoch ms. */
+  until: number
+}
 
 /** Less than the lock: it takes a moment from here to the outside. Milliseconds. */
 const sureFor = lockExpiration - 1_000
@@ -40,19 +49,43 @@ const lookAgain = 100
 export const layer = Layer.effectContext(Effect.gen(function*() {
   const storage = yield* RunnerStorage.RunnerStorage
   const clock = yield* Clock.Clock
-  const until = new Map<string, number>()
+  /** The locks that are held, as far as is known. */
+  const locks = new Map<string, Lock>()
 
   /** Sure from when the question was asked: the answer may have been under way for long. */
-  const noted = <E>(question: Effect.Effect<Array<ShardId.ShardId>, E>) =>
-    Effect.flatMap(Clock.currentTimeMillis, (asked) =>
-      Effect.tap(question, (held) =>
-        Effect.sync(() => {
-          for (const shard of held) until.set(shard.toString(), asked + sureFor)
-        })))
+  const noted = <E>(
+    question: Effect.Effect<Array<ShardId.ShardId>, E>,
+    note: (held: ReadonlySet<string>, until: number) => void
+  ) =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (asked) => Effect.tap(question, (held) => Effect.sync(() => note(new Set(held.map(String)), asked + sureFor)))
+    )
+
+  const acquired = (held: ReadonlySet<string>, until: number) => {
+    for (const name of held) locks.set(name, { until })
+  }
+
+  const refreshed = (asked: ReadonlyArray<string>, held: ReadonlySet<string>, until: number) => {
+    for (const name of asked) {
+      const lock = locks.get(name)
+      if (lock === undefined) continue
+      if (held.has(name)) {
+        lock.until = Math.max(lock.until, until)
+      } else {
+        lock.until = 0
+        locks.delete(name)
+      }
+    }
+  }
 
   const of = (shard: ShardId.ShardId): Claim => {
     const name = shard.toString()
-    const isSure = () => clock.currentTimeMillisUnsafe() < (until.get(name) ?? 0)
+    let lock = locks.get(name)
+    const isSure = () => {
+      lock ??= locks.get(name)
+      return lock !== undefined && clock.currentTimeMillisUnsafe() < lock.until
+    }
     const sure: Effect.Effect<void> = Effect.suspend(() =>
       isSure() ? Effect.void : Effect.andThen(Effect.sleep(lookAgain), sure)
     )
@@ -61,7 +94,10 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
 
   return Context.make(RunnerStorage.RunnerStorage, {
     ...storage,
-    acquire: (address, shards) => noted(storage.acquire(address, shards)),
-    refresh: (address, shards) => noted(storage.refresh(address, shards))
+    acquire: (address, shards) => noted(storage.acquire(address, shards), acquired),
+    refresh: (address, shards) => {
+      const asked = [...shards]
+      return noted(storage.refresh(address, asked), (held, until) => refreshed(asked.map(String), held, until))
+    }
   }).pipe(Context.add(Tenure, { of }))
 }))

@@ -45,14 +45,23 @@ describe("the tenure of a runner", () => {
       assert.isTrue(yield* isSure(mine))
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(yield* done(refresh(here, [mine, lost])), [mine])
-      yield* TestClock.adjust("999 millis")
-      assert.isTrue(yield* isSure(lost))
-      yield* TestClock.adjust("1 millis")
-      assert.isFalse(yield* isSure(lost))
-      yield* TestClock.adjust("5999 millis")
+      yield* TestClock.adjust("6999 millis")
       assert.isTrue(yield* isSure(mine))
       yield* TestClock.adjust("1 millis")
       assert.isFalse(yield* isSure(mine))
+    }).pipe(Effect.provide(Tenure.layer.pipe(Layer.provide(storage)))))
+
+  it.effect("of a lock that was lost does not come back with another one", () =>
+    Effect.gen(function*() {
+      const { acquire, refresh } = yield* RunnerStorage.RunnerStorage
+      const tenure = yield* Tenure.Tenure
+      yield* done(acquire(here, [mine, lost]))
+      const [kept, first] = [tenure.of(mine), tenure.of(lost)]
+      assert.deepStrictEqual([kept.isSure(), first.isSure()], [true, true])
+      yield* done(refresh(here, [mine, lost]))
+      assert.deepStrictEqual([kept.isSure(), first.isSure()], [true, false])
+      yield* done(acquire(here, [lost]))
+      assert.deepStrictEqual([first.isSure(), tenure.of(lost).isSure()], [false, true])
     }).pipe(Effect.provide(Tenure.layer.pipe(Layer.provide(storage)))))
 
   it.effect("is waited for", () =>
