@@ -9,8 +9,7 @@ import type { FromWorker } from "#layers/embedded-postgres/Messages.ts"
 const nowhere = { cluster: "/nowhere/database", mayMake: false, idleTransaction: 60_000 }
 
 const lastWord = async (worker: Worker): Promise<FromWorker> => {
-  const [message] = await once(worker, "message")
-  await once(worker, "exit")
+  const [[message]] = await Promise.all([once(worker, "message"), once(worker, "exit")])
   return message
 }
 
