@@ -118,6 +118,7 @@ const delivery = (id: number): Delivery => ({
   credits: 0,
   attempt: 0,
   dueAt: 0,
+  waitsSince: 0,
   notification: notification(id)
 })
 

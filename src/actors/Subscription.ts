@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type Trial, trialTime } from "#domain/Bounce.ts"
-import { afterFailure, documentBytes, fitting, longestWait, nextTry } from "#domain/Delivery.ts"
+import { afterFailure, documentBytes, fitting, longestWait, nextTry, waitingSince, wasAway } from "#domain/Delivery.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
@@ -35,10 +35,14 @@ export interface State {
   readonly subscription: Subscription
   /** What was sent on trial; nothing is sent while it is known. */
   trial?: Trial["sent"]
-  readonly ahead: Array<Delivery>
+  ahead: Array<Delivery>
   /** The sequence behind the last one of `ahead`: what is below was sent, or is in `ahead`. */
   next: number
   more: boolean
+  /** When the last try ended, epoch ms; undefined before the first one. */
+  triedAt?: number
+  /** Nobody could try before; what waits has waited since then. Epoch ms, until that is written down. */
+  back?: number | undefined
 }
 
 /** Deliveries of one subscription in memory, and bytes of their documents, at most: 64 pages fit, 64 videos would not. The others wait in the outbox. */
@@ -97,6 +101,9 @@ export const layer = Layer.effect(
     const attempt = Effect.fnUntraced(function*(state: State, delivery: Delivery, around: Surroundings) {
       const send = senders[state.subscription.channel] ?? notServed
       const outcome = yield* send(delivery, state.subscription, around.claim.isSure)
+      if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
+        state.triedAt = yield* Clock.currentTimeMillis
+      }
       switch (outcome.verdict) {
         case "delivered":
           if (state.subscription.trial !== undefined) yield* awaitTrial(state, delivery)
@@ -140,17 +147,28 @@ export const layer = Layer.effect(
       }
     )
 
-    const failed = Effect.fnUntraced(function*(state: State, delivery: Delivery, attempt: Attempt) {
+    /** A day of tries is counted from the return: what waits is told so when one fails, since most have gone by then. */
+    const noteReturn = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
+      const { back } = state
+      if (back === undefined) return delivery
+      yield* whenAvailable(outbox.waitAnew(state.subscription.id, back))
+      state.back = undefined
+      state.ahead = waitingSince(state.ahead, back)
+      return state.ahead[0] ?? delivery
+    })
+
+    const failed = Effect.fnUntraced(function*(state: State, tried: Delivery, attempt: Attempt) {
+      const delivery = yield* noteReturn(state, tried)
       const now = yield* Clock.currentTimeMillis
-      const { createdAt } = delivery.notification
-      const next = afterFailure(state.subscription.face, delivery.attempt + 1, createdAt, now)
+      const { waitsSince } = delivery
+      const next = afterFailure(state.subscription.face, delivery.attempt + 1, waitsSince, now)
       if (next._tag === "Drop") {
         yield* whenAvailable(outbox.drop(delivery, attempt))
         yield* Effect.logWarning(
           `subscription ${delivery.subscriptionId} gives up notification ${delivery.sequence}: ${attempt.message}`
         )
         state.ahead.shift()
-        if (createdAt <= now - longestWait) yield* dropOlder(state, now - longestWait)
+        if (waitsSince <= now - longestWait) yield* dropOlder(state, now - longestWait)
       } else {
         yield* whenAvailable(outbox.postpone(delivery, next.dueAt, attempt))
         state.ahead[0] = { ...delivery, attempt: delivery.attempt + 1, dueAt: next.dueAt }
@@ -161,7 +179,7 @@ export const layer = Layer.effect(
     const dropOlder = Effect.fnUntraced(function*(state: State, before: number) {
       const { id } = state.subscription
       const dropped = yield* whenAvailable(outbox.dropOlder(id, before))
-      const left = state.ahead.findIndex(({ notification }) => notification.createdAt > before)
+      const left = state.ahead.findIndex(({ waitsSince }) => waitsSince > before)
       state.ahead.splice(0, left < 0 ? state.ahead.length : left)
       if (dropped > 0) {
         yield* Effect.logWarning(`subscription ${id} gives up ${dropped} notifications more: they waited for a day`)
@@ -205,6 +223,8 @@ export const layer = Layer.effect(
         if (first.attempt > 0 && due > now) return due
         if (self.draining()) return undefined
         yield* around.claim.sure
+        const begun = yield* Clock.currentTimeMillis
+        if (wasAway(due, state.triedAt, begun)) state.back = begun
         const later = yield* attempt(state, first, around)
         if (later !== undefined) return later
       }

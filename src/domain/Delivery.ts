@@ -24,7 +24,22 @@ const waits: { readonly [face in Face]: ReadonlyArray<number> } = {
  */
 export const longestWait = 24 * 60 * 60_000
 
-/** What comes after a failed try of a subscription made through `face`; `failed` counts it, and `since` is when it was recorded (epoch ms). */
+/** Longer than a restart takes, or another runner to take over. Milliseconds. */
+const absence = 5 * 60_000
+
+/**
+ * Whether nobody could try for a while before `now`: the service was down, its database away, the channel not served.
+ *
+ * `dueAt` is when the try was due, `triedAt` when the last one ended that is known of: what is behind others is due long before its turn.
+ */
+export const wasAway = (dueAt: number, triedAt: number | undefined, now: number): boolean =>
+  now - Math.max(dueAt, triedAt ?? dueAt) > absence
+
+/** The deliveries, of which none has waited since before `since`. */
+export const waitingSince = (deliveries: ReadonlyArray<Delivery>, since: number): Array<Delivery> =>
+  deliveries.map((one) => ({ ...one, waitsSince: Math.max(one.waitsSince, since) }))
+
+/** What comes after a failed try of a subscription made through `face`; `failed` counts it, and `since` is when the waiting began (epoch ms). */
 export const afterFailure = (
   face: Face,
   failed: number,

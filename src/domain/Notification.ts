@@ -38,6 +38,8 @@ export interface Delivery {
   readonly attempt: number
   /** When the next try is due, epoch ms. */
   readonly dueAt: number
+  /** Since when it could be tried, epoch ms: since it was recorded, or since whoever tries it was back from a long absence. */
+  readonly waitsSince: number
   readonly notification: Notification
 }
 

@@ -32,6 +32,7 @@ interface WaitingRow {
   readonly credits: number
   readonly attempt: number
   readonly due: number
+  readonly since: number
   readonly notification: number
   /** Of the notification's document. */
   readonly bytes: number
@@ -68,7 +69,9 @@ export const layer = Layer.effect(
     const waiting = (subscriptionIds: ReadonlyArray<number>, limit: number) =>
       ask(sql.unsafe<WaitingRow>(
         `select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
-        d.attempt, ${millis("d.due_at")} as due, d.notification_id::float8 as notification,
+        d.attempt, ${millis("d.due_at")} as due, ${
+          millis("d.created_at")
+        } as since, d.notification_id::float8 as notification,
         coalesce((select octet_length(n.document) from notifications n where n.id = d.notification_id), 0) as bytes
       from unnest($1::int8[]) wanted(id) cross join lateral (
         select * from deliveries d where d.subscription_id = wanted.id and d.state = 0 order by d.sequence limit $2::int4
@@ -161,6 +164,14 @@ export const layer = Layer.effect(
       return rows.length
     })
 
+    const waitAnew = Effect.fn("Outbox.waitAnew")(function*(subscriptionId: number, since: number) {
+      yield* ask(sql.unsafe(
+        `update deliveries set created_at = ${instant("$2::float8")}
+        where subscription_id = $1::int8 and state = 0 and created_at < ${instant("$2::float8")}`,
+        [BigInt(subscriptionId), since]
+      ))
+    })
+
     const stalled = Effect.fn("Outbox.stalled")(function*(partitions: ReadonlyArray<number>, before: number) {
       return yield* ask(sql.unsafe<{ partition: number; subscriptionId: number }>(
         `select d.partition, d.subscription_id::float8 as "subscriptionId" from deliveries d
@@ -232,6 +243,7 @@ export const layer = Layer.effect(
       postpone: (delivery, dueAt, attempt) => Effect.asVoid(fail({ delivery, dueAt, attempt })),
       drop: (delivery, attempt) => Effect.asVoid(fail({ delivery, dueAt: undefined, attempt })),
       dropOlder,
+      waitAnew,
       stalled,
       flush
     })
@@ -246,5 +258,6 @@ const deliveryOf = (row: WaitingRow, notification: Notification | undefined): Re
     credits: row.credits,
     attempt: row.attempt,
     dueAt: row.due,
+    waitsSince: row.since,
     notification
   }]

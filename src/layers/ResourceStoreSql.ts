@@ -284,6 +284,7 @@ const deliveriesOf = (change: Change, rows: ReadonlyArray<RecordedRow>, now: num
     credits,
     attempt: 0,
     dueAt: now,
+    waitsSince: now,
     notification
   }))
 }

@@ -56,6 +56,7 @@ const heavy = (sequence: number, bytes: number): Message => ({
     credits: 0,
     attempt: 0,
     dueAt: 0,
+    waitsSince: 0,
     notification: {
       id: sequence,
       resourceId: 1,
@@ -376,11 +377,10 @@ const runner = Effect.gen(function*() {
   return { context, stop: Scope.close(scope, Exit.void) }
 })
 
-/** A subscription of the open hub to the feed, which gets a new entry every so many minutes, so many times. */
-const published = Effect.fnUntraced(function*(count: number, minutes: number, answer: Answer) {
-  const { world } = yield* watchedFor()
+/** A subscription of the open hub to the feed. */
+const hubSubscription = Effect.gen(function*() {
   const topic = Result.getOrThrow(Topic.parse(feed))
-  const { subscription: { id } } = yield* SubscriptionStore.use((store) =>
+  const { subscription } = yield* SubscriptionStore.use((store) =>
     store.subscribe({
       accountId: 1,
       topic,
@@ -392,6 +392,13 @@ const published = Effect.fnUntraced(function*(count: number, minutes: number, an
       state: "active"
     })
   )
+  return subscription.id
+})
+
+/** A subscription of the open hub to the feed, which gets a new entry every so many minutes, so many times. */
+const published = Effect.fnUntraced(function*(count: number, minutes: number, answer: Answer) {
+  const { world } = yield* watchedFor()
+  const id = yield* hubSubscription
   world.answer(hook("hub"), answer)
   const ids = ["first"]
   world.publish(feed, ids)
@@ -429,6 +436,16 @@ describe("a callback that fails for days", () => {
       assert.isAtMost(waiting.length, 52)
       assert.deepStrictEqual(waiting, lastOf(160, waiting.length))
     }).pipe(Effect.provide(layerDays())))
+})
+
+/** Entries that an owner stored, and told nobody of. */
+const recorded = Effect.fnUntraced(function*(...ids: ReadonlyArray<string>) {
+  const resources = yield* ResourceStore
+  const state = Option.getOrThrow(yield* resources.find(feed))
+  for (const id of ids) {
+    const whole = { contentType: "application/rss+xml", body: new TextEncoder().encode(id) }
+    yield* resources.record({ state, entries: [{ id }], updated: [], announce: { _tag: "Entries", ids: [id] }, whole })
+  }
 })
 
 describe("a partition that changes its owner", () => {
@@ -493,16 +510,41 @@ describe("a partition that changes its owner", () => {
       ])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
 
+  it.effect("counts no day in which nobody could try, and none twice", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
+      const id = yield* hubSubscription
+      yield* first.stop
+      yield* recorded("b", "c")
+      yield* TestClock.adjust("2 days")
+      world.answer(hook("hub"), () => Effect.succeed(503))
+      // the second of them was not away for long: it knows from the first that the waiting began anew
+      for (const seconds of [3, 11]) {
+        const owner = yield* runner
+        yield* TestClock.adjust(seconds * 1_000)
+        yield* owner.stop
+      }
+      const { deliveries } = yield* Outbox.use((outbox) => outbox.backlog(id, 10))
+      const waiting = deliveries.map(({ attempt, sequence, waitsSince }) => ({
+        attempt,
+        sequence,
+        days: Math.floor(waitsSince / 86_400_000)
+      }))
+      assert.deepStrictEqual(waiting, [{ attempt: 2, sequence: 1, days: 2 }, { attempt: 0, sequence: 2, days: 2 }])
+      world.answer(hook("hub"), () => Effect.succeed(200))
+      const last = yield* runner
+      yield* TestClock.adjust("1 minute")
+      yield* last.stop
+      assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
   it.effect("finds what its former owner recorded and told nobody", () =>
     Effect.gen(function*() {
       const first = yield* runner
       const world = yield* watched("good").pipe(Effect.provideContext(first.context))
       yield* first.stop
-      const resources = yield* ResourceStore
-      const state = Option.getOrThrow(yield* resources.find(feed))
-      for (const id of ["b", "c"]) {
-        yield* resources.record({ state, entries: [{ id }], updated: [], announce: { _tag: "Entries", ids: [id] } })
-      }
+      yield* recorded("b", "c")
       const second = yield* runner
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(untimed(lines(world, "post")), [

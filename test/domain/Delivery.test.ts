@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterFailure, hubOf, render } from "#domain/Delivery.ts"
+import { afterFailure, hubOf, render, wasAway } from "#domain/Delivery.ts"
 import type { Face } from "#domain/Subscription.ts"
 
 /** All waits of a delivery that always fails, in seconds. */
@@ -29,6 +29,16 @@ describe("Delivery", () => {
     assert.deepStrictEqual(waits("api", hours(24) + 14_999), [5, 10])
     assert.deepStrictEqual(waits("hub", hours(23)), [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560])
     assert.deepStrictEqual(waits("hub", hours(24)), [])
+  })
+
+  it.each([
+    ["on time", 0, undefined, false],
+    ["when its turn comes, behind one that was tried until now", -9_000_000, 0, false],
+    ["after a restart", -299_000, undefined, false],
+    ["by a service that was down", -301_000, undefined, true],
+    ["by one that has waited for its database since the last try", -301_000, -301_001, true]
+  ])("a try %s says whether nobody could try", (_, dueAt, triedAt, away) => {
+    assert.strictEqual(wasAway(dueAt, triedAt, 0), away)
   })
 
   it.each(

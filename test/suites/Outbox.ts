@@ -220,6 +220,21 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ waiting: 1, dropped: 2 }])
     }))
 
+  it.effect("counts the waiting of what waits anew, and that of nothing else", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries, subscription } = yield* queued(4)
+      const other = yield* queued(1)
+      yield* outbox.drop(deliveries[0] ?? assert.fail(), failed)
+      yield* outbox.waitAnew(subscription.id, 3_000)
+      const since = (id: number) =>
+        Effect.map(backlog(id), ({ deliveries }) => deliveries.map(({ waitsSince }) => waitsSince))
+      assert.deepStrictEqual(yield* since(subscription.id), [3_000, 3_000, 4_000])
+      assert.deepStrictEqual(yield* since(other.subscription.id), [1_000])
+      assert.strictEqual(yield* outbox.dropOlder(subscription.id, 2_999), 0)
+      assert.strictEqual(yield* outbox.dropOlder(subscription.id, 3_000), 2)
+    }))
+
   it.effect("takes what is gone without complaint", () =>
     Effect.gen(function*() {
       const outbox = yield* Outbox

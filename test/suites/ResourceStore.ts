@@ -355,7 +355,8 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
         sequence: 1,
         credits: -2,
         attempt: 0,
-        dueAt: 1_700_000_000_000
+        dueAt: 1_700_000_000_000,
+        waitsSince: 1_700_000_000_000
       })
     }))
 

@@ -115,7 +115,16 @@ describe("Service", () => {
       const { xmpp = assert.fail() } = yield* senders
       const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
       const notification = { id: 5, resourceId: 1, createdAt: 0, status: {}, news: { _tag: "Failure" } } as const
-      const delivery = { id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, notification }
+      const delivery = {
+        id: 1,
+        subscriptionId: 1,
+        sequence: 9,
+        credits: 0,
+        attempt: 0,
+        dueAt: 0,
+        waitsSince: 0,
+        notification
+      }
       yield* Effect.forkChild(xmpp(delivery, item.subscription, () => true))
       const { attrs } = yield* take
       assert.deepStrictEqual([attrs["id"], attrs["to"]], ["5-1-9", "ann@xmpp.test"])
@@ -155,7 +164,16 @@ describe("Service", () => {
         status: {},
         news: { _tag: "Entries", entries }
       } as const
-      const delivery = { id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, notification }
+      const delivery = {
+        id: 1,
+        subscriptionId: 1,
+        sequence: 9,
+        credits: 0,
+        attempt: 0,
+        dueAt: 0,
+        waitsSince: 0,
+        notification
+      }
       yield* Effect.forkChild(xmpp(delivery, item.subscription, () => true))
       assert.strictEqual((yield* take).attrs["id"], "5-1-9") // the server has begun to read it
       socket.pause()

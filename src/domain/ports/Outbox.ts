@@ -27,8 +27,10 @@ export class Outbox extends Context.Service<Outbox, {
   readonly postpone: (delivery: Delivery, dueAt: number, attempt: Attempt) => Effect.Effect<void, StoreError>
   /** Given up: kept, visible and replayable; in bulk. */
   readonly drop: (delivery: Delivery, attempt: Attempt) => Effect.Effect<void, StoreError>
-  /** Gives up what waits for a subscription and was recorded at `before` (epoch ms) or earlier, untried; gives how many those were. */
+  /** Gives up what has waited for a subscription since `before` (epoch ms) or earlier, untried; gives how many those were. */
   readonly dropOlder: (subscriptionId: number, before: number) => Effect.Effect<number, StoreError>
+  /** What waits for a subscription has waited since `since` (epoch ms) at the earliest. */
+  readonly waitAnew: (subscriptionId: number, since: number) => Effect.Effect<void, StoreError>
   /** Active subscriptions of these partitions with waiting deliveries that were due before `before` (epoch ms): what a dead owner left. */
   readonly stalled: (
     partitions: ReadonlyArray<number>,

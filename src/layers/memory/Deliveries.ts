@@ -23,6 +23,10 @@ export const make = (state: State): Outbox["Service"] =>
       operation(state, () =>
         dropOlder(state, subscriptionId, before))
     ),
+    waitAnew: Effect.fn("Outbox.waitAnew")((subscriptionId, since) =>
+      operation(state, () =>
+        waitAnew(state, subscriptionId, since))
+    ),
     stalled: Effect.fn("Outbox.stalled")((partitions, before) =>
       operation(state, () =>
         stalled(state, new Set(partitions), before))
@@ -66,9 +70,19 @@ const fail = (
 
 const dropOlder = (state: State, subscriptionId: number, before: number): number => {
   const queue = state.subscriptions.get(subscriptionId)?.queue ?? new Map<number, Queued>()
-  const old = waiting(queue).filter(({ notification }) => notification.createdAt <= before)
+  const old = waiting(queue).filter(({ waitsSince }) => waitsSince <= before)
   for (const delivery of old) queue.set(delivery.id, { delivery, dropped: true })
   return old.length
+}
+
+const waitAnew = (state: State, subscriptionId: number, since: number): void => {
+  const queue = state.subscriptions.get(subscriptionId)?.queue
+  for (const [id, one] of queue ?? []) {
+    const { delivery, dropped } = one
+    if (!dropped && delivery.waitsSince < since) {
+      queue?.set(id, { ...one, delivery: { ...delivery, waitsSince: since } })
+    }
+  }
 }
 
 const stalled = (state: State, partitions: ReadonlySet<number>, before: number) =>

@@ -49,6 +49,7 @@ const queue = (
     credits: charge(state, accountId),
     attempt: 0,
     dueAt: now,
+    waitsSince: now,
     notification
   }
   subscriber.queue.set(id, { delivery, dropped: false })

@@ -99,6 +99,7 @@ const record = (state: State, change: Change, now: number): ReadonlyArray<Delive
       credits: charge(state, subscriber.subscription.accountId),
       attempt: 0,
       dueAt: now,
+      waitsSince: now,
       notification
     }
     subscriber.queue.set(delivery.id, { delivery, dropped: false })
