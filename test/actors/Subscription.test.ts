@@ -431,10 +431,12 @@ describe("a callback that fails for days", () => {
   it.effect("finds no more than that when it takes longer to fail than the next one to come", () =>
     Effect.gen(function*() {
       const slowly = () => Effect.as(Effect.sleep("1 hour"), 503)
-      const { waiting } = yield* published(160, 30, slowly)
+      const { waiting, world } = yield* published(160, 30, slowly)
       assert.isAtLeast(waiting.length, 48)
       assert.isAtMost(waiting.length, 52)
       assert.deepStrictEqual(waiting, lastOf(160, waiting.length))
+      world.answer(hook("hub"), () => Effect.succeed(200)) // a stop waits for what is under way
+      yield* TestClock.adjust("2 hours")
     }).pipe(Effect.provide(layerDays())))
 })
 
