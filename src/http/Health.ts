@@ -50,6 +50,9 @@ export const makeHealth = Effect.gen(function*() {
 
   const silence = new Silence()
 
+  /** What the last answer of the database meant: a silence, as long as it is short, says nothing else. */
+  let known = well
+
   /** Why nothing can be written; undefined when something was, or nobody had trouble with it. */
   const unwritten = Effect.gen(function*() {
     const suspected = yield* Suspected
@@ -68,10 +71,10 @@ export const makeHealth = Effect.gen(function*() {
       Effect.timeoutOption(deadline)
     )
     const now = yield* Clock.currentTimeMillis
-    if (Option.isNone(answer)) return silence.isLong(asked, now) ? away : well
+    if (Option.isNone(answer)) return silence.isLong(asked, now) ? away : known
     silence.end(now)
-    return answer.value === undefined ? well : unable(sentences[answer.value])
-  }).pipe(Effect.catchTag("StoreError", () => Effect.succeed(away)))
+    return known = answer.value === undefined ? well : unable(sentences[answer.value])
+  }).pipe(Effect.catchTag("StoreError", () => Effect.sync(() => known = away)))
 
   /** Whether it does work: the partitions that it holds are awake. */
   const readyz = Effect.map(hub.ready, (ready) =>

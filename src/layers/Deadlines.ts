@@ -40,6 +40,14 @@ export const make = (): Deadlines => {
   let pending = 0
   let done = 0
 
+  /**
+   * After the sockets have been read: when the process has stood still (its machine was busy, or suspended), timers come first, and the
+   * answers that have come meanwhile would all be given up.
+   */
+  const look = () => {
+    if (timer !== undefined) turn()
+  }
+
   const turn = () => {
     const now = performance.now()
     const current = Math.floor(now / tick)
@@ -66,7 +74,7 @@ export const make = (): Deadlines => {
   const start = () => {
     done = Math.floor(performance.now() / tick)
     // Sockets keep the process alive while there is something to wait for.
-    timer = setInterval(turn, tick).unref()
+    timer = setInterval(() => setImmediate(look), tick).unref()
   }
 
   const stop = () => {

@@ -45,6 +45,22 @@ describe("/healthz", () => {
       assert.strictEqual(yield* asked, 200) // a new silence
     }))
 
+  it.effect("says in a short silence what it said before", () =>
+    Effect.gen(function*() {
+      let find: ReturnType<AccountStore["Service"]["find"]> = Effect.succeedNone
+      const api = yield* makeApi({}, store(() => find))
+      const asked = Effect.gen(function*() {
+        const asking = yield* Effect.forkChild(api("/healthz"))
+        yield* TestClock.adjust("2 seconds")
+        return (yield* Fiber.join(asking)).status
+      })
+      const statuses: Array<number> = []
+      for (const answer of [Effect.succeedNone, Effect.fail(unavailable), Effect.succeedNone]) {
+        for (find of [answer, Effect.never]) statuses.push(yield* asked)
+      }
+      assert.deepStrictEqual(statuses, [200, 200, 503, 503, 200, 200])
+    }))
+
   it.effect("is 503 while nothing can be written, and says why", () =>
     Effect.gen(function*() {
       const suspected = { why: "full" as "full" | undefined }

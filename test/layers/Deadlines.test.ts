@@ -1,4 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
+import { once } from "node:events"
+import { type AddressInfo, connect, createServer } from "node:net"
 import * as Deadlines from "#layers/Deadlines.ts"
 
 const after = (deadlines: Deadlines.Deadlines, milliseconds: number) =>
@@ -33,6 +35,29 @@ describe("Deadlines", () => {
     await after(deadlines, 80)
     deadlines.close()
     assert.strictEqual(called, 0)
+  })
+
+  it("are over after what has come while the process stood still", async () => {
+    const deadlines = Deadlines.make()
+    const order: Array<string> = []
+    const { promise: over, resolve } = Promise.withResolvers<void>()
+    const server = createServer((socket) => {
+      socket.once("data", () => {
+        socket.end("an answer")
+        deadlines.add(50, () => {
+          order.push("deadline")
+          resolve()
+        })
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+      })
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const client = connect((server.address() as AddressInfo).port, "127.0.0.1")
+    client.on("data", () => order.push("answer")).write("a question")
+    await Promise.all([over, once(client, "close")])
+    deadlines.close()
+    server.close()
+    assert.deepStrictEqual(order, ["answer", "deadline"])
   })
 
   it("passes over a deadline that is a turn of the wheel away", async () => {
