@@ -15,7 +15,7 @@ import { createInterface } from "node:readline"
 import { openXmpp } from "./demo/Xmpp.ts"
 import { withSettings } from "./Environment.ts"
 import { failed, optionsOf } from "./Options.ts"
-import { freePort } from "./prosody/Server.ts"
+import { freePort } from "./FreePort.ts"
 
 const usage = "npm run demo [-- --seconds N]: shows the main job, for N seconds or until Ctrl-C."
 const options = optionsOf(usage, { seconds: { type: "string" } })

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdir, writeFile } from "node:fs/promises"
-import { createServer } from "node:net"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import type { Installed } from "./Install.ts"
@@ -116,13 +115,3 @@ VirtualHost ${lua(domain)}
 Component ${lua(component)}
   component_secret = ${lua(secret)}
 `
-
-/** A TCP port of loopback that is free for the moment. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === "string") throw new Error("no TCP address")
-  return address.port
-}

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
-import { freePort } from "#scripts/prosody/Server.ts"
+import { freePort } from "#scripts/FreePort.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 import { component, domain, installed, prosody, secret } from "#test/support/Prosody.ts"
 import { outside, type Service, start } from "#test/support/Service.ts"

@@ -2,10 +2,10 @@ import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_pro
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import * as fs from "node:fs"
-import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { promisify } from "node:util"
+import { freePort } from "#scripts/FreePort.ts"
 
 /**
  * A real PostgreSQL server of the test's own: in a temporary directory, on a free port of loopback, gone when it is stopped.
@@ -78,7 +78,7 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
   }
 
   const end = async (signal: "SIGQUIT" | "SIGINT") => {
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    if (child === undefined || !isRunning(child)) return
     const exited = once(child, "exit")
     child.kill(signal)
     await exited
@@ -90,8 +90,9 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
     url: (database) => `postgres://${user}:${password}@127.0.0.1:${port}/${database}`,
     run,
     signal: (signal) => {
-      for (const pid of child?.pid === undefined ? [] : [child.pid, ...childrenOf(child.pid)]) {
-        process.kill(pid, signal)
+      // first the one that starts the others
+      if (child?.pid !== undefined && isRunning(child) && signalled(child.pid, signal)) {
+        for (const pid of childrenOf(child.pid)) signalled(pid, signal)
       }
     },
     kill: () => end("SIGQUIT"), // immediate shutdown: no checkpoint, recovery at the next start
@@ -100,6 +101,18 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
       await end("SIGINT")
       fs.rmSync(directory, { recursive: true, force: true })
     }
+  }
+}
+
+const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null
+
+/** Signals a process; false when it has ended meanwhile. */
+export const signalled = (pid: number, signal: NodeJS.Signals): boolean => {
+  try {
+    return process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false
+    throw error
   }
 }
 
@@ -164,12 +177,3 @@ const ready = (child: ChildProcess) =>
     child.once("error", reject)
     child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${log}`)))
   })
-
-const freePort = async (): Promise<number> => {
-  const server = net.createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === "string") throw new Error("no TCP address")
-  return address.port
-}

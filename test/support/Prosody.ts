@@ -2,8 +2,9 @@ import { Effect } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { freePort } from "#scripts/FreePort.ts"
 import { install, type Installed } from "#scripts/prosody/Install.ts"
-import { freePort, type Options, start, stop } from "#scripts/prosody/Server.ts"
+import { type Options, start, stop } from "#scripts/prosody/Server.ts"
 
 /** Debian's Prosody, unpacked once for all runs. Where it cannot be had its tests are skipped, aloud; in CI they fail. */
 export const installed: Installed | undefined = await install(join(import.meta.dirname, "../../data/prosody")).catch(

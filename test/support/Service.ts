@@ -2,10 +2,11 @@ import { Data, Effect, Schedule, type Scope } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import * as http from "node:http"
-import * as net from "node:net"
+import type * as net from "node:net"
 import * as path from "node:path"
 import { createInterface } from "node:readline"
 import { withSettings } from "#scripts/Environment.ts"
+import * as FreePort from "#scripts/FreePort.ts"
 import { untilAmong } from "./Until.ts"
 
 const token = "end-to-end-token-0123456789"
@@ -36,13 +37,7 @@ export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly messag
 
 const bin = path.join(import.meta.dirname, "../../bin/windhover")
 
-/** A TCP port of loopback that nobody listens on. */
-export const freePort = Effect.callback<number>((resume) => {
-  const server = net.createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as net.AddressInfo
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
+export const freePort = Effect.promise(FreePort.freePort)
 
 const gone = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
@@ -114,7 +109,7 @@ const readyAt = (child: ChildProcess) =>
   })
 
 /** What `/healthz` answers: status and sentence. */
-export const health = (service: Service) =>
+const health = (service: Service) =>
   Effect.promise(async () => {
     const answer = await fetch(`${service.url}/healthz`)
     return `${answer.status} ${await answer.text()}`
