@@ -24,10 +24,13 @@ export interface NetworkOptions
   readonly baseUrl: string
   /** Instead of what `allowPrivate` says. */
   readonly guard?: Guard
+  /** Instead of those that run out by themselves. */
+  readonly deadlines?: Deadlines.Deadlines
 }
 
 const make = Effect.fnUntraced(function*(options: NetworkOptions) {
-  const deadlines = yield* Effect.acquireRelease(Effect.sync(Deadlines.make), (it) => Effect.sync(it.close))
+  const deadlines = options.deadlines ??
+    (yield* Effect.acquireRelease(Effect.sync(Deadlines.make), (it) => Effect.sync(it.close)))
   const resolver = yield* Effect.acquireRelease(
     Effect.sync(() => Resolver.make(options)),
     (it) => Effect.sync(it.close)

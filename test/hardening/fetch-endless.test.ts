@@ -1,9 +1,25 @@
 import { assert, describe } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber, Latch } from "effect"
+import type { FetchRequest } from "#domain/ports/Fetcher.ts"
+import * as DeadlinesByHand from "#test/support/DeadlinesByHand.ts"
 import { failureOf, fetch, live } from "#test/support/Fetching.ts"
 import { serve, serveRaw } from "#test/support/Servers.ts"
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n"
+
+const deadlines = DeadlinesByHand.make()
+
+/** How a fetch fails when its deadlines of so many milliseconds are over at this moment. */
+const failureAt = Effect.fnUntraced(function*(
+  moment: Effect.Effect<void>,
+  milliseconds: number,
+  request: FetchRequest
+) {
+  const failure = yield* Effect.forkChild(failureOf(request), { startImmediately: true })
+  yield* moment
+  yield* deadlines.runOut(milliseconds)
+  return yield* Fiber.join(failure)
+})
 
 /** Answers that never come, never end, or are larger than anybody needs: each ends by a deadline or a cap, with its connection closed. */
 describe("endless answers", () => {
@@ -22,10 +38,10 @@ describe("endless answers", () => {
         const drip = setInterval(() => response.write("x"), 10)
         response.on("close", () => clearInterval(drip))
       })
-      const failure = yield* failureOf({ url: origin.url, deadline: 150 })
+      const failure = yield* failureAt(DeadlinesByHand.headRead(origin.url), 150, { url: origin.url, deadline: 150 })
       assert.strictEqual(failure, "timeout: 127.0.0.1: no end of the answer within 0.15 s")
       yield* origin.quiet
-    }))
+    }), { deadlines })
 
   live("a slow drip of header fields", () =>
     Effect.gen(function*() {
@@ -103,26 +119,30 @@ describe("endless answers", () => {
     "a redirect that leads to a server which never answers: one deadline for all hops",
     () =>
       Effect.gen(function*() {
-        const silent = yield* serve(() => {})
-        const origin = yield* serve((_, response) => {
-          setTimeout(() => response.writeHead(302, { Location: silent.url }).end(), 60)
-        })
-        const begun = performance.now()
-        assert.match(yield* failureOf({ url: origin.url, deadline: 150 }), /^timeout: /)
-        assert.isBelow(performance.now() - begun, 1_000)
+        const asked = yield* Latch.make()
+        const silent = yield* serve(() => void asked.openUnsafe())
+        const origin = yield* serve((_, response) => response.writeHead(302, { Location: silent.url }).end())
+        const before = deadlines.added.length
+        const failure = yield* failureAt(asked.await, 150, { url: origin.url, deadline: 150 })
+        assert.strictEqual(failure, "timeout: 127.0.0.1: no answer within 0.15 s")
+        const [own, ...ofConnections] = deadlines.added.slice(before)
+        assert.strictEqual(own, 150)
+        assert.notInclude(ofConnections, 150)
         yield* silent.quiet
-      })
+      }),
+    { deadlines }
   )
 
   live(
     "a peer that accepts connections and says nothing is given up in the TLS handshake",
     () =>
       Effect.gen(function*() {
-        const origin = yield* serveRaw(() => {})
-        const failure = yield* failureOf(`https://127.0.0.1:${origin.port}/`)
+        const greeted = yield* Latch.make()
+        const origin = yield* serveRaw(() => void greeted.openUnsafe())
+        const failure = yield* failureAt(greeted.await, 100, { url: `https://127.0.0.1:${origin.port}/` })
         assert.strictEqual(failure, "timeout: 127.0.0.1: no end of the TLS handshake within 0.1 s")
         yield* origin.quiet
       }),
-    { connectTimeout: 100 }
+    { connectTimeout: 100, deadlines }
   )
 })

@@ -4,6 +4,9 @@ import { basic } from "#test/support/Api.ts"
 import type { RawConnection } from "#test/support/RawHttp.ts"
 import { serve } from "#test/support/Served.ts"
 
+/** With so little patience that a test can wait for its end. */
+const impatient = serve({}, undefined, {}, { header: 200, request: 400, check: 50 })
+
 /** Keeps a connection alive with a byte now and then, as slow-loris does. */
 const dribble = (connection: RawConnection) =>
   connection.send("x").pipe(Effect.repeat(Schedule.spaced("20 millis")), Effect.forkScoped)
@@ -13,7 +16,7 @@ const authorization = `Authorization: ${basic().authorization}`
 describe("clients that are slow on purpose", () => {
   it.live("get 408 when the header does not end, and the connection is closed", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* impatient
       const connection = yield* connect
       yield* connection.send("GET /?hub.mode=list HTTP/1.1\r\nHost: a\r\nX-Slow: ")
       yield* dribble(connection)
@@ -24,13 +27,13 @@ describe("clients that are slow on purpose", () => {
 
   it.live("are cut off when they say nothing at all", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* impatient
       yield* (yield* connect).closed
     }))
 
   it.live("get 408 when the body does not end", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* impatient
       const connection = yield* connect
       yield* connection.send(
         `POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n`

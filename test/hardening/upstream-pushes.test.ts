@@ -5,11 +5,7 @@ import { createHmac } from "node:crypto"
 import { setImmediate } from "node:timers/promises"
 import type { Hub } from "#actors/Hub.ts"
 import type { Receiver } from "#actors/PublishersHubs.ts"
-import { accounts } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
-
-/** The server itself waits longer for a request than any of these tests lasts. */
-const patient = { header: 60_000, request: 60_000, check: 60_000 }
 
 const callback = "A".repeat(32)
 const secret = "the secret of this subscription"
@@ -149,7 +145,7 @@ describe("pushes of a hostile hub", () => {
       const all = yield* Deferred.make<void>()
       const receiver = (given: string) =>
         Effect.tap(hub.receiver!(given), () => got.lookups === 32 ? Deferred.succeed(all, undefined) : Effect.void)
-      const { connect } = yield* serve({ ...hub, receiver }, accounts, {}, patient)
+      const { connect } = yield* serve({ ...hub, receiver })
       yield* Effect.forEach(
         Array.from({ length: 32 }),
         () => Effect.tap(connect, ({ send }) => send(dripTo(callback)))
@@ -168,7 +164,7 @@ describe("pushes of a hostile hub", () => {
   it.effect("that do not arrive within ten seconds give their places up", () =>
     Effect.gen(function*() {
       const { got, hub } = counting()
-      const { connect } = yield* serve(hub, accounts, {}, patient)
+      const { connect } = yield* serve(hub)
       const dripping = yield* Effect.forEach(Array.from({ length: 2 }), () => connect)
       yield* Effect.forEach(dripping, ({ send }) => send(dripTo(callback)))
       const answered = yield* Effect.forkChild(

@@ -6,7 +6,7 @@ import * as XmppWorld from "#test/support/XmppWorld.ts"
 const ping = "<ping xmlns='urn:xmpp:ping'/>"
 
 describe.skipIf(installed === undefined)("XML that XMPP does not allow, or hardly", () => {
-  layer(XmppWorld.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  layer(XmppWorld.layer, { excludeTestServices: true })((it) => {
     it.effect.each(
       [
         ["a document type", "<!DOCTYPE x>"],

@@ -25,9 +25,12 @@ const holding = async (host = "127.0.0.1") => {
   return { url: `http://${host}:${port}`, sockets, held, closed, close: () => server.close().closeAllConnections() }
 }
 
-const open = (bounds: { readonly perOrigin?: number; readonly idle?: number } = {}) =>
+const open = (
+  bounds: { readonly perOrigin?: number; readonly idle?: number } = {},
+  connect: buildConnector.connector = buildConnector({})
+) =>
   Origins.make({
-    connect: buildConnector({}),
+    connect,
     connectionsPerOrigin: bounds.perOrigin ?? 2,
     maxIdleOrigins: bounds.idle ?? 10,
     keepAlive: 60_000
@@ -100,11 +103,19 @@ describe("Origins", () => {
 
   it("dials again when the server has closed the connection meanwhile", async () => {
     const server = await holding()
-    const origins = open()
+    const dialled: Array<Socket> = []
+    const connect = buildConnector({})
+    const origins = open({}, (options, callback) =>
+      connect(options, (...result) => {
+        if (result[1] !== null) dialled.push(result[1])
+        callback(...result)
+      }))
     assert.strictEqual(await get(origins, `${server.url}/1`).answer, "/1")
+    const [first = assert.fail("nothing was dialled")] = dialled
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    first.once("close", () => resolve())
     server.sockets[0]?.destroy()
-    await server.closed[0]
-    await new Promise(setImmediate)
+    await closed
     assert.strictEqual(await get(origins, `${server.url}/2`).answer, "/2")
     assert.strictEqual(server.sockets.length, 2)
     await origins.close()

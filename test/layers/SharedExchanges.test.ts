@@ -1,6 +1,7 @@
 import { assert, describe } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Queue } from "effect"
 import type { FetchRequest } from "#domain/ports/Fetcher.ts"
+import * as DeadlinesByHand from "#test/support/DeadlinesByHand.ts"
 import { fetch, live } from "#test/support/Fetching.ts"
 import { serve } from "#test/support/Servers.ts"
 
@@ -130,15 +131,25 @@ describe("what several ask for at the same time", () => {
       assert.deepStrictEqual([failures, asked], [["protocol", "protocol", "protocol"], 2])
     }))
 
+  const deadlines = DeadlinesByHand.make()
+
   live("lets go of what it follows a known redirect to", () =>
     Effect.gen(function*() {
+      const slow = yield* Queue.unbounded<void>()
       const origin = yield* serve(({ path }, response) => {
         if (path === "/page") response.writeHead(302, { Location: "/slow" }).end()
+        else Queue.offerUnsafe(slow, undefined)
       })
       const request = { url: `${origin.url}/page`, ...shared, deadline: 300 }
-      const answers = [yield* Effect.flip(fetch(request)), yield* Effect.flip(fetch(request))]
+      const timedOut = Effect.gen(function*() {
+        const failing = yield* Effect.forkChild(Effect.flip(fetch(request)))
+        yield* Queue.take(slow)
+        yield* deadlines.runOut(300)
+        return yield* Fiber.join(failing)
+      })
+      const answers = [yield* timedOut, yield* timedOut]
       assert.deepStrictEqual(answers.map(({ kind }) => kind), ["timeout", "timeout"])
       yield* origin.quiet // nothing is left open
       assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/page", "/slow", "/slow"])
-    }))
+    }), { deadlines })
 })

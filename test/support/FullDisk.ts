@@ -16,10 +16,23 @@ type Write = readonly [fd: number, bytes: NodeJS.ArrayBufferView, offset: number
 
 const refused = ([fd, , , length, position]: Write): boolean => {
   const file = fs.readlinkSync(`/proc/self/fd/${fd}`)
-  if (!file.includes("/database/") || !fs.existsSync(mark)) return false
-  return fs.readFileSync(mark, "utf8") === "copy"
-    ? file.includes("/pg_wal/")
-    : position + length > fs.fstatSync(fd).size
+  if (!file.includes("/database/")) return false
+  switch (fullness()) {
+    case "copy":
+      return file.includes("/pg_wal/")
+    case "grow":
+      return position + length > fs.fstatSync(fd).size
+    default: // or it is being written
+      return false
+  }
+}
+
+const fullness = (): string | undefined => {
+  try {
+    return fs.readFileSync(mark, "utf8")
+  } catch {
+    return undefined
+  }
 }
 
 const write = (...call: Write): number => {

@@ -9,8 +9,8 @@ import * as Settings from "#layers/Settings.ts"
 import { accounts, writes } from "./Api.ts"
 import { open } from "./RawHttp.ts"
 
-/** Short enough that a test can wait for them. */
-const shortTimeouts: HttpServerNode.Timeouts = { header: 200, request: 400, check: 50 }
+/** Longer than any test lasts, however busy the machine is: only a test of who is slow has others. */
+const patient: HttpServerNode.Timeouts = { header: 300_000, request: 300_000, check: 300_000 }
 
 /**
  * The routes behind a real socket, over a hub that a test makes up; gives a function that opens a connection.
@@ -20,7 +20,7 @@ export const serve = Effect.fnUntraced(
     hub: Partial<Hub["Service"]>,
     store: Layer.Layer<AccountStore> = accounts,
     settings: Partial<SettingsValues> = {},
-    timeouts: HttpServerNode.Timeouts = shortTimeouts,
+    timeouts: HttpServerNode.Timeouts = patient,
     spare?: Parameters<typeof HttpServerNode.layerWith>[1]
   ) {
     const services = yield* Layer.build(

@@ -1,9 +1,29 @@
+import { Effect } from "effect"
+
 /**
  * Counts the characters that are looked at meanwhile: the same number on every machine, however busy.
  *
  * For tests that something is linear in its input. Only what goes through strings' and expressions' own methods is seen.
  */
 export const workOf = (work: () => unknown): number => {
+  const counting = startCounting()
+  try {
+    work()
+  } finally {
+    counting.stop()
+  }
+  return counting.count()
+}
+
+/** The same of all that the process does until an effect ends. */
+export const workDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [work: number, A], E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(startCounting),
+    (counting) => Effect.map(effect, (value) => [counting.count(), value] as const),
+    (counting) => Effect.sync(counting.stop)
+  )
+
+const startCounting = () => {
   let count = 0
   const strings = String.prototype
   const { charCodeAt, indexOf, includes, startsWith } = strings
@@ -32,11 +52,11 @@ export const workOf = (work: () => unknown): number => {
     count += (match === null ? text.length : match.index + match[0].length) - from + 1
     return match
   }
-  try {
-    work()
-  } finally {
-    Object.assign(strings, { charCodeAt, indexOf, includes, startsWith })
-    RegExp.prototype.exec = exec
+  return {
+    count: () => count,
+    stop: () => {
+      Object.assign(strings, { charCodeAt, indexOf, includes, startsWith })
+      RegExp.prototype.exec = exec
+    }
   }
-  return count
 }

@@ -1,0 +1,45 @@
+import { Effect } from "effect"
+import * as diagnostics from "node:diagnostics_channel"
+import type { Deadline, Deadlines } from "#layers/Deadlines.ts"
+
+export interface DeadlinesByHand extends Deadlines {
+  /** Milliseconds of all that were added, in order. */
+  readonly added: ReadonlyArray<number>
+  /** Those of so many milliseconds are over. */
+  readonly runOut: (milliseconds: number) => Effect.Effect<void>
+}
+
+/** Deadlines that are over when the test says so, however slow the machine is. */
+export const make = (): DeadlinesByHand => {
+  const open = new Map<Deadline, number>()
+  const added: Array<number> = []
+  return {
+    added,
+    add: (milliseconds, expired) => {
+      const deadline: Deadline = { due: Infinity, expired, before: undefined, after: undefined }
+      added.push(milliseconds)
+      open.set(deadline, milliseconds)
+      return deadline
+    },
+    cancel: (deadline) => void open.delete(deadline),
+    pending: () => open.size,
+    close: () => {},
+    runOut: (milliseconds) =>
+      Effect.sync(() => {
+        for (const [deadline, given] of open) {
+          if (given === milliseconds && open.delete(deadline)) deadline.expired?.()
+        }
+      })
+  }
+}
+
+/** Waits until the header of an answer of this origin has been read, and what came with it. */
+export const headRead = (origin: string): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const hear = (message: unknown) => {
+      // told before it is handed on
+      if ((message as { request: { origin: string } }).request.origin === origin) setImmediate(resume, Effect.void)
+    }
+    diagnostics.subscribe("undici:request:headers", hear)
+    return Effect.sync(() => void diagnostics.unsubscribe("undici:request:headers", hear))
+  })
