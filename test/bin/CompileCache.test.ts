@@ -40,7 +40,6 @@ describe("compiled code that is kept", () => {
         const instead = path.join(yield* temporaryDirectory, "file")
         fs.writeFileSync(instead, "")
         assert.strictEqual(run(instead), version)
-      }),
-    120_000
+      })
   )
 })

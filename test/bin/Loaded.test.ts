@@ -21,5 +21,5 @@ describe("a start of the service", () => {
     const loaded = loadedWith(["#main/main.ts", "#main/cli/Serve.ts", "#main/cli/Administration.ts"])
     assert.isTrue(loaded.some((url) => url.endsWith("/src/actors/Core.ts")))
     assert.deepStrictEqual(loaded.filter((url) => /\/@?redis\//.test(url)), [])
-  }, 60_000)
+  })
 })

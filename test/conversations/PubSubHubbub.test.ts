@@ -89,7 +89,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("pubsubhubbub 1.0.
       assert.strictEqual(received.hub, "http://windhover.test/hub")
       assert.strictEqual(received.feed.toString(), sent)
       assert.strictEqual(received.headers["content-type"], "application/rss+xml")
-    }), 60_000)
+    }))
 
   it.effect("does so at the API, after its challenge", () =>
     Effect.gen(function*() {
@@ -99,5 +99,5 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("pubsubhubbub 1.0.
       assert.strictEqual(received.hub, "http://windhover.test/hub")
       assert.strictEqual(received.headers["content-type"], "application/atom+xml")
       assert.match(received.feed.toString(), /<id>two<\/id>(?!.*<id>one<)/s)
-    }), 60_000)
+    }))
 })

@@ -204,7 +204,7 @@ describe("the program for ejabberd", () => {
       write(framed("auth:ann:xmpp.test:silence"))
       assert.strictEqual(yield* answer, no)
       yield* complains("does not answer (TimeoutError")
-    }), 30_000)
+    }))
 
   it.live("shows the secret of a file", () =>
     Effect.gen(function*() {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { findBinaries, startServer } from "#test/support/PostgresServer.ts"
-import { freePort, outside, patience, received, type Service, start } from "#test/support/Service.ts"
+import { freePort, outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 
 const binaries = findBinaries()
 
@@ -65,7 +65,7 @@ describe.skipIf(binaries === undefined)("a database that goes away and comes bac
           const away = yield* waitFor(service, 503)
           assert.match(away.text, /\.$/)
           assert.match(away.retryAfter ?? "", /^[1-9]\d*$/)
-          assert.strictEqual((yield* Effect.promise(() => fetch(`${service.url}/healthz`))).status, 503)
+          yield* untilHealth(service, "503 The database does not answer.")
           publish(`${round} nobody can write down`)
           assert.strictEqual((yield* ping).status, 503) // no promise that could not be kept
           yield* Effect.sleep("3 seconds") // resources come due meanwhile, and find no database

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { findBinaries, type PostgresServer, startServer } from "#test/support/PostgresServer.ts"
+import { findBinaries, type PostgresServer, signalled, startServer } from "#test/support/PostgresServer.ts"
 import { freePort, outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 
 const binaries = findBinaries()
@@ -15,8 +15,8 @@ const server = Effect.gen(function*() {
         return server.stop()
       })
   )
-  yield* run(server, "create role app login password 'a password'")
-  yield* run(server, "create database app owner app")
+  yield* Effect.promise(() => server.run("postgres", "create role app login password 'a password'"))
+  yield* Effect.promise(() => server.run("postgres", "create database app owner app"))
   const url = new URL(server.url("app"))
   url.username = "app"
   url.password = "a password"
@@ -24,13 +24,7 @@ const server = Effect.gen(function*() {
 })
 
 const run = (server: PostgresServer, ...statements: ReadonlyArray<string>) =>
-  Effect.forEach(
-    statements,
-    (statement) => Effect.promise(() => server.run("app", statement).catch(() => server.run("postgres", statement))),
-    {
-      discard: true
-    }
-  )
+  Effect.forEach(statements, (statement) => Effect.promise(() => server.run("app", statement)), { discard: true })
 
 /** Less than the 40 s after which a statement is given up whatever the server does; a caller waits 7 to 9 s on a machine with time. */
 const answeredWithin = "30 seconds"
@@ -38,16 +32,24 @@ const answeredWithin = "30 seconds"
 const disconnect = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'"
 
 /** A real server says the same; its disk cannot be filled without root. */
-const fill = [
-  `create function full_disk() returns trigger language plpgsql as
-    $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
-  `create function full_disk_ddl() returns event_trigger language plpgsql as
-    $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
+const disk = (full: boolean) => {
+  const refusal = "raise exception 'could not extend file: No space left on device' using errcode = '53100'"
+  return [
+    `create or replace function disk() returns trigger language plpgsql as
+      $$ begin ${full ? refusal : "return new"}; end $$`,
+    `create or replace function disk_of_questions() returns event_trigger language plpgsql as
+      $$ begin ${full ? refusal : "return"}; end $$`
+  ].join(";")
+}
+
+/** Put up while nothing is under way: a trigger waits for all who use its table, and they may wait for it. */
+const disks = [
+  disk(false),
   `do $$ declare t text; begin
     for t in select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
-      execute format('create trigger full_disk before insert or update on %I execute function full_disk()', t);
+      execute format('create trigger disk before insert or update on %I execute function disk()', t);
     end loop; end $$`,
-  `create event trigger full_disk_ddl on ddl_command_start when tag in ('CREATE TABLE AS') execute function full_disk_ddl()`
+  `create event trigger disk on ddl_command_start when tag in ('CREATE TABLE AS') execute function disk_of_questions()`
 ]
 
 interface Fault {
@@ -61,8 +63,10 @@ const faults: { readonly [what: string]: Fault } = {
   "a crash of one of its processes, and recovery": {
     begin: (server) =>
       Effect.promise(async () => {
-        const pid = await server.run("app", "select pid from pg_stat_activity where usename = 'app' limit 1")
-        process.kill(Number(pid), "SIGKILL")
+        for (;;) {
+          const pid = await server.run("app", "select pid from pg_stat_activity where usename = 'app' limit 1")
+          if (pid !== "" && signalled(Number(pid), "SIGKILL")) return
+        }
       }),
     end: () => Effect.void,
     health: undefined
@@ -83,8 +87,8 @@ const faults: { readonly [what: string]: Fault } = {
     health: "503 The database is read-only; nothing can be written."
   },
   "a full disk": {
-    begin: (server) => run(server, ...fill),
-    end: (server) => run(server, "drop event trigger full_disk_ddl", "drop function full_disk() cascade"),
+    begin: (server) => run(server, disk(true)),
+    end: (server) => run(server, disk(false)),
     health: "503 The disk of the database is full; nothing can be written."
   },
   "a machine that stands still, with its connections open": {
@@ -113,6 +117,7 @@ describe.skipIf(binaries === undefined)("faults of a PostgreSQL server", { concu
         const database = yield* server
         const service = yield* start({ WINDHOVER_DATABASE_URL: database.url, ...(yield* cluster) })
         yield* service.ready
+        yield* run(database.server, ...disks)
         for (const [i, hook] of hooks.entries()) {
           assert.strictEqual((yield* subscribe(service, world.feeds[i] ?? "", `${world.url}${hook}`)).status, 200)
         }

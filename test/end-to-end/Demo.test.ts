@@ -22,7 +22,7 @@ describe("the demo", () => {
       yield* until(() => wanted.every((line) => said.some((one) => line.test(one))))
       assert.strictEqual(said.some((line) => / xmpp +is left out/.test(line)), installed === undefined)
       child.kill("SIGTERM")
-      yield* Effect.promise(() => once(child, "exit"))
+      yield* Effect.promise(() => once(child, "close")) // its last words have been read
       assert.strictEqual(child.exitCode, 0)
       assert.match(said.at(-1) ?? "", / demo +stops: Windhover finishes what it has begun$/)
     }), patience)

@@ -3,7 +3,7 @@ import { Effect, Schedule } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { temporaryDirectory } from "#test/support/Databases.ts"
-import { health, outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
+import { outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 
 const fullDisk = path.join(import.meta.dirname, "../support/FullDisk.ts")
 
@@ -56,7 +56,7 @@ describe("a full disk under the embedded database", () => {
         const { retryAfter, text } = yield* refused
         assert.strictEqual(retryAfter, "5")
         assert.strictEqual(text, "The database cannot do this for the moment. Please try again.")
-        assert.strictEqual(yield* health(service), "503 The disk of the database is full; nothing can be written.")
+        yield* untilHealth(service, "503 The disk of the database is full; nothing can be written.")
         yield* publish("while nothing can grow")
         fs.rmSync(mark)
         yield* untilHealth(service, "200 ok")
@@ -68,7 +68,7 @@ describe("a full disk under the embedded database", () => {
         assert.strictEqual((yield* refused).retryAfter, "5")
         yield* said(service, /The embedded database has stopped and is started again: PANIC.*No space left on device/)
         yield* said(service, /The embedded database does not start yet: .*No space left on device/)
-        assert.strictEqual(yield* health(service), "503 The database does not answer.")
+        yield* untilHealth(service, "503 The database does not answer.")
         fs.rmSync(mark)
         yield* untilHealth(service, "200 ok")
         yield* world.until(all)

@@ -10,9 +10,9 @@ import { authorization, outside, patience, type Service, start } from "#test/sup
 
 const bin = `${import.meta.dirname}/../../bin/windhover`
 
-/** How the process ended, asked before it does. */
+/** How the process ended, asked before it does; told when its last words have been read. */
 const exitOf = (service: Service) => {
-  const exit = once(service.process, "exit")
+  const exit = once(service.process, "close")
   return Effect.promise(() => exit)
 }
 

@@ -28,7 +28,7 @@ describe("Database", () => {
       ).pipe(Effect.provide(layer))
       assert.deepStrictEqual(fs.readdirSync(directory), ["database", "lock"])
       assert.deepStrictEqual(yield* accounts.pipe(Effect.provide(Layer.fresh(layer))), [[{ n: 1 }], "pglite"])
-    }), 60_000)
+    }))
 
   it.live("refuses a data directory that is in use", () =>
     Effect.gen(function*() {
@@ -36,7 +36,7 @@ describe("Database", () => {
       yield* Layer.build(layer)
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Layer.fresh(layer))))
       assert.strictEqual(error._tag === "DatabaseError" && error.reason, "locked")
-    }), 60_000)
+    }))
 
   it.live.skipIf(!engines.every((engine) => engine.available))(
     "is the server of the URL",

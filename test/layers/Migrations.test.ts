@@ -94,7 +94,7 @@ const schema = [
 
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`Migrations: ${engine.name}`, () => {
-    layer(engine.layer, { timeout: "30 seconds", excludeTestServices: true })((it) => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
       it.effect("make the schema once, and find nothing to do after", () =>
         Effect.gen(function*() {
           yield* empty

@@ -18,7 +18,7 @@ const pruned = Effect.gen(function*() {
 
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`NotificationLogSql, ${engine.name}`, () => {
-    layer(Layer.provideMerge(storesSql, engine.layer), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(Layer.provideMerge(storesSql, engine.layer), { excludeTestServices: true })((it) => {
       it.effect("keeps entries for a day and documents for an hour, and longer what waits to be delivered", () =>
         Effect.gen(function*() {
           const sql = yield* SqlClient.SqlClient

@@ -8,7 +8,7 @@ import { storesSql } from "#test/support/StoresSql.ts"
 
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`OutboxSql, ${engine.name}`, () => {
-    layer(Layer.provideMerge(storesSql, engine.layer), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    layer(Layer.provideMerge(storesSql, engine.layer), { excludeTestServices: true })((it) => {
       it.effect("writes by itself what is confirmed, also after a silence", () =>
         Effect.gen(function*() {
           const sql = yield* SqlClient.SqlClient

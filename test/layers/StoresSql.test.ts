@@ -6,6 +6,6 @@ import { storesSql } from "#test/support/StoresSql.ts"
 
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`stores over SQL, ${engine.name}`, () => {
-    layer(Layer.provide(storesSql, engine.layer), { timeout: "60 seconds", excludeTestServices: true })(storesSuite)
+    layer(Layer.provide(storesSql, engine.layer), { excludeTestServices: true })(storesSuite)
   })
 }

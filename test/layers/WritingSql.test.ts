@@ -8,7 +8,7 @@ import { engines } from "#test/support/Databases.ts"
 
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`writing as an attempt, ${engine.name}`, () => {
-    layer(Layer.provideMerge(WritingSql.layer, engine.layer), { timeout: "60 seconds", excludeTestServices: true })(
+    layer(Layer.provideMerge(WritingSql.layer, engine.layer), { excludeTestServices: true })(
       (it) => {
         it.effect("fails where nothing is written, and the suspicion says why", () =>
           Effect.gen(function*() {

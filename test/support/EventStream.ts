@@ -48,11 +48,14 @@ export const listenTo = (
         const waiting = new Set<() => void>()
         const state = { connections: 0, closed: false, request: undefined as http.ClientRequest | undefined }
         const lastId = () => events.findLast(({ id }) => id !== "")?.id
-        const again = () => {
-          if (!state.closed) setTimeout(connect, 50)
-        }
         const connect = () => {
           if (state.closed) return
+          let over = false
+          // a connection that is reset says so as a request and as an answer
+          const again = () => {
+            if (!over) setTimeout(connect, 50)
+            over = true
+          }
           const address = addresses[state.connections++ % addresses.length] ?? ""
           const id = lastId()
           state.request = http.get(`${address}${path}`, {

@@ -81,8 +81,5 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
       )
       const repeated = [...received.values()].reduce((sum, times) => sum + times - 1, 0)
       assert.isAtMost(repeated, 64)
-    }).pipe(
-      Effect.provideService(References.MinimumLogLevel, "Error"),
-      Effect.timeout("100 seconds")
-    ), 120_000)
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "Error")))
 })

@@ -35,5 +35,5 @@ describe.skipIf(installed === undefined)("a client that stops reading", () => {
       yield* send("last", "bob", 1)
       yield* bob.until(() => bob.stanzas.some(({ attrs }) => attrs["id"] === "last"))
       assert.strictEqual(sender.unread(), 0)
-    }).pipe(Effect.provideService(References.MinimumLogLevel, "Error"), Effect.timeout("100 seconds")), 120_000)
+    }).pipe(Effect.provideService(References.MinimumLogLevel, "Error")))
 })

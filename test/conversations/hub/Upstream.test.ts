@@ -19,7 +19,7 @@ const idsOf = (body: string) => [...body.matchAll(/<entry[^>]*>.*?<id>(.*?)<\/id
 /** The service subscribes as WebSub has it, at a hub that knows nothing else of it. Polls are a minute apart: none comes in between. */
 layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
   const test = (name: string, body: (hub: PublisherHub) => Effect.Effect<void, unknown, Services>) =>
-    it.effect(name, () => Effect.flatMap(openPublisherHub, body), 60_000)
+    it.effect(name, () => Effect.flatMap(openPublisherHub, body))
 
   test("is found in the Link header first, and its pushes reach subscribers at once, although no poll is due", (hub) =>
     Effect.gen(function*() {

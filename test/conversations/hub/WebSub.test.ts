@@ -10,7 +10,7 @@ import { bytesOf, makeStage, type Stage } from "#test/support/WebSub.ts"
  */
 layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => {
   const test = (name: string, body: (stage: Stage) => Effect.Effect<void, never, Scope.Scope>) =>
-    it.effect(name, () => Effect.flatMap(makeStage, body), 60_000)
+    it.effect(name, () => Effect.flatMap(makeStage, body))
 
   describe("4 Discovery", () => {
     test("a request to the hub itself says what it is", ({ hub }) =>

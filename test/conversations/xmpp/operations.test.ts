@@ -37,7 +37,7 @@ const error = (type: string, condition: string, text: string, detail = "") =>
   `<text xmlns='urn:ietf:params:xml:ns:xmpp-stanzas' xml:lang='en'>${text}</text>${detail}</error>`
 
 describe.skipIf(installed === undefined)("conversations over XMPP", () => {
-  layer(XmppWorld.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  layer(XmppWorld.layer, { excludeTestServices: true })((it) => {
     it.effect("subscribes, retrieves, is notified and unsubscribes", () =>
       Effect.gen(function*() {
         const { ann, outside, publish } = yield* makeWorld

@@ -58,7 +58,7 @@ const nextOf = Effect.fnUntraced(function*(client: XmppClient, node: string) {
 const pubsub = (content: string) => `<pubsub xmlns='http://jabber.org/protocol/pubsub'>${content}</pubsub>`
 
 describe.skipIf(installed === undefined)("conversations over XMPP, of the rest", () => {
-  layer(XmppWorld.layer, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  layer(XmppWorld.layer, { excludeTestServices: true })((it) => {
     it.effect("retrieves ten entries at most, newest first", () =>
       Effect.gen(function*() {
         const { ann, outside, publish } = yield* XmppWorld.makeWorld

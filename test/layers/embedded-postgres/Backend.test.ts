@@ -4,6 +4,8 @@ import fs from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
 import * as os from "node:os"
 import * as path from "node:path"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { type Backend, openBackend } from "#layers/embedded-postgres/Backend.ts"
 import { unpackTemplate } from "#layers/embedded-postgres/Template.ts"
 
@@ -87,8 +89,12 @@ describe("Backend", () => {
   it("keeps nothing of what it has answered", () => {
     const question = simple("select n from generate_series(1, 10000) n")
     backend.execute(question)
+    setFlagsFromString("--expose-gc")
+    const collect: () => void = runInNewContext("gc")
+    collect()
     const before = process.memoryUsage().heapUsed
     for (let i = 0; i < 100; i++) assert.isAbove(backend.execute(question).length, 100_000)
+    collect()
     assert.isBelow(process.memoryUsage().heapUsed - before, 30_000_000) // a million rows, read, have 90 MB
   })
 

@@ -16,7 +16,7 @@ const eventually = (holds: Effect.Effect<boolean, unknown>) =>
   })
 
 describe("Maintenance", () => {
-  layer(database, { timeout: "30 seconds" })((it) => {
+  layer(database)((it) => {
     it.effect("checkpoints when enough was written, and not before", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
