@@ -50,6 +50,9 @@ const sameVersion = Effect.fnUntraced(function*(cluster: string) {
  * Node has no flock. SQLite, which it has, takes locks of the kernel: they go with their process however it ends, and hold
  * between containers that share the directory. Nothing is ever written to the file.
  */
+/** The locks of this process: the garbage collector closes a handle that only a waiting fiber knows of, and so gives its lock away. */
+const held = new Set<DatabaseSync>()
+
 const lock = (directory: string) =>
   Effect.acquireRelease(
     Effect.try({
@@ -61,11 +64,16 @@ const lock = (directory: string) =>
           holder.close()
           throw error
         }
+        held.add(holder)
         return holder
       },
       catch: (cause) => busy(cause) ? lockedError(directory) : explain(directory, cause)
     }),
-    (holder) => Effect.sync(() => holder.close())
+    (holder) =>
+      Effect.sync(() => {
+        held.delete(holder)
+        holder.close()
+      })
   )
 
 const SQLITE_BUSY = 5

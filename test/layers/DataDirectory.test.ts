@@ -20,7 +20,7 @@ const asOrdinaryUser = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> 
     )
     : effect
 
-/** Holds the lock of a directory in a process of its own, until it is killed. */
+/** Holds the lock of a directory in a process of its own, until it is killed; its garbage has been collected. */
 const holder = (directory: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -29,10 +29,14 @@ const holder = (directory: string) =>
         import * as DataDirectory from "#layers/DataDirectory.ts"
         const hold = Effect.andThen(DataDirectory.open(${
         JSON.stringify(directory)
-      }), Effect.sync(() => process.stdout.write("held")))
+      }), Effect.sync(() => setTimeout(collect, 1)))
+        const collect = () => {
+          for (let i = 0; i < 3; i++) gc()
+          setTimeout(() => process.stdout.write("held"), 1)
+        }
         Effect.runFork(Effect.scoped(Effect.andThen(hold, Effect.never)))
         setInterval(() => {}, 1000)`
-      const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
+      const child = spawn(process.execPath, ["--expose-gc", "--input-type=module-typescript", "-e", script], {
         stdio: ["ignore", "pipe", "inherit"]
       })
       await once(child.stdout, "data")
