@@ -21,8 +21,8 @@ export default defineConfig({
 
     // A busy machine is no failure; a test that hangs is found all the same. What a test promises about time it says in an assertion, and
     // no test has a shorter limit of its own.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     teardownTimeout: 60_000,
     slowTestThreshold: 1000,
     allowOnly: !ci,

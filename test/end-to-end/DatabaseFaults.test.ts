@@ -79,10 +79,9 @@ const faults: { readonly [what: string]: Fault } = {
   "a standby in its place": {
     begin: (server) => run(server, "alter database app set default_transaction_read_only = on", disconnect),
     end: (server) =>
-      run(
-        server,
-        "set default_transaction_read_only = off; alter database app reset default_transaction_read_only",
-        disconnect
+      Effect.andThen(
+        Effect.promise(() => server.run("postgres", "alter database app reset default_transaction_read_only")),
+        run(server, disconnect)
       ),
     health: "503 The database is read-only; nothing can be written."
   },

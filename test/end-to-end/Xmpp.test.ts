@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { freePort } from "#scripts/FreePort.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 import { component, domain, installed, prosody, secret } from "#test/support/Prosody.ts"
-import { outside, type Service, start } from "#test/support/Service.ts"
+import { outside, patience, type Service, start } from "#test/support/Service.ts"
 import { login, loginPatiently, type XmppClient } from "#test/support/XmppClient.ts"
 
 const token = "end-to-end-token-0123456789"
@@ -80,7 +80,7 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
       const exit = once(service.process, "exit")
       service.process.kill("SIGTERM") // with its link to the server open
       assert.deepStrictEqual(yield* Effect.promise(() => exit), [0, null])
-    }).pipe(Effect.scoped, Effect.timeout("280 seconds")), 300_000)
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
   it.live(
     "repeats two batches at most, the one under way and the one being noted, when it is killed in the middle of many",
@@ -107,7 +107,7 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
         yield* Effect.forEach(nodes, (node) => ping(again, node), { concurrency: 16, discard: true })
         yield* client.until(() => new Set(received()).size === nodes.length)
         assert.isAtMost(received().length - nodes.length, 64)
-      }).pipe(Effect.scoped, Effect.timeout("280 seconds")),
-    300_000
+      }).pipe(Effect.scoped, Effect.timeout(patience)),
+    patience + 10_000
   )
 })

@@ -215,7 +215,7 @@ describe("EmbeddedPostgres", () => {
       const done = yield* migrate.pipe(Effect.provide(EmbeddedPostgres.layer({ directory })))
       assert.isTrue(done.length === 0 || done[0] === "0001_schema")
       assert.deepStrictEqual(yield* migrate.pipe(Effect.provide(EmbeddedPostgres.layer({ directory }))), [])
-    }), 300_000)
+    }))
 
   it.live("says why the cluster could not be made, by the error of the file system", () =>
     Effect.gen(function*() {

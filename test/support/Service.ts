@@ -14,8 +14,8 @@ const token = "end-to-end-token-0123456789"
 /** Of the account that a service is started with. */
 export const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
 
-/** Milliseconds after which a test hangs for certain: a busy machine takes half a minute to start a service. */
-export const patience = 300_000
+/** Milliseconds after which a test hangs for certain: a busy machine takes a minute to start a service. */
+export const patience = 600_000
 
 /** A running `windhover serve`. */
 export interface Service {
