@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
+import { migrate } from "#layers/Migrations.ts"
+import * as Postgres from "#layers/Postgres.ts"
 import { findBinaries, type PostgresServer, signalled, startServer } from "#test/support/PostgresServer.ts"
 import { freePort, outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 
@@ -20,6 +22,8 @@ const server = Effect.gen(function*() {
   const url = new URL(server.url("app"))
   url.username = "app"
   url.password = "a password"
+  yield* migrate.pipe(Effect.provide(Postgres.layer({ url: Redacted.make(url.href) })))
+  yield* run(server, ...disks)
   return { server, url: url.href }
 })
 
@@ -42,7 +46,7 @@ const disk = (full: boolean) => {
   ].join(";")
 }
 
-/** Put up while nothing is under way: a trigger waits for all who use its table, and they may wait for it. */
+/** Put up before anybody is there: a trigger waits for all who use its table, and they may wait for it. */
 const disks = [
   disk(false),
   `do $$ declare t text; begin
@@ -116,9 +120,9 @@ describe.skipIf(binaries === undefined)("faults of a PostgreSQL server", { concu
         const database = yield* server
         const service = yield* start({ WINDHOVER_DATABASE_URL: database.url, ...(yield* cluster) })
         yield* service.ready
-        yield* run(database.server, ...disks)
         for (const [i, hook] of hooks.entries()) {
-          assert.strictEqual((yield* subscribe(service, world.feeds[i] ?? "", `${world.url}${hook}`)).status, 200)
+          const { status, text } = yield* subscribe(service, world.feeds[i] ?? "", `${world.url}${hook}`)
+          assert.strictEqual(status, 200, text)
         }
         const topics = world.feeds.slice(0, hooks.length).join(",")
         const published: Array<string> = []
