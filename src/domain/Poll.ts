@@ -5,6 +5,7 @@ import { policyOf } from "./EntryId.ts"
 import { ofBytes, packAll, unpackAll } from "./Fingerprint.ts"
 import type { FeedHeader } from "./Feed.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
+import { httpDate } from "./HttpDate.ts"
 import { isDue, maintained } from "./Maintenance.ts"
 import { movedAfter } from "./Moved.ts"
 import { OPEN_AT_END } from "./normalize/Tokenizer.ts"
@@ -540,13 +541,12 @@ const retryAfter = ({ headers }: Fetched, now: number): number | undefined => {
   return at === undefined ? undefined : Math.min(at, now + DAY)
 }
 
-/** Seconds from now (or, where there are so many, since 1970), or a date. */
+/** Seconds from now (or, where there are so many, since 1970), or a date. Some servers divide seconds: the part of one is waited for as a whole. */
 const timeOf = (value: string | undefined, now: number): number | undefined => {
   const text = value?.trim() ?? ""
-  const seconds = /^\d{1,11}$/.test(text) ? Number(text) : undefined
-  if (seconds !== undefined) return seconds > 1e9 ? seconds * 1000 : now + seconds * 1000
-  const at = Date.parse(text)
-  return Number.isNaN(at) ? undefined : at
+  if (!/^\d+(?:\.\d+)?$/.test(text)) return httpDate(text)
+  const seconds = Math.ceil(Number(text))
+  return seconds > 1e9 ? seconds * 1000 : now + seconds * 1000
 }
 
 /** A server that is overloaded and does not say for how long. Milliseconds. */

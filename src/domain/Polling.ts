@@ -1,4 +1,5 @@
 import type { PollingHints } from "./Feed.ts"
+import { httpDate } from "./HttpDate.ts"
 import type { ResourceKind } from "./Resource.ts"
 
 /** What a fetch told about how soon to come again. */
@@ -86,8 +87,8 @@ const freshness = (headers: Headers, now: number): number => {
   if (/\bno-(?:cache|store)\b/i.test(control)) return 0
   const age = /\bmax-age\s*=\s*"?(\d{1,9})/i.exec(control)?.[1]
   if (age !== undefined) return Math.max(Number(age) - (Number(headers["age"]) || 0), 0)
-  const expires = Date.parse(headers["expires"] ?? "")
-  return Number.isNaN(expires) ? 0 : Math.max((expires - now) / 1000, 0)
+  const expires = httpDate(headers["expires"] ?? "")
+  return expires === undefined ? 0 : Math.max((expires - now) / 1000, 0)
 }
 
 const periods: { readonly [name: string]: number | undefined } = {

@@ -1,7 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/Document.ts"
-import { answered, type Circumstances, keepsBody, read, request, stateAfter, unanswered } from "#domain/Poll.ts"
+import {
+  answered,
+  type Circumstances,
+  holdOff,
+  keepsBody,
+  read,
+  request,
+  stateAfter,
+  unanswered
+} from "#domain/Poll.ts"
 import { type Fetched, FetchError } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import type { ResourceState } from "#domain/Resource.ts"
@@ -34,6 +43,38 @@ describe("Poll", () => {
       state.http ?? "",
       /^Fetched \(ring\) 0 60: too large: an entry of \d+ bytes; at most 8388608 are kept$/
     )
+  })
+
+  const hour = 3_600
+  it.each<[text: string, seconds: number | undefined]>([
+    ["120", 120],
+    [" 120 ", 120],
+    ["0", 0],
+    ["12.5", 13],
+    ["0.2", 1],
+    ["9".repeat(30), hour],
+    ["1700000000", hour],
+    ["Thu, 01 Jan 1970 00:18:40 GMT", 120],
+    ["Thu Jan  1 00:18:40 1970", 120],
+    ["", undefined],
+    ["-5", undefined],
+    ["+5", undefined],
+    ["1e3", undefined],
+    ["5 s", undefined],
+    ["120, 60", undefined],
+    [".5", undefined],
+    ["2026", 2_026], // no year
+    ["Nov 2026", undefined]
+  ])("leaves a host alone that answers 503 and Retry-After: %j for %s s", (text, seconds) => {
+    const answer = {
+      status: 503,
+      headers: { "retry-after": text },
+      body: new Uint8Array(),
+      signature: 0n,
+      finalUrl: ""
+    }
+    const until = holdOff(answer, at.now)
+    assert.strictEqual(until === undefined ? undefined : (until - at.now) / 1000, seconds)
   })
 
   it("does not take it for an answer that nothing has changed before there was anything", () => {

@@ -104,6 +104,7 @@ describe("hints of publishers", () => {
   it("are none where nothing is said, or what cannot be read", () => {
     assert.strictEqual(hintOf({}, undefined, now), 0)
     assert.strictEqual(hintOf({ "cache-control": "public", expires: "0" }, {}, now), 0)
+    assert.strictEqual(hintOf({ expires: "9999" }, {}, now), 0)
     assert.strictEqual(hintOf({}, { updatePeriod: "sometimes" }, now), 0)
   })
 
