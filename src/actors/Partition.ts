@@ -8,6 +8,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
 import { boundsOf, plannedFetch } from "#domain/Polling.ts"
+import { plannedStep } from "#domain/Upstream.ts"
 import * as Actors from "./Actors.ts"
 import { Fed } from "./Fed.ts"
 import { Hosts } from "./Hosts.ts"
@@ -135,8 +136,8 @@ export class Supervisor extends Context.Service<Supervisor, {
           let position = 0
           for (const known of yield* whenAvailable(upstreamStore.ofPartition(partition))) {
             fed.set(known)
-            const at = known.dueAt ?? (known.state === "idle" ? now : undefined)
-            if (at === undefined) continue
+            if (known.dueAt === undefined && known.state !== "idle") continue
+            const at = plannedStep(known, now)
             yield* upstreams.wakeAt(known.resourceId, at <= now ? now + position++ * overdueSpacing : at)
           }
         }

@@ -39,6 +39,9 @@ const patience = 60 * 60_000
 /** Milliseconds from a pause to the next trial, which is the first, second, third … one: 1, 2, 4, 8, 16 h, and then once a day. */
 const trialWait = (trials: number): number => Math.min(60 * 60_000 * 2 ** trials, 24 * 60 * 60_000)
 
+/** A trial that is further away, in ms, was planned by a clock that was ahead, and is due. */
+export const farTrial = 25 * 60 * 60_000
+
 /** When a subscription that is paused now is tried again, epoch ms. */
 export const nextTrial = ({ lastAt, trials }: Bounces): number => lastAt + trialWait(trials)
 
@@ -55,6 +58,10 @@ export interface Trial {
 /** A trial that has not come back after so many ms has arrived: servers give each other up sooner. */
 export const trialTime = 3 * 60_000
 
+/** Whether it has; by a clock that was ahead it was sent long ago. */
+export const hasArrived = ({ until }: NonNullable<Trial["sent"]>, now: number): boolean =>
+  until <= now || until > now + 2 * trialTime
+
 /** What is known after another one; undefined for what came back already, or in another message of the same notification. */
 export const afterBounce = (
   known: Bounces | undefined,
@@ -64,7 +71,8 @@ export const afterBounce = (
   const last = { sequence, lastAt: now, message }
   if (known === undefined) return { count: severity === "passing" ? 0 : 1, since: now, trials: 0, ...last }
   if (sequence <= known.sequence) return undefined
-  const { count, since, trials } = known
+  const { count, trials } = known
+  const since = Math.min(known.since, now) // a clock that was ahead
   if (severity === "passing") return { count, since, trials, ...last }
   const goesOn = trials > 0 || sequence === known.sequence + 1
   return goesOn && count > 0

@@ -5,13 +5,17 @@ export type Turns = ReadonlyArray<number>
 
 const minute = 60_000
 
+/** What a clock that was ahead has noted keeps nobody out; clocks of runners differ by less than a minute. */
+const noted = (turns: Turns, now: number): Turns => turns.filter((at) => at <= now + minute)
+
 /** The first moment from `now` on at which it may be asked again, so that no minute holds more than `perMinute` questions. */
 export const nextTurn = (turns: Turns, now: number, perMinute: number): number => {
-  const oldest = turns.at(-perMinute)
+  const oldest = noted(turns, now).at(-perMinute)
   return oldest === undefined ? now : Math.max(now, oldest + minute)
 }
 
-export const withTurn = (turns: Turns, at: number, perMinute: number): Turns => [...turns, at].slice(-perMinute)
+export const withTurn = (turns: Turns, at: number, perMinute: number): Turns =>
+  [...noted(turns, at), at].slice(-perMinute)
 
 /** What becomes of some questions that are due: asked now, or moved to the next turn of their site. */
 export interface Allotment<A> {

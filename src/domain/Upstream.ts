@@ -61,6 +61,18 @@ const denialLasts = 7 * day
 /** Waits after questions that came to nothing: 5, 10, 20 … minutes, up to a day. */
 const backOff = (failures: number): number => Math.min(5 * minute * 2 ** Math.min(failures - 1, 20), day)
 
+/** Milliseconds to the furthest step from each state. */
+const furthest: { readonly [state in Upstream["state"]]: number } = {
+  idle: denialLasts,
+  asked: patience,
+  active: longestLease * 1000,
+  leaving: patience
+}
+
+/** When the next step is due, epoch ms: at once, when it is further away than any is. A clock that was ahead planned it, and has been set right since. */
+export const plannedStep = ({ dueAt = 0, state }: Upstream, now: number): number =>
+  dueAt > now + furthest[state] ? now : dueAt
+
 /** What a resource is found to advertise, beside what was known; undefined when that is the same. */
 export const found = (
   known: Upstream | undefined,
@@ -115,14 +127,15 @@ const staying = (known: Upstream, fresh: Fresh, now: number): Step => {
   if (known.state === "active" && (known.leaseUntil ?? 0) <= now) {
     return { _tag: "Save", next: { ...unsubscribed(known), dueAt: now } }
   }
-  if (known.state !== "leaving" && (known.dueAt ?? 0) > now) return { _tag: "Wait", until: known.dueAt }
+  const dueAt = plannedStep(known, now)
+  if (known.state !== "leaving" && dueAt > now) return { _tag: "Wait", until: dueAt }
   if (known.state === "asked") return { _tag: "Save", next: refused(known, "the hub has not verified in time", now) }
   if (known.state !== "active") {
     return { _tag: "Ask", mode: "subscribe", next: { ...known, ...fresh, state: "asked", dueAt: now + patience } }
   }
   const failures = known.failures + 1 // until it is verified
-  const dueAt = Math.min(now + Math.max(backOff(failures), patience), known.leaseUntil ?? now)
-  return { _tag: "Ask", mode: "subscribe", next: { ...known, failures, dueAt } }
+  const again = Math.min(now + Math.max(backOff(failures), patience), known.leaseUntil ?? now)
+  return { _tag: "Ask", mode: "subscribe", next: { ...known, failures, dueAt: again } }
 }
 
 const leaving = (known: Upstream, now: number): Step => {
@@ -134,7 +147,8 @@ const leaving = (known: Upstream, now: number): Step => {
     }
   }
   if (known.state === "leaving") {
-    return (known.dueAt ?? 0) > now ? { _tag: "Wait", until: known.dueAt } : { _tag: "Save", next: unsubscribed(known) }
+    const dueAt = plannedStep(known, now)
+    return dueAt > now ? { _tag: "Wait", until: dueAt } : { _tag: "Save", next: unsubscribed(known) }
   }
   return known.hubs.length === 0 ? { _tag: "Remove" } : { _tag: "Wait", until: undefined }
 }

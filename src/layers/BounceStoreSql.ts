@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { afterBounce, type Bounce, type Trial } from "#domain/Bounce.ts"
+import { afterBounce, type Bounce, farTrial, type Trial } from "#domain/Bounce.ts"
 import { placeInLog } from "#domain/Delivery.ts"
 import { BounceStore, type Resumed } from "#domain/ports/BounceStore.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./sql/BounceRows.ts"
@@ -95,16 +95,17 @@ export const layer = Layer.effect(
     )
 
     const startTrials = Effect.fn("BounceStore.startTrials")(function*(limit: number) {
+      const now = yield* Clock.currentTimeMillis
       return yield* activate(
         {
-          found: `select subscription_id from bounces where trial_at <= ${
-            instant("$2::float8")
+          found: `select subscription_id from bounces where trial_at <= ${instant("$2::float8")} or trial_at > ${
+            instant("$3::float8")
           } order by trial_at limit $1::int4`,
           halted: "state = 2",
           onTrial: true,
           change: "update bounces set trials = trials + 1, trial_at = null"
         },
-        [limit, yield* Clock.currentTimeMillis]
+        [limit, now, now + farTrial]
       )
     })
 

@@ -6,6 +6,9 @@ import { batched } from "./sql/Batched.ts"
 import { column, instant, millis } from "./sql/Values.ts"
 import { ask } from "./SqlFailure.ts"
 
+/** What a clock that was ahead has written says nothing of the present. */
+const isOver = `(p.held_until <= ${instant("$5::float8")} or p.held_since > ${instant("$5::float8")})`
+
 export const layer = Layer.effect(
   HostPauses,
   Effect.gen(function*() {
@@ -24,10 +27,8 @@ export const layer = Layer.effect(
         insert into host_pauses as p (partition, host, held_since, held_until)
         values ($1::int2, $2, ${instant("$3::float8")}, ${instant("$4::float8")})
         on conflict (partition, host) do update set
-          held_since = case when p.held_until <= ${
-          instant("$5::float8")
-        } then excluded.held_since else p.held_since end,
-          held_until = greatest(p.held_until, excluded.held_until)`,
+          held_since = case when ${isOver} then excluded.held_since else p.held_since end,
+          held_until = case when ${isOver} then excluded.held_until else greatest(p.held_until, excluded.held_until) end`,
         [partition, host, since, until, now]
       ))
     })

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto"
 import {
   type Asked,
   claimedFor,
+  farAway,
   type Lane,
   maxWaiting,
   placeOf,
@@ -101,10 +102,10 @@ export const layer = Layer.effect(
     const due = (lane: Lane, now: number) =>
       sql.unsafe<DueRow>(
         `select id::float8 as id, site, question from questions q
-        where lane = $2::int2 and due_at <= ${instant("$1::float8")}
+        where lane = $2::int2 and (due_at <= ${instant("$1::float8")} or due_at > ${instant("$3::float8")})
           and not exists (select from questions before where before.key = q.key and before.id < q.id)
         order by due_at, id limit ${maxLooked} for update skip locked`,
-        [now, lanes.indexOf(lane)]
+        [now, lanes.indexOf(lane), now + farAway]
       )
 
     const claimDue = Effect.fnUntraced(function*({ lane, limit, perMinute }: Bounds, now: number) {
@@ -162,7 +163,10 @@ export const layer = Layer.effect(
     const forget = Effect.gen(function*() {
       const before = (yield* Clock.currentTimeMillis) - 60_000
       yield* ask(
-        sql.unsafe(`delete from question_turns where coalesce(turns[cardinality(turns)], 0) < $1::float8`, [before])
+        sql.unsafe(
+          `delete from question_turns where coalesce(turns[cardinality(turns)], 0) not between $1::float8 and $2::float8`,
+          [before, before + farAway]
+        )
       )
     })
     yield* forget.pipe(

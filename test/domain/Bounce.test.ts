@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterBounce, type Bounces, nextTrial, type Severity, verdict } from "#domain/Bounce.ts"
+import { afterBounce, type Bounces, hasArrived, nextTrial, type Severity, verdict } from "#domain/Bounce.ts"
 
 const minute = 60_000
 
@@ -28,6 +28,20 @@ describe("Bounce", () => {
     assert.deepStrictEqual(after([1, 0], [2, 1], [3, 2], [4, 3], [5, 59]), [5, "marked"])
     assert.deepStrictEqual(after([1, 0], [2, 1], [3, 2], [4, 3], [5, 60]), [5, "paused"])
   })
+
+  it("counts the hour from now when a clock that was ahead began it", () => {
+    const since = 1e9
+    const known = { count: 4, since, sequence: 4, lastAt: since, message: "", trials: 0 }
+    const next = afterBounce(known, { ...bounce, sequence: 5, severity: "lasting" }, 7) ?? assert.fail()
+    assert.deepStrictEqual([next.count, next.since], [5, 7])
+  })
+
+  it.each([[0, true], [1, false], [180_000, false], [1e9, true]])(
+    "takes a trial for arrived that is known to be over in %s ms: %s",
+    (until, arrived) => {
+      assert.strictEqual(hasArrived({ sequence: 1, until }, 0), arrived)
+    }
+  )
 
   it("begins anew when one between did not come back", () => {
     assert.deepStrictEqual(after([1, 0], [2, 1], [3, 2], [4, 3], [6, 60]), [1, "marked"])

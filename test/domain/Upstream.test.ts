@@ -8,6 +8,7 @@ import {
   named,
   next,
   patience,
+  plannedStep,
   pushed,
   receives,
   refused,
@@ -60,6 +61,18 @@ describe("a subscription at a publisher's hub", () => {
     assert.deepStrictEqual(waits, [10, 10, 20, 40, 80])
     const ended = stateOf(next(state, true, fresh, active.leaseUntil ?? 0))
     assert.deepStrictEqual([ended.state, ended.callback, ended.dueAt], ["idle", undefined, active.leaseUntil])
+  })
+
+  it("goes on at once when a clock that was ahead has planned its next step", () => {
+    const ahead = 100 * 365 * day
+    for (const known of [idle, asked, active, stateOf(next(active, false, fresh, 0))]) {
+      const planned = { ...known, dueAt: ahead }
+      assert.strictEqual(plannedStep(planned, 0), 0, known.state)
+      assert.notStrictEqual(next(planned, true, fresh, 0)._tag, "Wait", known.state)
+    }
+    assert.strictEqual(plannedStep(active, 0), active.dueAt)
+    const left = { ...stateOf(next(active, false, fresh, 0)), dueAt: ahead }
+    assert.strictEqual(next(left, false, fresh, 0)._tag, "Save")
   })
 
   it("takes leases of ten minutes to sixty days, and ten days from a hub that names none", () => {

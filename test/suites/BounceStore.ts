@@ -38,7 +38,7 @@ const bounce = (subscriptionId: number, sequence: number, severity: "lasting" | 
 })
 
 /** Nobody is tried while a test of another subscription looks. */
-const never = 1e14
+const never = 86_400_000
 
 const listed = (accountId: number) =>
   SubscriptionStore.use((store) =>
@@ -155,6 +155,15 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(started.map(({ id }) => id), [second.subscription.id])
         assert.deepStrictEqual(yield* at(3_000)(startTrials(10)), [])
         yield* resume(late.subscription.endpoint, 10)
+      }))
+
+    it.effect("starts the trial at once that a clock planned which was ahead", () =>
+      Effect.gen(function*() {
+        const { pause, record, startTrials } = yield* BounceStore
+        const { subscription: { id } } = yield* toJid
+        yield* record(bounce(id, 1))
+        yield* pause(id, 100 * 86_400_000)
+        assert.include((yield* at(1_000)(startTrials(10))).map(({ id }) => id), id)
       }))
 
     it.effect("knows who is on trial, until the trial has arrived or they are paused again", () =>

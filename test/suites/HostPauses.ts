@@ -34,6 +34,10 @@ export const hostPausesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(yield* at(3_000)(ofPartition(9)), [{ host, since: 1_000, until: 9_000 }])
         yield* at(9_000)(keep(9, { host, since: 9_000, until: 9_500 }))
         assert.deepStrictEqual(yield* at(9_000)(ofPartition(9)), [{ host, since: 9_000, until: 9_500 }])
+        // by a clock that was ahead, and was set right
+        yield* at(1e9)(keep(9, { host, since: 1e9, until: 2e9 }))
+        yield* at(10_000)(keep(9, { host, since: 10_000, until: 11_000 }))
+        assert.deepStrictEqual(yield* at(10_000)(ofPartition(9)), [{ host, since: 10_000, until: 11_000 }])
       }))
   })
 }

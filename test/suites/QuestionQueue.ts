@@ -54,6 +54,19 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(yield* at(1e9)(claim([host])), [])
       }))
 
+    it.effect("asks at once what a clock put off that was ahead, and takes its turns for none", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const [claimed, asked] = [question(host), question(host)]
+        yield* at(1e10)(add(claimed))
+        yield* at(1e10)(claim([host], 1))
+        yield* at(1e10)(add(asked))
+        const mine = Effect.map(claim([host], 1), questions)
+        assert.deepStrictEqual(yield* at(2_000)(mine), [asked])
+        assert.deepStrictEqual(yield* at(3_000)(mine), [])
+        assert.deepStrictEqual(yield* at(62_000)(mine), [claimed])
+      }))
+
     it.effect("asks those that came first first, and no more than are asked for", () =>
       Effect.gen(function*() {
         const hosts = [site(), site(), site()]

@@ -50,6 +50,12 @@ export const placeOf = (lane: Lane, { accountId, host }: NewSubscription): strin
 export const claimedFor = 60_000
 
 /**
+ * No question waits so many ms for its turn, or for whoever claimed it: one that is due later was put off by a clock that was ahead, and is due. It
+ * is more than a minute, since the clocks of runners differ.
+ */
+export const farAway = 10 * 60_000
+
+/**
  * Questions to callbacks: they wait in the database, so that no restart loses or hastens them, and no site (registrable domain)
  * is asked more often in a minute than it may be, whichever runner asks.
  *

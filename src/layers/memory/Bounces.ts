@@ -1,5 +1,5 @@
 import { Option } from "effect"
-import { afterBounce } from "#domain/Bounce.ts"
+import { afterBounce, farTrial } from "#domain/Bounce.ts"
 import { placeInLog } from "#domain/Delivery.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { operation, type State, type Subscriber } from "./State.ts"
@@ -41,7 +41,8 @@ export const make = (state: State): BounceStore["Service"] =>
         )),
     startTrials: (limit) =>
       operation(state, (now) =>
-        activate(state, limit, ({ trialAt = Infinity }) => trialAt <= now, (subscriber) => {
+        activate(state, limit, ({ trialAt }) =>
+          trialAt !== undefined && (trialAt <= now || trialAt > now + farTrial), (subscriber) => {
           const { bounces } = subscriber
           subscriber.bounces = bounces && { ...bounces, trials: bounces.trials + 1 }
           subscriber.trial = {}
@@ -49,14 +50,19 @@ export const make = (state: State): BounceStore["Service"] =>
     trialSent: (subscriptionId, sent) =>
       operation(state, () => {
         const subscriber = state.subscriptions.get(subscriptionId)
-        if (subscriber?.trial !== undefined) subscriber.trial = { sent }
+        if (subscriber?.trial !== undefined) {
+          subscriber.trial = { sent }
+        }
       }),
     endTrial: (subscriptionId, sequence) =>
       operation(state, () => {
         const subscriber = state.subscriptions.get(subscriptionId)
-        if (subscriber?.trial === undefined) return
-        if ((subscriber.bounces?.sequence ?? Infinity) < sequence) forget(subscriber)
-        else subscriber.trial = {}
+        if (subscriber?.trial === undefined) {
+          return
+        }
+        if ((subscriber.bounces?.sequence ?? Infinity) < sequence) {
+          forget(subscriber)
+        } else subscriber.trial = {}
       })
   })
 

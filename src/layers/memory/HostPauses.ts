@@ -10,7 +10,7 @@ export const make = (state: State): HostPauses["Service"] => {
         const known = byKey.get(key)
         byKey.set(
           key,
-          known === undefined || known.until <= now
+          known === undefined || known.until <= now || known.since > now
             ? { partition, ...pause }
             : { ...known, until: Math.max(known.until, pause.until) }
         )

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import {
   type Asked,
   claimedFor,
+  farAway,
   type Lane,
   maxWaiting,
   placeOf,
@@ -57,7 +58,10 @@ const claim = (
   now: number
 ) => {
   const due = [...state.questions.values()]
-    .filter((one) => one.lane === lane && one.dueAt <= now && about(state, one.question.wanted)[0] === one)
+    .filter((one) =>
+      one.lane === lane && (one.dueAt <= now || one.dueAt > now + farAway) &&
+      about(state, one.question.wanted)[0] === one
+    )
     .toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
   const { asked, moved, turns } = perMinute === undefined
     ? { asked: due.slice(0, limit), moved: [], turns: [] }
