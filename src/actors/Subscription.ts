@@ -12,7 +12,7 @@ import type { Subscription } from "#domain/Subscription.ts"
 import type { Self } from "./Actors.ts"
 import { whenAvailable } from "./Retrying.ts"
 import { type Sender, Senders } from "./Senders.ts"
-import type { Claim } from "./Tenure.ts"
+import { type Claim, lookAgain } from "./Tenure.ts"
 
 /**
  * `Deliver`: a row of the outbox that was just written. `Look`: there may be some that nobody told of (an alarm, a new owner, a sweep).
@@ -222,7 +222,10 @@ export const layer = Layer.effect(
         const due = nextTry(state.subscription.face, first, now)
         if (first.attempt > 0 && due > now) return due
         if (self.draining()) return undefined
-        yield* around.claim.sure
+        if (!around.claim.isSure()) {
+          yield* Effect.sleep(lookAgain)
+          continue
+        }
         const begun = yield* Clock.currentTimeMillis
         if (wasAway(due, state.triedAt, begun)) state.back = begun
         const later = yield* attempt(state, first, around)

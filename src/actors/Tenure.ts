@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Exit, Layer } from "effect"
 import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import type * as ShardId from "effect/cluster/ShardId"
 
@@ -11,6 +11,9 @@ export interface Claim {
   /** Returns when it is sure; at once, mostly. */
   readonly sure: Effect.Effect<void>
 }
+
+/** Who waits looks again after so many ms. */
+export const lookAgain = 100
 
 /** Of one process alone: there is nobody else. */
 export const undisputed: Claim = { isSure: () => true, sure: Effect.void }
@@ -26,8 +29,9 @@ export const undisputed: Claim = { isSure: () => true, sure: Effect.void }
  * done what it is about to do. Who is about to do something that nobody takes back asks here first, and waits until the database has said
  * again that the lock is there. When it is not, the cluster ends the partition, and whoever waits with it.
  *
- * A lock that was lost and acquired again is another lock: what was begun under the first one is never sure again, also while it still comes to
- * its end beside the partition that was begun under the second.
+ * PostgreSQL's advisory locks end with their session, which the storage replaces when a question fails or takes too long: after that nothing is
+ * sure before it is confirmed. A lock that was lost and acquired again is another lock: what was begun under the first one is never sure again,
+ * also while it still comes to its end beside the partition that was begun under the second.
  */
 export const Tenure = Context.Reference<{ readonly of: (shard: ShardId.ShardId) => Claim }>("windhover/actors/Tenure", {
   defaultValue: () => ({ of: () => undisputed })
@@ -42,25 +46,33 @@ interface Lock {
 /** Less than the lock: it takes a moment from here to the outside. Milliseconds. */
 const sureFor = lockExpiration - 1_000
 
-/** Who waits looks again after so many ms. */
-const lookAgain = 100
-
 /** The storage of the cluster, and beside it what its answers say. */
 export const layer = Layer.effectContext(Effect.gen(function*() {
   const storage = yield* RunnerStorage.RunnerStorage
   const clock = yield* Clock.Clock
   /** The locks that are held, as far as is known. */
   const locks = new Map<string, Lock>()
+  /** Questions that failed. */
+  let failures = 0
 
-  /** Sure from when the question was asked: the answer may have been under way for long. */
+  const doubtAll = () => {
+    failures++
+    for (const lock of locks.values()) lock.until = 0
+  }
+
+  /** Sure from when the question was asked: the answer may have been under way for long, and another question may have failed meanwhile. */
   const noted = <E>(
     question: Effect.Effect<Array<ShardId.ShardId>, E>,
     note: (held: ReadonlySet<string>, until: number) => void
   ) =>
-    Effect.flatMap(
-      Clock.currentTimeMillis,
-      (asked) => Effect.tap(question, (held) => Effect.sync(() => note(new Set(held.map(String)), asked + sureFor)))
-    )
+    Effect.flatMap(Clock.currentTimeMillis, (asked) => {
+      const before = failures
+      return Effect.onExit(question, (exit) =>
+        Effect.sync(() => {
+          if (Exit.isFailure(exit)) doubtAll()
+          else note(new Set(exit.value.map(String)), failures === before ? asked + sureFor : 0)
+        }))
+    })
 
   const acquired = (held: ReadonlySet<string>, until: number) => {
     for (const name of held) locks.set(name, { until })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, Layer, Option } from "effect"
-import { RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
+import { Effect, Exit, Fiber, Latch, Layer, Option, Scope } from "effect"
+import { ClusterError, RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
 import * as Tenure from "#actors/Tenure.ts"
@@ -11,11 +11,20 @@ import { feed, hook, lines, subscribe, watched } from "#test/support/Core.ts"
 import { hangs, layerOutside, layerRunner, statusOnly } from "#test/support/World.ts"
 
 const here = RunnerAddress.make("127.0.0.1", 1)
-const [mine, lost] = [ShardId.make("default", 1), ShardId.make("default", 2)]
+const [mine, lost, unknown] = [1, 2, 3].map((id) => ShardId.make("default", id)) as [
+  ShardId.ShardId,
+  ShardId.ShardId,
+  ShardId.ShardId
+]
 
-/** A database that takes a second for each answer, and gives both locks and confirms one. */
+/** A database that takes a second for each answer, and gives two locks and confirms one. It fails over the third. */
 const storage = Layer.mock(RunnerStorage.RunnerStorage, {
-  acquire: (_, shards) => Effect.as(Effect.sleep("1 second"), [...shards]),
+  acquire: (_, shards) => {
+    const asked = [...shards]
+    return asked.includes(unknown)
+      ? Effect.fail(new ClusterError.PersistenceError({ cause: "the connection is gone" }))
+      : Effect.as(Effect.sleep("1 second"), asked)
+  },
   refresh: () => Effect.as(Effect.sleep("1 second"), [mine])
 })
 
@@ -62,6 +71,26 @@ describe("the tenure of a runner", () => {
       assert.deepStrictEqual([kept.isSure(), first.isSure()], [true, false])
       yield* done(acquire(here, [lost]))
       assert.deepStrictEqual([first.isSure(), tenure.of(lost).isSure()], [false, true])
+    }).pipe(Effect.provide(Tenure.layer.pipe(Layer.provide(storage)))))
+
+  it.effect("is in doubt once a question failed or was given up, until the next answer", () =>
+    Effect.gen(function*() {
+      const { acquire, refresh } = yield* RunnerStorage.RunnerStorage
+      yield* done(acquire(here, [mine]))
+      const claim = (yield* Tenure.Tenure).of(mine)
+      const states = [claim.isSure()]
+      const given = yield* Effect.forkChild(refresh(here, [mine]), { startImmediately: true })
+      yield* Fiber.interrupt(given)
+      states.push(claim.isSure())
+      yield* done(refresh(here, [mine]))
+      states.push(claim.isSure())
+      const early = yield* Effect.forkChild(refresh(here, [mine]), { startImmediately: true })
+      yield* Effect.flip(acquire(here, [unknown]))
+      states.push(claim.isSure())
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(early), [mine])
+      states.push(claim.isSure())
+      assert.deepStrictEqual(states, [true, false, true, false, false])
     }).pipe(Effect.provide(Tenure.layer.pipe(Layer.provide(storage)))))
 
   it.effect("is waited for", () =>
@@ -120,9 +149,9 @@ describe("a partition whose runner is not sure of it", () => {
         know()
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(lines(world, "post").slice(2), [
-          "63s post bad.hooks.example/ b try 1",
-          "63s post bad.hooks.example/ c try 0",
-          "63s post good.hooks.example/ c try 0"
+          "63s post good.hooks.example/ c try 0",
+          "63.01s post bad.hooks.example/ b try 1",
+          "63.01s post bad.hooks.example/ c try 0"
         ])
       }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
@@ -171,9 +200,29 @@ describe("a partition whose runner is not sure of it", () => {
         know()
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(lines(world, "post").slice(1).toSorted(), [
-          "63s post good.hooks.example/ b try 0",
-          "63s post hanging.hooks.example/ b try 1"
+          "63.01s post good.hooks.example/ b try 0",
+          "63.01s post hanging.hooks.example/ b try 1"
         ])
       }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest({ maxDeliveries: 1 }))))
+
+  it.effect("is stopped without waiting for that", () =>
+    Effect.gen(function*() {
+      const { doubt, tenure } = doubtful()
+      const scope = yield* Scope.make()
+      const runner = yield* Layer.build(layerRunner.pipe(Layer.provide(tenure))).pipe(Scope.provide(scope))
+      yield* Effect.gen(function*() {
+        const world = yield* watched("bad")
+        world.answer(hook("bad"), () => Effect.succeed(503))
+        world.publish(feed, ["b", "first"])
+        yield* Hub.use((hub) => hub.publish([feed]))
+        yield* TestClock.adjust("1 second")
+        doubt()
+        yield* TestClock.adjust("10 seconds")
+        assert.deepStrictEqual(lines(world, "post"), ["2.01s post bad.hooks.example/ b try 0"])
+      }).pipe(Effect.provide(runner))
+      const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(stopping.pollUnsafe())
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
 })
