@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { once } from "node:events"
 import { freePort } from "#scripts/FreePort.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
+import { gate } from "#test/support/Gate.ts"
 import { component, domain, installed, prosody, secret } from "#test/support/Prosody.ts"
 import { outside, patience, type Service, start } from "#test/support/Service.ts"
 import { login, loginPatiently, type XmppClient } from "#test/support/XmppClient.ts"
@@ -16,8 +17,10 @@ const ids = (client: XmppClient) =>
       .toReversed()
   })
 
-/** The service and its XMPP server, the account's client logged in, and a publisher. */
-const connected = Effect.gen(function*() {
+/** The service and its XMPP server, to which a `way` may lead, the account's client logged in, and a publisher. */
+const connected = Effect.fnUntraced(function*(
+  way: (port: number) => Effect.Effect<number, never, Scope.Scope> = Effect.succeed
+) {
   const world = yield* outside
   const port = yield* Effect.promise(freePort)
   const server = yield* prosody(`http://127.0.0.1:${port}`)
@@ -27,7 +30,7 @@ const connected = Effect.gen(function*() {
     WINDHOVER_XMPP_COMPONENT: component,
     WINDHOVER_XMPP_DOMAIN: domain,
     WINDHOVER_XMPP_SECRET: secret,
-    WINDHOVER_XMPP_PORT: String(server.componentPort)
+    WINDHOVER_XMPP_PORT: String(yield* way(server.componentPort))
   }
   const service: Service = yield* start(variables)
   const admin = { port: server.clientPort, login: "admin", password: token, domain, component }
@@ -43,12 +46,15 @@ const connected = Effect.gen(function*() {
 
 const pubsub = (content: string) => `<pubsub xmlns='http://jabber.org/protocol/pubsub'>${content}</pubsub>`
 
+/** Notifications, of sixteen feeds. */
+const count = 320
+
 const ping = (service: Service, node: string) => service.call({ "hub.mode": "publish", "hub.url": node })
 
 describe.skipIf(installed === undefined)("the service as a component of an XMPP server", () => {
   it.live("lets its accounts log in, and loses nothing when it is killed", () =>
     Effect.gen(function*() {
-      const { client, subscribe, variables, world, ...first } = yield* connected
+      const { client, subscribe, variables, world, ...first } = yield* connected()
       let { service } = first
       const node = `${world.url}/feed`
       yield* subscribe([node])
@@ -86,8 +92,14 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
     "repeats two batches at most, the one under way and the one being noted, when it is killed in the middle of many",
     () =>
       Effect.gen(function*() {
-        const { client, service, subscribe, variables, world } = yield* connected
-        const nodes = world.feeds.flatMap((feed) => Array.from({ length: 20 }, (_, n) => `${feed}?n=${n}`))
+        let open: Effect.Effect<void> = Effect.void
+        const { client, service, subscribe, variables, world } = yield* connected((port) =>
+          Effect.map(gate(port, count / 2), (gate) => {
+            open = gate.open
+            return gate.port
+          })
+        )
+        const nodes = world.feeds.flatMap((feed) => Array.from({ length: count / 16 }, (_, n) => `${feed}?n=${n}`))
         for (let at = 0; at < nodes.length; at += 20) yield* subscribe(nodes.slice(at, at + 20))
         const page = { "hub.mode": "list", "detailed": "true", "by_page": "500" }
         yield* Effect.suspend(() => service.call(page)).pipe(
@@ -95,13 +107,14 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
         )
 
         world.publish("news")
-        // nobody waits for the answers: it is killed between them
+        // nobody waits for the answers: it is killed between them, with half of the messages still to be sent
         yield* Effect.forkChild(
           Effect.ignoreCause(Effect.forEach(nodes, (node) => ping(service, node), { concurrency: 64, discard: true }))
         )
         const received = () => client.stanzas.flatMap(({ attrs: { id }, name }) => name === "message" ? [id] : [])
         yield* client.until(() => received().length >= nodes.length / 4)
         yield* service.kill
+        yield* open
         assert.isBelow(received().length, nodes.length)
         const again = yield* start(variables)
         yield* Effect.forEach(nodes, (node) => ping(again, node), { concurrency: 16, discard: true })

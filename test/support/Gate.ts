@@ -1,0 +1,49 @@
+import { Effect, type Scope } from "effect"
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+
+/** A way to a server on loopback. */
+export interface Gate {
+  readonly port: number
+  /** Cuts off who stands in it; who comes after that is let through. */
+  readonly open: Effect.Effect<void>
+}
+
+/** Lets about so many messages through and then nothing more: who sends stands in the midst of them for as long as the test likes. */
+export const gate = (target: number, most: number): Effect.Effect<Gate, never, Scope.Scope> => {
+  const sockets = new Set<Socket>()
+  let left = most
+  const cut = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  const server = createServer((near) => {
+    const far = connect(target, "127.0.0.1")
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on("error", () => {}).on("close", () => sockets.delete(socket))
+    }
+    near.on("close", () => far.destroy())
+    far.on("close", () => near.destroy()).pipe(near)
+    near.on("data", (bytes) => {
+      far.write(bytes)
+      left -= bytes.toString("latin1").split("<message").length - 1
+      if (left <= 0) near.pause()
+    })
+  })
+  return Effect.acquireRelease(
+    Effect.callback<Gate>((resume) => {
+      server.listen(0, "127.0.0.1", () =>
+        resume(Effect.succeed({
+          port: (server.address() as AddressInfo).port,
+          open: Effect.sync(() => {
+            left = Infinity
+            cut()
+          })
+        })))
+    }),
+    () =>
+      Effect.sync(() => {
+        server.close()
+        cut()
+      })
+  )
+}
