@@ -100,11 +100,12 @@ describe("a service that is told to stop", () => {
         assert.include(service.said.join("\n"), "SIGTERM a second time")
         world.hold = false
         yield* start(settings)
-        yield* world.until(() => world.posted[1]?.answer === "given")
-        assert.deepStrictEqual(world.posted.map(({ answer, ids, sequence }) => ({ answer, ids, sequence })), [
-          { answer: "lost", ids: ["held"], sequence: 1 },
-          { answer: "given", ids: ["held"], sequence: 1 }
-        ])
+        yield* world.until(() => world.posted.some(({ answer }) => answer === "given"))
+        // a busy machine may take longer to end it than the callback has to answer: then there was another try
+        const tries = world.posted.map(({ answer, ids, sequence }) => ({ answer, ids, sequence }))
+        assert.deepStrictEqual(tries.pop(), { answer: "given", ids: ["held"], sequence: 1 })
+        assert.isNotEmpty(tries)
+        for (const one of tries) assert.deepStrictEqual(one, { answer: "lost", ids: ["held"], sequence: 1 })
       }).pipe(Effect.scoped, Effect.timeout(patience)),
     patience + 10_000
   )
