@@ -7,6 +7,7 @@ import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import * as Search from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
 import * as Contract from "./Contract.ts"
+import { requireRight } from "./Authentication.ts"
 import type { Declined } from "./Declined.ts"
 import { contentOf, type UsedContents } from "./FatPing.ts"
 import { wantedFormat } from "./Negotiation.ts"
@@ -50,6 +51,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
   const { feedsOnly, format } = yield* wantedFormat(parameters, accept)
   const secret = yield* bounded(parameters, "hub.secret", Contract.maxSecretLength)
   const retrieve = yield* parameters.flag("retrieve")
+  if (retrieve) yield* requireRight(caller, "retrieve")
   const discover = parameters.has("hub.discover") ? yield* parameters.flag("hub.discover") : undefined
   const { discovered, outcome, representation } = yield* hub.subscribe({
     caller,

@@ -157,7 +157,7 @@ const flatten = (document: object): Result.Result<ReadonlyArray<Pair>, Declined>
     if (++visited > maxParameters) return tooManyParameters
     if (value === null) return undefined
     if (typeof value !== "object") {
-      pairs.push([name, String(value).toWellFormed()])
+      pairs.push([name, String(value)])
       return undefined
     }
     if (depth > maxDepth) return malformed(`The JSON body is nested deeper than ${maxDepth} levels at ${quote(name)}.`)

@@ -88,6 +88,10 @@ describe("RequestBody", () => {
         "400 The JSON body has to be an object of parameters; received \"[1]\"."
       )
       assert.strictEqual(
+        yield* refusal("{\"hub.topic\":\"http://a/\\ud800\"}", "application/json"),
+        "422 hub.topic holds half of a surrogate pair, which is no character; leave it out."
+      )
+      assert.strictEqual(
         yield* refusal("<a/>", "text/xml"),
         "415 The body has the Content-Type \"text/xml\"; send the parameters as application/x-www-form-urlencoded, " +
           "multipart/form-data or application/json."

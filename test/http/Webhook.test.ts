@@ -194,6 +194,19 @@ describe("a token", () => {
         xmpp: ["authenticate"]
       })
     }))
+
+  it.effect("retrieves nothing along with a subscription without the right for it", () =>
+    Effect.gen(function*() {
+      const seen: Array<SubscribeRequest> = []
+      const api = yield* makeApi({
+        subscribe: (request) => Effect.sync(() => (seen.push(request), { outcome: "done" as const }))
+      })
+      const refused = yield* api("/", form({ ...subscribing, retrieve: "true" }, basic("subscribe")))
+      assert.strictEqual(refused.status, 403)
+      assert.match(refused.body, /does not have the right "retrieve"; it has "subscribe"/)
+      assert.deepStrictEqual(seen, [])
+      assert.strictEqual((yield* api("/", form({ ...subscribing, retrieve: "false" }, basic("subscribe")))).status, 204)
+    }))
 })
 
 describe("unsubscribe", () => {
