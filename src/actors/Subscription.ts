@@ -41,6 +41,8 @@ export interface State {
   more: boolean
   /** When the last try ended, epoch ms; undefined before the first one. */
   triedAt?: number
+  /** Of the first one, while it waits for its next try and nothing is held. */
+  waits?: Pick<Delivery, "attempt" | "dueAt"> | undefined
   /** Nobody could try before; what waits has waited since then. Epoch ms, until that is written down. */
   back?: number | undefined
 }
@@ -90,6 +92,7 @@ export const layer = Layer.effect(
     })
 
     const readOutbox = Effect.fnUntraced(function*(state: State) {
+      state.waits = undefined
       const backlog = yield* whenAvailable(outbox.backlog(state.subscription.id, maxAhead.count, maxAhead.bytes))
       const unsent = backlog.deliveries.filter(({ sequence }) => sequence >= state.next)
       state.ahead.push(...unsent)
@@ -214,20 +217,21 @@ export const layer = Layer.effect(
           if (until !== undefined) return until
           continue
         }
+        const until = untilNextTry(state, yield* Clock.currentTimeMillis)
+        if (until !== undefined) return until
         if (state.ahead.length === 0 && state.more) yield* readOutbox(state)
         const first = state.ahead[0]
         if (first === undefined) return undefined
         const now = yield* Clock.currentTimeMillis
         if (hasEnded(state.subscription, now)) return undefined
-        const due = nextTry(state.subscription.face, first, now)
-        if (first.attempt > 0 && due > now) return due
+        if (isEarly(state, first, now)) continue
         if (self.draining()) return undefined
         if (!around.claim.isSure()) {
           yield* Effect.sleep(lookAgain)
           continue
         }
         const begun = yield* Clock.currentTimeMillis
-        if (wasAway(due, state.triedAt, begun)) state.back = begun
+        if (wasAway(nextTry(state.subscription.face, first, now), state.triedAt, begun)) state.back = begun
         const later = yield* attempt(state, first, around)
         if (later !== undefined) return later
       }
@@ -241,6 +245,27 @@ export const layer = Layer.effect(
 const channelAway = 15_000
 
 const notServed: Sender = () => Effect.succeed({ verdict: "away" })
+
+/** Whether it is not yet the time for the next try of the first one. */
+const isEarly = (state: State, first: Pick<Delivery, "attempt" | "dueAt">, now: number): boolean =>
+  first.attempt > 0 && nextTry(state.subscription.face, first, now) > now
+
+/**
+ * When the first one is to be tried again, if it has to wait. Nothing is held meanwhile: waits are up to hours long, there are as many who
+ * wait as there are subscriptions, and all of it is in the outbox.
+ */
+const untilNextTry = (state: State, now: number): number | undefined => {
+  const [held] = state.ahead
+  const first = state.waits ?? held
+  if (first === undefined || !isEarly(state, first, now)) return undefined
+  state.waits = { attempt: first.attempt, dueAt: first.dueAt }
+  if (held !== undefined) {
+    state.next = held.sequence
+    state.ahead = []
+    state.more = true
+  }
+  return first.dueAt
+}
 
 /** What a message changes in memory. Without state there is nothing to change: it is loaded with all that waits. */
 const hear = (self: Self<State, Message>, message: Message): void => {

@@ -301,6 +301,50 @@ describe("a subscription", () => {
       assert.deepStrictEqual(lines(world, "post"), ["61s post hanging.hooks.example/ b try 0"])
     }).pipe(Effect.provide(layer)))
 
+  it.effect("holds nothing while it waits for its next try, whatever comes, and goes on in order", () => {
+    const reads: Array<number> = []
+    const watchedOutbox = Layer.effect(
+      Outbox,
+      Effect.gen(function*() {
+        const outbox = yield* Outbox
+        return Outbox.of({
+          ...outbox,
+          backlog: (...asked) =>
+            Effect.tap(
+              outbox.backlog(...asked),
+              () => Effect.map(Clock.currentTimeMillis, (now) => void reads.push(now / 1000))
+            )
+        })
+      })
+    )
+    return Effect.gen(function*() {
+      const world = yield* watched("bad")
+      world.answer(hook("bad"), (_, attempt) => Effect.succeed(attempt < 2 ? 500 : 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      reads.length = 0
+      for (const ids of [["c", "b", "first"], ["d", "c", "b", "first"]]) {
+        world.publish(feed, ids)
+        yield* (yield* Hub).publish([feed])
+        yield* TestClock.adjust("2 seconds")
+      }
+      yield* TestClock.adjust("60 seconds")
+      assert.deepStrictEqual(lines(world, "post").slice(0, 4), [
+        "61s post bad.hooks.example/ b try 0",
+        "66s post bad.hooks.example/ b try 1",
+        "76s post bad.hooks.example/ b try 2",
+        "76s post bad.hooks.example/ c try 0"
+      ])
+      assert.deepStrictEqual(reads.slice(0, 2), [66, 76])
+    }).pipe(
+      Effect.provide(layerRunner.pipe(
+        Layer.provideMerge(watchedOutbox),
+        Layer.provideMerge(layerOutside),
+        Layer.provideMerge(Settings.layerTest())
+      ))
+    )
+  })
+
   it.effect("loses nothing while the database is away", () =>
     Effect.gen(function*() {
       const world = yield* watched("flaky")
