@@ -12,8 +12,8 @@ const template = path.join(import.meta.dirname, "template.tar.zst")
 
 const block = 512
 
-/** Bytes that come out of the decompressor at a time: in its own pieces of 16 kB, joining 24 MB takes longer than decompressing them. */
-const chunkSize = 4 << 20
+/** Bytes that come out of the decompressor at a time: more than there are. Joining pieces of it takes longer than decompressing them. */
+const chunkSize = 32 << 20
 
 /** The archive in the checkout is not as it was released. */
 export class DamagedTemplate extends Error {
@@ -39,9 +39,13 @@ export const unpackTemplate = async (target: string): Promise<void> => {
   await fs.promises.rm(partial, { recursive: true, force: true })
   const entries = [...read(await decompressed(await fs.promises.readFile(template)))]
   const directories = entries.filter((entry) => entry.directory).map((entry) => path.join(partial, entry.name))
-  for (const directory of directories) await fs.promises.mkdir(directory, { mode: 0o700, recursive: true })
+  for (const directory of directories) fs.mkdirSync(directory, { mode: 0o700, recursive: true })
   const files = entries.filter((entry) => !entry.directory)
-  await Promise.all(files.map((file) => write(path.join(partial, file.name), file.content)))
+  // Nothing else is done here meanwhile: synchronous calls take half the time. Only what waits for the disk waits together.
+  for (const { content, name } of files) {
+    fs.writeFileSync(path.join(partial, name), content, { flag: "wx", mode: 0o600 })
+  }
+  await Promise.all(files.map((file) => sync(path.join(partial, file.name))))
   for (const directory of directories) await sync(directory)
   await fs.promises.rename(partial, target)
   await sync(path.dirname(target))
@@ -65,18 +69,9 @@ function* read(archive: Buffer): Generator<TarEntry> {
   }
 }
 
-const write = async (file: string, content: Uint8Array): Promise<void> => {
-  const handle = await fs.promises.open(file, "wx", 0o600)
-  try {
-    await handle.writeFile(content)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-const sync = async (directory: string): Promise<void> => {
-  const handle = await fs.promises.open(directory, "r")
+/** Waits until a file, or a directory's list of them, is on the disk. */
+const sync = async (file: string): Promise<void> => {
+  const handle = await fs.promises.open(file, "r")
   try {
     await handle.sync()
   } finally {
