@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import * as Callback from "#domain/Callback.ts"
 import * as Lease from "#domain/Lease.ts"
-import { isNullDevice, isOwn } from "#domain/OwnAddress.ts"
+import { isNullDevice, isOwn, nullLease } from "#domain/OwnAddress.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Question, QuestionQueue } from "#domain/ports/QuestionQueue.ts"
@@ -99,6 +99,7 @@ export const layer = Layer.effect(
         yield* checkFragment(topic)
         const callback = yield* Effect.fromResult(Callback.parse(request.callback))
         const channel = isNullDevice(callback.given, baseUrl) ? "null" : "webhook"
+        const lease = channel === "null" ? nullLease(callback.given) : undefined
         if (channel === "webhook" && isOwn(callback.given, baseUrl)) return yield* toItself(callback.given)
         return {
           accountId: request.caller.account.id,
@@ -111,7 +112,8 @@ export const layer = Layer.effect(
           ...(request.feedsOnly === true && { feedsOnly: true }),
           ...(request.secret === undefined ? {} : { secret: request.secret }),
           face: request.face,
-          state: "active"
+          state: "active",
+          ...(lease !== undefined && { leaseUntil: (yield* Clock.currentTimeMillis) + lease * 1000 })
         }
       }
     )

@@ -207,7 +207,7 @@ const openStream = (service: Service, topic: string, lastEventId: string | undef
 }
 
 /** Prints what a topic tells, for ever: when the stream breaks it is resumed, so that nothing is left out and nothing comes twice. */
-const follow = Effect.fnUntraced(function*(service: Service, topic: string) {
+const follow = Effect.fnUntraced(function*(service: Service, topic: string, renew: Effect.Effect<void>) {
   let lastEventId: string | undefined
   const lost = (): Refused => ({ status: 0, message: "The connection was lost." })
   const listen = Effect.gen(function*() {
@@ -231,7 +231,11 @@ const follow = Effect.fnUntraced(function*(service: Service, topic: string) {
       Effect.mapError((error) => "status" in error ? error : lost())
     )
   })
-  yield* listen.pipe(
+  let broken = false
+  const again = Effect.suspend(() => broken ? Effect.andThen(renew, listen) : listen).pipe(
+    Effect.ensuring(Effect.sync(() => broken = true))
+  )
+  yield* again.pipe(
     Effect.catchIf(({ status }) => status === 0 || status === 429 || status >= 500, () => Effect.void),
     Effect.mapError(({ message, status }) => new RemoteError({ message: `${status}: ${message}` })),
     Effect.repeat(Schedule.spaced("2 seconds"))
@@ -250,21 +254,24 @@ const told = Effect.fnUntraced(function*({ data, event }: Sse.Event) {
   for (const item of items.toReversed()) yield* Console.log(line(item))
 })
 
+/**
+ * A tail that was killed says nothing to the service: its subscription ends by itself after so many seconds. It is renewed several times before, and
+ * when the stream has broken.
+ */
+const tailLease = 3_600
+const renewal = "10 minutes"
+
 export const tail = Command.make(
   "tail",
   { ...service, topic },
   Effect.fnUntraced(
     function*({ topic, ...service }) {
       // one of its own: what the account itself has subscribed to the null device, and what another tail has, is left alone
-      const callback = `${service.url.replace(/\/+$/, "")}/dev/null?tail=${randomUUID()}`
+      const callback = `${service.url.replace(/\/+$/, "")}/dev/null?tail=${randomUUID()}&lease=${tailLease}`
+      const wanted = { "hub.mode": "subscribe", "hub.topic": topic, "hub.callback": callback, format: "json" }
+      const renew = Effect.ignore(call(service, "POST", wanted))
       yield* Effect.acquireRelease(
-        call(service, "POST", {
-          "hub.mode": "subscribe",
-          "hub.topic": topic,
-          "hub.callback": callback,
-          retrieve: "true",
-          format: "json"
-        }),
+        call(service, "POST", { ...wanted, retrieve: "true" }),
         () =>
           Effect.ignore(call(service, "POST", {
             "hub.mode": "unsubscribe",
@@ -272,7 +279,8 @@ export const tail = Command.make(
             "hub.callback": callback
           }))
       )
-      yield* follow(service, topic)
+      yield* Effect.forkScoped(Effect.repeat(Effect.delay(renew, renewal), Schedule.forever))
+      yield* follow(service, topic, renew)
     },
     whileRead,
     Effect.scoped

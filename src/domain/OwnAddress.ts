@@ -10,6 +10,15 @@ export const nullDevice = (baseUrl: string): string => `${baseUrl}/dev/null`
 /** Whether a callback is the null device, however it is spelled. */
 export const isNullDevice = (url: string, baseUrl: string): boolean => isOwn(url, nullDevice(baseUrl))
 
+/**
+ * Seconds for which a subscription to the null device lasts, when its address names them (`/dev/null?lease=3600`): a minute up to 90 days. Undefined: for ever, as all on the
+ * API. Nobody is asked there, so that who subscribed and vanished would leave it behind.
+ */
+export const nullLease = (url: string): number | undefined => {
+  const text = new URL(url).searchParams.get("lease") ?? ""
+  return /^\d{1,9}$/.test(text) ? Math.min(Math.max(Number(text), 60), 90 * 86_400) : undefined
+}
+
 /** Other names of `localhost`, as URLs have them: loopback, the unspecified addresses, and both of IPv4 in IPv6. */
 const localhost: ReadonlySet<string> = new Set([
   "127.0.0.1",

@@ -229,6 +229,23 @@ describe("a subscription", () => {
       assert.strictEqual(Option.getOrThrow(yield* (yield* AccountStore).find("ann")).credits, -1)
     }).pipe(Effect.provide(layer)))
 
+  it.effect("of the null device ends with the lease that its address names, unless it is renewed", () =>
+    Effect.gen(function*() {
+      yield* watched()
+      const renew = subscribe("null", { callback: "http://localhost:8080/dev/null?lease=600" })
+      const count = Effect.map(
+        Effect.flatMap(Hub, (hub) => hub.list({ caller, page: 1, byPage: 20, counted: true })),
+        ({ items }) => items.length
+      )
+      yield* renew
+      yield* TestClock.adjust("9 minutes")
+      yield* renew
+      yield* TestClock.adjust("9 minutes")
+      assert.strictEqual(yield* count, 1)
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual(yield* count, 0)
+    }).pipe(Effect.provide(layer)))
+
   it.effect("waits while its channel is not served, and never goes another way", () =>
     Effect.gen(function*() {
       const world = yield* watched()

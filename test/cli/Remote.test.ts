@@ -60,11 +60,19 @@ const listed = (
 /** A service whose streams are broken off behind the events of each connection, one list of events a connection; then it says 404. */
 const streaming = Effect.fnUntraced(function*(connections: ReadonlyArray<string>) {
   const asked: Array<string> = []
+  const posted: Array<URLSearchParams> = []
   let streams = 0
   const server = yield* Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {
       const server = createServer((request, response) => {
-        if (request.method === "POST") return void response.writeHead(204).end()
+        if (request.method === "POST") {
+          let body = ""
+          request.setEncoding("utf8").on("data", (chunk: string) => body += chunk).on("end", () => {
+            posted.push(new URLSearchParams(body))
+            response.writeHead(204).end()
+          })
+          return
+        }
         asked.push(`${request.url} ${request.headers["last-event-id"] ?? "from the start"}`)
         const events = connections[streams++]
         if (events === undefined) return void response.writeHead(404).end("You are not subscribed.")
@@ -75,7 +83,7 @@ const streaming = Effect.fnUntraced(function*(connections: ReadonlyArray<string>
     }),
     (server) => Effect.sync(() => server.close().closeAllConnections())
   )
-  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { asked, posted, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 })
 
 const told = (id: string, data: object, event = "notification") =>
@@ -164,7 +172,7 @@ describe("the command line over the API", () => {
   it.live("follows a topic, and goes on behind the last event when the stream breaks", () =>
     Effect.gen(function*() {
       const item = (id: string) => ({ id, title: `Entry ${id}`, published: 1_700_000_000 })
-      const { asked, url } = yield* streaming([
+      const { asked, posted, url } = yield* streaming([
         `${told("3", { status: {}, items: [item("b"), item("a")] })}:\n\n${
           told("4", { status: {}, items: [item("c")] })
         }`,
@@ -178,6 +186,16 @@ describe("the command line over the API", () => {
       assert.include(String(Exit.isFailure(exit) && exit.cause), "404: You are not subscribed.")
       const query = "/stream?hub.mode=retrieve&hub.topic=http%3A%2F%2Fa.example%2F&format=json&count=5"
       assert.deepStrictEqual(asked, [`${query} from the start`, `${query} 4`, `${query} 8`])
+      // it ends by itself when nobody renews it
+      assert.deepStrictEqual(posted.map((form) => form.get("hub.mode")), [
+        "subscribe",
+        "subscribe",
+        "subscribe",
+        "unsubscribe"
+      ])
+      const callbacks = [...new Set(posted.map((form) => form.get("hub.callback")))]
+      assert.strictEqual(callbacks.length, 1)
+      assert.match(callbacks[0] ?? "", /\/dev\/null\?tail=[-0-9a-f]{36}&lease=3600$/)
       assert.deepStrictEqual(yield* TestConsole.logLines, [
         "2023-11-14T22:13:20.000Z  Entry a",
         "2023-11-14T22:13:20.000Z  Entry b",

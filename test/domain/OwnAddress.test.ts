@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { isNullDevice, isOwn } from "#domain/OwnAddress.ts"
+import { isNullDevice, isOwn, nullLease } from "#domain/OwnAddress.ts"
 
 describe("OwnAddress", () => {
   it("is one of the service, or below it", () => {
@@ -29,6 +29,19 @@ describe("OwnAddress", () => {
       assert.isFalse(isOwn(`http://${host}:8081/`, "http://localhost:8080"), host)
     }
     assert.isFalse(isOwn("http://127.0.0.2:8080/", "http://localhost:8080"))
+  })
+
+  it.each([
+    ["", undefined],
+    ["?lease=3600", 3_600],
+    ["?tail=a&lease=1", 60],
+    ["?lease=999999999", 7_776_000],
+    ["?lease=-1", undefined],
+    ["?lease=1e3", undefined],
+    ["?lease=", undefined],
+    ["?lease=12345678901", undefined]
+  ])("of the null device %j lasts for %s s", (query, seconds) => {
+    assert.strictEqual(nullLease(`http://a.example/dev/null${query}`), seconds)
   })
 
   it("knows the null device however it is spelled", () => {
