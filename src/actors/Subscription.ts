@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { type Trial, trialTime } from "#domain/Bounce.ts"
+import { hasArrived, type Trial, trialTime } from "#domain/Bounce.ts"
 import { afterFailure, documentBytes, fitting, longestWait, nextTry, waitingSince, wasAway } from "#domain/Delivery.ts"
 import { hasEnded } from "#domain/Lease.ts"
 import type { Attempt, Delivery } from "#domain/Notification.ts"
@@ -141,10 +141,10 @@ export const layer = Layer.effect(
 
     /** Returns when to look again; undefined when the time is over, and the subscription goes on as it is then in the database. */
     const trialIsOver = Effect.fnUntraced(
-      function*(self: Self<State, Message>, { sequence, until }: NonNullable<Trial["sent"]>) {
-        self.keep = until > (yield* Clock.currentTimeMillis)
-        if (self.keep) return until
-        yield* whenAvailable(bounces.endTrial(self.id, sequence))
+      function*(self: Self<State, Message>, sent: NonNullable<Trial["sent"]>) {
+        self.keep = !hasArrived(sent, yield* Clock.currentTimeMillis)
+        if (self.keep) return sent.until
+        yield* whenAvailable(bounces.endTrial(self.id, sent.sequence))
         self.state = undefined
         return undefined
       }
