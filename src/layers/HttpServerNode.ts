@@ -18,9 +18,12 @@ export interface Timeouts {
   readonly request: number
   /** Between two looks at what has run out. */
   readonly check: number
+  /** In which no byte comes or goes: who reads nothing keeps no answer in memory for ever. */
+  readonly silence: number
 }
 
-const defaultTimeouts: Timeouts = { header: 15_000, request: 60_000, check: 2_000 }
+/** A long poll is silent for 55 s; streams have their heartbeats. */
+const defaultTimeouts: Timeouts = { header: 15_000, request: 60_000, check: 2_000, silence: 120_000 }
 
 /** A connection may wait for its next request longer than the usual proxies keep it (60 s), so that the proxy closes first. */
 const keepAlive = 65_000
@@ -80,6 +83,7 @@ const makeServer = (timeouts: Timeouts, connections: Connections): Server => {
     // Nothing here depends on the name that the caller used, and HTTP/1.0 has none.
     requireHostHeader: false
   })
+  server.timeout = timeouts.silence
   // nothing that comes over a connection too many is read as a request
   const serving = server.listeners("connection")
   server.removeAllListeners("connection").on("connection", (socket: Socket) => {

@@ -5,7 +5,7 @@ import type { RawConnection } from "#test/support/RawHttp.ts"
 import { serve } from "#test/support/Served.ts"
 
 /** With so little patience that a test can wait for its end. */
-const impatient = serve({}, undefined, {}, { header: 200, request: 400, check: 50 })
+const impatient = serve({}, undefined, {}, { header: 200, request: 400, check: 50, silence: 10_000 })
 
 /** Keeps a connection alive with a byte now and then, as slow-loris does. */
 const dribble = (connection: RawConnection) =>
@@ -64,5 +64,32 @@ describe("clients that are slow on purpose", () => {
       const connection = yield* connect
       yield* connection.send(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
       assert.strictEqual((yield* connection.receive()).status, 204)
+    }))
+
+  it.live("are cut off when they ask for much and read nothing of it", () =>
+    Effect.gen(function*() {
+      const hub = {
+        retrieve: () =>
+          Effect.succeed({
+            status: { feed: "" },
+            entries: [],
+            document: { contentType: "text/plain", body: new Uint8Array(64 << 20) }
+          })
+      }
+      const timeouts = { header: 300_000, request: 300_000, check: 300_000, silence: 300 }
+      const settings = { maxStreams: 0, maxStreamsPerAccount: 0 }
+      const { connect } = yield* serve(hub, undefined, settings, timeouts, { each: 1, all: 1 })
+      const stalled = yield* connect
+      yield* stalled.pause
+      yield* stalled.send(`GET /?hub.mode=retrieve&hub.topic=http://a/ HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
+      const another = Effect.scoped(Effect.gen(function*() {
+        const connection = yield* connect
+        yield* connection.send(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
+        return (yield* connection.receive()).status
+      }))
+      assert.strictEqual(yield* another, 503) // its place is taken
+      yield* Effect.repeat(another, { until: (status) => status === 204, schedule: Schedule.spaced("50 millis") })
+      yield* stalled.goOn
+      yield* stalled.closed
     }))
 })
