@@ -51,6 +51,9 @@ export const connected = Effect.fnUntraced(function*(made: Made = {}) {
     return take
   })
   yield* Effect.flatMap(connection.take, ({ attrs }) => Effect.sync(() => connection.send(answer(attrs["id"], domain))))
+  // it knows of that when it answers: what is delivered before finds it away, when the machine was too busy to connect it in time
+  connection.send(iq("up", "nobody@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+  yield* take
   return { ...connection, take, senders }
 })
 
