@@ -1,5 +1,5 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Deferred, Effect, Fiber, Logger, Redacted, References } from "effect"
 import { SqlClient } from "effect/sql"
 import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
 import { statements as sequences } from "#layers/migrations/0005-notification-sequences.ts"
@@ -167,6 +167,25 @@ for (const engine of engines) {
           assert.deepStrictEqual(yield* tables, ["entries"])
           yield* sql`drop table entries`
           assert.deepStrictEqual(yield* migrate, all)
+        }))
+
+      it.effect("leave the database as it was when the service is stopped in the middle, and run at the next start", () =>
+        Effect.gen(function*() {
+          yield* empty
+          const middle = yield* Deferred.make<void>()
+          const watching = Logger.make(({ fiber }) => {
+            const { migration_id: number } = fiber.getRef(References.CurrentLogAnnotations)
+            if (String(number) === "9") Deferred.doneUnsafe(middle, Effect.void)
+          })
+          const running = yield* Effect.forkChild(migrate.pipe(
+            Effect.provideService(References.MinimumLogLevel, "Debug"),
+            Effect.provide(Logger.layer([watching]))
+          ))
+          yield* Deferred.await(middle)
+          yield* Fiber.interrupt(running)
+          assert.deepStrictEqual(yield* tables, [])
+          assert.deepStrictEqual(yield* migrate, all)
+          assert.deepStrictEqual(yield* tables, schema)
         }))
 
       it.effect("refuse a database that a newer program has changed", () =>
