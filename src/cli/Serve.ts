@@ -18,8 +18,8 @@ const logging = Layer.mergeAll(
 /**
  * `windhover serve`: runs the service until it is told to stop.
  *
- * The embedded database starts in its thread while this one loads the service, which takes as long: so the database is loaded first, and
- * the service when the thread is on its way.
+ * The thread of the embedded database, begun by `cli.ts`, waits to hear which one it is, and starts it while this one loads the service: so
+ * what tells it is loaded first.
  */
 export const serve = Command.make(
   "serve",
