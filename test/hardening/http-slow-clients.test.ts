@@ -76,7 +76,7 @@ describe("clients that are slow on purpose", () => {
             document: { contentType: "text/plain", body: new Uint8Array(64 << 20) }
           })
       }
-      const timeouts = { header: 300_000, request: 300_000, check: 300_000, silence: 300 }
+      const timeouts = { header: 300_000, request: 300_000, check: 300_000, silence: 3_000 } // longer than the second one takes
       const settings = { maxStreams: 0, maxStreamsPerAccount: 0 }
       const { connect } = yield* serve(hub, undefined, settings, timeouts, { each: 1, all: 1 })
       const stalled = yield* connect
