@@ -10,6 +10,7 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Self } from "./Actors.ts"
+import { Lanes } from "./Lanes.ts"
 import { whenAvailable } from "./Retrying.ts"
 import { type Sender, Senders } from "./Senders.ts"
 import { type Claim, lookAgain } from "./Tenure.ts"
@@ -41,23 +42,30 @@ export interface State {
   more: boolean
   /** When the last try ended, epoch ms; undefined before the first one. */
   triedAt?: number
+  /** The first one has a large document, and nothing of it is held before it can be sent. */
+  isLarge?: boolean
   /** Of the first one, while it waits for its next try and nothing is held. */
   waits?: Pick<Delivery, "attempt" | "dueAt"> | undefined
   /** Nobody could try before; what waits has waited since then. Epoch ms, until that is written down. */
   back?: number | undefined
 }
 
-/** Deliveries of one subscription in memory, and bytes of their documents, at most: 64 pages fit, 64 videos would not. The others wait in the outbox. */
-const maxAhead = { count: 64, bytes: 8 << 20 }
+/** Deliveries of one subscription in memory, and bytes of their documents, at most: 64 small pages fit. The others wait in the outbox. */
+const maxAhead = { count: 64, bytes: 1 << 20 }
+
+/** A document of more bytes is in memory only while it is sent, and then so many are, for all subscriptions of the runner together. */
+const large = { bytes: 256 << 10, atOnce: 32 }
 
 /** Messages join so that a mailbox is bounded: beyond it a delivery is not kept, but found again in the outbox. */
 export const join = (waiting: Array<Message>, message: Message): void => {
   if (message._tag === "Deliver") {
     const told = waiting.flatMap((one) => one._tag === "Deliver" ? [one.delivery] : [])
-    if (!hasRoom(told, message.delivery)) message = look
+    if (isLarge(message.delivery) || !hasRoom(told, message.delivery)) message = look
   }
   if (message._tag === "Deliver" || !waiting.some(({ _tag }) => _tag === message._tag)) waiting.push(message)
 }
+
+const isLarge = ({ notification }: Delivery): boolean => documentBytes(notification) > large.bytes
 
 const hasRoom = (ahead: ReadonlyArray<Delivery>, next: Delivery): boolean =>
   fitting([...ahead, next].map(({ notification }) => documentBytes(notification)), maxAhead) > ahead.length
@@ -82,6 +90,7 @@ export const layer = Layer.effect(
     const bounces = yield* BounceStore
     const subscriptions = yield* SubscriptionStore
     const senders = yield* Senders
+    const places = new Lanes(large.atOnce, yield* Clock.Clock)
 
     const loaded = Effect.fnUntraced(function*(self: Self<State, Message>) {
       if (self.state !== undefined) return self.state
@@ -91,9 +100,9 @@ export const layer = Layer.effect(
       return self.state
     })
 
-    const readOutbox = Effect.fnUntraced(function*(state: State) {
+    const readOutbox = Effect.fnUntraced(function*(state: State, count: number) {
       state.waits = undefined
-      const backlog = yield* whenAvailable(outbox.backlog(state.subscription.id, maxAhead.count, maxAhead.bytes))
+      const backlog = yield* whenAvailable(outbox.backlog(state.subscription.id, count, maxAhead.bytes))
       const unsent = backlog.deliveries.filter(({ sequence }) => sequence >= state.next)
       state.ahead.push(...unsent)
       state.next = (unsent.at(-1)?.sequence ?? Math.max(backlog.nextSequence, state.next) - 1) + 1
@@ -207,6 +216,38 @@ export const layer = Layer.effect(
       state.more = false
     })
 
+    /** The first one that waits, if it is its time. Returns when to look again, or undefined when nothing is to be done. */
+    const step = Effect.fnUntraced(
+      function*(self: Self<State, Message>, state: State, around: Surroundings, inPlace = false) {
+        if (state.ahead.length === 0 && state.more) yield* readOutbox(state, inPlace ? 1 : maxAhead.count)
+        const first = state.ahead[0]
+        if (first === undefined) return undefined
+        const now = yield* Clock.currentTimeMillis
+        if (hasEnded(state.subscription, now)) return undefined
+        if (isEarly(state, first, now)) return goOn
+        if (self.draining()) return undefined
+        if (!around.claim.isSure()) return yield* Effect.as(Effect.sleep(lookAgain), goOn)
+        if (isLarge(first) && !inPlace) {
+          state.isLarge = true
+          letGo(state)
+          return goOn
+        }
+        const begun = yield* Clock.currentTimeMillis
+        if (wasAway(nextTry(state.subscription.face, first, now), state.triedAt, begun)) state.back = begun
+        return (yield* attempt(state, first, around)) ?? goOn
+      }
+    )
+
+    /** It is read when it has its place, and let go before it leaves it: thousands may wait for a callback that hangs. */
+    const stepInPlace = (self: Self<State, Message>, state: State, around: Surroundings) =>
+      places.through(
+        state.subscription.host,
+        Effect.suspend(() => {
+          state.isLarge = false
+          return Effect.tap(step(self, state, around, true), () => Effect.sync(() => letGo(state)))
+        })
+      )
+
     const run = Effect.fnUntraced(function*(self: Self<State, Message>, around: Surroundings) {
       while (true) {
         for (let message = self.take(); message !== undefined; message = self.take()) hear(self, message)
@@ -219,27 +260,17 @@ export const layer = Layer.effect(
         }
         const until = untilNextTry(state, yield* Clock.currentTimeMillis)
         if (until !== undefined) return until
-        if (state.ahead.length === 0 && state.more) yield* readOutbox(state)
-        const first = state.ahead[0]
-        if (first === undefined) return undefined
-        const now = yield* Clock.currentTimeMillis
-        if (hasEnded(state.subscription, now)) return undefined
-        if (isEarly(state, first, now)) continue
-        if (self.draining()) return undefined
-        if (!around.claim.isSure()) {
-          yield* Effect.sleep(lookAgain)
-          continue
-        }
-        const begun = yield* Clock.currentTimeMillis
-        if (wasAway(nextTry(state.subscription.face, first, now), state.triedAt, begun)) state.back = begun
-        const later = yield* attempt(state, first, around)
-        if (later !== undefined) return later
+        const next = state.isLarge === true ? yield* stepInPlace(self, state, around) : yield* step(self, state, around)
+        if (next !== goOn) return next
       }
     })
 
     return SubscriptionBehavior.of({ run })
   })
 )
+
+/** Of a step: the next one comes at once. */
+const goOn = Symbol("go on")
 
 /** A channel that is not served is looked at again after so many ms. */
 const channelAway = 15_000
@@ -259,12 +290,17 @@ const untilNextTry = (state: State, now: number): number | undefined => {
   const first = state.waits ?? held
   if (first === undefined || !isEarly(state, first, now)) return undefined
   state.waits = { attempt: first.attempt, dueAt: first.dueAt }
-  if (held !== undefined) {
-    state.next = held.sequence
-    state.ahead = []
-    state.more = true
-  }
+  letGo(state)
   return first.dueAt
+}
+
+/** What is ahead is found again in the outbox. */
+const letGo = (state: State): void => {
+  const [first] = state.ahead
+  if (first === undefined) return
+  state.next = first.sequence
+  state.ahead = []
+  state.more = true
 }
 
 /** What a message changes in memory. Without state there is nothing to change: it is loaded with all that waits. */

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { Hub } from "#actors/Hub.ts"
 import { type Sender, Senders } from "#actors/Senders.ts"
 import { join, type Message } from "#actors/Subscription.ts"
+import { ofBytes } from "#domain/Fingerprint.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -12,7 +13,7 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
-import { feed, headers, hook, lines, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
 import { layerDays, watchedFor } from "#test/support/Days.ts"
 import {
   type Answer,
@@ -25,6 +26,12 @@ import {
   layerSending,
   layerWith
 } from "#test/support/World.ts"
+
+/** A page that is no feed, as an answer. */
+const pageOf = (text: string) => {
+  const body = new TextEncoder().encode(text)
+  return { ...documentOf([]), headers: { "content-type": "text/plain" }, body, signature: ofBytes(body) }
+}
 
 /** A subscription to `feed` whose notifications go to a JID. */
 const subscribeJid = Effect.gen(function*() {
@@ -73,12 +80,11 @@ describe("the mailbox of a subscription", () => {
     sizes.forEach((bytes, i) => join(waiting, heavy(i + 1, bytes)))
     return waiting.map((message) => message._tag === "Deliver" ? message.delivery.sequence : message._tag)
   }
-  const mebibyte = 1 << 20
+  const most = 256 << 10
 
-  it("holds 8 MiB of documents at most, but one of any size; the outbox has the others", () => {
-    assert.deepStrictEqual(joined([3 * mebibyte, 5 * mebibyte, 1]), [1, 2, "Look"])
-    assert.deepStrictEqual(joined([32 * mebibyte, 1, 1]), [1, "Look"])
-    assert.deepStrictEqual(joined([1, 32 * mebibyte]), [1, "Look"])
+  it("holds 1 MiB of documents at most, and none of more than 256 KiB; the outbox has the others", () => {
+    assert.deepStrictEqual(joined([most, most, most, most, 1]), [1, 2, 3, 4, "Look"])
+    assert.deepStrictEqual(joined([1, most + 1]), [1, "Look"])
   })
 
   it("holds 64 deliveries at most", () => {
@@ -300,6 +306,53 @@ describe("a subscription", () => {
         [1, ...Array.from({ length: 200 }, (_, i) => i + 1)]
       )
     }).pipe(Effect.provide(layer)))
+
+  it.effect("with a large document reads it when it has one of the 32 places for such, not before", () => {
+    const names = Array.from({ length: 40 }, (_, i) => `s${i}`)
+    /** Deliveries that were asked for at once, at most. */
+    const asked: Array<number> = []
+    const observed = Layer.effect(
+      Outbox,
+      Outbox.useSync((outbox) => ({
+        ...outbox,
+        backlog: (id: number, count: number, bytes?: number) => {
+          asked.push(count)
+          return outbox.backlog(id, count, bytes)
+        }
+      }))
+    )
+    return Effect.gen(function*() {
+      const world = yield* started
+      const serve = (size: number, letter: string) =>
+        world.serve(feed, () => Effect.succeed(pageOf(letter.repeat(size))))
+      serve(1, "x")
+      for (const name of names) yield* subscribe(name)
+      for (const name of names) {
+        world.answer(hook(name), (_, attempt) => attempt === 0 ? hangs(_, attempt) : Effect.succeed(200))
+      }
+      yield* TestClock.adjust("1 second")
+      serve(300_000, "y")
+      yield* Hub.use((hub) => hub.publish([feed]))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(lines(world, "post").length, 32)
+      assert.strictEqual(asked.filter((count) => count === 1).length, 32)
+
+      serve(300_000, "z")
+      yield* Hub.use((hub) => hub.publish([feed]))
+      yield* TestClock.adjust("5 minutes")
+      for (const name of names) {
+        const bodies = world.parcels.filter(({ callback }) => callback === hook(name)).map(({ body }) =>
+          body.length && String.fromCharCode(body[0] ?? 0)
+        )
+        assert.deepStrictEqual(bodies, ["y", "y", "z", "z"], name)
+      }
+      assert.strictEqual(asked.filter((count) => count === 1).length, 160)
+    }).pipe(
+      Effect.provide(layerRunner.pipe(Layer.provide(observed))),
+      Effect.provide(layerOutside),
+      Effect.provide(Settings.layerTest())
+    )
+  })
 
   it.effect("is left alone once it is ended: what runs stops, what waits is cancelled", () =>
     Effect.gen(function*() {
