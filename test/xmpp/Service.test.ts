@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Logger, Option } from "effect"
 import type { Bounce } from "#domain/Bounce.ts"
+import type { Delivery, News } from "#domain/Notification.ts"
 import { maxStanza } from "#xmpp/Notifications.ts"
 import { initialState } from "#test/support/Resources.ts"
 import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
@@ -8,6 +9,12 @@ import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
 const list = "<pubsub xmlns='http://jabber.org/protocol/pubsub'><subscriptions/></pubsub>"
 
 const ann = { id: 1, login: "ann", credits: 0, createdAt: 0 }
+
+/** The ninth of subscription 1. */
+const deliveryOf = (news: News): Delivery => ({
+  ...{ id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, waitsSince: 0 },
+  notification: { id: 5, resourceId: 1, createdAt: 0, status: {}, news }
+})
 
 describe("Service", () => {
   it.live.each(
@@ -114,18 +121,8 @@ describe("Service", () => {
       })
       const { xmpp = assert.fail() } = yield* senders
       const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
-      const notification = { id: 5, resourceId: 1, createdAt: 0, status: {}, news: { _tag: "Failure" } } as const
-      const delivery = {
-        id: 1,
-        subscriptionId: 1,
-        sequence: 9,
-        credits: 0,
-        attempt: 0,
-        dueAt: 0,
-        waitsSince: 0,
-        notification
-      }
-      yield* Effect.forkChild(xmpp(delivery, item.subscription, () => true))
+      const news = { _tag: "Failure" } as const
+      yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
       const { attrs } = yield* take
       assert.deepStrictEqual([attrs["id"], attrs["to"]], ["5-1-9", "ann@xmpp.test"])
       const error = (from: string, id = attrs["id"]) =>
@@ -157,24 +154,8 @@ describe("Service", () => {
         id: `entry ${i}`,
         content: [{ value: "x".repeat(200_000), type: "text" as const }]
       }))
-      const notification = {
-        id: 5,
-        resourceId: 1,
-        createdAt: 0,
-        status: {},
-        news: { _tag: "Entries", entries }
-      } as const
-      const delivery = {
-        id: 1,
-        subscriptionId: 1,
-        sequence: 9,
-        credits: 0,
-        attempt: 0,
-        dueAt: 0,
-        waitsSince: 0,
-        notification
-      }
-      yield* Effect.forkChild(xmpp(delivery, item.subscription, () => true))
+      const news = { _tag: "Entries", entries } as const
+      yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
       assert.strictEqual((yield* take).attrs["id"], "5-1-9") // the server has begun to read it
       socket.pause()
       send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
