@@ -53,7 +53,7 @@ describe("a command whose output is read no longer", () => {
       )
       assert.deepStrictEqual(asked.map((one) => one["hub.mode"]), ["subscribe", "unsubscribe"])
       // not the null device as such, which the account may have subscribed for itself
-      assert.match(asked[0]?.["hub.callback"] ?? "", /\/dev\/null\?tail=[0-9a-f-]{36}$/)
+      assert.match(asked[0]?.["hub.callback"] ?? "", /\/dev\/null\?tail=[0-9a-f-]{36}&lease=3600$/)
       assert.strictEqual(asked[1]?.["hub.callback"], asked[0]?.["hub.callback"])
     }), patience)
 })
