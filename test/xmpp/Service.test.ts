@@ -12,7 +12,13 @@ const ann = { id: 1, login: "ann", credits: 0, createdAt: 0 }
 
 /** The ninth of subscription 1. */
 const deliveryOf = (news: News): Delivery => ({
-  ...{ id: 1, subscriptionId: 1, sequence: 9, credits: 0, attempt: 0, dueAt: 0, waitsSince: 0 },
+  id: 1,
+  subscriptionId: 1,
+  sequence: 9,
+  credits: 0,
+  attempt: 0,
+  dueAt: 0,
+  waitsSince: 0,
   notification: { id: 5, resourceId: 1, createdAt: 0, status: {}, news }
 })
 
