@@ -13,6 +13,7 @@ import * as Senders from "#actors/Senders.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { Delivery, Notification } from "#domain/Notification.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
 import * as Settings from "#layers/Settings.ts"
 import { messages } from "#xmpp/Notifications.ts"
 import * as Sender from "#xmpp/Sender.ts"
@@ -89,6 +90,7 @@ const layer = Layer.mergeAll(
   Layer.provide([
     Layer.mock(Hub, {}),
     Layer.mock(AccountStore, { load: () => Effect.succeedNone }),
+    Layer.mock(Outbox, { flush: Effect.void }),
     Settings.layerTest({
       xmppComponent: component,
       xmppDomain: "localhost",

@@ -1,5 +1,5 @@
 import type { Element } from "@xmpp/xml"
-import { Clock, Deferred, Effect, Latch, Metric, Random, type Scope } from "effect"
+import { Clock, Deferred, Effect, Fiber, Latch, Metric, Random, type Scope } from "effect"
 import { attribute } from "#domain/render/Xml.ts"
 import * as Jid from "#domain/Jid.ts"
 import type { Config } from "./Config.ts"
@@ -13,6 +13,8 @@ export interface Options extends Config {
   readonly hear: (stanza: Element) => void
   /** The connection is gone; must not throw. */
   readonly lost?: () => void
+  /** Writes down what the server has taken. The batch after the next one waits for it: what is not written down is sent again after a crash. */
+  readonly note?: Effect.Effect<void>
 }
 
 /** The component as the rest of the room sees it: connected most of the time, and connecting again by itself. */
@@ -58,9 +60,12 @@ const connected = Metric.gauge("windhover_xmpp_connected", {
 export const make = Effect.fnUntraced(function*(
   options: Options
 ): Effect.fn.Return<Component, never, Scope.Scope> {
+  const { note = Effect.void } = options
   const outgoing = new Outgoing(yield* Latch.make())
+  const scope = yield* Effect.scope
   yield* Effect.addFinalizer(() => Effect.sync(() => outgoing.end()))
   const fences = new Fences(options)
+  let noting: Fiber.Fiber<void> = yield* Effect.forkIn(Effect.void, scope)
   let link: Link.Link | undefined
   let upSince = 0
   let downSince: number | undefined = yield* Clock.currentTimeMillis
@@ -74,6 +79,8 @@ export const make = Effect.fnUntraced(function*(
     yield* Effect.timeoutOption(outgoing.some, idle)
     yield* fences.after(link, outgoing.batch().join(""))
     outgoing.confirm()
+    yield* Fiber.await(noting)
+    noting = yield* Effect.forkIn(note, scope) // begins when those who waited for the batch have told what is to be written down
   })
 
   const session = Effect.gen(function*() {

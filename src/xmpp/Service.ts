@@ -6,6 +6,7 @@ import * as Sharding from "effect/cluster/Sharding"
 import * as Rpc from "effect/rpc/Rpc"
 import { Hub } from "#actors/Hub.ts"
 import { Places } from "#actors/Places.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import * as Component from "./Component.ts"
@@ -72,6 +73,7 @@ const layerEntity = Xmpp.toLayer(
     const requests = new UnderWay(maxRequests, maxRequestsOfOne)
     const online = new Online()
     const { bounced, heardOf } = yield* Hub
+    const outbox = yield* Outbox
     const returning = new Set<string>()
     const returns = new Places(maxReturns)
     const bounces = new UnderWay(mostBounces, mostBouncesOfOne)
@@ -79,7 +81,8 @@ const layerEntity = Xmpp.toLayer(
     const component: Component.Component = yield* Component.make({
       ...config,
       hear: (stanza) => hear(stanza),
-      lost: () => online.forget()
+      lost: () => online.forget(),
+      note: Effect.ignore(outbox.flush)
     })
 
     /** Answers to what we never asked and messages of strangers are of no use here; and no error is ever answered. */

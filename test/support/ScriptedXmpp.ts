@@ -3,6 +3,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { TestRunner } from "effect/cluster"
 import { Hub } from "#actors/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as Sender from "#xmpp/Sender.ts"
@@ -26,6 +27,7 @@ const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Made) =
     Layer.provide([
       Layer.mock(Hub, { heardOf: () => Effect.succeed(true), ...hub }),
       Layer.mock(AccountStore, accounts),
+      Layer.mock(Outbox, { flush: Effect.void }),
       Settings.layerTest({
         xmppComponent: "push.xmpp.test",
         xmppDomain: "xmpp.test",

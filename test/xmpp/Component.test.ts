@@ -15,7 +15,7 @@ const connecting = Effect.gen(function*() {
   return { server, ...yield* connectingTo(server) }
 })
 
-const connectingTo = Effect.fnUntraced(function*(server: ComponentServer) {
+const connectingTo = Effect.fnUntraced(function*(server: ComponentServer, note?: Effect.Effect<void>) {
   const heard = yield* Queue.unbounded<Element>()
   const component = yield* Component.make({
     host: "127.0.0.1",
@@ -23,7 +23,8 @@ const connectingTo = Effect.fnUntraced(function*(server: ComponentServer) {
     component: "push.xmpp.test",
     domain: "xmpp.test",
     secret: Redacted.make("s3cret"),
-    hear: (stanza) => void Queue.offerUnsafe(heard, stanza)
+    hear: (stanza) => void Queue.offerUnsafe(heard, stanza),
+    ...(note === undefined ? {} : { note })
   })
   const welcome = Effect.gen(function*() {
     const connection = yield* server.accept
@@ -56,6 +57,33 @@ describe("Component", () => {
       const { server } = yield* connecting
       const connection = yield* server.accept
       assert.strictEqual(yield* connection.shake, digest("s3cret"))
+    }))
+
+  it.live("waits before a batch until the one before the last is noted, so that a crash repeats two at most", () =>
+    Effect.gen(function*() {
+      const notes = yield* Queue.unbounded<Deferred.Deferred<void>>()
+      const note = Effect.gen(function*() {
+        const noted = yield* Deferred.make<void>()
+        yield* Queue.offer(notes, noted)
+        yield* Deferred.await(noted)
+      })
+      const { component, welcome } = yield* connectingTo(yield* componentServer, note)
+      const connection = yield* welcome
+      const sent = Effect.fnUntraced(function*(id: string) {
+        const delivery = yield* deliver(component, id)
+        const { fence, ids } = yield* batch(connection)
+        assert.deepStrictEqual(ids, [id])
+        connection.send(answer(fence, "xmpp.test"))
+        assert.strictEqual(yield* Fiber.join(delivery), "taken")
+      })
+      yield* sent("1")
+      const first = yield* Queue.take(notes)
+      yield* sent("2")
+      const third = yield* Effect.forkChild(sent("3"))
+      yield* Effect.sleep("50 millis")
+      assert.isUndefined(third.pollUnsafe())
+      yield* Deferred.succeed(first, undefined)
+      yield* Fiber.join(third)
     }))
 
   it.live("takes a delivery for sent when the server itself has answered, nobody else", () =>
