@@ -232,8 +232,7 @@ export const layer = Layer.effect(
           letGo(state)
           return goOn
         }
-        const begun = yield* Clock.currentTimeMillis
-        if (wasAway(nextTry(state.subscription.face, first, now), state.triedAt, begun)) state.back = begun
+        if (wasAway(nextTry(state.subscription.face, first, now), state.triedAt, now)) state.back = now
         return (yield* attempt(state, first, around)) ?? goOn
       }
     )
