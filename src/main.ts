@@ -19,6 +19,7 @@ import * as HttpServerNode from "#layers/HttpServerNode.ts"
 import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as Network from "#layers/Network.ts"
 import * as StoresSql from "#layers/StoresSql.ts"
+import * as Version from "#layers/Version.ts"
 import * as XmppSender from "#xmpp/Sender.ts"
 import * as XmppService from "#xmpp/Service.ts"
 import * as Administration from "./cli/Administration.ts"
@@ -66,5 +67,5 @@ export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe
   Layer.provide(Layer.mergeAll(cluster, outside, FirstAccount.layer)),
   Layer.provide(HttpServerNode.layerSettings),
   Layer.provideMerge(HttpServerNode.layer),
-  Layer.provide(StoresSql.layer)
+  Layer.provide([StoresSql.layer, Version.layer])
 )

@@ -1,5 +1,6 @@
 import { Effect, Scope } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { ProductVersion } from "#domain/ports/ProductVersion.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { document } from "./OpenApi.ts"
 import * as Reply from "./Reply.ts"
@@ -12,8 +13,9 @@ const policy =
 /** The API's description: for programs, and as a page for people. Made, and the page loaded, when somebody looks at it. */
 export const makeDocumentation = Effect.gen(function*() {
   const settings = yield* Settings
+  const version = yield* ProductVersion
   const scope = yield* Effect.scope
-  const described = yield* Effect.cached(Effect.sync(() => document(settings)))
+  const described = yield* Effect.cached(Effect.sync(() => document(settings, version)))
   const page = yield* Effect.cached(
     Effect.gen(function*() {
       const { makePage } = yield* Effect.promise(() => import("./DocumentationPage.ts"))

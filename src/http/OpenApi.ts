@@ -167,15 +167,15 @@ const paths = (hubOpen: boolean): Json => ({
   }]))
 })
 
-/** Of what is described, not of the program: it moves when clients have to. */
-const contractVersion = "1.1.0"
-
-/** The OpenAPI 3.1 document of the API and the open hub, from the schemas that decode their requests. */
-export const document = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | "hubOpen">) => ({
+/**
+ * The OpenAPI 3.1 document of the API and the open hub, from the schemas that decode their requests.
+ * `version` is the version of the product.
+ */
+export const document = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | "hubOpen">, version: string) => ({
   openapi: "3.1.0",
   info: {
     title: "Windhover",
-    version: contractVersion,
+    version,
     description: "Watches any URL and pushes what is new.",
     license: { name: "MIT", identifier: "MIT" }
   },

@@ -81,7 +81,7 @@ const get = (path: string, ...headers: ReadonlyArray<string>) =>
 
 const events = (...headers: ReadonlyArray<string>) => get(`/stream?${query}`, "Accept: text/event-stream", ...headers)
 const lines = get(`/stream?${query}&wait=stream&format=json`)
-const described = document({ baseUrl: "", hubOpen: true }).paths as {
+const described = document({ baseUrl: "", hubOpen: true }, "1.0.0").paths as {
   readonly "/stream": { readonly get: { readonly responses: object } }
 }
 const poll = get(`/stream?${query}&wait=poll&format=json`)

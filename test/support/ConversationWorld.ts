@@ -20,6 +20,7 @@ import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
 import * as SelectorWorker from "#layers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as StoresMemory from "#layers/StoresMemory.ts"
+import * as Version from "#layers/Version.ts"
 import type { World } from "./Conversation.ts"
 import { openOutside } from "./Outside.ts"
 import { open } from "./RawHttp.ts"
@@ -41,7 +42,8 @@ export const layerWith = (settings: Partial<SettingsValues>) =>
       IntentVerifierHttp.layer,
       HubClientHttp.layer,
       FeedReader.layer,
-      SelectorWorker.layer
+      SelectorWorker.layer,
+      Version.layer
     ]),
     Layer.provide(
       Settings.layerTest({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl, publishers, ...settings })
