@@ -81,7 +81,7 @@ const webhook = await listen(async (request, response) => {
 const directory = mkdtempSync(join(tmpdir(), "windhover-demo-"))
 const port = await freePort()
 
-say("demo", "starts an XMPP server: Prosody of Debian, which is unpacked into ./data once")
+say("demo", "starts an XMPP server: Debian's Prosody, unpacked into ./data at the first run")
 const xmpp = await openXmpp(directory, port).catch((error: unknown) => {
   say("xmpp", `is left out: ${error instanceof Error ? error.message : String(error)}`)
   return undefined
@@ -126,7 +126,7 @@ const stop = async (): Promise<void> => {
   stopping = true
   clearInterval(publishing)
   clearTimeout(ending)
-  say("demo", "stops: Windhover finishes what it has begun")
+  say("demo", "stops; Windhover completes the deliveries in flight")
   if (!hasEnded()) {
     const ended = once(windhover, "exit")
     windhover.kill("SIGTERM")
@@ -157,7 +157,7 @@ process.stdout.on("error", () => void stop())
 const publish = (): void => {
   const title = `News no. ${entries.length}`
   entries.push({ title, at: new Date() })
-  say("feed", `publishes "${title}"; nobody is told, Windhover comes and looks`)
+  say("feed", `publishes "${title}"; Windhover finds it at its next poll`)
 }
 
 try {
@@ -169,12 +169,12 @@ try {
     "hub.callback": `${webhook.url}/hook`,
     "hub.secret": secret
   })
-  say("windhover", `has subscribed ${webhook.url}/hook to ${feed.url}/feed.xml; what is there already is no news`)
+  say("windhover", `has subscribed ${webhook.url}/hook to ${feed.url}/feed.xml; existing entries are not sent`)
   if (xmpp !== undefined && !stopping) {
     const jid = await xmpp.subscribe({ login: "admin", password: token }, `${feed.url}/feed.xml`, (titles) => {
       say("xmpp", `got ${titles.map((title) => JSON.stringify(title)).join(", ")}`)
     })
-    say("windhover", `has subscribed ${jid} to it as well, over XMPP`)
+    say("windhover", `has subscribed ${jid} to the same feed, over XMPP`)
   }
   if (!stopping) {
     windhover.once("exit", () => void fail("Windhover has ended by itself; what it said stands above."))
