@@ -206,9 +206,9 @@ if (!process.argv.includes("--no-requests")) {
   const rows = await requests()
   for (const row of rows) process.stdout.write(`${row}\n`)
   write("The API", [
-    "`bin/node bench/api.ts`: CPU of the service (with its embedded database) and of a bare Effect route that answers as many bytes, in the same run.",
+    "`bin/node bench/api.ts` compares the CPU of the service, with its embedded database, to a bare Effect route with a response of the same size, in the same run.",
     "",
-    "| what | service | bare route | bare / service |",
+    "| operation | service | bare route | bare / service |",
     "| --- | --- | --- | --- |",
     ...rows
   ])
@@ -218,7 +218,7 @@ const url = process.argv.find((argument) => argument.startsWith("postgres"))
 if (url !== undefined) {
   const rows = await Effect.runPromise(Effect.provide(search, Postgres.layer({ url: Redacted.make(url) })))
   write("Searching subscriptions", [
-    "`bin/node bench/api.ts postgres://…`: one page of 20 of an account with 500,000 of 1,000,000 subscriptions, on PostgreSQL 15: CPU of the database for the search, median on the wall, and what the plan reads.",
+    "`bin/node bench/api.ts postgres://…` searches one page of 20, for an account with 500,000 of 1,000,000 subscriptions, on PostgreSQL 15. The columns are the CPU of the database, the median wall time and the scans of the plan.",
     "",
     "| search | CPU ms | wall ms | plan |",
     "| --- | --- | --- | --- |",

@@ -183,9 +183,9 @@ const sumOf = (field: "part" | "whole"): number => shares.reduce((sum, share) =>
 
 const fixed = (value: number, digits = 0): string => value.toFixed(digits)
 const lines = [
-  `Bytes to model, MB/s, over one document each of WordPress-like RSS, Atom, RDF and a podcast (\`bench/feeds.ts\`, Node ${process.version}); expat is ${
+  `From bytes to the model, in MB/s, over one document each of WordPress-like RSS, Atom, RDF and a podcast (\`bench/feeds.ts\`, Node ${process.version}). expat is ${
     sax.length === 1 ? "C with empty handlers" : "Python's, without handlers"
-  }, the readers in JavaScript get decoded text.`,
+  }; the JavaScript readers get decoded text.`,
   "",
   "| document | Windhover | expat, bare SAX pass | feedsmith | rss-parser | of expat | × feedsmith | × rss-parser |",
   "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -197,13 +197,15 @@ const lines = [
     } |`
   ),
   "",
-  `One new entry of 25, in two stages: ${fixed(sumOf("part") / sumOf("whole"), 2)} of a whole reading (${
+  `Reading one new entry of 25 in two stages takes ${fixed(sumOf("part") / sumOf("whole"), 2)} of a whole reading (${
     shares.map(({ style, part, whole }) => `${style} ${fixed(part / whole, 2)}`).join(", ")
   }).`,
   "",
-  `5 MB in the thread: ${fixed(thread.took)} ms (the first, which starts the thread, ${
+  `The thread reads 5 MB in ${fixed(thread.took)} ms (${
     fixed(thread.first)
-  } ms); the event loop stood still for ${fixed(thread.blocked)} ms at most.`
+  } ms the first time, including the start of the thread). The event loop stops for at most ${
+    fixed(thread.blocked)
+  } ms.`
 ]
 console.log(lines.join("\n"))
 

@@ -201,7 +201,7 @@ const memory = async (count: number, target: string) => {
   const full = await settled(count)
   const more = full.rss - base.rss
   // two runs without any resource differ by some dozens of MB
-  const each = more < 0.1 * base.rss ? "no difference that can be told" : `${(more * 1e3 / count).toFixed(2)} kB each`
+  const each = more < 0.1 * base.rss ? "no measurable difference" : `${(more * 1e3 / count).toFixed(2)} kB each`
   say(
     `${count.toLocaleString("en")} resources: memory, start until scheduled`,
     `${full.rss.toFixed(0)} MB (without any ${base.rss.toFixed(0)} MB: ${each}), ${full.ready.toFixed(1)} s`,
@@ -212,13 +212,13 @@ const memory = async (count: number, target: string) => {
 const write = () => {
   const file = join(import.meta.dirname, "../docs/performance.md")
   const body = [
-    `\`npm run bench\`, Node ${process.version}, embedded database, origin and sink beside it on the same machine; medians of three. Shared, noisy cores: the ratios count.`,
+    `\`npm run bench\`, Node ${process.version}, embedded database. Origin and sink ran on the same machine. Medians of three.`,
     "",
-    "| what | measured | target |",
+    "| measurement | result | target |",
     "| --- | --- | --- |",
     ...rows.map((row) => `| ${row.join(" | ")} |`)
   ].join("\n")
-  writeFileSync(file, section(readFileSync(file, "utf8"), "The main job", body))
+  writeFileSync(file, section(readFileSync(file, "utf8"), "Polls and deliveries", body))
 }
 
 const parts: Readonly<Record<string, () => Promise<void>>> = {

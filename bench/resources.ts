@@ -264,9 +264,9 @@ const lateness = Effect.gen(function*() {
       } s |`
     ),
     "",
-    `p99 beside a host with 10,000 resources ${ratio(1, 0)} of that without it; beside silent hosts ${
+    `A host with 10,000 resources changes the p99 of the other hosts by a factor of ${ratio(1, 0)}, silent hosts by ${
       ratio(3, 2)
-    } of that without them (target ≤ 1.2).`
+    } (target ≤ 1.2).`
   ]
 })
 

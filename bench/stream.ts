@@ -127,8 +127,8 @@ export const streaming = async () => {
   }
   const file = join(import.meta.dirname, "../docs/performance.md")
   const body = [
-    `Server-sent events of one feed (\`bench/stream.ts\`, Node ${process.version}), CPU of the process a client and event, beside Node's server that writes the same bytes to as many`,
-    "responses; target ≥ 0.4. What the entry itself costs (fetch, reading, storing it in the embedded database) is the last column, once for all clients.",
+    `Server-Sent Events of one feed (\`bench/stream.ts\`, Node ${process.version}): CPU of the process per client and event, beside Node's own server with the same bytes and as many responses. The target is a ratio of at least 0.4.`,
+    "The last column is the cost of the entry itself, once for all clients: the fetch, the reading and the storing in the embedded database.",
     "",
     "| clients | Windhover | Node alone | of Node alone | memory of an idle client | Node alone | an entry |",
     "| --- | --- | --- | --- | --- | --- | --- |",

@@ -83,7 +83,7 @@ const rates = async (): Promise<number> => {
   const ratio = median(room.map((one, i) => one.rate / (bare[i]?.rate ?? Number.NaN)))
   const floor = median(bare.map(({ rate }) => rate))
   say(
-    `${count.toLocaleString("en")} notifications of one entry, by the room \`xmpp\` alone`,
+    `${count.toLocaleString("en")} notifications of one entry, the room \`xmpp\` alone`,
     perSecond(median(room.map(({ rate }) => rate))),
     perSecond(floor),
     ratio.toFixed(2),
@@ -139,9 +139,7 @@ const whole = async (floor: number) => {
   for (let round = 0; round < 8; round++) rounds.push(await publish())
   const ours = median(rounds.map(({ rate }) => rate))
   say(
-    `an entry to ${
-      subscribers.toLocaleString("en")
-    } subscribers, by the whole service: from the ping to the last message`,
+    `an entry to ${subscribers.toLocaleString("en")} subscribers, the whole service: from the ping to the last message`,
     `${perSecond(ours)}, ${median(rounds.map(({ micros }) => micros)).toFixed(0)} µs CPU each`,
     perSecond(floor),
     (ours / floor).toFixed(2),
@@ -160,7 +158,9 @@ const waiting = async () => {
   prosody.kill("SIGCONT")
   const { bytes, stanza } = await result
   say(
-    `memory of ${count.toLocaleString("en")} that wait for the server, of ${(stanza / 1000).toFixed(1)} kB each`,
+    `memory of ${count.toLocaleString("en")} notifications waiting for the server, ${
+      (stanza / 1000).toFixed(1)
+    } kB each`,
     `${(bytes / 1e6).toFixed(0)} MB, ${(bytes / count / 1000).toFixed(1)} kB each`,
     "",
     "",
@@ -174,10 +174,10 @@ try {
   await whole(floor)
   const file = join(root, "docs/performance.md")
   const body = [
-    `\`bin/node bench/xmpp.ts\`, Node ${process.version}: from Windhover through Prosody 0.12 to another component, all on one machine; medians of three, each beside the bare`,
-    "component of its round, which writes the same stanzas to its socket in a loop. Shared, noisy cores: the ratios count.",
+    `\`bin/node bench/xmpp.ts\`, Node ${process.version}: from Windhover through Prosody 0.12 to another component, all on one machine.`,
+    "Medians of three, each beside a bare component in the same round, which writes the same stanzas to its socket in a loop.",
     "",
-    "| what | Windhover | bare component | ratio | target |",
+    "| measurement | Windhover | bare component | ratio | target |",
     "| --- | --- | --- | --- | --- |",
     ...rows
   ].join("\n")
