@@ -183,8 +183,9 @@ const sumOf = (field: "part" | "whole"): number => shares.reduce((sum, share) =>
 
 const fixed = (value: number, digits = 0): string => value.toFixed(digits)
 const lines = [
-  `From bytes to the model, in MB/s, over one document each of WordPress-like RSS, Atom, RDF and a podcast (\`bench/feeds.ts\`, Node ${process.version}). expat is ${
-    sax.length === 1 ? "C with empty handlers" : "Python's, without handlers"
+  `From bytes to the model, in MB/s (\`bench/feeds.ts\`, Node ${process.version}). The documents are one WordPress-like feed each in RSS, Atom and RDF, and a podcast.`,
+  `The comparison is expat, ${
+    sax.length === 1 ? "in C with empty handlers" : "called from Python, without handlers"
   }; the JavaScript readers get decoded text.`,
   "",
   "| document | Windhover | expat, bare SAX pass | feedsmith | rss-parser | of expat | × feedsmith | × rss-parser |",

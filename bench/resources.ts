@@ -252,9 +252,9 @@ const lateness = Effect.gen(function*() {
   const p99 = runs.map((run) => median(run.p99))
   const ratio = (one: number, of: number) => ((p99[one] ?? Number.NaN) / (p99[of] ?? Number.NaN)).toFixed(2)
   return [
-    `Polls of healthy hosts, each once in ${period} s, over ${
+    `Polls of healthy hosts: each host once in ${period} s, over ${
       span / 1000
-    } s, medians of ${rounds}; the network takes 20 to 180 ms to answer, and 30 s to fail.`,
+    } s, medians of ${rounds}. The simulated network takes 20 to 180 ms to respond and 30 s to fail.`,
     "",
     "| polled | polls | late, median | late, p99 | CPU |",
     "| --- | --- | --- | --- | --- |",
