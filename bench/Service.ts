@@ -13,8 +13,8 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
-import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
-import { migrate } from "#layers/Migrations.ts"
+import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import { migrate } from "#layers/sql/Migrations.ts"
 import { withSettings } from "#scripts/Environment.ts"
 
 const root = join(import.meta.dirname, "..")

@@ -1,7 +1,7 @@
 // What an actor costs: bytes while it rests, microseconds to wake one that rests or sleeps. node --expose-gc bench/actors.ts [actors]
 import { Effect } from "effect"
-import * as Actors from "#actors/Actors.ts"
-import { Budget, Residency } from "#actors/Residency.ts"
+import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
+import { ActorBudget, Budget } from "#actors/runtime/ActorBudget.ts"
 
 const count = Number(process.argv[2] ?? 100_000)
 const rounds = 3
@@ -17,7 +17,7 @@ const settle = Effect.sleep(50)
 const measure = (maxResident: number) =>
   Effect.gen(function*() {
     let taken = 0
-    const actors = yield* Actors.make<{ count: number }, string, never, never>({
+    const actors = yield* ActorSystem.make<{ count: number }, string, never, never>({
       name: "bench",
       alarm: "alarm",
       behavior: Effect.fnUntraced(function*(self) {
@@ -46,7 +46,7 @@ const measure = (maxResident: number) =>
       "µs CPU a message": Math.round(10 * (user + system) / (rounds * count)) / 10,
       runs: taken
     }
-  }).pipe(Effect.scoped, Effect.provideService(Residency, new Budget(maxResident, Infinity)))
+  }).pipe(Effect.scoped, Effect.provideService(ActorBudget, new Budget(maxResident, Infinity)))
 
 const results = [await Effect.runPromise(measure(Infinity)), await Effect.runPromise(measure(0))]
 console.table(results)

@@ -6,17 +6,17 @@
  */
 import { Effect, Layer, Option } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
-import { Listeners } from "#actors/Listeners.ts"
-import { Supervisor } from "#actors/Partition.ts"
-import { HubTrust } from "#actors/HubTrust.ts"
-import { Residency } from "#actors/Residency.ts"
-import { UpstreamBehavior } from "#actors/Upstream.ts"
+import { Listeners } from "#actors/operations/Listeners.ts"
+import { PartitionStarter } from "#actors/cluster/Partition.ts"
+import { HubReliability } from "#actors/resource/HubReliability.ts"
+import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
+import { HubSubscriptionBehavior } from "#actors/resource/HubSubscription.ts"
 import { HostPauses } from "#domain/ports/HostPauses.ts"
-import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
-import * as Resource from "#actors/Resource.ts"
-import * as Senders from "#actors/Senders.ts"
-import * as Subscription from "#actors/Subscription.ts"
-import { type Fragment, fragmentOf } from "#domain/Fragment.ts"
+import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
+import * as Resource from "#actors/resource/Resource.ts"
+import * as Senders from "#actors/subscription/Senders.ts"
+import * as Subscription from "#actors/subscription/Subscription.ts"
+import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
@@ -28,9 +28,9 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector, type Syntax } from "#domain/ports/Selector.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import type { ResourceState } from "#domain/Resource.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
-import * as SelectorWorker from "#layers/SelectorWorker.ts"
+import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
 import { section } from "./Section.ts"
 
@@ -182,18 +182,18 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         })
     })
     const cpu = process.cpuUsage()
-    const actors = Supervisor.layer.pipe(
+    const actors = PartitionStarter.layer.pipe(
       Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer)),
-      Layer.provide(Residency.layer),
+      Layer.provide(ActorBudget.layer),
       Layer.provide(Senders.layer),
       Layer.provide([
         store,
         fetcher,
         Layer.mock(Listeners, { tell: () => Effect.void }),
-        Layer.mock(UpstreamBehavior, {}),
-        Layer.mock(HubTrust, { enabled: false, isDoubted: () => false, count: () => {} }),
+        Layer.mock(HubSubscriptionBehavior, {}),
+        Layer.mock(HubReliability, { enabled: false, isDoubted: () => false, count: () => {} }),
         Layer.mock(HostPauses, { keep: () => Effect.void, ofPartition: () => Effect.succeed([]) }),
-        Layer.mock(UpstreamStore, { ofPartition: () => Effect.succeed([]) }),
+        Layer.mock(HubSubscriptionStore, { ofPartition: () => Effect.succeed([]) }),
         Layer.mock(Pings, { waiting: () => Effect.succeed([]) }),
         Layer.mock(Outbox, { stalled: () => Effect.succeed([]) }),
         Layer.mock(BounceStore, {}),
@@ -207,7 +207,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
       Layer.provide(Settings.layerTest({ minPeriod: period, maxPeriod: period }))
     )
     yield* Effect.gen(function*() {
-      const supervisor = yield* Supervisor
+      const supervisor = yield* PartitionStarter
       yield* Effect.forEach(byPartition.keys(), (partition) => supervisor.start(partition), { discard: true })
       yield* Effect.sleep(began + warming + span - Date.now())
     }).pipe(Effect.scoped, Effect.provide(actors))

@@ -8,10 +8,10 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
-import { migrate } from "#layers/Migrations.ts"
-import * as Postgres from "#layers/Postgres.ts"
-import * as StoresSql from "#layers/StoresSql.ts"
+import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import { migrate } from "#layers/sql/Migrations.ts"
+import * as Postgres from "#layers/postgres/Postgres.ts"
+import * as StoresSql from "#layers/sql/StoresSql.ts"
 
 const url = process.argv[2]
 const resources = 10_000

@@ -1,5 +1,5 @@
 /**
- * Makes `src/layers/embedded-postgres/template.tar.zst`: a database cluster as initdb leaves it, less what one program alone does not need,
+ * Makes `src/layers/postgres/embedded/template.tar.zst`: a database cluster as initdb leaves it, less what one program alone does not need,
  * with the schema of today.
  *
  * Run it after a change of the version of @electric-sql/pglite and after a new migration: `bin/node scripts/embedded-template.ts`.
@@ -12,10 +12,10 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as zlib from "node:zlib"
-import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
-import { migrate } from "#layers/Migrations.ts"
+import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import { migrate } from "#layers/sql/Migrations.ts"
 
-const target = path.join(import.meta.dirname, "../src/layers/embedded-postgres/template.tar.zst")
+const target = path.join(import.meta.dirname, "#layers/postgres/embedded/template.tar.zst")
 const work = fs.mkdtempSync(path.join(os.tmpdir(), "windhover-template-"))
 const cluster = path.join(work, "database")
 

@@ -1,4 +1,4 @@
-import { launchAhead } from "#layers/embedded-postgres/Launch.ts"
+import { launchAhead } from "#layers/postgres/embedded/Launch.ts"
 
 /** `serve` as it is started nearly always: no help is asked for, and no server is named that would be the database. */
 const needsEmbeddedDatabase = process.argv.slice(2).join(" ") === "serve" && !process.env["WINDHOVER_DATABASE_URL"]

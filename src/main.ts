@@ -5,21 +5,21 @@ import * as Runners from "effect/cluster/Runners"
 import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import * as Sharding from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
-import * as Core from "#actors/Core.ts"
-import { shardingConfig } from "#actors/Runner.ts"
-import * as Senders from "#actors/Senders.ts"
+import * as ActorsLayer from "#actors/ActorsLayer.ts"
+import { shardingConfig } from "#actors/cluster/Runner.ts"
+import * as Senders from "#actors/subscription/Senders.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
-import * as DelivererHttp from "#layers/DelivererHttp.ts"
-import * as FeedReader from "#layers/FeedReader.ts"
-import * as SelectorWorker from "#layers/SelectorWorker.ts"
-import * as FetcherUndici from "#layers/FetcherUndici.ts"
-import * as HubClientHttp from "#layers/HubClientHttp.ts"
-import * as HttpServerNode from "#layers/HttpServerNode.ts"
-import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
-import * as Network from "#layers/Network.ts"
-import * as StoresSql from "#layers/StoresSql.ts"
-import * as Version from "#layers/Version.ts"
+import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
+import * as FeedReader from "#layers/workers/FeedReader.ts"
+import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
+import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
+import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
+import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
+import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
+import * as Network from "#layers/outbound/Network.ts"
+import * as StoresSql from "#layers/sql/StoresSql.ts"
+import * as Version from "#layers/outbound/Version.ts"
 import * as XmppSender from "#xmpp/Sender.ts"
 import * as XmppService from "#xmpp/Service.ts"
 import * as Administration from "./cli/Administration.ts"
@@ -37,7 +37,7 @@ const alone = Sharding.layer.pipe(
 const cluster = Layer.unwrap(Effect.gen(function*() {
   const { runnerAddress } = yield* Settings
   if (runnerAddress === undefined) return alone
-  const { layer } = yield* Effect.promise(() => import("./cli/OneOfMany.ts"))
+  const { layer } = yield* Effect.promise(() => import("#main/cli/ClusterRunner.ts"))
   return layer(runnerAddress)
 }))
 
@@ -61,7 +61,7 @@ const administration = Layer.unwrap(
 /** The service over its database and settings. It stops in this order: the server first, then actors, then the stores. */
 export const layer = Layer.mergeAll(FirstAccount.layerTold, administration).pipe(
   Layer.provideMerge(Layer.mergeAll(Routes.layerServed, XmppService.layer)),
-  Layer.provide(Core.layer),
+  Layer.provide(ActorsLayer.layer),
   Layer.provide(XmppSender.layer),
   Layer.provide(Senders.layer),
   Layer.provide(Layer.mergeAll(cluster, outside, FirstAccount.layer)),

@@ -3,18 +3,18 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { SocketError } from "effect/socket/Socket"
 import { rights } from "#domain/Account.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
-import * as Database from "#layers/Database.ts"
-import type { DatabaseError } from "#layers/DatabaseError.ts"
-import * as DeliveryLogSql from "#layers/DeliveryLogSql.ts"
-import * as PingsSql from "#layers/PingsSql.ts"
+import * as AccountStoreSql from "#layers/sql/AccountStoreSql.ts"
+import * as Database from "#layers/postgres/Database.ts"
+import type { DatabaseError } from "#layers/postgres/DatabaseError.ts"
+import * as DeliveryLogSql from "#layers/sql/DeliveryLogSql.ts"
+import * as PingsSql from "#layers/sql/PingsSql.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
-import * as UpstreamStoreSql from "#layers/UpstreamStoreSql.ts"
+import * as HubSubscriptionStoreSql from "#layers/sql/HubSubscriptionStoreSql.ts"
 import * as Administration from "./Administration.ts"
 
 /** In this process, over the database itself: no service runs on it, or the database takes several. */
 const direct = Administration.layer.pipe(
-  Layer.provide([AccountStoreSql.layer, DeliveryLogSql.layer, PingsSql.layer, UpstreamStoreSql.layer]),
+  Layer.provide([AccountStoreSql.layer, DeliveryLogSql.layer, PingsSql.layer, HubSubscriptionStoreSql.layer]),
   Layer.provide(Database.layer)
 )
 

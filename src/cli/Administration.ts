@@ -9,14 +9,14 @@ import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import * as RpcServer from "effect/rpc/RpcServer"
 import { connect } from "node:net"
 import { type AccountChanges, loginProblem, type Right, rights } from "#domain/Account.ts"
-import type { PingOutcome } from "#domain/PingOutcome.ts"
+import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Pings } from "#domain/ports/Pings.ts"
-import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
+import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import * as Jid from "#domain/Jid.ts"
-import { type HubReport, maxStrikes } from "#domain/Upstream.ts"
+import { type HubReport, maxStrikes } from "#domain/websub/HubSubscription.ts"
 
 /** What an administrator asked for cannot be done; `message` says why and what to do. */
 export class AdministrationError extends Schema.TaggedError<AdministrationError>()("AdministrationError", {
@@ -173,7 +173,7 @@ export const layer = Layer.effect(
     const store = yield* AccountStore
     const record = yield* Pings
     const log = yield* DeliveryLog
-    const upstreams = yield* UpstreamStore
+    const upstreams = yield* HubSubscriptionStore
     const account = Effect.fnUntraced(function*(login: string) {
       const found = yield* store.find(login).pipe(away)
       if (Option.isNone(found)) {

@@ -2,7 +2,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Runtime } from "effect"
 import { CliConfig, Command, GlobalFlag } from "effect/cli"
-import { version } from "#layers/Version.ts"
+import { version } from "#layers/outbound/Version.ts"
 import * as Output from "./Output.ts"
 
 const load = {

@@ -4,7 +4,7 @@ import { isIPv6 } from "node:net"
 import { rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { makeToken } from "#layers/Credentials.ts"
+import { makeToken } from "#layers/sql/Credentials.ts"
 
 /** What is told of the account that this start made; undefined when it made none. */
 interface Made {

@@ -1,7 +1,7 @@
 import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
-import * as Database from "#layers/Database.ts"
-import { migrate } from "#layers/Migrations.ts"
+import * as Database from "#layers/postgres/Database.ts"
+import { migrate } from "#layers/sql/Migrations.ts"
 import * as Settings from "#layers/Settings.ts"
 
 /** `windhover migrate`: what the service does at its start, alone. */

@@ -1,6 +1,6 @@
-import type * as Model from "#domain/Entry.ts"
-import type { RawEntry } from "#domain/EntryId.ts"
-import { type FeedHeader, hubs, linksOf, permalink, selfLink } from "#domain/Feed.ts"
+import type * as Model from "#domain/feed/Entry.ts"
+import type { RawEntry } from "#domain/feed/EntryId.ts"
+import { type FeedHeader, hubs, linksOf, permalink, selfLink } from "#domain/feed/Feed.ts"
 import type { ReadResult } from "#domain/normalize/Document.ts"
 
 type Fields = { readonly [name: string]: unknown }

@@ -29,7 +29,7 @@ export const serve = Command.make(
     for (const variable of SettingsLayer.unknown(Object.keys(process.env))) {
       yield* Effect.logWarning(noSetting(variable))
     }
-    const Database = yield* Effect.promise(() => import("#layers/Database.ts"))
+    const Database = yield* Effect.promise(() => import("#layers/postgres/Database.ts"))
     const starting = yield* Effect.forkChild(Layer.build(Database.layer), { startImmediately: true })
     const { layer } = yield* Effect.promise(() => import("#main/main.ts"))
     const database = yield* Fiber.join(starting)

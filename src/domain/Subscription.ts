@@ -1,5 +1,5 @@
-import type { Trial } from "./Bounce.ts"
-import type { ResourceKind } from "./Resource.ts"
+import type { Trial } from "#domain/delivery/Bounce.ts"
+import type { ResourceKind } from "#domain/poll/Resource.ts"
 
 /** `raw` sends a resource's own bytes: the default for what is no feed. */
 export type Format = "atom" | "json"

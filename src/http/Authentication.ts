@@ -2,14 +2,14 @@ import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { hash, randomBytes } from "node:crypto"
 import { isIPv6 } from "node:net"
-import { Places } from "#actors/Places.ts"
+import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
 import type { Caller, Right } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { Forbidden, type Refusal, refuse, Throttled, Unauthenticated, Unavailable } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
-import { type Allowance, Allowances } from "./Allowances.ts"
+import { type Allowance, RateLimiter } from "./RateLimiter.ts"
 import type { Parameters } from "./Parameters.ts"
 
 /** Logins of one address that may fail. */
@@ -40,8 +40,8 @@ export class Authentication extends Context.Service<Authentication, {
     Effect.gen(function*() {
       const accounts = yield* AccountStore
       const { requestsPerMinute } = yield* Settings
-      const guesses = new Allowances(failures, { maxKeys, maxDebt })
-      const requests = requestsPerMinute === undefined ? undefined : new Allowances(
+      const guesses = new RateLimiter(failures, { maxKeys, maxDebt })
+      const requests = requestsPerMinute === undefined ? undefined : new RateLimiter(
         { burst: requestsPerMinute, perMinute: requestsPerMinute },
         { maxKeys, maxDebt: 0 }
       )
@@ -216,12 +216,12 @@ const networkOf = (address: string): string => {
 
 /** Those who guess, or come for the first time, in a line each: of a thousand who guess at once the first ones have failed before the others are looked at. */
 class Lines {
-  readonly #lines = new Map<string, { readonly places: Places; users: number }>()
+  readonly #lines = new Map<string, { readonly places: FifoSemaphore; users: number }>()
 
   through<A, E>(guesser: string, looking: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Effect.acquireUseRelease(
       Effect.sync(() => {
-        const line = this.#lines.get(guesser) ?? { places: new Places(failures.burst), users: 0 }
+        const line = this.#lines.get(guesser) ?? { places: new FifoSemaphore(failures.burst), users: 0 }
         line.users++
         this.#lines.set(guesser, line)
         return line

@@ -1,8 +1,8 @@
 import { Clock, Effect, Option } from "effect"
-import { Hub } from "#actors/Hub.ts"
+import { Hub } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { Suspected, type Unwritten } from "#domain/ports/StoreError.ts"
-import { Writing } from "#domain/ports/Writing.ts"
+import { type Unwritten, WriteFailure } from "#domain/ports/StoreError.ts"
+import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Reply from "./Reply.ts"
 
 /** How long a question waits for the database. */
@@ -46,7 +46,7 @@ class Silence {
 export const makeHealth = Effect.gen(function*() {
   const accounts = yield* AccountStore
   const hub = yield* Hub
-  const writing = yield* Writing
+  const writing = yield* WriteProbe
 
   const silence = new Silence()
 
@@ -55,7 +55,7 @@ export const makeHealth = Effect.gen(function*() {
 
   /** Why nothing can be written; undefined when something was, or nobody had trouble with it. */
   const unwritten = Effect.gen(function*() {
-    const suspected = yield* Suspected
+    const suspected = yield* WriteFailure
     if (suspected.why === undefined) return undefined
     return yield* writing.attempt.pipe(
       Effect.map(() => suspected.why = undefined),

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Refusal } from "#domain/Refusal.ts"
-import * as Contract from "./Contract.ts"
+import * as Contract from "#http/api/Contract.ts"
 import type { Parameters } from "./Parameters.ts"
 
 /** The formats that a request can ask for. */

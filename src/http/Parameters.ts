@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
-import type { Whole } from "./Contract.ts"
-import { type Declined, tooLarge } from "./Declined.ts"
+import type { Whole } from "#http/api/Contract.ts"
+import { type HttpRejection, tooLarge } from "./HttpRejection.ts"
 
 /** Name and value pairs of one request, over query and body. */
 export const maxParameters = 1000
@@ -119,7 +119,10 @@ const partsOf = (name: string): Array<string> => {
 /**
  * Merges the sources of a request; where a name is in both, `body` wins.
  */
-export const merge = (query: Iterable<Pair>, body: Iterable<Pair>): Effect.Effect<Parameters, Refusal | Declined> =>
+export const merge = (
+  query: Iterable<Pair>,
+  body: Iterable<Pair>
+): Effect.Effect<Parameters, Refusal | HttpRejection> =>
   Effect.gen(function*() {
     const values = yield* collect(query)
     for (const [name, sent] of yield* collect(body)) values.set(name, sent)

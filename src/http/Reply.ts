@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Refusal, RefusalReason } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
-import { Declined } from "./Declined.ts"
+import { HttpRejection } from "./HttpRejection.ts"
 import { wrap } from "./Jsonp.ts"
 
 /** Sent with every answer. Browsers anywhere may call: who calls is told by the credentials in the request, never by a cookie. */
@@ -134,15 +134,15 @@ const wireOf = (reason: RefusalReason): Wire => {
 
 const retryAfter = (seconds: number) => ({ "retry-after": String(Math.max(1, Math.ceil(seconds))) })
 
-const wireOfDeclined = ({ allow, status }: Declined): Wire =>
+const wireOfDeclined = ({ allow, status }: HttpRejection): Wire =>
   allow === undefined ? { status } : { status, headers: { allow } }
 
 /**
  * An error as the caller sees it: a sentence as text. A script cannot see the status of another script,
  * so that JSONP gets both inside a 200.
  */
-export const failed = (error: Refusal | Declined, jsonp?: string): HttpServerResponse.HttpServerResponse => {
-  const { headers, status } = error instanceof Declined ? wireOfDeclined(error) : wireOf(error.reason)
+export const failed = (error: Refusal | HttpRejection, jsonp?: string): HttpServerResponse.HttpServerResponse => {
+  const { headers, status } = error instanceof HttpRejection ? wireOfDeclined(error) : wireOf(error.reason)
   return jsonp === undefined
     ? text(status, error.message, headers)
     : script(jsonp, JSON.stringify({ error: { code: status, message: error.message } }))

@@ -2,11 +2,11 @@ import { Context, Effect, Layer, Result } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
-import { arriving, type Terms } from "./Arriving.ts"
+import { type BodyLimits, readBytes } from "./BodyReader.ts"
 import { addressOf } from "./Authentication.ts"
-import { Declined, malformed, tooLarge } from "./Declined.ts"
+import { HttpRejection, malformed, tooLarge } from "./HttpRejection.ts"
 import { maxDepth, maxParameters, merge, type Pair, type Parameters, tooManyParameters } from "./Parameters.ts"
-import { type Limits, type Place, Room } from "./Room.ts"
+import { type Limits, MemoryBudget, type Reservation } from "./MemoryBudget.ts"
 
 /** Bytes of a request's body, at most. */
 export const maxBodySize = 1024 * 1024
@@ -21,11 +21,11 @@ const leastBytes = 1024
 const small = 16 * 1024
 
 /** The room for all of them, whichever face they come to. */
-export class Bodies extends Context.Service<Bodies, Room>()("windhover/http/RequestBody/Bodies") {
-  static readonly layer = Layer.sync(Bodies, () => new Room(roomLimits))
+export class Bodies extends Context.Service<Bodies, MemoryBudget>()("windhover/http/RequestBody/Bodies") {
+  static readonly layer = Layer.sync(Bodies, () => new MemoryBudget(roomLimits))
 }
 
-type Reading<A> = Effect.Effect<A, Refusal | Declined>
+type Reading<A> = Effect.Effect<A, Refusal | HttpRejection>
 
 /**
  * Reads the parameters of a request, and does something with them: its query, and its body as a form, JSON or multipart, whatever the method
@@ -34,10 +34,10 @@ type Reading<A> = Effect.Effect<A, Refusal | Declined>
  * What came counts until the request is answered.
  */
 export const reading = Effect.fnUntraced(function*<A, E>(
-  room: Room,
+  room: MemoryBudget,
   request: HttpServerRequest.HttpServerRequest,
   use: (parameters: Parameters) => Effect.Effect<A, E>
-): Effect.fn.Return<A, E | Refusal | Declined> {
+): Effect.fn.Return<A, E | Refusal | HttpRejection> {
   const query = yield* fromForm(queryOf(request.url))
   if (!hasBody(request)) return yield* use(yield* merge(query, []))
   return yield* Effect.acquireUseRelease(
@@ -60,11 +60,11 @@ const queryOf = (url: string): string => {
   return url.slice(start + 1, end < 0 ? undefined : end)
 }
 
-const fromBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, place: Place) {
+const fromBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, place: Reservation) {
   const { headers } = request
   const encoding = headers["content-encoding"]
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return yield* new Declined({
+    return yield* new HttpRejection({
       status: 415,
       message: `The body has the Content-Encoding ${quote(encoding)}; send it uncompressed.`
     })
@@ -76,11 +76,11 @@ const fromBody = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
 
 const bytesOf = (
   request: HttpServerRequest.HttpServerRequest,
-  place: Place
-): Effect.Effect<ArrayBuffer, Refusal | Declined> => {
+  place: Reservation
+): Effect.Effect<ArrayBuffer, Refusal | HttpRejection> => {
   const { "content-length": announced, "transfer-encoding": chunked } = request.headers
   const length = chunked === undefined ? Number(announced ?? 0) : Infinity
-  if (length > small) return Effect.map(arriving(request, place, terms), ({ buffer }) => buffer)
+  if (length > small) return Effect.map(readBytes(request, place, terms), ({ buffer }) => buffer)
   return place.grow(length) ? Effect.mapError(request.arrayBuffer, () => terms.brokenOff) : Effect.fail(noRoom)
 }
 
@@ -88,7 +88,7 @@ const noRoom = refuse(
   new Unavailable({ message: "Too many large requests are under way. Please send it again.", retryAfter: 5 })
 )
 
-const terms: Terms = {
+const terms: BodyLimits = {
   max: maxBodySize,
   tooLarge: tooLarge(`The body of the request has more than ${maxBodySize} bytes; send less.`),
   noRoom,
@@ -104,7 +104,7 @@ const parse = (bytes: ArrayBuffer, contentType: string): Reading<Iterable<Pair>>
   if (type === "application/json" || type.endsWith("+json")) return fromJson(text)
   if (type === "") return text.trimStart().startsWith("{") ? fromJson(text) : fromForm(text)
   return Effect.fail(
-    new Declined({
+    new HttpRejection({
       status: 415,
       message:
         `The body has the Content-Type ${
@@ -150,10 +150,10 @@ const fromJson = Effect.fnUntraced(function*(text: string) {
   return yield* Effect.fromResult(flatten(document))
 })
 
-const flatten = (document: object): Result.Result<ReadonlyArray<Pair>, Declined> => {
+const flatten = (document: object): Result.Result<ReadonlyArray<Pair>, HttpRejection> => {
   const pairs: Array<Pair> = []
   let visited = 0
-  const visit = (name: string, value: unknown, depth: number): Declined | undefined => {
+  const visit = (name: string, value: unknown, depth: number): HttpRejection | undefined => {
     if (++visited > maxParameters) return tooManyParameters
     if (value === null) return undefined
     if (typeof value !== "object") {

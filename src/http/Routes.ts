@@ -10,14 +10,14 @@ import { IpNetwork } from "effect/net"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication } from "./Authentication.ts"
-import { makeDocumentation } from "./Documentation.ts"
+import { makeDocumentation } from "#http/api/Documentation.ts"
 import { makeHealth } from "./Health.ts"
-import { hubCallbacks, makeHubCallbacks } from "./HubCallbacks.ts"
-import { makeHubFace } from "./HubFace.ts"
+import { hubCallbacks, makeHubCallbackEndpoint } from "#http/websub/HubCallbackEndpoint.ts"
+import { makeWebSubEndpoint } from "#http/websub/WebSubEndpoint.ts"
 import * as Reply from "./Reply.ts"
 import { Bodies } from "./RequestBody.ts"
-import { Streams } from "./Streams.ts"
-import { makeWebhook } from "./Webhook.ts"
+import { Streams } from "#http/stream/Streams.ts"
+import { makeApiEndpoint } from "#http/api/ApiEndpoint.ts"
 import { makeXmppLogins } from "./XmppLogins.ts"
 
 /** Where the API answers, with or without a slash at the end; older clients post to the second. */
@@ -33,7 +33,7 @@ const withOneSlash = (request: HttpServerRequest.HttpServerRequest) =>
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { hubOpen, trustedProxies, xmppComponent } = yield* Settings
-  const webhook = yield* makeWebhook
+  const webhook = yield* makeApiEndpoint
   const { healthz, readyz } = yield* makeHealth
   for (const path of apiPaths) yield* router.add("*", path, webhook("api"))
   const stream = webhook("stream")
@@ -42,9 +42,9 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const url = streamUrl(request.url)
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
-  if (hubOpen) yield* router.add("*", "/hub", yield* makeHubFace)
+  if (hubOpen) yield* router.add("*", "/hub", yield* makeWebSubEndpoint)
   yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(nothingKept(method)))
-  const hubCallback = yield* makeHubCallbacks
+  const hubCallback = yield* makeHubCallbackEndpoint
   yield* router.add("*", `${hubCallbacks}*`, (request) => hubCallback(withOneSlash(request)))
   const { openapi, page } = yield* makeDocumentation
   yield* router.add("*", "/openapi.json", openapi)

@@ -5,7 +5,7 @@ import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { Forbidden, refuse } from "#domain/Refusal.ts"
 import { Authentication, requireRight } from "./Authentication.ts"
-import { Declined } from "./Declined.ts"
+import { HttpRejection } from "./HttpRejection.ts"
 import * as Reply from "./Reply.ts"
 
 /**
@@ -27,7 +27,7 @@ export const makeXmppLogins = Effect.gen(function*() {
   return (request: HttpServerRequest.HttpServerRequest) =>
     Effect.gen(function*() {
       if (request.method !== "POST") {
-        return yield* new Declined({
+        return yield* new HttpRejection({
           status: 405,
           message: `Logins are asked for with POST; received ${request.method}.`,
           allow: "POST"
@@ -36,7 +36,7 @@ export const makeXmppLogins = Effect.gen(function*() {
       if (!mayAsk(request)) return yield* notYours
       // a page in a browser of this machine cannot send this header
       if (named(request.headers["x-xmpp-domain"] ?? "") !== Jid.domainOf(xmppDomain)) {
-        return yield* new Declined({
+        return yield* new HttpRejection({
           status: 400,
           message: `The header X-XMPP-Domain has to name the domain of the accounts, ${xmppDomain}.`
         })

@@ -1,5 +1,5 @@
 import { renderStatusXml } from "#domain/render/StatusXml.ts"
-import type { Status } from "#domain/Status.ts"
+import type { Status } from "#domain/poll/Status.ts"
 
 /** Characters of a feed's title and of the log line: a stanza holds up to twenty statuses, and publishers write what they please. */
 const longTexts = 1_000

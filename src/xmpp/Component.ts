@@ -6,7 +6,7 @@ import type { Config } from "./Config.ts"
 import * as Link from "./Link.ts"
 import { ns } from "./Namespaces.ts"
 import { maxStanza } from "./Notifications.ts"
-import { type Fate, Outgoing } from "./Outgoing.ts"
+import { OutgoingQueue, type SendResult } from "./OutgoingQueue.ts"
 
 export interface Options extends Config {
   /** Gets every stanza but the answers to our own; must not throw. */
@@ -20,7 +20,7 @@ export interface Options extends Config {
 /** The component as the rest of the room sees it: connected most of the time, and connecting again by itself. */
 export interface Component {
   /** Sends a delivery, and tells its fate: `taken` when the server has it. `id` is stable over tries. */
-  readonly deliver: (id: string, messages: ReadonlyArray<string>) => Effect.Effect<Fate>
+  readonly deliver: (id: string, messages: ReadonlyArray<string>) => Effect.Effect<SendResult>
   /** Sends an answer, if there is a connection: without it nobody waits any more. Gives the reason, in words, when it cannot be sent. */
   readonly reply: (stanza: string) => string | undefined
   /** Bytes that wait for the server to read them: of all, and of answers. */
@@ -61,10 +61,10 @@ export const make = Effect.fnUntraced(function*(
   options: Options
 ): Effect.fn.Return<Component, never, Scope.Scope> {
   const { note = Effect.void } = options
-  const outgoing = new Outgoing(yield* Latch.make())
+  const outgoing = new OutgoingQueue(yield* Latch.make())
   const scope = yield* Effect.scope
   yield* Effect.addFinalizer(() => Effect.sync(() => outgoing.end()))
-  const fences = new Fences(options)
+  const fences = new Receipts(options)
   let noting: Fiber.Fiber<void> = yield* Effect.forkIn(Effect.void, scope)
   let link: Link.Link | undefined
   let upSince = 0
@@ -180,7 +180,7 @@ const tell = (error: Link.LinkError, { component, host, port }: Options, failure
 }
 
 /** Pings of the server's own domain, which proves by its answer that it has read all before: it answers in order, so that the answer is a receipt for all that was written before. */
-class Fences {
+class Receipts {
   readonly #from: string
   readonly #to: string
   /** The same as addresses are compared: who answers may spell it differently. */

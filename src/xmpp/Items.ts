@@ -1,5 +1,5 @@
-import type { Entry, Text } from "#domain/Entry.ts"
-import type { Document } from "#domain/Notification.ts"
+import type { Entry, Text } from "#domain/feed/Entry.ts"
+import type { Document } from "#domain/delivery/Notification.ts"
 import { entryXml } from "#domain/render/AtomXml.ts"
 import { textOf } from "#domain/render/Envelope.ts"
 import { entryJson } from "#domain/render/NotificationJson.ts"

@@ -1,4 +1,4 @@
-import type { Notification } from "#domain/Notification.ts"
+import type { Notification } from "#domain/delivery/Notification.ts"
 import { attribute } from "#domain/render/Xml.ts"
 import { briefStatusXml } from "./BriefStatus.ts"
 import { documentItem, entryItem, sizeOf, type Style } from "./Items.ts"
@@ -8,7 +8,7 @@ import { ns } from "./Namespaces.ts"
 export const maxStanza = 256 * 1024
 
 /** One notification on its way to one JID. */
-export interface Letter {
+export interface OutgoingMessage {
   readonly from: string
   readonly to: string
   /** Stable over retries, so that a receiver can tell a repetition. */
@@ -26,7 +26,7 @@ export interface Letter {
  * keeps a normal one for somebody who is offline, and drops a headline in silence. They claim no language: without the empty attribute
  * Prosody says that all is English, and slixmpp 1.8 loses events of several items in any language.
  */
-export const messages = (letter: Letter, limit = maxStanza): ReadonlyArray<string> => {
+export const messages = (letter: OutgoingMessage, limit = maxStanza): ReadonlyArray<string> => {
   const { from, id, notification, to, topic } = letter
   const status = briefStatusXml({ ...notification.status, feed: topic }, letter.style.extNamespace)
   const after = `</items></event></message>`
@@ -39,7 +39,7 @@ export const messages = (letter: Letter, limit = maxStanza): ReadonlyArray<strin
   return pages(items(letter, room), room).map((content, page) => opening(page + 1) + content + after)
 }
 
-const items = ({ notification: { news }, style }: Letter, room: number): ReadonlyArray<string> => {
+const items = ({ notification: { news }, style }: OutgoingMessage, room: number): ReadonlyArray<string> => {
   switch (news._tag) {
     case "Entries":
       return news.entries.map((entry) => entryItem(entry, style, room))

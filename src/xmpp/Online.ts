@@ -1,5 +1,5 @@
 import type { Element } from "@xmpp/xml"
-import type { Presence } from "#actors/Presences.ts"
+import type { Presence } from "#actors/operations/Presences.ts"
 import * as Jid from "#domain/Jid.ts"
 import { kept } from "./Elements.ts"
 

@@ -1,6 +1,6 @@
 import type { Element } from "@xmpp/xml"
 import { attribute, each, element } from "#domain/render/Xml.ts"
-import type { Status } from "#domain/Status.ts"
+import type { Status } from "#domain/poll/Status.ts"
 import { briefStatusXml } from "./BriefStatus.ts"
 import type { Condition } from "./Conditions.ts"
 import { ns } from "./Namespaces.ts"

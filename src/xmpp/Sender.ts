@@ -3,13 +3,13 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import { Presences } from "#actors/Presences.ts"
-import { type Outcome, type Sender, Senders } from "#actors/Senders.ts"
+import { Presences } from "#actors/operations/Presences.ts"
+import { type Outcome, type Sender, Senders } from "#actors/subscription/Senders.ts"
 import { type Config, configOf } from "./Config.ts"
-import * as Here from "./Here.ts"
+import * as LocalComponent from "./LocalComponent.ts"
 import { ns } from "./Namespaces.ts"
 import { messages } from "./Notifications.ts"
-import { idOf } from "./Returned.ts"
+import { idOf } from "./BounceStanza.ts"
 import { entityId, Xmpp } from "./Service.ts"
 
 /** Accounts whose settings are in memory, and for how long. */
@@ -23,7 +23,7 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
   const client = yield* Xmpp.client
   const accounts = yield* AccountStore
   const { extNamespace } = yield* Settings
-  const here = yield* Here.Here
+  const here = yield* LocalComponent.LocalComponent
   const isLegacy = yield* Cache.make({
     ...cached,
     lookup: (accountId: number) =>
@@ -96,7 +96,7 @@ const layerSenders = Layer.effect(
     const config = configOf(yield* Settings)
     return config === undefined ? others : Senders.of({ ...others, xmpp: yield* make(config) })
   })
-).pipe(Layer.provide(Here.layer))
+).pipe(Layer.provide(LocalComponent.layer))
 
 /** The channel `xmpp`, and who is online in it. */
 export const layer = Layer.merge(layerSenders, layerPresences)

@@ -4,8 +4,8 @@ import * as Entity from "effect/cluster/Entity"
 import * as EntityId from "effect/cluster/EntityId"
 import * as Sharding from "effect/cluster/Sharding"
 import * as Rpc from "effect/rpc/Rpc"
-import { Hub } from "#actors/Hub.ts"
-import { Places } from "#actors/Places.ts"
+import { Hub } from "#actors/operations/Hub.ts"
+import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
@@ -14,12 +14,12 @@ import * as Conditions from "./Conditions.ts"
 import { configOf } from "./Config.ts"
 import * as Jid from "#domain/Jid.ts"
 import { childrenOf } from "./Elements.ts"
-import * as Here from "./Here.ts"
+import * as LocalComponent from "./LocalComponent.ts"
 import { ns } from "./Namespaces.ts"
 import { Online } from "./Online.ts"
 import * as Operations from "./Operations.ts"
 import * as Replies from "./Replies.ts"
-import { bounceOf } from "./Returned.ts"
+import { bounceOf } from "./BounceStanza.ts"
 
 /** Requests that are answered at once, at most: of all, and of one address. */
 const maxRequests = 256
@@ -70,14 +70,14 @@ const layerEntity = Xmpp.toLayer(
     if (config === undefined) return yield* Effect.die(new Error("XMPP is off"))
     const operations = yield* Operations.make
     const run = yield* FiberSet.makeRuntime<never>()
-    const requests = new UnderWay(maxRequests, maxRequestsOfOne)
+    const requests = new InFlight(maxRequests, maxRequestsOfOne)
     const online = new Online()
     const { bounced, heardOf } = yield* Hub
     const outbox = yield* Outbox
     const returning = new Set<string>()
-    const returns = new Places(maxReturns)
-    const bounces = new UnderWay(mostBounces, mostBouncesOfOne)
-    const inRow = Array.from({ length: rows }, () => new Places(1))
+    const returns = new FifoSemaphore(maxReturns)
+    const bounces = new InFlight(mostBounces, mostBouncesOfOne)
+    const inRow = Array.from({ length: rows }, () => new FifoSemaphore(1))
     const component: Component.Component = yield* Component.make({
       ...config,
       hear: (stanza) => hear(stanza),
@@ -167,9 +167,9 @@ const layerEntity = Xmpp.toLayer(
         : Effect.logWarning(`XMPP: a request of ${quote(stanza.attrs["from"] ?? "")} is not answered: ${worse}`)
     }
 
-    const deliver = ({ id, messages }: Here.Consignment) => component.deliver(id, messages)
+    const deliver = ({ id, messages }: LocalComponent.MessageBatch) => component.deliver(id, messages)
 
-    const here = yield* Here.Here
+    const here = yield* LocalComponent.LocalComponent
     yield* Effect.acquireRelease(
       Effect.sync(() => void (here.component = { deliver })),
       () => Effect.sync(() => void (here.component = undefined))
@@ -187,7 +187,7 @@ const layerEntity = Xmpp.toLayer(
 const tooMany = Conditions.overloaded("There are too many requests at once; wait for the answers, then send more.")
 
 /** What is being seen to, by the address that sent it. */
-class UnderWay {
+class InFlight {
   readonly #most: number
   readonly #mostOfOne: number
   readonly #byAddress = new Map<string, number>()
@@ -242,4 +242,4 @@ export const layer = Layer.unwrap(
   Settings.useSync((settings) =>
     configOf(settings) === undefined ? Layer.empty : layerWake.pipe(Layer.provide(layerEntity))
   )
-).pipe(Layer.provide(Here.layer))
+).pipe(Layer.provide(LocalComponent.layer))

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Logger } from "effect"
 import { Command } from "effect/cli"
 import { TestConsole } from "effect/testing"
-import * as StoresMemory from "#layers/StoresMemory.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { existsSync, renameSync } from "node:fs"
 import { createServer, type Server } from "node:net"
 import { join } from "node:path"
@@ -26,7 +26,7 @@ const printed = Effect.fnUntraced(function*(commands: ReadonlyArray<ReadonlyArra
   yield* Layer.build(
     Administration.layerServer(dataDir).pipe(
       Layer.provide(Administration.layer),
-      Layer.provide(StoresMemory.layer)
+      Layer.provide(MemoryStores.layer)
     )
   )
   const settings = ConfigProvider.layer(ConfigProvider.fromUnknown({ WINDHOVER_DATA_DIR: dataDir }))
@@ -56,7 +56,7 @@ it.effect("a data directory that takes no socket leaves the service without one,
     const dataDir = join(yield* temporaryDirectory, "is-not-there")
     const said: Array<unknown> = []
     yield* Layer.build(
-      Administration.layerServer(dataDir).pipe(Layer.provide(Administration.layer), Layer.provide(StoresMemory.layer))
+      Administration.layerServer(dataDir).pipe(Layer.provide(Administration.layer), Layer.provide(MemoryStores.layer))
     ).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void said.push(message))])))
     assert.match(
       String(said),

@@ -1,11 +1,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
-import * as StoresMemory from "#layers/StoresMemory.ts"
+import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import * as Administration from "#main/cli/Administration.ts"
 
-layer(Administration.layer.pipe(Layer.provideMerge(StoresMemory.layer)))("Administration", (it) => {
+layer(Administration.layer.pipe(Layer.provideMerge(MemoryStores.layer)))("Administration", (it) => {
   it.effect("sets the JID of an account as addresses are compared, and refuses what is none or another's", () =>
     Effect.gen(function*() {
       const administration = yield* Administration.Administration
@@ -32,7 +32,7 @@ layer(Administration.layer.pipe(Layer.provideMerge(StoresMemory.layer)))("Admini
   it.effect("tells how publishers' hubs do, and which of them are relied on", () =>
     Effect.gen(function*() {
       const administration = yield* Administration.Administration
-      const { save, tally } = yield* UpstreamStore
+      const { save, tally } = yield* HubSubscriptionStore
       const upstream = {
         resourceId: 1,
         partition: 1,

@@ -1,8 +1,8 @@
 /**
  * The rows of the specification's tables that concern HTTP, and each limit, with the conversations that show them.
  *
- * What cannot be shown in the time of a conversation is tested on a clock of its own: the second and third retry (`test/actors/Subscription.test.ts`),
- * polling periods (`test/domain/Polling.test.ts`), maintenance and velocity (`test/domain/Maintenance.test.ts`).
+ * What cannot be shown in the time of a conversation is tested on a clock of its own: the second and third retry (`test/actors/subscription/Subscription.test.ts`),
+ * polling periods (`test/domain/poll/PollingInterval.test.ts`), maintenance and velocity (`test/domain/poll/Maintenance.test.ts`).
  */
 export const specification: { readonly [table: string]: { readonly [row: string]: ReadonlyArray<string> } } = {
   "Kinds of resources": {

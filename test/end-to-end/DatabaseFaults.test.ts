@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { migrate } from "#layers/Migrations.ts"
-import * as Postgres from "#layers/Postgres.ts"
+import { migrate } from "#layers/sql/Migrations.ts"
+import * as Postgres from "#layers/postgres/Postgres.ts"
 import { findBinaries, type PostgresServer, signalled, startServer } from "#test/support/PostgresServer.ts"
 import { freePort, outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 

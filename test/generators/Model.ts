@@ -1,7 +1,17 @@
 import fc from "fast-check"
-import type { ActivityObject, Category, Entry, Generator, Link, Person, Point, Source, Text } from "#domain/Entry.ts"
-import type { FeedHeader } from "#domain/Feed.ts"
-import type { Status } from "#domain/Status.ts"
+import type {
+  ActivityObject,
+  Category,
+  Entry,
+  Generator,
+  Link,
+  Person,
+  Point,
+  Source,
+  Text
+} from "#domain/feed/Entry.ts"
+import type { FeedHeader } from "#domain/feed/Feed.ts"
+import type { Status } from "#domain/poll/Status.ts"
 
 /**
  * Values of the model, as a reader could have given them.

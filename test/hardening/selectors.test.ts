@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { fragmentOf } from "#domain/Fragment.ts"
+import { fragmentOf } from "#domain/poll/Fragment.ts"
 import { Selector, type Syntax } from "#domain/ports/Selector.ts"
-import * as SelectorWorker from "#layers/SelectorWorker.ts"
+import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 
 const attempt = (path: string, syntax: Syntax, document: string) =>
   Effect.gen(function*() {

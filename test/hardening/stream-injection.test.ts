@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Hub } from "#actors/Hub.ts"
+import type { Hub } from "#actors/operations/Hub.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
-import * as Cursor from "#http/Cursor.ts"
-import * as Frames from "#http/Frames.ts"
+import * as Cursor from "#http/stream/Cursor.ts"
+import * as Frames from "#http/stream/Frames.ts"
 import { basic } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
 

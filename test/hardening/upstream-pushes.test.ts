@@ -3,8 +3,8 @@ import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { createHmac } from "node:crypto"
 import { setImmediate } from "node:timers/promises"
-import type { Hub } from "#actors/Hub.ts"
-import type { Receiver } from "#actors/PublishersHubs.ts"
+import type { Hub } from "#actors/operations/Hub.ts"
+import type { Receiver } from "#actors/operations/HubCallbacks.ts"
 import { serve } from "#test/support/Served.ts"
 
 const callback = "A".repeat(32)

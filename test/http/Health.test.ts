@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { StoreError, Suspected } from "#domain/ports/StoreError.ts"
-import { Writing } from "#domain/ports/Writing.ts"
+import { StoreError, WriteFailure } from "#domain/ports/StoreError.ts"
+import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import { makeApi } from "#test/support/Api.ts"
 
 const store = (find: AccountStore["Service"]["find"]) => Layer.mock(AccountStore, { find })
@@ -65,12 +65,12 @@ describe("/healthz", () => {
     Effect.gen(function*() {
       const suspected = { why: "full" as "full" | undefined }
       let full = true
-      const writing = Layer.succeed(Writing, {
+      const writing = Layer.succeed(WriteProbe, {
         attempt: Effect.suspend(() => full ? Effect.fail(unavailable) : Effect.void)
       })
       const api = yield* makeApi({}, store(() => Effect.succeedNone), {}, writing)
       const asked = Effect.map(
-        Effect.provideService(api("/healthz"), Suspected, suspected),
+        Effect.provideService(api("/healthz"), WriteFailure, suspected),
         ({ body, status }) => `${status} ${body}`
       )
       assert.strictEqual(yield* asked, "503 The disk of the database is full; nothing can be written.")
@@ -83,9 +83,9 @@ describe("/healthz", () => {
   it.effect("is 200 after a question that had no room on the server: what is written is written", () =>
     Effect.gen(function*() {
       let attempts = 0
-      const writing = Layer.succeed(Writing, { attempt: Effect.sync(() => void attempts++) })
+      const writing = Layer.succeed(WriteProbe, { attempt: Effect.sync(() => void attempts++) })
       const api = yield* makeApi({}, store(() => Effect.succeedNone), {}, writing)
-      const asked = Effect.provideService(api("/healthz"), Suspected, { why: "full" })
+      const asked = Effect.provideService(api("/healthz"), WriteFailure, { why: "full" })
       assert.strictEqual((yield* asked).status, 200)
       assert.strictEqual(attempts, 1)
       yield* api("/healthz")

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { byPage, format } from "#http/Contract.ts"
+import { byPage, format } from "#http/api/Contract.ts"
 import fc from "fast-check"
 import { maxParameters, merge, normalizeName, type Pair, type Parameters } from "#http/Parameters.ts"
 

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { Declined } from "#http/Declined.ts"
+import { HttpRejection } from "#http/HttpRejection.ts"
 import { maxBodySize, reading } from "#http/RequestBody.ts"
-import { Room } from "#http/Room.ts"
+import { MemoryBudget } from "#http/MemoryBudget.ts"
 
-const room = new Room({ each: maxBodySize + 1024, all: maxBodySize + 1024 })
+const room = new MemoryBudget({ each: maxBodySize + 1024, all: maxBodySize + 1024 })
 const read = (request: HttpServerRequest.HttpServerRequest) => reading(room, request, Effect.succeed)
 
 const sent = (body: RequestInit["body"], type: string | undefined, query = "") => {
@@ -28,7 +28,7 @@ const topics = (body: RequestInit["body"], type: string | undefined, query = "")
 const refusal = (body: RequestInit["body"], type: string | undefined) =>
   Effect.map(
     Effect.flip(sent(body, type)),
-    (error) => `${error instanceof Declined ? error.status : 422} ${error.message}`
+    (error) => `${error instanceof HttpRejection ? error.status : 422} ${error.message}`
   )
 
 const formType = "application/x-www-form-urlencoded"

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { NetAddress } from "effect/net"
 import * as Port from "#domain/ports/Settings.ts"
-import * as HttpServerNode from "#layers/HttpServerNode.ts"
+import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
 
 const withVariables = (variables: Record<string, string>) =>

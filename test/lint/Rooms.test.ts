@@ -55,7 +55,7 @@ const rules: ReadonlyArray<Rule> = [
   {
     at: "src/domain/ports",
     rule: "domain imports no other room",
-    refused: imports("#actors/Hub.ts"),
+    refused: imports("#actors/operations/Hub.ts"),
     says: "no other room",
     allowed: imports("#domain/Topic.ts")
   },
@@ -83,7 +83,7 @@ const rules: ReadonlyArray<Rule> = [
   {
     at: "src/domain/normalize",
     rule: "domain/normalize may have entities, and no other room",
-    refused: imports("#layers/FetcherUndici.ts"),
+    refused: imports("#layers/outbound/FetcherUndici.ts"),
     says: "no other room",
     allowed: imports("entities")
   },
@@ -192,7 +192,7 @@ const rules: ReadonlyArray<Rule> = [
     rule: "http does not know its sister",
     refused: imports("#xmpp/Requests.ts"),
     says: "knows its sister",
-    allowed: imports("#actors/Hub.ts")
+    allowed: imports("#actors/operations/Hub.ts")
   },
   {
     at: "src/http",
@@ -227,7 +227,7 @@ const rules: ReadonlyArray<Rule> = [
     rule: "xmpp does not know its sister",
     refused: imports("#http/Reply.ts"),
     says: "knows its sister",
-    allowed: imports("#actors/Hub.ts")
+    allowed: imports("#actors/operations/Hub.ts")
   },
   {
     at: "src/xmpp",

@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Delivery } from "#domain/Notification.ts"
+import type { Delivery } from "#domain/delivery/Notification.ts"
 import { DeliveryLog, type DeliveryTry, type Denied } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"

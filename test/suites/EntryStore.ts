@@ -1,7 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import fc from "fast-check"
-import type { Entry } from "#domain/Entry.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
 import { EntryStore, type PageQuery } from "#domain/ports/EntryStore.ts"
 import { at, entry, found, newSubscription, record, type Stores, unchanged } from "#test/support/StoreFixture.ts"
 

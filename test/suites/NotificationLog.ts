@@ -1,7 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
-import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { entry, found, newSubscription, record, type Stores, unchanged } from "#test/support/StoreFixture.ts"
 
 /** What every `NotificationLog` keeps of its promises. */
@@ -45,7 +45,7 @@ const reading = (it: Vitest.MethodsNonLive<Stores>) => {
       const { resource } = yield* newSubscription()
       const document = { contentType: "application/json", body: Uint8Array.of(0, 255) }
       const header = { title: { value: "Feed \u0000", type: "text" } }
-      const changes: ReadonlyArray<Change> = [
+      const changes: ReadonlyArray<PollWrite> = [
         found({ ...resource, header }, [entry("a", { published: 9 }), entry("b"), entry("c")]),
         { ...unchanged({ ...resource, signature: 2n }), announce: { _tag: "Document", document } },
         { ...unchanged({ ...resource, inError: true, code: 500 }), announce: { _tag: "Failure" } }

@@ -1,9 +1,9 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import type { Delivery } from "#domain/Notification.ts"
+import type { Delivery } from "#domain/delivery/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import {
   at,
@@ -85,7 +85,7 @@ const waiting = (it: Vitest.MethodsNonLive<Stores>) => {
       const { resource, subscription } = yield* newSubscription()
       const header = { title: { value: "Feed \u0000", type: "text" } }
       const document = { contentType: "application/json", body: Uint8Array.of(0, 255) }
-      const changes: ReadonlyArray<Change> = [
+      const changes: ReadonlyArray<PollWrite> = [
         { ...found({ ...resource, header }, [entry("a", { published: 9 }), entry("b"), entry("c")]) },
         { ...unchanged({ ...resource, signature: 2n }), announce: { _tag: "Document", document } },
         { ...unchanged({ ...resource, inError: true, code: 500 }), announce: { _tag: "Failure" } }

@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
-import type { PingOutcome } from "#domain/PingOutcome.ts"
+import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { at, newSubscription, type Stores } from "#test/support/StoreFixture.ts"
 

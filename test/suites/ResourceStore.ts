@@ -3,9 +3,9 @@ import { Effect, Option } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { type Change, maxStoredLength, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { maxStoredLength, type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { profileOf, type ResourceState, statusOf } from "#domain/Resource.ts"
+import { profileOf, type ResourceState, statusOf } from "#domain/poll/Resource.ts"
 import {
   at,
   entry,
@@ -378,7 +378,10 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       const { account, resource } = yield* newSubscription()
       const quiet = { ...found(resource, [entry("a"), entry("b")]), announce: undefined }
       assert.deepStrictEqual(yield* record(quiet), [])
-      const some: Change = { ...found(resource, [entry("c"), entry("d")]), announce: { _tag: "Entries", ids: ["d"] } }
+      const some: PollWrite = {
+        ...found(resource, [entry("c"), entry("d")]),
+        announce: { _tag: "Entries", ids: ["d"] }
+      }
       const [delivery] = yield* record(some)
       assert.deepStrictEqual([idsOf(delivery), delivery?.sequence, delivery?.credits], [["d"], 1, -1])
       const page = yield* EntryStore.use((store) => store.page({ resourceIds: [resource.id], count: 10 }))
@@ -430,7 +433,7 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       const { resource } = yield* newSubscription()
       yield* at(100)(record(found(resource, [entry("a"), entry("b")])))
       const updated = entry("a", { title: { value: "Better", type: "text" } })
-      const change: Change = {
+      const change: PollWrite = {
         state: resource,
         entries: [entry("c")],
         updated: [updated],
@@ -450,7 +453,7 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
   it.effect("adds no entry that is only said to be updated", () =>
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()
-      const change: Change = {
+      const change: PollWrite = {
         state: resource,
         entries: [],
         updated: [entry("never-seen")],
@@ -517,12 +520,12 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()
       const document = { contentType: "application/json; charset=utf-8", body: Uint8Array.of(0, 1, 2, 255) }
-      const first: Change = { ...unchanged({ ...resource, kind: "json", signature: 1n }), document }
+      const first: PollWrite = { ...unchanged({ ...resource, kind: "json", signature: 1n }), document }
       assert.deepStrictEqual(yield* record(first), [])
       assert.deepStrictEqual(yield* stored(resource.id), Option.some(document))
 
       const next = { contentType: "application/json", body: new TextEncoder().encode("{}") }
-      const change: Change = {
+      const change: PollWrite = {
         ...unchanged({ ...resource, kind: "json", signature: 2n, header: {} }),
         announce: { _tag: "Document", document: next }
       }
@@ -538,7 +541,7 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()
       const document = { contentType: "text/plain", body: Uint8Array.of(65) }
-      const change: Change = { ...unchanged(resource), announce: { _tag: "Document", document } }
+      const change: PollWrite = { ...unchanged(resource), announce: { _tag: "Document", document } }
       const sequences = [yield* record(change), yield* record(change)].flat().map(({ sequence }) => sequence)
       assert.deepStrictEqual(sequences, [1, 2])
     }))
@@ -555,7 +558,10 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
   it.effect("announces a failure once, until the resource has left its error state", () =>
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()
-      const failed: Change = { ...unchanged({ ...resource, inError: true, code: 500 }), announce: { _tag: "Failure" } }
+      const failed: PollWrite = {
+        ...unchanged({ ...resource, inError: true, code: 500 }),
+        announce: { _tag: "Failure" }
+      }
       const [delivery] = yield* record(failed)
       assert.deepStrictEqual([delivery?.notification.news, delivery?.notification.status.code], [
         { _tag: "Failure" },

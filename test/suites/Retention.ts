@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Retention, type Trimmed } from "#domain/ports/Retention.ts"
-import { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
+import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import type { ResourceState } from "#domain/Resource.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
 import {
   at,
   entry,
@@ -129,7 +129,7 @@ const hubs = (it: Vitest.MethodsNonLive<Stores>) => {
   it.effect("deletes hubs that no resource has any more, oldest count first, with their strikes, and no others", () =>
     Effect.gen(function*() {
       const retention = yield* Retention
-      const store = yield* UpstreamStore
+      const store = yield* HubSubscriptionStore
       const [one, two, young, asked] = ["one", "two", "young", "asked"].map((name) =>
         `https://${unique(name)}.example/`
       )

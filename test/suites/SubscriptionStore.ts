@@ -3,7 +3,7 @@ import { Effect, Option, Result } from "effect"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { profileOf, type ResourceState } from "#domain/Resource.ts"
+import { profileOf, type ResourceState } from "#domain/poll/Resource.ts"
 import { everything, parse } from "#domain/Search.ts"
 import {
   at,

@@ -1,10 +1,10 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Hub } from "#actors/Hub.ts"
+import { Hub } from "#actors/operations/Hub.ts"
 import { type Caller, type Right, rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
-import { Writing } from "#domain/ports/Writing.ts"
+import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Routes from "#http/Routes.ts"
 import * as Settings from "#layers/Settings.ts"
 
@@ -38,7 +38,7 @@ export const basic = (secret = "wonder") => ({
   authorization: `Basic ${Buffer.from(`alice:${secret}`).toString("base64")}`
 })
 
-export const writes = Layer.succeed(Writing, { attempt: Effect.void })
+export const writes = Layer.succeed(WriteProbe, { attempt: Effect.void })
 
 /**
  * The routes over a hub that a test makes up: what it does not name dies loudly. No socket.
@@ -47,7 +47,7 @@ export const makeApi = Effect.fnUntraced(function*(
   hub: Partial<Hub["Service"]>,
   store: Layer.Layer<AccountStore> = accounts,
   settings: Partial<SettingsValues> = {},
-  writing: Layer.Layer<Writing> = writes
+  writing: Layer.Layer<WriteProbe> = writes
 ) {
   const app = yield* HttpRouter.toHttpEffect(
     Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, writing, Settings.layerTest(settings)]))

@@ -2,25 +2,25 @@ import { assert } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { TestRunner } from "effect/cluster"
 import { HttpServer } from "effect/http"
-import { Hub } from "#actors/Hub.ts"
-import * as Core from "#actors/Core.ts"
-import * as Senders from "#actors/Senders.ts"
+import { Hub } from "#actors/operations/Hub.ts"
+import * as ActorsLayer from "#actors/ActorsLayer.ts"
+import * as Senders from "#actors/subscription/Senders.ts"
 import { rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Routes from "#http/Routes.ts"
-import * as DelivererHttp from "#layers/DelivererHttp.ts"
-import * as FeedReader from "#layers/FeedReader.ts"
-import * as FetcherUndici from "#layers/FetcherUndici.ts"
-import * as HttpServerNode from "#layers/HttpServerNode.ts"
-import * as HubClientHttp from "#layers/HubClientHttp.ts"
-import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
-import * as SelectorWorker from "#layers/SelectorWorker.ts"
+import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
+import * as FeedReader from "#layers/workers/FeedReader.ts"
+import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
+import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
+import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
+import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
+import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
-import * as StoresMemory from "#layers/StoresMemory.ts"
-import * as Version from "#layers/Version.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
+import * as Version from "#layers/outbound/Version.ts"
 import type { World } from "./Conversation.ts"
 import { openOutside } from "./Outside.ts"
 import { open } from "./RawHttp.ts"
@@ -34,8 +34,8 @@ const publishers: Array<SettingsValues["publishers"][number]> = []
 export const layerWith = (settings: Partial<SettingsValues>) =>
   Routes.layerServed.pipe(
     Layer.provideMerge(HttpServerNode.layer),
-    Layer.provideMerge(Core.layer.pipe(Layer.provide([Senders.layer, TestRunner.layer]))),
-    Layer.provideMerge(StoresMemory.layer),
+    Layer.provideMerge(ActorsLayer.layer.pipe(Layer.provide([Senders.layer, TestRunner.layer]))),
+    Layer.provideMerge(MemoryStores.layer),
     Layer.provide([
       DelivererHttp.layer,
       FetcherUndici.layer,
@@ -78,7 +78,7 @@ let worlds = 0
  */
 export const makeWorld = Effect.gen(function*() {
   const accounts = yield* AccountStore
-  const faults = yield* StoresMemory.Faults
+  const faults = yield* MemoryStores.Faults
   const resources = yield* ResourceStore
   const subscriptions = yield* SubscriptionStore
   const { address } = yield* HttpServer.HttpServer

@@ -1,6 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { Hub, type SubscribeRequest } from "#actors/Hub.ts"
+import { Hub, type SubscribeRequest } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { caller, World } from "./World.ts"
 

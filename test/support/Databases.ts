@@ -5,9 +5,9 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { inject } from "vitest"
-import * as EmbeddedPostgres from "#layers/EmbeddedPostgres.ts"
-import { migrate } from "#layers/Migrations.ts"
-import * as Postgres from "#layers/Postgres.ts"
+import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import { migrate } from "#layers/sql/Migrations.ts"
+import * as Postgres from "#layers/postgres/Postgres.ts"
 
 type Database = Layer.Layer<PgClient.PgClient | SqlClient.SqlClient>
 

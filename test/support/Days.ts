@@ -1,12 +1,12 @@
 import { Effect, Layer, Option, Redacted } from "effect"
-import { HubTrust } from "#actors/HubTrust.ts"
-import { Listeners } from "#actors/Listeners.ts"
-import { Supervisor } from "#actors/Partition.ts"
-import { Residency } from "#actors/Residency.ts"
-import * as Resource from "#actors/Resource.ts"
-import * as Senders from "#actors/Senders.ts"
-import * as Subscription from "#actors/Subscription.ts"
-import * as Upstream from "#actors/Upstream.ts"
+import { HubReliability } from "#actors/resource/HubReliability.ts"
+import { Listeners } from "#actors/operations/Listeners.ts"
+import { PartitionStarter } from "#actors/cluster/Partition.ts"
+import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
+import * as Resource from "#actors/resource/Resource.ts"
+import * as Senders from "#actors/subscription/Senders.ts"
+import * as Subscription from "#actors/subscription/Subscription.ts"
+import * as HubSubscription from "#actors/resource/HubSubscription.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -25,10 +25,10 @@ export const layerDays = (
   settings: Partial<SettingsValues> = {},
   stores: Layer.Layer<never, never, Outbox | ResourceStore> = Layer.empty
 ) =>
-  Supervisor.layer.pipe(
-    Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer, Upstream.layer)),
-    Layer.provide(Residency.layer),
-    Layer.provide(HubTrust.layer),
+  PartitionStarter.layer.pipe(
+    Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer, HubSubscription.layer)),
+    Layer.provide(ActorBudget.layer),
+    Layer.provide(HubReliability.layer),
     Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),
     Layer.provide(Senders.layer),
     Layer.provide(Layer.succeed(Resource.Jitter, () => 0)),
@@ -56,7 +56,7 @@ export const watchedFor = Effect.fnUntraced(function*(...topics: ReadonlyArray<s
       state: "active"
     })
   }
-  const supervisor = yield* Supervisor
+  const supervisor = yield* PartitionStarter
   const [actors] = yield* Effect.forEach(partitions, (partition) => supervisor.start(partition))
   if (actors === undefined) return yield* Effect.die("no topics")
   return { actors, world: yield* World }

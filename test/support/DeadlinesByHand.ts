@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import * as diagnostics from "node:diagnostics_channel"
-import type { Deadline, Deadlines } from "#layers/Deadlines.ts"
+import type { Deadline, TimerWheel } from "#layers/outbound/TimerWheel.ts"
 
-export interface DeadlinesByHand extends Deadlines {
+export interface DeadlinesByHand extends TimerWheel {
   /** Milliseconds of all that were added, in order. */
   readonly added: ReadonlyArray<number>
   /** Those of so many milliseconds are over. */

@@ -2,9 +2,9 @@ import { it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
 import { Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
-import * as DelivererHttp from "#layers/DelivererHttp.ts"
-import * as FetcherUndici from "#layers/FetcherUndici.ts"
-import * as Network from "#layers/Network.ts"
+import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
+import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
+import * as Network from "#layers/outbound/Network.ts"
 
 /** Fetcher and Deliverer over real sockets; loopback is allowed unless a test says otherwise. */
 export const outside = (options: Partial<Network.NetworkOptions> = {}): Layer.Layer<Fetcher | Deliverer> =>

@@ -3,8 +3,8 @@ import { once } from "node:events"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import type { TestProject } from "vitest/node"
-import { migrate } from "#layers/Migrations.ts"
-import * as Postgres from "#layers/Postgres.ts"
+import { migrate } from "#layers/sql/Migrations.ts"
+import * as Postgres from "#layers/postgres/Postgres.ts"
 import { findBinaries, type PostgresServer, startServer } from "./PostgresServer.ts"
 
 /**

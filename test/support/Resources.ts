@@ -1,4 +1,4 @@
-import type { ResourceState } from "#domain/Resource.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
 
 /** A resource that was never fetched, with what a test says of it. */
 export const initialState = (known: Partial<ResourceState> = {}): ResourceState => ({

@@ -1,14 +1,14 @@
 import type { Element } from "@xmpp/xml"
 import { Effect, Layer, Redacted } from "effect"
 import { TestRunner } from "effect/cluster"
-import { Hub } from "#actors/Hub.ts"
+import { Hub } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as Sender from "#xmpp/Sender.ts"
 import * as Service from "#xmpp/Service.ts"
-import * as Senders from "#actors/Senders.ts"
+import * as Senders from "#actors/subscription/Senders.ts"
 import { answer, componentServer } from "./ComponentServer.ts"
 
 /** What a test makes up of the rest; what it does not name dies loudly. */

@@ -1,6 +1,6 @@
 import { Clock, Effect, Redacted } from "effect"
-import type { Entry } from "#domain/Entry.ts"
-import type { Delivery } from "#domain/Notification.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
+import type { Delivery } from "#domain/delivery/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { BounceStore } from "#domain/ports/BounceStore.ts"
 import type { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
@@ -10,13 +10,13 @@ import type { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
 import type { Pings } from "#domain/ports/Pings.ts"
 import type { Replays } from "#domain/ports/Replays.ts"
-import type { QuestionQueue } from "#domain/ports/QuestionQueue.ts"
-import { type Change, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Retention } from "#domain/ports/Retention.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import type { UpstreamStore } from "#domain/ports/UpstreamStore.ts"
-import type { Writing } from "#domain/ports/Writing.ts"
-import type { ResourceState } from "#domain/Resource.ts"
+import type { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
+import type { WriteProbe } from "#domain/ports/WriteProbe.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
 
 export type Stores =
   | AccountStore
@@ -26,14 +26,14 @@ export type Stores =
   | HostPauses
   | NotificationLog
   | Outbox
-  | QuestionQueue
+  | VerificationQueue
   | ResourceStore
   | Retention
   | Pings
   | Replays
   | SubscriptionStore
-  | UpstreamStore
-  | Writing
+  | HubSubscriptionStore
+  | WriteProbe
 
 /**
  * Runs with a clock that stands at `now`. Only its readings stand: sleeping takes real time, so that batches are sent.
@@ -92,17 +92,17 @@ export const entry = (id: string, change: Partial<Entry> = {}): Entry => ({
   ...change
 })
 
-export const unchanged = (state: ResourceState): Change => ({ state, entries: [], updated: [], announce: undefined })
+export const unchanged = (state: ResourceState): PollWrite => ({ state, entries: [], updated: [], announce: undefined })
 
 /** A poll that finds these entries, oldest first, and tells of them. */
-export const found = (state: ResourceState, entries: ReadonlyArray<Entry>): Change => ({
+export const found = (state: ResourceState, entries: ReadonlyArray<Entry>): PollWrite => ({
   state,
   entries,
   updated: [],
   announce: { _tag: "Entries", ids: entries.map(({ id }) => id).toReversed() }
 })
 
-export const record = (change: Change) => ResourceStore.use((store) => store.record(change))
+export const record = (change: PollWrite) => ResourceStore.use((store) => store.record(change))
 
 /** What the subscribers of a change are told, by id. */
 export const idsOf = (delivery: Delivery | undefined): ReadonlyArray<string> =>

@@ -1,20 +1,20 @@
 import { Layer } from "effect"
-import * as AccountStoreSql from "#layers/AccountStoreSql.ts"
-import * as BounceStoreSql from "#layers/BounceStoreSql.ts"
-import * as DeliveryLogSql from "#layers/DeliveryLogSql.ts"
-import * as EntryStoreSql from "#layers/EntryStoreSql.ts"
-import * as HostPausesSql from "#layers/HostPausesSql.ts"
-import * as NotificationLogSql from "#layers/NotificationLogSql.ts"
-import * as OutboxSql from "#layers/OutboxSql.ts"
-import * as QuestionQueueSql from "#layers/QuestionQueueSql.ts"
-import * as Passwords from "#layers/Passwords.ts"
-import * as PingsSql from "#layers/PingsSql.ts"
-import * as ReplaysSql from "#layers/ReplaysSql.ts"
-import * as ResourceStoreSql from "#layers/ResourceStoreSql.ts"
-import * as RetentionSql from "#layers/RetentionSql.ts"
-import * as SubscriptionStoreSql from "#layers/SubscriptionStoreSql.ts"
-import * as UpstreamStoreSql from "#layers/UpstreamStoreSql.ts"
-import * as WritingSql from "#layers/WritingSql.ts"
+import * as AccountStoreSql from "#layers/sql/AccountStoreSql.ts"
+import * as BounceStoreSql from "#layers/sql/BounceStoreSql.ts"
+import * as DeliveryLogSql from "#layers/sql/DeliveryLogSql.ts"
+import * as EntryStoreSql from "#layers/sql/EntryStoreSql.ts"
+import * as HostPausesSql from "#layers/sql/HostPausesSql.ts"
+import * as NotificationLogSql from "#layers/sql/NotificationLogSql.ts"
+import * as OutboxSql from "#layers/sql/OutboxSql.ts"
+import * as VerificationQueueSql from "#layers/sql/VerificationQueueSql.ts"
+import * as Passwords from "#layers/sql/Passwords.ts"
+import * as PingsSql from "#layers/sql/PingsSql.ts"
+import * as ReplaysSql from "#layers/sql/ReplaysSql.ts"
+import * as ResourceStoreSql from "#layers/sql/ResourceStoreSql.ts"
+import * as RetentionSql from "#layers/sql/RetentionSql.ts"
+import * as SubscriptionStoreSql from "#layers/sql/SubscriptionStoreSql.ts"
+import * as HubSubscriptionStoreSql from "#layers/sql/HubSubscriptionStoreSql.ts"
+import * as WriteProbeSql from "#layers/sql/WriteProbeSql.ts"
 
 /** The stores of the service, but for the work of hashing passwords. */
 export const storesSql = Layer.mergeAll(
@@ -26,11 +26,11 @@ export const storesSql = Layer.mergeAll(
   OutboxSql.layer,
   BounceStoreSql.layer,
   DeliveryLogSql.layer,
-  QuestionQueueSql.layer,
+  VerificationQueueSql.layer,
   RetentionSql.layer,
   PingsSql.layer,
   ReplaysSql.layer,
-  UpstreamStoreSql.layer,
-  WritingSql.layer,
+  HubSubscriptionStoreSql.layer,
+  WriteProbeSql.layer,
   AccountStoreSql.layerWith(Passwords.cheap)
 )

@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { HttpServer } from "effect/http"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Hub } from "#actors/Hub.ts"
+import { Hub } from "#actors/operations/Hub.ts"
 import { httpServer } from "./HttpServer.ts"
 
 /** A request that came to a subscriber, in its bytes. */

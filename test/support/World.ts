@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { TestRunner } from "effect/cluster"
 import { type Caller, rights } from "#domain/Account.ts"
-import type { Entry } from "#domain/Entry.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
 import { ofString } from "#domain/Fingerprint.ts"
 import { Deliverer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
 import { FeedReader, type ReaderError } from "#domain/ports/FeedReader.ts"
@@ -10,11 +10,11 @@ import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#doma
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Selection, Selector } from "#domain/ports/Selector.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
-import * as Core from "#actors/Core.ts"
-import * as Resource from "#actors/Resource.ts"
-import * as Senders from "#actors/Senders.ts"
+import * as ActorsLayer from "#actors/ActorsLayer.ts"
+import * as Resource from "#actors/resource/Resource.ts"
+import * as Senders from "#actors/subscription/Senders.ts"
 import * as Settings from "#layers/Settings.ts"
-import * as StoresMemory from "#layers/StoresMemory.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 
 /** How a callback answers: a status, or nothing. */
 export type Answer = (parcel: Parcel, attempt: number) => Effect.Effect<number, DeliveryError>
@@ -178,11 +178,11 @@ export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fe
 })
 
 /** The outside: stores in memory and a scripted world. It outlives the runners over it. */
-export const layerOutside = Layer.mergeAll(StoresMemory.layer, layerWorld)
+export const layerOutside = Layer.mergeAll(MemoryStores.layer, layerWorld)
 
 /** One runner that holds all partitions, polls at their exact seconds, and sends in these ways. */
 export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>) =>
-  Core.layer.pipe(
+  ActorsLayer.layer.pipe(
     Layer.provide(senders),
     Layer.provide(TestRunner.layer),
     Layer.provide(Layer.succeed(Resource.Jitter, () => 0))

@@ -1,18 +1,18 @@
 import type { Element } from "@xmpp/xml"
 import { Context, Effect, Layer, Redacted, References, Schedule } from "effect"
 import { TestRunner } from "effect/cluster"
-import { Hub } from "#actors/Hub.ts"
-import * as Core from "#actors/Core.ts"
-import * as Senders from "#actors/Senders.ts"
+import { Hub } from "#actors/operations/Hub.ts"
+import * as ActorsLayer from "#actors/ActorsLayer.ts"
+import * as Senders from "#actors/subscription/Senders.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import * as DelivererHttp from "#layers/DelivererHttp.ts"
-import * as FeedReader from "#layers/FeedReader.ts"
-import * as FetcherUndici from "#layers/FetcherUndici.ts"
-import * as HubClientHttp from "#layers/HubClientHttp.ts"
-import * as IntentVerifierHttp from "#layers/IntentVerifierHttp.ts"
-import * as SelectorWorker from "#layers/SelectorWorker.ts"
+import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
+import * as FeedReader from "#layers/workers/FeedReader.ts"
+import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
+import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
+import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
+import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
-import * as StoresMemory from "#layers/StoresMemory.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import * as Link from "#xmpp/Link.ts"
 import * as XmppSender from "#xmpp/Sender.ts"
 import * as XmppService from "#xmpp/Service.ts"
@@ -46,11 +46,11 @@ const settings = Layer.unwrap(Server.useSync(({ componentPort }) =>
 
 /** The service behind a real XMPP server; only its database is in memory. Ann and Bob have accounts, Eve a login of the server alone. */
 export const layer = XmppService.layer.pipe(
-  Layer.provideMerge(Core.layer),
+  Layer.provideMerge(ActorsLayer.layer),
   Layer.provide(XmppSender.layer),
   Layer.provide(Senders.layer),
   Layer.provide(TestRunner.layer),
-  Layer.provideMerge(StoresMemory.layer),
+  Layer.provideMerge(MemoryStores.layer),
   Layer.provide([
     DelivererHttp.layer,
     FetcherUndici.layer,

@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Entry } from "#domain/Entry.ts"
-import type { News } from "#domain/Notification.ts"
-import { type Letter, maxStanza, messages } from "#xmpp/Notifications.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
+import type { News } from "#domain/delivery/Notification.ts"
+import { maxStanza, messages, type OutgoingMessage } from "#xmpp/Notifications.ts"
 import { children, content, type Element, names, parse } from "#test/domain/render/xml.ts"
 import { hostile, model } from "#test/generators/Model.ts"
 
 const EXT = "http://ext.example/ns"
 const topic = "http://feeds.test/a?b&c"
 
-const letter = (news: News, style: Partial<Letter["style"]> = {}): Letter => ({
+const letter = (news: News, style: Partial<OutgoingMessage["style"]> = {}): OutgoingMessage => ({
   from: "push.x.test",
   to: "ann@x.test",
   id: "5-7",
@@ -21,7 +21,7 @@ const letter = (news: News, style: Partial<Letter["style"]> = {}): Letter => ({
 const entries = (...list: ReadonlyArray<Entry>): News => ({ _tag: "Entries", entries: list })
 const entry = (id: string, value = ""): Entry => ({ id, content: [{ value, type: "text" }] })
 
-const only = (letter: Letter): Element => {
+const only = (letter: OutgoingMessage): Element => {
   const [message, ...more] = messages(letter)
   assert.strictEqual(more.length, 0)
   return parse(message ?? "")
@@ -53,7 +53,7 @@ describe("Notifications", () => {
   })
 
   it("have items in the namespace of the event, or in the old clients'", () => {
-    const item = (style: Partial<Letter["style"]>) =>
+    const item = (style: Partial<OutgoingMessage["style"]>) =>
       within(only(letter(entries(entry("one")), style)), "event", "items", "item").attributes
     assert.deepStrictEqual(item({}), {})
     assert.deepStrictEqual(item({ itemNamespace: "http://jabber.org/protocol/pubsub" }), {

@@ -1,4 +1,4 @@
-import type { Point, Shape } from "#domain/Entry.ts"
+import type { Point, Shape } from "#domain/feed/Entry.ts"
 import type { Draft } from "./Draft.ts"
 
 const MOST_POINTS = 10_000

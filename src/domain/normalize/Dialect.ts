@@ -1,5 +1,5 @@
-import type { RawEntry } from "#domain/EntryId.ts"
-import type { FeedHeader, FeedVersion } from "#domain/Feed.ts"
+import type { RawEntry } from "#domain/feed/EntryId.ts"
+import type { FeedHeader, FeedVersion } from "#domain/feed/Feed.ts"
 import { type Context, type Reader, within } from "./Context.ts"
 import { Draft } from "./Draft.ts"
 import { entryOf } from "./Finish.ts"

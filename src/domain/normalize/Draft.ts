@@ -1,5 +1,5 @@
-import type * as Model from "#domain/Entry.ts"
-import type { FeedHeader, PollingHints } from "#domain/Feed.ts"
+import type * as Model from "#domain/feed/Entry.ts"
+import type { FeedHeader, PollingHints } from "#domain/feed/Feed.ts"
 
 /** `T` while it is written: nothing is there yet, and all may change. */
 export type Writable<T> = {

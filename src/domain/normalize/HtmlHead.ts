@@ -1,4 +1,4 @@
-import type { Link } from "#domain/Entry.ts"
+import type { Link } from "#domain/feed/Entry.ts"
 import { decode } from "./Entities.ts"
 
 /** Characters of a page that are looked at, and links that are kept. */

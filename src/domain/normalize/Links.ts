@@ -1,4 +1,4 @@
-import type { Link } from "#domain/Entry.ts"
+import type { Link } from "#domain/feed/Entry.ts"
 import type { Context } from "./Context.ts"
 import { within } from "./Context.ts"
 import { defined } from "./Draft.ts"

@@ -1,4 +1,4 @@
-import type { Link, Person } from "#domain/Entry.ts"
+import type { Link, Person } from "#domain/feed/Entry.ts"
 import type { Context } from "./Context.ts"
 import { within } from "./Context.ts"
 import { defined } from "./Draft.ts"

@@ -1,4 +1,4 @@
-import type { Text } from "#domain/Entry.ts"
+import type { Text } from "#domain/feed/Entry.ts"
 import type { Context } from "./Context.ts"
 import { within } from "./Context.ts"
 import { inner, resolveMarkup } from "./Markup.ts"

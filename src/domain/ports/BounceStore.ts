@@ -1,5 +1,5 @@
 import { Context, type Effect, type Option } from "effect"
-import type { Bounce, Bounces, Trial } from "#domain/Bounce.ts"
+import type { Bounce, Bounces, Trial } from "#domain/delivery/Bounce.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** A subscription that is active again. */

@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { Attempt, Delivery } from "#domain/Notification.ts"
+import type { Attempt, Delivery } from "#domain/delivery/Notification.ts"
 import type { DeliveryAnswer } from "./Deliverer.ts"
 import type { StoreError } from "./StoreError.ts"
 

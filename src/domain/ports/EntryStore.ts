@@ -1,6 +1,6 @@
 import { Context, type Effect, type Option } from "effect"
-import type { Entry } from "#domain/Entry.ts"
-import type { Document } from "#domain/Notification.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
+import type { Document } from "#domain/delivery/Notification.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface PageQuery {

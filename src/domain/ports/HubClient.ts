@@ -1,5 +1,5 @@
 import { Context, type Effect, Schema } from "effect"
-import type { Fresh } from "#domain/Upstream.ts"
+import type { Fresh } from "#domain/websub/HubSubscription.ts"
 
 /** What a publisher's hub is asked for. */
 export interface HubQuestion {

@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { Notification } from "#domain/Notification.ts"
+import type { Notification } from "#domain/delivery/Notification.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** A notification and its place among those of its resource. */

@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { PingOutcome } from "#domain/PingOutcome.ts"
+import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface NewPing {

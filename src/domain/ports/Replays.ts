@@ -1,7 +1,7 @@
 import { Context, type Effect } from "effect"
-import type { Attempt, Document } from "#domain/Notification.ts"
-import type { FeedHeader } from "#domain/Feed.ts"
-import type { Status } from "#domain/Status.ts"
+import type { Attempt, Document } from "#domain/delivery/Notification.ts"
+import type { FeedHeader } from "#domain/feed/Feed.ts"
+import type { Status } from "#domain/poll/Status.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** What is told again: stored entries by their ids, in this order, or a document. */

@@ -1,12 +1,12 @@
 import { Context, type Effect, type Option } from "effect"
-import type { Entry } from "#domain/Entry.ts"
-import type { Delivery, Document } from "#domain/Notification.ts"
-import type { Polled, ResourceProfile, ResourceState } from "#domain/Resource.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
+import type { Delivery, Document } from "#domain/delivery/Notification.ts"
+import type { Polled, ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import type { Format } from "#domain/Subscription.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** Everything that one changed poll writes, in one transaction. */
-export interface Change {
+export interface PollWrite {
   /** The next state. */
   readonly state: ResourceState
   /** All entries that are new to the store, oldest first. */
@@ -79,7 +79,7 @@ export class ResourceStore extends Context.Service<ResourceStore, {
    * to send (no failures), and while they are pending as well: it waits until they are active. Returns the deliveries, ready to send (due now);
    * they share one `Notification`. Nothing is written for an id that is not stored.
    */
-  readonly record: (change: Change) => Effect.Effect<ReadonlyArray<Delivery>, StoreError>
+  readonly record: (change: PollWrite) => Effect.Effect<ReadonlyArray<Delivery>, StoreError>
   /** Writes what `touch` has kept. */
   readonly flush: Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/ResourceStore") {}

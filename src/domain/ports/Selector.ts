@@ -1,6 +1,6 @@
 import { Context, type Effect, Schema } from "effect"
-import type { Fragment } from "#domain/Fragment.ts"
-import type { Document } from "#domain/Notification.ts"
+import type { Fragment } from "#domain/poll/Fragment.ts"
+import type { Document } from "#domain/delivery/Notification.ts"
 
 /** The syntax that a document was found to have. */
 export type Syntax = "html" | "xml" | "json"

@@ -16,7 +16,7 @@ export type Unwritten = "full" | "read-only"
  * What made a statement fail since something was last known to be written: a service whose disk is full answers every question, and can do nothing.
  * It is a suspicion: a question that needed room of its own on the server (a temporary file) is refused in the same words. `Writing` tells.
  */
-export const Suspected = Context.Reference<{ why: Unwritten | undefined }>(
+export const WriteFailure = Context.Reference<{ why: Unwritten | undefined }>(
   "windhover/domain/ports/StoreError/Suspected",
   { defaultValue: () => ({ why: undefined }) }
 )

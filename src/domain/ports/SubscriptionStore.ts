@@ -1,6 +1,6 @@
 import { Context, type Effect, type Option } from "effect"
-import type { Bounces } from "#domain/Bounce.ts"
-import type { ResourceProfile, ResourceState } from "#domain/Resource.ts"
+import type { Bounces } from "#domain/delivery/Bounce.ts"
+import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { Topic } from "#domain/Topic.ts"

@@ -9,9 +9,9 @@ import type {
   Shape,
   Source,
   Text
-} from "#domain/Entry.ts"
-import type { FeedHeader } from "#domain/Feed.ts"
-import type { Status } from "#domain/Status.ts"
+} from "#domain/feed/Entry.ts"
+import type { FeedHeader } from "#domain/feed/Feed.ts"
+import type { Status } from "#domain/poll/Status.ts"
 import { addressed, entryLinks, sentLinks } from "./Links.ts"
 import { summaryOf } from "./Summary.ts"
 import { renderStatusXml } from "./StatusXml.ts"

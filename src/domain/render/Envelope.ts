@@ -1,7 +1,7 @@
-import type { Entry } from "#domain/Entry.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
 import { ofBytes, ofString } from "#domain/Fingerprint.ts"
-import type { Document } from "#domain/Notification.ts"
-import type { Status } from "#domain/Status.ts"
+import type { Document } from "#domain/delivery/Notification.ts"
+import type { Status } from "#domain/poll/Status.ts"
 import type { Format } from "#domain/Subscription.ts"
 
 /** Whether the document is in this format already: JSON that is wanted as JSON stays what it is. */

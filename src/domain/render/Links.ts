@@ -1,4 +1,4 @@
-import type { Entry, Link, MediaContent, Text } from "#domain/Entry.ts"
+import type { Entry, Link, MediaContent, Text } from "#domain/feed/Entry.ts"
 
 const PAGES: ReadonlySet<string> = new Set(["alternate", "replies"])
 

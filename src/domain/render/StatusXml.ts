@@ -1,4 +1,4 @@
-import type { Status } from "#domain/Status.ts"
+import type { Status } from "#domain/poll/Status.ts"
 import { attribute, element, timestamp } from "./Xml.ts"
 
 /**

@@ -1,4 +1,4 @@
-import type { Entry, Text } from "#domain/Entry.ts"
+import type { Entry, Text } from "#domain/feed/Entry.ts"
 
 /** The summary as it is sent: a video at YouTube has no other words than those of its media. */
 export const summaryOf = ({ summary, content, media, language }: Entry): Text | undefined => {

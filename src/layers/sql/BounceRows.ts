@@ -1,4 +1,4 @@
-import type { Bounces, Trial } from "#domain/Bounce.ts"
+import type { Bounces, Trial } from "#domain/delivery/Bounce.ts"
 import { millis } from "./Values.ts"
 
 /** Columns of `bounces` under an alias; all null where a left join found none. */

@@ -1,7 +1,7 @@
-import type { Entry } from "#domain/Entry.ts"
-import type { FeedHeader } from "#domain/Feed.ts"
-import type { Document, News, Notification } from "#domain/Notification.ts"
-import type { Status } from "#domain/Status.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
+import type { FeedHeader } from "#domain/feed/Feed.ts"
+import type { Document, News, Notification } from "#domain/delivery/Notification.ts"
+import type { Status } from "#domain/poll/Status.ts"
 import { copyOf, millis } from "./Values.ts"
 
 export interface NotificationRow {

@@ -1,7 +1,7 @@
 import type { PgTypes } from "@effect/sql-pg"
 import { ofString } from "#domain/Fingerprint.ts"
-import type { Change } from "#domain/ports/ResourceStore.ts"
-import { bodiesOf, documentOf, notificationOf } from "#layers/Announcing.ts"
+import type { PollWrite } from "#domain/ports/ResourceStore.ts"
+import { bodiesOf, documentOf, notificationOf } from "./NotificationContent.ts"
 import { kinds, told } from "./ResourceRows.ts"
 import { column, instant } from "./Values.ts"
 
@@ -136,12 +136,12 @@ export interface RecordedRow {
 
 /** A change with the JSON of its entries and updated ones, made once, and about how many bytes it sends. */
 export interface Prepared {
-  readonly change: Change
+  readonly change: PollWrite
   readonly bodies: ReadonlyArray<string>
   readonly bytes: number
 }
 
-export const prepare = (change: Change): Prepared => {
+export const prepare = (change: PollWrite): Prepared => {
   const bodies = bodiesOf(change)
   return {
     change,
@@ -222,7 +222,7 @@ const entryColumns = (prepared: ReadonlyArray<Prepared>, which: "entries" | "upd
   ]
 }
 
-const toldColumns = (changes: ReadonlyArray<Change>) => {
+const toldColumns = (changes: ReadonlyArray<PollWrite>) => {
   const rows = changes.flatMap(({ announce, state }) =>
     announce?._tag === "Entries" ? [...new Set(announce.ids)].map((entryId) => ({ id: state.id, entryId })) : []
   )

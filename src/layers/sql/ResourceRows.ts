@@ -1,11 +1,11 @@
-import type { FeedHeader } from "#domain/Feed.ts"
+import type { FeedHeader } from "#domain/feed/Feed.ts"
 import {
-  type Learned,
   maxCounted,
   type ResourceKind,
   type ResourceProfile,
-  type ResourceState
-} from "#domain/Resource.ts"
+  type ResourceState,
+  type ServerProfile
+} from "#domain/poll/Resource.ts"
 import { copyOf, millis, unsigned } from "./Values.ts"
 
 /** Stored numbers of the kinds: append only. */
@@ -120,7 +120,7 @@ export const resourceOf = (row: ResourceRow): ResourceState => ({
   ...optional("lastFull", row.last_full),
   ...optional("etag", row.etag),
   ...optional("lastModified", row.last_modified),
-  ...optional("learned", row.learned === null ? null : JSON.parse(row.learned) as Learned),
+  ...optional("learned", row.learned === null ? null : JSON.parse(row.learned) as ServerProfile),
   ...optional("signature", row.signature === null ? null : unsigned(row.signature)),
   inError: row.in_error,
   seen: copyOf(row.seen),

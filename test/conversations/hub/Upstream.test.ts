@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Option, Redacted, Schedule, type Scope } from "effect"
-import { Hub } from "#actors/Hub.ts"
+import { Hub } from "#actors/operations/Hub.ts"
 import { rights } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"

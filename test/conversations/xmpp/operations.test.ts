@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
-import { Hub } from "#actors/Hub.ts"
+import { Hub } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { installed } from "#test/support/Prosody.ts"
 import type { XmppClient } from "#test/support/XmppClient.ts"

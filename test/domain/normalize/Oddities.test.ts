@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RawEntry } from "#domain/EntryId.ts"
-import { permalink } from "#domain/Feed.ts"
+import type { RawEntry } from "#domain/feed/EntryId.ts"
+import { permalink } from "#domain/feed/Feed.ts"
 import { type RawFeed, readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
 
 const read = (document: string | Uint8Array, options: ReadOptions = {}): RawFeed => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RawEntry } from "#domain/EntryId.ts"
-import type { FeedHeader } from "#domain/Feed.ts"
+import type { RawEntry } from "#domain/feed/EntryId.ts"
+import type { FeedHeader } from "#domain/feed/Feed.ts"
 import { type RawFeed, readFeed } from "#domain/normalize/Document.ts"
 
 const NAMESPACES = Object.entries({

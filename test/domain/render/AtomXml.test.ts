@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Entry } from "#domain/Entry.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
 import { entryXml, renderAtom } from "#domain/render/AtomXml.ts"
 import { entryJson } from "#domain/render/NotificationJson.ts"
 import { legal } from "#domain/render/Xml.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Document } from "#domain/Notification.ts"
+import type { Document } from "#domain/delivery/Notification.ts"
 import { entryOf, isIn } from "#domain/render/Envelope.ts"
 
 const document = (contentType: string, body: string | Uint8Array): Document => ({

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Entry } from "#domain/Entry.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
 import { entryJson, type JsonNotification, renderJson } from "#domain/render/NotificationJson.ts"
 import { legal } from "#domain/render/Xml.ts"
 import { hostile, model } from "#test/generators/Model.ts"

@@ -1,4 +1,4 @@
-import type { Link, Text } from "#domain/Entry.ts"
+import type { Link, Text } from "#domain/feed/Entry.ts"
 import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/Context.ts"
 import { parseDate } from "#domain/normalize/Dates.ts"
 import { defined, Draft } from "#domain/normalize/Draft.ts"

@@ -1,4 +1,4 @@
-import type { Text } from "#domain/Entry.ts"
+import type { Text } from "#domain/feed/Entry.ts"
 import type { Context, Vocabulary } from "#domain/normalize/Context.ts"
 import { plainText } from "#domain/normalize/Texts.ts"
 import { type Element, elements } from "#domain/normalize/Tree.ts"

@@ -1,4 +1,4 @@
-import type { Point } from "#domain/Entry.ts"
+import type { Point } from "#domain/feed/Entry.ts"
 import type { Context, Vocabulary } from "#domain/normalize/Context.ts"
 import { addPoint, pointsOf, setShape } from "#domain/normalize/Coordinates.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"

@@ -1,4 +1,4 @@
-import type { Media, MediaContent } from "#domain/Entry.ts"
+import type { Media, MediaContent } from "#domain/feed/Entry.ts"
 import { type Context, type Reader, type Vocabulary, within } from "#domain/normalize/Context.ts"
 import { defined, type Draft, type Writable } from "#domain/normalize/Draft.ts"
 import { plainText, words } from "#domain/normalize/Texts.ts"

@@ -1,4 +1,4 @@
-import type { Image, Source } from "#domain/Entry.ts"
+import type { Image, Source } from "#domain/feed/Entry.ts"
 import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/Context.ts"
 import { parseDate } from "#domain/normalize/Dates.ts"
 import { defined, Draft } from "#domain/normalize/Draft.ts"

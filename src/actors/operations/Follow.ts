@@ -1,0 +1,49 @@
+import { Effect } from "effect"
+import { NotificationLog } from "#domain/ports/NotificationLog.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { everything } from "#domain/Search.ts"
+import * as Topic from "#domain/Topic.ts"
+import { type FollowStart, type Hub, type RetrieveRequest, tooManyFeeds } from "./Hub.ts"
+import { orRefuse } from "./Refusing.ts"
+
+/** So often a page is read that has changed meanwhile. */
+const maxAttempts = 50
+
+/** `Hub.follow`, over its `retrieve`. */
+export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["retrieve"]) {
+  const log = yield* NotificationLog
+  const subscriptions = yield* SubscriptionStore
+
+  /** The topics of a retrieve, by resource. */
+  const topicsOf = Effect.fnUntraced(function*({ callback, caller, search, topic }: RetrieveRequest) {
+    if (topic !== undefined) {
+      const { canonical } = yield* Effect.fromResult(Topic.parse(topic))
+      const mine = yield* orRefuse(subscriptions.ofTopic(caller.account.id, canonical))
+      return new Map(mine.map(({ resourceId }) => [resourceId, topic]))
+    }
+    const wanted = search ?? { ...everything, endpointUrl: callback ?? "" }
+    const mine = yield* orRefuse(subscriptions.feeds(caller.account.id, wanted, tooManyFeeds))
+    return new Map(mine.map(({ resourceId, topic }) => [resourceId, topic]))
+  })
+
+  /** What is told while the page is read would be in it, and come again: then it is read once more. */
+  return Effect.fn("Hub.follow")(function*(request: RetrieveRequest): Effect.fn.Return<FollowStart, Refusal> {
+    const topics = yield* topicsOf(request)
+    const ids = [...topics.keys()]
+    let before = yield* orRefuse(log.heads(ids))
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const past = yield* retrieve(request)
+      const heads = yield* orRefuse(log.heads(ids))
+      if (heads.every((head, i) => head === before[i])) {
+        return { past, topics, heads: new Map(ids.map((id, i) => [id, heads[i] ?? 0])) }
+      }
+      before = heads
+    }
+    return yield* changing
+  })
+})
+
+const changing = refuse(
+  new Unavailable({ message: "The resources change too fast to begin with them. Please try again.", retryAfter: 1 })
+)

@@ -1,0 +1,25 @@
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
+import { Effect, Layer, Option } from "effect"
+import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
+import { shardingConfig } from "#actors/cluster/Runner.ts"
+import * as ShardLease from "#actors/cluster/ShardLease.ts"
+import { listenError } from "#layers/server/ListenError.ts"
+
+/** A runner that is one of several, by the address at which the others reach it: the database says who holds what. */
+export const layer = ({ host, port }: { readonly host: string; readonly port: number }) => {
+  const config = { ...shardingConfig, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
+  const joined = NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
+    Layer.provide(MessageStorage.layerNoop),
+    Layer.provideMerge(ShardLease.layer),
+    Layer.provide(SqlRunnerStorage.layer.pipe(Layer.provide(ShardingConfig.layer(config))))
+  )
+  const variable = "WINDHOVER_RUNNER_ADDRESS"
+  return Layer.effectContext(
+    Effect.catchTag(
+      Layer.build(joined),
+      "SocketServerError",
+      ({ reason }) =>
+        Effect.fail(listenError({ host, port, hostVariable: variable, portVariable: variable }, reason.cause))
+    )
+  )
+}

@@ -1,0 +1,100 @@
+import type { Link } from "#domain/feed/Entry.ts"
+import { type FeedHeader, linksOf } from "#domain/feed/Feed.ts"
+import { withoutFragment } from "./Fragment.ts"
+import { parse } from "#domain/websub/LinkHeader.ts"
+import type { Fetched } from "#domain/ports/Fetcher.ts"
+import type { ResourceState } from "./Resource.ts"
+import { hasControlCharacter, maxTopicLength } from "#domain/Topic.ts"
+
+/** Where a publisher says that its news are pushed from. */
+export interface HubLinks {
+  /** In the publisher's order: what its Link header names comes first. */
+  readonly hubs: ReadonlyArray<string>
+  /** What the hubs know the resource as. */
+  readonly topic: string
+}
+
+/** Hubs of one resource that are kept. */
+const mostHubs = 5
+
+/**
+ * The header with the hubs and the own address that the Link header names, before those of the document itself.
+ *
+ * @see https://www.w3.org/TR/websub/#discovery
+ */
+export const withLinks = (header: FeedHeader, answer: Fetched): FeedHeader => {
+  const named = parse(answer.headers["link"], answer.finalUrl).filter(({ rel }) => rel === "hub" || rel === "self")
+  if (named.length === 0) return header
+  const others = (header.links ?? []).filter((link) =>
+    !named.some((one) => one.rel === link.rel && one.href === link.href)
+  )
+  return { ...header, links: [...named.map(({ href, rel }) => ({ href, rel })), ...others] }
+}
+
+/** The header of a document that was pushed: it may be cut short, and what is advertised is known from the fetches alone. */
+export const withLinksOf = (previous: FeedHeader | undefined, header: FeedHeader): FeedHeader => {
+  const isOwn = ({ rel }: Link) => rel === "hub" || rel === "self"
+  const links = [...(previous?.links ?? []).filter(isOwn), ...(header.links ?? []).filter((link) => !isOwn(link))]
+  return { ...previous, ...header, links }
+}
+
+/** The header of what is no feed: nothing but such links; undefined where there are none. What the resource was before is forgotten. */
+export const headerOf = (links: ReadonlyArray<Link> | undefined, answer: Fetched): FeedHeader | undefined => {
+  const header = withLinks(links === undefined ? {} : { links }, answer)
+  return header.links === undefined ? undefined : header
+}
+
+/** Whether a document that was read names a hub, or the header that it comes with now. */
+export const namesHub = (known: FeedHeader | undefined, answer: Fetched): boolean =>
+  linksOf(known?.links, "hub").length > 0 ||
+  linksOf(parse(answer.headers["link"], answer.finalUrl), "hub").length > 0
+
+/** The hubs of a resource, when it names usable ones. The credentials of a subscriber, in its URL, are no hub's business. */
+export const advertised = ({ header, url }: Pick<ResourceState, "header" | "url">): HubLinks | undefined => {
+  if (hasCredentials(url)) return undefined
+  const hubs = linksOf(header?.links, "hub").flatMap(({ href }) => hubOf(href) ?? [])
+  if (hubs.length === 0) return undefined
+  const self = linksOf(header?.links, "self").find(({ href }) => webAddress(href) !== undefined)
+  return { hubs: [...new Set(hubs)].slice(0, mostHubs), topic: self?.href ?? withoutFragment(url) }
+}
+
+/**
+ * Whether what the hubs push is the document of this resource: they know it by its own URL, or by the one that this redirects to for good.
+ * Pages name the feed of their site, and feeds the one that they were made from.
+ */
+export const isItsOwnTopic = (resource: Pick<ResourceState, "header" | "learned" | "url">): boolean => {
+  const { learned, url } = resource
+  const topic = advertised(resource)?.topic
+  if (topic === undefined || withoutFragment(url) !== url) return false
+  return [url, learned?.moved?.to].some((own) => own !== undefined && plain(own) === plain(topic))
+}
+
+/** Without what one document is written with and without: the scheme, the dot behind a host, the slash behind a path. */
+const plain = (address: string): string => {
+  const { hostname, pathname, port, search } = new URL(address)
+  return `${hostname.replace(/\.$/, "")}:${port}${pathname.replace(/\/$/, "")}${search}`
+}
+
+/** The feeds that a page advertises; none for anything that is a feed itself, or a part of a page. */
+export const feedsOf = ({ header, kind }: Pick<ResourceState, "header" | "kind">): ReadonlyArray<string> =>
+  kind === "other" ? [...new Set(linksOf(header?.links, "alternate").map(({ href }) => href))] : []
+
+/** Characters of the address of a hub. */
+const mostOfHub = 1024
+
+/** A hub that can be asked. Credentials in its address would be the publisher's idea: such a one is not used. */
+const hubOf = (href: string): string | undefined => {
+  const url = webAddress(href)
+  return url === undefined || hasCredentials(url) || url.href.length > mostOfHub ? undefined : url.href
+}
+
+const hasCredentials = (url: string | URL): boolean => {
+  const { password, username } = new URL(url)
+  return username !== "" || password !== ""
+}
+
+const webAddress = (href: string): URL | undefined => {
+  if (href.length > maxTopicLength || hasControlCharacter(href) || !href.isWellFormed()) return undefined
+  const url = URL.parse(href)
+  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined
+}

@@ -1,8 +1,0 @@
-import { Context, type Effect } from "effect"
-import type { StoreError } from "./StoreError.ts"
-
-/** Whether anything can be written. */
-export class Writing extends Context.Service<Writing, {
-  /** Writes a few pages to the disk of the database, durably, and takes them away again. */
-  readonly attempt: Effect.Effect<void, StoreError>
-}>()("windhover/domain/ports/Writing") {}

@@ -1,0 +1,61 @@
+import type { Link } from "#domain/feed/Entry.ts"
+
+/** Characters of a Link header that are read, and links of it. */
+const mostCharacters = 16_384
+const mostLinks = 100
+
+const target = /[\s,]*<([^<>]*)>/y
+const parameter = /\s*;\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/y
+
+/**
+ * The links of a Link header, one a relation; relative references are resolved against `base`.
+ *
+ * A link of another document (`anchor`) is none of this one. What cannot be read is passed over up to the next comma.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8288#section-3
+ */
+export const parse = (header: string | undefined, base: string): ReadonlyArray<Link> => {
+  const text = header?.slice(0, mostCharacters) ?? ""
+  const links: Array<Link> = []
+  for (let at = 0; at < text.length && links.length < mostLinks;) {
+    target.lastIndex = at
+    const found = target.exec(text)
+    if (found === null) {
+      at = after(text, at)
+      continue
+    }
+    const { end, parameters } = parametersAt(text, target.lastIndex)
+    at = end
+    links.push(...linksTo(URL.parse(found[1]?.trim() ?? "", base)?.href, parameters))
+  }
+  return links
+}
+
+const after = (text: string, at: number): number => {
+  const comma = text.indexOf(",", at)
+  return comma < 0 ? text.length : comma + 1
+}
+
+/** Of repeated parameters the first counts. */
+const parametersAt = (text: string, start: number) => {
+  const parameters = new Map<string, string>()
+  let end = start
+  while (true) {
+    parameter.lastIndex = end
+    const found = parameter.exec(text)
+    if (found === null) return { end, parameters }
+    end = parameter.lastIndex
+    const name = found[1]?.toLowerCase() ?? ""
+    if (!parameters.has(name)) parameters.set(name, found[2]?.replace(/\\(.)/g, "$1") ?? found[3] ?? "")
+  }
+}
+
+const linksTo = (href: string | undefined, parameters: ReadonlyMap<string, string>): ReadonlyArray<Link> => {
+  if (href === undefined || parameters.has("anchor")) return []
+  const type = parameters.get("type")
+  return (parameters.get("rel") ?? "").toLowerCase().split(/\s+/).filter((rel) => rel !== "").map((rel) => ({
+    href,
+    rel,
+    ...(type === undefined ? {} : { type })
+  }))
+}

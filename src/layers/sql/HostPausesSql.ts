@@ -1,0 +1,58 @@
+import { Clock, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { type HostPause, HostPauses } from "#domain/ports/HostPauses.ts"
+import { partitions } from "#domain/Topic.ts"
+import { batched } from "./Batched.ts"
+import { column, instant, millis } from "./Values.ts"
+import { run } from "./Query.ts"
+
+/** What a clock that was ahead has written says nothing of the present. */
+const isOver = `(p.held_until <= ${instant("$5::float8")} or p.held_since > ${instant("$5::float8")})`
+
+export const layer = Layer.effect(
+  HostPauses,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Takes some that are over away, so that nothing piles up. */
+    const keep = Effect.fn("HostPauses.keep")(function*(partition: number, { host, since, until }: HostPause) {
+      const now = yield* Clock.currentTimeMillis
+      yield* run(sql.unsafe(
+        `with over as (
+          delete from host_pauses where ctid = any(array(
+            select ctid from host_pauses where held_until <= ${instant("$5::float8")}
+              and not (partition = $1::int2 and host = $2) limit 100 for update skip locked
+          ))
+        )
+        insert into host_pauses as p (partition, host, held_since, held_until)
+        values ($1::int2, $2, ${instant("$3::float8")}, ${instant("$4::float8")})
+        on conflict (partition, host) do update set
+          held_since = case when ${isOver} then excluded.held_since else p.held_since end,
+          held_until = case when ${isOver} then excluded.held_until else greatest(p.held_until, excluded.held_until) end`,
+        [partition, host, since, until, now]
+      ))
+    })
+
+    /** Of all partitions that a runner wakes together. */
+    const ofPartition = batched({
+      gathering: 20,
+      spacing: 20,
+      max: partitions,
+      run: Effect.fnUntraced(function*(asked: ReadonlyArray<number>) {
+        const rows = yield* run(sql.unsafe<HostPause & { readonly partition: number }>(
+          `select partition::int4 as partition, host, ${millis("held_since")} as since, ${millis("held_until")} as until
+          from host_pauses where partition = any($1::int4[]) and held_until > ${
+            instant("$2::float8")
+          } order by held_until, host`,
+          [column.integers(asked), yield* Clock.currentTimeMillis]
+        ))
+        const byPartition = Map.groupBy(rows, ({ partition }) => partition)
+        return asked.map((partition) =>
+          byPartition.get(partition)?.map(({ host, since, until }) => ({ host, since, until })) ?? []
+        )
+      })
+    })
+
+    return HostPauses.of({ keep, ofPartition })
+  })
+)

@@ -1,0 +1,175 @@
+import { Clock, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
+import type { HubReport, HubSubscription, Tally } from "#domain/websub/HubSubscription.ts"
+import { told } from "./ResourceRows.ts"
+import { column, instant, legalText, millis } from "./Values.ts"
+import { inTurn, run } from "./Query.ts"
+
+/** Stored numbers: append only. */
+const states: ReadonlyArray<HubSubscription["state"]> = ["idle", "asked", "active", "leaving"]
+
+interface UpstreamRow {
+  readonly resource: number
+  readonly partition: number
+  readonly hubs: string
+  readonly hub: string
+  readonly topic: string
+  readonly state: number
+  readonly callback: string | null
+  readonly secret: string | null
+  readonly lease: number | null
+  readonly due: number | null
+  readonly failures: number
+  readonly trusted: boolean
+  readonly problem: string | null
+  readonly revision: number
+}
+
+const columns =
+  `p.resource_id::float8 as resource, p.partition, p.hubs, p.hub, p.topic, p.state, p.callback, p.secret, ${
+    millis("p.lease_until")
+  } as lease, ${millis("p.due_at")} as due, p.failures, p.trusted, p.problem, p.revision`
+
+export const layer = Layer.effect(
+  HubSubscriptionStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    const find = Effect.fn("UpstreamStore.find")(function*(resourceId: number) {
+      const now = yield* Clock.currentTimeMillis
+      const rows = yield* run(sql.unsafe<UpstreamRow & { readonly watched: boolean }>(
+        `select ${columns}, exists (select from subscriptions u where u.resource_id = p.resource_id and ${
+          told("u")
+        }) as watched from upstreams p where p.resource_id = $2::int8`,
+        [now, BigInt(resourceId)]
+      ))
+      return Option.map(
+        Option.fromNullishOr(rows[0]),
+        (row) => ({ upstream: upstreamOf(row), watched: row.watched })
+      )
+    })
+
+    const byCallback = Effect.fn("UpstreamStore.byCallback")(function*(callback: string) {
+      const rows = yield* run(
+        sql.unsafe<UpstreamRow>(`select ${columns} from upstreams p where p.callback = $1`, [callback])
+      )
+      return Option.map(Option.fromNullishOr(rows[0]), upstreamOf)
+    })
+
+    const ofPartition = Effect.fn("UpstreamStore.ofPartition")(function*(partition: number) {
+      const rows = yield* run(
+        sql.unsafe<UpstreamRow>(
+          `select ${columns} from upstreams p where p.partition = $1::int2 order by p.resource_id`,
+          [partition]
+        )
+      )
+      return rows.map(upstreamOf)
+    })
+
+    const save = Effect.fn("UpstreamStore.save")(function*(upstream: HubSubscription) {
+      const rows = yield* run(sql.unsafe(upstream.revision === 0 ? insertSql : updateSql, parametersOf(upstream)))
+      return rows.length > 0
+    })
+
+    const remove = Effect.fn("UpstreamStore.remove")(function*({ resourceId, revision }: HubSubscription) {
+      yield* run(
+        sql.unsafe(`delete from upstreams where resource_id = $1::int8 and revision = $2::int4`, [
+          BigInt(resourceId),
+          revision
+        ])
+      )
+    })
+
+    const tally = Effect.fn("UpstreamStore.tally")(function*(tallies: ReadonlyArray<Tally>) {
+      const now = yield* Clock.currentTimeMillis
+      const sorted = tallies.toSorted((a, b) => a.hub < b.hub ? -1 : 1) // two runners do not wait for each other
+      yield* run(inTurn(sql.unsafe(tallySql, [
+        column.texts(sorted.map(({ hub }) => hub)),
+        column.numbers(sorted.map(({ pushed }) => pushed)),
+        column.numbers(sorted.map(({ missed }) => missed)),
+        column.integers(sorted.map(({ strikes }) => strikes)),
+        now
+      ])))
+    })
+
+    const struck = Effect.fn("UpstreamStore.struck")(function*(strikes: number) {
+      const rows = yield* run(
+        sql.unsafe<{ hub: string }>(`select hub from hubs where strikes >= $1::int4 order by hub`, [strikes])
+      )
+      return rows.map(({ hub }) => hub)
+    })
+
+    const hubs = Effect.fn("UpstreamStore.hubs")((limit: number) => run(sql.unsafe<HubReport>(hubsSql, [limit])))
+
+    return HubSubscriptionStore.of({ find, byCallback, ofPartition, save, remove, tally, struck, hubs })
+  })
+)
+
+const insertSql = `
+  insert into upstreams (resource_id, partition, hubs, hub, topic, state, callback, secret, lease_until, due_at, failures, trusted, problem, revision)
+  values ($1::int8, $2::int2, $3, $4, $5, $6::int2, $7::text, $8::text, ${instant("$9::float8")}, ${
+  instant("$10::float8")
+}, $11::int4, $12::bool, $13::text, $14::int4 + 1)
+  on conflict (resource_id) do nothing returning 1`
+
+const updateSql = `
+  update upstreams set partition = $2::int2, hubs = $3, hub = $4, topic = $5, state = $6::int2, callback = $7::text, secret = $8::text,
+    lease_until = ${instant("$9::float8")}, due_at = ${
+  instant("$10::float8")
+}, failures = $11::int4, trusted = $12::bool, problem = $13::text, revision = revision + 1
+  where resource_id = $1::int8 and revision = $14::int4 returning 1`
+
+/** The row is locked by the insert that meets it, so that nothing is counted twice or lost. */
+const tallySql = `
+  insert into hubs as h (hub, pushed, missed, strikes, counted_at)
+  select t.hub, t.pushed, t.missed, case when t.pushed > 0 then 0 else t.strikes end, ${instant("$5::float8")}
+  from unnest($1::text[], $2::float8[], $3::float8[], $4::int4[]) t(hub, pushed, missed, strikes)
+  on conflict (hub) do update set pushed = h.pushed + excluded.pushed, missed = h.missed + excluded.missed, counted_at = excluded.counted_at,
+    strikes = case when excluded.pushed > 0 then 0 else h.strikes + excluded.strikes end`
+
+/** A hub that was never counted has subscriptions, and one that was left has counts. */
+const hubsSql = `
+  select hub, coalesce(u.subscriptions, 0)::float8 as subscriptions, coalesce(u.trusted, 0)::float8 as trusted,
+    coalesce(h.pushed, 0)::float8 as pushed, coalesce(h.missed, 0)::float8 as missed, coalesce(h.strikes, 0) as strikes
+  from hubs h full join (
+    select hub, count(*) filter (where state = ${
+  states.indexOf("active")
+}) as subscriptions, count(*) filter (where trusted) as trusted
+    from upstreams group by hub
+  ) u using (hub)
+  order by coalesce(u.subscriptions, 0) desc, hub collate "C" limit $1::int4`
+
+const parametersOf = (upstream: HubSubscription) => [
+  BigInt(upstream.resourceId),
+  upstream.partition,
+  JSON.stringify(upstream.hubs),
+  upstream.hub,
+  upstream.topic,
+  states.indexOf(upstream.state),
+  upstream.callback ?? null,
+  upstream.secret ?? null,
+  upstream.leaseUntil ?? null,
+  upstream.dueAt ?? null,
+  upstream.failures,
+  upstream.trusted,
+  upstream.problem === undefined ? null : legalText(upstream.problem),
+  upstream.revision
+]
+
+const upstreamOf = (row: UpstreamRow): HubSubscription => ({
+  resourceId: row.resource,
+  partition: row.partition,
+  hubs: JSON.parse(row.hubs) as ReadonlyArray<string>,
+  hub: row.hub,
+  topic: row.topic,
+  state: states[row.state] ?? "idle",
+  ...(row.callback === null ? {} : { callback: row.callback }),
+  ...(row.secret === null ? {} : { secret: row.secret }),
+  ...(row.lease === null ? {} : { leaseUntil: row.lease }),
+  ...(row.due === null ? {} : { dueAt: row.due }),
+  failures: row.failures,
+  trusted: row.trusted,
+  ...(row.problem === null ? {} : { problem: row.problem }),
+  revision: row.revision
+})

@@ -1,0 +1,69 @@
+/** The thread that selects for `SelectorWorker`. */
+import type { Fragment } from "#domain/poll/Fragment.ts"
+import type { Selection, Syntax } from "#domain/ports/Selector.ts"
+import { checkCss, selectCss } from "./Css.ts"
+import { checkJsonPath, selectJson } from "./JsonPath.ts"
+import { messageOf, Unselectable } from "./Limits.ts"
+import { answering } from "#layers/workers/WorkerThread.ts"
+
+/** What the thread is asked. Without a document: whether the path is one. */
+export interface Question {
+  readonly fragment: Fragment
+  readonly document?: {
+    readonly syntax: Syntax
+    readonly bytes: Uint8Array
+    readonly contentType: string | undefined
+  }
+}
+
+export type Answer =
+  | { readonly _tag: "Selected"; readonly selection: Selection }
+  | { readonly _tag: "Checked" }
+  | { readonly _tag: "Failed"; readonly reason: "invalid" | "unfit" | "too-much"; readonly message: string }
+
+const answer = ({ document, fragment: { language, path } }: Question): Answer => {
+  if (document === undefined) {
+    if (language === "css") checkCss(path)
+    else checkJsonPath(path)
+    return { _tag: "Checked" }
+  }
+  return { _tag: "Selected", selection: select(language, path, document) }
+}
+
+const encoder = new TextEncoder()
+
+const select = (
+  language: Fragment["language"],
+  path: string,
+  { bytes, contentType, syntax }: NonNullable<Question["document"]>
+): Selection => {
+  if (language === "css") {
+    if (syntax === "json") throw new Unselectable("unfit", "the document is JSON, and a CSS path selects in HTML")
+    const parts = selectCss(bytes, contentType, path, syntax)
+    const type = syntax === "html" ? "text/html" : "application/xml"
+    return {
+      matches: parts.length,
+      document: { contentType: `${type}; charset=utf-8`, body: encoder.encode(parts.join("")) }
+    }
+  }
+  if (syntax !== "json") throw new Unselectable("unfit", "the document is no JSON, and a JSONPath selects in JSON")
+  const { json, matches } = selectJson(bytes, contentType, path)
+  return { matches, document: { contentType: "application/json; charset=utf-8", body: encoder.encode(json) } }
+}
+
+const safely = (question: Question): Answer => {
+  try {
+    return answer(question)
+  } catch (error) {
+    // what is not ours to know comes from a library at its limits: a stack that overflows, a string that is too long
+    const { reason, message } = error instanceof Unselectable
+      ? error
+      : {
+        reason: "too-much" as const,
+        message: `the document or the path is too deep or too large (${messageOf(error)})`
+      }
+    return { _tag: "Failed", reason, message }
+  }
+}
+
+answering(safely)

@@ -1,0 +1,92 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import * as Maintenance from "#actors/cluster/Maintenance.ts"
+import { AwakePartitions, type PartitionActors } from "#actors/cluster/Partition.ts"
+import { Retention } from "#domain/ports/Retention.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import * as Settings from "#layers/Settings.ts"
+
+describe("maintenance", () => {
+  it.effect("goes round the partitions that this runner holds, a step at a time", () =>
+    Effect.gen(function*() {
+      const steps: Array<string> = []
+      const left = new Map([[3, 2]])
+      let hubsLeft = 1
+      const retention = Layer.mock(Retention, {
+        deliveries: (partition, before, limit) =>
+          Effect.sync(() => {
+            steps.push(`${partition}: deliveries before ${before}`)
+            const more = left.get(partition) ?? 0
+            left.set(partition, more - 1)
+            return more > 0 ? limit : 0
+          }),
+        entries: (partition, keep, after) =>
+          Effect.sync(() => {
+            steps.push(`${partition}: entries beyond ${keep} behind ${after}`)
+            return { deleted: 0, next: after < 20 && partition === 7 ? after + 10 : undefined }
+          }),
+        hubs: (before, limit) =>
+          Effect.sync(() => {
+            steps.push(`hubs before ${before}`)
+            return hubsLeft-- > 0 ? limit : 0
+          })
+      })
+      const held = new Map<number, PartitionActors>()
+      yield* Layer.build(Maintenance.layer.pipe(
+        Layer.provide([
+          retention,
+          Layer.succeed(AwakePartitions, held),
+          Settings.layerTest({ keepDropped: 1, keepEntries: 50 })
+        ])
+      ))
+      yield* TestClock.setTime(31 * 86_400_000)
+      assert.deepStrictEqual(steps, []) // nothing is held
+      const [actors] = [{} as PartitionActors] // nobody looks into it
+      for (const partition of [7, 3]) held.set(partition, actors)
+      yield* TestClock.adjust("12 minutes")
+      const round = (partition: number) =>
+        steps.filter((step) => step.startsWith(`${partition}:`)).map((step) => step.slice(3))
+      assert.deepStrictEqual(round(7).map((step) => step.replace(/before .*/, "")), [
+        "deliveries ",
+        "entries beyond 50 behind 0",
+        "entries beyond 50 behind 10",
+        "entries beyond 50 behind 20"
+      ])
+      assert.deepStrictEqual(round(3).map((step) => step.replace(/before .*/, "")), [
+        "deliveries ",
+        "deliveries ",
+        "deliveries ",
+        "entries beyond 50 behind 0"
+      ])
+      const hubSteps = steps.filter((step) => step.startsWith("hubs")).map((step) => Number(step.slice(12)))
+      assert.strictEqual(hubSteps.length, 3) // one more where the first time was not enough
+      for (const before of hubSteps) assert.isTrue(before >= 86_400_000 && before < 86_400_000 + 12 * 60_000)
+    }))
+
+  it.effect("goes on when the database is away, and comes back to what it left", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      let away = true
+      const retention = Layer.mock(Retention, {
+        deliveries: (_partition, before) =>
+          Effect.suspend(() => {
+            asked.push(`${away ? "away" : "there"} ${before}`)
+            return away
+              ? Effect.fail(new StoreError({ reason: "unavailable", message: "It is away." }))
+              : Effect.succeed(0)
+          }),
+        entries: () => Effect.succeed({ deleted: 0, next: undefined }),
+        hubs: () => Effect.succeed(0)
+      })
+      const held = new Map([[5, {} as PartitionActors]])
+      yield* TestClock.setTime(86_400_000)
+      yield* Layer.build(Maintenance.layer.pipe(
+        Layer.provide([retention, Layer.succeed(AwakePartitions, held), Settings.layerTest({ keepDropped: 1 })])
+      ))
+      yield* TestClock.adjust("1 second")
+      away = false
+      yield* TestClock.adjust("6 minutes")
+      assert.deepStrictEqual(asked, ["away 0", "there 337500"])
+    }))
+})

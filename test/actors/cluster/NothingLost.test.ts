@@ -1,0 +1,239 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Redacted, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import fc from "fast-check"
+import { type PartitionActors, PartitionStarter } from "#actors/cluster/Partition.ts"
+import * as Resource from "#actors/resource/Resource.ts"
+import * as Subscription from "#actors/subscription/Subscription.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import type { Parcel } from "#domain/ports/Deliverer.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Topic from "#domain/Topic.ts"
+import { feed, hook } from "#test/support/Core.ts"
+import { layerDays } from "#test/support/Days.ts"
+import { World } from "#test/support/World.ts"
+
+const topic = Result.getOrThrow(Topic.parse(feed))
+const partition = Topic.partitionOf(topic.host)
+const names = ["a", "b"]
+
+/** What may happen, and how often each of it. */
+type Happening =
+  | { readonly _tag: "Publish"; readonly count: number }
+  | { readonly _tag: "Ping" }
+  | { readonly _tag: "Wait"; readonly milliseconds: number }
+  /** The callback answers like this to its next tries; with 200 from then on. */
+  | { readonly _tag: "Answer"; readonly name: string; readonly answers: ReadonlyArray<Said> }
+  | { readonly _tag: "SubscribeAgain"; readonly name: string }
+  /** The owner of the partition ends and another one begins. */
+  | { readonly _tag: "Restart" }
+  /** Another owner begins although there is one, which ends after some ms. */
+  | { readonly _tag: "Twins"; readonly milliseconds: number }
+
+/** `ms` until an answer, and the answer. */
+interface Said {
+  readonly after: number
+  readonly status: number
+}
+
+const delays = fc.array(fc.oneof(fc.constant(0), fc.integer({ max: 3_000, min: 0 })), { minLength: 1, maxLength: 12 })
+const milliseconds = fc.oneof(fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 1, max: 90_000 }))
+const said = fc.record({ after: fc.integer({ min: 0, max: 9_000 }), status: fc.constantFrom(200, 503) })
+const name = fc.constantFrom(...names)
+
+const ordinary: ReadonlyArray<fc.Arbitrary<Happening>> = [
+  fc.record({ _tag: fc.constant("Publish" as const), count: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({ _tag: fc.constant("Ping" as const) }),
+  fc.record({ _tag: fc.constant("Wait" as const), milliseconds }),
+  fc.record({ _tag: fc.constant("Answer" as const), name, answers: fc.array(said, { maxLength: 3 }) }),
+  fc.record({ _tag: fc.constant("SubscribeAgain" as const), name }),
+  fc.record({ _tag: fc.constant("Restart" as const) })
+]
+const twins = fc.record({ _tag: fc.constant("Twins" as const), milliseconds })
+
+interface Sent {
+  readonly sequence: number
+  readonly notification: string
+  readonly ids: ReadonlyArray<string>
+  readonly status: number
+}
+
+const sentOf = (parcel: Parcel, status: number): Sent => {
+  const header = (name: string) => parcel.headers.find(([key]) => key === name)?.[1] ?? ""
+  const body = new TextDecoder().decode(parcel.body)
+  return {
+    sequence: Number(header("X-Windhover-Sequence")),
+    notification: header("X-Windhover-Notification-Id"),
+    ids: [...body.matchAll(/<entry.*?<id>(.*?)<\/id>/g)].map((match) => match[1] ?? "").toReversed(),
+    status
+  }
+}
+
+const subscribed = (accountId: number, name: string) =>
+  SubscriptionStore.use((store) =>
+    store.subscribe({
+      accountId,
+      topic,
+      partition,
+      channel: "webhook",
+      endpoint: hook(name),
+      host: `${name}.hooks.example`,
+      face: "api",
+      state: "active"
+    })
+  )
+
+/** Lets all of it happen, and gives what was published behind the first document, and what each callback was sent, in the order of the answers. */
+const happened = Effect.fnUntraced(function*(happenings: ReadonlyArray<Happening>) {
+  const world = yield* World
+  const supervisor = yield* PartitionStarter
+  const { id: account } = yield* (yield* AccountStore).create("ann", Redacted.make("a password"))
+  const document = ["first"]
+  const sent = new Map(names.map((name) => [name, [] as Array<Sent>]))
+  const script = new Map<string, Array<Said>>()
+  let resource = 0
+  const subscriptions = new Map<string, number>()
+  world.publish(feed, [...document])
+  for (const name of names) {
+    const made = yield* subscribed(account, name)
+    resource = made.resource.id
+    subscriptions.set(name, made.subscription.id)
+    world.answer(hook(name), (parcel, tries) => {
+      const { after, status } = tries < 3 && script.get(name)?.shift() || { after: 0, status: 200 } // the fourth try is the last
+      const answered = Effect.sync(() => {
+        sent.get(name)?.push(sentOf(parcel, status))
+        return status
+      })
+      return after === 0 ? answered : Effect.delay(answered, after)
+    })
+  }
+  const owners: Array<{ readonly scope: Scope.Closeable; readonly actors: PartitionActors }> = []
+  const begin = Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    owners.push({ scope, actors: yield* supervisor.start(partition).pipe(Scope.provide(scope)) })
+  })
+  const end = Effect.suspend(() => {
+    const owner = owners.shift()
+    return owner === undefined ? Effect.void : Effect.forkChild(Scope.close(owner.scope, Exit.void))
+  })
+  yield* begin
+  yield* TestClock.adjust("30 seconds") // the first document is no news
+
+  for (const one of happenings) {
+    switch (one._tag) {
+      case "Publish":
+        for (let i = 0; i < one.count; i++) document.unshift(`n${document.length}`)
+        world.publish(feed, [...document])
+        break
+      case "Ping":
+        yield* Effect.forEach(owners, ({ actors }) => actors.resources.tell(resource, Resource.ping))
+        break
+      case "Wait":
+        yield* TestClock.adjust(one.milliseconds)
+        break
+      case "Answer":
+        script.set(one.name, [...one.answers])
+        break
+      case "SubscribeAgain":
+        yield* subscribed(account, one.name)
+        yield* Effect.forEach(owners, ({ actors }) =>
+          Effect.andThen(
+            actors.resources.tell(resource, { _tag: "Reload" }),
+            actors.subscriptions.tell(subscriptions.get(one.name) ?? 0, { _tag: "Reload" })
+          ))
+        break
+      case "Restart":
+        yield* end
+        yield* TestClock.adjust("10 seconds") // as long as it may take
+        yield* begin
+        break
+      case "Twins":
+        yield* begin
+        yield* TestClock.adjust(one.milliseconds)
+        yield* end
+    }
+  }
+  script.clear()
+  // the sweep of a runner, which finds what another owner has left
+  for (const { actors } of owners) {
+    yield* Effect.forEach(subscriptions.values(), (id) => actors.subscriptions.tell(id, Subscription.look))
+  }
+  yield* TestClock.adjust("20 minutes") // a poll, and all tries
+  yield* Effect.forEach(owners.splice(0), ({ scope }) => Effect.forkChild(Scope.close(scope, Exit.void)))
+  yield* TestClock.adjust("10 seconds")
+  return { published: document.slice(0, -1).toReversed(), sent }
+})
+
+/** Stores that take their time before and after what they do: so that an owner may end in between, and others come first. */
+const slow = (delays: ReadonlyArray<number>) => {
+  let at = 0
+  const delay = Effect.suspend(() => Effect.sleep(delays[at++ % delays.length] ?? 0))
+  const slowly = <A, E>(effect: Effect.Effect<A, E>) => Effect.andThen(delay, Effect.tap(effect, () => delay))
+  return Layer.mergeAll(
+    Layer.effect(
+      ResourceStore,
+      ResourceStore.useSync((store) => ({
+        ...store,
+        load: (id) => slowly(store.load(id)),
+        record: (change) => slowly(store.record(change))
+      }))
+    ),
+    Layer.effect(
+      Outbox,
+      Outbox.useSync((outbox) => ({
+        ...outbox,
+        backlog: (id, limit, bytes) => slowly(outbox.backlog(id, limit, bytes)),
+        postpone: (delivery, dueAt, attempt) => slowly(outbox.postpone(delivery, dueAt, attempt))
+      }))
+    )
+  )
+}
+
+/** What a callback took, each notification once, in the order in which it took them first. */
+const takenOf = (sent: ReadonlyArray<Sent>) => {
+  const taken = new Map<number, Sent>()
+  for (const one of sent) if (one.status === 200 && !taken.has(one.sequence)) taken.set(one.sequence, one)
+  return [...taken.values()]
+}
+
+const holds = (
+  kinds: ReadonlyArray<fc.Arbitrary<Happening>>,
+  check: (sent: ReadonlyArray<Sent>) => void
+) =>
+  Effect.promise(() =>
+    fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(...kinds), { maxLength: 40 }), delays, async (happenings, delays) => {
+        const { published, sent } = await Effect.runPromise(
+          happened(happenings).pipe(
+            Effect.provide(layerDays({}, slow(delays))),
+            Effect.scoped,
+            Effect.provide(TestClock.layer())
+          )
+        )
+        for (const all of sent.values()) {
+          const taken = takenOf(all)
+          assert.deepStrictEqual(taken.flatMap(({ ids }) => ids), published)
+          assert.deepStrictEqual(taken.map(({ sequence }) => sequence), taken.map((_, i) => i + 1))
+          for (const { notification, sequence, ids } of all) {
+            const first = all.find((one) => one.sequence === sequence)
+            assert.deepStrictEqual([notification, ids], [first?.notification, first?.ids])
+          }
+          check(all)
+        }
+      }),
+      { numRuns: 100 }
+    )
+  )
+
+describe("whatever happens, every subscription gets every entry", () => {
+  it.live("once, in order, numbered without a gap", () =>
+    holds(ordinary, (all) => {
+      const answered = all.filter(({ status }) => status === 200).map(({ sequence }) => sequence)
+      assert.deepStrictEqual(answered, takenOf(all).map(({ sequence }) => sequence))
+    }))
+
+  it.live("in order, numbered without a gap, where two owners believe that they have it; a repetition tells that it is one", () =>
+    holds([...ordinary, twins], () => {}))
+})

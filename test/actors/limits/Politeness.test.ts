@@ -1,0 +1,176 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Exit, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { PartitionStarter } from "#actors/cluster/Partition.ts"
+import { ping } from "#actors/resource/Resource.ts"
+import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Topic from "#domain/Topic.ts"
+import { hook } from "#test/support/Core.ts"
+import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { documentOf, statusOnly } from "#test/support/World.ts"
+
+const topics = (count: number) => Array.from({ length: count }, (_, i) => `http://busy.example/${i}`)
+
+/** A host with so many topics; gives when each was fetched, in ms since the last look. */
+const host = Effect.fnUntraced(function*(count: number) {
+  const { actors, world } = yield* watchedFor(...topics(count))
+  const server: { answer: () => Fetched; fetches: Array<readonly [topic: number, at: number]> } = {
+    answer: () => documentOf(["first"]),
+    fetches: []
+  }
+  topics(count).forEach((topic, i) =>
+    world.serve(topic, () =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        server.fetches.push([i, now])
+        return server.answer()
+      }))
+  )
+  return {
+    server,
+    pingAll: Effect.forEach(
+      topics(count),
+      (topic) => Effect.flatMap(stateOf(topic), ({ id }) => actors.resources.tell(id, ping)),
+      { discard: true }
+    ),
+    /** One more. */
+    watch: Effect.fnUntraced(function*(given: string) {
+      const topic = yield* Effect.fromResult(Topic.parse(given))
+      const { resource } = yield* (yield* SubscriptionStore).subscribe({
+        accountId: 1,
+        topic,
+        partition: Topic.partitionOf(topic.host),
+        channel: "webhook",
+        endpoint: hook("good"),
+        host: "good.hooks.example",
+        face: "api",
+        state: "active"
+      })
+      yield* actors.resources.tell(resource.id, ping)
+    }),
+    during: Effect.fnUntraced(function*(time: number) {
+      const from = yield* Clock.currentTimeMillis
+      server.fetches.length = 0
+      yield* TestClock.adjust(time)
+      return server.fetches.map(([topic, at]) => [topic, at - from] as const)
+    })
+  }
+})
+
+const minute = 60_000
+
+describe("a host", () => {
+  it.effect("of many resources is fetched from ten times at once, then twenty times a second", () =>
+    Effect.gen(function*() {
+      const { during, pingAll } = yield* host(50)
+      yield* during(minute / 2)
+      yield* pingAll
+      const times = (yield* during(minute / 4)).map(([, at]) => at)
+      assert.deepStrictEqual(times, [
+        ...Array.from({ length: 10 }, () => 0),
+        ...Array.from({ length: 40 }, (_, i) => 50 * (i + 1))
+      ])
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("that is overloaded is left alone by all of its resources, which do not come together afterwards", () =>
+    Effect.gen(function*() {
+      const { during, server } = yield* host(50)
+      yield* during(minute - 1_000)
+      server.answer = () => statusOnly(429, { "retry-after": "600" })
+      const refused = yield* during(4_000)
+      assert.isAtMost(refused.length, 10)
+      server.answer = () => documentOf(["first"])
+      assert.deepStrictEqual(yield* during(10 * minute - 4_000), [])
+      const after = yield* during(6_000)
+      assert.strictEqual(new Set(after.map(([topic]) => topic)).size, 50)
+      for (let second = 0; second < 6_000; second += 1_000) {
+        assert.isAtMost(after.filter(([, at]) => at >= second && at < second + 1_000).length, 30)
+      }
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("that is left alone is so after a restart as well, and its resources say when they are fetched", () =>
+    Effect.gen(function*() {
+      const { during, server } = yield* host(50)
+      yield* during(minute - 1_000)
+      server.answer = () => statusOnly(503, { "retry-after": "600" })
+      yield* during(10_000)
+      const now = yield* Clock.currentTimeMillis
+      const next = yield* Effect.forEach(
+        topics(50),
+        (topic) => Effect.map(stateOf(topic), ({ nextFetch }) => nextFetch)
+      )
+      assert.isAbove(Math.min(...next), now + 9 * minute)
+      assert.isBelow(Math.max(...next), now + 11 * minute)
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("that is left alone is so after a restart by what comes due later, too", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { during, server } = yield* Scope.provide(host(2), scope)
+      yield* during(minute - 1_000)
+      server.answer = () => statusOnly(429, { "retry-after": "600" })
+      yield* during(4_000)
+      yield* Scope.close(scope, Exit.void)
+      server.answer = () => documentOf(["first"])
+      const { resources } = yield* (yield* PartitionStarter).start(Topic.partitionOf("busy.example"))
+      for (const topic of topics(2)) yield* resources.tell((yield* stateOf(topic)).id, ping)
+      assert.deepStrictEqual(yield* during(10 * minute - 4_000), [])
+      assert.sameMembers((yield* during(2 * minute)).map(([topic]) => topic).slice(0, 2), [0, 1])
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("that is left alone is why a new resource has no document yet", () =>
+    Effect.gen(function*() {
+      const { during, server, watch } = yield* host(1)
+      yield* during(minute - 1_000)
+      server.answer = () => statusOnly(429, { "retry-after": "600" })
+      yield* during(4_000)
+      const topic = "http://busy.example/new"
+      yield* watch(topic)
+      yield* during(1_000)
+      const { http = "", lastFetch, nextFetch } = yield* stateOf(topic)
+      assert.match(
+        http,
+        /^Not fetched yet: busy\.example asked to be left alone until 1970-01-01T00:\d\d:\d\d\.\d{3}Z$/
+      )
+      assert.strictEqual(http.endsWith(new Date(nextFetch).toISOString()), true)
+      assert.strictEqual(lastFetch, undefined)
+    }).pipe(Effect.provide(layerDays())))
+
+  const left: ReadonlyArray<readonly [what: string, answer: Fetched, seconds: number]> = [
+    ["429 without more", statusOnly(429), 60],
+    ["429 with seconds", statusOnly(429, { "retry-after": "120" }), 120],
+    ["429 with a date", statusOnly(429, { "retry-after": "Thu, 01 Jan 1970 00:05:00 GMT" }), 240],
+    ["429 with zero", statusOnly(429, { "retry-after": "0" }), 0],
+    ["429 with nonsense", statusOnly(429, { "retry-after": "soon" }), 60],
+    ["429 with a week", statusOnly(429, { "retry-after": "604800" }), 3600],
+    ["503 with seconds", statusOnly(503, { "retry-after": "120" }), 120],
+    ["503 without more, which may mean the one document", statusOnly(503), 0],
+    ["403 with Retry-After", statusOnly(403, { "retry-after": "120" }), 120],
+    ["403 of a limit that is used up", statusOnly(403, { "x-ratelimit-remaining": "0" }), 60],
+    ["403 that says when the limit ends", statusOnly(403, { "ratelimit-remaining": "0", "ratelimit-reset": "90" }), 90],
+    [
+      "403 that says when the limit ends, as a date",
+      statusOnly(403, {
+        "x-ratelimit-remaining": "0",
+        "x-ratelimit-reset": "4102444800"
+      }),
+      3600
+    ],
+    ["403 alone, which means the document", statusOnly(403), 0]
+  ]
+
+  for (const [what, answer, seconds] of left) {
+    it.effect(`that answers ${what} is left alone for ${seconds} s`, () =>
+      Effect.gen(function*() {
+        const { during, server } = yield* host(2)
+        const ok = server.answer
+        yield* during(minute / 2)
+        server.answer = () => answer
+        const refused = yield* during(minute / 2 + 75)
+        assert.deepStrictEqual(refused.map(([topic]) => topic), seconds > 0 ? [0] : [0, 1])
+        server.answer = ok
+        const [next] = yield* during(2 * 60 * minute)
+        assert.include(seconds > 0 ? [seconds * 1000 - 75, seconds * 1000] : [minute - 75], next?.[1])
+      }).pipe(Effect.provide(layerDays())))
+  }
+})

@@ -1,0 +1,266 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/operations/Hub.ts"
+import { Senders } from "#actors/subscription/Senders.ts"
+import type { Severity } from "#domain/delivery/Bounce.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { BounceStore } from "#domain/ports/BounceStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Settings from "#layers/Settings.ts"
+import { feed, started } from "#test/support/Core.ts"
+import { caller, layerOutside, layerSending } from "#test/support/World.ts"
+
+const jid = { bare: "ann@xmpp.test", domain: "xmpp.test" }
+
+/** One XMPP subscription to a feed that is polled each minute; `sent` are the sequences that went out. */
+const watching = () => {
+  const sent: Array<number> = []
+  const senders = Layer.succeed(Senders, {
+    xmpp: ({ sequence }) => Effect.sync(() => (sent.push(sequence), { verdict: "delivered" as const }))
+  })
+  const layer = layerSending(senders).pipe(
+    Layer.provideMerge(layerOutside),
+    Layer.provideMerge(Settings.layerTest({ maxPeriod: 60 }))
+  )
+  const world = Effect.gen(function*() {
+    const { publish } = yield* started
+    const hub = yield* Hub
+    const ids = ["first"]
+    publish(feed, ids)
+    const subscribe = hub.subscribeJid({ caller, jid, resources: [{ topic: feed }] })
+    yield* subscribe
+    yield* TestClock.adjust("1 second")
+    /** An entry more, and the time until it is told. */
+    const tellWithin = (time: "5 seconds" | "20 minutes") =>
+      Effect.suspend(() => {
+        ids.unshift(`entry ${ids.length}`)
+        publish(feed, [...ids])
+        return Effect.andThen(hub.publish([feed]), TestClock.adjust(time))
+      })
+    const tell = tellWithin("20 minutes")
+    const listed = Effect.map(hub.list({ caller, page: 1, byPage: 20, counted: true }), ({ items }) => items)
+    const state = Effect.map(listed, (items) => items.map(({ subscription }) => subscription.state))
+    const bounce = Effect.fnUntraced(function*(severity: Severity, from = jid.bare) {
+      const [item = assert.fail()] = yield* listed
+      const sequence = sent.at(-1) ?? 0
+      yield* hub.bounced({ subscriptionId: item.subscription.id, sequence, from, severity, message: "It came back." })
+    })
+    return { hub, tell, tellSoon: tellWithin("5 seconds"), bounce, state, listed, subscribe }
+  })
+  /** Told and bounced so often that it is paused. */
+  const paused = Effect.gen(function*() {
+    const one = yield* world
+    for (let i = 0; i < 5; i++) yield* Effect.andThen(one.tell, one.bounce("lasting"))
+    return one
+  })
+  return { sent, world, paused, layer }
+}
+
+describe("Bouncing", () => {
+  it.effect("ends the subscription of a receiver that is gone", () => {
+    const { layer, sent, world } = watching()
+    return Effect.gen(function*() {
+      const { bounce, state, tell } = yield* world
+      yield* tell
+      yield* bounce("gone")
+      assert.deepStrictEqual(yield* state, [])
+      const [last] = yield* (yield* DeliveryLog).list({ limit: 10 })
+      assert.deepStrictEqual([last?.fate, last?.endpoint, last?.message], ["ended", jid.bare, "It came back."])
+      yield* tell
+      assert.deepStrictEqual(sent, [1])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("marks a subscription, and gives nothing back", () => {
+    const { layer, sent, world } = watching()
+    return Effect.gen(function*() {
+      const { bounce, listed, tell } = yield* world
+      yield* tell
+      const credits = Effect.map((yield* AccountStore).list, ([ann]) => ann?.credits)
+      const before = yield* credits
+      yield* bounce("lasting")
+      const [item] = yield* listed
+      assert.deepStrictEqual(
+        [item?.subscription.state, item?.bounces?.count, item?.bounces?.message],
+        ["active", 1, "It came back."]
+      )
+      yield* TestClock.adjust("20 minutes")
+      assert.deepStrictEqual([sent, yield* credits], [[1], before])
+      yield* tell
+      assert.deepStrictEqual(sent, [1, 2])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("sends nothing to one that is paused, and takes no credit, until its JID is heard of", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { hub, listed, state, tell } = yield* paused
+      assert.deepStrictEqual([yield* state, sent], [["paused"], [1, 2, 3, 4, 5]])
+      const accounts = yield* AccountStore
+      const credits = Effect.map(accounts.list, ([ann]) => ann?.credits)
+      const before = yield* credits
+      yield* tell
+      assert.deepStrictEqual([sent.length, yield* credits], [5, before])
+      assert.isTrue(yield* hub.heardOf("bob@xmpp.test"))
+      assert.deepStrictEqual(yield* state, ["paused"])
+      yield* hub.heardOf(jid.bare)
+      assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces], [["active"], undefined])
+      yield* TestClock.adjust("1 minute")
+      yield* tell
+      assert.isAbove(sent.length, 5)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("goes on when it is subscribed again", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { state, subscribe, tell } = yield* paused
+      yield* subscribe
+      assert.deepStrictEqual(yield* state, ["active"])
+      yield* TestClock.adjust("1 minute")
+      yield* tell
+      assert.isAbove(sent.length, 5)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("goes on when its domain is heard of, which has the account", () => {
+    const { layer, paused } = watching()
+    return Effect.gen(function*() {
+      const { hub, listed, state } = yield* paused
+      const [item = assert.fail()] = yield* listed
+      assert.isTrue(yield* hub.heardOfDomain(item.subscription.accountId + 1, jid.domain))
+      assert.deepStrictEqual(yield* state, ["paused"])
+      assert.isTrue(yield* hub.heardOfDomain(item.subscription.accountId, jid.domain))
+      assert.deepStrictEqual(yield* state, ["active"])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("tries one notification after an hour, and the next one twice as much later when that comes back", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { bounce, listed, state, tellSoon } = yield* paused
+      yield* TestClock.adjust("59 minutes")
+      yield* tellSoon
+      assert.deepStrictEqual([yield* state, sent.length], [["paused"], 5])
+      yield* TestClock.adjust("3 minutes")
+      assert.deepStrictEqual([yield* state, sent.length], [["active"], 6])
+      yield* tellSoon
+      yield* tellSoon
+      assert.strictEqual(sent.length, 6) // the others wait until it is known what became of the first one
+      yield* bounce("lasting")
+      assert.deepStrictEqual(yield* state, ["paused"])
+
+      yield* TestClock.adjust("119 minutes")
+      assert.deepStrictEqual([yield* state, sent.length], [["paused"], 6])
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual([yield* state, sent.length], [["active"], 7])
+      assert.deepStrictEqual((yield* listed)[0]?.bounces?.trials, 2)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("goes on when its trial does not come back", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { bounce, listed, state, tellSoon } = yield* paused
+      yield* TestClock.adjust("62 minutes")
+      yield* tellSoon
+      yield* tellSoon
+      yield* tellSoon
+      assert.strictEqual(sent.length, 6)
+      yield* TestClock.adjust("3 minutes")
+      assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces, sent.length], [["active"], undefined, 8])
+      yield* tellSoon
+      assert.strictEqual(sent.length, 9)
+      yield* bounce("lasting")
+      assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces?.count], [["active"], 1])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("tries one, also when the subscription is loaded anew during its trial", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { hub, tellSoon } = yield* paused
+      yield* TestClock.adjust("62 minutes")
+      yield* tellSoon
+      yield* tellSoon
+      yield* hub.replay({ caller, topic: feed, callback: jid.bare, count: 1, async: true })
+      yield* tellSoon
+      assert.strictEqual(sent.length, 6)
+      yield* TestClock.adjust("3 minutes")
+      assert.strictEqual(sent.length, 9)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("goes on at once when its JID is heard of during its trial", () => {
+    const { layer, paused, sent } = watching()
+    return Effect.gen(function*() {
+      const { hub, listed, tellSoon } = yield* paused
+      yield* TestClock.adjust("62 minutes")
+      yield* tellSoon
+      yield* tellSoon
+      assert.strictEqual(sent.length, 6)
+      yield* hub.heardOf(jid.bare)
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual([(yield* listed)[0]?.bounces, sent.length], [undefined, 7])
+      yield* tellSoon
+      assert.strictEqual(sent.length, 8)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("takes all that is paused for a JID for its own, however much it is", () => {
+    const { layer, world } = watching()
+    return Effect.gen(function*() {
+      const { hub } = yield* world
+      const store = yield* SubscriptionStore
+      const { pause } = yield* BounceStore
+      for (let i = 0; i < 250; i++) {
+        const topic = {
+          given: `http://feeds.example/${i}`,
+          canonical: `http://feeds.example/${i}`,
+          host: "feeds.example"
+        }
+        const { subscription } = yield* store.subscribe({
+          accountId: caller.account.id,
+          topic,
+          partition: 1,
+          channel: "xmpp",
+          endpoint: "bob@xmpp.test",
+          host: jid.domain,
+          face: "api",
+          state: "active"
+        })
+        yield* pause(subscription.id, Infinity)
+      }
+      assert.isTrue(yield* hub.heardOf("bob@xmpp.test"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* (yield* BounceStore).resume("bob@xmpp.test", 1), [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("from another address mean nothing", () => {
+    const { layer, world } = watching()
+    return Effect.gen(function*() {
+      const { bounce, listed, state, tell } = yield* world
+      yield* tell
+      yield* bounce("gone", "mallory@xmpp.test")
+      assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces], [["active"], undefined])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("of a subscription that is gone mean nothing", () => {
+    const { layer, world } = watching()
+    return Effect.gen(function*() {
+      const { hub, listed } = yield* world
+      yield* hub.bounced({
+        subscriptionId: 1_000_000,
+        sequence: 1,
+        from: jid.bare,
+        severity: "gone",
+        message: "It came back."
+      })
+      assert.deepStrictEqual((yield* listed).map(({ bounces }) => bounces), [undefined])
+    }).pipe(Effect.provide(layer))
+  })
+})

@@ -1,0 +1,73 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub, type SubscribeRequest } from "#actors/operations/Hub.ts"
+import { hook, lines, started } from "#test/support/Core.ts"
+import { caller, documentOf, layer } from "#test/support/World.ts"
+
+const subscribe = (topic: string, options: Partial<SubscribeRequest> = {}) =>
+  Hub.use((hub) => hub.subscribe({ caller, topic, callback: hook("good"), face: "api", retrieve: false, ...options }))
+
+describe("a subscription to what was never fetched", () => {
+  it.effect("waits for nothing when its address says that it is a feed", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      for (
+        const topic of [
+          "http://feeds.example/a",
+          "http://a.example/feed",
+          "http://a.example/b.xml",
+          "http://a.example/c?format=RSS"
+        ]
+      ) {
+        world.serve(topic, () => Effect.never)
+        assert.deepStrictEqual(yield* subscribe(topic), { outcome: "done" })
+      }
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits for a page whose host only is called like a feed", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const topic = "http://buzzfeed.example/"
+      world.serve(topic, () => Effect.never)
+      const fiber = yield* Effect.forkChild(subscribe(topic))
+      yield* TestClock.adjust("4 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), { outcome: "done" })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits for the first fetch when it looks like a page, five seconds at most, and is fetched once", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const topic = "http://blog.example/"
+      world.serve(topic, () => Effect.as(Effect.sleep("20 seconds"), documentOf(["first"])))
+      const fiber = yield* Effect.forkChild(subscribe(topic))
+      yield* TestClock.adjust("4 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), { outcome: "done" })
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual(lines(world, "poll").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits for nothing when the page itself is wanted, or a part of it", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.serve("http://blog.example/", () => Effect.never)
+      assert.deepStrictEqual(yield* subscribe("http://blog.example/", { discover: false }), {
+        outcome: "done"
+      })
+      assert.deepStrictEqual(yield* subscribe("http://blog.example/#p"), { outcome: "done" })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits once where it waits for what is stored as well", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const topic = "http://blog.example/"
+      world.serve(topic, () => Effect.never)
+      const fiber = yield* Effect.forkChild(subscribe(topic, { retrieve: true }))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).representation?.status.code, undefined)
+    }).pipe(Effect.provide(layer)))
+})

@@ -1,0 +1,331 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/operations/Hub.ts"
+import { FetchError } from "#domain/ports/Fetcher.ts"
+import { type Intent, IntentRefused } from "#domain/ports/IntentVerifier.ts"
+import type { Refusal } from "#domain/Refusal.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
+import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { caller, documentOf, layer, statusOnly } from "#test/support/World.ts"
+
+const refusalOf = <A, R>(effect: Effect.Effect<A, Refusal, R>) =>
+  Effect.map(Effect.flip(effect), ({ reason }) => reason)
+
+const retrieve = Effect.fnUntraced(
+  function*(query: { topic?: string; callback?: string; count?: number; before?: string; after?: string }) {
+    return yield* (yield* Hub).retrieve({ caller, count: 10, ...query })
+  }
+)
+
+const idsOf = ({ entries }: { readonly entries: ReadonlyArray<{ readonly id: string }> }) => entries.map(({ id }) => id)
+
+const listed = Effect.gen(function*() {
+  return (yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).items.map(({ subscription }) => subscription)
+})
+
+describe("Hub.subscribe", () => {
+  it.effect("twice with the same pair keeps one subscription, with the new format and secret", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      yield* subscribe("good", { format: "json", secret: "s3cret" })
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      const subscriptions = yield* listed
+      assert.deepStrictEqual(subscriptions.map(({ format, secret }) => [format, secret]), [["json", "s3cret"]])
+      assert.deepStrictEqual(world.parcels.map(({ contentType, secret }) => [contentType, secret]), [
+        ["application/json; charset=utf-8", "s3cret"]
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keeps the topic byte for byte, and fetches its canonical form once for all spellings", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      yield* subscribe("one", { topic: "HTTP://Feeds.Example:80/a" })
+      yield* subscribe("two")
+      world.publish(feed, ["first"])
+      yield* TestClock.adjust("1 second")
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual(headers(world, "one", "X-PubSubHubbub-Topic"), ["HTTP://Feeds.Example:80/a"])
+      assert.deepStrictEqual(headers(world, "two", "X-PubSubHubbub-Topic"), [feed])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("refuses topics and callbacks that cannot be", () =>
+    Effect.gen(function*() {
+      yield* started
+      const topic = yield* refusalOf(subscribe("good", { topic: "ftp://feeds.example/" }))
+      assert.include(topic.message, "hub.topic has the scheme \"ftp:\"")
+      const callback = yield* refusalOf(subscribe("good", { callback: "nowhere" }))
+      assert.include(callback.message, "hub.callback is not a URL")
+      assert.deepStrictEqual(yield* listed, [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with sync asks the callback before it subscribes; without its consent there is no subscription", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked: Array<Intent> = []
+      world.verify((intent) => Effect.sync(() => void asked.push(intent)))
+      const { outcome } = yield* subscribe("good", { verify: "sync", verifyToken: "t" })
+      assert.strictEqual(outcome, "done")
+      assert.deepStrictEqual(asked, [{
+        mode: "subscribe",
+        topic: feed,
+        callback: hook("good"),
+        leaseSeconds: 315_360_000,
+        verifyToken: "t"
+      }])
+      world.verify(() => new IntentRefused({ message: "Your callback didn't echo the challenge." }))
+      const reason = yield* refusalOf(subscribe("bad", { verify: "sync" }))
+      assert.deepStrictEqual([reason._tag, reason.message], ["NotVerified", "Your callback didn't echo the challenge."])
+      assert.deepStrictEqual((yield* listed).map(({ endpoint }) => endpoint), [hook("good")])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with async answers at once, and is pending until the callback consents", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const consent = yield* Deferred.make<void>()
+      world.verify(() => Deferred.await(consent))
+      const { outcome } = yield* subscribe("good", { verify: "async" })
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(outcome, "pending")
+      assert.deepStrictEqual((yield* listed).map(({ state }) => state), ["pending"])
+      assert.deepStrictEqual(world.log, [])
+      yield* Deferred.succeed(consent, undefined)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual((yield* listed).map(({ state }) => state), ["active"])
+      assert.strictEqual(lines(world, "poll").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with async asks again when whoever was asking has died", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      let asked = 0
+      world.verify(() => ++asked === 1 ? Effect.never : Effect.void)
+      yield* subscribe("good", { verify: "async", verifyToken: "t" })
+      yield* TestClock.adjust("59 seconds")
+      assert.deepStrictEqual([asked, (yield* listed)[0]?.state], [1, "pending"])
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual([asked, (yield* listed)[0]?.state], [2, "active"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with async takes so many requests about one callback, and a refused one leaves nothing", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.verify(() => Effect.never)
+      for (let i = 0; i < 10; i++) yield* subscribe("good", { verify: "async", verifyToken: `${i}` })
+      const reason = yield* refusalOf(subscribe("good", { verify: "async", verifyToken: "10" }))
+      assert.deepStrictEqual([reason._tag, (yield* listed).length], ["Throttled", 1])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with async leaves nothing behind when the callback refuses, and an old subscription as it was", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      yield* subscribe("old", { secret: "old" })
+      world.verify(() => new IntentRefused({ message: "no" }))
+      yield* subscribe("old", { verify: "async", secret: "new" })
+      yield* subscribe("new", { verify: "async" })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual((yield* listed).map(({ endpoint, secret, state }) => [endpoint, secret, state]), [
+        [hook("old"), "old", "active"]
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with retrieve fetches what was never fetched, within the request", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["b", "a"])
+      const { representation } = yield* subscribe("good", { retrieve: true })
+      assert.deepStrictEqual(representation?.entries.map(({ id }) => id), ["b", "a"])
+      assert.strictEqual(representation?.status.http, "Fetched (ring) 200 60 and parsed 2/2 entries")
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with retrieve refuses who would wait beside hundreds of others, until those have given up", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.serve(feed, () => Effect.never)
+      const fibers = yield* Effect.forEach(
+        Array.from({ length: 600 }),
+        (_, i) => Effect.forkChild(Effect.result(subscribe(`n${i}`, { retrieve: true })))
+      )
+      yield* TestClock.adjust(1)
+      const refused = fibers.filter((fiber) => fiber.pollUnsafe() !== undefined)
+      assert.isAtLeast(refused.length, 600 - 2 * 256) // as many wait until the actor can look at its messages
+      const { total } = yield* (yield* Hub).list({ caller, page: 1, byPage: 1, counted: true })
+      assert.strictEqual(total, 600 - refused.length) // what was refused is taken back
+      yield* TestClock.adjust("5 seconds")
+      const outcomes = yield* Effect.forEach(fibers, (fiber) => Fiber.join(fiber))
+      const reasons = outcomes.flatMap((one) => one._tag === "Failure" ? [one.failure.reason._tag] : [])
+      assert.deepStrictEqual([reasons.length, [...new Set(reasons)]], [refused.length, ["Unavailable"]])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with retrieve waits five seconds for it, and a failure is no refusal", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.serve(feed, () => Effect.never)
+      const waiting = yield* Effect.forkChild(subscribe("good", { retrieve: true }))
+      yield* TestClock.adjust("5 seconds")
+      const slow = yield* Fiber.join(waiting)
+      assert.deepStrictEqual([slow.outcome, slow.representation?.entries, slow.representation?.status.code], [
+        "done",
+        [],
+        undefined
+      ])
+      const broken = "http://broken.example/"
+      world.serve(broken, () => Effect.fail(new FetchError({ kind: "dns", message: "The host has no address." })))
+      const { representation } = yield* subscribe("good", { topic: broken, retrieve: true })
+      assert.deepStrictEqual([representation?.entries, representation?.status.code], [[], 0])
+      assert.include(representation?.status.http ?? "", "The host has no address.")
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("Hub.unsubscribe", () => {
+  it.effect("needs a callback only where there are several, and says so", () =>
+    Effect.gen(function*() {
+      yield* watched("one", "two")
+      const hub = yield* Hub
+      const end = (callback?: string) =>
+        hub.unsubscribe({ caller, topic: feed, face: "api", ...(callback === undefined ? {} : { callback }) })
+      assert.include((yield* refusalOf(end())).message, "You have 2 subscriptions")
+      assert.include((yield* refusalOf(end(hook("three")))).message, "You are not subscribed to")
+      assert.strictEqual(yield* end(hook("one")), "done")
+      assert.strictEqual(yield* end(), "done")
+      assert.include((yield* refusalOf(end())).message, "there is nothing to unsubscribe")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with verification keeps the subscription until the callback consents", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const hub = yield* Hub
+      const end = (verify: "sync" | "async") =>
+        hub.unsubscribe({ caller, topic: feed, callback: hook("good"), face: "api", verify })
+      world.verify(() => new IntentRefused({ message: "no" }))
+      assert.strictEqual((yield* refusalOf(end("sync")))._tag, "NotVerified")
+      assert.strictEqual(yield* end("async"), "pending")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* listed).length, 1)
+      const asked: Array<Intent> = []
+      world.verify((intent) => Effect.sync(() => void asked.push(intent)))
+      assert.strictEqual(yield* end("async"), "pending")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(asked.map(({ leaseSeconds, mode }) => [mode, leaseSeconds]), [["unsubscribe", ""]])
+      assert.deepStrictEqual(yield* listed, [])
+    }).pipe(Effect.provide(layer)))
+
+  for (const verify of [undefined, "sync", "async"] as const) {
+    it.effect(`and subscribing again tells no old news (verify: ${verify})`, () =>
+      Effect.gen(function*() {
+        const world = yield* watched("good")
+        yield* unsubscribe("good")
+        yield* TestClock.adjust("3 minutes")
+        world.publish(feed, ["old", "first"])
+        yield* Effect.forkChild(subscribe("good", verify === undefined ? {} : { verify }))
+        yield* TestClock.adjust("3 minutes")
+        world.publish(feed, ["new", "old", "first"])
+        yield* Hub.use((hub) => hub.publish([feed]))
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(lines(world, "post").map((line) => line.replace(/^\S+ /, "")), [
+          "post good.hooks.example/ new try 0"
+        ])
+        assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1"])
+      }).pipe(Effect.provide(layer)))
+  }
+
+  it.effect("and subscribing again begins a new sequence", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      yield* unsubscribe("good")
+      yield* subscribe("good")
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1", "1"])
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("Hub.retrieve", () => {
+  it.effect("gives the past of a subscribed topic, before and after an entry", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed })), ["c", "b", "first"])
+      assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed, count: 1 })), ["c"])
+      assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed, before: "c" })), ["b", "first"])
+      assert.deepStrictEqual(idsOf(yield* retrieve({ callback: hook("good"), after: "first" })), ["c", "b"])
+      assert.deepInclude(yield* refusalOf(retrieve({ topic: feed, before: "zzz" })), {
+        _tag: "BadParameter",
+        parameter: "before"
+      })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("refuses what is not subscribed, and a callback with 200 feeds", () =>
+    Effect.gen(function*() {
+      yield* started
+      assert.strictEqual((yield* refusalOf(retrieve({ topic: feed })))._tag, "NotSubscribed")
+      assert.strictEqual((yield* refusalOf(retrieve({ callback: hook("good") })))._tag, "NotSubscribed")
+      assert.strictEqual((yield* refusalOf(retrieve({})))._tag, "BadParameter")
+      for (let i = 0; i < 200; i++) yield* subscribe("good", { topic: `http://${i}.example/` })
+      const reason = yield* refusalOf(retrieve({ callback: hook("good") }))
+      assert.include(reason.message, "fewer than 200")
+      yield* unsubscribe("good", "http://7.example/")
+      assert.deepStrictEqual(idsOf(yield* retrieve({ callback: hook("good") })), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("gives what is no feed as it was pulled", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const document = { ...documentOf([]), headers: { "content-type": "text/plain" }, body: Buffer.from("<hello") }
+      world.serve(feed, () => Effect.succeed(document))
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      const answer = yield* retrieve({ topic: feed })
+      assert.deepStrictEqual(answer.document, { contentType: "text/plain", body: document.body })
+      assert.deepStrictEqual(answer.entries, [])
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("Hub.publish", () => {
+  it.effect("answers at once whatever it is told, and fetches what is watched", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const hub = yield* Hub
+      world.publish(feed, ["b", "first"])
+      yield* hub.publish(["nonsense", "http://unknown.example/", feed])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(world.log.map((line) => line.replace(/^\S+ /, "")), [
+        "poll feeds.example/a",
+        "post good.hooks.example/ b try 0"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of what did not change notifies nobody", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      world.serve(feed, () => Effect.succeed(statusOnly(304)))
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(lines(world, "poll").length, 1)
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("Hub, while the database is away", () => {
+  it.effect("refuses for the moment, and says when to come again", () =>
+    Effect.gen(function*() {
+      yield* watched("good")
+      const faults = yield* MemoryStores.Faults
+      yield* faults.down
+      const hub = yield* Hub
+      const refused = [subscribe("new"), unsubscribe("good"), retrieve({ topic: feed }), listed, hub.publish([feed])]
+      for (const effect of refused) {
+        const reason = yield* refusalOf<unknown, Hub>(effect)
+        assert.deepInclude(reason, { _tag: "Unavailable", retryAfter: 5 })
+      }
+      yield* faults.up
+      assert.strictEqual((yield* listed).length, 1)
+    }).pipe(Effect.provide(layer)))
+})

@@ -1,0 +1,110 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/operations/Hub.ts"
+import { anonymous } from "#domain/Account.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Settings from "#layers/Settings.ts"
+import { feed, hook, lines, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { layerOutside, layerRunner } from "#test/support/World.ts"
+
+/** Held after a row is written, and before whoever asked for it hears so. */
+class Written extends Context.Service<Written, {
+  readonly held: Deferred.Deferred<void>
+  readonly goOn: Deferred.Deferred<void>
+  active: boolean
+}>()("windhover/test/Leaving/Written") {}
+
+const layerWritten = Layer.effect(
+  Written,
+  Effect.gen(function*() {
+    return { held: yield* Deferred.make<void>(), goOn: yield* Deferred.make<void>(), active: false }
+  })
+)
+
+const layerHeld = Layer.effect(
+  SubscriptionStore,
+  Effect.gen(function*() {
+    const store = yield* SubscriptionStore
+    const written = yield* Written
+    const hold = Effect.suspend(() =>
+      written.active
+        ? Effect.andThen(Deferred.succeed(written.held, undefined), Deferred.await(written.goOn))
+        : Effect.void
+    )
+    return SubscriptionStore.of({
+      ...store,
+      subscribe: (wanted) =>
+        Effect.tap(store.subscribe(wanted), ({ subscription }) => subscription.state === "active" ? hold : Effect.void),
+      remove: (id) => Effect.tap(store.remove(id), () => hold)
+    })
+  })
+)
+
+const layer = layerRunner.pipe(
+  Layer.provideMerge(layerHeld),
+  Layer.provideMerge(layerOutside),
+  Layer.provideMerge(layerWritten),
+  Layer.provideMerge(Settings.layerTest())
+)
+
+/** Asks, and is gone when the row is written. */
+const leaving = Effect.fnUntraced(function*<A, E>(asking: Effect.Effect<A, E, Hub>) {
+  const written = yield* Written
+  written.active = true
+  const fiber = yield* Effect.forkChild(asking)
+  yield* TestClock.adjust("1 second")
+  yield* Deferred.await(written.held)
+  const gone = yield* Effect.forkChild(Fiber.interrupt(fiber))
+  yield* TestClock.adjust("1 milli")
+  yield* Deferred.succeed(written.goOn, undefined)
+  yield* TestClock.adjust("1 second")
+  yield* Fiber.join(gone)
+  written.active = false
+})
+
+describe("whoever leaves when the row is written, and its owner not told", () => {
+  it.effect("of an unsubscribe: nothing more is sent, and nothing polled", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      world.answer(hook("good"), () => Effect.succeed(503))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      world.log.length = 0
+      yield* leaving(unsubscribe("good"))
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(world.log, [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of a subscribe: it is polled", () =>
+    Effect.gen(function*() {
+      const world = yield* watched()
+      yield* leaving(subscribe("good"))
+      yield* TestClock.adjust("1 minute")
+      assert.isAtLeast(lines(world, "poll").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of a subscribe at the open hub, whose callback has agreed: it is polled", () =>
+    Effect.gen(function*() {
+      const world = yield* watched()
+      const hub = yield* Hub
+      const request = { caller: anonymous, topic: feed, callback: hook("good"), retrieve: false } as const
+      yield* leaving(hub.subscribe({ ...request, face: "hub", verify: "sync" }))
+      world.log.length = 0
+      yield* TestClock.adjust("5 minutes")
+      assert.isAtLeast(lines(world, "poll").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of an unsubscribe at the open hub: nothing is polled", () =>
+    Effect.gen(function*() {
+      const world = yield* watched()
+      const hub = yield* Hub
+      const request = { caller: anonymous, topic: feed, callback: hook("good"), face: "hub", verify: "sync" } as const
+      yield* hub.subscribe({ ...request, retrieve: false })
+      yield* TestClock.adjust("1 minute")
+      yield* leaving(hub.unsubscribe(request))
+      world.log.length = 0
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(world.log, [])
+    }).pipe(Effect.provide(layer)))
+})

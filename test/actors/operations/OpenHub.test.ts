@@ -1,0 +1,572 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub, type SubscribeRequest } from "#actors/operations/Hub.ts"
+import { anonymous } from "#domain/Account.ts"
+import { ofBytes } from "#domain/Fingerprint.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { type Intent, IntentRefused } from "#domain/ports/IntentVerifier.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { Refusal } from "#domain/Refusal.ts"
+import { partitionOf } from "#domain/Topic.ts"
+import * as Settings from "#layers/Settings.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
+import { feed, hook, lines, started } from "#test/support/Core.ts"
+import { layer, layerOutside, layerRunner, layerWith, World } from "#test/support/World.ts"
+
+const day = 86_400
+
+const subscribe = Effect.fnUntraced(function*(name: string, options: Partial<SubscribeRequest> = {}) {
+  const hub = yield* Hub
+  const request = { caller: anonymous, topic: feed, callback: hook(name), face: "hub" as const, retrieve: false }
+  return (yield* hub.subscribe({ ...request, ...options })).outcome
+})
+
+const unsubscribe = Effect.fnUntraced(function*(name: string, verify?: "sync") {
+  const hub = yield* Hub
+  const request = { caller: anonymous, topic: feed, callback: hook(name), face: "hub" as const }
+  return yield* hub.unsubscribe(verify === undefined ? request : { ...request, verify })
+})
+
+const refusalOf = <A, R>(effect: Effect.Effect<A, Refusal, R>) =>
+  Effect.map(Effect.flip(effect), ({ reason }) => reason)
+
+/** What callbacks are asked, as `subscribe good 864000`; they agree unless the test says otherwise. */
+const askedBy = (world: World["Service"], answer: (intent: Intent) => Effect.Effect<void, IntentRefused>) => {
+  const asked: Array<string> = []
+  world.verify((intent) =>
+    Effect.suspend(() => {
+      const name = /\/\/(.*?)\./.exec(intent.callback)?.[1]
+      asked.push(`${intent.mode} ${name} ${intent.leaseSeconds}`)
+      return answer(intent)
+    })
+  )
+  return asked
+}
+
+const agree = () => Effect.void
+const refuse = () => new IntentRefused({ message: "Your callback didn't echo the challenge." })
+
+/** Says that there is news, and waits until it has been told. */
+const news = Effect.fnUntraced(function*(ids: ReadonlyArray<string>) {
+  const world = yield* World
+  world.publish(feed, ids)
+  yield* (yield* Hub).publish([feed])
+  yield* TestClock.adjust("2 seconds")
+})
+
+const posts = (world: World["Service"], name: string) =>
+  world.parcels.filter(({ callback }) => callback === hook(name)).map(({ body }) => new TextDecoder().decode(body))
+
+const wanted = (name: string): NewSubscription => ({
+  accountId: anonymous.account.id,
+  topic: { given: feed, canonical: feed, host: "feeds.example" },
+  partition: partitionOf("feeds.example"),
+  channel: "webhook",
+  endpoint: hook(name),
+  host: `${name}.hooks.example`,
+  face: "hub",
+  state: "active"
+})
+
+/** A subscription as it was granted some time ago, whose lease ends at `leaseUntil`, epoch ms. */
+const leased = Effect.fnUntraced(function*(name: string, leaseUntil: number) {
+  yield* subscribe(name, { verify: "sync" })
+  yield* (yield* SubscriptionStore).subscribe({ ...wanted(name), leaseUntil })
+})
+
+const known = Effect.fnUntraced(function*(name: string) {
+  const store = yield* SubscriptionStore
+  return Option.getOrUndefined(yield* store.find(wanted(name)))
+})
+
+describe("the hub face, subscribing", () => {
+  it.effect("answers at once, asks with the lease, and sends the topic itself from then on", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(world, agree)
+      world.publish(feed, ["first"])
+      assert.strictEqual(yield* subscribe("good", { secret: "s", signature: "sha256" }), "pending")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(asked, ["subscribe good 864000"])
+      yield* news(["b", "first"])
+      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
+      const [parcel] = world.parcels
+      assert.deepStrictEqual([parcel?.secret, parcel?.signature, parcel?.contentType], [
+        "s",
+        "sha256",
+        "application/xml"
+      ])
+      assert.deepStrictEqual(parcel?.headers.filter(([name]) => !name.startsWith("X-PubSubHubbub-")), [
+        ["X-Windhover-Notification-Id", parcel?.headers.find(([name]) => name.endsWith("-Id"))?.[1] ?? ""],
+        ["X-Windhover-Sequence", "1"],
+        ["Link", `<http://localhost:8080/hub>; rel="hub", <${feed}>; rel="self"`]
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("knows the topic before the callback agrees: what changes right after it is news", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      askedBy(world, () => Effect.sync(() => world.publish(feed, ["b", "first"])))
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      yield* news(["b", "first"])
+      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keeps what is published while the callback is asked until it agrees", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const hub = yield* Hub
+      world.publish(feed, ["first"])
+      const consent = yield* Deferred.make<void>()
+      askedBy(world, () => Deferred.await(consent))
+      yield* subscribe("good")
+      yield* TestClock.adjust("3 seconds")
+      world.publish(feed, ["b", "first"])
+      yield* hub.publish([feed])
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([lines(world, "poll").length, posts(world, "good")], [2, []])
+      yield* Deferred.succeed(consent, undefined)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves nothing of what was published meanwhile when the callback refuses", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const hub = yield* Hub
+      world.publish(feed, ["first"])
+      const refusal = yield* Deferred.make<void, IntentRefused>()
+      askedBy(world, () => Deferred.await(refusal))
+      yield* subscribe("bad")
+      yield* TestClock.adjust("3 seconds")
+      world.publish(feed, ["b", "first"])
+      yield* hub.publish([feed])
+      yield* TestClock.adjust("3 seconds")
+      yield* Deferred.fail(refusal, refuse())
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([yield* known("bad"), posts(world, "bad")], [undefined, []])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("to what nobody watched for long tells no old news", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      yield* unsubscribe("good")
+      yield* TestClock.adjust("3 minutes")
+      world.publish(feed, ["old", "first"])
+      yield* subscribe("good")
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(posts(world, "good"), [])
+      yield* news(["new", "old", "first"])
+      assert.strictEqual(posts(world, "good").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("twice gives one subscription and one notification", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(world, agree)
+      world.publish(feed, ["first"])
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      yield* news(["b", "first"])
+      assert.deepStrictEqual(asked, ["subscribe good 864000", "subscribe good 864000"])
+      assert.strictEqual(posts(world, "good").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("while the API has the same topic and callback gives each its own", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* (yield* Hub).subscribe({
+        caller: { ...anonymous, account: { ...anonymous.account, id: 1 } },
+        topic: feed,
+        callback: hook("good"),
+        face: "api",
+        retrieve: false
+      })
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      yield* news(["b", "first"])
+      const bodies = posts(world, "good").toSorted()
+      assert.strictEqual(bodies.length, 2)
+      assert.match(bodies[0] ?? "", /^<\?xml/)
+      assert.strictEqual(bodies[1], "[\"b\",\"first\"]")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of what refuses leaves nothing, and tells the callback why", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      askedBy(world, refuse)
+      yield* subscribe("bad")
+      yield* TestClock.adjust("3 seconds")
+      const told = lines(world, "deny").map((line) => line.replace(/^\S+ /, ""))
+      assert.deepStrictEqual(told, ["deny bad.hooks.example/ Your callback didn't echo the challenge."])
+      const log = yield* (yield* DeliveryLog).list({ accountId: anonymous.account.id, limit: 10 })
+      assert.deepStrictEqual(log.map(({ endpoint, fate, message, topic }) => [fate, endpoint, topic, message]), [
+        ["denied", hook("bad"), feed, "Your callback didn't echo the challenge."]
+      ])
+      assert.strictEqual(yield* known("bad"), undefined)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("again keeps the old state until the new one is verified", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* subscribe("good", { secret: "old", leaseSeconds: 2 * day })
+      yield* TestClock.adjust("1 second")
+      const before = yield* known("good")
+      assert.deepStrictEqual([before?.secret, before?.state], ["old", "active"])
+      assert.closeTo(before?.leaseUntil ?? 0, 1_500 + 2 * day * 1000, 500)
+      askedBy(world, refuse)
+      yield* subscribe("good", { secret: "new" })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* known("good"), before)
+      const consent = yield* Deferred.make<void>()
+      askedBy(world, () => Deferred.await(consent))
+      yield* subscribe("good", { secret: "new" })
+      yield* TestClock.adjust("1 second")
+      yield* news(["b", "first"])
+      assert.deepStrictEqual(world.parcels.map(({ secret }) => secret), ["old"])
+      yield* Deferred.succeed(consent, undefined)
+      yield* TestClock.adjust("1 second")
+      yield* news(["c", "b", "first"])
+      assert.deepStrictEqual(world.parcels.map(({ secret }) => secret), ["old", "new"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with sync has the outcome as the answer", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      assert.strictEqual(yield* subscribe("good", { verify: "sync" }), "done")
+      askedBy(world, refuse)
+      const reason = yield* refusalOf(subscribe("bad", { verify: "sync" }))
+      assert.deepStrictEqual([reason._tag, reason.message], ["NotVerified", "Your callback didn't echo the challenge."])
+      assert.deepStrictEqual(lines(world, "deny"), [])
+      assert.deepStrictEqual([(yield* known("good"))?.state, yield* known("bad")], ["active", undefined])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("grants a lease of a day to ninety", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(world, agree)
+      for (const leaseSeconds of [0, 1, day, 90 * day, 90 * day + 1, 1e15]) {
+        yield* subscribe("good", { leaseSeconds, verify: "sync" })
+      }
+      assert.deepStrictEqual(asked.map((line) => line.split(" ")[2]), [
+        "86400",
+        "86400",
+        "86400",
+        "7776000",
+        "7776000",
+        "7776000"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("goes on where a runner that died left it", () =>
+    Effect.gen(function*() {
+      const world = yield* World
+      world.publish(feed, ["first"])
+      const asked = askedBy(world, () => Effect.never)
+      yield* Effect.gen(function*() {
+        yield* started
+        yield* subscribe("good")
+        yield* TestClock.adjust("1 second")
+      }).pipe(Effect.provide(layerRunner))
+      assert.strictEqual(asked.length, 1)
+      const again = askedBy(world, agree)
+      yield* Effect.gen(function*() {
+        yield* TestClock.adjust("58 seconds")
+        assert.deepStrictEqual(again, [])
+        yield* TestClock.adjust("5 seconds")
+        assert.deepStrictEqual(again, ["subscribe good 864000"])
+        assert.strictEqual((yield* known("good"))?.state, "active")
+      }).pipe(Effect.provide(layerRunner))
+    }).pipe(Effect.provide(Layer.provideMerge(layerOutside, Settings.layerTest()))))
+
+  it.effect("waits for the database, and is not refused for its absence", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const faults = yield* MemoryStores.Faults
+      const consent = yield* Deferred.make<void>()
+      const asked = askedBy(world, () => Deferred.await(consent))
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      yield* faults.down
+      yield* Deferred.succeed(consent, undefined)
+      yield* TestClock.adjust("10 seconds")
+      assert.deepInclude(yield* refusalOf(subscribe("other")), { _tag: "Unavailable" })
+      yield* faults.up
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(asked, ["subscribe good 864000", "subscribe good 864000"])
+      assert.deepStrictEqual([(yield* known("good"))?.state, lines(world, "deny")], ["active", []])
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("the hub face, leases", () => {
+  it.effect("end delivery exactly, in the queue as well, and polling with it", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* leased("good", 100_000)
+      yield* leased("slow", 100_000)
+      world.answer(hook("slow"), () => Effect.succeed(500))
+      yield* TestClock.setTime(90_000)
+      yield* news(["b", "first"])
+      assert.deepStrictEqual([posts(world, "good").length, posts(world, "slow").length], [1, 1])
+      yield* TestClock.setTime(99_999)
+      assert.strictEqual(posts(world, "slow").length, 2)
+      yield* TestClock.setTime(100_000)
+      yield* news(["c", "b", "first"])
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual([posts(world, "good").length, posts(world, "slow").length], [1, 2])
+      const polls = lines(world, "poll").length
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual(lines(world, "poll").length, polls)
+      assert.deepStrictEqual([yield* known("good"), yield* known("slow")], [undefined, undefined])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("are renewed by subscribing again", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* leased("good", 60_000)
+      yield* TestClock.setTime(50_000)
+      yield* subscribe("good", { leaseSeconds: day })
+      yield* TestClock.setTime(70_000)
+      assert.closeTo((yield* known("good"))?.leaseUntil ?? 0, 60_000 + day * 1000, 10_000)
+      yield* news(["b", "first"])
+      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that have ended begin anew by subscribing", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* leased("good", 5_000)
+      yield* TestClock.setTime(6_000)
+      yield* subscribe("good")
+      yield* TestClock.setTime(7_000)
+      yield* news(["b", "first"])
+      assert.strictEqual(posts(world, "good").length, 1)
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("the hub face, unsubscribing", () => {
+  it.effect("asks, and sends nothing once the callback agrees", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* subscribe("good", { verify: "sync" })
+      const refused = askedBy(world, refuse)
+      assert.strictEqual(yield* unsubscribe("good"), "pending")
+      yield* TestClock.adjust("1 second")
+      yield* news(["b", "first"])
+      assert.strictEqual(posts(world, "good").length, 1)
+      const asked = askedBy(world, agree)
+      assert.strictEqual(yield* unsubscribe("good"), "pending")
+      yield* TestClock.adjust("1 second")
+      yield* news(["c", "b", "first"])
+      assert.strictEqual(posts(world, "good").length, 1)
+      assert.deepStrictEqual([...refused, ...asked], ["unsubscribe good ", "unsubscribe good "])
+      assert.deepStrictEqual(lines(world, "deny"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("cannot be done by a stranger to a subscribe that waits: both are asked, and the callback decides", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(
+        world,
+        ({ mode, verifyToken }) => mode === "subscribe" && verifyToken === "mine" ? Effect.void : Effect.fail(refuse())
+      )
+      yield* subscribe("good", { verifyToken: "mine" })
+      yield* unsubscribe("good")
+      yield* subscribe("good", { secret: "a stranger's" })
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(asked, ["subscribe good 864000", "unsubscribe good ", "subscribe good 864000"])
+      assert.deepInclude(yield* known("good"), { state: "active" })
+      assert.notProperty(yield* known("good"), "secret")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("refuses a callback of the hub itself: it would subscribe to what it sends, by another of its names", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(world, agree)
+      for (const callback of ["https://push.example.org/w/upstream/abc", "http://PUSH.example.org./w/"]) {
+        assert.deepInclude(yield* refusalOf(subscribe("good", { callback, verify: "sync" })), {
+          _tag: "BadParameter",
+          parameter: "hub.callback"
+        })
+      }
+      assert.deepStrictEqual(asked, [])
+      yield* subscribe("good", { callback: "https://push.example.org/elsewhere", verify: "sync" })
+      assert.strictEqual(asked.length, 1)
+    }).pipe(Effect.provide(layerWith({ baseUrl: "https://push.example.org/w" }))))
+
+  it.effect("refuses what is not subscribed, and takes back what waits", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const consent = yield* Deferred.make<void>()
+      const asked = askedBy(world, () => Deferred.await(consent))
+      assert.deepInclude(yield* refusalOf(unsubscribe("good")), { _tag: "BadParameter", parameter: "hub.callback" })
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* unsubscribe("good"), "pending")
+      yield* Deferred.succeed(consent, undefined)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(asked, ["subscribe good 864000", "unsubscribe good "])
+      assert.strictEqual(yield* known("good"), undefined)
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("the hub face, delivering", () => {
+  it.effect("says nothing of failures: they are no content", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* subscribe("good", { verify: "sync" })
+      world.serve(feed, () =>
+        Effect.succeed({ status: 404, headers: {}, body: new Uint8Array(), signature: 0n, finalUrl: feed }))
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(posts(world, "good"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("passes a topic that is no feed on with its own bytes and type", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const body = Uint8Array.of(0xff, 0, 0x41)
+      const page = (bytes: Uint8Array) => () =>
+        Effect.succeed({
+          status: 200,
+          headers: { "content-type": "text/plain; charset=iso-8859-1" },
+          body: bytes,
+          signature: ofBytes(bytes),
+          finalUrl: feed
+        })
+      world.serve(feed, page(Uint8Array.of(1)))
+      yield* subscribe("good", { verify: "sync" })
+      world.serve(feed, page(body))
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(world.parcels.map(({ body, contentType }) => [contentType, body]), [
+        ["text/plain; charset=iso-8859-1", body]
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("tries again after 5, 10, 20 s and so on", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* subscribe("good", { verify: "sync" })
+      world.answer(hook("good"), () => Effect.succeed(503))
+      yield* news(["b", "first"])
+      yield* TestClock.adjust("11 minutes")
+      const times = lines(world, "post").map((line) => Number.parseFloat(line))
+      const waits = times.slice(1).map((time, i) => Math.round(time - (times[i] ?? 0)))
+      assert.deepStrictEqual(waits, [5, 10, 20, 40, 80, 160, 320])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("ends with a callback that is gone", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.publish(feed, ["first"])
+      yield* subscribe("good", { verify: "sync" })
+      world.answer(hook("good"), () => Effect.succeed(410))
+      yield* news(["b", "first"])
+      yield* news(["c", "b", "first"])
+      assert.strictEqual(posts(world, "good").length, 1)
+      assert.strictEqual(yield* known("good"), undefined)
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("the hub face, bounds", () => {
+  it.effect("asks a site so many times a minute, and the others in their turn", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(world, agree)
+      for (let i = 0; i < 25; i++) yield* subscribe("good", { topic: `http://${i}.example/` })
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(asked.length, 10)
+      yield* TestClock.adjust("49 seconds")
+      assert.strictEqual(asked.length, 10)
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual(asked.length, 20)
+      yield* TestClock.adjust("62 seconds")
+      assert.strictEqual(asked.length, 25)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("counts refusals that it tells of, too", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked = askedBy(world, refuse)
+      for (let i = 0; i < 20; i++) yield* subscribe("bad", { topic: `http://${i}.example/` })
+      yield* TestClock.adjust("59 seconds")
+      assert.strictEqual(asked.length + lines(world, "deny").length, 10)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("answers a sync that would ask too often with the time to come again", () =>
+    Effect.gen(function*() {
+      yield* started
+      yield* subscribe("good", { verify: "sync" })
+      yield* TestClock.adjust("20 seconds")
+      yield* subscribe("second", { verify: "sync" })
+      assert.deepInclude(yield* refusalOf(subscribe("other", { verify: "sync" })), {
+        _tag: "Throttled",
+        retryAfter: 40
+      })
+    }).pipe(Effect.provide(layerWith({ hubQuestionsPerMinute: 2 }))))
+
+  it.effect("lets a hundred questions to a site wait, and no more", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      askedBy(world, () => Effect.never)
+      for (let i = 0; i < 100; i++) yield* subscribe("good", { topic: `http://${i}.example/` })
+      assert.deepInclude(yield* refusalOf(subscribe("good")), { _tag: "Throttled", retryAfter: 60 })
+      const elsewhere = { callback: "http://elsewhere.example/" }
+      assert.strictEqual(yield* subscribe("good", elsewhere), "pending")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("takes so many subscriptions of a site, whatever its hosts, and renewals all the same", () =>
+    Effect.gen(function*() {
+      yield* started
+      yield* subscribe("good", { verify: "sync" })
+      yield* subscribe("better", { topic: "http://b.example/", verify: "sync" })
+      const reason = yield* refusalOf(subscribe("best", { topic: "http://c.example/" }))
+      assert.strictEqual(reason._tag, "Throttled")
+      assert.include(reason.message, "hooks.example have 2 subscriptions")
+      assert.strictEqual(yield* subscribe("good", { verify: "sync" }), "done")
+      const elsewhere = { callback: "http://good.elsewhere.example/", verify: "sync" as const }
+      assert.strictEqual(yield* subscribe("good", elsewhere), "done")
+    }).pipe(Effect.provide(layerWith({ hubSubscriptionsPerSite: 2 }))))
+
+  it.effect("renews what stands while strangers have used up all that there is for a site", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      yield* subscribe("good", { verify: "sync" })
+      const asked = askedBy(world, refuse)
+      for (let i = 0; i < 100; i++) yield* subscribe("bad", { topic: `http://${i}.example/` })
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(asked.length, 9)
+      assert.strictEqual((yield* refusalOf(subscribe("bad", { verify: "sync" })))._tag, "Throttled")
+      const renewed = askedBy(world, agree)
+      assert.strictEqual(yield* subscribe("good", { leaseSeconds: 2 * day }), "pending")
+      assert.strictEqual(yield* subscribe("good", { verify: "sync", leaseSeconds: 3 * day }), "done")
+      yield* TestClock.adjust("3 seconds")
+      assert.sameMembers(renewed, [`subscribe good ${2 * day}`, `subscribe good ${3 * day}`])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("refuses topics and callbacks that cannot be", () =>
+    Effect.gen(function*() {
+      yield* started
+      assert.include(
+        (yield* refusalOf(subscribe("good", { topic: "ftp://a.example/" }))).message,
+        "hub.topic has the scheme"
+      )
+      assert.include((yield* refusalOf(subscribe("good", { callback: "" }))).message, "Please provide a hub.callback")
+    }).pipe(Effect.provide(layer)))
+})

@@ -1,0 +1,233 @@
+import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/operations/Hub.ts"
+import * as Resource from "#actors/resource/Resource.ts"
+import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { Pings } from "#domain/ports/Pings.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { feed, lines, started, subscribe, watched } from "#test/support/Core.ts"
+import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { documentOf, layer, statusOnly, type World } from "#test/support/World.ts"
+
+const outcomes = Effect.gen(function*() {
+  return (yield* (yield* Pings).list({ accountId: 1, limit: 20 })).map(({ outcome }) => outcome)
+})
+
+const content = (...ids: ReadonlyArray<string>): PushedDocument => ({
+  contentType: "application/xml",
+  body: new TextEncoder().encode(JSON.stringify(ids))
+})
+
+const publish = Effect.fnUntraced(function*(content?: PushedDocument, topic = feed) {
+  yield* (yield* Hub).publish([topic], { accountId: 1, ...(content !== undefined && { content }) })
+  yield* TestClock.adjust("1 second")
+})
+
+const happened = (world: World["Service"]) => world.log.map((line) => line.replace(/^\S+ /, ""))
+
+const code = 200
+
+describe("the record of pings", () => {
+  it.effect("tells what came of each", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      yield* publish()
+      world.publish(feed, ["c", "b", "first"])
+      yield* publish()
+      world.serve(feed, () => Effect.succeed(statusOnly(500)))
+      yield* publish()
+      yield* publish(undefined, "http://nobody.example/")
+      yield* publish(undefined, "nonsense")
+      const all = (yield* outcomes).toReversed()
+      assert.match(all[2]?._tag === "Failed" ? all[2].message : "", /^Fetched \(ping\) 500 \d+$/)
+      assert.deepStrictEqual(all.map((one) => one?._tag === "Failed" ? { ...one, message: "" } : one), [
+        { _tag: "Unchanged", code },
+        { _tag: "Changed", code, entries: 2 },
+        { _tag: "Failed", code: 500, message: "" },
+        { _tag: "NoSubscriber" },
+        { _tag: "NoSubscriber" }
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("has one answer for all that came before a fetch, and another for those that came during it", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const answer = (ids: ReadonlyArray<string>): Effect.Effect<Fetched> =>
+        Effect.delay(Effect.succeed(documentOf(ids)), "3 seconds")
+      world.serve(feed, () => answer(["b", "first"]))
+      yield* (yield* Hub).publish([feed, feed], { accountId: 1 })
+      yield* TestClock.adjust("1 second")
+      yield* publish()
+      assert.deepStrictEqual(yield* outcomes, [undefined, undefined, undefined])
+      yield* TestClock.adjust("10 seconds")
+      const changed = { _tag: "Changed", code, entries: 1 } as const
+      assert.deepStrictEqual(yield* outcomes, [{ _tag: "Unchanged", code }, changed, changed])
+      assert.strictEqual(lines(world, "poll").length, 2)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("counts the entries of the fetch that ends a day of the resource, with which its own count begins anew", () =>
+    Effect.gen(function*() {
+      const { actors, world } = yield* watchedFor()
+      world.publish(feed, ["first"])
+      yield* TestClock.adjust(1)
+      const { id, lastMaintenanceAt = assert.fail("no day has begun") } = yield* stateOf(feed)
+      const end = lastMaintenanceAt + 86_400_000
+      yield* TestClock.adjust(end - (yield* Clock.currentTimeMillis))
+      world.publish(feed, ["c", "b", "first"])
+      yield* Pings.use((pings) => pings.received({ accountId: 1, topic: feed, resourceId: id, withContent: false }))
+      yield* actors.resources.tell(id, Resource.ping)
+      yield* TestClock.adjust(1)
+      const after = yield* stateOf(feed)
+      assert.deepStrictEqual([after.entriesSinceMaintenance, after.lastMaintenanceAt], [0, end])
+      assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 2 }])
+    }).pipe(Effect.provide(layerDays({ minPeriod: 1_000, maxPeriod: 1_000 }))))
+
+  it.effect("knows a document that changed", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      let text = "<one"
+      world.serve(feed, () =>
+        Effect.succeed({ ...documentOf([text]), headers: { "content-type": "text/plain" }, body: Buffer.from(text) }))
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      text = "<two"
+      yield* publish()
+      assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 0 }])
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("a ping of a page", () => {
+  const page = "http://pages.example/"
+
+  const withFragments = Effect.fnUntraced(function*(...topics: ReadonlyArray<string>) {
+    const world = yield* started
+    let text = "<html a1 b1"
+    world.serve(
+      page,
+      () => Effect.succeed({ ...documentOf([text]), headers: { "content-type": "text/html" }, body: Buffer.from(text) })
+    )
+    for (const topic of topics) yield* subscribe("good", { topic })
+    yield* TestClock.adjust("1 second")
+    world.log.length = 0
+    text = "<html a2 b1"
+    return world
+  })
+
+  it.effect("reaches what is watched in it, whether or not the page itself is watched", () =>
+    Effect.gen(function*() {
+      const world = yield* withFragments(`${page}#a`, `${page}#b`)
+      yield* publish(undefined, page)
+      assert.deepStrictEqual(happened(world), [
+        "poll pages.example/",
+        "poll pages.example/",
+        "post good.hooks.example/ status try 0" // it has no entries
+      ])
+      assert.deepStrictEqual(world.parcels.map(({ body }) => Buffer.from(body).toString()), ["a2"])
+      assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("has the outcome of the page where that is watched", () =>
+    Effect.gen(function*() {
+      const world = yield* withFragments(page, `${page}#b`)
+      yield* publish(undefined, page)
+      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with a fragment reaches that alone", () =>
+    Effect.gen(function*() {
+      const world = yield* withFragments(`${page}#a`, `${page}#b`)
+      yield* publish(undefined, `${page}#b`)
+      assert.strictEqual(lines(world, "poll").length, 1)
+      assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Unchanged", code })
+    }).pipe(Effect.provide(layer)))
+})
+
+describe("content that a publisher sends along", () => {
+  it.effect("is taken for what was fetched: its new entries are told, and nothing is fetched", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      yield* publish(content("c", "b", "first"))
+      yield* publish(content("c", "b", "first"))
+      assert.deepStrictEqual(happened(world), ["post good.hooks.example/ c,b try 0"])
+      assert.deepStrictEqual(yield* outcomes, [{ _tag: "Unchanged", code }, { _tag: "Changed", code, entries: 2 }])
+      assert.match(
+        Buffer.from(world.parcels[0]?.body ?? []).toString(),
+        /Fetched \(push\) 200 \d+ and parsed 2\/3 entries/
+      )
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is not told again when it is fetched later", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      yield* publish(content("b", "first"))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("121 seconds")
+      assert.strictEqual(lines(world, "poll").length, 1)
+      assert.strictEqual(lines(world, "post").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that cannot be read is no error of the resource: it is fetched", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      world.publish(feed, ["b", "first"])
+      yield* publish({ contentType: "application/xml", body: new TextEncoder().encode("<feed") })
+      assert.deepStrictEqual(happened(world), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
+      assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 1 }])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keeps the validators of the last fetch", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.serve(feed, () => Effect.succeed({ ...documentOf(["first"]), headers: { etag: "\"1\"" } }))
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      yield* publish(content("b", "first"))
+      const resource = yield* Effect.flatMap(ResourceStore.use((store) => store.find(feed)), Effect.fromOption)
+      assert.strictEqual(resource.etag, "\"1\"")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of a resource that was never fetched is fetched instead, so that its past is no news", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.serve(feed, () => Effect.delay(Effect.succeed(documentOf(["first"])), "3 seconds"))
+      yield* subscribe("good")
+      yield* publish(content("b", "first"))
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is kept in order, and bounded: what is too much is fetched", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const hub = yield* Hub
+      for (let i = 0; i < 30; i++) {
+        yield* hub.publish([feed], { accountId: 1, content: content(`e${i}`, "first") })
+      }
+      world.publish(feed, ["e29", "first"])
+      yield* TestClock.adjust("5 seconds")
+      const told = lines(world, "post").map((line) => /(\S+) try 0/.exec(line)?.[1])
+      assert.strictEqual(told[0], "e0")
+      assert.strictEqual(told.at(-1), "e29")
+      assert.isBelow(lines(world, "poll").length, 4)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits in 64 MiB at most, of all publishers together; what is let go of makes room", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const hub = yield* Hub
+      world.serve(feed, () => Effect.delay(Effect.succeed(documentOf(["first"])), "1 minute"))
+      yield* publish() // from now on it is being fetched
+      const large = { contentType: "text/plain", body: new Uint8Array(8 * 1024 * 1024) }
+      for (let i = 0; i < 8; i++) yield* hub.publish([feed], { accountId: 1, content: large })
+      yield* TestClock.adjust("1 second")
+      const { reason } = yield* Effect.flip(hub.publish([feed], { accountId: 1, content: content("b") }))
+      assert.deepStrictEqual(reason._tag === "Unavailable" && reason.retryAfter, 10)
+      yield* publish() // without content it is a ping like any other
+      yield* TestClock.adjust("10 seconds")
+      yield* publish(content("b", "first"))
+      assert.strictEqual((yield* outcomes).length, 11)
+    }).pipe(Effect.provide(layer)))
+})

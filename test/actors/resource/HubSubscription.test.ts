@@ -1,0 +1,427 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/operations/Hub.ts"
+import { anonymous } from "#domain/Account.ts"
+import { ofBytes } from "#domain/Fingerprint.ts"
+import { HubRefused } from "#domain/ports/HubClient.ts"
+import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
+import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { feed, hook, lines, started, subscribe, unsubscribe } from "#test/support/Core.ts"
+import { layerDays, watchedFor } from "#test/support/Days.ts"
+import * as Settings from "#layers/Settings.ts"
+import { documentOf, layerOutside, layerRunner, layerWith, type World } from "#test/support/World.ts"
+
+const topic = feed
+const hub = "http://hub.example/"
+
+const advertising = (ids: ReadonlyArray<string>, link = `<${hub}>; rel=hub, <${topic}>; rel=self`): Fetched => ({
+  ...documentOf(ids),
+  headers: { link }
+})
+
+const publish = (world: World["Service"], ...ids: ReadonlyArray<string>) =>
+  world.serve(feed, () => Effect.succeed(advertising(ids)))
+
+/** What happened, without when. */
+const untimed = (world: World["Service"]) => world.log.map((line) => line.replace(/^\S+ /, ""))
+
+const agree = (callback: string, leaseSeconds = 864_000, mode: "subscribe" | "unsubscribe" = "subscribe") =>
+  Hub.use((service) => service.agree(callback, { mode, topic, leaseSeconds }))
+
+const push = (callback: string, ids: ReadonlyArray<string>) => pushBytes(callback, documentOf(ids).body)
+
+const pushBytes = Effect.fnUntraced(function*(callback: string, body: Uint8Array) {
+  const service = yield* Hub
+  const receiver = yield* service.receiver(callback)
+  if (receiver === undefined) return assert.fail("nobody receives")
+  yield* service.push(receiver, { contentType: "application/json", body })
+})
+
+const known = Effect.gen(function*() {
+  const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
+  return Option.getOrUndefined(yield* (yield* HubSubscriptionStore).find(resource.id))?.upstream
+})
+
+/** A feed that names a hub is watched, and the hub has verified the subscription. */
+const followed = Effect.gen(function*() {
+  const world = yield* started
+  publish(world, "first")
+  yield* subscribe("good")
+  yield* TestClock.adjust("1 second")
+  assert.strictEqual(yield* agree("callback-1"), true)
+  yield* TestClock.adjust("1 second")
+  world.log.length = 0
+  return world
+})
+
+/** And it has pushed once, so that it is relied on. */
+const fed = Effect.gen(function*() {
+  const world = yield* followed
+  yield* push("callback-1", ["second"])
+  yield* TestClock.adjust("90 seconds") // the poll that was due moves on
+  world.log.length = 0
+  return world
+})
+
+/** Polls at every minute at least, and every 16 minutes where a hub is relied on: hours of a test clock are long. */
+const on: Partial<SettingsValues> = {
+  upstreamHubs: true,
+  baseUrl: "https://push.example.org",
+  minPeriod: 15,
+  maxPeriod: 60
+}
+const layer = layerWith(on)
+
+describe("a resource that names a hub", () => {
+  it.effect("is subscribed there, once somebody watches it, and its hub verifies", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      publish(world, "first")
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(untimed(world), [
+        "poll feeds.example/a",
+        "subscribe feeds.example/a at hub.example/ as callback-1"
+      ])
+      assert.strictEqual(yield* agree("callback-2"), false)
+      assert.strictEqual(yield* agree("callback-1"), true)
+      const { callback, leaseUntil, secret, state } = (yield* known) ?? assert.fail("no row")
+      assert.deepStrictEqual([state, callback, secret, leaseUntil], ["active", "callback-1", "secret-1", 864_002_000])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is told of what the hub pushes at once, although no poll is due", () =>
+    Effect.gen(function*() {
+      const world = yield* followed
+      yield* push("callback-1", ["second"])
+      assert.deepStrictEqual(lines(world, "poll"), [])
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(untimed(world), ["post good.hooks.example/ second try 0"])
+      const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
+      assert.strictEqual(resource.http, "Fetched (push) 200 15 and parsed 1/1 entries")
+      yield* push("callback-1", ["second"])
+      yield* push("callback-1", ["second", "first"])
+      yield* TestClock.adjust(0)
+      assert.strictEqual(lines(world, "post").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is polled rarely once its hub has pushed, and forgets nothing by what is pushed", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      publish(world, "second", "first")
+      yield* TestClock.adjust("34 minutes")
+      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is fetched when its hub pushes, where subscribers of the hub face get it whole; that is no miss", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const wanted = { caller: anonymous, topic: feed, callback: hook("whole"), face: "hub" as const, retrieve: false }
+      yield* (yield* Hub).subscribe(wanted)
+      yield* TestClock.adjust("2 seconds")
+      publish(world, "third", "second", "first")
+      world.log.length = 0
+      const pushing = yield* Effect.forkChild(push("callback-1", ["third"]))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(pushing) // not before it is stored
+      assert.strictEqual(lines(world, "poll").length, 1)
+      const told = world.parcels.filter(({ callback }) => callback === hook("whole"))
+      assert.deepStrictEqual(told.map(({ body }) => new TextDecoder().decode(body)), [
+        "[\"third\",\"second\",\"first\"]"
+      ])
+      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual((yield* known)?.trusted, true)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is fetched when its hub pushes nothing that can be read; that is no miss either", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      publish(world, "third", "second", "first")
+      const pushing = yield* Effect.forkChild(pushBytes("callback-1", new TextEncoder().encode("unreadable")))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(pushing)
+      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual((yield* known)?.trusted, true)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is polled as before when its hub has missed something, and its hub is asked again", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      publish(world, "third", "second", "first")
+      yield* TestClock.adjust("16 minutes")
+      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual(lines(world, "subscribe").length, 1)
+      assert.strictEqual((yield* known)?.trusted, false)
+      world.log.length = 0
+      yield* TestClock.adjust("5 minutes")
+      assert.isAtLeast(lines(world, "poll").length, 4)
+      yield* push("callback-1", ["fourth"])
+      yield* TestClock.adjust(0)
+      assert.strictEqual((yield* known)?.trusted, true)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keeps its trust when the push comes after the poll, within five minutes", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      publish(world, "third", "second", "first")
+      yield* Hub.use((service) => service.publish([feed]))
+      yield* TestClock.adjust("4 minutes")
+      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      yield* push("callback-1", ["third"])
+      yield* TestClock.adjust("6 minutes")
+      assert.strictEqual((yield* known)?.trusted, true)
+      assert.strictEqual(lines(world, "subscribe").length, 0)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("keeps its trust when the push comes during the poll that finds the same, or causes it", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const open = yield* Deferred.make<void>()
+      world.serve(feed, () => Effect.as(Deferred.await(open), advertising(["third", "second", "first"])))
+      yield* Hub.use((service) => service.publish([feed]))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(lines(world, "poll").length, 1)
+      const pushing = yield* Effect.forkChild(push("callback-1", ["third"]))
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.succeed(open, undefined)
+      yield* Fiber.join(pushing)
+      yield* TestClock.adjust("6 minutes")
+      publish(world, "fourth", "third", "second", "first")
+      const pinging = yield* Effect.forkChild(pushBytes("callback-1", new TextEncoder().encode("<html")))
+      yield* TestClock.adjust("6 minutes")
+      yield* Fiber.join(pinging)
+      assert.strictEqual(lines(world, "post good.hooks.example/ fourth").length, 1)
+      assert.deepStrictEqual([(yield* known)?.trusted, lines(world, "subscribe")], [true, []])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is fetched when what was pushed could not be stored in time: it is not kept", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const open = yield* Deferred.make<void>()
+      world.serve(feed, () => Effect.as(Deferred.await(open), advertising(["second", "first"])))
+      yield* Hub.use((service) => service.publish([feed]))
+      yield* TestClock.adjust("1 second")
+      const pushing = yield* Effect.forkChild(Effect.flip(push("callback-1", ["third"])))
+      yield* TestClock.adjust("8 seconds")
+      yield* Fiber.join(pushing)
+      yield* Deferred.succeed(open, undefined)
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is fetched when its hub pushes the document of another, or one of another kind: none is taken for its own", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const other = "http://feeds.example/other"
+      const cases: ReadonlyArray<readonly [string, string, string]> = [
+        ["http://page.example/", "<html", other],
+        ["http://feed.example/", "[\"first\"]", other],
+        ["http://json.example/", "{\"a\":1}", "http://json.example/"]
+      ]
+      for (const [i, [url, text, self]] of cases.entries()) {
+        const answer = { ...documentOf([]), body: new TextEncoder().encode(text), signature: BigInt(i + 1) }
+        world.serve(
+          url,
+          () => Effect.succeed({ ...answer, headers: { link: `<${hub}>; rel=hub, <${self}>; rel=self` } })
+        )
+        yield* subscribe("good", { topic: url })
+        yield* TestClock.adjust("3 seconds")
+        const callback = `callback-${i + 1}`
+        assert.strictEqual(yield* Hub.use((it) => it.agree(callback, { mode: "subscribe", topic: self })), true)
+        const find = Effect.flatMap(ResourceStore, (it) => Effect.map(it.find(url), Option.getOrThrow))
+        const before = yield* find
+        world.log.length = 0
+        const pushing = yield* Effect.forkChild(push(callback, ["invented"]))
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.join(pushing)
+        assert.strictEqual((yield* find).kind, before.kind)
+        assert.deepStrictEqual(untimed(world), [`poll ${url.slice(7)}`])
+      }
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("does not rely on a hub that misses for others, until that pushes again", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const store = yield* HubSubscriptionStore
+      publish(world, "second", "first")
+      yield* store.tally([{ hub, pushed: 0, missed: 3, strikes: 3 }])
+      yield* TestClock.adjust("6 minutes")
+      assert.isAtLeast(lines(world, "poll").length, 4)
+      yield* push("callback-1", ["third"])
+      yield* TestClock.adjust("2 minutes")
+      world.log.length = 0
+      yield* TestClock.adjust("6 minutes")
+      assert.deepStrictEqual(lines(world, "poll"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("renews its lease at half its length", () =>
+    Effect.gen(function*() {
+      const world = yield* followed
+      assert.strictEqual(yield* agree("callback-1", 1_200), true)
+      yield* TestClock.adjust("9 minutes")
+      assert.deepStrictEqual(lines(world, "subscribe"), [])
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(lines(world, "subscribe feeds.example/a at hub.example/ as callback-1").length, 1)
+      assert.strictEqual(yield* agree("callback-1"), true)
+      assert.isAbove((yield* known)?.leaseUntil ?? 0, 864_000_000 + 10 * 60_000)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves the hub when nobody watches it, and comes back with another callback", () =>
+    Effect.gen(function*() {
+      const world = yield* followed
+      yield* unsubscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(untimed(world), ["unsubscribe feeds.example/a at hub.example/ as callback-1"])
+      assert.isUndefined(yield* Hub.use((service) => service.receiver("callback-1")))
+      assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), true)
+      assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), false)
+      yield* subscribe("good")
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(lines(world, "subscribe feeds.example/a at hub.example/ as callback-2").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("asks again with growing waits when the hub refuses, or does not verify; a verification that comes first counts", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      publish(world, "first")
+      world.hub(() => Effect.fail(new HubRefused({ message: "the hub answered 500" })))
+      yield* subscribe("good")
+      yield* TestClock.adjust("16 minutes")
+      const asked = lines(world, "subscribe").map((line) => Number(line.split("s ")[0]))
+      assert.deepStrictEqual(asked.map((at) => at - (asked[0] ?? 0)), [0, 300, 900])
+      // a hub of old verifies first, and then fails to say so
+      const service = yield* Hub
+      world.hub(({ callback }) =>
+        Effect.andThen(
+          Effect.orDie(service.agree(callback, { mode: "subscribe", topic })),
+          Effect.fail(new HubRefused({ message: "no answer" }))
+        )
+      )
+      yield* TestClock.adjust("20 minutes")
+      assert.strictEqual((yield* known)?.state, "active")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("heeds a denial", () =>
+    Effect.gen(function*() {
+      const world = yield* fed
+      const denied = yield* Hub.use((service) => service.agree("callback-1", { mode: "denied", topic, reason: "no" }))
+      assert.strictEqual(denied, true)
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "subscribe"), [])
+      assert.isAbove(lines(world, "poll").length, 7)
+      assert.strictEqual((yield* known)?.problem, "the hub denies: no")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves a hub that is advertised no more", () =>
+    Effect.gen(function*() {
+      const world = yield* followed
+      world.serve(feed, () => Effect.succeed(advertising(["second", "first"], "")))
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual(lines(world, "unsubscribe").length, 1)
+      yield* agree("callback-1", 0, "unsubscribe")
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(yield* known)
+    }).pipe(Effect.provide(layer)))
+
+  for (const kind of ["a feed", "a document"]) {
+    it.effect(`leaves the hub of one who held ${kind} for minutes, although that pushes the very bytes of the owner`, () =>
+      Effect.gen(function*() {
+        const world = yield* started
+        const serve = (text: string, hub: string) => {
+          const body = new TextEncoder().encode(text)
+          const headers = { "content-type": "text/plain", link: `<${hub}>; rel=hub` }
+          world.serve(feed, () => Effect.succeed({ ...documentOf([]), headers, body, signature: ofBytes(body) }))
+        }
+        const own = kind === "a feed" ? "[\"own\"]" : "own"
+        serve(kind === "a feed" ? "[\"evil\"]" : "evil", "http://evil.example/")
+        yield* subscribe("good")
+        yield* TestClock.adjust("1 second")
+        const service = yield* Hub
+        yield* service.agree("callback-1", { mode: "subscribe", topic: feed, leaseSeconds: 864_000 })
+        serve(own, hub)
+        const receiver = (yield* service.receiver("callback-1")) ?? assert.fail("nobody receives")
+        yield* service.push(receiver, { contentType: "text/plain", body: new TextEncoder().encode(own) })
+        yield* TestClock.adjust("20 minutes")
+        assert.strictEqual((yield* known)?.hub, hub)
+        assert.strictEqual(lines(world, "post").length, 1)
+        const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
+        assert.isUndefined(resource.learned?.pushedAfter)
+      }).pipe(Effect.provide(layer)))
+  }
+
+  it.effect("leaves within a day the hub of one who sent the very bytes of the owner with a Link header of his own", () =>
+    Effect.gen(function*() {
+      const { world } = yield* watchedFor()
+      let link = "<http://evil.example/>; rel=hub"
+      world.serve(feed, () => Effect.sync(() => advertising(["first"], link)))
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual((yield* known)?.hub, "http://evil.example/")
+      link = ""
+      yield* TestClock.adjust("1 day")
+      assert.isUndefined(yield* known)
+      link = `<${hub}>; rel=hub`
+      yield* TestClock.adjust("1 day")
+      assert.strictEqual((yield* known)?.hub, hub)
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layerDays({ upstreamHubs: true, baseUrl: "https://push.example.org" }))))
+
+  it.effect("asks hubs of one site a second apart, however few of those who wait stay in memory", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const topics = Array.from({ length: 5 }, (_, i) => `http://h${i}.example/feed`)
+      for (const topic of topics) {
+        world.serve(topic, () => Effect.succeed(advertising(["1"], "<http://hub.example/>; rel=hub")))
+        yield* subscribe("good", { topic })
+      }
+      yield* TestClock.adjust("10 seconds")
+      const asked = lines(world, "subscribe").map((line) => Number(line.split("s ")[0]))
+      assert.deepStrictEqual(asked.map((at) => at - (asked[0] ?? 0)), [0, 1, 2, 3, 4])
+    }).pipe((test) =>
+      Effect.forEach([on, { ...on, maxResident: 1 }], (settings) => Effect.provide(test, layerWith(settings)), {
+        discard: true
+      })
+    ))
+
+  it.effect("is only polled where hubs cannot reach the service, or the hub is the service", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      publish(world, "first")
+      yield* subscribe("good")
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(lines(world, "subscribe"), [])
+    }).pipe((test) =>
+      Effect.forEach(
+        [{ baseUrl: "http://localhost:8080" }, { ...on, upstreamHubs: false }, {
+          ...on,
+          baseUrl: "http://hub.example"
+        }],
+        (settings) => Effect.provide(test, layerWith(settings)),
+        { discard: true }
+      )
+    ))
+
+  it.effect("is known after a restart: what was agreed on, and what is relied on", () =>
+    Effect.gen(function*() {
+      const before = yield* Effect.scoped(Effect.provide(fed, layerRunner))
+      before.log.length = 0
+      yield* Effect.gen(function*() {
+        yield* TestClock.adjust("1 second")
+        publish(before, "second", "first")
+        yield* TestClock.adjust("10 minutes")
+        assert.deepStrictEqual(untimed(before), [])
+        yield* push("callback-1", ["third"])
+        yield* TestClock.adjust(0)
+        assert.deepStrictEqual(untimed(before), ["post good.hooks.example/ third try 0"])
+        assert.strictEqual(yield* agree("callback-1", 1_200), true)
+        yield* TestClock.adjust("10 minutes")
+        assert.strictEqual(lines(before, "subscribe").length, 1)
+      }).pipe(Effect.provide(layerRunner), Effect.scoped)
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest(on))))
+})

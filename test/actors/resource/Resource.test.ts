@@ -1,0 +1,382 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/operations/Hub.ts"
+import { FetchError } from "#domain/ports/Fetcher.ts"
+import { ReaderError } from "#domain/ports/FeedReader.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { partitionOf } from "#domain/Topic.ts"
+import * as Settings from "#layers/Settings.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
+import { feed, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { documentOf, layer, layerOutside, layerRunner, layerWith, statusOnly } from "#test/support/World.ts"
+
+const ping = (url = feed) => Hub.use((hub) => hub.publish([url]))
+
+const timeout = new FetchError({ kind: "timeout", message: "No answer came within 30 s." })
+
+describe("a resource", () => {
+  it.effect("is stored at its first fetch, and nobody is notified", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const { code, header, http, kind, lastParse } = yield* stateOf(feed)
+      assert.deepStrictEqual({ code, header, http, kind, lastParse }, {
+        code: 200,
+        header: { title: { value: "A feed", type: "text" } },
+        http: "Fetched (ring) 200 60 and parsed 1/1 entries",
+        kind: "feed",
+        lastParse: 1000
+      })
+      assert.deepStrictEqual(lines(world, "post"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that did not change is not read again: its schedule moves, and nothing else", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      world.beforeReading(Effect.die("nothing is to be read"))
+      const before = yield* stateOf(feed)
+      yield* TestClock.adjust("60 seconds")
+      world.serve(feed, () => Effect.succeed(statusOnly(304)))
+      yield* TestClock.adjust("90 seconds")
+      const { code, lastFetch, nextFetch, period, ...rest } = yield* stateOf(feed)
+      assert.deepStrictEqual({ code, lastFetch, nextFetch, period }, {
+        code: 304,
+        lastFetch: 151_000,
+        nextFetch: 286_000,
+        period: 135
+      })
+      assert.deepStrictEqual({ ...before, ...rest }, before)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("answers who asks for its first document when that has just come, without another fetch", () =>
+    Effect.gen(function*() {
+      const { actors, world } = yield* watchedFor()
+      world.publish(feed, ["first"])
+      yield* TestClock.adjust(1)
+      const done = yield* Deferred.make<boolean>()
+      yield* actors.resources.tell((yield* stateOf(feed)).id, { _tag: "FirstFetch", done })
+      yield* TestClock.adjust(1)
+      assert.strictEqual(Deferred.isDoneUnsafe(done), true)
+      assert.strictEqual(lines(world, "poll").length, 1)
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("that nobody watches any more is fetched once a second, however often its hub pushes", () =>
+    Effect.gen(function*() {
+      const { actors, world } = yield* watchedFor()
+      world.publish(feed, ["first"])
+      yield* TestClock.adjust("5 seconds")
+      const { id } = yield* stateOf(feed)
+      yield* (yield* SubscriptionStore).remove(1)
+      yield* actors.resources.tell(id, { _tag: "Reload" })
+      yield* TestClock.adjust(1)
+      world.log.length = 0
+      const pushes = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
+        Effect.gen(function*() {
+          const done = yield* Deferred.make<boolean>()
+          yield* actors.resources.tell(id, { _tag: "Push", document: undefined, byHub: true, done })
+          yield* TestClock.adjust(100)
+          return done
+        }))
+      assert.deepStrictEqual(pushes.map(Deferred.isDoneUnsafe), [true, false, false, false, false])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(pushes.map(Deferred.isDoneUnsafe), [true, true, true, true, true])
+      assert.deepStrictEqual(world.log, ["5.001s poll feeds.example/a", "6.001s poll feeds.example/a"])
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("sends its validators back", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      const asked: Array<string | undefined> = []
+      world.serve(feed, ({ etag }) =>
+        Effect.sync(() => {
+          asked.push(etag)
+          return etag === undefined ? { ...documentOf(["first"]), headers: { etag: "\"v1\"" } } : statusOnly(304)
+        }))
+      yield* subscribe("good")
+      yield* TestClock.adjust("3 minutes")
+      assert.deepStrictEqual(asked, [undefined, "\"v1\"", "\"v1\""])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("gives the memory of a document back that is known, or was read", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const released: Array<string> = []
+      const serve = (name: string, ids: ReadonlyArray<string>) =>
+        world.serve(feed, () => Effect.succeed({ ...documentOf(ids), release: () => void released.push(name) }))
+      serve("known", ["first"])
+      yield* TestClock.adjust("1 minute")
+      serve("read", ["b", "first"])
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual([...new Set(released)], ["known", "read"])
+      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that is pinged during a fetch is fetched once more, however many pings there were", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const answer = yield* Deferred.make<void>()
+      world.serve(feed, () => Effect.as(Deferred.await(answer), documentOf(["first"])))
+      yield* ping()
+      yield* TestClock.adjust("2 seconds")
+      for (let i = 0; i < 5; i++) yield* ping()
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(world.log, ["2s poll feeds.example/a"])
+      world.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
+      yield* Deferred.succeed(answer, undefined)
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(world.log.slice(1), ["6s poll feeds.example/a", "6s post good.hooks.example/ b try 0"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that is pinged again and again is fetched once a second, and no ping is lost", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      for (let i = 0; i < 20; i++) {
+        yield* ping()
+        yield* TestClock.adjust(150)
+      }
+      world.publish(feed, ["b", "first"])
+      yield* ping()
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(lines(world, "poll").length, 5)
+      assert.deepStrictEqual(lines(world, "post").length, 1)
+    }).pipe(Effect.provide(layerWith({ maxResident: 0 }))))
+
+  it.effect("announces its error state once, and not what follows it", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      world.serve(feed, () => Effect.succeed(statusOnly(500)))
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "post"), ["121s post good.hooks.example/ status try 0"])
+      assert.include(new TextDecoder().decode(world.parcels[0]?.body), "http code=\"500\"")
+      world.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
+      yield* TestClock.adjust("30 minutes")
+      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+      assert.strictEqual(lines(world, "post").length, 2)
+      world.serve(feed, () => Effect.fail(timeout))
+      yield* TestClock.adjust("60 minutes")
+      assert.strictEqual(lines(world, "post good.hooks.example/ status").length, 2)
+      const { code, http, inError } = yield* stateOf(feed)
+      assert.deepStrictEqual([code, inError], [0, true])
+      assert.match(String(http), /^Fetched \(ring\) 0 \d+: No answer came within 30 s\.$/)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that fails once after a success is fetched again soon, before that counts", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      yield* TestClock.adjust("10 minutes")
+      const before = yield* stateOf(feed)
+      assert.strictEqual(before.period, 305)
+      let slips = 1
+      world.serve(feed, () => Effect.succeed(slips-- > 0 ? statusOnly(502) : documentOf(["b", "first"])))
+      world.log.length = 0
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(world.log.slice(0, 3), [
+        "794s poll feeds.example/a",
+        "854s poll feeds.example/a",
+        "854s post good.hooks.example/ b try 0"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that fails at its first fetch says so at once", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      world.serve(feed, () => Effect.fail(timeout))
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines(world, "post").length, 1)
+      assert.strictEqual((yield* stateOf(feed)).http, "Fetched (ring) 0 60: No answer came within 30 s.")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("that cannot be read in time is in error; one whose reader dies is tried again", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      world.publish(feed, ["b", "first"])
+      world.beforeReading(Effect.fail(new ReaderError({ message: "reading took more than 5 s" })))
+      yield* TestClock.adjust("120 seconds")
+      assert.strictEqual((yield* stateOf(feed)).http, "Fetched (ring) 200 120: Parser Error reading took more than 5 s")
+      let crashes = 3
+      world.beforeReading(Effect.suspend(() => crashes-- > 0 ? Effect.die("a bug") : Effect.void))
+      yield* TestClock.adjust("122 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [
+        "121s post good.hooks.example/ status try 0",
+        "242.75s post good.hooks.example/ b try 0"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("without subscriptions is not fetched any more", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good", "other")
+      yield* unsubscribe("good")
+      yield* TestClock.adjust("60 seconds")
+      assert.deepStrictEqual(world.log, ["61s poll feeds.example/a"])
+      yield* unsubscribe("other")
+      yield* ping()
+      yield* TestClock.adjust("30 minutes")
+      assert.deepStrictEqual(world.log, ["61s poll feeds.example/a"])
+      world.publish(feed, ["b", "first"])
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines(world, "poll").length, 2)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits while the database is away, and goes on when it is back", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const faults = yield* MemoryStores.Faults
+      yield* TestClock.adjust("58 seconds")
+      yield* faults.down
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(world.log, ["61s poll feeds.example/a"])
+      yield* faults.up
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+      assert.strictEqual((yield* stateOf(feed)).lastParse, 61_000)
+    }).pipe(Effect.provide(layer)))
+})
+
+/** Subscribes to so many topics of a host. */
+const subscribeAll = (host: string, count: number) =>
+  Effect.forEach(
+    Array.from({ length: count }, (_, i) => `http://${host}/${i}`),
+    (topic) => subscribe("good", { topic }),
+    { discard: true }
+  )
+
+describe("politeness", () => {
+  it.effect("two fetches of a host at once; a host that never answers does not delay others of its partition", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      for (let i = 0; i < 6; i++) {
+        world.serve(`http://hanging.example.com/${i}`, () => Effect.andThen(Effect.sleep("30 seconds"), timeout))
+      }
+      assert.strictEqual(partitionOf("hanging.example.com"), partitionOf("other.example.com"))
+      yield* subscribeAll("hanging.example.com", 6)
+      yield* subscribe("good", { topic: "http://other.example.com/feed" })
+      yield* TestClock.adjust("60 seconds")
+      assert.deepStrictEqual(lines(world, "poll hanging").map((line) => line.split(" ")[0]), [
+        "1s",
+        "1s",
+        "31s",
+        "31s",
+        "61s",
+        "61s"
+      ])
+      assert.strictEqual(lines(world, "poll other")[0], "1s poll other.example.com/feed")
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("those who wait for their turn take no place among the awake", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      for (let i = 0; i < 20; i++) {
+        world.serve(`http://hanging.example.com/${i}`, () => Effect.andThen(Effect.sleep("30 seconds"), timeout))
+      }
+      yield* subscribeAll("hanging.example.com", 20)
+      yield* TestClock.adjust("5 minutes")
+      world.log.length = 0
+      yield* subscribe("good", { topic: "http://other.example.org/feed" })
+      yield* TestClock.adjust("61 seconds")
+      assert.strictEqual(lines(world, "poll other").length, 2)
+    }).pipe(Effect.provide(layerWith({ maxFetches: 3, maxResident: 0 }))))
+
+  it.effect("a host that is overloaded is left alone by all of its resources for as long as it asks", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      let overloaded = true
+      world.serve(
+        "http://busy.example/0",
+        () => Effect.sync(() => overloaded ? statusOnly(429, { "retry-after": "600" }) : documentOf(["first"]))
+      )
+      yield* subscribeAll("busy.example", 1)
+      yield* TestClock.adjust("1 second")
+      yield* subscribe("good", { topic: "http://busy.example/1" })
+      yield* subscribe("good", { topic: "http://idle.example/1" })
+      yield* TestClock.adjust("598 seconds")
+      overloaded = false
+      assert.deepStrictEqual(lines(world, "busy.example/1"), [])
+      assert.notDeepEqual(lines(world, "idle.example/1"), [])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(lines(world, "poll busy.example/1"), ["602s poll busy.example/1"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("no more fetches at once than the settings allow", () =>
+    Effect.gen(function*() {
+      const world = yield* started
+      for (let i = 0; i < 9; i++) {
+        world.serve(`http://${i}.example/`, () => Effect.as(Effect.sleep("1 second"), documentOf(["first"])))
+        yield* subscribe("good", { topic: `http://${i}.example/` })
+      }
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(lines(world, "poll").map((line) => line.split(" ")[0]), [
+        "1s",
+        "1s",
+        "1s",
+        "1s",
+        "2s",
+        "2s",
+        "2s",
+        "2s",
+        "3s"
+      ])
+    }).pipe(Effect.provide(layerWith({ maxFetches: 4 }))))
+
+  it.effect("that a clock far ahead has planned is polled at the next start, pinged at once, and has its times again", () =>
+    Effect.gen(function*() {
+      const runner = Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        const context = yield* Layer.build(Layer.fresh(layerRunner)).pipe(Scope.provide(scope))
+        return { context, stop: Scope.close(scope, Exit.void) }
+      })
+      yield* TestClock.setTime(100 * 86_400_000)
+      const ahead = yield* runner
+      const world = yield* watched("good").pipe(Effect.provideContext(ahead.context))
+      yield* TestClock.adjust("2 minutes")
+      yield* ahead.stop
+      yield* TestClock.setTime(0)
+      world.log.length = 0
+      const right = yield* runner
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines(world, "poll").length, 1)
+      yield* TestClock.adjust("30 seconds")
+      yield* ping().pipe(Effect.provideContext(right.context))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines(world, "poll").length, 2)
+      yield* right.stop
+      const { lastFetch, nextFetch } = yield* stateOf(feed)
+      assert.strictEqual(lastFetch, 31_000)
+      assert.strictEqual(nextFetch, 234_000)
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("what is overdue at a start is fetched one after the other, and what is due later at its time", () =>
+    Effect.gen(function*() {
+      const subscriptions = yield* SubscriptionStore
+      const world = yield* started
+      for (let i = 0; i < 40; i++) {
+        const topic = { given: `http://a.example/${i}`, canonical: `http://a.example/${i}`, host: "a.example" }
+        yield* subscriptions.subscribe({
+          accountId: 1,
+          topic,
+          partition: partitionOf("a.example"),
+          channel: "webhook",
+          endpoint: hook("good"),
+          host: "good.hooks.example",
+          face: "api",
+          state: "active"
+        })
+      }
+      yield* TestClock.adjust("10 minutes")
+      const scope = yield* Scope.make()
+      yield* Layer.build(Layer.fresh(layerRunner)).pipe(Scope.provide(scope))
+      const counts: Array<number> = []
+      for (let second = 0; second < 4; second++) {
+        yield* TestClock.adjust("1 second")
+        counts.push(lines(world, "poll").length)
+      }
+      const [first = 0, second = 0] = counts
+      assert.isBelow(first, 15)
+      assert.include([13, 14], second - first)
+      assert.strictEqual(counts[3], 40)
+      yield* Scope.close(scope, Exit.void)
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+})

@@ -1,0 +1,295 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Deferred, Effect, Exit, Metric, Schedule, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
+import { actorCrashes } from "#actors/runtime/Metrics.ts"
+import { ActorBudget, Budget } from "#actors/runtime/ActorBudget.ts"
+
+const withBudget = (budget: Budget) => Effect.provideService(ActorBudget, budget)
+
+const ample = () => withBudget(new Budget(1000, 1000))
+
+/** What happened and when, as `1s b`. */
+const journal = () => {
+  const lines: Array<string> = []
+  const note = (line: string) => Effect.map(Clock.currentTimeMillis, (now) => void lines.push(`${now / 1000}s ${line}`))
+  return { lines, note }
+}
+
+/** An actor that counts its messages in its state and does something with each. */
+const counting = (
+  handle: (id: number, message: string, count: number) => Effect.Effect<void, string>,
+  options: Partial<ActorSystem.Options<{ count: number }, string, string, never>> = {}
+) =>
+  ActorSystem.make<{ count: number }, string, string, never>({
+    name: "test",
+    alarm: "alarm",
+    behavior: Effect.fnUntraced(function*(self) {
+      self.state ??= { count: 0 }
+      for (let message = self.take(); message !== undefined; message = self.take()) {
+        yield* handle(self.id, message, ++self.state.count)
+      }
+      return undefined
+    }),
+    ...options
+  })
+
+describe("Actors", () => {
+  it.effect("takes messages one by one, in order, and keeps its state in between", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      const actors = yield* counting((id, message, count) =>
+        Effect.andThen(Effect.sleep(100), note(`${id} ${message} ${count}`))
+      )
+      yield* actors.tell(1, "a")
+      yield* actors.tell(1, "b")
+      yield* actors.tell(2, "c")
+      yield* TestClock.adjust("1 second")
+      yield* actors.tell(1, "d")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines, ["0.1s 1 a 1", "0.1s 2 c 1", "0.2s 1 b 2", "1.1s 1 d 3"])
+    }).pipe(Effect.scoped, ample()))
+
+  it.effect("rings at exactly its time; an alarm that is set anew takes the place of the earlier one", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      const actors = yield* ActorSystem.make<never, string, never, never>({
+        name: "test",
+        alarm: "alarm",
+        behavior: Effect.fnUntraced(function*(self) {
+          yield* note(`${self.id} ${self.take()}`)
+          return (yield* Clock.currentTimeMillis) + 60_000
+        })
+      })
+      yield* actors.wakeAt(1, 90_000)
+      yield* actors.wakeAt(1, 10_000)
+      yield* actors.wakeAt(2, 15_000)
+      yield* TestClock.adjust("100 seconds")
+      assert.deepStrictEqual(lines, ["10s 1 alarm", "15s 2 alarm", "70s 1 alarm", "75s 2 alarm"])
+      assert.deepStrictEqual(yield* actors.counts, { awake: 0, resident: 2, alarms: 2 })
+    }).pipe(Effect.scoped, ample()))
+
+  it.effect("a message that comes while the behaviour ends is not left behind", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      const actors = yield* ActorSystem.make<never, string, never, never>({
+        name: "test",
+        alarm: "alarm",
+        behavior: Effect.fnUntraced(function*(self) {
+          yield* note(String(self.take()))
+          yield* Effect.sleep(100)
+          return undefined
+        })
+      })
+      yield* actors.tell(1, "a")
+      yield* TestClock.adjust(50)
+      yield* actors.tell(1, "b")
+      yield* TestClock.adjust(100)
+      assert.deepStrictEqual(lines, ["0s a", "0.1s b"])
+    }).pipe(Effect.scoped, ample()))
+
+  it.effect("a crashed actor is restarted without its state and with the messages that it had not taken", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      const actors = yield* counting((_id, message, count) =>
+        message === "fail"
+          ? Effect.fail("failure")
+          : message === "die"
+          ? Effect.die("defect")
+          : note(`${message} ${count}`)
+      )
+      for (const message of ["a", "fail", "b", "die", "c"]) yield* actors.tell(1, message)
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(lines, ["0s a 1", "0.25s b 1", "0.75s c 1"])
+    }).pipe(Effect.scoped, ample()))
+
+  it.effect("an actor that always crashes gets an alarm again after five minutes; a good run starts the waits anew", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      let broken = true
+      const actors = yield* counting(() => Effect.andThen(note("runs"), broken ? Effect.die("defect") : Effect.void), {
+        restart: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 2 }))
+      })
+      for (let i = 0; i < 4; i++) yield* actors.tell(1, "work")
+      yield* TestClock.adjust("302 seconds")
+      assert.deepStrictEqual(lines, ["0s runs", "1s runs", "3s runs"])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines.slice(3), ["303s runs"])
+      broken = false
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines.slice(4), ["304s runs"])
+      broken = true
+      yield* actors.tell(1, "work")
+      yield* TestClock.adjust(0)
+      broken = false
+      yield* actors.tell(1, "work")
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual(lines.slice(5), ["304s runs"])
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(lines.slice(5), ["304s runs", "305s runs"])
+    }).pipe(Effect.scoped, ample()))
+
+  it.effect("beyond the budget of the runner the least recently awake sleeps, and begins without state", () =>
+    Effect.gen(function*() {
+      const counts: Array<string> = []
+      const budget = new Budget(2, 1000)
+      const make = counting((id, _, count) => Effect.sync(() => void counts.push(`${id} ${count}`))).pipe(
+        withBudget(budget)
+      )
+      const [one, other] = [yield* make, yield* make]
+      for (const [actors, id] of [[one, 1], [other, 2], [one, 1], [one, 3], [one, 1], [other, 2]] as const) {
+        yield* actors.tell(id, "work")
+        yield* TestClock.adjust(0)
+      }
+      assert.deepStrictEqual(counts, ["1 1", "2 1", "1 2", "3 1", "1 3", "2 1"])
+      assert.deepStrictEqual([(yield* one.counts).resident, (yield* other.counts).resident, budget.resting], [1, 1, 2])
+    }).pipe(Effect.scoped))
+
+  it.effect("an actor that keeps what no row says is not put to sleep", () =>
+    Effect.gen(function*() {
+      const starts: Array<number> = []
+      const actors = yield* ActorSystem.make<true, string, never, never>({
+        name: "test",
+        alarm: "alarm",
+        behavior: (self) =>
+          Effect.sync(() => {
+            if (self.state === undefined) starts.push(self.id)
+            self.state = true
+            self.keep = self.take() === "keep"
+            return undefined
+          })
+      })
+      for (const [message, resident] of [["keep", 1], ["work", 0]] as const) {
+        yield* actors.tell(1, message)
+        yield* TestClock.adjust(0)
+        assert.strictEqual((yield* actors.counts).resident, resident)
+      }
+      assert.deepStrictEqual(starts, [1])
+    }).pipe(Effect.scoped, withBudget(new Budget(0, 1000))))
+
+  it.effect("alarms of patient actors wait while too many of the runner are awake", () =>
+    Effect.gen(function*() {
+      let [awake, most, rung] = [0, 0, 0]
+      const budget = new Budget(0, 10)
+      const make = counting(
+        Effect.fnUntraced(function*() {
+          most = Math.max(most, ++awake)
+          yield* Effect.sleep(100)
+          awake--
+          rung++
+        }),
+        { patient: true }
+      ).pipe(withBudget(budget))
+      const partitions = [yield* make, yield* make, yield* make]
+      for (const actors of partitions) for (let id = 0; id < 100; id++) yield* actors.wakeAt(id, 0)
+      yield* TestClock.adjust("2900 millis")
+      assert.isBelow(rung, 300)
+      yield* TestClock.adjust("200 millis")
+      assert.deepStrictEqual([rung, most, budget.awake], [300, 10, 0])
+    }).pipe(Effect.scoped))
+
+  it.effect("stop interrupts what runs, forgets mailbox and alarm, and is no crash", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      const actors = yield* counting((_id, message) =>
+        Effect.andThen(note(message), Effect.sleep("10 seconds")).pipe(Effect.onInterrupt(() => note("interrupted"))), {
+        name: "stopped"
+      })
+      yield* actors.tell(1, "a")
+      yield* actors.tell(1, "b")
+      yield* actors.wakeAt(1, 5000)
+      yield* TestClock.adjust("1 second")
+      yield* actors.stop(1)
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(lines, ["0s a", "1s interrupted"])
+      assert.strictEqual((yield* Metric.value(Metric.withAttributes(actorCrashes, { actor: "stopped" }))).count, 0)
+      assert.deepStrictEqual(yield* actors.counts, { awake: 0, resident: 0, alarms: 0 })
+      yield* actors.tell(1, "c")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(lines.slice(2), ["61s c"])
+    }).pipe(Effect.scoped, ample()))
+
+  it.effect("who was not to be put to sleep, and has crashed, sleeps like any other", () =>
+    Effect.gen(function*() {
+      const actors = yield* ActorSystem.make<never, string, never, never>({
+        name: "test",
+        alarm: "alarm",
+        behavior: Effect.fnUntraced(function*(self) {
+          if (self.take() === undefined) return undefined
+          self.keep = true
+          return yield* Effect.die("a defect")
+        })
+      })
+      yield* actors.tell(1, "a")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* actors.counts).resident, 0)
+    }).pipe(Effect.scoped, withBudget(new Budget(0, 1000))))
+
+  it.effect("drain lets awake actors finish their message and begins no other; the end of the scope interrupts", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      const scope = yield* Scope.make()
+      const actors = yield* counting((_id, message) =>
+        Effect.andThen(Effect.sleep(`${Number(message)} seconds`), note(`${message} done`)).pipe(
+          Effect.onInterrupt(() => note(`${message} interrupted`))
+        )
+      ).pipe(Scope.provide(scope))
+      for (const message of ["3", "4"]) yield* actors.tell(1, message)
+      yield* actors.tell(2, "8")
+      yield* actors.wakeAt(3, 5000)
+      yield* TestClock.adjust("1 second")
+      const drained = yield* Deferred.make<void>()
+      yield* Effect.forkChild(Effect.andThen(actors.drain, Deferred.succeed(drained, undefined)))
+      yield* TestClock.adjust("6 seconds")
+      assert.isFalse(yield* Deferred.isDone(drained))
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.await(drained)
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(lines, ["3s 3 done", "8s 8 done"])
+      const running = yield* Scope.make()
+      const others = yield* counting(() =>
+        Effect.andThen(Effect.sleep("1 minute"), note("done")).pipe(
+          Effect.onInterrupt(() => note("interrupted"))
+        )
+      ).pipe(Scope.provide(running))
+      yield* others.tell(1, "work")
+      yield* TestClock.adjust("1 second")
+      yield* Scope.close(running, Exit.void)
+      assert.deepStrictEqual(lines.slice(2), ["9s interrupted"])
+    }).pipe(Effect.scoped, ample()))
+
+  it.effect("drain waits for who is awake, although all of them have rested before", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      const actors = yield* counting((_id, message) =>
+        Effect.andThen(Effect.sleep("3 seconds"), note(`${message} done`))
+      )
+      yield* actors.tell(1, "first")
+      yield* TestClock.adjust("10 seconds")
+      yield* actors.tell(1, "second")
+      yield* TestClock.adjust("1 second")
+      const drained = yield* Deferred.make<void>()
+      yield* Effect.forkChild(Effect.andThen(actors.drain, Deferred.succeed(drained, undefined)))
+      yield* TestClock.adjust("1 second")
+      assert.isFalse(yield* Deferred.isDone(drained))
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.await(drained)
+      assert.deepStrictEqual(lines, ["3s first done", "13s second done"])
+    }).pipe(Effect.scoped, ample()))
+
+  it.effect("a defect while an alarm rings is survived, and loses neither it nor others", () =>
+    Effect.gen(function*() {
+      const { lines, note } = journal()
+      let defects = 0
+      const actors = yield* counting((id, message) => note(`${id} ${message}`), {
+        join: (waiting, message) => {
+          if (defects++ < 1) throw new Error("defect")
+          waiting.push(message)
+        }
+      })
+      yield* actors.wakeAt(1, 1000)
+      yield* actors.wakeAt(2, 1100)
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(lines, ["1.1s 2 alarm", "2s 1 alarm"])
+    }).pipe(Effect.scoped, ample()))
+})

@@ -1,0 +1,721 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Exit, Layer, Option, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Hub } from "#actors/operations/Hub.ts"
+import { type Sender, Senders } from "#actors/subscription/Senders.ts"
+import { join, type Message } from "#actors/subscription/Subscription.ts"
+import { ofBytes } from "#domain/Fingerprint.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Topic from "#domain/Topic.ts"
+import * as Settings from "#layers/Settings.ts"
+import * as MemoryStores from "#test/fakes/MemoryStores.ts"
+import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { layerDays, watchedFor } from "#test/support/Days.ts"
+import {
+  type Answer,
+  caller,
+  documentOf,
+  hangs,
+  layer,
+  layerOutside,
+  layerRunner,
+  layerSending,
+  layerWith
+} from "#test/support/World.ts"
+
+/** A page that is no feed, as an answer. */
+const pageOf = (text: string) => {
+  const body = new TextEncoder().encode(text)
+  return { ...documentOf([]), headers: { "content-type": "text/plain" }, body, signature: ofBytes(body) }
+}
+
+/** A subscription to `feed` whose notifications go to a JID. */
+const subscribeJid = Effect.gen(function*() {
+  const topic = Result.getOrThrow(Topic.parse(feed))
+  yield* (yield* SubscriptionStore).subscribe({
+    accountId: 1,
+    topic,
+    partition: Topic.partitionOf(topic.host),
+    channel: "xmpp",
+    endpoint: "ann@example.net",
+    host: "example.net",
+    face: "api",
+    state: "active"
+  })
+  yield* TestClock.adjust("1 second")
+  yield* (yield* Hub).publish([feed])
+  yield* TestClock.adjust("1 second")
+})
+
+const ids = (count: number) => Array.from({ length: count }, (_, i) => `n${count - i}`)
+
+/** A delivery whose document has so many bytes. */
+const heavy = (sequence: number, bytes: number): Message => ({
+  _tag: "Deliver",
+  delivery: {
+    id: sequence,
+    subscriptionId: 1,
+    sequence,
+    credits: 0,
+    attempt: 0,
+    dueAt: 0,
+    waitsSince: 0,
+    notification: {
+      id: sequence,
+      resourceId: 1,
+      createdAt: 0,
+      status: {},
+      news: { _tag: "Document", document: { contentType: "video/mp4", body: new Uint8Array(bytes) } }
+    }
+  }
+})
+
+describe("the mailbox of a subscription", () => {
+  const joined = (sizes: ReadonlyArray<number>) => {
+    const waiting: Array<Message> = []
+    sizes.forEach((bytes, i) => join(waiting, heavy(i + 1, bytes)))
+    return waiting.map((message) => message._tag === "Deliver" ? message.delivery.sequence : message._tag)
+  }
+  const most = 256 << 10
+
+  it("holds 1 MiB of documents at most, and none of more than 256 KiB; the outbox has the others", () => {
+    assert.deepStrictEqual(joined([most, most, most, most, 1]), [1, 2, 3, 4, "Look"])
+    assert.deepStrictEqual(joined([1, most + 1]), [1, "Look"])
+  })
+
+  it("holds 64 deliveries at most", () => {
+    assert.deepStrictEqual(joined(Array.from({ length: 100 }, () => 0)).length, 65)
+  })
+})
+
+describe("a subscription", () => {
+  it.effect("gets its notifications in order, one at a time: the second waits until the first is through", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      let failures = 2
+      world.answer(hook("good"), () => Effect.succeed(failures-- > 0 ? 500 : 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [
+        "61s post good.hooks.example/ b try 0",
+        "66s post good.hooks.example/ b try 1",
+        "76s post good.hooks.example/ b try 2",
+        "76s post good.hooks.example/ c try 0"
+      ])
+      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
+      assert.deepStrictEqual(headers(world, "good", "X-Service-Credits"), ["-1", "-1", "-1", "-2"])
+      assert.deepStrictEqual(headers(world, "good", "X-Superfeedr-Credits"), ["-1", "-1", "-1", "-2"])
+      assert.deepStrictEqual(headers(world, "good", "X-Service-Retried"), [undefined, "1", "2", undefined])
+      const [one, same, , other] = headers(world, "good", "X-Windhover-Notification-Id")
+      assert.strictEqual(one, same)
+      assert.notStrictEqual(one, other)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("a dropped notification is kept, and the next one goes out at once", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("bad")
+      world.answer(hook("bad"), () => Effect.succeed(lines(world, " b ").length <= 4 ? 500 : 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      world.answer(hook("bad"), (_, attempt) => Effect.succeed(attempt < 3 ? 500 : 404))
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("120 seconds")
+      const list = yield* (yield* Hub).list({ caller, page: 1, byPage: 20, counted: true })
+      assert.deepStrictEqual(list.items.map(({ deliveries }) => deliveries), [{ dropped: 2, waiting: 0 }])
+      assert.deepStrictEqual(lines(world, "post").map((line) => line.replace(/ post \S+/, "")), [
+        "61s b try 0",
+        "66s b try 1",
+        "76s b try 2",
+        "91s b try 3",
+        "121s c try 0",
+        "126s c try 1",
+        "136s c try 2",
+        "151s c try 3"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves in the log when each try failed, why, how long it took, and when the next one is due", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("bad", "good")
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("120 seconds")
+      const tries = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
+      assert.deepStrictEqual(
+        tries.flatMap((one) => one.fate === "denied" ? [] : [one]).map(({
+          attempt,
+          code,
+          endpoint,
+          fate,
+          latency,
+          nextTry,
+          sequence,
+          triedAt
+        }) => [
+          `${triedAt / 1000}s`,
+          fate !== "failed" ? fate : nextTry === undefined ? "dropped" : `${nextTry / 1000}s`,
+          endpoint,
+          sequence,
+          attempt,
+          code,
+          latency
+        ]),
+        [
+          ["91s", "dropped", hook("bad"), 1, 4, 500, 1],
+          ["76s", "91s", hook("bad"), 1, 3, 500, 1],
+          ["66s", "76s", hook("bad"), 1, 2, 500, 1],
+          ["61s", "66s", hook("bad"), 1, 1, 500, 1],
+          ["61s", "delivered", hook("good"), 1, 1, 200, 1]
+        ]
+      )
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is not delayed by another one whose callback hangs", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("hanging", "good")
+      world.answer(hook("hanging"), hangs)
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [
+        "61s post hanging.hooks.example/ b try 0",
+        "61s post good.hooks.example/ b try 0"
+      ])
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(lines(world, "hanging").slice(1), [
+        "76s post hanging.hooks.example/ b try 1"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("ends when the callback answers 410", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("gone", "good")
+      world.answer(hook("gone"), () => Effect.succeed(410))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      assert.deepStrictEqual(lines(world, "post gone"), ["61s post gone.hooks.example/ b try 0"])
+      const log = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
+      const ends = log.filter(({ fate }) => fate === "ended")
+      assert.deepStrictEqual(ends.map(({ code, endpoint, triedAt }) => [code, endpoint, triedAt]), [
+        [410, hook("gone"), 61_000]
+      ])
+      assert.strictEqual(lines(world, "post good").length, 2)
+      assert.strictEqual((yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).items.length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("ends with the polls of its resource, when nobody else watches it", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("gone")
+      world.answer(hook("gone"), () => Effect.succeed(410))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      world.log.length = 0
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "poll"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of the null device sends nothing, keeps nothing waiting, and counts for the credits", () =>
+    Effect.gen(function*() {
+      const world = yield* watched()
+      yield* subscribe("null", { callback: "http://localhost:8080/dev/null" })
+      yield* TestClock.adjust("1 second")
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [])
+      const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20, counted: true })
+      assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ dropped: 0, waiting: 0 }])
+      assert.strictEqual(Option.getOrThrow(yield* (yield* AccountStore).find("ann")).credits, -1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of the null device ends with the lease that its address names, unless it is renewed", () =>
+    Effect.gen(function*() {
+      yield* watched()
+      const renew = subscribe("null", { callback: "http://localhost:8080/dev/null?lease=600" })
+      const count = Effect.map(
+        Effect.flatMap(Hub, (hub) => hub.list({ caller, page: 1, byPage: 20, counted: true })),
+        ({ items }) => items.length
+      )
+      yield* renew
+      yield* TestClock.adjust("9 minutes")
+      yield* renew
+      yield* TestClock.adjust("9 minutes")
+      assert.strictEqual(yield* count, 1)
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual(yield* count, 0)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits while its channel is not served, and never goes another way", () =>
+    Effect.gen(function*() {
+      const world = yield* watched()
+      yield* subscribeJid
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "post"), [])
+      const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20, counted: true })
+      assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ dropped: 0, waiting: 1 }])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("whose channel is away looks again in 15 s; that is no try", () => {
+    const tries: Array<string> = []
+    const sender: Sender = (delivery) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        tries.push(`${now / 1000}s try ${delivery.attempt}`)
+        return { verdict: now < 90_000 ? "away" : "delivered" }
+      })
+    const senders = layerSending(Layer.succeed(Senders, { xmpp: sender })).pipe(
+      Layer.provideMerge(layerOutside),
+      Layer.provideMerge(Settings.layerTest())
+    )
+    return Effect.gen(function*() {
+      const world = yield* watched()
+      yield* subscribeJid
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("118 seconds")
+      assert.deepStrictEqual(tries, ["63s try 0", "78s try 0", "93s try 0"])
+      const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20, counted: true })
+      assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ dropped: 0, waiting: 0 }])
+    }).pipe(Effect.provide(senders))
+  })
+
+  it.effect("keeps 64 deliveries in memory while one hangs, and finds the others in the outbox, in order", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      let first = true
+      world.answer(hook("good"), (parcel, attempt) => {
+        if (!first) return Effect.succeed(200)
+        first = false
+        return hangs(parcel, attempt)
+      })
+      const hub = yield* Hub
+      for (let count = 1; count <= 200; count++) {
+        world.publish(feed, [...ids(count), "first"])
+        yield* hub.publish([feed])
+        yield* TestClock.adjust("1 second")
+      }
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(
+        headers(world, "good", "X-Windhover-Sequence").map(Number),
+        [1, ...Array.from({ length: 200 }, (_, i) => i + 1)]
+      )
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("with a large document reads it when it has one of the 32 places for such, not before", () => {
+    const names = Array.from({ length: 40 }, (_, i) => `s${i}`)
+    /** Deliveries that were asked for at once, at most. */
+    const asked: Array<number> = []
+    const observed = Layer.effect(
+      Outbox,
+      Outbox.useSync((outbox) => ({
+        ...outbox,
+        backlog: (id: number, count: number, bytes?: number) => {
+          asked.push(count)
+          return outbox.backlog(id, count, bytes)
+        }
+      }))
+    )
+    return Effect.gen(function*() {
+      const world = yield* started
+      const serve = (size: number, letter: string) =>
+        world.serve(feed, () => Effect.succeed(pageOf(letter.repeat(size))))
+      serve(1, "x")
+      for (const name of names) yield* subscribe(name)
+      for (const name of names) {
+        world.answer(hook(name), (_, attempt) => attempt === 0 ? hangs(_, attempt) : Effect.succeed(200))
+      }
+      yield* TestClock.adjust("1 second")
+      serve(300_000, "y")
+      yield* Hub.use((hub) => hub.publish([feed]))
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(lines(world, "post").length, 32)
+      assert.strictEqual(asked.filter((count) => count === 1).length, 32)
+
+      serve(300_000, "z")
+      yield* Hub.use((hub) => hub.publish([feed]))
+      yield* TestClock.adjust("5 minutes")
+      for (const name of names) {
+        const bodies = world.parcels.filter(({ callback }) => callback === hook(name)).map(({ body }) =>
+          body.length && String.fromCharCode(body[0] ?? 0)
+        )
+        assert.deepStrictEqual(bodies, ["y", "y", "z", "z"], name)
+      }
+      assert.strictEqual(asked.filter((count) => count === 1).length, 160)
+    }).pipe(
+      Effect.provide(layerRunner.pipe(Layer.provide(observed))),
+      Effect.provide(layerOutside),
+      Effect.provide(Settings.layerTest())
+    )
+  })
+
+  it.effect("is left alone once it is ended: what runs stops, what waits is cancelled", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("hanging")
+      let interrupted = false
+      world.answer(hook("hanging"), () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted = true)))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(lines(world, "post"), ["61s post hanging.hooks.example/ b try 0"])
+      assert.strictEqual(yield* unsubscribe("hanging"), "done")
+      assert.isTrue(interrupted)
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(lines(world, "post"), ["61s post hanging.hooks.example/ b try 0"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("holds nothing while it waits for its next try, whatever comes, and goes on in order", () => {
+    const reads: Array<number> = []
+    const watchedOutbox = Layer.effect(
+      Outbox,
+      Effect.gen(function*() {
+        const outbox = yield* Outbox
+        return Outbox.of({
+          ...outbox,
+          backlog: (...asked) =>
+            Effect.tap(
+              outbox.backlog(...asked),
+              () => Effect.map(Clock.currentTimeMillis, (now) => void reads.push(now / 1000))
+            )
+        })
+      })
+    )
+    return Effect.gen(function*() {
+      const world = yield* watched("bad")
+      world.answer(hook("bad"), (_, attempt) => Effect.succeed(attempt < 2 ? 500 : 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      reads.length = 0
+      for (const ids of [["c", "b", "first"], ["d", "c", "b", "first"]]) {
+        world.publish(feed, ids)
+        yield* (yield* Hub).publish([feed])
+        yield* TestClock.adjust("2 seconds")
+      }
+      yield* TestClock.adjust("60 seconds")
+      assert.deepStrictEqual(lines(world, "post").slice(0, 4), [
+        "61s post bad.hooks.example/ b try 0",
+        "66s post bad.hooks.example/ b try 1",
+        "76s post bad.hooks.example/ b try 2",
+        "76s post bad.hooks.example/ c try 0"
+      ])
+      assert.deepStrictEqual(reads.slice(0, 2), [66, 76])
+    }).pipe(
+      Effect.provide(layerRunner.pipe(
+        Layer.provideMerge(watchedOutbox),
+        Layer.provideMerge(layerOutside),
+        Layer.provideMerge(Settings.layerTest())
+      ))
+    )
+  })
+
+  it.effect("loses nothing while the database is away", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("flaky")
+      const faults = yield* MemoryStores.Faults
+      let failures = 1
+      world.answer(hook("flaky"), () => Effect.succeed(failures-- > 0 ? 500 : 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("58 seconds")
+      yield* faults.down
+      yield* TestClock.adjust("60 seconds")
+      assert.deepStrictEqual(lines(world, "post"), [])
+      yield* faults.up
+      yield* TestClock.adjust("20 seconds")
+      assert.deepStrictEqual(lines(world, "post").map((line) => line.replace(/^.* post \S+/, "")), [
+        " b try 0",
+        " b try 1"
+      ])
+      failures = 1
+      world.publish(feed, ["c", "b", "first"])
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust(100)
+      yield* faults.down
+      yield* TestClock.adjust("60 seconds")
+      yield* faults.up
+      yield* TestClock.adjust("20 seconds")
+      assert.deepStrictEqual(lines(world, " c ").map((line) => line.replace(/^.* post \S+/, "")), [
+        " c try 0",
+        " c try 1"
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("an answer of the database that was lost is no second notification", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good")
+      const faults = yield* MemoryStores.Faults
+      world.publish(feed, ["b", "first"])
+      yield* faults.loseAnswer
+      yield* TestClock.adjust("60 seconds")
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("what is asleep costs nothing and misses nothing", () =>
+    Effect.gen(function*() {
+      const world = yield* watched("good", "bad")
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("68 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("100 seconds")
+      assert.deepStrictEqual(lines(world, "good").map((line) => line.replace(" post good.hooks.example/", "")), [
+        "61s b try 0",
+        "121s c try 0"
+      ])
+      assert.deepStrictEqual(lines(world, "bad").map((line) => line.replace(" post bad.hooks.example/", "")), [
+        "61s b try 0",
+        "66s b try 1",
+        "76s b try 2",
+        "91s b try 3",
+        "121s c try 0",
+        "126s c try 1",
+        "136s c try 2",
+        "151s c try 3"
+      ])
+    }).pipe(Effect.provide(layerWith({ maxResident: 0 }))))
+})
+
+/** Without the seconds: how soon a new owner is awake is the cluster's matter. */
+const untimed = (log: ReadonlyArray<string>) => log.map((line) => line.replace(/^\S+ /, ""))
+
+const runner = Effect.gen(function*() {
+  const scope = yield* Scope.make()
+  const context = yield* Layer.build(Layer.fresh(layerRunner)).pipe(Scope.provide(scope))
+  return { context, stop: Scope.close(scope, Exit.void) }
+})
+
+/** A subscription of the open hub to the feed. */
+const hubSubscription = Effect.gen(function*() {
+  const topic = Result.getOrThrow(Topic.parse(feed))
+  const { subscription } = yield* SubscriptionStore.use((store) =>
+    store.subscribe({
+      accountId: 1,
+      topic,
+      partition: Topic.partitionOf(topic.host),
+      channel: "webhook",
+      endpoint: hook("hub"),
+      host: "hub.hooks.example",
+      face: "hub",
+      state: "active"
+    })
+  )
+  return subscription.id
+})
+
+/** A subscription of the open hub to the feed, which gets a new entry every so many minutes, so many times. */
+const published = Effect.fnUntraced(function*(count: number, minutes: number, answer: Answer) {
+  const { world } = yield* watchedFor()
+  const id = yield* hubSubscription
+  world.answer(hook("hub"), answer)
+  const ids = ["first"]
+  world.publish(feed, ids)
+  yield* TestClock.adjust("1 hour")
+  for (let i = 0; i < count; i++) {
+    world.publish(feed, [`n${i}`, ...ids])
+    ids.unshift(`n${i}`)
+    yield* TestClock.adjust(minutes * 60_000)
+  }
+  const { deliveries } = yield* Outbox.use((outbox) => outbox.backlog(id, 1_000))
+  return { world, waiting: deliveries.map(({ sequence }) => sequence) }
+})
+
+/** The sequences of the last `count` of `all`. */
+const lastOf = (all: number, count: number) => Array.from({ length: count }, (_, i) => all - count + 1 + i)
+
+describe("a callback that fails for days", () => {
+  it.effect("finds what happened within the last, in order", () =>
+    Effect.gen(function*() {
+      const { waiting, world } = yield* published(80, 60, () => Effect.succeed(503))
+      assert.isAtLeast(waiting.length, 22)
+      assert.isAtMost(waiting.length, 25)
+      assert.deepStrictEqual(waiting, lastOf(80, waiting.length))
+      world.answer(hook("hub"), () => Effect.succeed(200))
+      world.parcels.length = 0
+      yield* TestClock.adjust("12 hours")
+      assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), waiting.map(String))
+    }).pipe(Effect.provide(layerDays())))
+
+  it.effect("finds no more than that when it takes longer to fail than the next one to come", () =>
+    Effect.gen(function*() {
+      const slowly = () => Effect.as(Effect.sleep("1 hour"), 503)
+      const { waiting, world } = yield* published(160, 30, slowly)
+      assert.isAtLeast(waiting.length, 48)
+      assert.isAtMost(waiting.length, 52)
+      assert.deepStrictEqual(waiting, lastOf(160, waiting.length))
+      world.answer(hook("hub"), () => Effect.succeed(200)) // a stop waits for what is under way
+      yield* TestClock.adjust("2 hours")
+    }).pipe(Effect.provide(layerDays())))
+})
+
+/** Entries that an owner stored, and told nobody of. */
+const recorded = Effect.fnUntraced(function*(...ids: ReadonlyArray<string>) {
+  const resources = yield* ResourceStore
+  const state = Option.getOrThrow(yield* resources.find(feed))
+  for (const id of ids) {
+    const whole = { contentType: "application/rss+xml", body: new TextEncoder().encode(id) }
+    yield* resources.record({ state, entries: [{ id }], updated: [], announce: { _tag: "Entries", ids: [id] }, whole })
+  }
+})
+
+describe("a partition that changes its owner", () => {
+  it.effect("answers the pings that the former owner did not come to", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
+      world.serve(feed, () => Effect.never)
+      yield* Effect.provideContext(Hub.use((hub) => hub.publish([feed])), first.context)
+      yield* TestClock.adjust("1 second")
+      yield* first.stop
+      world.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
+      world.log.length = 0
+      const second = yield* runner
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(untimed(world.log), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
+      assert.isBelow(Number.parseFloat(world.log[0] ?? ""), 13) // long before the next poll
+      yield* second.stop
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("goes on where the former owner stopped: each notification once, in order, without a gap", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("good", "bad").pipe(Effect.provideContext(first.context))
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("62 seconds")
+      yield* first.stop
+      world.answer(hook("bad"), () => Effect.succeed(200))
+      world.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("1 second")
+      const second = yield* runner
+      yield* TestClock.adjust("100 seconds")
+      yield* second.stop
+      assert.deepStrictEqual(lines(world, "post"), [
+        "61s post good.hooks.example/ b try 0",
+        "61s post bad.hooks.example/ b try 0",
+        "66s post bad.hooks.example/ b try 1",
+        "121s post good.hooks.example/ c try 0",
+        "121s post bad.hooks.example/ c try 0"
+      ])
+      assert.deepStrictEqual(headers(world, "bad", "X-Windhover-Sequence"), ["1", "1", "2"])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("is tried again at once when the next try was planned by a clock that was ahead", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(100 * 86_400_000)
+      const ahead = yield* runner
+      const world = yield* watched("bad").pipe(Effect.provideContext(ahead.context))
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      yield* ahead.stop
+      world.log.length = 0
+      yield* TestClock.setTime(0)
+      const right = yield* runner
+      yield* TestClock.adjust("11 seconds")
+      yield* right.stop
+      assert.deepStrictEqual(untimed(lines(world, "post")), [
+        "post bad.hooks.example/ b try 1",
+        "post bad.hooks.example/ b try 2"
+      ])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("counts no day in which nobody could try, and none twice", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
+      const id = yield* hubSubscription
+      yield* first.stop
+      yield* recorded("b", "c")
+      yield* TestClock.adjust("2 days")
+      world.answer(hook("hub"), () => Effect.succeed(503))
+      // the second of them was not away for long: it knows from the first that the waiting began anew
+      for (const seconds of [3, 11]) {
+        const owner = yield* runner
+        yield* TestClock.adjust(seconds * 1_000)
+        yield* owner.stop
+      }
+      const { deliveries } = yield* Outbox.use((outbox) => outbox.backlog(id, 10))
+      const waiting = deliveries.map(({ attempt, sequence, waitsSince }) => ({
+        attempt,
+        sequence,
+        days: Math.floor(waitsSince / 86_400_000)
+      }))
+      assert.deepStrictEqual(waiting, [{ attempt: 2, sequence: 1, days: 2 }, { attempt: 0, sequence: 2, days: 2 }])
+      world.answer(hook("hub"), () => Effect.succeed(200))
+      const last = yield* runner
+      yield* TestClock.adjust("1 minute")
+      yield* last.stop
+      assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("finds what its former owner recorded and told nobody", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
+      yield* first.stop
+      yield* recorded("b", "c")
+      const second = yield* runner
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(untimed(lines(world, "post")), [
+        "post good.hooks.example/ b try 0",
+        "post good.hooks.example/ c try 0"
+      ])
+      const [subscription] = yield* (yield* SubscriptionStore).ofTopic(1, feed)
+      const backlog = yield* (yield* Outbox).backlog(subscription?.id ?? 0, 10)
+      assert.deepStrictEqual(backlog, { deliveries: [], more: false, nextSequence: 3 })
+      yield* second.stop
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("lets deliveries that are under way finish, and begins no other", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("slow").pipe(Effect.provideContext(first.context))
+      world.answer(hook("slow"), () => Effect.as(Effect.sleep("3 seconds"), 200))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      world.publish(feed, ["c", "b", "first"])
+      yield* Hub.use((hub) => hub.publish([feed])).pipe(Effect.provideContext(first.context))
+      yield* TestClock.adjust("1 second")
+      let stopped = false
+      yield* Effect.forkChild(Effect.andThen(first.stop, Effect.sync(() => stopped = true)))
+      yield* TestClock.adjust("999 millis")
+      assert.isFalse(stopped)
+      yield* TestClock.adjust("1 millis")
+      assert.isTrue(stopped)
+      assert.deepStrictEqual(lines(world, "post"), ["61s post slow.hooks.example/ b try 0"])
+      const second = yield* runner
+      yield* TestClock.adjust("4 seconds")
+      yield* second.stop
+      assert.deepStrictEqual(untimed(lines(world, "post").slice(1)), ["post slow.hooks.example/ c try 0"])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+
+  it.effect("waits ten seconds for a delivery at most, and the next owner sends it", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("hanging").pipe(Effect.provideContext(first.context))
+      world.answer(hook("hanging"), () => Effect.never)
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      let stopped = false
+      yield* Effect.forkChild(Effect.andThen(first.stop, Effect.sync(() => stopped = true)))
+      yield* TestClock.adjust("9 seconds")
+      assert.isFalse(stopped)
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(stopped)
+      world.answer(hook("hanging"), () => Effect.succeed(200))
+      const second = yield* runner
+      yield* TestClock.adjust("1 second")
+      yield* second.stop
+      assert.deepStrictEqual(untimed(lines(world, "post")), [
+        "post hanging.hooks.example/ b try 0",
+        "post hanging.hooks.example/ b try 0"
+      ])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+})

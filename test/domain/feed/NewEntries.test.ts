@@ -1,0 +1,307 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import {
+  decide,
+  decideDocument,
+  failed,
+  healthy,
+  type Memory,
+  needsWhole,
+  type NewEntries,
+  type Options
+} from "#domain/feed/NewEntries.ts"
+import type { RawEntry } from "#domain/feed/EntryId.ts"
+
+const NOW = 1_700_000_000_000
+const MINUTE = 60_000
+const blank: Memory = { seen: new Uint8Array(), idPolicy: undefined, bozoRank: 0 }
+
+const entry = (
+  id: string,
+  fields: { title?: string; link?: string; published?: number; updated?: number } = {}
+): RawEntry => ({
+  id,
+  title: { value: fields.title ?? `title of ${id}`, type: "text" },
+  links: [{ href: fields.link ?? `http://site.example/${encodeURIComponent(id)}`, rel: "alternate" }],
+  ...(fields.published === undefined ? {} : { published: fields.published }),
+  ...(fields.updated === undefined ? {} : { updated: fields.updated })
+})
+
+/** Reads documents one after the other, a minute apart, and gives the last decision. */
+const after = (documents: ReadonlyArray<ReadonlyArray<RawEntry>>, options?: Options): NewEntries => {
+  let decision: NewEntries | undefined
+  documents.forEach((entries, index) => {
+    decision = decide(decision?.memory ?? blank, { entries, skipped: 0 }, NOW + index * MINUTE, options)
+  })
+  if (decision === undefined) throw new Error("no documents")
+  return decision
+}
+
+const ids = (entries: ReadonlyArray<{ readonly id: string }>) => entries.map(({ id }) => id)
+const plain = (...names: ReadonlyArray<string>) => names.map((name) => entry(name))
+
+describe("Change", () => {
+  it("stores a first document and tells nobody", () => {
+    const { notified, fresh, outcome } = after([plain("c", "b", "a")])
+    assert.deepStrictEqual(notified, [])
+    assert.deepStrictEqual(ids(fresh), ["a", "b", "c"])
+    assert.strictEqual(outcome, "parsed 3/3 entries")
+  })
+
+  it("tells the first entries of a feed that began empty", () => {
+    assert.deepStrictEqual(ids(after([[], plain("a")]).notified), ["a"])
+  })
+
+  it("tells an old entry that is pushed once, however often and long after that is pushed again", () => {
+    const partial = { partial: true }
+    const pushed = [entry("old", { published: NOW - 400 * 24 * 60 * MINUTE })]
+    const first = decide(after([plain("b", "a")]).memory, { entries: pushed, skipped: 0 }, NOW, partial)
+    assert.deepStrictEqual(ids(first.notified), ["old"])
+    let memory = first.memory
+    let now = NOW
+    for (let i = 0; i < 2_000; i++) {
+      now += 60 * MINUTE
+      const fresh = entry(`e${i}`, { published: now })
+      // by turns the hub tells of what is new, and the feed is fetched
+      memory = decide(memory, { entries: i % 2 === 0 ? [fresh] : [fresh, entry(`e${i - 1}`)], skipped: 0 }, now, {
+        partial: i % 2 === 0
+      }).memory
+    }
+    const again = decide(memory, { entries: [...pushed, ...plain("a")], skipped: 0 }, now, partial)
+    assert.deepStrictEqual(ids(again.notified), ["a"]) // what the feed showed is forgotten after 200 others
+  })
+
+  it("tells new ids, oldest first", () => {
+    const { notified, fresh, outcome } = after([plain("b", "a"), plain("d", "c", "b", "a")])
+    assert.deepStrictEqual(ids(notified), ["c", "d"])
+    assert.deepStrictEqual(notified, fresh)
+    assert.strictEqual(outcome, "parsed 2/4 entries")
+  })
+
+  it("goes by date when all new entries have one", () => {
+    const { notified } = after([[], [
+      entry("a", { published: 2 }),
+      entry("b", { published: 1 }),
+      entry("c", { published: 3 })
+    ]])
+    assert.deepStrictEqual(ids(notified), ["b", "a", "c"])
+  })
+
+  it("does not tell an entry again that comes back", () => {
+    assert.deepStrictEqual(after([plain("b", "a"), plain("c"), plain("c", "b", "a")]).notified, [])
+  })
+
+  it("tells the newest 500 of a flood and stores all", () => {
+    const flood = Array.from({ length: 700 }, (_, index) => entry(`${index}`, { published: NOW - index }))
+    const { notified, fresh } = after([[], flood])
+    assert.strictEqual(fresh.length, 700)
+    assert.strictEqual(notified.length, 500)
+    assert.deepStrictEqual([notified[0]?.id, notified[499]?.id], ["499", "0"])
+  })
+
+  it("does not look at title, link or content of a known id", () => {
+    const { notified, updated } = after([plain("a"), [entry("a", { title: "other", link: "http://else.example/" })]])
+    assert.deepStrictEqual([notified, updated], [[], []])
+  })
+
+  describe("updated entries", () => {
+    const edited = (updated: number) => [entry("b"), entry("a", { updated })]
+
+    it("are told when the update is at most three minutes old, once", () => {
+      const { notified, updated, fresh, memory } = after([plain("b", "a"), edited(NOW - 2 * MINUTE)])
+      assert.deepStrictEqual([ids(notified), ids(updated), ids(fresh)], [["a"], ["a"], []])
+      assert.deepStrictEqual(decide(memory, { entries: edited(NOW - 2 * MINUTE), skipped: 0 }, NOW, {}).notified, [])
+      assert.deepStrictEqual(ids(decide(memory, { entries: edited(NOW), skipped: 0 }, NOW, {}).notified), ["a"])
+    })
+
+    it("are not told later", () => {
+      assert.deepStrictEqual(after([plain("b", "a"), edited(NOW - 3 * MINUTE)]).notified, [])
+    })
+
+    it("are told when the publisher's clock is a little ahead", () => {
+      assert.deepStrictEqual(ids(after([plain("b", "a"), edited(NOW + 3 * MINUTE)]).notified), ["a"])
+      assert.deepStrictEqual(after([plain("b", "a"), edited(NOW + 5 * MINUTE)]).notified, [])
+    })
+
+    it("are not what a new entry becomes at the next fetch", () => {
+      assert.deepStrictEqual(after([edited(NOW), edited(NOW)]).notified, [])
+      assert.deepStrictEqual(after([plain("b"), edited(NOW + MINUTE), edited(NOW + MINUTE)]).notified, [])
+    })
+
+    it("are not made by a publisher who stamps the time of the request on everything", () => {
+      const stamped = (at: number) => ["e", "d", "c", "b", "a"].map((id) => entry(id, { updated: at }))
+      assert.deepStrictEqual(after([stamped(NOW), stamped(NOW + MINUTE)]).notified, [])
+      assert.deepStrictEqual(
+        ids(after([stamped(NOW), [entry("e", { updated: NOW + MINUTE }), ...stamped(NOW).slice(1)]]).notified),
+        ["e"]
+      )
+    })
+  })
+
+  describe("ids that moved", () => {
+    const at = (site: string, ...paths: ReadonlyArray<string>) => paths.map((path) => entry(`${site}/${path}`))
+
+    it("to https are the known ones", () => {
+      const { notified, fresh } = after([at("http://a.example", "2", "1"), at("https://a.example", "3", "2", "1")])
+      assert.deepStrictEqual(ids(notified), ["https://a.example/3"])
+      assert.deepStrictEqual(ids(fresh), ["https://a.example/3"])
+    })
+
+    it("to another host are the known ones, when they went together", () => {
+      const moved = at("https://new.example", "4", "3", "2", "1")
+      assert.deepStrictEqual(ids(after([at("http://old.example", "3", "2", "1"), moved]).notified), [
+        "https://new.example/4"
+      ])
+    })
+
+    it("are news when one alone looks like another site's", () => {
+      const planet = [...at("http://a.example", "?p=1"), ...at("http://b.example", "?p=7")]
+      assert.strictEqual(after([at("http://a.example", "?p=7", "?p=1"), planet]).notified.length, 1)
+      const far = at("http://b.example", "?p=7", "x", "y", "z")
+      assert.strictEqual(after([at("http://a.example", "?p=7", "?p=1"), far]).notified.length, 4)
+    })
+
+    it("are news when both are there", () => {
+      const both = [...at("https://a.example", "1"), ...at("http://a.example", "1")]
+      assert.deepStrictEqual(ids(after([at("http://a.example", "1"), both]).notified), ["https://a.example/1"])
+    })
+
+    it("are news when told so", () => {
+      const moved = at("https://a.example", "2", "1")
+      assert.strictEqual(after([at("http://a.example", "2", "1"), moved], { followMovedIds: false }).notified.length, 2)
+    })
+
+    it("do so too when they were made from links", () => {
+      const linked = (site: string, ...paths: ReadonlyArray<string>) =>
+        paths.map((path) => entry("", { link: `${site}/${path}` }))
+      const { notified } = after([linked("http://a.example", "2", "1"), linked("https://www.a.example", "3", "2", "1")])
+      assert.deepStrictEqual(ids(notified), ["https-www-a-example-3"])
+    })
+  })
+
+  it("does not flood when the id policy has to move", () => {
+    const same = (...names: ReadonlyArray<string>) =>
+      names.map((name) => entry("item", { title: name, link: `http://a.example/${name}` }))
+    const { notified, memory, generatedIds } = after([same("a"), same("b", "a"), same("c", "b", "a")])
+    assert.deepStrictEqual(ids(notified), ["http-a-example-c"])
+    assert.strictEqual(memory.idPolicy?.rule, "link")
+    assert.isTrue(generatedIds)
+    assert.deepStrictEqual(ids(after([same("a"), same("b", "a")]).notified), ["http-a-example-b"])
+  })
+
+  it("does not flood when a publisher takes the ids away", () => {
+    const without = ["c", "b", "a"].map((name) => ({
+      ...entry("", { title: `title of ${name}`, link: `http://site.example/${name}` })
+    }))
+    assert.deepStrictEqual(ids(after([plain("b", "a"), without]).notified), ["http-site-example-c"])
+  })
+
+  it("tells the namesake of a known entry, and that entry not again", () => {
+    const old = entry("x", { title: "old" })
+    const others = plain("y")
+    const { notified } = after([[old, ...others], [entry("x", { title: "new" }), old, ...others]])
+    assert.deepStrictEqual(notified.map(({ title }) => title?.value), ["new"])
+    assert.deepStrictEqual(
+      after([[old, ...others], [entry("x", { title: "new" }), old, ...others], [
+        entry("x", { title: "new" }),
+        ...others
+      ]]).notified,
+      []
+    )
+  })
+
+  describe("bozo rank", () => {
+    const session = (number: number) =>
+      ["a", "b", "c"].map((name) => entry(`${name};${number}`, { title: name, link: `http://a.example/${name}` }))
+
+    it("rises with ids that change while title and link do not", () => {
+      const once = after([session(1), session(2)])
+      assert.strictEqual(once.churned, 3)
+      assert.strictEqual(once.notified.length, 3)
+      assert.strictEqual(once.memory.bozoRank, 0.2)
+      assert.strictEqual(after(Array.from({ length: 30 }, (_, n) => session(n))).memory.bozoRank > 0.95, true)
+    })
+
+    it("falls again", () => {
+      const documents = [session(1), session(2), ...Array.from({ length: 20 }, () => session(2))]
+      assert.isBelow(after(documents).memory.bozoRank, 0.01)
+    })
+
+    it("does not rise with entries that all look the same", () => {
+      const note = (id: string) => entry(id, { title: "Note", link: "http://a.example/" })
+      assert.strictEqual(after([[note("2"), note("1")], [note("3"), note("2")]]).churned, 0)
+    })
+  })
+
+  describe("a document that was read in part", () => {
+    it("gives the same as one that was read whole", () => {
+      const { memory } = after([plain("c", "b", "a")])
+      const whole = decide(memory, { entries: plain("d", "c", "b"), skipped: 0 }, NOW)
+      const part = decide(memory, { entries: plain("d"), skipped: 2 }, NOW)
+      assert.isFalse(needsWhole(memory, { entries: plain("d"), skipped: 2 }))
+      assert.deepStrictEqual(part, whole)
+    })
+
+    it("must be read whole at first, and when ids repeat, move, churn or were edited", () => {
+      const { memory } = after([plain("http://a.example/b", "http://a.example/a")])
+      const needs = (...entries: ReadonlyArray<RawEntry>) => needsWhole(memory, { entries, skipped: 1 })
+      assert.isTrue(needsWhole(blank, { entries: plain("a"), skipped: 1 }))
+      assert.isFalse(needs(entry("new")))
+      assert.isFalse(needs(entry("http://a.example/a", { updated: NOW })))
+      assert.isTrue(needs(entry("https://a.example/a", { title: "edited" })))
+      assert.isTrue(needs(entry("http://a.example/a", { title: "edited" })))
+      assert.isTrue(
+        needs(
+          entry("new", {
+            title: "title of http://a.example/a",
+            link: `http://site.example/${encodeURIComponent("http://a.example/a")}`
+          })
+        )
+      )
+      assert.isTrue(needs(entry("twice", { title: "1" }), entry("twice", { title: "2" }), entry("new")))
+    })
+  })
+
+  it("tells every entry of a sliding window once", () => {
+    const steps = fc.array(fc.nat({ max: 12 }), { minLength: 1, maxLength: 20 })
+    fc.assert(fc.property(steps, fc.integer({ min: 1, max: 12 }), (arrivals, window) => {
+      const names: Array<string> = ["0"]
+      let memory = blank
+      const told: Array<string> = []
+      for (const arrival of [0, ...arrivals.map((count) => Math.min(count, window))]) {
+        for (let n = 0; n < arrival; n++) names.push(`${names.length}`)
+        const decision = decide(memory, { entries: plain(...names.slice(-window).toReversed()), skipped: 0 }, NOW)
+        told.push(...ids(decision.notified))
+        memory = decision.memory
+      }
+      assert.deepStrictEqual(told, names.slice(1))
+    }))
+  })
+
+  it("knows a document without entries by its fingerprint", () => {
+    assert.deepStrictEqual(
+      [decideDocument(undefined, 1n), decideDocument(1n, 1n), decideDocument(1n, 2n)],
+      ["first", "unchanged", "changed"]
+    )
+  })
+
+  it("announces the failure that enters the error state, and no further one", () => {
+    const first = failed(healthy, false)
+    assert.deepStrictEqual(first, { health: { inError: true, failures: 1 }, announced: true, slipped: false })
+    assert.deepStrictEqual(failed(first.health, false), {
+      health: { inError: true, failures: 2 },
+      announced: false,
+      slipped: false
+    })
+  })
+
+  it("lets a resource that was read before slip once", () => {
+    const slip = failed(healthy, true)
+    assert.deepStrictEqual(slip, { health: { inError: false, failures: 1 }, announced: false, slipped: true })
+    assert.deepStrictEqual(failed(slip.health, true), {
+      health: { inError: true, failures: 2 },
+      announced: true,
+      slipped: false
+    })
+  })
+})

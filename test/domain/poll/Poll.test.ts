@@ -1,0 +1,363 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ofBytes } from "#domain/Fingerprint.ts"
+import { readFeed } from "#domain/normalize/Document.ts"
+import {
+  answered,
+  holdOff,
+  keepsBody,
+  type PollContext,
+  read,
+  request,
+  stateAfter,
+  unanswered
+} from "#domain/poll/Poll.ts"
+import { type Fetched, FetchError } from "#domain/ports/Fetcher.ts"
+import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
+import { initialState } from "#test/support/Resources.ts"
+
+const at: PollContext = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
+
+/** What a feed comes to whose entry has so many characters. */
+const polled = (length: number) => {
+  const text = `<rss version="2.0"><channel><title>t</title><item><guid>a</guid><description>${
+    "x".repeat(length)
+  }</description></item></channel></rss>`
+  const body = new TextEncoder().encode(text)
+  const answer: Fetched = {
+    status: 200,
+    headers: {},
+    body,
+    signature: ofBytes(body),
+    finalUrl: "http://feeds.example/"
+  }
+  const step = read(initialState(), answer, readFeed(body), at)
+  return step._tag === "Changed" ? step.change : assert.fail(step._tag)
+}
+
+describe("Poll", () => {
+  it("puts a feed into the error state whose entry is too large to be stored", () => {
+    const { announce, entries, state } = polled(maxStoredLength)
+    assert.deepStrictEqual([announce, entries, state.inError, state.code], [{ _tag: "Failure" }, [], true, 0])
+    assert.match(
+      state.http ?? "",
+      /^Fetched \(ring\) 0 60: too large: an entry of \d+ bytes; at most 8388608 are kept$/
+    )
+  })
+
+  const hour = 3_600
+  it.each<[text: string, seconds: number | undefined]>([
+    ["120", 120],
+    [" 120 ", 120],
+    ["0", 0],
+    ["12.5", 13],
+    ["0.2", 1],
+    ["9".repeat(30), hour],
+    ["1700000000", hour],
+    ["Thu, 01 Jan 1970 00:18:40 GMT", 120],
+    ["Thu Jan  1 00:18:40 1970", 120],
+    ["", undefined],
+    ["-5", undefined],
+    ["+5", undefined],
+    ["1e3", undefined],
+    ["5 s", undefined],
+    ["120, 60", undefined],
+    [".5", undefined],
+    ["2026", 2_026], // no year
+    ["Nov 2026", undefined]
+  ])("leaves a host alone that answers 503 and Retry-After: %j for %s s", (text, seconds) => {
+    const answer = {
+      status: 503,
+      headers: { "retry-after": text },
+      body: new Uint8Array(),
+      signature: 0n,
+      finalUrl: ""
+    }
+    const until = holdOff(answer, at.now)
+    assert.strictEqual(until === undefined ? undefined : (until - at.now) / 1000, seconds)
+  })
+
+  it("does not take it for an answer that nothing has changed before there was anything", () => {
+    const answer = {
+      status: 304,
+      headers: {},
+      body: new Uint8Array(),
+      signature: 0n,
+      finalUrl: "http://feeds.example/"
+    }
+    const step = answered(initialState(), answer, at)
+    assert.deepStrictEqual(step._tag === "Changed" && [step.change.announce, step.change.state.http], [
+      { _tag: "Failure" },
+      "Fetched (ring) 304 60: the server says that nothing has changed, although it was not asked for changes and has sent nothing before"
+    ])
+    assert.strictEqual(answered(initialState({ signature: 1n }), answer, at)._tag, "Quiet")
+  })
+
+  it("remembers a header apart from the document that it was read in", () => {
+    const title = "a title that is long enough to be a part of its document"
+    const body = new TextEncoder().encode(
+      `<rss version="2.0"><channel><title>${title}</title><item><guid>a</guid></item></channel></rss>`
+    )
+    const answer: Fetched = {
+      status: 200,
+      headers: {},
+      body,
+      signature: ofBytes(body),
+      finalUrl: "http://feeds.example/"
+    }
+    const result = readFeed(body)
+    if (result._tag !== "Feed") return assert.fail(result._tag)
+    const after = (state: ResourceState) => {
+      const step = read(state, answer, result, at)
+      return step._tag === "Changed" ? step.change.state : assert.fail(step._tag)
+    }
+    const first = after(initialState())
+    assert.deepStrictEqual(first.header, { ...result.feed.header })
+    assert.notStrictEqual(first.header, result.feed.header)
+    assert.strictEqual(after(first).header, first.header)
+  })
+
+  it("holds the bytes of a document that is kept or sent as it is, and of no other", () => {
+    const step = (text: string, state: ResourceState) => {
+      const body = new TextEncoder().encode(text)
+      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const first = answered(state, answer, at)
+      const done = first._tag === "Read" ? read(state, answer, readFeed(body), at) : first
+      return done._tag === "Quiet" || done._tag === "Changed" ? done : assert.fail(done._tag)
+    }
+    const rss = "<rss version=\"2.0\"><channel><title>t</title><item><guid>a</guid></item></channel></rss>"
+    const state = initialState()
+    const page = step("a page", state)
+    assert.deepStrictEqual(
+      [
+        keepsBody(step(rss, state)),
+        keepsBody(step(rss, { ...state, onHub: true })),
+        keepsBody(page),
+        keepsBody(step("a page", stateAfter(page)))
+      ],
+      [false, true, true, false]
+    )
+  })
+
+  const item = (id: string, date = "") =>
+    `<item><guid>${id}</guid>${date === "" ? "" : `<pubDate>${date}</pubDate>`}</item>`
+  const channel = (...items: ReadonlyArray<string>) =>
+    `<rss version="2.0"><channel><title>t</title>${items.join("")}</channel></rss>`
+
+  it.each<readonly [what: string, documents: ReadonlyArray<string>, told: ReadonlyArray<string>, left: boolean]>([
+    [
+      "tells nobody what stood behind the end of a first document that broke off",
+      [channel(item("c"), item("b"), item("a")).slice(0, -40), channel(item("c"), item("b"), item("a"))],
+      [],
+      false
+    ],
+    [
+      "tells what is before it",
+      [channel(item("c"), item("b")).slice(0, -16), channel(item("d"), item("c"), item("b"), item("a"))],
+      ["d"],
+      false
+    ],
+    [
+      "tells what is behind it and dated after that",
+      [
+        channel(item("a")).slice(0, -16),
+        channel(item("a"), item("b", "Thu, 01 Jan 1970 00:01:00 GMT"), item("c", "Thu, 01 Jan 1970 01:00:00 GMT"))
+      ],
+      ["c"],
+      false
+    ],
+    [
+      "tells what a publisher adds who never writes the last tags",
+      [channel(item("a")).slice(0, -16), channel(item("a"), item("b")).slice(0, -16)],
+      ["b"],
+      true
+    ],
+    [
+      "tells nothing that is dated before a first document that broke off twice",
+      [
+        channel(item("b")).slice(0, -16),
+        channel(item("b"), item("a", "Thu, 01 Jan 1970 00:01:00 GMT")).slice(0, -16)
+      ],
+      [],
+      true
+    ],
+    [
+      "tells what comes once a whole one was there",
+      [channel(item("a")).slice(0, -16), channel(item("a")), channel(item("a"), item("b"))],
+      ["b"],
+      false
+    ],
+    [
+      "knows what a later document that breaks off leaves out",
+      [channel(item("b"), item("a")), channel(item("b")).slice(0, -16), channel(item("b"), item("a"), item("z"))],
+      ["z"],
+      false
+    ]
+  ])("%s", (_, documents, told, left) => {
+    let state = initialState()
+    let announced: ReadonlyArray<string> = []
+    for (const text of documents) {
+      const body = new TextEncoder().encode(text)
+      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const step = read(state, answer, readFeed(body), at)
+      const { announce, state: next } = step._tag === "Changed" ? step.change : assert.fail(step._tag)
+      state = next
+      announced = announce?._tag === "Entries" ? announce.ids : []
+    }
+    assert.deepStrictEqual([announced, state.learned], [told, left ? { brokenOff: at.now } : undefined])
+  })
+
+  it("stores a large entry that is not too large", () => {
+    const { entries, state } = polled(maxStoredLength - 1000)
+    assert.deepStrictEqual([entries.map(({ id }) => id), state.inError], [["a"], false])
+  })
+
+  it("takes ids that went from http to https for the known ones, unless that is switched off", () => {
+    const after = (state: ResourceState, scheme: string, followMovedIds: boolean) => {
+      const body = new TextEncoder().encode(
+        `<rss version="2.0"><channel><title>t</title><item><guid>${scheme}://a.example/1</guid></item></channel></rss>`
+      )
+      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const step = read(state, answer, readFeed(body), { ...at, followMovedIds })
+      return step._tag === "Changed" ? step.change : assert.fail(step._tag)
+    }
+    const { state } = after(initialState(), "http", true)
+    assert.deepStrictEqual(after(state, "https", true).entries, [])
+    assert.deepStrictEqual(after(state, "https", false).entries.map(({ id }) => id), ["https://a.example/1"])
+  })
+
+  it("shares what was asked for since it was due, or since the last ping; the answer to a part of a page is kept for others", () => {
+    const due = { nextFetch: 5_000, lastFull: 5_000, signature: 1n }
+    const wanted = (known: Partial<ResourceState>, pinged?: number) => {
+      const { since, shared, url } = request(initialState({ ...due, ...known }), 7_000, pinged)
+      return { since, shared, url }
+    }
+    const url = "http://feeds.example/a.xml"
+    assert.deepStrictEqual(wanted({}), { since: 5_000, shared: undefined, url })
+    assert.deepStrictEqual(wanted({ nextFetch: 9_000 }, 6_900), { since: 6_900, shared: undefined, url })
+    assert.deepStrictEqual(wanted({ url: `${url}#p` }), { since: 5_000, shared: true, url })
+    const moved = { to: "https://feeds.example/b", since: 0, settled: true } as const
+    assert.deepStrictEqual(wanted({ learned: { moved } }), { since: 5_000, shared: true, url: moved.to })
+  })
+
+  it("reads known bytes once a day, for hubs that are named no more or newly, and never where none are named", () => {
+    const day = 24 * 60 * 60_000
+    const answer: Fetched = {
+      status: 200,
+      headers: {},
+      body: new Uint8Array(),
+      signature: 1n,
+      finalUrl: "http://feeds.example/a.xml"
+    }
+    const now = 2 * day
+    const known: Partial<ResourceState> = { signature: 1n, lastFull: now - day, header: {} }
+    const step = (state: Partial<ResourceState>, more: Partial<PollContext> = {}, link?: string) =>
+      answered(initialState({ ...known, ...state }), { ...answer, headers: { link } }, { ...at, now, ...more })._tag
+    const header = { links: [{ rel: "hub", href: "http://hub.example/" }] }
+    const link = "<http://hub.example/>; rel=hub"
+    assert.strictEqual(step({}), "Changed") // that it was compared whole is recorded
+    assert.deepStrictEqual([step({ header }), step({}, {}, link)], ["Read", "Read"])
+    const soon = { lastFull: now - day + 1 }
+    assert.deepStrictEqual([step({ ...soon, header }), step(soon, {}, link)], ["Quiet", "Quiet"])
+    assert.deepStrictEqual(step({ header }, { occasion: "push" }), "Quiet")
+    // whom the topic redirects to does not speak for it
+    const moved = { to: "http://new.example/", since: 0, settled: true } as const
+    assert.strictEqual(step({ header, learned: { moved } }, { asked: moved.to }), "Quiet")
+    assert.strictEqual(step({ header, learned: { moved } }, { asked: "http://feeds.example/a.xml" }), "Read")
+  })
+
+  it("tells the reader what the server says of charset and language", () => {
+    const headers = { "content-type": "text/xml; charset=koi8-r", "content-language": "ru" }
+    const answer = { status: 200, headers, body: new Uint8Array(), signature: 1n, finalUrl: "http://feeds.example/" }
+    const step = answered(initialState(), answer, at)
+    assert.deepStrictEqual(step._tag === "Read" ? step.options : step._tag, {
+      contentType: "text/xml; charset=koi8-r",
+      contentLanguage: "ru",
+      url: "http://feeds.example/"
+    })
+  })
+
+  it("believes a weak validator of a page whose bytes alone differ, and no strong one", () => {
+    const learned = (etag: string) => {
+      const page = (text: string) => {
+        const body = new TextEncoder().encode(text)
+        return { status: 200, headers: { etag }, body, signature: ofBytes(body), finalUrl: initialState().url }
+      }
+      const poll = (state: ResourceState, text: string) => {
+        const step = read(state, page(text), readFeed(page(text).body), at)
+        return step._tag === "Changed" ? step.change.state : assert.fail(step._tag)
+      }
+      const { caught, distrust } = poll(poll(initialState(), "<html>token 1"), "<html>token 2").learned ?? {}
+      return { caught, distrust }
+    }
+    assert.deepStrictEqual(learned("W/\"1\""), { caught: undefined, distrust: undefined })
+    assert.deepStrictEqual(learned("\"1\""), { distrust: "lying", caught: at.now })
+  })
+
+  it("keeps a status that is true: each other failure is recorded, the same again is not, and so is the end of a short one", () => {
+    const answer = (status: number): Fetched => ({
+      status,
+      headers: {},
+      body: new Uint8Array(),
+      signature: 1n,
+      finalUrl: "http://feeds.example/"
+    })
+    const known = initialState({
+      kind: "feed",
+      lastFetch: 1,
+      lastParse: 1,
+      lastFull: at.now,
+      code: 200,
+      period: 60,
+      signature: 1n
+    })
+    const told = (step: ReturnType<typeof answered>) =>
+      step._tag === "Quiet" || step._tag === "Changed"
+        ? [
+          step._tag,
+          stateAfter(step).code,
+          stateAfter(step).http,
+          step._tag === "Changed" ? step.change.announce : undefined
+        ]
+        : assert.fail(step._tag)
+    const slip = answered(known, answer(500), at)
+    assert.deepStrictEqual(told(slip), ["Changed", 500, "Fetched (ring) 500 60", undefined])
+    const slipped = slip._tag === "Changed" ? slip.change.state : assert.fail(slip._tag)
+    const recovered = answered(slipped, answer(304), at)
+    assert.deepStrictEqual(told(recovered), ["Changed", 304, "Fetched (ring) 304 90", undefined])
+    const error = answered(slipped, answer(404), at)
+    assert.deepStrictEqual(told(error), ["Changed", 404, "Fetched (ring) 404 120", { _tag: "Failure" }])
+    const failed = error._tag === "Changed" ? error.change.state : assert.fail(error._tag)
+    assert.strictEqual(told(answered(failed, answer(404), at))[0], "Quiet")
+    assert.deepStrictEqual(told(answered(failed, answer(503), at)), [
+      "Changed",
+      503,
+      "Fetched (ring) 503 240",
+      undefined
+    ])
+    const dns = unanswered(failed, new FetchError({ kind: "dns", message: "DNS: no such name" }), at)
+    assert.deepStrictEqual(told(dns), ["Changed", 0, "Fetched (ring) 0 240: DNS: no such name", undefined])
+    const tls = unanswered(
+      dns._tag === "Changed" ? dns.change.state : failed,
+      new FetchError({ kind: "tls", message: "TLS: expired" }),
+      at
+    )
+    assert.deepStrictEqual(told(tls), ["Changed", 0, "Fetched (ring) 0 480: TLS: expired", undefined])
+  })
+
+  it("does not look less often for what has answered and cannot be read, as a selection without a match", () => {
+    const failing = initialState({
+      kind: "json",
+      lastFetch: 1,
+      lastParse: 1,
+      code: 200,
+      period: 900,
+      failures: 1,
+      signature: 1n
+    })
+    const body = new TextEncoder().encode("<html></html>")
+    const answer: Fetched = { status: 200, headers: {}, body, signature: 2n, finalUrl: "http://feeds.example/" }
+    const step = read(failing, answer, readFeed(body), at)
+    assert.strictEqual(step._tag === "Changed" ? step.change.state.period : undefined, 900)
+  })
+})

@@ -1,0 +1,278 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ofBytes } from "#domain/Fingerprint.ts"
+import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
+import { readFeed } from "#domain/normalize/Document.ts"
+import { answered, type PollContext, type PollResult, read, selected, unselectable } from "#domain/poll/Poll.ts"
+import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { type Selection, SelectorError } from "#domain/ports/Selector.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
+import { initialState } from "#test/support/Resources.ts"
+
+const at: PollContext = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
+
+const threeDays = 3 * 86_400_000
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const answer = (text: string, contentType = "text/html"): Fetched => ({
+  status: 200,
+  headers: { "content-type": contentType },
+  body: bytes(text),
+  signature: ofBytes(bytes(text)),
+  finalUrl: "http://feeds.example/"
+})
+
+const rss = "<rss><channel><title>t</title><item><guid>1</guid></item></channel></rss>"
+const page = "<html><body><p>Hello</p></body></html>"
+
+/** A whole poll of a resource that has no fragment. */
+const poll = (state: ResourceState, text: string, contentType?: string): PollResult => {
+  const fetched = answer(text, contentType)
+  const step = answered(state, fetched, at)
+  if (step._tag === "Select") return assert.fail("a selection was asked for")
+  const done = step._tag === "Read" ? read(state, fetched, readFeed(fetched.body, step.options), at) : step
+  return done._tag === "Select" ? assert.fail("a selection was asked for") : done
+}
+
+const stateAfter = (done: PollResult): ResourceState => done._tag === "Quiet" ? done.state : done.change.state
+const announced = (done: PollResult) => done._tag === "Quiet" ? undefined : done.change.announce?._tag
+
+const selection = (text: string, matches = 1): Selection => ({
+  matches,
+  document: { contentType: "text/html; charset=utf-8", body: bytes(text) }
+})
+
+const fragmented = (path: string, known: Partial<ResourceState> = {}) => {
+  const url = `http://pages.example/#${encodeURIComponent(path)}`
+  const fragment: Fragment = fragmentOf(url) ?? assert.fail("no fragment")
+  return { state: initialState({ url, ...known }), fragment }
+}
+
+describe("kinds of resources", () => {
+  it("are chosen by the content", () => {
+    assert.strictEqual(stateAfter(poll(initialState(), rss)).kind, "feed")
+    assert.strictEqual(stateAfter(poll(initialState(), "{\"a\":1}", "application/json")).kind, "json")
+    assert.strictEqual(stateAfter(poll(initialState(), page)).kind, "other")
+    assert.strictEqual(stateAfter(poll(initialState(), "any bytes", "text/plain")).kind, "other")
+  })
+
+  it("announce a document whose bytes changed, and not the first one", () => {
+    const first = poll(initialState(), "one")
+    const second = poll(stateAfter(first), "two")
+    assert.deepStrictEqual([announced(first), announced(second)], [undefined, "Document"])
+    assert.deepStrictEqual(announced(poll(stateAfter(second), "two")), undefined)
+  })
+
+  it("count their changes until the next maintenance, as feeds count their entries", () => {
+    let state = initialState()
+    const counts: Array<number> = []
+    for (const text of ["one", "two", "two", "three"]) {
+      state = stateAfter(poll(state, text))
+      counts.push(state.entriesSinceMaintenance)
+    }
+    assert.deepStrictEqual(counts, [0, 1, 1, 2])
+  })
+
+  it("do not move a signature with an error's body", () => {
+    const first = stateAfter(poll(initialState(), "one"))
+    const failed = stateAfter(poll(first, "one"))
+    const error = answered(failed, { ...answer("error"), status: 500 }, at)
+    const state = error._tag === "Changed" ? error.change.state : assert.fail(error._tag)
+    assert.strictEqual(state.signature, first.signature)
+    assert.strictEqual(announced(poll(state, "one")), undefined)
+  })
+
+  it("take no page for what a feed or a JSON document has become, before some days have passed", () => {
+    const feed = stateAfter(poll(initialState(), rss))
+    const portal = stateAfter(poll(stateAfter(poll(feed, page)), page))
+    assert.deepStrictEqual([portal.kind, portal.inError], ["feed", true])
+    assert.strictEqual(
+      portal.http,
+      "Fetched (ring) 200 120: Parser Error an HTML page, not a feed"
+    )
+    const json = stateAfter(poll(initialState(), "{}", "application/json"))
+    assert.strictEqual(stateAfter(poll(json, page)).kind, "json")
+    const settled = poll({ ...portal, learned: { doubtedSince: at.now - threeDays } }, page)
+    assert.deepStrictEqual([stateAfter(settled).kind, announced(settled)], ["other", undefined])
+  })
+
+  it("take the login page of a network for an error of the feed or the JSON document, and name its host", () => {
+    const url = "http://feeds.example/a.xml"
+    for (const [text, type] of [[rss, "application/rss+xml"], ["{}", "application/json"]] as const) {
+      const known = stateAfter(poll(initialState({ url }), text, type))
+      const login = { ...answer(page), finalUrl: "https://login.hotel.example/?to=http://feeds.example/a.xml" }
+      const step = answered(known, login, at)
+      const done = step._tag === "Read" ? read(known, login, readFeed(login.body, step.options), at) : step
+      const state = done._tag === "Changed" ? done.change.state : assert.fail(done._tag)
+      assert.match(
+        state.http ?? "",
+        /^Fetched \(ring\) 200 \d+: Parser Error .* \(redirected to login\.hotel\.example\)$/
+      )
+      assert.deepStrictEqual([state.kind, state.signature], [known.kind, known.signature])
+    }
+  })
+
+  it("take a login before a page for an error of the page, until some days have passed", () => {
+    const url = "http://feeds.example/page"
+    const pollAt = (state: ResourceState, text: string, finalUrl: string) => {
+      const fetched = { ...answer(text), finalUrl }
+      const step = answered(state, fetched, at)
+      const done = step._tag === "Read" ? read(state, fetched, readFeed(fetched.body, step.options), at) : step
+      return done._tag === "Quiet" || done._tag === "Changed" ? done : assert.fail(done._tag)
+    }
+    const login = `<html><body><input type="password">`
+    const loginUrl = "http://feeds.example/login?to=page"
+    const first = stateAfter(pollAt(initialState({ url }), page, url))
+    const slip = pollAt(first, login, loginUrl)
+    const walled = pollAt(stateAfter(slip), login, loginUrl)
+    assert.deepStrictEqual([announced(slip), announced(walled)], [undefined, "Failure"])
+    assert.match(
+      stateAfter(walled).http ?? "",
+      /another page stands before this one.*\(redirected to feeds\.example\)$/
+    )
+    const back = pollAt(stateAfter(walled), page, url)
+    assert.deepStrictEqual([announced(back), stateAfter(back).inError], [undefined, false])
+    const patient = {
+      ...stateAfter(walled),
+      learned: { ...stateAfter(walled).learned, doubtedSince: at.now - threeDays + 1 }
+    }
+    assert.isTrue(stateAfter(pollAt(patient, login, loginUrl)).inError)
+    const tired = { ...patient, learned: { ...patient.learned, doubtedSince: at.now - threeDays } }
+    const settled = pollAt(tired, login, loginUrl)
+    assert.deepStrictEqual([announced(settled), stateAfter(settled).learned], ["Document", {
+      place: "feeds.example/login"
+    }])
+    assert.strictEqual(announced(pollAt(stateAfter(settled), `${login}2`, loginUrl)), "Document")
+  })
+
+  it("remember where redirects have led to a page, although its bytes did not change", () => {
+    const url = "http://feeds.example/page"
+    const fetched = { ...answer(page), finalUrl: "http://feeds.example/en" }
+    const known = { ...stateAfter(poll(initialState({ url }), page)), lastFull: at.now, learned: {} }
+    const step = answered(known, fetched, at)
+    assert.deepStrictEqual(step._tag === "Changed" && step.change.state.learned, { place: "feeds.example/en" })
+    const again = answered(step._tag === "Changed" ? step.change.state : assert.fail(step._tag), fetched, at)
+    assert.strictEqual(again._tag, "Quiet")
+    const home = answered(stateAfter(again._tag === "Quiet" ? again : assert.fail()), { ...fetched, finalUrl: url }, at)
+    assert.deepStrictEqual(home._tag === "Changed" ? home.change.state.learned : assert.fail(home._tag), { place: "" })
+  })
+
+  it.each([404, 410])(
+    "never die of %s: one is a slip, more are an error that is told once, and polls become rarer, up to a day",
+    (status) => {
+      let state = stateAfter(poll(initialState(), rss))
+      const told: Array<string | undefined> = []
+      const waits: Array<number> = []
+      for (let fetches = 0; fetches < 14; fetches++) {
+        const step = answered(state, { ...answer(page), status }, at)
+        const done = step._tag === "Quiet" || step._tag === "Changed" ? step : assert.fail(step._tag)
+        told.push(announced(done))
+        state = stateAfter(done)
+        waits.push((state.nextFetch - at.now) / 1000)
+      }
+      assert.deepStrictEqual(told, [undefined, "Failure", ...Array.from({ length: 12 }, () => undefined)])
+      assert.deepStrictEqual(waits.slice(0, 4), [60, 120, 240, 480])
+      assert.strictEqual(waits.at(-1), 86_400)
+      const back = poll(state, rss)
+      assert.deepStrictEqual([stateAfter(back).inError, stateAfter(back).period], [false, 900])
+    }
+  )
+
+  it("become a feed when there is one, and tell nobody of what it holds already", () => {
+    const other = stateAfter(poll(initialState(), page))
+    const feed = poll(other, rss)
+    assert.deepStrictEqual([stateAfter(feed).kind, announced(feed)], ["feed", undefined])
+  })
+
+  it("refuse an empty document", () => {
+    const empty = stateAfter(poll(initialState(), " \n"))
+    assert.deepStrictEqual([empty.inError, empty.http], [
+      true,
+      "Fetched (ring) 200 60: Parser Error the document is empty"
+    ])
+  })
+
+  it("name a challenge of Cloudflare", () => {
+    const blocked = {
+      ...answer("<title>Just a moment...</title>"),
+      status: 403,
+      headers: { "cf-mitigated": "challenge" }
+    }
+    const step = answered(initialState(), blocked, at)
+    assert.match(
+      String(stateAfter(step._tag === "Changed" ? step : assert.fail(step._tag)).http),
+      /^Fetched \(ring\) 403 60: the publisher's Cloudflare asks for a browser/
+    )
+  })
+})
+
+describe("fragments", () => {
+  it("are asked for in HTML by a CSS path, in JSON by a JSONPath", () => {
+    const css = fragmented("p")
+    const fetched = answer(page)
+    const read1 = answered(css.state, fetched, at)
+    const step = read1._tag === "Read" ? read(css.state, fetched, readFeed(fetched.body), at) : assert.fail(read1._tag)
+    assert.deepStrictEqual(step, { _tag: "Select", fragment: css.fragment, syntax: "html" })
+    const json = fragmented("$.a")
+    assert.deepStrictEqual(answered(json.state, answer("{}"), at), {
+      _tag: "Select",
+      fragment: json.fragment,
+      syntax: "json"
+    })
+  })
+
+  it("of feeds are passed over: a feed is a feed", () => {
+    const { state } = fragmented("comments")
+    const fetched = answer(rss)
+    const step = read(state, fetched, readFeed(fetched.body), at)
+    assert.strictEqual(step._tag === "Changed" ? step.change.state.kind : step._tag, "feed")
+  })
+
+  it("are announced when what they select changes, and not when the rest of the document does", () => {
+    const { fragment, state } = fragmented("p")
+    const first = selected(state, answer("1"), selection("<p>a</p>"), { fragment }, at)
+    assert.deepStrictEqual([stateAfter(first).kind, announced(first)], ["html-fragment", undefined])
+    const elsewhere = selected(stateAfter(first), answer("2"), selection("<p>a</p>"), { fragment }, at)
+    assert.strictEqual(announced(elsewhere), undefined)
+    const there = selected(stateAfter(elsewhere), answer("3"), selection("<p>b</p>"), { fragment }, at)
+    assert.deepStrictEqual(there._tag === "Changed" && there.change.announce, {
+      _tag: "Document",
+      document: selection("<p>b</p>").document
+    })
+  })
+
+  it("that match nothing any more are an error, and no change; the match is still known when it comes back", () => {
+    const { fragment, state } = fragmented("p")
+    const first = stateAfter(selected(state, answer("1"), selection("<p>a</p>"), { fragment }, at))
+    const slip = stateAfter(selected(first, answer("2"), selection("", 0), { fragment }, at))
+    const gone = selected(slip, answer("2"), selection("", 0), { fragment }, at)
+    assert.deepStrictEqual([stateAfter(gone).inError, announced(gone)], [true, "Failure"])
+    assert.match(String(stateAfter(gone).http), /nothing in the document matches the selection any more$/)
+    const back = selected(stateAfter(gone), answer("3"), selection("<p>a</p>"), { fragment }, at)
+    assert.deepStrictEqual([stateAfter(back).inError, announced(back)], [false, undefined])
+  })
+
+  it("that match nothing yet are announced when they do", () => {
+    const { fragment, state } = fragmented("p.sale")
+    const nothing = selected(state, answer("1"), selection("", 0), { fragment }, at)
+    assert.deepStrictEqual([stateAfter(nothing).inError, announced(nothing)], [false, undefined])
+    assert.match(
+      String(stateAfter(nothing).http),
+      /^Fetched \(ring\) 200 \d+ and parsed arbitrary content: nothing in it matches the selection yet$/
+    )
+    const still = selected(stateAfter(nothing), answer("2"), selection("", 0), { fragment }, at)
+    assert.deepStrictEqual([stateAfter(still).inError, announced(still)], [false, undefined])
+    const sale = selected(stateAfter(still), answer("3"), selection("<p>!</p>"), { fragment }, at)
+    assert.strictEqual(announced(sale), "Document")
+    assert.match(String(stateAfter(sale).http), / and parsed arbitrary content$/)
+  })
+
+  it("that cannot be selected are in error, with the reason", () => {
+    const { state } = fragmented("$.a")
+    const error = new SelectorError({ reason: "unfit", message: "the document is no JSON: Unexpected end of input" })
+    assert.strictEqual(
+      stateAfter(unselectable(state, answer("{"), error, at)).http,
+      "Fetched (ring) 200 60: Parser Error the document is no JSON: Unexpected end of input"
+    )
+  })
+})

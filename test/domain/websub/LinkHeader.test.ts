@@ -1,0 +1,44 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import { parse } from "#domain/websub/LinkHeader.ts"
+
+const base = "https://blog.example/feeds/a"
+const read = (header: string | undefined) => parse(header, base).map(({ href, rel }) => `${rel} ${href}`)
+
+describe("a Link header", () => {
+  it("names a link for each of its relations, resolved against the document", () => {
+    assert.deepStrictEqual(read("<https://hub.example/>; rel=\"hub\", </feeds/a>; rel=self"), [
+      "hub https://hub.example/",
+      "self https://blog.example/feeds/a"
+    ])
+    assert.deepStrictEqual(read("<a?b=c,d;e>;REL = \"Self  alternate\" ; type=\"text/html\""), [
+      "self https://blog.example/feeds/a?b=c,d;e",
+      "alternate https://blog.example/feeds/a?b=c,d;e"
+    ])
+    assert.deepStrictEqual(parse("</a>; title=\"a \\\"b\\\", <c>; rel=hub\"; rel=next; type=text/x", base), [
+      { href: "https://blog.example/a", rel: "next", type: "text/x" }
+    ])
+  })
+
+  it("counts the first rel only, and no link of another document", () => {
+    assert.deepStrictEqual(read("<https://a.example/>; rel=hub; rel=self"), ["hub https://a.example/"])
+    assert.deepStrictEqual(read("<https://a.example/>; rel=hub; anchor=\"https://b.example/\""), [])
+  })
+
+  it("is passed over where it makes no sense, up to the next comma", () => {
+    assert.deepStrictEqual(read("nonsense; rel=hub, <https://hub.example/>; rel=hub"), ["hub https://hub.example/"])
+    assert.deepStrictEqual(read("<https://[bad>; rel=hub, <https://hub.example/>; rel=\"hub"), [])
+    assert.deepStrictEqual(read(undefined), [])
+  })
+
+  it("ends, whatever it holds", () => {
+    const pieces = fc.constantFrom("<", ">", ";", ",", "\"", "\\", "=", " ", "rel", "hub", "http://a.example/")
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 500 }), (parts) => {
+        for (const { href } of parse(parts.join(""), base)) assert.isTrue(URL.canParse(href))
+      })
+    )
+    assert.deepStrictEqual(read("<".repeat(1_000_000)), [])
+    assert.strictEqual(parse("<a>;rel=hub,".repeat(100_000), base).length, 100)
+  })
+})

@@ -1,0 +1,52 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import { allot, nextTurn, type SlidingWindow, withTurn } from "#domain/websub/SlidingWindow.ts"
+
+const sites = (allotted: ReadonlyArray<{ readonly site: string }>) => allotted.map(({ site }) => site)
+
+describe("Turns", () => {
+  it("come at once until a minute is full, then a minute after the oldest of them", () => {
+    assert.deepStrictEqual(
+      [nextTurn([], 5, 2), nextTurn([1], 5, 2), nextTurn([1, 3], 5, 2), nextTurn([1, 3], 70_000, 2)],
+      [5, 5, 60_001, 70_000]
+    )
+    assert.deepStrictEqual(withTurn([1, 3], 60_001, 2), [3, 60_001])
+  })
+
+  it("hold under a bound that was lowered meanwhile", () => {
+    assert.strictEqual(nextTurn([1, 2, 3], 5, 1), 60_003)
+    assert.deepStrictEqual(withTurn([1, 2, 3], 60_003, 1), [60_003])
+  })
+
+  it("are allotted in order, each site for itself, up to a limit", () => {
+    const due = ["a", "a", "b", "a", "c"].map((site) => ({ site }))
+    const taken = (site: string): SlidingWindow => site === "b" ? [0, 1] : []
+    const { asked, moved, turns } = allot(due, taken, 1_000, { limit: 9, perMinute: 2 })
+    assert.deepStrictEqual(sites(asked), ["a", "a", "c"])
+    assert.deepStrictEqual(moved.map(({ dueAt, one }) => [one.site, dueAt]), [["b", 60_000], ["a", 61_000]])
+    assert.deepStrictEqual([...turns], [["a", [1_000, 1_000]], ["c", [1_000]]])
+    const few = allot(due, taken, 1_000, { limit: 2, perMinute: 2 })
+    assert.deepStrictEqual([sites(few.asked), few.moved], [["a", "a"], []])
+  })
+
+  it("never hold more than a minute may, whenever they are taken", () => {
+    fc.assert(fc.property(
+      fc.array(fc.integer({ min: 0, max: 20_000 }), { maxLength: 60 }),
+      fc.integer({ min: 1, max: 7 }),
+      (pauses, perMinute) => {
+        let now = 0
+        let turns: SlidingWindow = []
+        const all: Array<number> = []
+        for (const pause of pauses) {
+          now += pause
+          if (nextTurn(turns, now, perMinute) > now) continue
+          turns = withTurn(turns, now, perMinute)
+          all.push(now)
+        }
+        for (const start of all) {
+          assert.isAtMost(all.filter((at) => at >= start && at < start + 60_000).length, perMinute)
+        }
+      }
+    ))
+  })
+})

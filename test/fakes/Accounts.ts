@@ -1,0 +1,143 @@
+import { Effect, Option, type Redacted } from "effect"
+import { type Account, type AccountChanges, type Right, rights, type Token } from "#domain/Account.ts"
+import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import { hashToken, type Known, makeAuthenticate, makeToken, ofPassword, ofToken } from "#layers/sql/Credentials.ts"
+import * as Passwords from "#layers/sql/Passwords.ts"
+import { operation, type State } from "./State.ts"
+
+export const make = (state: State): AccountStore["Service"] => {
+  const passwords = Passwords.make(Passwords.cheap)
+  return AccountStore.of({
+    create: Effect.fn("AccountStore.create")(function*(login: string, password: Redacted.Redacted) {
+      const passwordHash = yield* passwords.hash(password)
+      const account = yield* operation(state, (now) => create(state, login, passwordHash, now))
+      return account ?? (yield* new LoginTaken({ login }))
+    }),
+    find: Effect.fn("AccountStore.find")((login) =>
+      operation(state, () => Option.fromNullishOr(holderOf(state, login)?.account))
+    ),
+    load: Effect.fn("AccountStore.load")((id) =>
+      operation(state, () => Option.fromNullishOr(state.accounts.get(id)?.account))
+    ),
+    ofJid: Effect.fn("AccountStore.ofJid")((jid) =>
+      operation(
+        state,
+        () => Option.fromNullishOr([...state.accounts.values()].find(({ account }) => account.jid === jid)?.account)
+      )
+    ),
+    change: Effect.fn("AccountStore.change")(function*(login: string, changes: AccountChanges) {
+      const changed = yield* operation(state, () => change(state, login, changes))
+      return changed ?? (yield* new JidTaken({ jid: changes.jid ?? "" }))
+    }),
+    list: operation(state, () => [...state.accounts.values()].map(({ account }) => account)),
+    setPassword: Effect.fn("AccountStore.setPassword")(function*(login: string, password: Redacted.Redacted) {
+      const passwordHash = yield* passwords.hash(password)
+      return yield* operation(state, () => {
+        const holder = holderOf(state, login)
+        if (holder !== undefined) holder.passwordHash = passwordHash
+        return holder !== undefined
+      })
+    }),
+    authenticate: Effect.fn("AccountStore.authenticate")(
+      makeAuthenticate(
+        passwords,
+        (login, tokenHash) =>
+          operation(state, () => Option.fromNullishOr(known(state, login, tokenHash.toString("hex"))))
+      )
+    ),
+    rightsOf: Effect.fn("AccountStore.rightsOf")((credentials) =>
+      operation(state, () => {
+        const standing = new Map<string, ReadonlySet<Right>>([
+          ...[...state.tokens.values()].map(({ token }) => [ofToken(token.id), new Set(token.rights)] as const),
+          ...[...state.accounts.values()].map(({ account, passwordHash }) =>
+            [ofPassword(account.id, passwordHash), new Set(rights)] as const
+          )
+        ])
+        return new Map([...standing].filter(([credential]) => credentials.includes(credential)))
+      })
+    ),
+    createToken: Effect.fn("AccountStore.createToken")(function*(options: {
+      readonly accountId: number
+      readonly name: string
+      readonly rights: ReadonlyArray<Right>
+      readonly preset?: Redacted.Redacted
+    }) {
+      const secret = options.preset ?? (yield* makeToken)
+      const hash = hashToken(secret).toString("hex")
+      const token = yield* operation(state, (now) => issue(state, options, hash, now))
+      return token === undefined ? yield* refused : { token, secret }
+    }),
+    tokens: Effect.fn("AccountStore.tokens")((accountId) =>
+      operation(
+        state,
+        () => [...state.tokens.values()].flatMap(({ token }) => token.accountId === accountId ? [token] : [])
+      )
+    ),
+    revokeToken: Effect.fn("AccountStore.revokeToken")((accountId, tokenId) =>
+      operation(state, () => state.tokens.get(tokenId)?.token.accountId === accountId && state.tokens.delete(tokenId))
+    )
+  })
+}
+
+const refused = new StoreError({
+  reason: "defect",
+  message: "There is no such account, or the token is another account's."
+})
+
+const holderOf = (state: State, login: string) =>
+  [...state.accounts.values()].find(({ account }) => account.login === login)
+
+const create = (state: State, login: string, passwordHash: string, createdAt: number): Account | undefined => {
+  if (holderOf(state, login) !== undefined) return undefined
+  const account: Account = { id: state.serial(), login, credits: 0, createdAt }
+  state.accounts.set(account.id, { account, passwordHash })
+  return account
+}
+
+/** Undefined when another account has the JID. */
+const change = (state: State, login: string, changes: AccountChanges): boolean | undefined => {
+  const holder = holderOf(state, login)
+  const owner = [...state.accounts.values()].find(({ account }) => account.jid === (changes.jid ?? ""))
+  if (owner !== undefined && owner !== holder) return undefined
+  if (holder === undefined) return false
+  const { jid: oldJid, legacyItemNamespace: oldLegacy, ...rest } = holder.account
+  const jid = changes.jid === undefined ? oldJid : changes.jid ?? undefined
+  const legacy = changes.legacyItemNamespace ?? oldLegacy === true
+  holder.account = {
+    ...rest,
+    ...(jid === undefined ? {} : { jid }),
+    ...(legacy ? { legacyItemNamespace: true as const } : {})
+  }
+  return true
+}
+
+const known = (state: State, login: string, tokenHash: string): Known | undefined => {
+  const holder = holderOf(state, login)
+  if (holder === undefined) return undefined
+  const token = [...state.tokens.values()].find((issued) =>
+    issued.hash === tokenHash && issued.token.accountId === holder.account.id
+  )?.token
+  return { ...holder, ...(token !== undefined && { token }) }
+}
+
+const issue = (
+  state: State,
+  wanted: { readonly accountId: number; readonly name: string; readonly rights: ReadonlyArray<Right> },
+  hash: string,
+  now: number
+): Token | undefined => {
+  const existing = [...state.tokens.values()].find((issued) => issued.hash === hash)?.token
+  if (!state.accounts.has(wanted.accountId) || (existing?.accountId ?? wanted.accountId) !== wanted.accountId) {
+    return undefined
+  }
+  const token: Token = {
+    id: existing?.id ?? state.serial(),
+    accountId: wanted.accountId,
+    name: wanted.name,
+    rights: wanted.rights,
+    createdAt: existing?.createdAt ?? now
+  }
+  state.tokens.set(token.id, { token, hash })
+  return token
+}

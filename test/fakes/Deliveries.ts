@@ -1,0 +1,94 @@
+import { Effect } from "effect"
+import { documentBytes, fitting, placeInLog } from "#domain/delivery/Delivery.ts"
+import type { Attempt, Delivery } from "#domain/delivery/Notification.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { operation, type Queued, type State } from "./State.ts"
+
+export const make = (state: State): Outbox["Service"] =>
+  Outbox.of({
+    backlog: (subscriptionId, count, bytes = Infinity) =>
+      operation(state, () => backlog(state, subscriptionId, { count, bytes })),
+    confirm: (deliveryId) =>
+      Effect.sync(() => {
+        subscriberOf(state, deliveryId)?.queue.delete(deliveryId)
+        state.queueOf.delete(deliveryId)
+      }),
+    postpone: (delivery, dueAt, attempt) =>
+      operation(state, (triedAt) =>
+        fail(state, { ...delivery, attempt: delivery.attempt + 1, dueAt }, attempt, triedAt, dueAt)),
+    drop: (delivery, attempt) =>
+      operation(state, (triedAt) =>
+        fail(state, { ...delivery, attempt: delivery.attempt + 1 }, attempt, triedAt, undefined)),
+    dropOlder: Effect.fn("Outbox.dropOlder")((subscriptionId, before) =>
+      operation(state, () =>
+        dropOlder(state, subscriptionId, before))
+    ),
+    waitAnew: Effect.fn("Outbox.waitAnew")((subscriptionId, since) =>
+      operation(state, () =>
+        waitAnew(state, subscriptionId, since))
+    ),
+    stalled: Effect.fn("Outbox.stalled")((partitions, before) =>
+      operation(state, () =>
+        stalled(state, new Set(partitions), before))
+    ),
+    flush: operation(state, () => {})
+  })
+
+const waiting = (queue: ReadonlyMap<number, Queued>) =>
+  [...queue.values()].flatMap(({ delivery, dropped }) => dropped ? [] : [delivery])
+
+const backlog = (state: State, subscriptionId: number, most: { readonly count: number; readonly bytes: number }) => {
+  const subscriber = state.subscriptions.get(subscriptionId)
+  if (subscriber === undefined) return { deliveries: [], more: false, nextSequence: 1 }
+  const all = waiting(subscriber.queue)
+  const deliveries = all.slice(0, fitting(all.map(({ notification }) => documentBytes(notification)), most))
+  return { deliveries, more: all.length > deliveries.length, nextSequence: subscriber.nextSequence }
+}
+
+const subscriberOf = (state: State, deliveryId: number) => state.subscriptions.get(state.queueOf.get(deliveryId) ?? 0)
+
+/** What was given up stays so, and what is gone stays gone. */
+const fail = (
+  state: State,
+  delivery: Delivery,
+  lastAttempt: Attempt,
+  triedAt: number,
+  nextTry: number | undefined
+) => {
+  const subscriber = subscriberOf(state, delivery.id)
+  if (subscriber?.queue.get(delivery.id)?.dropped !== false) return
+  const { attempt, id, sequence } = delivery
+  subscriber.queue.set(id, { delivery, lastAttempt, dropped: nextTry === undefined })
+  subscriber.log.set(placeInLog(sequence, attempt), {
+    sequence,
+    attempt,
+    triedAt,
+    ...lastAttempt,
+    ...(nextTry !== undefined && { nextTry })
+  })
+}
+
+const dropOlder = (state: State, subscriptionId: number, before: number): number => {
+  const queue = state.subscriptions.get(subscriptionId)?.queue ?? new Map<number, Queued>()
+  const old = waiting(queue).filter(({ waitsSince }) => waitsSince <= before)
+  for (const delivery of old) queue.set(delivery.id, { delivery, dropped: true })
+  return old.length
+}
+
+const waitAnew = (state: State, subscriptionId: number, since: number): void => {
+  const queue = state.subscriptions.get(subscriptionId)?.queue
+  for (const [id, one] of queue ?? []) {
+    const { delivery, dropped } = one
+    if (!dropped && delivery.waitsSince < since) {
+      queue?.set(id, { ...one, delivery: { ...delivery, waitsSince: since } })
+    }
+  }
+}
+
+const stalled = (state: State, partitions: ReadonlySet<number>, before: number) =>
+  [...state.subscriptions.values()]
+    .filter(({ subscription, partition, queue }) =>
+      partitions.has(partition) && subscription.state === "active" &&
+      waiting(queue).some(({ dueAt }) => dueAt < before)
+    )
+    .map(({ subscription, partition }) => ({ partition, subscriptionId: subscription.id }))

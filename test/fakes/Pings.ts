@@ -1,0 +1,38 @@
+import { Effect } from "effect"
+import { Pings } from "#domain/ports/Pings.ts"
+import { operation, type State } from "./State.ts"
+
+export const make = (state: State): Pings["Service"] =>
+  Pings.of({
+    received: Effect.fn("Pings.received")((wanted, outcome) =>
+      operation(state, (now) => {
+        const { topic, withContent } = wanted
+        const settled = outcome === undefined ? {} : { outcome, answeredAt: now }
+        state.pings.unshift({ wanted, ping: { topic, withContent, receivedAt: now, ...settled } })
+      })
+    ),
+    answered: Effect.fn("Pings.answered")((resourceId, until, outcome) =>
+      operation(state, (now) => {
+        for (const recorded of state.pings) {
+          const { ping, wanted } = recorded
+          if (wanted.resourceId !== resourceId || ping.outcome !== undefined || ping.receivedAt > until) continue
+          recorded.ping = { ...ping, outcome, answeredAt: now }
+        }
+      })
+    ),
+    waiting: Effect.fn("Pings.waiting")((partitions, before) =>
+      operation(state, () => {
+        const ids = state.pings.filter(({ ping }) => ping.outcome === undefined && ping.receivedAt < before)
+          .flatMap(({ wanted }) => wanted.resourceId ?? [])
+        return [...new Set(ids)].flatMap((resourceId) => {
+          const partition = state.resources.get(resourceId)?.partition
+          return partition !== undefined && partitions.includes(partition) ? [{ partition, resourceId }] : []
+        })
+      })
+    ),
+    list: Effect.fn("Pings.list")(({ accountId, limit }) =>
+      operation(state, () =>
+        state.pings.filter(({ wanted }) => accountId === undefined || wanted.accountId === accountId)
+          .slice(0, limit).map(({ ping }) => ping))
+    )
+  })

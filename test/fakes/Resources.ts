@@ -1,0 +1,142 @@
+import { Effect, Option } from "effect"
+import type { Entry } from "#domain/feed/Entry.ts"
+import type { Delivery, News } from "#domain/delivery/Notification.ts"
+import { type PollWrite, ResourceStore, type Seen } from "#domain/ports/ResourceStore.ts"
+import { type Polled, profileOf } from "#domain/poll/Resource.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import { bodiesOf, checkLength, documentOf, newsOf, notificationOf } from "#layers/sql/NotificationContent.ts"
+import { type Arrived, gone, loaded, operation, type State, subscribersOf, toldOf } from "./State.ts"
+
+export const make = (state: State): ResourceStore["Service"] =>
+  ResourceStore.of({
+    find: Effect.fn("ResourceStore.find")((url) =>
+      operation(state, (now) =>
+        Option.map(resourceOf(state, state.idByUrl.get(url)), (resource) => loaded(state, resource, now)))
+    ),
+    seenBy: Effect.fn("ResourceStore.seenBy")((accountId, url) =>
+      operation(state, () =>
+        Option.fromNullishOr(seenBy(state, accountId, url)))
+    ),
+    fragments: Effect.fn("ResourceStore.fragments")((page, limit) =>
+      operation(state, (now) => fragments(state, page, now).slice(0, limit))
+    ),
+    load: (id) =>
+      operation(state, (now) => Option.map(resourceOf(state, id), (resource) => loaded(state, resource, now))),
+    alarms: Effect.fn("ResourceStore.alarms")((partition) => operation(state, (now) => alarms(state, partition, now))),
+    touch: (polled) => Effect.sync(() => touch(state, polled)),
+    record: Effect.fnUntraced(function*(change: PollWrite) {
+      yield* checkLength(change, bodiesOf(change))
+      const deliveries = yield* operation(state, (now) => record(state, change, now))
+      if (!state.faults.loseAnswer) return deliveries
+      state.faults.loseAnswer = false
+      return yield* gone
+    }),
+    flush: operation(state, () => {})
+  })
+
+const resourceOf = (state: State, id: number | undefined) =>
+  Option.fromNullishOr(id === undefined ? undefined : state.resources.get(id))
+
+const seenBy = (state: State, accountId: number, url: string): Seen | undefined => {
+  const resource = state.resources.get(state.idByUrl.get(url) ?? 0)
+  const [oldest] = [...state.subscriptions.values()].filter(({ subscription }) =>
+    subscription.accountId === accountId && subscription.resourceId === resource?.id
+  )
+  if (resource === undefined || oldest === undefined) return undefined
+  const { format } = oldest.subscription
+  return { resource: profileOf(resource), ...(format !== undefined && { format }) }
+}
+
+const alarms = (state: State, partition: number, now: number) => {
+  const due = [...state.resources.values()].filter((resource) =>
+    resource.partition === partition && subscribersOf(state, resource.id, now).length > 0
+  )
+  return {
+    ids: Float64Array.from(due, (resource) => resource.id),
+    dueAt: Float64Array.from(due, (resource) => resource.nextFetch)
+  }
+}
+
+const fragments = (state: State, page: string, now: number): ReadonlyArray<number> =>
+  [...state.resources.values()].filter(({ id, url }) =>
+    url.startsWith(`${page}#`) && subscribersOf(state, id, now).length > 0
+  ).map(({ id }) => id)
+
+const day = 24 * 60 * 60_000
+
+const touch = (state: State, polled: Polled) => {
+  const stored = state.resources.get(polled.id)
+  if (stored === undefined) return
+  const newer = (stored.lastFetch ?? polled.lastFetch) - polled.lastFetch
+  if (newer > 0 && newer <= day) return
+  state.resources.set(polled.id, { ...stored, ...polled })
+}
+
+const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Delivery> => {
+  const stored = state.resources.get(change.state.id)
+  if (stored === undefined) return []
+  const { id, url, host, partition } = stored
+  const written = writeEntries(state, change, now)
+  const repeated = change.announce?._tag === "Document"
+    ? stored.signature !== undefined && stored.signature === change.state.signature
+    : change.announce?._tag === "Failure" && stored.inError && change.state.inError
+  state.resources.set(id, { ...change.state, id, url, host, partition })
+  const document = documentOf(change)
+  if (document !== undefined) state.documents.set(id, document)
+  const subscribers = toldOf(state, id, now)
+  const whole = subscribers.some(({ subscription }) => subscription.face === "hub")
+  const news = repeated ? undefined : newsOf(change, (entryId) => written.has(entryId), whole)
+  if (news === undefined) return []
+  const notification = notificationOf(change, news, state.serial(), now)
+  const told = state.notifications.get(id) ?? []
+  state.notifications.set(id, told)
+  told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })
+  return subscribers.filter(({ subscription }) => isFor(subscription, news)).map((subscriber) => {
+    const delivery: Delivery = {
+      id: state.serial(),
+      subscriptionId: subscriber.subscription.id,
+      sequence: subscriber.nextSequence++,
+      credits: charge(state, subscriber.subscription.accountId),
+      attempt: 0,
+      dueAt: now,
+      waitsSince: now,
+      notification
+    }
+    subscriber.queue.set(delivery.id, { delivery, dropped: false })
+    state.queueOf.set(delivery.id, delivery.subscriptionId)
+    return delivery
+  })
+}
+
+/** The hub face passes documents on, and nothing else. */
+const isFor = ({ face }: Subscription, news: News): boolean =>
+  face === "api" || news._tag === "Document" || news._tag === "Entries" && news.whole !== undefined
+
+/** Gives the ids of the entries that were new, or stored with another content. */
+const writeEntries = (state: State, change: PollWrite, now: number): ReadonlySet<string> => {
+  const known = state.entries.get(change.state.id) ?? new Map<string, Arrived>()
+  state.entries.set(change.state.id, known)
+  const written = new Set<string>()
+  for (const entry of change.entries) {
+    if (known.has(entry.id)) continue
+    known.set(entry.id, { entry, firstSeen: now, arrival: state.serial() })
+    written.add(entry.id)
+  }
+  for (const entry of change.updated) {
+    const before = known.get(entry.id)
+    if (before === undefined || same(before.entry, entry)) continue
+    known.set(entry.id, { ...before, entry })
+    written.add(entry.id)
+  }
+  return written
+}
+
+const same = (a: Entry, b: Entry) => JSON.stringify(a) === JSON.stringify(b)
+
+/** Takes one credit and gives the balance after it. */
+export const charge = (state: State, accountId: number): number => {
+  const holder = state.accounts.get(accountId)
+  if (holder === undefined) return 0
+  holder.account = { ...holder.account, credits: holder.account.credits - 1 }
+  return holder.account.credits
+}

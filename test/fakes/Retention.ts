@@ -1,0 +1,61 @@
+import { Effect } from "effect"
+import { Retention } from "#domain/ports/Retention.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
+import { operation, type State } from "./State.ts"
+
+export const make = (state: State): Retention["Service"] =>
+  Retention.of({
+    deliveries: Effect.fn("Retention.deliveries")((partition, before, limit) =>
+      operation(state, () => expire(state, partition, before, limit))
+    ),
+    entries: Effect.fn("Retention.entries")((partition, keep, after) =>
+      operation(state, () => {
+        const [resource] = [...state.resources.values()].filter((one) => one.partition === partition && one.id > after)
+        return { deleted: resource === undefined ? 0 : trim(state, resource, keep), next: resource?.id }
+      })
+    ),
+    hubs: Effect.fn("Retention.hubs")((before, limit) => operation(state, () => forget(state, before, limit)))
+  })
+
+const forget = ({ hubs, upstreams }: State, before: number, limit: number): number => {
+  const asked = new Set([...upstreams.values()].map(({ hub }) => hub))
+  const left = [...hubs.values()]
+    .filter(({ countedAt, tally }) => countedAt < before && !asked.has(tally.hub))
+    .toSorted((a, b) => a.countedAt - b.countedAt)
+    .slice(0, limit)
+  for (const { tally } of left) hubs.delete(tally.hub)
+  return left.length
+}
+
+const expire = (state: State, partition: number, before: number, limit: number): number => {
+  const expired = [...state.subscriptions.values()]
+    .filter((subscriber) => subscriber.partition === partition)
+    .flatMap(({ queue }) =>
+      [...queue.values()].flatMap(({ delivery, dropped }) =>
+        dropped && delivery.dueAt < before ? [{ queue, delivery }] : []
+      )
+    )
+    .toSorted((a, b) => a.delivery.dueAt - b.delivery.dueAt)
+    .slice(0, limit)
+  for (const { delivery, queue } of expired) {
+    queue.delete(delivery.id)
+    state.queueOf.delete(delivery.id)
+  }
+  return expired.length
+}
+
+const trim = (state: State, { id, seen }: ResourceState, keep: number): number => {
+  const all = state.entries.get(id)
+  if (all === undefined) return 0
+  const needed = new Set(
+    (state.notifications.get(id) ?? []).flatMap(({ notification: { news } }) =>
+      news._tag === "Entries" ? news.entries.map((entry) => entry.id) : []
+    )
+  )
+  const old = [...all.values()]
+    .toSorted((a, b) => b.arrival - a.arrival)
+    .slice(Math.max(keep, Math.floor(seen.byteLength / 8)))
+    .filter(({ entry }) => !needed.has(entry.id))
+  for (const { entry } of old) all.delete(entry.id)
+  return old.length
+}

@@ -1,0 +1,163 @@
+import { Clock, Effect } from "effect"
+import type { Account, Token } from "#domain/Account.ts"
+import type { Bounces, Trial } from "#domain/delivery/Bounce.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
+import type { Attempt, Delivery, Document } from "#domain/delivery/Notification.ts"
+import type { DeliveryTry, Denied } from "#domain/ports/DeliveryLog.ts"
+import type { Numbered } from "#domain/ports/NotificationLog.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import { maxCounted, type ResourceState, resubscribed } from "#domain/poll/Resource.ts"
+import { hasEnded } from "#domain/websub/Lease.ts"
+import type { Asked, Lane } from "#domain/ports/VerificationQueue.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+import type { NewPing, Ping } from "#domain/ports/Pings.ts"
+import type { SlidingWindow } from "#domain/websub/SlidingWindow.ts"
+import type { HubSubscription, Tally } from "#domain/websub/HubSubscription.ts"
+
+/** A ping, and the account that it belongs to. */
+export interface RecordedPing {
+  readonly wanted: NewPing
+  ping: Ping
+}
+
+/** What the SQL stores keep in tables. Values are immutable: a change replaces them. */
+export interface State {
+  readonly resources: Map<number, ResourceState>
+  readonly idByUrl: Map<string, number>
+  readonly documents: Map<number, Document>
+  /** By resource, then by entry id. */
+  readonly entries: Map<number, Map<string, Arrived>>
+  /** By resource, oldest first. */
+  readonly notifications: Map<number, Array<Numbered>>
+  /** Newest first. */
+  readonly pings: Array<RecordedPing>
+  readonly subscriptions: Map<number, Subscriber>
+  /** By resource, then by id. */
+  readonly subscribers: Map<number, Map<number, Subscriber>>
+  /** How subscriptions ended, oldest first. */
+  readonly ends: Array<(DeliveryTry & { readonly fate: "ended" } | Denied) & { readonly accountId: number }>
+  /** Which subscription's queue holds a delivery. */
+  readonly queueOf: Map<number, number>
+  /** By id, in order. */
+  readonly questions: Map<number, Waiting>
+  /** By place in the queue. */
+  readonly turns: Map<string, SlidingWindow>
+  /** By resource. */
+  readonly upstreams: Map<number, HubSubscription>
+  readonly hubs: Map<string, Counted>
+  readonly accounts: Map<number, Holder>
+  readonly tokens: Map<number, Issued>
+  /** Gives the ids, from 1, and the order of arrival. */
+  readonly serial: () => number
+  readonly faults: { unavailable: boolean; loseAnswer: boolean }
+}
+
+export interface Counted {
+  readonly tally: Tally
+  /** Epoch ms: when the last count came in. */
+  readonly countedAt: number
+}
+
+export interface Arrived {
+  readonly entry: Entry
+  readonly firstSeen: number
+  readonly arrival: number
+}
+
+export interface Subscriber {
+  subscription: Subscription
+  readonly partition: number
+  nextSequence: number
+  /** Its part of the outbox, in order of sequence. */
+  readonly queue: Map<number, Queued>
+  bounces?: Bounces | undefined
+  /** Of a paused one, epoch ms. */
+  trialAt?: number | undefined
+  trial?: Trial | undefined
+  /** Its last tries, by their place. */
+  readonly log: Map<number, Omit<DeliveryTry, "fate" | "subscriptionId" | "topic" | "endpoint">>
+}
+
+export interface Queued {
+  readonly delivery: Delivery
+  readonly lastAttempt?: Attempt
+  readonly dropped: boolean
+}
+
+export interface Waiting extends Asked {
+  readonly lane: Lane
+  /** Its place, under the name that turns are allotted by. */
+  readonly site: string
+  readonly claimed: boolean
+  readonly dueAt: number
+}
+
+export interface Holder {
+  account: Account
+  passwordHash: string
+}
+
+export interface Issued {
+  readonly token: Token
+  /** Hexadecimal SHA-256. */
+  readonly hash: string
+}
+
+export const make = (): State => {
+  let last = 0
+  return {
+    resources: new Map(),
+    idByUrl: new Map(),
+    documents: new Map(),
+    entries: new Map(),
+    notifications: new Map(),
+    pings: [],
+    subscriptions: new Map(),
+    subscribers: new Map(),
+    ends: [],
+    queueOf: new Map(),
+    questions: new Map(),
+    turns: new Map(),
+    upstreams: new Map(),
+    hubs: new Map(),
+    accounts: new Map(),
+    tokens: new Map(),
+    serial: () => ++last,
+    faults: { unavailable: false, loseAnswer: false }
+  }
+}
+
+export const isLive = (subscription: Subscription, now: number): boolean =>
+  subscription.state === "active" && (subscription.leaseUntil === undefined || subscription.leaseUntil > now)
+
+/** Live, or of the hub face and being verified: what happens meanwhile waits for its callback to agree. */
+const isTold = (subscription: Subscription, now: number): boolean =>
+  isLive(subscription, now) ||
+  subscription.face === "hub" && subscription.state === "pending" && !hasEnded(subscription, now)
+
+/** The subscriptions of a resource that are told of what is new, oldest first. */
+export const toldOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
+  [...state.subscribers.get(resourceId)?.values() ?? []].filter(({ subscription }) => isTold(subscription, now))
+
+/** The live subscriptions of a resource, oldest first. */
+export const subscribersOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
+  [...state.subscribers.get(resourceId)?.values() ?? []].filter(({ subscription }) => isLive(subscription, now))
+
+/** A resource as it is loaded: with what there is of subscribers. */
+export const loaded = (state: State, resource: ResourceState, now: number): ResourceState =>
+  resubscribed(resource, {
+    subscribers: Math.min(subscribersOf(state, resource.id, now).length, maxCounted),
+    ...(isOnHub(state, resource.id, now) && { onHub: true })
+  })
+
+const isOnHub = (state: State, resourceId: number, now: number): boolean =>
+  toldOf(state, resourceId, now).some(({ subscription }) => subscription.face === "hub")
+
+export const gone = new StoreError({ reason: "unavailable", message: "The store was made unavailable by a test." })
+
+/** One operation: takes the time, and fails while the store is unavailable. */
+export const operation = <A>(state: State, run: (now: number) => A): Effect.Effect<A, StoreError> =>
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => state.faults.unavailable ? Effect.fail(gone) : Effect.sync(() => run(now))
+  )

@@ -1,0 +1,221 @@
+import { Effect, Option } from "effect"
+import { anonymous } from "#domain/Account.ts"
+import { hasEnded } from "#domain/websub/Lease.ts"
+import { type Listed, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { initialPeriod, profileOf, type ResourceState } from "#domain/poll/Resource.ts"
+import { everything, inRange, type Search } from "#domain/Search.ts"
+import { shownFormat, type Subscription } from "#domain/Subscription.ts"
+import { siteOf } from "#domain/Topic.ts"
+import { isSimilar } from "./Similarity.ts"
+import { isLive, loaded, operation, type State, type Subscriber } from "./State.ts"
+
+export const make = (state: State): SubscriptionStore["Service"] =>
+  SubscriptionStore.of({
+    subscribe: Effect.fn("SubscriptionStore.subscribe")((wanted) =>
+      operation(state, (now) => subscribe(state, wanted, now))
+    ),
+    remove: Effect.fn("SubscriptionStore.remove")((id) => operation(state, () => remove(state, id))),
+    removePending: Effect.fn("SubscriptionStore.removePending")((id) =>
+      operation(
+        state,
+        () => state.subscriptions.get(id)?.subscription.state === "pending" && remove(state, id)
+      )
+    ),
+    removeEnded: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
+      operation(state, (now) => removeEnded(state, limit, now))
+    ),
+    countOfSite: Effect.fn("SubscriptionStore.countOfSite")((site, limit) =>
+      operation(state, (now) =>
+        held(state, anonymous.account.id, ({ subscription }) =>
+          siteOf(subscription.host) === site && isLive(subscription, now))
+          .slice(0, limit).length)
+    ),
+    find: Effect.fn("SubscriptionStore.find")((wanted) =>
+      operation(state, () =>
+        Option.fromNullishOr(single(state, wanted)?.subscription))
+    ),
+    load: (id) =>
+      operation(state, () =>
+        Option.map(
+          Option.fromNullishOr(state.subscriptions.get(id)),
+          ({ subscription, trial }) =>
+            trial === undefined ? subscription : { ...subscription, trial }
+        )),
+    ofTopic: Effect.fn("SubscriptionStore.ofTopic")((accountId, url) =>
+      operation(state, () =>
+        held(state, accountId, ({ subscription }) =>
+          subscription.resourceId === state.idByUrl.get(url))
+          .map(({ subscription }) =>
+            subscription
+          ))
+    ),
+    feeds: Effect.fn("SubscriptionStore.feeds")((accountId, search, limit) =>
+      operation(state, () => {
+        const known = new Set<number>()
+        return fitting(state, accountId, search).map(({ subscription }) => subscription)
+          .filter(({ resourceId }) => !known.has(resourceId) && known.add(resourceId)).slice(0, limit)
+      })
+    ),
+    list: Effect.fn("SubscriptionStore.list")(({ accountId, byPage, counted, page, search }) =>
+      operation(state, () => {
+        const all = fitting(state, accountId, search ?? everything)
+        return {
+          items: all.slice((page - 1) * byPage, page * byPage).map((subscriber) =>
+            listed(state, subscriber, counted === true)
+          ),
+          total: counted === true ? all.length : undefined
+        }
+      })
+    )
+  })
+
+const held = (state: State, accountId: number, fits: (subscriber: Subscriber) => boolean) =>
+  [...state.subscriptions.values()].filter((subscriber) =>
+    subscriber.subscription.accountId === accountId && fits(subscriber)
+  )
+
+/** Those whose URL is similar only where there are no others. */
+const fitting = (state: State, accountId: number, search: Search) => {
+  const ofAccount = held(state, accountId, () => true)
+  const under = (inUrl: InUrl) =>
+    ofAccount.filter(({ subscription }) =>
+      fits(search, subscription, resourceOf(state, subscription.resourceId), inUrl)
+    )
+  const exact = under((part, url) => url.toLowerCase().includes(part.toLowerCase()))
+  return exact.length > 0 ? exact : under(isSimilar)
+}
+
+type InUrl = (part: string, url: string) => boolean
+
+const fits = (search: Search, subscription: Subscription, resource: ResourceState, inUrl: InUrl): boolean => {
+  const { channel, endpoint, host } = subscription
+  const isJid = channel === "xmpp"
+  const same = (wanted: string | undefined, actual: string) => wanted === undefined || wanted === actual
+  const part = (wanted: string | undefined, url: string) => wanted === undefined || inUrl(wanted, url)
+  const ranks = {
+    velocity: resource.velocity,
+    bozo: resource.bozoRank,
+    porn: resource.pornRank,
+    popularity: resource.popularity
+  }
+  return (search.format === undefined || search.format === shownFormat(subscription, resource)) &&
+    same(search.feedUrl, resource.url) && same(search.feedHostname, resource.host) &&
+    part(search.feedInurl, resource.url) &&
+    search.ranks.every(({ rank, range }) => inRange(ranks[rank], range)) &&
+    (isJid
+      ? same(search.endpointJid, endpoint) && same(search.endpointDomain, host) &&
+        search.endpointUrl === undefined && search.endpointInurl === undefined && search.endpointHostname === undefined
+      : same(search.endpointUrl, endpoint) && same(search.endpointHostname, host) &&
+        part(search.endpointInurl, endpoint) && search.endpointJid === undefined && search.endpointDomain === undefined)
+}
+
+const listed = (state: State, { bounces, queue, subscription }: Subscriber, counted: boolean): Listed => {
+  const queued = [...queue.values()]
+  const dropped = queued.filter((row) => row.dropped).length
+  return {
+    subscription,
+    resource: profileOf(resourceOf(state, subscription.resourceId)),
+    ...(counted && { deliveries: { waiting: queued.length - dropped, dropped } }),
+    ...(counted && bounces !== undefined && { bounces })
+  }
+}
+
+const resourceOf = (state: State, id: number): ResourceState => {
+  const resource = state.resources.get(id)
+  if (resource === undefined) throw new Error(`Resource ${id} is missing: resources are never deleted.`)
+  return resource
+}
+
+const subscribe = (state: State, wanted: NewSubscription, now: number) => {
+  const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
+  const existing = single(state, wanted)
+  const stands = wanted.state === "pending" && existing?.subscription.state === "active" &&
+    !hasEnded(existing.subscription, now)
+  const subscription = stands ? existing.subscription : subscriptionOf(
+    wanted,
+    resourceId,
+    existing?.subscription ?? { id: state.serial(), createdAt: now }
+  )
+  if (existing !== undefined) {
+    existing.subscription = subscription
+    existing.bounces = undefined
+    existing.trial = undefined
+  } else insert(state, { subscription, partition: wanted.partition, nextSequence: 1, queue: new Map(), log: new Map() })
+  return {
+    subscription,
+    resource: loaded(state, resourceOf(state, resourceId), now),
+    created: existing === undefined
+  }
+}
+
+const single = (state: State, { accountId, endpoint, face, topic }: NewSubscription): Subscriber | undefined =>
+  [...state.subscribers.get(state.idByUrl.get(topic.canonical) ?? 0)?.values() ?? []].find(({ subscription }) =>
+    subscription.accountId === accountId && subscription.endpoint === endpoint && subscription.face === face
+  )
+
+const insert = (state: State, subscriber: Subscriber) => {
+  const { id, resourceId } = subscriber.subscription
+  state.subscriptions.set(id, subscriber)
+  const ofResource = state.subscribers.get(resourceId) ?? new Map<number, Subscriber>()
+  state.subscribers.set(resourceId, ofResource.set(id, subscriber))
+}
+
+const remove = (state: State, id: number): boolean => {
+  const subscriber = state.subscriptions.get(id)
+  if (subscriber === undefined) return false
+  state.subscribers.get(subscriber.subscription.resourceId)?.delete(id)
+  for (const deliveryId of subscriber.queue.keys()) state.queueOf.delete(deliveryId)
+  return state.subscriptions.delete(id)
+}
+
+const removeEnded = (state: State, limit: number, now: number) => {
+  const ended = [...state.subscriptions.values()].filter(({ subscription }) => hasEnded(subscription, now))
+  return ended.slice(0, limit).map(({ partition, subscription: { id, resourceId } }) => {
+    remove(state, id)
+    return { id, resourceId, partition }
+  })
+}
+
+const create = (state: State, wanted: NewSubscription, now: number): number => {
+  const id = state.serial()
+  state.idByUrl.set(wanted.topic.canonical, id)
+  state.resources.set(id, {
+    id,
+    url: wanted.topic.canonical,
+    host: wanted.topic.host,
+    partition: wanted.partition,
+    nextFetch: now,
+    period: initialPeriod,
+    failures: 0,
+    kind: "unknown",
+    inError: false,
+    seen: new Uint8Array(),
+    slices: new Uint8Array(),
+    generatedIds: false,
+    entriesSinceMaintenance: 0,
+    subscribers: 0
+  })
+  return id
+}
+
+const subscriptionOf = (
+  wanted: NewSubscription,
+  resourceId: number,
+  kept: Pick<Subscription, "id" | "createdAt">
+): Subscription => ({
+  id: kept.id,
+  accountId: wanted.accountId,
+  resourceId,
+  topic: wanted.topic.given,
+  channel: wanted.channel,
+  endpoint: wanted.endpoint,
+  host: wanted.host,
+  ...(wanted.format !== undefined && { format: wanted.format }),
+  ...(wanted.feedsOnly === true && { feedsOnly: true }),
+  ...(wanted.secret !== undefined && { secret: wanted.secret }),
+  ...(wanted.signature !== undefined && { signature: wanted.signature }),
+  face: wanted.face,
+  state: wanted.state,
+  ...(wanted.leaseUntil !== undefined && { leaseUntil: wanted.leaseUntil }),
+  createdAt: kept.createdAt
+})

@@ -1,0 +1,83 @@
+import { Effect } from "effect"
+import {
+  type Asked,
+  claimedFor,
+  farAway,
+  type Lane,
+  maxWaiting,
+  placeOf,
+  type Question,
+  VerificationQueue
+} from "#domain/ports/VerificationQueue.ts"
+import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
+import { allot, nextTurn, withTurn } from "#domain/websub/SlidingWindow.ts"
+import { operation, type State, type Waiting } from "./State.ts"
+
+export const make = (state: State): VerificationQueue["Service"] =>
+  VerificationQueue.of({
+    add: Effect.fn("QuestionQueue.add")((question, lane) => operation(state, (now) => add(state, question, lane, now))),
+    holds: Effect.fn("QuestionQueue.holds")((wanted) => operation(state, () => about(state, wanted).length > 0)),
+    claim: Effect.fn("QuestionQueue.claim")((bounds) => operation(state, (now) => claim(state, bounds, now))),
+    settle: Effect.fn("QuestionQueue.settle")(({ id }) => operation(state, () => void state.questions.delete(id))),
+    deny: Effect.fn("QuestionQueue.deny")((asked, reason) =>
+      operation(state, (now) => deny(state, asked, reason, now))
+    ),
+    turn: Effect.fn("QuestionQueue.turn")((place, perMinute) =>
+      operation(state, (now) => {
+        const turns = state.turns.get(place) ?? []
+        const at = nextTurn(turns, now, perMinute)
+        if (at === now) state.turns.set(place, withTurn(turns, now, perMinute))
+        return at - now
+      })
+    )
+  })
+
+const keyOf = ({ accountId, endpoint, face, topic }: NewSubscription): string =>
+  JSON.stringify([accountId, face, topic.canonical, endpoint])
+
+/** Those about the same topic and callback, as they came. */
+const about = (state: State, wanted: NewSubscription): ReadonlyArray<Waiting> =>
+  [...state.questions.values()].filter(({ question }) => keyOf(question.wanted) === keyOf(wanted))
+
+const add = (state: State, question: Question, lane: Lane, now: number) => {
+  const site = placeOf(lane, question.wanted)
+  const pair = about(state, question.wanted)
+  const last = pair.at(-1)
+  if (last?.claimed === false && JSON.stringify(last.question) === JSON.stringify(question)) return "added"
+  const waiting = [...state.questions.values()]
+  const most = maxWaiting[lane]
+  if (waiting.filter((one) => one.lane === lane).length >= most.lane) return "full"
+  if (pair.length >= most.pair || waiting.filter((one) => one.site === site).length >= most.place) return "place-full"
+  put(state, { id: state.serial(), lane, question, site, claimed: false, dueAt: now })
+  return "added"
+}
+
+const claim = (
+  state: State,
+  { lane, limit, perMinute }: Parameters<VerificationQueue["Service"]["claim"]>[0],
+  now: number
+) => {
+  const due = [...state.questions.values()]
+    .filter((one) =>
+      one.lane === lane && (one.dueAt <= now || one.dueAt > now + farAway) &&
+      about(state, one.question.wanted)[0] === one
+    )
+    .toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
+  const { asked, moved, turns } = perMinute === undefined
+    ? { asked: due.slice(0, limit), moved: [], turns: [] }
+    : allot(due, (site) => state.turns.get(site) ?? [], now, { limit, perMinute })
+  for (const [site, taken] of turns) state.turns.set(site, taken)
+  for (const { dueAt, one } of moved) put(state, { ...one, claimed: false, dueAt })
+  for (const one of asked) put(state, { ...one, claimed: true, dueAt: now + claimedFor })
+  return asked.map(({ id, question }): Asked => ({ id, question }))
+}
+
+const put = (state: State, one: Waiting) => state.questions.set(one.id, one)
+
+const deny = (state: State, { id, question }: Asked, reason: string, now: number) => {
+  const known = state.questions.get(id)
+  if (known === undefined) return
+  if (about(state, question.wanted).at(-1)?.id !== id) return void state.questions.delete(id)
+  const denial: Question = { mode: "denied", wanted: question.wanted, reason }
+  put(state, { ...known, question: denial, claimed: false, dueAt: now })
+}

@@ -1,0 +1,408 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import type { Hub, Representation } from "#actors/operations/Hub.ts"
+import type { Listener } from "#actors/operations/Listeners.ts"
+import type { Document, News } from "#domain/delivery/Notification.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { document } from "#http/api/OpenApi.ts"
+import { accounts, basic, caller } from "#test/support/Api.ts"
+import { serve } from "#test/support/Served.ts"
+
+const resource = 5
+const topic = "http://feeds.example/a"
+
+const past = (ids: ReadonlyArray<string>): Representation => ({
+  status: { feed: topic },
+  entries: ids.map((id) => ({ id }))
+})
+
+const news = (...ids: ReadonlyArray<string>): News => ({ _tag: "Entries", entries: ids.map((id) => ({ id })) })
+
+/** A hub with one resource, whose head is 3. A test tells its listeners, one after the other as they come. */
+const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
+  const listeners = new Set<Listener>()
+  const resumed: Array<Listener> = []
+  const waiting: Array<() => void> = []
+  const changed = () => {
+    for (const look of waiting.splice(0)) look()
+  }
+  const representation = { ...past(ids), ...(document !== undefined && { document }) }
+  const hub: Partial<Hub["Service"]> = {
+    follow: () =>
+      Effect.succeed({ past: representation, heads: new Map([[resource, 3]]), topics: new Map([[resource, topic]]) }),
+    retrieve: () => Effect.succeed(representation),
+    listen: (listener) =>
+      Effect.as(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            listeners.add(listener)
+            changed()
+          }),
+          () =>
+            Effect.sync(() => {
+              listeners.delete(listener)
+              changed()
+            })
+        ),
+        () => {
+          resumed.push(listener)
+          changed()
+        }
+      )
+  }
+  const until = (condition: () => boolean) =>
+    Effect.callback<void>((resume) => {
+      const look = () => {
+        if (condition()) resume(Effect.void)
+        else waiting.push(look)
+      }
+      look()
+    })
+  /** Resolves when so many listen. */
+  const listening = (count: number) => until(() => listeners.size === count)
+  /** Resolves when it has begun, and was called once more. */
+  const resumedTwice = (listener: Listener) => until(() => resumed.filter((one) => one === listener).length === 2)
+  const tell = (listener: Listener, sequence: number, told: News) => {
+    listener.cursors.set(resource, sequence)
+    return listener.take({
+      sequence,
+      notification: { id: sequence, resourceId: resource, createdAt: 0, status: {}, news: told }
+    })
+  }
+  const first = () => listeners.values().next().value ?? assert.fail("nobody listens")
+  return { hub, listening, tell, first, resumed, resumedTwice }
+}
+
+const query = `hub.mode=retrieve&hub.topic=${encodeURIComponent(topic)}`
+
+const get = (path: string, ...headers: ReadonlyArray<string>) =>
+  [`GET ${path} HTTP/1.1`, "Host: a", `Authorization: ${basic().authorization}`, ...headers, "", ""].join("\r\n")
+
+const events = (...headers: ReadonlyArray<string>) => get(`/stream?${query}`, "Accept: text/event-stream", ...headers)
+const lines = get(`/stream?${query}&wait=stream&format=json`)
+const described = document({ baseUrl: "", hubOpen: true }, "1.0.0").paths as {
+  readonly "/stream": { readonly get: { readonly responses: object } }
+}
+const poll = get(`/stream?${query}&wait=poll&format=json`)
+
+const item = (id: string) => `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"","items":[{"id":"${id}"}]}`
+const empty = `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"","items":[]}`
+
+describe("a stream of server-sent events", () => {
+  it.effect("has a comment every 15 s, which keeps proxies from closing it", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, tell } = makeHub(["a"])
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      yield* connection.send(events())
+      yield* connection.receiveHead
+      assert.deepStrictEqual(yield* connection.receiveLines(4), [
+        "event: notification",
+        "id: 3",
+        `data: ${item("a")}`,
+        ""
+      ])
+      yield* listening(1)
+      yield* TestClock.adjust("14 seconds")
+      tell(first(), 4, news("b"))
+      assert.deepStrictEqual((yield* connection.receiveLines(4))[2], `data: ${item("b")}`)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* connection.receiveLines(2), [":", ""])
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(yield* connection.receiveLines(4), [":", "", ":", ""])
+    }))
+
+  it.effect("ends when its token is revoked, and no other does", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub(["a"])
+      let granted: ReadonlyArray<string> = ["token:1"]
+      const store = Layer.mock(AccountStore, {
+        authenticate: (_, secret) =>
+          Effect.succeedSome({ ...caller(), credential: Redacted.value(secret) === "wonder" ? "token:1" : "token:2" }),
+        rightsOf: () => Effect.sync(() => new Map(granted.map((name) => [name, new Set(["retrieve" as const])])))
+      })
+      const { connect } = yield* serve(hub, store)
+      const [mine, other] = [yield* connect, yield* connect]
+      yield* mine.send(events())
+      yield* mine.receiveHead
+      granted = ["token:1", "token:2"]
+      yield* other.send(events().replace(basic().authorization, basic("other").authorization))
+      yield* other.receiveHead
+      yield* listening(2)
+      yield* TestClock.adjust("15 seconds")
+      yield* mine.receiveLines(6)
+      granted = ["token:2"]
+      yield* TestClock.adjust("15 seconds")
+      yield* mine.closed
+      yield* listening(1)
+      yield* other.receiveLines(6)
+      assert.deepStrictEqual(yield* other.receiveLines(2), [":", ""])
+    }))
+
+  it.effect("is told apart from one of lines or of Atom documents, whose heartbeats are between the documents", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, tell } = makeHub(["a"])
+      const { connect } = yield* serve(hub)
+      const [json, atom] = [yield* connect, yield* connect]
+      yield* json.send(lines)
+      yield* json.receiveHead
+      yield* json.receiveLines(1)
+      yield* listening(1)
+      yield* TestClock.adjust("30 seconds")
+      tell(first(), 4, news("b"))
+      const [line = ""] = yield* json.receiveLines(1)
+      assert.deepStrictEqual([line, JSON.parse(line)], [`  ${item("b")}`, JSON.parse(item("b"))])
+      yield* atom.send(get(`/stream?${query}&wait=stream`))
+      yield* atom.receiveHead
+      yield* listening(2)
+      yield* atom.receiveLines(1)
+      yield* TestClock.adjust("15 seconds")
+      assert.deepStrictEqual(yield* atom.receiveLines(1), [""])
+    }))
+
+  it.effect("lets go of the client that goes", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub(["a"])
+      const { connect } = yield* serve(hub)
+      const scope = yield* Scope.make()
+      const connection = yield* Scope.provide(connect, scope)
+      yield* connection.send(events())
+      yield* listening(1)
+      yield* Scope.close(scope, Exit.void)
+      yield* listening(0)
+    }))
+
+  it.effect("ends with the service, which does not wait for it", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub(["a"])
+      const scope = yield* Scope.make()
+      const { connect } = yield* Scope.provide(serve(hub), scope)
+      const streaming = yield* connect
+      yield* streaming.send(events())
+      yield* listening(1)
+      // time stands still: a grace would never be over
+      yield* Scope.close(scope, Exit.void)
+      yield* streaming.closed
+    }))
+
+  it.effect("ends when what is new cannot be read, and when the resource becomes what is not streamed", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, tell } = makeHub(["a"])
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      yield* connection.send(events())
+      yield* listening(1)
+      first().fail()
+      yield* connection.closed
+      const again = yield* connect
+      yield* again.send(events())
+      yield* listening(1)
+      const document = { contentType: "text/html", body: Buffer.from("<p>") }
+      assert.isFalse(tell(first(), 4, { _tag: "Document", document }))
+      yield* again.closed
+      yield* listening(0)
+    }))
+
+  it.effect("tells of what is not kept any more, with the place to go on from", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, tell } = makeHub(["a"])
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      yield* connection.send(events("Last-Event-ID: 1"))
+      yield* connection.receiveHead
+      yield* listening(1)
+      assert.deepStrictEqual([...first().cursors], [[resource, 1]])
+      first().cursors.set(resource, 3)
+      first().missed(resource, 2)
+      tell(first(), 4, news("b"))
+      assert.deepStrictEqual(yield* connection.receiveLines(8), [
+        "event: gap",
+        "id: 3",
+        "data: {\"missed\":2,\"message\":\"Notifications that came after your last event are not kept any more; " +
+        "hub.mode=retrieve gives the entries that are stored.\"}",
+        "",
+        "event: notification",
+        "id: 4",
+        `data: ${item("b")}`,
+        ""
+      ])
+    }))
+})
+
+describe("a reader that does not read", () => {
+  const large = (megabytes: number): News => ({
+    _tag: "Document",
+    document: {
+      contentType: "application/json",
+      body: Buffer.from(JSON.stringify("x".repeat(megabytes * 1024 * 1024)))
+    }
+  })
+
+  it.effect("is handed nothing more, and cut off after 30 s; others go on", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, resumed, tell } = makeHub(["a"])
+      const { connect } = yield* serve(hub)
+      const [slow, other] = [yield* connect, yield* connect]
+      yield* slow.send(lines)
+      yield* slow.receiveHead
+      yield* slow.receiveLines(1)
+      yield* listening(1)
+      const listener = first()
+      yield* other.send(lines)
+      yield* other.receiveHead
+      yield* listening(2)
+      yield* slow.pause
+      assert.isFalse(tell(listener, 4, large(16)))
+      yield* TestClock.adjust("15 seconds")
+      assert.strictEqual(resumed.filter((one) => one === listener).length, 1) // when it began
+      yield* TestClock.adjust("15 seconds")
+      yield* listening(1)
+      assert.notStrictEqual(first(), listener)
+      assert.isTrue(tell(first(), 4, news("b")))
+      assert.deepStrictEqual((yield* other.receiveLines(2)).map((line) => line.trimStart()), [item("a"), item("b")])
+    }))
+
+  it.effect("goes on when it reads again in time", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, resumedTwice, tell } = makeHub(["a"])
+      const { connect } = yield* serve(hub)
+      const slow = yield* connect
+      yield* slow.send(lines)
+      yield* slow.receiveHead
+      yield* slow.receiveLines(1)
+      yield* listening(1)
+      yield* slow.pause
+      assert.isFalse(tell(first(), 4, large(4)))
+      yield* TestClock.adjust("15 seconds")
+      yield* slow.goOn
+      const [line = ""] = yield* slow.receiveLines(1)
+      assert.isAbove(line.length, 4 * 1024 * 1024)
+      yield* resumedTwice(first())
+      yield* TestClock.adjust("1 minute")
+      assert.isTrue(tell(first(), 5, news("c")))
+      assert.deepStrictEqual((yield* slow.receiveLines(1)).map((line) => line.trimStart()), [item("c")])
+    }))
+})
+
+describe("a long poll", () => {
+  it.effect("is held for 55 s, and then answered with what is there", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      yield* connection.send(poll)
+      yield* listening(1)
+      yield* TestClock.adjust("55 seconds")
+      const { body, status } = yield* connection.receive()
+      assert.deepStrictEqual([status, body], [200, empty])
+      yield* listening(0)
+    }))
+
+  it.effect("is answered as it is described when nothing came", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      const statuses: Array<number> = []
+      for (let etag = "\"other\""; statuses.length < 2;) {
+        yield* connection.send(
+          get(`/stream?${query}&wait=poll&format=json`, `If-None-Match: ${etag}`)
+        )
+        yield* listening(1)
+        yield* TestClock.adjust("55 seconds")
+        const answer = yield* connection.receive()
+        statuses.push(answer.status)
+        etag = answer.headers.get("etag") ?? ""
+        yield* listening(0)
+      }
+      assert.deepStrictEqual(statuses, [200, 304])
+      const successes = Object.keys(described["/stream"].get.responses).filter((status) => status < "4")
+      assert.deepStrictEqual(successes, ["200", "304"])
+    }))
+
+  it.effect("is answered with what was told, when that is older than what was asked for", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, tell } = makeHub()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      yield* connection.send(poll)
+      yield* listening(1)
+      assert.isTrue(tell(first(), 4, { _tag: "Failure" }))
+      assert.isFalse(tell(first(), 5, news("old")))
+      assert.strictEqual((yield* connection.receive()).body, item("old"))
+    }))
+
+  it.effect("is refused when what is new cannot be read", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening } = makeHub()
+      const { connect } = yield* serve(hub)
+      const connection = yield* connect
+      yield* connection.send(poll)
+      yield* listening(1)
+      first().fail()
+      const { headers, status } = yield* connection.receive()
+      assert.deepStrictEqual([status, headers.get("retry-after")], [503, "5"])
+    }))
+
+  it.effect("is answered when the service stops", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub()
+      const scope = yield* Scope.make()
+      const { connect } = yield* Scope.provide(serve(hub), scope)
+      const connection = yield* connect
+      yield* connection.send(poll)
+      yield* listening(1)
+      const closed = yield* Deferred.make<void>()
+      yield* Effect.forkChild(Effect.ensuring(Scope.close(scope, Exit.void), Deferred.succeed(closed, undefined)))
+      assert.strictEqual((yield* connection.receive()).body, empty)
+      yield* Deferred.await(closed)
+    }))
+})
+
+describe("streams that are held open", () => {
+  const statusOf = (hub: Partial<Hub["Service"]>, settings: Parameters<typeof serve>[2]) =>
+    Effect.gen(function*() {
+      const { connect } = yield* serve(hub, accounts, settings)
+      const scope = yield* Scope.make()
+      const open = Effect.gen(function*() {
+        const connection = yield* Scope.provide(connect, scope)
+        yield* connection.send(events())
+        return yield* connection.receiveHead
+      })
+      const heads = [yield* open, yield* open, yield* open]
+      return { heads, open, leave: Scope.close(scope, Exit.void) }
+    })
+
+  it.effect("are as many as the account may have; when one ends, there is room", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub(["a"])
+      const { heads, leave } = yield* statusOf(hub, { maxStreamsPerAccount: 2 })
+      assert.deepStrictEqual(heads.map(({ status }) => status), [200, 200, 429])
+      assert.strictEqual(heads[2]?.headers.get("retry-after"), "30")
+      yield* leave
+      yield* listening(0)
+    }))
+
+  it.effect("are as many as there may be at all", () =>
+    Effect.gen(function*() {
+      const { hub } = makeHub(["a"])
+      const { heads } = yield* statusOf(hub, { maxStreams: 2 })
+      assert.deepStrictEqual(heads.map(({ status }) => status), [200, 200, 503])
+    }))
+
+  it.effect("make room when they end", () =>
+    Effect.gen(function*() {
+      const { hub, listening } = makeHub(["a"])
+      const { connect } = yield* serve(hub, accounts, { maxStreamsPerAccount: 1 })
+      for (let i = 0; i < 3; i++) {
+        const scope = yield* Scope.make()
+        const connection = yield* Scope.provide(connect, scope)
+        yield* connection.send(events())
+        assert.strictEqual((yield* connection.receiveHead).status, 200)
+        yield* listening(1)
+        yield* Scope.close(scope, Exit.void)
+        yield* listening(0)
+      }
+    }))
+})

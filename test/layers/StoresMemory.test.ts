@@ -1,6 +1,0 @@
-import { layer } from "@effect/vitest"
-import * as StoresMemory from "#layers/StoresMemory.ts"
-import { storesSuite } from "#test/suites/Stores.ts"
-
-// The suites run on real time for all implementations; that this one follows `TestClock`, its users' tests show.
-layer(StoresMemory.layer, { excludeTestServices: true })("stores in memory", storesSuite)

@@ -1,0 +1,134 @@
+import { assert, describe, it } from "@effect/vitest"
+import { once } from "node:events"
+import { createServer, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { buildConnector } from "undici"
+import { type AnswerHeaders, type BodyLimit, HttpExchange } from "#layers/outbound/HttpExchange.ts"
+import type { NetworkError } from "#layers/outbound/NetworkError.ts"
+import * as ConnectionPools from "#layers/outbound/ConnectionPools.ts"
+
+/** A server that answers when it is told to, and what it saw. */
+const holding = async (host = "127.0.0.1") => {
+  const sockets: Array<Socket> = []
+  const held: Array<ServerResponse> = []
+  const closed: Array<Promise<unknown>> = []
+  const server: Server = createServer((request, response) => {
+    if (request.url === "/held") held.push(response)
+    else response.end(request.url)
+  }).listen(0, host)
+  server.on("connection", (socket: Socket) => {
+    sockets.push(socket)
+    closed.push(once(socket, "close"))
+  })
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  return { url: `http://${host}:${port}`, sockets, held, closed, close: () => server.close().closeAllConnections() }
+}
+
+const open = (
+  bounds: { readonly perOrigin?: number; readonly idle?: number } = {},
+  connect: buildConnector.connector = buildConnector({})
+) =>
+  ConnectionPools.make({
+    connect,
+    connectionsPerOrigin: bounds.perOrigin ?? 2,
+    maxIdleOrigins: bounds.idle ?? 10,
+    keepAlive: 60_000
+  })
+
+/** A GET under way: its answer, and a way to give it up. */
+const get = (origins: ConnectionPools.ConnectionPools, url: string) => {
+  const { promise, reject, resolve } = Promise.withResolvers<string>()
+  const exchange = new HttpExchange(origins, { url: new URL(url), method: "GET", headers: [] }, {
+    answered: (_: number, __: AnswerHeaders): BodyLimit => ({ bytes: 1_000, beyond: "fail" }),
+    ended: (body) => resolve(body.toString()),
+    failed: (failure: NetworkError) => reject(failure),
+    tooLarge: () => reject(new Error("too large"))
+  })
+  exchange.start()
+  return { answer: promise, abandon: () => exchange.abandon() }
+}
+
+describe("Origins", () => {
+  it("uses one connection for what comes one after the other", async () => {
+    const server = await holding()
+    const origins = open()
+    for (const path of ["/1", "/2", "/3"]) assert.strictEqual(await get(origins, server.url + path).answer, path)
+    assert.strictEqual(server.sockets.length, 1)
+    await origins.close()
+    server.close()
+  })
+
+  it("opens no more connections of an origin than are allowed; the others wait in order", async () => {
+    const server = await holding()
+    const origins = open({ perOrigin: 2 })
+    const ends: Array<string> = []
+    const all = ["/held", "/held", "/3", "/4"].map((path) =>
+      get(origins, server.url + path).answer.then((body) => ends.push(body))
+    )
+    while (server.held.length < 2) await new Promise(setImmediate)
+    assert.deepStrictEqual(ends, [])
+    server.held.forEach((response, i) => response.end(`/${i + 1}`))
+    await Promise.all(all)
+    assert.deepStrictEqual([ends.toSorted(), server.sockets.length], [["/1", "/2", "/3", "/4"], 2])
+    await origins.close()
+    server.close()
+  })
+
+  it("closes the connection of an exchange that is given up, and the next one goes over another", async () => {
+    const server = await holding()
+    const origins = open({ perOrigin: 1 })
+    const first = get(origins, `${server.url}/held`)
+    while (server.held.length < 1) await new Promise(setImmediate)
+    const second = get(origins, `${server.url}/2`)
+    first.abandon()
+    assert.strictEqual(await second.answer, "/2")
+    await server.closed[0]
+    assert.strictEqual(server.sockets.length, 2)
+    await origins.close()
+    server.close()
+  })
+
+  it("gives up an exchange that waits for its turn, and one whose connection is not open yet", async () => {
+    const server = await holding()
+    const origins = open({ perOrigin: 1 })
+    const first = get(origins, `${server.url}/1`)
+    const second = get(origins, `${server.url}/2`)
+    second.abandon()
+    first.abandon() // nothing was dialled yet
+    assert.strictEqual(await get(origins, `${server.url}/3`).answer, "/3")
+    await origins.close()
+    server.close()
+  })
+
+  it("dials again when the server has closed the connection meanwhile", async () => {
+    const server = await holding()
+    const dialled: Array<Socket> = []
+    const connect = buildConnector({})
+    const origins = open({}, (options, callback) =>
+      connect(options, (...result) => {
+        if (result[1] !== null) dialled.push(result[1])
+        callback(...result)
+      }))
+    assert.strictEqual(await get(origins, `${server.url}/1`).answer, "/1")
+    const [first = assert.fail("nothing was dialled")] = dialled
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    first.once("close", () => resolve())
+    server.sockets[0]?.destroy()
+    await closed
+    assert.strictEqual(await get(origins, `${server.url}/2`).answer, "/2")
+    assert.strictEqual(server.sockets.length, 2)
+    await origins.close()
+    server.close()
+  })
+
+  it("closes the connections of the origin that was used longest ago, when too many are idle", async () => {
+    const servers = [await holding(), await holding("127.0.0.2"), await holding("127.0.0.3")]
+    const origins = open({ idle: 2 })
+    for (const { url } of servers) await get(origins, `${url}/`).answer
+    await servers[0]?.closed[0]
+    assert.deepStrictEqual(servers.map(({ sockets }) => sockets[0]?.destroyed), [true, false, false])
+    await origins.close()
+    for (const server of servers) server.close()
+  })
+})

@@ -1,0 +1,158 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import { randomBytes } from "node:crypto"
+import zlib from "node:zlib"
+import { codingsOf, decompress, DecompressionError } from "#layers/outbound/Decompression.ts"
+
+const text = Buffer.from("<rss><channel><title>Grüße</title></channel></rss>".repeat(20))
+const binary = Buffer.from([0, 1, 2, 3, 250, 251])
+
+const read = (bytes: Uint8Array, encoding?: string, contentType = "text/xml", maxBytes = 1 << 20, whole = true) =>
+  decompress({ bytes, encoding, contentType, maxBytes, whole })
+
+/** What was answered at once. */
+const now = (answer: Uint8Array | Promise<Uint8Array>): Buffer => {
+  if (answer instanceof Promise) throw new Error("answered later")
+  return Buffer.from(answer)
+}
+
+const failure = async (bytes: Uint8Array, encoding: string, maxBytes = 1 << 20) => {
+  try {
+    await read(bytes, encoding, "text/xml", maxBytes)
+  } catch (error) {
+    if (error instanceof DecompressionError) return error
+  }
+  throw new Error("no DecompressionError")
+}
+
+describe("Decompression", () => {
+  it("takes off gzip, br, zstd and deflate, with and without its frame", () => {
+    assert.deepStrictEqual(now(read(zlib.gzipSync(text), "gzip")), text)
+    assert.deepStrictEqual(now(read(zlib.gzipSync(text), "X-GZIP")), text)
+    assert.deepStrictEqual(now(read(zlib.brotliCompressSync(text), "br")), text)
+    assert.deepStrictEqual(now(read(zlib.zstdCompressSync(text), "zstd")), text)
+    assert.deepStrictEqual(now(read(zlib.deflateSync(text), "deflate")), text)
+    assert.deepStrictEqual(now(read(zlib.deflateRawSync(text), "deflate")), text)
+  })
+
+  it("takes off several codings, last first", () => {
+    assert.deepStrictEqual(codingsOf("gzip, br,identity"), ["br", "gzip"])
+    assert.deepStrictEqual(now(read(zlib.brotliCompressSync(zlib.gzipSync(text)), "gzip, br")), text)
+    assert.deepStrictEqual(now(read(zlib.gzipSync(zlib.gzipSync(text)), "gzip, gzip")), text)
+  })
+
+  it("takes off gzip that was applied twice and named once", () => {
+    assert.deepStrictEqual(now(read(zlib.gzipSync(zlib.gzipSync(text)), "gzip")), text)
+  })
+
+  it("takes a body as it is when the header names a compression that it does not have", () => {
+    assert.deepStrictEqual(now(read(text, "gzip")), text)
+    assert.deepStrictEqual(now(read(text, "br")), text)
+    assert.deepStrictEqual(now(read(text, "zstd")), text)
+    assert.deepStrictEqual(now(read(text, "deflate")), text)
+    assert.deepStrictEqual(now(read(text, "utf-8")), text)
+    assert.deepStrictEqual(now(read(Buffer.from("\ufeff {}"), "br")), Buffer.from("\ufeff {}"))
+  })
+
+  it("takes gzip with something else behind its end", async () => {
+    const packed = zlib.gzipSync(text)
+    const named = Buffer.concat([
+      Buffer.from([0x1f, 0x8b, 8, 4 | 8 | 16 | 2, 0, 0, 0, 0, 0, 3, 2, 0, 7, 7]),
+      Buffer.from("a.xml\0comment\0hc"),
+      packed.subarray(10)
+    ])
+    for (const whole of [true, false]) {
+      for (const gzip of [packed, named]) {
+        const tailed = Buffer.concat([gzip, Buffer.from("<!-- 0.2 s -->")])
+        assert.deepStrictEqual(Buffer.from(await read(tailed, "gzip", "text/xml", 1 << 20, whole)), text)
+      }
+    }
+    const large = randomBytes(200_000)
+    const tailed = Buffer.concat([zlib.gzipSync(large), Buffer.from("\n")])
+    assert.deepStrictEqual(Buffer.from(await read(tailed, "gzip")), large)
+  })
+
+  it("does not take what is behind the end for an excuse", async () => {
+    const tail = Buffer.from("tail")
+    const wrongSum = Buffer.from(zlib.gzipSync(text))
+    wrongSum.writeUInt32LE(1, wrongSum.length - 8)
+    assert.strictEqual((await failure(Buffer.concat([wrongSum, tail]), "gzip")).kind, "encoding")
+    const broken = Buffer.concat([zlib.gzipSync(text).subarray(0, 10), Buffer.from([0xff, 0xff])])
+    assert.strictEqual((await failure(Buffer.concat([zlib.gzipSync(text), broken, tail]), "gzip")).kind, "encoding")
+    const bomb = Buffer.concat([zlib.gzipSync(Buffer.alloc(1_000_000)), tail])
+    assert.strictEqual((await failure(bomb, "gzip", 100_000)).kind, "too-large")
+  })
+
+  it("finds gzip that no header names in text, and leaves archives alone", () => {
+    const packed = zlib.gzipSync(text)
+    assert.deepStrictEqual(now(read(packed, undefined, "application/rss+xml")), text)
+    assert.deepStrictEqual(now(read(packed, undefined, "text/xml; charset=utf-8")), text)
+    assert.deepStrictEqual(now(read(packed, undefined, "application/json")), text)
+    assert.deepStrictEqual(now(read(packed, undefined, "application/gzip")), packed)
+    assert.deepStrictEqual(now(read(packed, undefined, "application/octet-stream")), packed)
+    assert.deepStrictEqual(now(read(packed, "gzip", "application/octet-stream")), text)
+  })
+
+  it("takes a gzip stream that lacks its end, unless it may have been cut on the way", () => {
+    const packed = zlib.gzipSync(text)
+    const short = packed.subarray(0, packed.length - 8)
+    assert.deepStrictEqual(now(read(short, "gzip")), text)
+    assert.throws(() => read(short, "gzip", "text/xml", 1 << 20, false), "the body is not valid gzip")
+  })
+
+  it("leaves an empty body empty", () => {
+    assert.deepStrictEqual(now(read(new Uint8Array(0), "gzip")), Buffer.alloc(0))
+  })
+
+  it("says what is wrong with a body that cannot be read", async () => {
+    const broken = zlib.gzipSync(text)
+    broken[12] = (broken[12] ?? 0) ^ 0xff
+    broken[13] = (broken[13] ?? 0) ^ 0xff
+    assert.strictEqual((await failure(broken, "gzip")).message, "the body is not valid gzip")
+    assert.strictEqual((await failure(binary, "br")).kind, "encoding")
+    assert.strictEqual((await failure(binary, "compress")).message, "the Content-Encoding \"compress\" is not known")
+    assert.include((await failure(text, "gzip, gzip, gzip, gzip")).message, "compressed 4 times")
+  })
+
+  it("works in the thread pool on large input, and when a small input unfolds to much", async () => {
+    const noise = Buffer.from(Array.from({ length: 400_000 }, (_, i) => (i * i * 31 + (i >> 3)) % 251))
+    const large = read(zlib.gzipSync(noise, { level: 0 }), "gzip")
+    assert.instanceOf(large, Promise)
+    assert.isTrue(Buffer.from(await large).equals(noise))
+    const zeros = Buffer.alloc(2 << 20)
+    const unfolded = read(zlib.gzipSync(zeros), "gzip", "text/plain", 4 << 20)
+    assert.instanceOf(unfolded, Promise)
+    assert.strictEqual((await unfolded).length, zeros.length)
+  })
+
+  it("never gives more than the cap", async () => {
+    for (const size of [5_000, 3 << 20]) {
+      const zeros = Buffer.alloc(size)
+      for (
+        const [encoding, packed] of [
+          ["gzip", zlib.gzipSync(zeros)],
+          ["br", zlib.brotliCompressSync(zeros)],
+          ["zstd", zlib.zstdCompressSync(zeros)],
+          ["deflate", zlib.deflateSync(zeros)],
+          ["gzip, gzip", zlib.gzipSync(zlib.gzipSync(zeros))]
+        ] as const
+      ) {
+        const error = await failure(packed, encoding, size - 1)
+        assert.strictEqual(error.kind, "too-large", encoding)
+        assert.strictEqual(error.message, `larger than ${size - 1} bytes after decompression`)
+      }
+    }
+  })
+
+  it("reads back whatever was packed, and answers anything else within the cap or with its error", async () => {
+    const coding = fc.constantFrom("gzip", "br", "zstd", "deflate", "gzip, br", "identity", "nonsense")
+    await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), coding, async (bytes, encoding) => {
+      assert.deepStrictEqual(now(read(zlib.gzipSync(bytes), "gzip", "application/octet-stream")), Buffer.from(bytes))
+      try {
+        assert.isAtMost((await read(bytes, encoding, "text/xml", 1_000)).length, 1_000)
+      } catch (error) {
+        assert.instanceOf(error, DecompressionError)
+      }
+    }))
+  })
+})

@@ -1,0 +1,195 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, type Scope } from "effect"
+import { createHmac } from "node:crypto"
+import { Deliverer, type Parcel } from "#domain/ports/Deliverer.ts"
+import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
+import * as Network from "#layers/outbound/Network.ts"
+import { version } from "#layers/outbound/Version.ts"
+import * as DeadlinesByHand from "#test/support/DeadlinesByHand.ts"
+import { serve } from "#test/support/Servers.ts"
+
+const layerWith = (options: DelivererHttp.DelivererOptions, network: Partial<Network.NetworkOptions> = {}) =>
+  DelivererHttp.layerNoDepsWith(options).pipe(
+    Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example", ...network }))
+  )
+
+/** Real sockets: the test clock stays out of it. */
+const test = (
+  name: string,
+  body: () => Effect.Effect<void, unknown, Deliverer | Scope.Scope>,
+  options: DelivererHttp.DelivererOptions = {}
+) => it.live(name, () => Effect.scoped(Effect.provide(body(), layerWith(options))))
+
+const parcel = (callback: string, more: Partial<Parcel> = {}): Parcel => ({
+  callback,
+  contentType: "application/json; charset=utf-8",
+  body: Buffer.from("{\"title\":\"Grüße\"}"),
+  headers: [["X-PubSubHubbub-Topic", "http://example.org/feed"]],
+  ...more
+})
+
+const post = (one: Parcel) => Deliverer.use((deliverer) => deliverer.post(one))
+
+describe("DelivererHttp", () => {
+  test("posts the body as it is, with the parcel's headers", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => response.writeHead(202).end("thanks\n\u0007again"))
+      const answer = yield* post(parcel(`${callback.url}/hook?a=1`))
+      assert.strictEqual(answer.status, 202)
+      assert.strictEqual(answer.excerpt, "thanks again")
+      assert.isAtLeast(answer.latency, 0)
+      const [seen] = callback.seen
+      assert.strictEqual(seen?.method, "POST")
+      assert.strictEqual(seen?.path, "/hook?a=1")
+      assert.strictEqual(seen?.body.toString(), "{\"title\":\"Grüße\"}")
+      assert.strictEqual(seen?.headers["content-type"], "application/json; charset=utf-8")
+      assert.strictEqual(seen?.headers["content-length"], "19")
+      assert.strictEqual(seen?.headers["x-pubsubhubbub-topic"], "http://example.org/feed")
+      assert.strictEqual(seen?.headers["user-agent"], `Windhover/${version} (+http://windhover.example)`)
+      assert.isUndefined(seen?.headers["x-hub-signature"])
+      assert.isUndefined(seen?.headers["x-hub-signature-256"])
+    }))
+
+  test("asks, when its turn has come, whether it is still to be sent", () =>
+    Effect.gen(function*() {
+      let mayLeave = true
+      const callback = yield* serve((_, response) => {
+        mayLeave = false
+        response.end()
+      })
+      const posted = Deliverer.use((deliverer) => deliverer.post(parcel(callback.url), () => mayLeave))
+      const [first, second] = yield* Effect.all([posted, Effect.flip(posted)], { concurrency: 2 })
+      assert.deepStrictEqual([first.status, second.kind], [200, "withheld"])
+      assert.strictEqual(callback.seen.length, 1)
+
+      mayLeave = true
+      assert.strictEqual((yield* posted).status, 200)
+      assert.strictEqual(callback.seen.length, 2)
+    }), { timeout: 5_000, perOrigin: 1 })
+
+  test("signs the bytes of the body with the secret, twice", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => response.end())
+      yield* post(parcel(callback.url, { secret: "s3cret ü" }))
+      const [seen] = callback.seen
+      const hmac = (algorithm: string) => createHmac(algorithm, "s3cret ü").update(seen?.body ?? "").digest("hex")
+      assert.strictEqual(seen?.headers["x-hub-signature"], `sha1=${hmac("sha1")}`)
+      assert.strictEqual(seen?.headers["x-hub-signature-256"], `sha256=${hmac("sha256")}`)
+    }))
+
+  test("takes every status as an answer and follows no redirect", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve(({ path }, response) => {
+        response.writeHead(Number(path.slice(1)), { Location: "/200" }).end()
+      })
+      const statuses = [200, 204, 301, 302, 307, 308, 404, 410, 500, 503]
+      const answers = yield* Effect.forEach(statuses, (status) => post(parcel(`${callback.url}/${status}`)))
+      assert.deepStrictEqual(answers.map(({ status }) => status), statuses)
+      assert.strictEqual(callback.seen.length, statuses.length)
+      assert.strictEqual(callback.connections(), 1)
+    }))
+
+  test("gives up on a callback that does not answer in time", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve(() => {})
+      const error = yield* Effect.flip(post(parcel(callback.url)))
+      assert.deepStrictEqual([error.kind, error.message], ["timeout", "127.0.0.1: no answer within 0.1 s"])
+      yield* callback.quiet
+    }), { timeout: 100 })
+
+  test("gives a callback ten seconds where nothing else is said", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve(() => {})
+      const { message } = yield* Effect.flip(post(parcel(callback.url)))
+      assert.strictEqual(message, "127.0.0.1: no answer within 10 s")
+    }))
+
+  it.live("counts the status of a callback that never ends its answer", () => {
+    const deadlines = DeadlinesByHand.make()
+    return Effect.gen(function*() {
+      const callback = yield* serve((_, response) => {
+        response.writeHead(200)
+        response.write("first bytes")
+      })
+      const posted = yield* Effect.forkChild(post(parcel(callback.url)), { startImmediately: true })
+      yield* DeadlinesByHand.headRead(callback.url)
+      yield* deadlines.runOut(10_000)
+      const answer = yield* Fiber.join(posted)
+      assert.deepStrictEqual([answer.status, answer.excerpt], [200, "first bytes"])
+      yield* callback.quiet
+    }).pipe(Effect.provide(layerWith({}, { deadlines })), Effect.scoped)
+  })
+
+  test("reads a bounded part of the answer", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => {
+        response.writeHead(200)
+        const more = () => {
+          while (!response.destroyed && response.write("x".repeat(10_000)));
+        }
+        response.on("drain", more)
+        more()
+      })
+      const answer = yield* post(parcel(callback.url))
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(answer.excerpt, "x".repeat(500))
+      yield* callback.quiet
+    }))
+
+  test("counts the status of an answer whose connection is cut", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => {
+        response.writeHead(200, { "Content-Length": "100" })
+        response.write("half", () => response.socket?.resetAndDestroy())
+      })
+      assert.strictEqual((yield* post(parcel(callback.url))).status, 200)
+    }))
+
+  test("sends a delivery once, even when the connection is cut before the answer", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => response.socket?.resetAndDestroy())
+      const error = yield* Effect.flip(post(parcel(callback.url)))
+      assert.deepStrictEqual([error.kind, error.message], [
+        "protocol",
+        "127.0.0.1: the connection was reset before an answer came"
+      ])
+      assert.strictEqual(callback.seen.length, 1)
+    }))
+
+  test("keeps a callback's deliveries to its bound, and delays no other origin", () =>
+    Effect.gen(function*() {
+      const release: Array<() => void> = []
+      const slow = yield* serve((_, response) => release.push(() => response.end()))
+      const quick = yield* serve((_, response) => response.end())
+      const four = yield* Effect.forkChild(
+        Effect.forEach([1, 2, 3, 4], () => post(parcel(slow.url)), { concurrency: "unbounded" })
+      )
+      yield* post(parcel(quick.url))
+      while (slow.seen.length < 2) yield* post(parcel(quick.url))
+      assert.strictEqual(slow.seen.length, 2)
+      // One at a time, so that the third takes the first's place.
+      for (let freed = 0; freed < 4; freed++) {
+        while (release.length === 0) yield* post(parcel(quick.url))
+        release.shift()?.()
+      }
+      assert.deepStrictEqual((yield* Fiber.join(four)).map(({ status }) => status), [200, 200, 200, 200])
+      assert.isAtMost(slow.connections(), 2)
+    }), { perOrigin: 2 })
+
+  test("sends credentials of the callback's URL as Basic authentication and tells nobody", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve((_, response) => response.end())
+      yield* post(parcel(`http://user:pa%20ss@127.0.0.1:${callback.port}/`))
+      const basic = Buffer.from("user:pa ss").toString("base64")
+      assert.strictEqual(callback.seen[0]?.headers.authorization, `Basic ${basic}`)
+      const closed = yield* Effect.scoped(serve(() => {}))
+      const error = yield* Effect.flip(post(parcel(`http://user:pa%20ss@127.0.0.1:${closed.port}/`)))
+      assert.deepStrictEqual([error.kind, error.message], ["connect", "127.0.0.1: connection refused"])
+    }))
+
+  test("says so when the callback is no URL it can post to", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* Effect.flip(post(parcel("nowhere")))).kind, "protocol")
+      assert.strictEqual((yield* Effect.flip(post(parcel("mailto:x@y")))).kind, "protocol")
+    }))
+})

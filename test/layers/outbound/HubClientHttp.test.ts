@@ -1,0 +1,165 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import type { ServerResponse } from "node:http"
+import { HubClient } from "#domain/ports/HubClient.ts"
+import { anywhere, type Guard } from "#layers/outbound/AddressGuard.ts"
+import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
+import * as Network from "#layers/outbound/Network.ts"
+import * as Settings from "#layers/Settings.ts"
+import { authority } from "#test/support/Certificates.ts"
+import { serve, serveTls } from "#test/support/Servers.ts"
+
+/** 127.0.0.2 stands for a private address here. */
+const guard: Guard = {
+  ...anywhere,
+  address: (address) => address === "127.0.0.2" ? "a private address" : undefined
+}
+
+const baseUrl = "http://windhover.example/push"
+
+const ca = authority()
+
+const client = HubClientHttp.layerNoDeps.pipe(
+  Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl, guard, ca: ca.ca })),
+  Layer.provide(Settings.layerTest({ baseUrl }))
+)
+
+const question = (hub: string) => ({
+  hub,
+  mode: "subscribe" as const,
+  topic: "http://feeds.example/ä?a=1&b=2",
+  callback: "c".repeat(32),
+  secret: "s&cret",
+  leaseSeconds: 86_400
+})
+
+const ask = (hub: string, mode: "subscribe" | "unsubscribe" = "subscribe") =>
+  HubClient.use((it) => it.ask({ ...question(hub), mode })).pipe(
+    Effect.match({ onSuccess: () => "taken", onFailure: ({ message }) => message })
+  )
+
+const redirect = (response: ServerResponse, status: number, location: string) =>
+  void response.writeHead(status, { location }).end()
+
+const live = (name: string, body: Effect.Effect<unknown, unknown, HubClient>) =>
+  it.live(name, () => Effect.provide(body, client))
+
+describe("asking a publisher's hub", () => {
+  live(
+    "sends a form with the callback below the base URL",
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve((_, response) => void response.writeHead(202).end())
+      assert.strictEqual(yield* ask(`${server.url}/hub?x=1`), "taken")
+      assert.strictEqual(yield* ask(`${server.url}/hub`, "unsubscribe"), "taken")
+      const [subscribe, unsubscribe] = server.seen
+      if (subscribe === undefined) return assert.fail("nothing came")
+      assert.strictEqual(subscribe.path, "/hub?x=1")
+      assert.strictEqual(subscribe.headers["content-type"], "application/x-www-form-urlencoded")
+      assert.deepStrictEqual(Object.fromEntries(new URLSearchParams(subscribe.body.toString())), {
+        "hub.mode": "subscribe",
+        "hub.topic": "http://feeds.example/ä?a=1&b=2",
+        "hub.callback": `http://windhover.example/push/upstream/${"c".repeat(32)}`,
+        "hub.verify": "async",
+        "hub.lease_seconds": "86400",
+        "hub.secret": "s&cret",
+        "hub.signature": "sha256"
+      })
+      assert.deepStrictEqual([...new URLSearchParams(unsubscribe?.body.toString()).keys()], [
+        "hub.mode",
+        "hub.topic",
+        "hub.callback",
+        "hub.verify"
+      ])
+    }))
+  )
+
+  live(
+    "follows 307 and 308 with the form, and nothing else",
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve(({ path }, response) => {
+        const status = Number(path.slice(1))
+        if (status > 300) redirect(response, status, "/0")
+        else response.writeHead(204).end()
+      })
+      assert.deepStrictEqual([yield* ask(`${server.url}/307`), yield* ask(`${server.url}/308`)], ["taken", "taken"])
+      assert.deepStrictEqual(server.seen.map(({ method }) => method), ["POST", "POST", "POST", "POST"])
+      assert.strictEqual(server.seen[1]?.body.toString(), server.seen[0]?.body.toString())
+      for (const status of [301, 302, 303]) {
+        assert.strictEqual(yield* ask(`${server.url}/${status}`), `the hub answered ${status}`)
+      }
+    }))
+  )
+
+  live(
+    "says what the hub said, and reads no more of it than the beginning",
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve(({ path }, response) => {
+        response.writeHead(Number(path.slice(1)))
+        response.end(path === "/400" ? "no\r\nsuch topic" : "x".repeat(5_000_000))
+      })
+      assert.strictEqual(yield* ask(`${server.url}/400`), "the hub answered 400: no such topic")
+      assert.strictEqual(yield* ask(`${server.url}/500`), `the hub answered 500: ${"x".repeat(200)}`)
+      assert.match(yield* ask("http://127.0.0.1:9/"), /^the hub could not be asked: 127\.0\.0\.1: /)
+    }))
+  )
+
+  live(
+    "does not repeat the callback and the secret where the hub does",
+    Effect.scoped(Effect.gen(function*() {
+      const { callback, secret } = question("")
+      const server = yield* serve((_, response) => void response.writeHead(400).end(`/${callback}: ${secret}`))
+      assert.strictEqual(yield* ask(server.url), "the hub answered 400: /(callback): (secret)")
+    }))
+  )
+
+  live(
+    "carries the secret from https to no http",
+    Effect.scoped(Effect.gen(function*() {
+      const plain = yield* serve((_, response) => void response.writeHead(202).end())
+      const server = yield* serveTls(({ path }, response) => redirect(response, 307, path === "/" ? plain.url : "/"), {
+        ...ca.issue(["localhost"])
+      })
+      const why = "the hub redirects from https to http, where the secret could be read on the way"
+      assert.deepStrictEqual([yield* ask(`https://localhost:${server.port}/x`), plain.seen.length], [why, 0])
+      assert.strictEqual(server.seen.length, 2)
+    }))
+  )
+
+  live(
+    "ends a loop of redirects",
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve((_, response) => redirect(response, 307, "/again"))
+      assert.strictEqual(yield* ask(server.url), "the hub redirects more than 5 times")
+      assert.strictEqual(server.seen.length, 6)
+    }))
+  )
+
+  live(
+    "is led to no private address, no other scheme, and not to itself",
+    Effect.scoped(Effect.gen(function*() {
+      const { port } = yield* serve((_, response) => void response.writeHead(202).end(), { host: "127.0.0.2" })
+      const targets = [`http://127.0.0.2:${port}/`, "file:///etc/passwd", "", "http://windhover.example/push/hub"]
+      const server = yield* serve(({ path }, response) => redirect(response, 308, targets[Number(path.slice(1))] ?? ""))
+      const answers = yield* Effect.forEach(targets, (_, i) => ask(`${server.url}/${i}`))
+      assert.deepStrictEqual(answers, [
+        "the hub could not be asked: 127.0.0.2: refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true",
+        "the hub redirects to something that is no http or https URL",
+        "the hub redirects more than 5 times",
+        "the hub is this service itself"
+      ])
+      assert.match(yield* ask(`http://127.0.0.2:${port}/`), /refused, a private address/)
+    }))
+  )
+
+  live(
+    "makes callbacks and secrets that nobody guesses",
+    Effect.gen(function*() {
+      const made = yield* Effect.forEach(Array.from({ length: 100 }), () => HubClient.use(({ fresh }) => fresh))
+      assert.strictEqual(new Set(made.flatMap(({ callback, secret }) => [callback, secret])).size, 200)
+      for (const { callback, secret } of made) {
+        assert.match(callback, /^[\w-]{32}$/)
+        assert.match(secret, /^[\w-]{43}$/)
+      }
+    })
+  )
+})

@@ -1,0 +1,76 @@
+import { assert, describe, it } from "@effect/vitest"
+import {
+  authorizationOf,
+  isPermanent,
+  isRedirect,
+  mayReceive,
+  targetOf,
+  withoutCredentials
+} from "#layers/outbound/Redirects.ts"
+
+describe("Redirects", () => {
+  const from = new URL("https://example.org/a/feed.xml?x=1")
+
+  it("resolves a Location against the URL that sent it", () => {
+    assert.strictEqual(targetOf("/b", from)?.href, "https://example.org/b")
+    assert.strictEqual(targetOf("b", from)?.href, "https://example.org/a/b")
+    assert.strictEqual(targetOf("?y", from)?.href, "https://example.org/a/feed.xml?y")
+    assert.strictEqual(targetOf("//other.org/", from)?.href, "https://other.org/")
+    assert.strictEqual(targetOf("  http://other.org/ ", from)?.href, "http://other.org/")
+  })
+
+  it("drops fragment and credentials of a Location", () => {
+    assert.strictEqual(targetOf("https://eve:secret@other.org/#top", from)?.href, "https://other.org/")
+  })
+
+  it("goes nowhere but to http and https", () => {
+    for (
+      const location of [
+        "file:///etc/passwd",
+        "ftp://h/",
+        "javascript:1",
+        "data:,x",
+        "gopher://h",
+        "http://",
+        "http://[::1"
+      ]
+    ) {
+      assert.isUndefined(targetOf(location, from), location)
+    }
+  })
+
+  it("reads UTF-8 bytes in a Location, and Latin-1 where it is no UTF-8", () => {
+    const bytes = (text: string, encoding: BufferEncoding) => Buffer.from(text, encoding).toString("latin1")
+    assert.strictEqual(targetOf(bytes("/größe", "utf8"), from)?.pathname, "/gr%C3%B6%C3%9Fe")
+    assert.strictEqual(targetOf(bytes("/größe", "latin1"), from)?.pathname, "/gr%C3%B6%C3%9Fe")
+  })
+
+  it("knows which redirects are for good", () => {
+    assert.deepStrictEqual([300, 301, 302, 303, 304, 307, 308].filter(isRedirect), [301, 302, 303, 307, 308])
+    assert.deepStrictEqual([301, 302, 303, 307, 308].filter(isPermanent), [301, 308])
+  })
+
+  it("makes Basic credentials of userinfo, percent-decoded", () => {
+    const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`
+    assert.strictEqual(authorizationOf(new URL("http://a:b@h/")), basic("a:b"))
+    assert.strictEqual(authorizationOf(new URL("http://a%40b:%C3%BC%3A@h/")), basic("a@b:ü:"))
+    assert.strictEqual(authorizationOf(new URL("http://token@h/")), basic("token:"))
+    assert.strictEqual(authorizationOf(new URL("http://100%@h/")), basic("100%:"))
+    assert.isUndefined(authorizationOf(new URL("http://h/")))
+  })
+
+  it("gives credentials to their own origin and its https side only", () => {
+    const may = (credentialed: string, target: string) => mayReceive(new URL(credentialed), new URL(target))
+    assert.isTrue(may("http://u:p@h/a", "http://h/b"))
+    assert.isTrue(may("http://u:p@h/a", "https://h/b"))
+    assert.isFalse(may("https://u:p@h/a", "http://h/a"))
+    assert.isFalse(may("http://u:p@h/a", "http://h:81/a"))
+    assert.isFalse(may("http://u:p@h:81/a", "https://h/a"))
+    assert.isFalse(may("http://u:p@h/a", "http://sub.h/a"))
+    assert.isFalse(may("http://u:p@h/a", "https://other/a"))
+  })
+
+  it("shows URLs without credentials and fragment", () => {
+    assert.strictEqual(withoutCredentials(new URL("https://u:p@h/a?b#c")).href, "https://h/a?b")
+  })
+})

@@ -1,0 +1,67 @@
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import { once } from "node:events"
+import { syncBuiltinESMExports } from "node:module"
+import threads, { type Worker } from "node:worker_threads"
+import { launch, launchAhead } from "#layers/postgres/embedded/Launch.ts"
+import type { FromWorker } from "#layers/postgres/embedded/Messages.ts"
+
+/** A cluster that is not there, and must not be made: a thread that is told to start it says so, and ends. */
+const nowhere = { cluster: "/nowhere/database", mayMake: false, idleTransaction: 60_000 }
+
+const lastWord = async (worker: Worker): Promise<FromWorker> => {
+  const [[message]] = await Promise.all([once(worker, "message"), once(worker, "exit")])
+  return message
+}
+
+describe("Launch", () => {
+  const { Worker: original } = threads
+  const begun: Array<Worker> = []
+  let hasThreads = true
+
+  const put = (worker: typeof original) => {
+    threads.Worker = worker
+    syncBuiltinESMExports()
+  }
+
+  beforeAll(() =>
+    put(
+      class extends original {
+        constructor(...parameters: ConstructorParameters<typeof original>) {
+          if (!hasThreads) throw new Error("Worker initialization failure: EAGAIN")
+          super(...parameters)
+          begun.push(this)
+        }
+      }
+    )
+  )
+  afterAll(() => put(original))
+  beforeEach(() => {
+    begun.length = 0
+    hasThreads = true
+  })
+
+  it("takes the thread that was begun ahead, once", async () => {
+    launchAhead()
+    assert.strictEqual(begun.length, 1)
+    const first = launch(nowhere)
+    assert.strictEqual(first, begun[0])
+    const second = launch(nowhere)
+    assert.strictEqual(begun.length, 2)
+    const gone: FromWorker = { _tag: "Crashed", why: "/nowhere/database has gone" }
+    assert.deepStrictEqual(await Promise.all([lastWord(first), lastWord(second)]), [gone, gone])
+  }, 60_000)
+
+  it("begins another when the one that was begun ahead has ended", async () => {
+    launchAhead()
+    await begun[0]?.terminate()
+    const worker = launch(nowhere)
+    assert.strictEqual(worker, begun[1])
+    assert.strictEqual((await lastWord(worker))._tag, "Crashed")
+  }, 60_000)
+
+  it("tells only who needs a thread that the system has none", () => {
+    hasThreads = false
+    launchAhead()
+    assert.throws(() => launch(nowhere), "EAGAIN")
+  })
+})

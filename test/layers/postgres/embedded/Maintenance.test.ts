@@ -1,0 +1,74 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { setTimeout } from "node:timers/promises"
+import { maintain } from "#layers/postgres/embedded/Maintenance.ts"
+import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import { temporaryDirectory } from "#test/support/Databases.ts"
+
+const database = Layer.unwrap(Effect.map(temporaryDirectory, (directory) => EmbeddedPostgres.layer({ directory })))
+
+/** Repeats a query in real time until it holds: what maintenance does is not told to anybody. */
+const eventually = (holds: Effect.Effect<boolean, unknown>) =>
+  Effect.promise(async () => {
+    while (!(await Effect.runPromise(holds))) await setTimeout(10)
+  })
+
+describe("Maintenance", () => {
+  layer(database)((it) => {
+    it.effect("checkpoints when enough was written, and not before", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const last = Effect.map(
+          sql<{ at: string }>`select checkpoint_lsn::text as at from pg_control_checkpoint()`,
+          (rows) => rows[0]?.at
+        )
+        yield* sql`create table written (filler text)`
+        yield* sql`checkpoint`
+        const before = yield* last
+        yield* TestClock.adjust("5 seconds") // the first look counts all that was ever written
+        yield* eventually(Effect.map(last, (now) => now !== before))
+        const first = yield* last
+        yield* sql`insert into written values ('little')`
+        yield* TestClock.adjust("5 seconds")
+        for (let i = 0; i < 3; i++) yield* sql`select 1` // it has had its turn
+        assert.strictEqual(yield* last, first)
+      }).pipe(
+        Effect.provide(Layer.effectDiscard(maintain({ checkpointEvery: 1024 * 1024, freezeAfter: 2 ** 31 - 1 })))
+      ))
+
+    it.effect("vacuums the table with the most dead rows", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`create table churned as select g as n from generate_series(1, 3000) g`
+        yield* sql`update churned set n = n + 1`
+        yield* sql`select pg_stat_force_next_flush()::text`
+        const dead = Effect.map(
+          sql<{ n: number }>`select n_dead_tup::int as n from pg_stat_user_tables where relname = 'churned'`,
+          (rows) => rows[0]?.n ?? -1
+        )
+        yield* eventually(Effect.map(dead, (n) => n === 3000))
+        yield* TestClock.adjust("1 minute")
+        yield* eventually(Effect.map(dead, (n) => n === 0))
+      }))
+
+    it.effect("freezes the oldest table, so that transaction ids never run out", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const age = Effect.map(
+          sql<{ age: number }>`select age(datfrozenxid)::int as age from pg_database`,
+          (rows) => Math.max(...rows.map((row) => row.age))
+        )
+        for (let i = 0; i < 60; i++) yield* sql`insert into written values ('one transaction')`
+        const before = yield* age
+        assert.isAbove(before, 50)
+        // A minute a table, until all have had their turn: the ids that are in use are then younger than the limit.
+        for (let i = 0; i < 5_000 && (yield* age) > 50; i++) {
+          yield* TestClock.adjust("1 minute")
+          yield* eventually(Effect.map(sql`select 1`, () => true))
+        }
+        assert.isAtMost(yield* age, 50)
+      }).pipe(Effect.provide(Layer.effectDiscard(maintain({ checkpointEvery: 2 ** 40, freezeAfter: 50 })))))
+  })
+})

@@ -1,0 +1,75 @@
+import { assert, describe, it, vi } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { notStarted } from "#layers/postgres/EmbeddedPostgres.ts"
+import { DamagedTemplate, unpackTemplate } from "#layers/postgres/embedded/Template.ts"
+import { temporaryDirectory } from "#test/support/Databases.ts"
+
+const unpacked = Effect.fnUntraced(function*(target: string) {
+  yield* Effect.promise(() => unpackTemplate(target))
+  return fs.readFileSync(path.join(target, "PG_VERSION"), "utf8")
+})
+
+describe("Template", () => {
+  it.effect("becomes a cluster that only its user can read", () =>
+    Effect.gen(function*() {
+      const target = path.join(yield* temporaryDirectory, "database")
+      assert.strictEqual(yield* unpacked(target), "18\n")
+      assert.strictEqual(fs.statSync(target).mode & 0o777, 0o700)
+      assert.strictEqual(fs.statSync(path.join(target, "PG_VERSION")).mode & 0o777, 0o600)
+    }))
+
+  it.effect("is unpacked anew when a stopped machine left it half unpacked", () =>
+    Effect.gen(function*() {
+      const target = path.join(yield* temporaryDirectory, "database")
+      fs.mkdirSync(`${target}.partial`)
+      fs.writeFileSync(path.join(`${target}.partial`, "PG_VERSION"), "1")
+      assert.strictEqual(yield* unpacked(target), "18\n")
+      assert.isFalse(fs.existsSync(`${target}.partial`))
+    }))
+
+  it.effect("says that its own archive is damaged, and becomes a cluster once it is whole", () =>
+    Effect.gen(function*() {
+      const target = path.join(yield* temporaryDirectory, "database")
+      const { readFile } = fs.promises
+      const archive = yield* Effect.promise(() =>
+        readFile(path.join(import.meta.dirname, "#layers/postgres/embedded/template.tar.zst"))
+      )
+      const flipped = Buffer.from(archive)
+      flipped.writeUInt32LE(0xdeadbeef, archive.length >> 1)
+      for (
+        const damaged of [
+          Buffer.alloc(0),
+          Buffer.from("version https://git-lfs"),
+          archive.subarray(0, 100_000),
+          flipped
+        ]
+      ) {
+        const read = vi.spyOn(fs.promises, "readFile").mockResolvedValue(damaged)
+        const { cause } = yield* Effect.flip(Effect.tryPromise(() => unpackTemplate(target))).pipe(
+          Effect.ensuring(Effect.sync(() => read.mockRestore()))
+        )
+        assert.instanceOf(cause, DamagedTemplate)
+        const told = notStarted(target, String(cause)) // as it comes out of the thread
+        assert.strictEqual(told.reason, "damaged")
+        assert.match(told.message, /^The archive \S+template\.tar\.zst is damaged \(.+\)\. Check Windhover out anew/)
+        assert.isFalse(fs.existsSync(target))
+      }
+      assert.strictEqual(yield* unpacked(target), "18\n")
+    }))
+
+  it.effect("leaves no cluster where the disk is full, and a whole one once it is not", () =>
+    Effect.gen(function*() {
+      const target = path.join(yield* temporaryDirectory, "database")
+      const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
+      const open = vi.spyOn(fs.promises, "open").mockRejectedValue(full)
+      const error = yield* Effect.flip(Effect.tryPromise(() => unpackTemplate(target))).pipe(
+        Effect.ensuring(Effect.sync(() => open.mockRestore()))
+      )
+      assert.strictEqual(error.cause, full)
+      assert.strictEqual(notStarted(target, String(full)).reason, "full")
+      assert.isFalse(fs.existsSync(target))
+      assert.strictEqual(yield* unpacked(target), "18\n")
+    }))
+})

@@ -1,0 +1,248 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Logger, Redacted, References } from "effect"
+import { SqlClient } from "effect/sql"
+import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
+import { statements as sequences } from "#layers/sql/migrations/0005-notification-sequences.ts"
+import { statements as trialsThatAreSent } from "#layers/sql/migrations/0017-trials-that-are-sent.ts"
+import { migrate, version } from "#layers/sql/Migrations.ts"
+import * as Postgres from "#layers/postgres/Postgres.ts"
+import { engines, serverDatabase, temporaryDirectory } from "#test/support/Databases.ts"
+
+const tables = SqlClient.SqlClient.use((sql) =>
+  Effect.map(
+    sql<{ name: string }>`select tablename::text as name from pg_tables where schemaname = 'public' order by 1`,
+    (rows) => rows.map((row) => row.name)
+  )
+)
+
+/** What the schema is made of, a line each: columns, constraints, indexes, functions, triggers. */
+const definitions = SqlClient.SqlClient.use((sql) =>
+  Effect.map(
+    sql<{ line: string }>`
+      with own as (
+        select oid, relname from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')
+      )
+      select format('%s.%s %s %s %s %s %s', relname, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attstorage,
+        pg_get_expr(adbin, adrelid)) as line
+      from own join pg_attribute on attrelid = oid and attnum > 0 and not attisdropped
+        left join pg_attrdef on adrelid = attrelid and adnum = attnum
+      union all
+      select format('%s %s %s', relname, conname, pg_get_constraintdef(pg_constraint.oid)) from own join pg_constraint on conrelid = own.oid
+      union all
+      select pg_get_indexdef(indexrelid) from own join pg_index on indrelid = oid
+      union all
+      select pg_get_triggerdef(pg_trigger.oid) from own join pg_trigger on tgrelid = own.oid where not tgisinternal
+      union all
+      select format('%s %s', relname, reloptions) from own join pg_class using (oid, relname)
+      union all
+      select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace and prokind = 'f'
+        and not exists (select from pg_depend where objid = pg_proc.oid and deptype = 'e')
+      union all
+      select format('%s %s', migration_id, name) from windhover_migrations
+      order by 1`,
+    (rows) => rows.map(({ line }) => line)
+  )
+)
+
+const empty = SqlClient.SqlClient.use((sql) =>
+  Effect.andThen(sql`drop schema public cascade`, sql`create schema public`)
+)
+
+const all = [
+  "0001_schema",
+  "0002_hub",
+  "0004_search_and_pings",
+  "0005_notification_sequences",
+  "0006_legacy_item_namespace",
+  "0007_retention",
+  "0008_delivery_log",
+  "0009_fetching",
+  "0010_questions_in_order",
+  "0011_deliveries_that_went_well",
+  "0012_replays_apart",
+  "0013_bounces",
+  "0014_upstreams",
+  "0015_hubs_that_are_left",
+  "0016_trials",
+  "0017_trials_that_are_sent",
+  "0018_host_pauses"
+]
+
+const schema = [
+  "accounts",
+  "bounces",
+  "credit_ledger",
+  "deliveries",
+  "delivery_ends",
+  "delivery_log",
+  "entries",
+  "host_pauses",
+  "hubs",
+  "notifications",
+  "pings",
+  "question_turns",
+  "questions",
+  "replays",
+  "resource_state",
+  "resources",
+  "schedule",
+  "subscriptions",
+  "tokens",
+  "upstreams",
+  "windhover_migrations"
+]
+
+for (const engine of engines) {
+  describe.skipIf(!engine.available)(`Migrations: ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("make the schema once, and find nothing to do after", () =>
+        Effect.gen(function*() {
+          yield* empty
+          assert.deepStrictEqual(yield* migrate, all)
+          assert.deepStrictEqual(yield* tables, schema)
+          assert.deepStrictEqual(yield* migrate, [])
+        }))
+
+      it.effect("number the notifications that are there, each resource for itself", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* migrate
+          yield* sql`alter table resource_state drop column sequence`
+          yield* sql`alter table notifications drop column sequence`
+          yield* sql`insert into resources (key, url, host, partition, kind, created_at)
+            select substring(sha256(url::bytea) for 16), url, 'a', 1, 1, now() from unnest(array['a', 'b', 'c']) url`
+          yield* sql`insert into resource_state (resource_id) select id from resources`
+          yield* sql`insert into notifications (resource_id, kind, status, created_at)
+            select id, 2, '{}', now() from unnest(array[2, 1, 2, 2]) id`
+          for (const statement of sequences) yield* sql.unsafe(statement)
+          const numbered =
+            yield* sql`select resource_id::int4 as resource, sequence::int4 as sequence from notifications order by id`
+          assert.deepStrictEqual(numbered.map(({ resource, sequence }) => [resource, sequence]), [
+            [2, 1],
+            [1, 1],
+            [2, 2],
+            [2, 3]
+          ])
+          const heads = yield* sql`select sequence::int4 as sequence from resource_state order by resource_id`
+          assert.deepStrictEqual(heads.map(({ sequence }) => sequence), [1, 3, 0])
+        }))
+
+      it.effect("let go of sequences of notifications that were never sent", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* migrate
+          const made = [
+            `insert into accounts (login, password_hash, created_at) values ('ann', '', now())`,
+            `insert into resources (key, url, host, partition, kind, created_at) values ('k', 'a', 'a', 1, 1, now())`,
+            `insert into subscriptions (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at, next_sequence)
+              select a.id, r.id, 'a', 1, 'ann@a', 'a', 0, 2, now(), 8 from accounts a, resources r where a.login = 'ann'`,
+            `insert into bounces (subscription_id, count, since, sequence, last_at, message)
+              select id, 5, now(), 999, now(), '' from subscriptions`,
+            `insert into delivery_log (subscription_id, place, sequence, attempt, tried_at, code, message)
+              select id, place, sequence, 0, now(), 0, '' from subscriptions, (values (1, 7), (2, 999)) as made (place, sequence)`
+          ]
+          for (const statement of [...made, ...trialsThatAreSent.slice(-2)]) yield* sql.unsafe(statement)
+          assert.deepStrictEqual(yield* sql`select sequence::int4 as sequence from bounces`, [{ sequence: 7 }])
+          assert.deepStrictEqual(yield* sql`select sequence::int4 as sequence from delivery_log`, [{ sequence: 7 }])
+        }))
+
+      it.effect("take turns when several runners start at once", () =>
+        Effect.gen(function*() {
+          yield* empty
+          const runs = yield* Effect.all(Array.from({ length: 5 }, () => migrate), { concurrency: "unbounded" })
+          assert.deepStrictEqual(runs.flat(), all)
+          assert.deepStrictEqual(yield* tables, schema)
+        }))
+
+      it.effect("leave the database as it was when one fails", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* sql`create table entries (mine int)`
+          const error = yield* Effect.flip(migrate)
+          assert.strictEqual(error.reason, "migration")
+          assert.include(error.message, `relation "entries" already exists`)
+          assert.deepStrictEqual(yield* tables, ["entries"])
+          yield* sql`drop table entries`
+          assert.deepStrictEqual(yield* migrate, all)
+        }))
+
+      it.effect("leave the database as it was when the service is stopped in the middle, and run at the next start", () =>
+        Effect.gen(function*() {
+          yield* empty
+          const middle = yield* Deferred.make<void>()
+          const watching = Logger.make(({ fiber }) => {
+            const { migration_id: number } = fiber.getRef(References.CurrentLogAnnotations)
+            if (String(number) === "9") Deferred.doneUnsafe(middle, Effect.void)
+          })
+          const running = yield* Effect.forkChild(migrate.pipe(
+            Effect.provideService(References.MinimumLogLevel, "Debug"),
+            Effect.provide(Logger.layer([watching]))
+          ))
+          yield* Deferred.await(middle)
+          yield* Fiber.interrupt(running)
+          assert.deepStrictEqual(yield* tables, [])
+          assert.deepStrictEqual(yield* migrate, all)
+          assert.deepStrictEqual(yield* tables, schema)
+        }))
+
+      it.effect("refuse a database that a newer program has changed", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`insert into windhover_migrations (migration_id, name) values (${version + 1}, 'future')`
+          const error = yield* Effect.flip(migrate)
+          assert.strictEqual(error.reason, "newer")
+          assert.include(error.message, `${String(version + 1).padStart(4, "0")}_future`)
+          yield* sql`delete from windhover_migrations where migration_id = ${version + 1}`
+        }))
+    })
+  })
+}
+
+describe("Migrations: the template of the embedded database", () => {
+  it.live("have run on it, so that a first start has nothing to do (else: bin/node scripts/embedded-template.ts)", () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      yield* Effect.gen(function*() {
+        assert.deepStrictEqual(yield* migrate, [])
+        const unpacked = yield* definitions
+        yield* empty
+        assert.deepStrictEqual(yield* migrate, all)
+        const migrated = yield* definitions
+        assert.isAbove(migrated.length, 100)
+        assert.deepStrictEqual(unpacked, migrated)
+      }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory })))
+    }))
+})
+
+describe.skipIf(!engines.every((engine) => engine.available))("Migrations: a managed server", () => {
+  it.live("say what an administrator has to do when the user may not install pg_trgm", () =>
+    Effect.gen(function*() {
+      const url = new URL(yield* serverDatabase)
+      const run = <A, E>(url: URL, effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+        effect.pipe(Effect.provide(Postgres.layer({ url: Redacted.make(url.href) })))
+      const user = `plain_${url.pathname.slice(1)}`
+      yield* run(
+        url,
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          yield* empty
+          yield* sql.unsafe(`create role ${user} login password 'plain'`)
+          yield* sql.unsafe(`grant all on schema public to ${user}`)
+        })
+      )
+      const plain = new URL(url)
+      plain.username = user
+      plain.password = "plain"
+      const error = yield* Effect.flip(run(plain, migrate))
+      assert.strictEqual(error.reason, "no-trigrams")
+      assert.include(error.message, "create extension pg_trgm")
+      yield* run(url, SqlClient.SqlClient.use((sql) => sql`create extension pg_trgm`))
+      assert.deepStrictEqual(yield* run(plain, migrate), all)
+      yield* run(url, SqlClient.SqlClient.use((sql) => sql.unsafe(`drop owned by ${user}; drop role ${user}`))).pipe(
+        Effect.ignore
+      )
+    }))
+})

@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { SqlError } from "effect/sql"
+import { WriteFailure } from "#domain/ports/StoreError.ts"
+import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
+import { describe as sentence, run, storeError } from "#layers/sql/Query.ts"
+
+const failure = (code: string, message = "it said so") =>
+  new SqlError.SqlError({
+    reason: new SqlError.UnknownError({ cause: Object.assign(new Error(message), { code }) })
+  })
+
+describe("SqlFailure", () => {
+  it.each([
+    ["53100", "no space left on the server's disk"],
+    ["53300", "too many connections"],
+    ["57P01", "an administrator restarts the server"],
+    ["57P03", "the server is starting"],
+    ["58030", "its disk failed"],
+    ["25006", "a standby that is not promoted yet"],
+    ["3D000", "the database is being restored"]
+  ])("%s passes: %s", (code) => {
+    assert.strictEqual(storeError(failure(code)).reason, "unavailable")
+  })
+
+  it.each([
+    ["22021", "a value that is no text"],
+    ["42P01", "a table that is missing"],
+    ["XX001", "a damaged page"],
+    ["", "an answer that cannot be read"]
+  ])("%s does not pass: %s", (code) => {
+    assert.strictEqual(storeError(failure(code)).reason, "defect")
+  })
+
+  it("passes when the client lost the connection, or its password is not taken for now", () => {
+    const cause = new Error("gone")
+    for (const reason of [new SqlError.ConnectionError({ cause }), new SqlError.AuthenticationError({ cause })]) {
+      assert.strictEqual(storeError(new SqlError.SqlError({ reason })).reason, "unavailable")
+    }
+  })
+
+  it.effect("suspects that nothing can be written, whatever statement it was", () =>
+    Effect.gen(function*() {
+      const suspected = { why: undefined }
+      const refused = (code: string) =>
+        Effect.flip(run(Effect.fail(failure(code)))).pipe(Effect.provideService(WriteFailure, suspected))
+      yield* refused("57P01")
+      assert.isUndefined(suspected.why)
+      yield* refused("53100")
+      assert.strictEqual(suspected.why, "full")
+      yield* refused("25006")
+      assert.strictEqual(suspected.why, "read-only")
+    }))
+
+  it.live("gives up what the server does not answer, and says so", () =>
+    Effect.gen(function*() {
+      const ended = yield* Deferred.make<void>()
+      const silent = Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined))
+      const error = yield* Effect.flip(run(silent, 1))
+      assert.deepStrictEqual([error.reason, error.message], ["unavailable", "The database server does not answer."])
+      yield* Deferred.await(ended)
+    }))
+
+  it.live("asks the server again and again whether it is there, and gives up when it is not", () =>
+    Effect.gen(function*() {
+      const answers = [true, false]
+      const heart = { isSilent: () => false, beats: Effect.sync(() => answers.shift() ?? true) }
+      const error = yield* Effect.flip(Effect.provideService(run(Effect.never, Infinity), DatabaseLiveness, heart))
+      assert.deepStrictEqual(error.reason, "unavailable")
+      assert.deepStrictEqual(answers, [])
+    }))
+
+  it.effect("asks nothing of a server that answers nothing", () =>
+    Effect.gen(function*() {
+      const heart = { isSilent: () => true, beats: Effect.die("not asked") }
+      const error = yield* Effect.flip(Effect.provideService(run(Effect.die("not asked")), DatabaseLiveness, heart))
+      assert.deepStrictEqual([error.reason, error.message], ["unavailable", "The database server does not answer."])
+    }))
+
+  it.live("ends the work of one who does not wait any more", () =>
+    Effect.gen(function*() {
+      const [begun, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const work = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      const asking = yield* Effect.forkChild(run(Effect.onInterrupt(work, () => Deferred.succeed(ended, undefined))))
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(asking)
+      assert.isTrue(yield* Deferred.isDone(ended))
+    }))
+
+  it("tells what the server said, and the code to look up", () => {
+    assert.strictEqual(sentence(failure("53100")), "it said so (SQLSTATE 53100)")
+    assert.strictEqual(
+      sentence(failure("ECONNREFUSED", "connect ECONNREFUSED ::1:5432")),
+      "connect ECONNREFUSED ::1:5432"
+    )
+  })
+})

@@ -1,0 +1,70 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { seenSql } from "#layers/sql/ResourceStoreSql.ts"
+import { engines } from "#test/support/Databases.ts"
+import { entry, found, newAccount, newSubscription, record, subscribe, wantedBy } from "#test/support/StoreFixture.ts"
+import { storesSql } from "#test/support/StoresSql.ts"
+
+for (const engine of engines) {
+  describe.skipIf(!engine.available)(`ResourceStoreSql, ${engine.name}`, () => {
+    layer(Layer.provideMerge(storesSql, engine.layer), { excludeTestServices: true })((it) => {
+      it.effect(
+        "fans one change out to 10,000 subscriptions, and notes what was charged",
+        () =>
+          Effect.gen(function*() {
+            const sql = yield* SqlClient.SqlClient
+            const { account, resource, subscription } = yield* newSubscription()
+            yield* sql`insert into subscriptions
+            (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
+            select account_id, resource_id, topic, channel, endpoint || n, host, face, state, created_at
+            from subscriptions, generate_series(1, 9999) n where id = ${BigInt(subscription.id)}`
+            const deliveries = yield* record(found(resource, [entry("a")]))
+            assert.strictEqual(deliveries.length, 10_000)
+            assert.strictEqual(new Set(deliveries.map(({ notification }) => notification)).size, 1)
+            // compared as text: as arrays of this size it takes seconds
+            assert.strictEqual(deliveries.map(({ credits }) => -credits).join(), deliveries.map((_, i) => i + 1).join())
+            const ids = deliveries.map(({ subscriptionId }) => subscriptionId)
+            assert.strictEqual(ids.join(), ids.toSorted((x, y) => x - y).join())
+            const last = yield* Outbox.use((outbox) => outbox.backlog(ids.at(-1) ?? 0, 2))
+            assert.deepStrictEqual([last.deliveries, last.nextSequence], [deliveries.slice(-1), 2])
+            const ledger = yield* sql<{ delta: number }>`
+            select sum(delta)::float8 as delta from credit_ledger where account_id = ${account.id} and kind = 0`
+            assert.deepStrictEqual(ledger, [{ delta: -10_000 }])
+          })
+      )
+
+      it.effect(
+        "finds what an account sees of a URL by the URL and the account, however many subscriptions there are",
+        () =>
+          Effect.gen(function*() {
+            const sql = yield* SqlClient.SqlClient
+            const { resource: popular } = yield* newSubscription()
+            const account = yield* newAccount
+            const topic = { given: popular.url, canonical: popular.url, host: popular.host }
+            yield* subscribe(wantedBy(account.id, { topic }))
+            yield* sql`insert into subscriptions
+            (account_id, resource_id, topic, channel, endpoint, host, face, state, created_at)
+            select account_id, resource_id, topic, channel, endpoint || n, host, face, state, created_at
+            from subscriptions, generate_series(1, 5000) n where resource_id = ${BigInt(popular.id)}`
+            const { resource } = yield* subscribe(wantedBy(account.id))
+            yield* sql`analyze subscriptions`
+            const plan = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain ${seenSql}`, [
+              resource.url,
+              account.id
+            ])
+            const steps = plan.map((row) => row["QUERY PLAN"]).join("\n")
+            assert.include(steps, "using subscriptions_resource_id_account_id_endpoint_face_key")
+            assert.notInclude(steps, "subscriptions_pkey")
+            const run = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${seenSql}`, [
+              popular.url,
+              account.id
+            ])
+            const read = run.map((row) => /subscriptions.*actual rows=([\d.]+)/.exec(row["QUERY PLAN"])?.[1])
+            assert.deepStrictEqual(read.filter((rows) => rows !== undefined).map(Number), [1_000])
+          })
+      )
+    })
+  })
+}

@@ -1,0 +1,63 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { spawnSync } from "node:child_process"
+import { WorkerThread } from "#layers/workers/WorkerThread.ts"
+import type { Part } from "#layers/workers/feed-reader/Parts.ts"
+import type { Question } from "#layers/workers/feed-reader/worker.ts"
+import { noThreads } from "#test/support/NoThreads.ts"
+
+const script = new URL("#layers/workers/feed-reader/worker.ts", import.meta.url)
+
+const thread = Effect.acquireRelease(
+  Effect.sync(() =>
+    new WorkerThread<Question, Part>({
+      script,
+      name: "test",
+      maxOldGenerationSizeMb: 256,
+      maxYoungGenerationSizeMb: 32
+    })
+  ),
+  (thread) => thread.stop
+)
+
+describe("WorkerThread", () => {
+  it.live("leaves a thread that starts to the next one when who waited for it goes away", () =>
+    Effect.gen(function*() {
+      const reader = yield* thread
+      const first = yield* Effect.forkChild(reader.start, { startImmediately: true })
+      yield* Fiber.interrupt(first)
+      yield* reader.start
+      const part = yield* reader.ask({ bytes: new Uint8Array(), options: {} }, "1 minute", "late")
+      assert.strictEqual(part.result?._tag, "NotFeed")
+    }).pipe(Effect.scoped))
+
+  it.live("says when the system has no thread for it, and starts once it has", () =>
+    Effect.gen(function*() {
+      const reader = yield* thread
+      assert.strictEqual(
+        yield* Effect.scoped(Effect.andThen(noThreads, Effect.flip(reader.start))),
+        "its thread could not be started (Error: Worker initialization failure: EAGAIN)"
+      )
+      yield* reader.start
+    }).pipe(Effect.scoped))
+
+  it("can be stopped at any moment of its start: Node would die of it", () => {
+    const source = `
+      import { Effect } from "effect"
+      import { WorkerThread } from "#layers/workers/WorkerThread.ts"
+      const script = new URL(${JSON.stringify(script.href)})
+      for (let i = 0; i < 12; i++) {
+        const thread = new WorkerThread({ script, name: "test", maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 })
+        const start = Effect.runPromise(Effect.ignore(thread.start))
+        await new Promise((resolve) => setTimeout(resolve, i * 25))
+        await Effect.runPromise(thread.stop)
+        await start
+      }
+      console.log("alive")`
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", source], {
+      encoding: "utf8",
+      cwd: new URL("../..", import.meta.url).pathname
+    })
+    assert.strictEqual(stdout, "alive\n")
+  })
+})

@@ -1,0 +1,127 @@
+import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
+import { selectCss } from "#layers/workers/selector/Css.ts"
+import { selectJson } from "#layers/workers/selector/JsonPath.ts"
+import { hasFewNodes, Trees } from "#layers/workers/selector/Trees.ts"
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** Trees that are the words of their documents, and which documents were read. */
+const counting = (isSmall: (words: ReadonlyArray<string>) => boolean = () => true) => {
+  const read: Array<string> = []
+  const trees = new Trees((bytes, reading) => {
+    const text = new TextDecoder(reading).decode(bytes)
+    read.push(`${reading} ${text.slice(0, 5)}`)
+    return text.split(" ")
+  }, isSmall)
+  return { read, trees }
+}
+
+describe("Trees", () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  it("reads a document once for all fragments of it, and again when it is read in another way", () => {
+    const { read, trees } = counting()
+    const first = trees.of(bytes("a é"), "utf-8")
+    assert.strictEqual(trees.of(bytes("a é"), "utf-8"), first)
+    assert.deepStrictEqual(trees.of(bytes("a é"), "latin1"), ["a", "Ã©"])
+    assert.deepStrictEqual(trees.of(bytes("a e"), "latin1"), ["a", "e"])
+    assert.deepStrictEqual(read, ["utf-8 a é", "latin1 a Ã©", "latin1 a e"])
+  })
+
+  it("keeps the last one of all kinds", () => {
+    const [one, other] = [counting(), counting()]
+    one.trees.of(bytes("a"), "utf-8")
+    one.trees.of(bytes("b"), "utf-8")
+    one.trees.of(bytes("a"), "utf-8")
+    assert.strictEqual(one.read.length, 3)
+    other.trees.of(bytes("a"), "utf-8")
+    other.trees.of(bytes("a"), "utf-8")
+    assert.strictEqual(other.read.length, 1)
+    one.trees.of(bytes("a"), "utf-8")
+    assert.strictEqual(one.read.length, 4)
+  })
+
+  it("lets go of a tree before it builds another one", () => {
+    const small = counting()
+    const looking = new Trees(() => small.trees.of(bytes("a"), "utf-8"), () => true)
+    small.trees.of(bytes("a"), "utf-8")
+    looking.of(bytes("b"), "utf-8")
+    assert.strictEqual(small.read.length, 2)
+  })
+
+  it("keeps none of more than a megabyte, and none that is large itself", () => {
+    const { read, trees } = counting((words) => words.length < 3)
+    const ask = (text: string) => void trees.of(bytes(text), "utf-8")
+    const mebibyte = 1024 * 1024
+    for (const text of ["a".repeat(mebibyte), "b".repeat(mebibyte + 1), "c c", "d d d"]) {
+      ask(text)
+      ask(text)
+    }
+    assert.deepStrictEqual(read.map((one) => one.at(-1)), ["a", "b", "b", "c", "d", "d"])
+  })
+
+  it("lets go of a tree ten seconds after it was built, also when it is asked for all the time", () => {
+    const { read, trees } = counting()
+    trees.of(bytes("a"), "utf-8")
+    vi.advanceTimersByTime(5_000)
+    trees.of(bytes("b"), "utf-8")
+    vi.advanceTimersByTime(9_999)
+    trees.of(bytes("b"), "utf-8")
+    assert.strictEqual(read.length, 2)
+    vi.advanceTimersByTime(1)
+    trees.of(bytes("b"), "utf-8")
+    assert.strictEqual(read.length, 3)
+  })
+
+  it("keeps none that cannot be built", () => {
+    const trees = new Trees(() => {
+      throw new Error("no tree")
+    }, () => true)
+    assert.throws(() => trees.of(bytes("a"), ""), "no tree")
+    assert.throws(() => trees.of(bytes("a"), ""), "no tree")
+  })
+})
+
+/** A tree of numbers: this many nodes within the root. */
+const wide = (many: number) => hasFewNodes([many], (node) => Array.from({ length: node }, () => 0))
+
+describe("hasFewNodes", () => {
+  it("counts the nodes, those within others too, and stops when they are too many", () => {
+    assert.isTrue(wide(29_999))
+    assert.isFalse(wide(30_000))
+    assert.isTrue(hasFewNodes([29_999], (node) => node > 0 ? [node - 1] : []))
+    assert.isFalse(hasFewNodes([30_000], (node) => node > 0 ? [node - 1] : []))
+    assert.isFalse(hasFewNodes([0], (node) => [node]))
+  })
+})
+
+const inHtml = (document: string) => selectCss(bytes(document), undefined, "i", "html")
+const inXml = (document: string) => selectCss(bytes(document), undefined, "i", "xml")
+const inJson = (document: string) => selectJson(bytes(document), undefined, "$[0]")
+
+/** Beginnings of elements that HTML opens anew in each paragraph. */
+const formatting = Array.from({ length: 200 }, (_, i) => `<b a=${i}>`).join("")
+
+const trees: ReadonlyArray<readonly [document: string, select: () => unknown, isKept: boolean]> = [
+  ["a page", () => inHtml("<p a>x</p>".repeat(9_000)), true],
+  ["a page of elements", () => inHtml("<p></p>".repeat(31_000)), false],
+  ["a page of attributes", () => inHtml("<p a b></p>".repeat(10_000)), false],
+  ["a page of elements that are opened again and again", () => inHtml(`<p>${formatting}${"<p>x".repeat(100)}`), false],
+  ["elements within each other", () => inXml("<a>".repeat(31_000)), false],
+  ["an XML document", () => inXml(`<r>${"<a b='c'/>".repeat(14_000)}</r>`), true],
+  ["JSON", () => inJson(`[${"[0],".repeat(14_000)}0]`), true],
+  ["JSON with many values", () => inJson(`[${"[0],".repeat(16_000)}0]`), false],
+  ["JSON that is read twice for the digits of its ids", () => inJson(`[${"0,".repeat(16_000)}9007199254740993]`), false]
+]
+
+describe("the trees of documents", () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  it.each(trees)("%s", (_, select, isKept) => {
+    select()
+    // what is kept waits to be let go of
+    assert.strictEqual(vi.getTimerCount(), isKept ? 1 : 0)
+  })
+})

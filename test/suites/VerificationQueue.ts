@@ -1,0 +1,273 @@
+import { assert, describe, type Vitest } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  type Asked,
+  claimedFor,
+  type Lane,
+  maxWaiting,
+  placeOf,
+  type Question,
+  VerificationQueue
+} from "#domain/ports/VerificationQueue.ts"
+import { at, type Stores, unique, wantedBy } from "#test/support/StoreFixture.ts"
+
+const site = () => `${unique("site")}.example`
+
+/** A request of the hub face, whose callback is on this host. */
+const question = (host: string, mode: "subscribe" | "unsubscribe" = "subscribe"): Question => {
+  const wanted = wantedBy(0, { face: "hub", host, endpoint: `https://${host}/${unique("hook")}` })
+  return mode === "subscribe" ? { mode, wanted, leaseSeconds: 864_000 } : { mode, wanted }
+}
+
+const add = (one: Question, lane: Lane = "strangers") => VerificationQueue.use((queue) => queue.add(one, lane))
+const settle = (asked: Asked) => VerificationQueue.use((queue) => queue.settle(asked))
+
+/** Those of these hosts whose turn has come: other tests share the queue. */
+const claim = (hosts: ReadonlyArray<string>, perMinute = 10, limit = 500) =>
+  claimOf("strangers", hosts, perMinute, limit)
+
+const claimOf = (lane: Lane, hosts: ReadonlyArray<string>, perMinute: number | undefined, limit = 500) =>
+  Effect.map(
+    VerificationQueue.use((queue) => queue.claim({ lane, limit, perMinute })),
+    (claimed) => claimed.filter(({ question }) => hosts.includes(question.wanted.host))
+  )
+
+const questions = (claimed: ReadonlyArray<Asked>) => claimed.map(({ question }) => question)
+
+export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
+  describe("QuestionQueue", () => {
+    it.effect("gives back every field of a question, to one who asks and no other", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const one = question(host)
+        const full: Question = {
+          mode: "subscribe",
+          leaseSeconds: 86_400,
+          verifyToken: "t\u0000ken é",
+          wanted: { ...one.wanted, secret: "s\u{1f985}", signature: "sha384" }
+        }
+        assert.strictEqual(yield* at(1_000)(add(full)), "added")
+        const claimed = yield* at(1_000)(claim([host]))
+        assert.deepStrictEqual(questions(claimed), [full])
+        assert.deepStrictEqual(yield* at(1_000)(claim([host])), [])
+        yield* Effect.forEach(claimed, settle)
+        assert.deepStrictEqual(yield* at(1e9)(claim([host])), [])
+      }))
+
+    it.effect("asks at once what a clock put off that was ahead, and takes its turns for none", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const [claimed, asked] = [question(host), question(host)]
+        yield* at(1e10)(add(claimed))
+        yield* at(1e10)(claim([host], 1))
+        yield* at(1e10)(add(asked))
+        const mine = Effect.map(claim([host], 1), questions)
+        assert.deepStrictEqual(yield* at(2_000)(mine), [asked])
+        assert.deepStrictEqual(yield* at(3_000)(mine), [])
+        assert.deepStrictEqual(yield* at(62_000)(mine), [claimed])
+      }))
+
+    it.effect("asks those that came first first, and no more than are asked for", () =>
+      Effect.gen(function*() {
+        const hosts = [site(), site(), site()]
+        const [a, b, c] = hosts.map((host) => question(host))
+        if (a === undefined || b === undefined || c === undefined) return assert.fail()
+        yield* at(-3_000)(add(a))
+        yield* at(-2_000)(add(b))
+        yield* at(-1_000)(add(c))
+        assert.deepStrictEqual(questions(yield* at(-1_000)(claim(hosts, 10, 2))), [a, b])
+        assert.deepStrictEqual(questions(yield* at(-1_000)(claim(hosts, 10, 2))), [c])
+      }))
+
+    it.effect("asks a site so many times in any minute, whatever its hosts; others go on", () =>
+      Effect.gen(function*() {
+        const name = site()
+        const hosts = [name, `a.${name}`, `b.${name}`]
+        const other = site()
+        const mine = hosts.map((host) => question(host))
+        const theirs = question(other)
+        yield* Effect.forEach([...mine, theirs], (one) => at(5_000)(add(one)))
+        const first = yield* at(5_000)(claim([...hosts, other], 2))
+        assert.deepStrictEqual(questions(first), [...mine.slice(0, 2), theirs])
+        yield* Effect.forEach(first, settle)
+        assert.deepStrictEqual(yield* at(64_999)(claim(hosts, 2)), [])
+        assert.deepStrictEqual(questions(yield* at(65_000)(claim(hosts, 2))), mine.slice(2))
+      }))
+
+    it.effect("counts questions that did not wait in the same minute", () =>
+      Effect.gen(function*() {
+        const name = site()
+        const turn = (now: number) => at(now)(VerificationQueue.use((queue) => queue.turn(name, 2)))
+        assert.deepStrictEqual([yield* turn(0), yield* turn(10_000), yield* turn(20_000)], [0, 0, 40_000])
+        const one = question(name)
+        yield* at(20_000)(add(one))
+        assert.deepStrictEqual(yield* at(59_999)(claim([name], 2)), [])
+        assert.deepStrictEqual(questions(yield* at(60_000)(claim([name], 2))), [one])
+        assert.strictEqual(yield* turn(60_000), 10_000)
+      }))
+
+    it.effect("never asks more in a minute, however many ask at once", () =>
+      Effect.gen(function*() {
+        const name = site()
+        yield* Effect.forEach(Array.from({ length: 20 }), () => add(question(name)), { concurrency: 5 })
+        const rounds = yield* Effect.all(
+          Array.from({ length: 6 }, (_, i) =>
+            i % 2 === 0
+              ? Effect.map(claim([name], 7), (claimed) => claimed.length)
+              : Effect.map(
+                VerificationQueue.use((queue) => queue.turn(name, 7)),
+                (wait) => wait === 0 ? 1 : 0
+              )),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(rounds.reduce((sum, count) => sum + count, 0), 7)
+      }))
+
+    it.effect("asks about one topic and callback in the order of the requests, one after the other settled", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const one = question(host)
+        const requests: ReadonlyArray<Question> = [
+          one,
+          { mode: "unsubscribe", wanted: one.wanted },
+          one,
+          { mode: "subscribe", wanted: { ...one.wanted, secret: "another" }, leaseSeconds: 864_000 }
+        ]
+        yield* Effect.forEach(requests, (request) => at(0)(add(request)))
+        const asked: Array<Question> = []
+        for (let i = 0; i < requests.length; i++) {
+          const claimed = yield* at(i)(claim([host]))
+          assert.strictEqual(claimed.length, 1)
+          assert.deepStrictEqual(yield* at(i)(claim([host])), [])
+          asked.push(...questions(claimed))
+          yield* Effect.forEach(claimed, settle)
+        }
+        assert.deepStrictEqual(asked, requests)
+        assert.deepStrictEqual(yield* at(9)(claim([host])), [])
+      }))
+
+    it.effect("adds nothing for a request that repeats the last one, unless that is being asked", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const one = question(host)
+        yield* at(0)(add(one))
+        assert.strictEqual(yield* at(1)(add(one)), "added")
+        const first = yield* at(2)(claim([host]))
+        assert.deepStrictEqual(questions(first), [one])
+        yield* at(3)(add(one))
+        yield* Effect.forEach(first, settle)
+        const second = yield* at(4)(claim([host]))
+        assert.deepStrictEqual(questions(second), [one])
+        yield* Effect.forEach(second, settle)
+        assert.strictEqual(yield* VerificationQueue.use((queue) => queue.holds(one.wanted)), false)
+      }))
+
+    it.effect("has room and turns for what stands that strangers cannot use up", () =>
+      Effect.gen(function*() {
+        const name = site()
+        const full = Array.from({ length: maxWaiting.strangers.place }, () => question(name))
+        yield* Effect.forEach(full, (one) => at(0)(add(one)), { concurrency: 10 })
+        yield* at(0)(claim([name], 2))
+        const renewals = [question(name), question(name), question(name)]
+        assert.strictEqual(yield* at(1)(add(question(name))), "place-full")
+        for (const one of renewals) assert.strictEqual(yield* at(1)(add(one, "standing")), "added")
+        const asked = yield* at(1)(claimOf("standing", [name], 2))
+        assert.deepStrictEqual(questions(asked), renewals.slice(0, 2))
+        const turn = (lane: Lane) =>
+          at(1)(
+            VerificationQueue.use((queue) => queue.turn(placeOf(lane, renewals[0]?.wanted ?? assert.fail()), 3))
+          )
+        assert.deepStrictEqual([yield* turn("standing"), yield* turn("standing")], [0, 60_000])
+      }))
+
+    it.effect("asks for an account as often as it wants, in the order that it wants", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const wanted = (accountId: number) => ({ ...question(host).wanted, accountId, face: "api" as const })
+        const requests = Array.from(
+          { length: 30 },
+          (_, i): Question => ({ mode: "unsubscribe", wanted: wanted(i % 2) })
+        )
+        yield* Effect.forEach(requests, (one) => at(0)(add(one, "accounts")))
+        assert.deepStrictEqual(yield* at(0)(claim([host])), [])
+        const asked = yield* at(0)(claimOf("accounts", [host], undefined))
+        assert.deepStrictEqual(questions(asked), requests)
+        yield* Effect.forEach(asked, settle)
+      }))
+
+    it.effect("asks again what somebody claimed who then died, and counts that as well", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const one = question(host)
+        yield* at(0)(add(one))
+        yield* at(0)(claim([host], 1))
+        assert.deepStrictEqual(yield* at(claimedFor - 1)(claim([host], 1)), [])
+        assert.deepStrictEqual(questions(yield* at(claimedFor)(claim([host], 1))), [one])
+        assert.strictEqual(
+          yield* at(claimedFor + 1)(VerificationQueue.use((queue) => queue.turn(host, 1))),
+          59_999
+        )
+      }))
+
+    it.effect("turns a refused subscription into a message to its callback, in its turn", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const one = question(host)
+        const deny = (asked: Asked | undefined, now: number) =>
+          at(now)(VerificationQueue.use((queue) => queue.deny(asked ?? assert.fail(), "It's \"no\".")))
+        yield* at(0)(add(one))
+        const [asked] = yield* at(0)(claim([host], 1))
+        yield* deny(asked, 1_000)
+        assert.deepStrictEqual(yield* at(59_999)(claim([host], 1)), [])
+        const told = yield* at(60_000)(claim([host], 1))
+        assert.deepStrictEqual(questions(told), [{ mode: "denied", wanted: one.wanted, reason: "It's \"no\"." }])
+        yield* Effect.forEach(told, settle)
+        assert.strictEqual(yield* VerificationQueue.use((queue) => queue.holds(one.wanted)), false)
+      }))
+
+    it.effect("denies nothing that was asked for anew", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const one = question(host)
+        const again: Question = { mode: "subscribe", wanted: one.wanted, leaseSeconds: 100_000 }
+        yield* at(0)(add(one))
+        const [asked] = yield* at(0)(claim([host]))
+        yield* at(1)(add(again))
+        yield* at(1_000)(VerificationQueue.use((queue) => queue.deny(asked ?? assert.fail(), "no")))
+        assert.deepStrictEqual(questions(yield* at(1_000)(claim([host]))), [again])
+      }))
+
+    it.effect("holds what waits and what is being asked", () =>
+      Effect.gen(function*() {
+        const host = site()
+        const one = question(host)
+        const holds = VerificationQueue.use((queue) => queue.holds(one.wanted))
+        const before = yield* holds
+        yield* at(0)(add(one))
+        const waiting = yield* holds
+        const [asked] = yield* at(0)(claim([host]))
+        assert.deepStrictEqual([before, waiting, yield* holds], [false, true, true])
+        yield* settle(asked ?? assert.fail())
+        assert.strictEqual(yield* holds, false)
+      }))
+
+    it.effect("takes so many for a site, and about one topic and callback", () =>
+      Effect.gen(function*() {
+        const name = site()
+        const one = question(name)
+        const variants = Array.from({ length: maxWaiting.strangers.pair + 1 }, (_, i): Question => ({
+          mode: "unsubscribe",
+          wanted: one.wanted,
+          verifyToken: `${i}`
+        }))
+        const answers = yield* Effect.forEach(variants, (variant) => add(variant))
+        assert.deepStrictEqual(answers, [...answers.slice(1).map(() => "added" as const), "place-full"])
+        const others = Array.from({ length: maxWaiting.strangers.place - maxWaiting.strangers.pair }, () =>
+          question(`a.${name}`))
+        yield* Effect.forEach(others, (other) =>
+          add(other), { concurrency: 10 })
+        assert.strictEqual(yield* add(question(`b.${name}`)), "place-full")
+        assert.strictEqual(yield* add(question(site())), "added")
+      }))
+  })
+}
