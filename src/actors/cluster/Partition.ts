@@ -67,7 +67,7 @@ export class PartitionStarter extends Context.Service<PartitionStarter, {
 
       const inBudget = Effect.provideService(ActorBudget, residency)
 
-      const start = Effect.fn("Supervisor.start")(function*(partition: number, claim = undisputed) {
+      const start = Effect.fn("Supervisor.start")(function*(partition: number, claim: ShardLease = undisputed) {
         const reloadResource = (id: number) => Effect.suspend(() => resources.tell(id, { _tag: "Reload" }))
         const subscriptions = yield* ActorSystem.make<Subscription.State, Subscription.Message, never, never>({
           name: "subscription",
@@ -89,7 +89,7 @@ export class PartitionStarter extends Context.Service<PartitionStarter, {
           fed,
           call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
           deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery }),
-          sure: claim.sure
+          sure: claim.awaitHeld
         }
         const resources = yield* ActorSystem.make<Resource.State, Resource.Message, never, never>({
           name: "resource",
