@@ -187,10 +187,9 @@ export class PartitionStarter extends Context.Service<PartitionStarter, {
 }
 
 /** The partitions that are awake on this runner, by number. */
-export class AwakePartitions
-  extends Context.Service<AwakePartitions, Map<number, PartitionActors>>()(
-    "windhover/actors/cluster/Partition/AwakePartitions"
-  ) {
+export class AwakePartitions extends Context.Service<AwakePartitions, Map<number, PartitionActors>>()(
+  "windhover/actors/cluster/Partition/AwakePartitions"
+) {
   static readonly layer = Layer.sync(AwakePartitions, () => new Map())
 }
 
