@@ -1,0 +1,38 @@
+import { assert, describe, it } from "@effect/vitest"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+
+const root = join(import.meta.dirname, "../..")
+
+/** The documents of the repository; programs and outputs in them are left out. */
+const documents = new Map(
+  [root, join(root, "docs"), join(root, "docs/decisions")].flatMap((folder) =>
+    readdirSync(folder).filter((name) => name.endsWith(".md")).map((name) => {
+      const path = join(folder, name)
+      return [path, readFileSync(path, "utf8").replace(/```.*?```/gs, "")] as const
+    })
+  )
+)
+
+/** The anchors that GitHub gives to the headings. */
+const anchors = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+    heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, "").trim().replaceAll(" ", "-")
+  )
+
+const isBroken = (from: string, link: string): boolean => {
+  const [path = "", anchor] = link.split("#")
+  const target = path === "" ? from : join(dirname(from), path)
+  return !existsSync(target) || anchor !== undefined && !anchors(documents.get(target) ?? "").includes(anchor)
+}
+
+describe("the documents", () => {
+  it("link to files and headings that exist", () => {
+    const broken = [...documents].flatMap(([path, text]) =>
+      [...text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)]
+        .filter(([, link = ""]) => isBroken(path, link))
+        .map(([, link]) => `${relative(root, path)}: ${link}`)
+    )
+    assert.deepStrictEqual(broken, [])
+  })
+})
