@@ -50,7 +50,7 @@ export const make = (options: ConnectorOptions): buildConnector.connector => {
     const socket = tls.connect({
       ...tcp,
       secureContext,
-      // No h2: see docs/decisions/0030. An address is no server name (RFC 6066); the certificate is checked against it all the same.
+      // No h2: see docs/decisions/0011. An address is no server name (RFC 6066); the certificate is checked against it all the same.
       ALPNProtocols: ["http/1.1"],
       servername: net.isIP(target.host) === 0 ? target.host : "",
       ...(session === undefined ? {} : { session })

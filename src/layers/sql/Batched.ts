@@ -23,7 +23,7 @@ interface Options<In, Out> {
  * A database that is away refuses all of them; a defect is searched for: each input is tried alone, so that one caller's bad data fails one caller.
  *
  * Effect's `RequestResolver` does the same with Sets that it uses again for each batch. What a Set has cleared, or held before it grew, is kept
- * alive by its former tables when these are old (decision 102): all that a batch had written, with the documents that its texts are slices of.
+ * alive by its former tables when these are old (decision 20): all that a batch had written, with the documents that its texts are slices of.
  */
 export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spacing }: Options<In, Out>) => {
   interface Caller {
