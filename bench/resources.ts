@@ -204,7 +204,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         Layer.mock(FeedReader, {}),
         Layer.mock(Selector, {})
       ]),
-      Layer.provide(Settings.layerTest({ minPeriod: period, maxPeriod: period }))
+      Layer.provide(Settings.layerValues({ minPeriod: period, maxPeriod: period }))
     )
     yield* Effect.gen(function*() {
       const supervisor = yield* PartitionStarter

@@ -91,7 +91,7 @@ const layer = Layer.mergeAll(
     Layer.mock(Hub, {}),
     Layer.mock(AccountStore, { load: () => Effect.succeedNone }),
     Layer.mock(Outbox, { flush: Effect.void }),
-    Settings.layerTest({
+    Settings.layerValues({
       xmppComponent: component,
       xmppDomain: "localhost",
       xmppSecret: Redacted.make(secret),

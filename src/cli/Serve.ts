@@ -26,7 +26,7 @@ export const serve = Command.make(
   {},
   Effect.fnUntraced(function*() {
     yield* Signals.watch(Signals.self)
-    for (const variable of SettingsLayer.unknown(Object.keys(process.env))) {
+    for (const variable of SettingsLayer.findUnknown(Object.keys(process.env))) {
       yield* Effect.logWarning(noSetting(variable))
     }
     const Database = yield* Effect.promise(() => import("#layers/postgres/Database.ts"))

@@ -11,10 +11,10 @@ export const settings = Command.make(
   "settings",
   {},
   Effect.fnUntraced(function*() {
-    for (const { fallback, meaning, value, variable } of yield* Settings.explain()) {
-      yield* Console.log(`${variable}=${value ?? ""}\n    ${meaning} Default: ${fallback}.`)
+    for (const { defaultText, meaning, value, variable } of yield* Settings.explain()) {
+      yield* Console.log(`${variable}=${value ?? ""}\n    ${meaning} Default: ${defaultText}.`)
     }
-    for (const variable of Settings.unknown(Object.keys(process.env))) yield* Console.error(noSetting(variable))
+    for (const variable of Settings.findUnknown(Object.keys(process.env))) yield* Console.error(noSetting(variable))
     yield* Settings.read()
   })
 ).pipe(Command.withDescription("List the settings, what they mean, and what they are set to"))

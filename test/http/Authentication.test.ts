@@ -41,7 +41,7 @@ const known = Layer.mock(AccountStore, {
 })
 
 const withStore = (store: Layer.Layer<AccountStore>, settings: Partial<SettingsValues> = {}) =>
-  Effect.provide(Authentication.layer.pipe(Layer.provide([store, Settings.layerTest(settings)])))
+  Effect.provide(Authentication.layer.pipe(Layer.provide([store, Settings.layerValues(settings)])))
 
 const good = `Basic ${base64("alice:wonder:land")}`
 const bad = `Basic ${base64("alice:guess")}`

@@ -41,7 +41,7 @@ describe("Settings", () => {
 
   it("knows what looks like a setting and is none", () => {
     assert.deepStrictEqual(
-      Settings.unknown(["PATH", "WINDHOVER_PORT", "WINDHOVER_ALOW_PRIVATE", "WINDHOVER_TOKEN", "WINDHOVER_NODE"]),
+      Settings.findUnknown(["PATH", "WINDHOVER_PORT", "WINDHOVER_ALOW_PRIVATE", "WINDHOVER_TOKEN", "WINDHOVER_NODE"]),
       ["WINDHOVER_ALOW_PRIVATE"]
     )
   })
@@ -57,7 +57,7 @@ describe("Settings", () => {
       )
     )
     assert.isTrue(named.has("WINDHOVER_NODE"))
-    assert.deepStrictEqual(Settings.unknown([...named]), [])
+    assert.deepStrictEqual(Settings.findUnknown([...named]), [])
   })
 
   it.effect("reports all problems together, each by name, and no secret", () =>

@@ -50,7 +50,7 @@ export const makeApi = Effect.fnUntraced(function*(
   writing: Layer.Layer<WriteProbe> = writes
 ) {
   const app = yield* HttpRouter.toHttpEffect(
-    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, writing, Settings.layerTest(settings)]))
+    Routes.layer.pipe(Layer.provide([Layer.mock(Hub, hub), store, writing, Settings.layerValues(settings)]))
   )
   return (url: string, init: RequestInit = {}, address = "192.0.2.1"): Effect.Effect<Answer> =>
     app.pipe(

@@ -46,7 +46,7 @@ export const layerWith = (settings: Partial<SettingsValues>) =>
       Version.layer
     ]),
     Layer.provide(
-      Settings.layerTest({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl, publishers, ...settings })
+      Settings.layerValues({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl, publishers, ...settings })
     )
   )
 

@@ -34,7 +34,7 @@ export const layerDays = (
     Layer.provide(Layer.succeed(Resource.Jitter, () => 0)),
     Layer.provide(stores),
     Layer.provideMerge(layerOutside),
-    Layer.provideMerge(Settings.layerTest(settings))
+    Layer.provideMerge(Settings.layerValues(settings))
   )
 
 /** These topics of one partition have a subscription each, and their actors are awake. */

@@ -28,7 +28,7 @@ const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Made) =
       Layer.mock(Hub, { heardOf: () => Effect.succeed(true), ...hub }),
       Layer.mock(AccountStore, accounts),
       Layer.mock(Outbox, { flush: Effect.void }),
-      Settings.layerTest({
+      Settings.layerValues({
         xmppComponent: "push.xmpp.test",
         xmppDomain: "xmpp.test",
         xmppSecret: Redacted.make("a secret"),

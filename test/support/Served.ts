@@ -30,7 +30,7 @@ export const serve = Effect.fnUntraced(
           Layer.mock(Hub, hub),
           store,
           writes,
-          Settings.layerTest({ port: 0, host: "127.0.0.1", ...settings })
+          Settings.layerValues({ port: 0, host: "127.0.0.1", ...settings })
         ])
       )
     )

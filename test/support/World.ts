@@ -192,6 +192,6 @@ export const layerRunner = layerSending(Senders.layer)
 
 /** Everything between the faces and the outside, on `TestClock`, in memory, with some of the settings replaced. */
 export const layerWith = (settings: Partial<SettingsValues>) =>
-  layerRunner.pipe(Layer.provideMerge(layerOutside), Layer.provideMerge(Settings.layerTest(settings)))
+  layerRunner.pipe(Layer.provideMerge(layerOutside), Layer.provideMerge(Settings.layerValues(settings)))
 
 export const layer = layerWith({})

@@ -32,7 +32,7 @@ export const external = "external.test"
 const layerServer = Layer.effect(Server, prosody(passwords, `Component "${external}"\n  component_secret = "theirs"`))
 
 const settings = Layer.unwrap(Server.useSync(({ componentPort }) =>
-  Settings.layerTest({
+  Settings.layerValues({
     port: 0,
     allowPrivate: true,
     minPeriod: 1,

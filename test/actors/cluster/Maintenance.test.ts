@@ -37,7 +37,7 @@ describe("maintenance", () => {
         Layer.provide([
           retention,
           Layer.succeed(AwakePartitions, held),
-          Settings.layerTest({ keepDropped: 1, keepEntries: 50 })
+          Settings.layerValues({ keepDropped: 1, keepEntries: 50 })
         ])
       ))
       yield* TestClock.setTime(31 * 86_400_000)
@@ -82,7 +82,7 @@ describe("maintenance", () => {
       const held = new Map([[5, {} as PartitionActors]])
       yield* TestClock.setTime(86_400_000)
       yield* Layer.build(Maintenance.layer.pipe(
-        Layer.provide([retention, Layer.succeed(AwakePartitions, held), Settings.layerTest({ keepDropped: 1 })])
+        Layer.provide([retention, Layer.succeed(AwakePartitions, held), Settings.layerValues({ keepDropped: 1 })])
       ))
       yield* TestClock.adjust("1 second")
       away = false

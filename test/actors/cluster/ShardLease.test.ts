@@ -154,7 +154,7 @@ describe("a partition whose runner is not sure of it", () => {
           "63.01s post bad.hooks.example/ c try 0"
         ])
       }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("notes of what is left alone, and was never fetched, nothing over what another owner may have found", () =>
     Effect.gen(function*() {
@@ -179,7 +179,7 @@ describe("a partition whose runner is not sure of it", () => {
         yield* TestClock.adjust("1 second")
         assert.include(yield* noted, "asked to be left alone")
       }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("does not send what waited for a place when it was still sure; that is no try", () =>
     Effect.gen(function*() {
@@ -204,7 +204,7 @@ describe("a partition whose runner is not sure of it", () => {
           "63.01s post hanging.hooks.example/ b try 1"
         ])
       }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest({ maxDeliveries: 1 }))))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ maxDeliveries: 1 }))))
 
   it.effect("is stopped without waiting for that", () =>
     Effect.gen(function*() {
@@ -224,5 +224,5 @@ describe("a partition whose runner is not sure of it", () => {
       const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void))
       yield* TestClock.adjust("1 second")
       assert.isDefined(stopping.pollUnsafe())
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 })

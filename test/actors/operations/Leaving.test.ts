@@ -45,7 +45,7 @@ const layer = layerRunner.pipe(
   Layer.provideMerge(layerHeld),
   Layer.provideMerge(layerOutside),
   Layer.provideMerge(layerWritten),
-  Layer.provideMerge(Settings.layerTest())
+  Layer.provideMerge(Settings.layerValues())
 )
 
 /** Asks, and is gone when the row is written. */

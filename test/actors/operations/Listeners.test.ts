@@ -64,7 +64,7 @@ const layerLog = Layer.effectContext(Effect.sync(() => {
 const layer = (alone = true) =>
   Listeners.layer.pipe(
     Layer.provideMerge(layerLog),
-    Layer.provide(Settings.layerTest(alone ? {} : { runnerAddress: { host: "127.0.0.1", port: 1 } }))
+    Layer.provide(Settings.layerValues(alone ? {} : { runnerAddress: { host: "127.0.0.1", port: 1 } }))
   )
 
 /** A listener that notes what it hears, and takes `room` at once. */

@@ -287,7 +287,7 @@ describe("the hub face, subscribing", () => {
         assert.deepStrictEqual(again, ["subscribe good 864000"])
         assert.strictEqual((yield* known("good"))?.state, "active")
       }).pipe(Effect.provide(layerRunner))
-    }).pipe(Effect.provide(Layer.provideMerge(layerOutside, Settings.layerTest()))))
+    }).pipe(Effect.provide(Layer.provideMerge(layerOutside, Settings.layerValues()))))
 
   it.effect("waits for the database, and is not refused for its absence", () =>
     Effect.gen(function*() {

@@ -423,5 +423,5 @@ describe("a resource that names a hub", () => {
         yield* TestClock.adjust("10 minutes")
         assert.strictEqual(lines(before, "subscribe").length, 1)
       }).pipe(Effect.provide(layerRunner), Effect.scoped)
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest(on))))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues(on))))
 })

@@ -346,7 +346,7 @@ describe("politeness", () => {
       const { lastFetch, nextFetch } = yield* stateOf(feed)
       assert.strictEqual(lastFetch, 31_000)
       assert.strictEqual(nextFetch, 234_000)
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("what is overdue at a start is fetched one after the other, and what is due later at its time", () =>
     Effect.gen(function*() {
@@ -378,5 +378,5 @@ describe("politeness", () => {
       assert.include([13, 14], second - first)
       assert.strictEqual(counts[3], 40)
       yield* Scope.close(scope, Exit.void)
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 })

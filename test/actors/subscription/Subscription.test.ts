@@ -272,7 +272,7 @@ describe("a subscription", () => {
       })
     const senders = layerSending(Layer.succeed(Senders, { xmpp: sender })).pipe(
       Layer.provideMerge(layerOutside),
-      Layer.provideMerge(Settings.layerTest())
+      Layer.provideMerge(Settings.layerValues())
     )
     return Effect.gen(function*() {
       const world = yield* watched()
@@ -350,7 +350,7 @@ describe("a subscription", () => {
     }).pipe(
       Effect.provide(layerRunner.pipe(Layer.provide(observed))),
       Effect.provide(layerOutside),
-      Effect.provide(Settings.layerTest())
+      Effect.provide(Settings.layerValues())
     )
   })
 
@@ -410,7 +410,7 @@ describe("a subscription", () => {
       Effect.provide(layerRunner.pipe(
         Layer.provideMerge(watchedOutbox),
         Layer.provideMerge(layerOutside),
-        Layer.provideMerge(Settings.layerTest())
+        Layer.provideMerge(Settings.layerValues())
       ))
     )
   })
@@ -580,7 +580,7 @@ describe("a partition that changes its owner", () => {
       assert.deepStrictEqual(untimed(world.log), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
       assert.isBelow(Number.parseFloat(world.log[0] ?? ""), 13) // long before the next poll
       yield* second.stop
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("goes on where the former owner stopped: each notification once, in order, without a gap", () =>
     Effect.gen(function*() {
@@ -604,7 +604,7 @@ describe("a partition that changes its owner", () => {
         "121s post bad.hooks.example/ c try 0"
       ])
       assert.deepStrictEqual(headers(world, "bad", "X-Windhover-Sequence"), ["1", "1", "2"])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("is tried again at once when the next try was planned by a clock that was ahead", () =>
     Effect.gen(function*() {
@@ -624,7 +624,7 @@ describe("a partition that changes its owner", () => {
         "post bad.hooks.example/ b try 1",
         "post bad.hooks.example/ b try 2"
       ])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("counts no day in which nobody could try, and none twice", () =>
     Effect.gen(function*() {
@@ -653,7 +653,7 @@ describe("a partition that changes its owner", () => {
       yield* TestClock.adjust("1 minute")
       yield* last.stop
       assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("finds what its former owner recorded and told nobody", () =>
     Effect.gen(function*() {
@@ -671,7 +671,7 @@ describe("a partition that changes its owner", () => {
       const backlog = yield* (yield* Outbox).backlog(subscription?.id ?? 0, 10)
       assert.deepStrictEqual(backlog, { deliveries: [], more: false, nextSequence: 3 })
       yield* second.stop
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("lets deliveries that are under way finish, and begins no other", () =>
     Effect.gen(function*() {
@@ -694,7 +694,7 @@ describe("a partition that changes its owner", () => {
       yield* TestClock.adjust("4 seconds")
       yield* second.stop
       assert.deepStrictEqual(untimed(lines(world, "post").slice(1)), ["post slow.hooks.example/ c try 0"])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("waits ten seconds for a delivery at most, and the next owner sends it", () =>
     Effect.gen(function*() {
@@ -717,5 +717,5 @@ describe("a partition that changes its owner", () => {
         "post hanging.hooks.example/ b try 0",
         "post hanging.hooks.example/ b try 0"
       ])
-    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerTest())))
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 })

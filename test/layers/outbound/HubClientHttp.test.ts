@@ -21,7 +21,7 @@ const ca = authority()
 
 const client = HubClientHttp.layerNoDeps.pipe(
   Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl, guard, ca: ca.ca })),
-  Layer.provide(Settings.layerTest({ baseUrl }))
+  Layer.provide(Settings.layerValues({ baseUrl }))
 )
 
 const question = (hub: string) => ({

@@ -26,7 +26,7 @@ const closing = { type: "text/plain; charset=utf-8", connection: "close" }
 const refusalAt = (host: string, port: number) =>
   Layer.build(HttpServerNode.layer).pipe(
     Effect.scoped,
-    Effect.provide(Settings.layerTest({ host, port })),
+    Effect.provide(Settings.layerValues({ host, port })),
     Effect.flip,
     Effect.map(({ message }) => message)
   )
@@ -56,7 +56,7 @@ describe("HttpServerNode", () => {
         () => Effect.sync(() => diagnostics.unsubscribe("http.server.request.start", note))
       )
       const server = yield* Layer.build(HttpServerNode.layer).pipe(
-        Effect.provide(Settings.layerTest({ host: "127.0.0.1", port: 0 }))
+        Effect.provide(Settings.layerValues({ host: "127.0.0.1", port: 0 }))
       )
       const { address } = yield* HttpServer.HttpServer.pipe(Effect.provideContext(server))
       const connection = yield* open("port" in address ? address.port : 0)
