@@ -115,6 +115,79 @@ const rules: ReadonlyArray<Rule> = [
     says: "domain imports domain",
     allowed: imports("tldts")
   },
+  {
+    at: "src/domain/feed",
+    rule: "domain/feed stands below the readers",
+    refused: imports("#domain/normalize/Document.ts"),
+    says: "domain/feed imports",
+    allowed: imports("#domain/Fingerprint.ts")
+  },
+  {
+    at: "src/domain/collections",
+    rule: "domain/collections knows no subject",
+    refused: imports("#domain/Topic.ts"),
+    says: "domain/collections imports",
+    allowed: imports("./KeyedCounter.ts")
+  },
+  {
+    at: "src/domain/normalize",
+    rule: "domain/normalize reads documents, and knows nothing of polls",
+    refused: imports("#domain/poll/Poll.ts"),
+    says: "domain/normalize imports",
+    allowed: imports("#domain/feed/Entry.ts")
+  },
+  {
+    at: "src/domain/normalize/namespaces",
+    rule: "domain/normalize/namespaces has the rule of the folder above",
+    refused: imports("#domain/ports/Fetcher.ts"),
+    says: "domain/normalize imports",
+    allowed: imports("#domain/normalize/Links.ts")
+  },
+  {
+    at: "src/domain/render",
+    rule: "domain/render needs no port",
+    refused: imports("#domain/ports/Fetcher.ts"),
+    says: "domain/render imports",
+    allowed: imports("#domain/delivery/Notification.ts")
+  },
+  ...([
+    ["runtime", "limits"],
+    ["limits", "resource"],
+    ["subscription", "resource"],
+    ["resource", "cluster"],
+    ["cluster", "operations"],
+    ["operations", "resource"]
+  ] as const).map(([room, above]) => ({
+    at: `src/actors/${room}`,
+    rule: `actors/${room} does not know actors/${above}`,
+    refused: imports(`#actors/${above}/Any.ts`),
+    says: `actors/${room} imports`,
+    allowed: imports("#domain/Topic.ts")
+  })),
+  ...([
+    ["stream", "websub"],
+    ["websub", "stream"],
+    ["api", "websub"]
+  ] as const).map(([room, sister]) => ({
+    at: `src/http/${room}`,
+    rule: `http/${room} does not know http/${sister}`,
+    refused: imports(`#http/${sister}/Any.ts`),
+    says: `http/${room} imports`,
+    allowed: imports("#http/Reply.ts")
+  })),
+  ...([
+    ["sql", "workers"],
+    ["postgres", "outbound"],
+    ["outbound", "sql"],
+    ["server", "outbound"],
+    ["workers", "outbound"]
+  ] as const).map(([room, sister]) => ({
+    at: `src/layers/${room}`,
+    rule: `layers/${room} does not know layers/${sister}`,
+    refused: imports(`#layers/${sister}/Any.ts`),
+    says: `layers/${room} imports`,
+    allowed: imports("undici")
+  })),
   ...["domain", "actors", "http", "xmpp"].flatMap((room) => [
     {
       at: `src/${room}`,
@@ -150,7 +223,7 @@ const rules: ReadonlyArray<Rule> = [
     rule: "actors import no layers",
     refused: imports("#layers/Settings.ts"),
     says: "actors imports actors, domain",
-    allowed: imports("./Actors.ts")
+    allowed: imports("./ActorsLayer.ts")
   },
   {
     at: "src/actors",
@@ -264,11 +337,11 @@ const rules: ReadonlyArray<Rule> = [
     says: room === "cli" ? "no source a script" : `${room} imports`,
     allowed: imports("./Beside.ts")
   })),
-  ...["actors/Hub.ts", "http/Reply.ts", "xmpp/Requests.ts"].map((path) => ({
+  ...["actors/operations/Hub.ts", "http/Reply.ts", "xmpp/Requests.ts"].map((path) => ({
     at: "src/layers",
     rule: `layers import no ${path.split("/")[0]}`,
     refused: imports(`#${path}`),
-    says: "layers imports layers and domain",
+    says: "layers imports layers, domain",
     allowed: imports("#domain/Topic.ts")
   })),
   ...["domain", "actors", "http", "xmpp", "layers"].flatMap((room) => [
@@ -357,7 +430,7 @@ const root = join(import.meta.dirname, "..", "..")
 const lint = (files: ReadonlyArray<readonly [string, string]>): ReadonlyArray<Diagnostic> => {
   const directory = mkdtempSync(join(tmpdir(), "windhover-lint-"))
   try {
-    cpSync(join(root, ".oxlintrc.json"), join(directory, ".oxlintrc.json"))
+    cpSync(join(root, "oxlint.config.ts"), join(directory, "oxlint.config.ts"))
     for (const [path, source] of files) {
       mkdirSync(dirname(join(directory, path)), { recursive: true })
       writeFileSync(join(directory, path), `${source}\n`)
