@@ -107,7 +107,7 @@ const warming = 10_000
 const span = 30_000
 const period = 10
 const rounds = 3
-const black = new FetchError({ kind: "timeout", message: "no answer within 30 s" })
+const black = new FetchError({ reason: { _tag: "Timeout", message: "no answer within 30 s" } })
 const unchanged: Fetched = { status: 304, headers: {}, body: new Uint8Array(), signature: 1n, finalUrl: "" }
 
 /** Milliseconds that polls began too late within the span, by host; each resource is due once in a period, for the first time at a time of its own. */

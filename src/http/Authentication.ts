@@ -194,7 +194,7 @@ const tooManyRequests = (wait: number) => {
 
 /** Never a false 401: nobody throws away a token because the database was away. A defect is ours, and is told by the log. */
 const orRefuse = <A>(effect: Effect.Effect<A, StoreError>): Effect.Effect<A, Refusal> =>
-  Effect.catch(effect, (error) => error.reason === "unavailable" ? Effect.fail(loginsAway) : Effect.die(error))
+  Effect.catch(effect, (error) => error.reason._tag === "Unavailable" ? Effect.fail(loginsAway) : Effect.die(error))
 
 const loginsAway = refuse(
   new Unavailable({ message: "Logins cannot be checked at the moment; try again in some seconds.", retryAfter: 5 })

@@ -60,7 +60,7 @@ export const make = Effect.gen(function*() {
     // whoever has an address of a domain is not the domain: only its server or component sends without a local part
     if (jid.domain !== ownDomain) return yield* accounts.ofJid(Jid.bare(jid))
     return jid.local === undefined ? Option.none<Account>() : yield* accounts.find(jid.local)
-  }, Effect.catchTag("StoreError", (error) => error.reason === "unavailable" ? Effect.fail(away) : Effect.die(error)))
+  }, Effect.catchTag("StoreError", (error) => error.reason._tag === "Unavailable" ? Effect.fail(away) : Effect.die(error)))
 
   const askerOf = Effect.fnUntraced(function*(from: string) {
     const jid = Jid.parse(from)

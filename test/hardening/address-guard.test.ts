@@ -38,12 +38,12 @@ describe("address guard", () => {
       Effect.gen(function*() {
         const failure = yield* failureOf(`http://${host}:8080/`)
         assert.isTrue(
-          failure.startsWith(`refused-address: ${address}: refused, an `) || failure.includes("refused, a "),
+          failure.startsWith(`RefusedAddress: ${address}: refused, an `) || failure.includes("refused, a "),
           failure
         )
         assert.include(failure, address)
         assert.include(failure, "only public addresses are connected to")
-        assert.isTrue((yield* postTo(`http://${host}:8080/`)).startsWith("refused-address: "))
+        assert.isTrue((yield* postTo(`http://${host}:8080/`)).startsWith("RefusedAddress: "))
       }), closed)
   }
 
@@ -51,7 +51,7 @@ describe("address guard", () => {
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.end("secret"))
       for (const host of ["localhost", "LOCALHOST", "app.localhost", "localhost."]) {
-        assert.match(yield* failureOf(`http://${host}:${origin.port}/`), /^refused-address: .*127\.0\.0\.1.*loopback/)
+        assert.match(yield* failureOf(`http://${host}:${origin.port}/`), /^RefusedAddress: .*127\.0\.0\.1.*loopback/)
       }
       assert.strictEqual(origin.connections(), 0)
     }), closed)
@@ -70,7 +70,7 @@ describe("address guard", () => {
       const failure = yield* failureOf("http://intranet.example/").pipe(Effect.provide(names))
       assert.strictEqual(
         failure,
-        "refused-address: intranet.example (10.0.0.5): refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true"
+        "RefusedAddress: intranet.example (10.0.0.5): refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true"
       )
     }).pipe(Effect.scoped))
 
@@ -97,8 +97,8 @@ describe("address guard", () => {
         return [yield* failureOf(url), yield* failureOf(url)] as const
       }).pipe(Effect.provide(layer))
       // Nobody listens at the site's own address and this port: had the name been asked again, the victim would have answered.
-      assert.strictEqual(first, "connect: rebind.example: connection refused")
-      assert.match(second, /^refused-address: rebind\.example \(127\.0\.0\.1\): refused, a private address/)
+      assert.strictEqual(first, "Connect: rebind.example: connection refused")
+      assert.match(second, /^RefusedAddress: rebind\.example \(127\.0\.0\.1\): refused, a private address/)
       assert.strictEqual(asked, 2)
       assert.strictEqual(victim.connections(), 0)
     }).pipe(Effect.scoped))
@@ -125,7 +125,7 @@ describe("address guard", () => {
         response.writeHead(302, { Location: targets[Number(path.slice(1))] }).end()
       }, { host: publicSite })
       for (const i of targets.keys()) {
-        assert.match(yield* failureOf(`${site.url}/${i}`), /^refused-address: .*: refused, a private address/)
+        assert.match(yield* failureOf(`${site.url}/${i}`), /^RefusedAddress: .*: refused, a private address/)
       }
       assert.strictEqual(site.seen.length, targets.length)
       assert.strictEqual(victim.connections(), 0)
@@ -139,10 +139,10 @@ describe("address guard", () => {
       })
       for (const i of targets.keys()) {
         const failure = yield* failureOf(`${origin.url}/${i}`)
-        assert.strictEqual(failure, "redirects: 127.0.0.1: redirects to something that is no usable http or https URL")
+        assert.strictEqual(failure, "Redirects: 127.0.0.1: redirects to something that is no usable http or https URL")
       }
       const ports = yield* serve((_, response) => response.writeHead(302, { Location: "http://127.0.0.1:25/" }).end())
-      assert.match(yield* failureOf(ports.url), /^refused-address: 127\.0\.0\.1: refused, port 25 /)
+      assert.match(yield* failureOf(ports.url), /^RefusedAddress: 127\.0\.0\.1: refused, port 25 /)
     }))
 
   live("takes no proxy from the environment, which would dial for us", () =>
@@ -160,14 +160,14 @@ describe("address guard", () => {
           })
         ))
       )
-      assert.match(failure, /^refused-address: 10\.0\.0\.1: /)
+      assert.match(failure, /^RefusedAddress: 10\.0\.0\.1: /)
       assert.strictEqual(proxy.connections(), 0)
     }), closed)
 
   live("posts to no port of another protocol", () =>
     Effect.gen(function*() {
-      assert.match(yield* postTo("http://127.0.0.1:25/"), /^refused-address: .*port 25 belongs to another protocol/)
-      assert.match(yield* failureOf("http://127.0.0.1:6667/"), /^refused-address: .*port 6667/)
+      assert.match(yield* postTo("http://127.0.0.1:25/"), /^RefusedAddress: .*port 25 belongs to another protocol/)
+      assert.match(yield* failureOf("http://127.0.0.1:6667/"), /^RefusedAddress: .*port 6667/)
     }))
 
   live("reaches the same addresses when the operator allows it", () =>

@@ -46,7 +46,7 @@ describe("hostile callbacks", () => {
         socket.on("drain", flood)
         flood()
       })
-      assert.match(yield* postTo(callback.url), /^protocol: .*1xx/)
+      assert.match(yield* postTo(callback.url), /^Protocol: .*1xx/)
       yield* callback.quiet
     }))
 
@@ -60,14 +60,14 @@ describe("hostile callbacks", () => {
         socket.on("drain", pour)
         pour()
       })
-      assert.match(yield* postTo(callback.url), /^protocol: /)
+      assert.match(yield* postTo(callback.url), /^Protocol: /)
       yield* callback.quiet
     }))
 
   live("an answer that breaks off in the middle of its header is a failure, sent once", () =>
     Effect.gen(function*() {
       const callback = yield* serveRaw((socket) => socket.end(`${ok}X-A: b`))
-      assert.match(yield* postTo(callback.url), /^protocol: /)
+      assert.match(yield* postTo(callback.url), /^Protocol: /)
       assert.strictEqual(callback.connections(), 1)
       yield* callback.quiet
     }))

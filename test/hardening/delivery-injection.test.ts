@@ -28,7 +28,7 @@ describe("header injection through deliveries", () => {
   live("a name that is no token is refused, and nothing is sent", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.end())
-      assert.match(yield* postTo(callback.url, [["X-A: 1\r\nX-B", "1"]]), /^protocol: /)
+      assert.match(yield* postTo(callback.url, [["X-A: 1\r\nX-B", "1"]]), /^Protocol: /)
       assert.strictEqual(callback.seen.length, 0)
     }))
 

@@ -13,7 +13,7 @@ describe("broken answers", () => {
       const origin = yield* serveRaw((socket) => socket.resetAndDestroy())
       assert.strictEqual(
         yield* failureOf(origin.url),
-        "protocol: 127.0.0.1: the connection was reset before an answer came"
+        "Protocol: 127.0.0.1: the connection was reset before an answer came"
       )
       assert.strictEqual(origin.connections(), 2)
     }))
@@ -23,11 +23,11 @@ describe("broken answers", () => {
       const origin = yield* serveRaw((socket) => socket.end())
       assert.strictEqual(
         yield* failureOf(origin.url),
-        "protocol: 127.0.0.1: the connection was closed before an answer came"
+        "Protocol: 127.0.0.1: the connection was closed before an answer came"
       )
     }))
 
-  const cut = "protocol: 127.0.0.1: the connection was closed before the answer was complete"
+  const cut = "Protocol: 127.0.0.1: the connection was closed before the answer was complete"
 
   live("a reset amid the body", () =>
     Effect.gen(function*() {
@@ -47,7 +47,7 @@ describe("broken answers", () => {
       )
       assert.match(
         yield* failureOf(closing.url),
-        /^protocol: 127\.0\.0\.1: the body is not as long as its Content-Length says/
+        /^Protocol: 127\.0\.0\.1: the body is not as long as its Content-Length says/
       )
     }))
 
@@ -60,7 +60,7 @@ describe("broken answers", () => {
   live("a chunk whose length is nonsense", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.end(`${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n<rss>`))
-      assert.match(yield* failureOf(origin.url), /^protocol: 127\.0\.0\.1: /)
+      assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: /)
     }))
 
   live("a body that ends with the connection is whole", () =>
@@ -76,7 +76,7 @@ describe("broken answers", () => {
         socket.write(`${ok}Content-Encoding: gzip\r\n\r\n`)
         socket.end(packed)
       })
-      assert.strictEqual(yield* failureOf(origin.url), "encoding: 127.0.0.1: the body is not valid gzip")
+      assert.strictEqual(yield* failureOf(origin.url), "Encoding: 127.0.0.1: the body is not valid gzip")
     }))
 
   live("a Content-Encoding that is not true", () =>
@@ -86,7 +86,7 @@ describe("broken answers", () => {
       const noise = yield* serve((_, response) =>
         response.setHeader("Content-Encoding", "br").end(Buffer.from([0, 1, 2, 3]))
       )
-      assert.strictEqual(yield* failureOf(noise.url), "encoding: 127.0.0.1: the body is not valid br")
+      assert.strictEqual(yield* failureOf(noise.url), "Encoding: 127.0.0.1: the body is not valid br")
     }))
 
   live("a 304 with a body, and its next answer", () =>

@@ -27,7 +27,7 @@ describe("endless answers", () => {
     Effect.gen(function*() {
       const origin = yield* serve(() => {})
       const failure = yield* failureOf({ url: origin.url, deadline: 100 })
-      assert.strictEqual(failure, "timeout: 127.0.0.1: no answer within 0.1 s")
+      assert.strictEqual(failure, "Timeout: 127.0.0.1: no answer within 0.1 s")
       yield* origin.quiet
     }))
 
@@ -39,7 +39,7 @@ describe("endless answers", () => {
         response.on("close", () => clearInterval(drip))
       })
       const failure = yield* failureAt(DeadlinesByHand.headRead(origin.url), 150, { url: origin.url, deadline: 150 })
-      assert.strictEqual(failure, "timeout: 127.0.0.1: no end of the answer within 0.15 s")
+      assert.strictEqual(failure, "Timeout: 127.0.0.1: no end of the answer within 0.15 s")
       yield* origin.quiet
     }), { deadlines })
 
@@ -51,7 +51,7 @@ describe("endless answers", () => {
         socket.on("close", () => clearInterval(drip))
       })
       const failure = yield* failureOf({ url: origin.url, deadline: 150 })
-      assert.strictEqual(failure, "timeout: 127.0.0.1: no answer within 0.15 s")
+      assert.strictEqual(failure, "Timeout: 127.0.0.1: no answer within 0.15 s")
       yield* origin.quiet
     }))
 
@@ -66,7 +66,7 @@ describe("endless answers", () => {
         pour()
       })
       const failure = yield* failureOf({ url: origin.url, maxBytes: 1_000_000 })
-      assert.strictEqual(failure, "too-large: 127.0.0.1: larger than 1000000 bytes")
+      assert.strictEqual(failure, "TooLarge: 127.0.0.1: larger than 1000000 bytes")
       yield* origin.quiet
     }))
 
@@ -74,7 +74,7 @@ describe("endless answers", () => {
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.write(`${ok}Content-Length: 99999999999\r\n\r\n`))
       const failure = yield* failureOf({ url: origin.url, maxBytes: 1_000_000 })
-      assert.strictEqual(failure, "too-large: 127.0.0.1: larger than 1000000 bytes")
+      assert.strictEqual(failure, "TooLarge: 127.0.0.1: larger than 1000000 bytes")
       yield* origin.quiet
     }))
 
@@ -83,7 +83,7 @@ describe("endless answers", () => {
       const origin = yield* serve(({ path }, response) => response.end(Buffer.alloc(Number(path.slice(1)))))
       assert.strictEqual((yield* fetch({ url: `${origin.url}/5000`, maxBytes: 5_000 })).body.length, 5_000)
       const failure = yield* failureOf({ url: `${origin.url}/5001`, maxBytes: 5_000 })
-      assert.strictEqual(failure, "too-large: 127.0.0.1: larger than 5000 bytes")
+      assert.strictEqual(failure, "TooLarge: 127.0.0.1: larger than 5000 bytes")
     }))
 
   live("a redirect with an endless page is followed all the same", () =>
@@ -105,14 +105,14 @@ describe("endless answers", () => {
       const origin = yield* serve(({ path }, response) => {
         response.writeHead(301, { Location: `/${Number(path.slice(1)) + 1}` }).end()
       })
-      assert.strictEqual(yield* failureOf(`${origin.url}/0`), "redirects: 127.0.0.1: more than 5 redirects")
+      assert.strictEqual(yield* failureOf(`${origin.url}/0`), "Redirects: 127.0.0.1: more than 5 redirects")
       assert.strictEqual(origin.seen.length, 6)
     }))
 
   live("a redirect to itself", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.writeHead(302, { Location: "/" }).end())
-      assert.strictEqual(yield* failureOf(origin.url), "redirects: 127.0.0.1: more than 5 redirects")
+      assert.strictEqual(yield* failureOf(origin.url), "Redirects: 127.0.0.1: more than 5 redirects")
     }))
 
   live(
@@ -124,7 +124,7 @@ describe("endless answers", () => {
         const origin = yield* serve((_, response) => response.writeHead(302, { Location: silent.url }).end())
         const before = deadlines.added.length
         const failure = yield* failureAt(asked.await, 150, { url: origin.url, deadline: 150 })
-        assert.strictEqual(failure, "timeout: 127.0.0.1: no answer within 0.15 s")
+        assert.strictEqual(failure, "Timeout: 127.0.0.1: no answer within 0.15 s")
         const [own, ...ofConnections] = deadlines.added.slice(before)
         assert.strictEqual(own, 150)
         assert.notInclude(ofConnections, 150)
@@ -140,7 +140,7 @@ describe("endless answers", () => {
         const greeted = yield* Latch.make()
         const origin = yield* serveRaw(() => void greeted.openUnsafe())
         const failure = yield* failureAt(greeted.await, 100, { url: `https://127.0.0.1:${origin.port}/` })
-        assert.strictEqual(failure, "timeout: 127.0.0.1: no end of the TLS handshake within 0.1 s")
+        assert.strictEqual(failure, "Timeout: 127.0.0.1: no end of the TLS handshake within 0.1 s")
         yield* origin.quiet
       }),
     { connectTimeout: 100, deadlines }

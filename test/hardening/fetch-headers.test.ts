@@ -14,7 +14,7 @@ describe("hostile header fields", () => {
       )
       assert.strictEqual(
         yield* failureOf(origin.url),
-        "protocol: 127.0.0.1: the header fields of the answer are too large"
+        "Protocol: 127.0.0.1: the header fields of the answer are too large"
       )
     }))
 
@@ -30,7 +30,7 @@ describe("hostile header fields", () => {
       })
       assert.strictEqual(
         yield* failureOf(origin.url),
-        "protocol: 127.0.0.1: the header fields of the answer are too large"
+        "Protocol: 127.0.0.1: the header fields of the answer are too large"
       )
       yield* origin.quiet
     }))
@@ -41,7 +41,7 @@ describe("hostile header fields", () => {
       const origin = yield* serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\n${flood}${body}`))
       assert.strictEqual(
         yield* failureOf(origin.url),
-        "protocol: 127.0.0.1: the answer has more than 500 header fields"
+        "Protocol: 127.0.0.1: the answer has more than 500 header fields"
       )
       yield* origin.quiet
     }))
@@ -49,7 +49,7 @@ describe("hostile header fields", () => {
   live("a flood of empty names", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\n${":\r\n".repeat(50_000)}${body}`))
-      assert.match(yield* failureOf(origin.url), /^protocol: 127\.0\.0\.1: not readable as HTTP/)
+      assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: not readable as HTTP/)
     }))
 
   live("informational answers without end", () =>
@@ -61,7 +61,7 @@ describe("hostile header fields", () => {
         socket.on("drain", pour)
         pour()
       })
-      assert.strictEqual(yield* failureOf(origin.url), "protocol: 127.0.0.1: endless informational answers (1xx)")
+      assert.strictEqual(yield* failureOf(origin.url), "Protocol: 127.0.0.1: endless informational answers (1xx)")
       yield* origin.quiet
     }))
 
@@ -75,7 +75,7 @@ describe("hostile header fields", () => {
         socket.on("drain", pour)
         pour()
       })
-      assert.match(yield* failureOf(origin.url), /^protocol: 127\.0\.0\.1: /)
+      assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: /)
       yield* origin.quiet
     }))
 
@@ -94,9 +94,9 @@ describe("hostile header fields", () => {
   live("two lengths, and a length beside chunks", () =>
     Effect.gen(function*() {
       const twice = yield* serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 5\r\n${body}`))
-      assert.match(yield* failureOf(twice.url), /^protocol: 127\.0\.0\.1: /)
+      assert.match(yield* failureOf(twice.url), /^Protocol: 127\.0\.0\.1: /)
       const both = yield* serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n${body}`))
-      assert.match(yield* failureOf(both.url), /^protocol: 127\.0\.0\.1: /)
+      assert.match(yield* failureOf(both.url), /^Protocol: 127\.0\.0\.1: /)
     }))
 
   live("a second answer that nobody asked for does not become the next fetch's", () =>
@@ -115,7 +115,7 @@ describe("hostile header fields", () => {
         const greeting of ["220 mail.example ESMTP\r\n", "SSH-2.0-OpenSSH_9\r\n", "\0\0\0\0", "HTTP/1.1 20 OK\r\n\r\n"]
       ) {
         const origin = yield* serveRaw((socket) => socket.end(greeting))
-        assert.match(yield* failureOf(origin.url), /^protocol: 127\.0\.0\.1: /)
+        assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: /)
       }
     }))
 
@@ -126,7 +126,7 @@ describe("hostile header fields", () => {
       })
       assert.strictEqual(
         yield* failureOf(origin.url),
-        "redirects: 127.0.0.1: redirects to something that is no usable http or https URL"
+        "Redirects: 127.0.0.1: redirects to something that is no usable http or https URL"
       )
       assert.strictEqual(origin.connections(), 1)
     }))

@@ -44,9 +44,9 @@ describe("TLS", () => {
         const origin = yield* answering(identity)
         const url = `https://localhost:${origin.port}/`
         // Twice: a session of the first attempt must not let the second pass.
-        assert.strictEqual(yield* failureOf(url), `tls: localhost: ${reason}`)
-        assert.strictEqual(yield* failureOf(url), `tls: localhost: ${reason}`)
-        assert.strictEqual(yield* postTo(url), `tls: localhost: ${reason}`)
+        assert.strictEqual(yield* failureOf(url), `Tls: localhost: ${reason}`)
+        assert.strictEqual(yield* failureOf(url), `Tls: localhost: ${reason}`)
+        assert.strictEqual(yield* postTo(url), `Tls: localhost: ${reason}`)
         assert.strictEqual(origin.seen.length, 0)
       }))
   }
@@ -56,7 +56,7 @@ describe("TLS", () => {
       const origin = yield* answering(authority("Other CA").issue(["localhost"]))
       assert.match(
         yield* failureOf(`https://localhost:${origin.port}/`),
-        /^tls: localhost: certificate chain is incomplete/
+        /^Tls: localhost: certificate chain is incomplete/
       )
     }))
 
@@ -82,7 +82,7 @@ describe("TLS", () => {
       const plain = yield* serve((_, response) => response.end())
       assert.match(
         yield* failureOf(`https://127.0.0.1:${plain.port}/`),
-        /^tls: 127\.0\.0\.1: (TLS handshake failed|the connection)/
+        /^Tls: 127\.0\.0\.1: (TLS handshake failed|the connection)/
       )
     }))
 

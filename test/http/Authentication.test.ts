@@ -101,7 +101,7 @@ describe("Authentication", () => {
     Effect.gen(function*() {
       assert.match(yield* attempt({ header: good }), /^Unavailable: /)
     }).pipe(withStore(Layer.mock(AccountStore, {
-      authenticate: () => Effect.fail(new StoreError({ reason: "unavailable", message: "connection refused" }))
+      authenticate: () => Effect.fail(new StoreError({ reason: { _tag: "Unavailable", message: "connection refused" } }))
     }))))
 
   it.effect("takes a database that is broken for our defect", () =>
@@ -109,7 +109,7 @@ describe("Authentication", () => {
       const defect = yield* attempt({ header: good }).pipe(Effect.catchDefect((error) => Effect.succeed(String(error))))
       assert.match(defect, /StoreError.*column missing/)
     }).pipe(withStore(Layer.mock(AccountStore, {
-      authenticate: () => Effect.fail(new StoreError({ reason: "defect", message: "column missing" }))
+      authenticate: () => Effect.fail(new StoreError({ reason: { _tag: "Defect", message: "column missing" } }))
     }))))
 })
 

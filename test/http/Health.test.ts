@@ -8,7 +8,7 @@ import { makeApi } from "#test/support/Api.ts"
 
 const store = (find: AccountStore["Service"]["find"]) => Layer.mock(AccountStore, { find })
 
-const unavailable = new StoreError({ reason: "unavailable", message: "" })
+const unavailable = new StoreError({ reason: { _tag: "Unavailable", message: "" } })
 
 describe("/healthz", () => {
   it.effect("is 200 while the database answers", () =>

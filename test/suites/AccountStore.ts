@@ -44,7 +44,7 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.strictEqual(yield* store.setPassword(login, password), false)
       assert.deepStrictEqual(yield* authenticate(login, Redacted.make("")), Option.none())
       const issued = store.createToken({ accountId: id, name: "mine", rights })
-      assert.strictEqual((yield* Effect.flip(issued)).reason, "defect")
+      assert.strictEqual((yield* Effect.flip(issued)).reason._tag, "Defect")
     }))
 
   it.effect("keeps a login single, also when it is asked for several times at once", () =>
@@ -221,7 +221,7 @@ const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(again.token, { ...first.token, name: "b", rights: ["publish"] })
       assert.deepStrictEqual(yield* store.tokens(one.id), [again.token])
       const stolen = yield* Effect.flip(store.createToken({ accountId: two.id, name: "c", rights: ["list"], preset }))
-      assert.strictEqual(stolen.reason, "defect")
+      assert.strictEqual(stolen.reason._tag, "Defect")
       assert.deepStrictEqual(yield* store.tokens(one.id), [again.token])
       assert.deepStrictEqual(yield* authenticate(two.login, preset), Option.none())
     }))
@@ -230,7 +230,7 @@ const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const store = yield* AccountStore
       const refused = yield* Effect.flip(store.createToken({ accountId: 2 ** 30, name: "", rights: [] }))
-      assert.strictEqual(refused.reason, "defect")
+      assert.strictEqual(refused.reason._tag, "Defect")
     }))
 
   it.effect("revokes a token of this account, and of no other", () =>

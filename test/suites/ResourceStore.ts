@@ -661,14 +661,14 @@ const bounds = (it: Vitest.MethodsNonLive<Stores>) => {
       const { resource } = yield* newSubscription()
       const document = { contentType: "text/plain", body: new Uint8Array(maxStoredLength + 1) }
       const failure = yield* Effect.flip(record({ ...unchanged({ ...resource, code: 200 }), document }))
-      assert.strictEqual(failure.reason, "defect")
+      assert.strictEqual(failure.reason._tag, "Defect")
       assert.strictEqual(
         failure.message,
         `The document of ${resource.url} has 8388609 bytes; at most 8388608 can be stored.`
       )
       const large = entry("large", { summary: { value: "x".repeat(maxStoredLength), type: "text" } })
       const other = yield* Effect.flip(record(found(resource, [entry("small"), large])))
-      assert.strictEqual(other.reason, "defect")
+      assert.strictEqual(other.reason._tag, "Defect")
       assert.match(other.message, /^An entry of .* has \d+ bytes; at most 8388608 can be stored\.$/)
       assert.deepStrictEqual(yield* ResourceStore.use((store) => store.load(resource.id)), Option.some(resource))
       const page = yield* EntryStore.use((store) => store.page({ resourceIds: [resource.id], count: 10 }))
@@ -686,7 +686,7 @@ const bounds = (it: Vitest.MethodsNonLive<Stores>) => {
           document: { contentType: "text/plain", body: new Uint8Array(maxStoredLength + 1) }
         }))
       ], { concurrency: "unbounded" })
-      assert.deepStrictEqual([kept, refused.reason], [[], "defect"])
+      assert.deepStrictEqual([kept, refused.reason._tag], [[], "Defect"])
       assert.deepStrictEqual(Option.getOrThrow(yield* stored(one.resource.id)).body, body)
     }))
 

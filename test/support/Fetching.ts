@@ -22,11 +22,11 @@ export const live = (
 export const fetch = (request: FetchRequest | string) =>
   Fetcher.use((fetcher) => fetcher.fetch(typeof request === "string" ? { url: request } : request))
 
-/** How a fetch failed: `kind: message`. */
+/** How a fetch failed: `Tag: message`. */
 export const failureOf = (request: FetchRequest | string): Effect.Effect<string, unknown, Fetcher> =>
-  Effect.map(Effect.flip(fetch(request)), (error: FetchError) => `${error.kind}: ${error.message}`)
+  Effect.map(Effect.flip(fetch(request)), (error: FetchError) => `${error.reason._tag}: ${error.message}`)
 
-/** How a delivery to a callback ended: its status, or `kind: message`. */
+/** How a delivery to a callback ended: its status, or `Tag: message`. */
 export const postTo = (
   callback: string,
   headers: ReadonlyArray<readonly [string, string]> = []
@@ -34,7 +34,7 @@ export const postTo = (
   Deliverer.use((deliverer) => deliverer.post({ callback, contentType: "text/plain", body: Buffer.from("x"), headers }))
     .pipe(
       Effect.match({
-        onFailure: ({ kind, message }) => `${kind}: ${message}`,
+        onFailure: ({ message, reason }) => `${reason._tag}: ${message}`,
         onSuccess: ({ status }) => String(status)
       })
     )

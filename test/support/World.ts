@@ -76,7 +76,7 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
 
   const post = (parcel: Parcel, mayLeave?: () => boolean) =>
     Effect.suspend(() => {
-      if (mayLeave?.() === false) return Effect.fail(new DeliveryError({ kind: "withheld", message: "Not sent." }))
+      if (mayLeave?.() === false) return Effect.fail(new DeliveryError({ reason: { _tag: "Withheld", message: "Not sent." } }))
       const attempt = Number(parcel.headers.find(([name]) => name === "X-Service-Retried")?.[1] ?? 0)
       const ids = [...new TextDecoder().decode(parcel.body).matchAll(/<entry.*?<id>(.*?)<\/id>/g)].map((match) =>
         match[1]
@@ -165,7 +165,7 @@ export const caller: Caller = {
 export const hangs: Answer = () =>
   Effect.andThen(
     Effect.sleep("10 seconds"),
-    Effect.fail(new DeliveryError({ kind: "timeout", message: "The callback did not answer within 10 s." }))
+    Effect.fail(new DeliveryError({ reason: { _tag: "Timeout", message: "The callback did not answer within 10 s." } }))
   )
 
 /** An answer with a status alone. */

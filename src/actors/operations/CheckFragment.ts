@@ -13,7 +13,7 @@ export const makeCheckFragment = Effect.map(
       if (fragment === undefined) return
       yield* selector.check(fragment).pipe(
         Effect.catchTag("SelectorError", ({ message, reason }) =>
-          reason === "invalid"
+          reason._tag === "Invalid"
             ? Effect.fail(
               badParameter(
                 parameter,

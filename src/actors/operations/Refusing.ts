@@ -5,7 +5,7 @@ import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 /** A store that is away refuses the caller for a moment; a defect is ours. */
 export const orRefuse = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
   Effect.catchTag(effect, "StoreError", (error) =>
-    error.reason === "unavailable"
+    error.reason._tag === "Unavailable"
       ? Effect.fail(
         refuse(
           new Unavailable({

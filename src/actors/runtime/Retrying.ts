@@ -44,4 +44,4 @@ export const whenAvailable = <A>(effect: Effect.Effect<A, StoreError>): Effect.E
   )
 }
 
-const isAway = ({ reason }: StoreError): boolean => reason === "unavailable"
+const isAway = ({ reason }: StoreError): boolean => reason._tag === "Unavailable"

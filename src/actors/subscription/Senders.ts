@@ -55,8 +55,8 @@ export const layer = Layer.effect(
         Effect.map(outcomeOf),
         Effect.catchTag(
           "DeliveryError",
-          ({ kind, message }) =>
-            Effect.succeed(kind === "withheld" ? withheld : failure("failed", { code: 0, message }))
+          ({ message, reason }) =>
+            Effect.succeed(reason._tag === "Withheld" ? withheld : failure("failed", { code: 0, message }))
         )
       )
       if (outcome.verdict !== "withheld") yield* delivered(outcome.verdict)

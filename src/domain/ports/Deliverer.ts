@@ -1,5 +1,6 @@
 import { Context, type Effect, Schema } from "effect"
 import type { SignatureMethod } from "#domain/Subscription.ts"
+import { reasonOf } from "./Reason.ts"
 
 /** One POST to a callback. */
 export interface Parcel {
@@ -23,11 +24,14 @@ export interface DeliveryAnswer {
   readonly excerpt: string
 }
 
-/** No answer came from the callback. `withheld`: nothing was sent, since it was not to be any more when it could. */
+/** No answer came from the callback. `Withheld`: nothing was sent, since it was not to be any more when it could. */
 export class DeliveryError extends Schema.TaggedError<DeliveryError>()("DeliveryError", {
-  kind: Schema.Literals(["refused-address", "dns", "connect", "tls", "timeout", "protocol", "withheld"]),
-  message: Schema.String
-}) {}
+  reason: reasonOf(["RefusedAddress", "Dns", "Connect", "Tls", "Timeout", "Protocol", "Withheld"])
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+}
 
 /** Posts notifications to callbacks: 10 s at most each, redirects not followed, addresses guarded. */
 export class Deliverer extends Context.Service<Deliverer, {

@@ -1,4 +1,5 @@
 import { Context, type Effect, Schema } from "effect"
+import { reasonOf } from "./Reason.ts"
 
 /** A conditional GET. */
 export interface FetchRequest {
@@ -37,19 +38,22 @@ export interface Fetched {
  * No answer came. `kind` says at which stage, `message` says it in a sentence for the resource's status; neither holds credentials of the URL.
  */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
-  kind: Schema.Literals([
-    "refused-address",
-    "dns",
-    "connect",
-    "tls",
-    "timeout",
-    "too-large",
-    "redirects",
-    "encoding",
-    "protocol"
-  ]),
-  message: Schema.String
-}) {}
+  reason: reasonOf([
+    "RefusedAddress",
+    "Dns",
+    "Connect",
+    "Tls",
+    "Timeout",
+    "TooLarge",
+    "Redirects",
+    "Encoding",
+    "Protocol"
+  ])
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+}
 
 /** Gets documents from the outside world, guarded: see `AddressGuard` for where it never goes. */
 export class Fetcher extends Context.Service<Fetcher, {

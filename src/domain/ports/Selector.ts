@@ -1,6 +1,7 @@
 import { Context, type Effect, Schema } from "effect"
 import type { Fragment } from "#domain/poll/Fragment.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
+import { reasonOf } from "./Reason.ts"
 
 /** The syntax that a document was found to have. */
 export type Syntax = "html" | "xml" | "json"
@@ -16,9 +17,12 @@ export interface Selection {
  * damaged. `too-much`: time, memory, depth or size.
  */
 export class SelectorError extends Schema.TaggedError<SelectorError>()("SelectorError", {
-  reason: Schema.Literals(["invalid", "unfit", "too-much"]),
-  message: Schema.String
-}) {}
+  reason: reasonOf(["Invalid", "Unfit", "TooMuch"])
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+}
 
 /** Selects fragments of documents: HTML and XML by CSS paths, JSON by JSONPath. */
 export class Selector extends Context.Service<Selector, {

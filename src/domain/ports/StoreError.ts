@@ -1,22 +1,31 @@
 import { Context, Schema } from "effect"
+import { reasonOf } from "./Reason.ts"
 
 /**
- * The database did not do it. `unavailable` passes (it is away, overloaded or restarting: wait and try again);
- * `defect` does not (a bug or a damaged database).
+ * Failure of a statement.
+ *
+ * `Unavailable` passes: the database is down, overloaded or restarting, and callers retry. `Defect` stays: a bug or a damaged database.
  */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
-  reason: Schema.Literals(["unavailable", "defect"]),
-  message: Schema.String
-}) {}
+  reason: reasonOf(["Unavailable", "Defect"])
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+}
 
-/** Why the database answers, and yet writes nothing. */
+/** True while the database is down, overloaded or restarting. */
+export const isUnavailable = ({ reason }: StoreError): boolean => reason._tag === "Unavailable"
+
+/** Why the database reads and does not write. */
 export type Unwritten = "full" | "read-only"
 
 /**
- * What made a statement fail since something was last known to be written: a service whose disk is full answers every question, and can do nothing.
- * It is a suspicion: a question that needed room of its own on the server (a temporary file) is refused in the same words. `Writing` tells.
+ * Cause of the last failed write since the last known success; undefined without one.
+ *
+ * A suspicion: a query that needed a temporary file on the server fails in the same words. `WriteProbe` confirms the cause.
  */
 export const WriteFailure = Context.Reference<{ why: Unwritten | undefined }>(
-  "windhover/domain/ports/StoreError/Suspected",
+  "windhover/domain/ports/StoreError/WriteFailure",
   { defaultValue: () => ({ why: undefined }) }
 )

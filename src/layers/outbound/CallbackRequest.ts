@@ -94,7 +94,7 @@ export class CallbackRequest implements ResponseHandler {
   private expired(): void {
     this.exchange.abandon()
     this.failed(
-      new NetworkError("timeout", this.call.url.hostname, `no answer within ${this.means.timeout / 1000} s`)
+      new NetworkError("Timeout", this.call.url.hostname, `no answer within ${this.means.timeout / 1000} s`)
     )
   }
 

@@ -3,8 +3,8 @@ import zlib from "node:zlib"
 
 /** A body that is not what its Content-Encoding says, or grows beyond the cap. */
 export class DecompressionError extends Error {
-  readonly kind: "encoding" | "too-large"
-  constructor(kind: "encoding" | "too-large", message: string, options?: ErrorOptions) {
+  readonly kind: "Encoding" | "TooLarge"
+  constructor(kind: "Encoding" | "TooLarge", message: string, options?: ErrorOptions) {
     super(message, options)
     this.kind = kind
   }
@@ -42,7 +42,7 @@ export const decompress = (packed: Packed): Uint8Array | Promise<Uint8Array> => 
   if (encoding === undefined) return isHiddenGzip(bytes, packed) ? unpack(bytes, ["gzip"], packed) : bytes
   const codings = codingsOf(encoding)
   if (codings.length > maxLayers) {
-    throw new DecompressionError("encoding", `compressed ${codings.length} times; at most ${maxLayers} are taken off`)
+    throw new DecompressionError("Encoding", `compressed ${codings.length} times; at most ${maxLayers} are taken off`)
   }
   return unpack(bytes, codings, packed)
 }
@@ -67,7 +67,7 @@ const unpack = (
   const format = formatOf(coding, bytes)
   if (format === undefined) {
     if (looksPlain(bytes) || isGzip(bytes)) return further(bytes)
-    throw new DecompressionError("encoding", `the Content-Encoding ${JSON.stringify(coding.slice(0, 40))} is not known`)
+    throw new DecompressionError("Encoding", `the Content-Encoding ${JSON.stringify(coding.slice(0, 40))} is not known`)
   }
   const unpacked = format === "plain" ? bytes : decode(format, bytes, coding, packed)
   return unpacked instanceof Promise ? unpacked.then(further) : further(unpacked)
@@ -120,10 +120,10 @@ const decode = (
 ): Uint8Array | Promise<Uint8Array> => {
   const forgive = (error: unknown) => {
     if (isOverflow(error)) {
-      throw new DecompressionError("too-large", `larger than ${maxBytes} bytes after decompression`, { cause: error })
+      throw new DecompressionError("TooLarge", `larger than ${maxBytes} bytes after decompression`, { cause: error })
     }
     if (looksPlain(bytes)) return bytes
-    throw new DecompressionError("encoding", `the body is not valid ${coding}`, { cause: error })
+    throw new DecompressionError("Encoding", `the body is not valid ${coding}`, { cause: error })
   }
   const orMember = (error: unknown) =>
     format === "gzip" && isWrongData(error)

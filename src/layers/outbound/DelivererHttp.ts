@@ -56,7 +56,7 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
             if (url === undefined) {
               return resume(
                 Effect.fail(
-                  new DeliveryError({ kind: "protocol", message: "the callback is not an http or https URL" })
+                  new DeliveryError({ reason: { _tag: "Protocol", message: "the callback is not an http or https URL" } })
                 )
               )
             }
@@ -85,7 +85,7 @@ export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
 const errorOf = (failure: NetworkError): DeliveryError => {
   const { kind, message } = failure
-  return new DeliveryError({ kind: failure instanceof Unsent ? "withheld" : kind, message })
+  return new DeliveryError({ reason: { _tag: failure instanceof Unsent ? "Withheld" : kind, message } })
 }
 
 const headersOf = (parcel: Parcel, url: URL, userAgent: string): Array<string> => {

@@ -164,7 +164,7 @@ const absence: ReadonlySet<string> = new Set([dns.NOTFOUND, dns.NODATA, dns.BADN
 
 const explainDns = (error: unknown, name: string): NetworkError => {
   const code = codeOf(error)
-  return new NetworkError("dns", name, dnsReasons[code] ?? `its name could not be resolved (${code})`, {
+  return new NetworkError("Dns", name, dnsReasons[code] ?? `its name could not be resolved (${code})`, {
     cause: error
   })
 }

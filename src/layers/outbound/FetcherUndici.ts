@@ -101,11 +101,11 @@ class Fetch implements ResponseHandler {
   }
 
   start(): void {
-    if (this.given === undefined) return this.fail("protocol", "not an http or https URL")
+    if (this.given === undefined) return this.fail("Protocol", "not an http or https URL")
     const milliseconds = this.request.deadline ?? defaultDeadline
     this.deadline = this.means.deadlines.add(milliseconds, () => {
       this.fail(
-        "timeout",
+        "Timeout",
         `${this.url.hostname}: ${this.status === 0 ? "no answer" : "no end of the answer"} within ${
           milliseconds / 1000
         } s`
@@ -158,7 +158,7 @@ class Fetch implements ResponseHandler {
   }
 
   tooLarge(limit: number): void {
-    this.fail("too-large", `${this.url.hostname}: larger than ${limit} bytes`)
+    this.fail("TooLarge", `${this.url.hostname}: larger than ${limit} bytes`)
   }
 
   private ask(): void {
@@ -195,11 +195,11 @@ class Fetch implements ResponseHandler {
 
   private follow(location: string): void {
     if (++this.redirects > Redirects.maxRedirects) {
-      return this.fail("redirects", `${this.url.hostname}: more than ${Redirects.maxRedirects} redirects`)
+      return this.fail("Redirects", `${this.url.hostname}: more than ${Redirects.maxRedirects} redirects`)
     }
     const target = Redirects.targetOf(location, this.url)
     if (target === undefined) {
-      return this.fail("redirects", `${this.url.hostname}: redirects to something that is no usable http or https URL`)
+      return this.fail("Redirects", `${this.url.hostname}: redirects to something that is no usable http or https URL`)
     }
     if (!Redirects.isPermanent(this.status)) this.permanent = false
     this.url = target
@@ -251,13 +251,13 @@ class Fetch implements ResponseHandler {
   private undecodable(error: unknown): void {
     // Of an error page only the status counts.
     if (this.status >= 400) return this.succeed(empty)
-    const kind = error instanceof DecompressionError ? error.kind : "encoding"
+    const kind = error instanceof DecompressionError ? error.kind : "Encoding"
     this.fail(kind, `${this.url.hostname}: ${error instanceof Error ? error.message : "not readable"}`)
   }
 
-  private fail(kind: FetchError["kind"], message: string): void {
+  private fail(kind: FetchError["reason"]["_tag"], message: string): void {
     this.stop()
-    this.resume(Effect.fail(new FetchError({ kind, message })))
+    this.resume(Effect.fail(new FetchError({ reason: { _tag: kind, message } })))
   }
 
   private cancelDeadline(): void {

@@ -63,9 +63,9 @@ export const make = (options: ConnectorOptions): buildConnector.connector => {
     const target = targetOf(wanted)
     const refusal = refusalOf(options.guard, target)
     if (refusal !== undefined) return queueMicrotask(() => callback(refusal, null))
-    let stage: Stage = net.isIP(target.host) === 0 ? "dns" : "connect"
+    let stage: Stage = net.isIP(target.host) === 0 ? "Dns" : "Connect"
     const socket = dial(target, (reached) => void (stage = reached))
-    socket.once("connect", () => void (stage = "tls"))
+    socket.once("connect", () => void (stage = "Tls"))
 
     const settle = (failure: NetworkError | undefined) => {
       deadlines.cancel(deadline)
@@ -77,7 +77,7 @@ export const make = (options: ConnectorOptions): buildConnector.connector => {
     const ready = target.secure ? "secureConnect" : "connect"
     const succeeded = () => settle(undefined)
     const failed = (error: Error) => settle(explainDial(error, target.host, stage))
-    const closed = () => settle(new NetworkError("connect", target.host, "the connection was given up"))
+    const closed = () => settle(new NetworkError("Connect", target.host, "the connection was given up"))
     const deadline = deadlines.add(connectTimeout, () => settle(timeout(target.host, stage, connectTimeout)))
     socket.once(ready, succeeded).once("error", failed).once("close", closed)
     // undici ends an attempt that no request waits for any more through the socket that is returned.
@@ -87,7 +87,7 @@ export const make = (options: ConnectorOptions): buildConnector.connector => {
 }
 
 /** How far a connection has come. */
-type Stage = "dns" | "connect" | "tls"
+type Stage = "Dns" | "Connect" | "Tls"
 
 interface Target {
   readonly host: string
@@ -103,14 +103,14 @@ const targetOf = ({ hostname, port, protocol }: buildConnector.Options): Target 
 /** An address literal never passes through `lookup`, so it is judged before the dial. */
 const refusalOf = (guard: Guard, { host, port }: Target): NetworkError | undefined => {
   const foreign = guard.port(port)
-  if (foreign !== undefined) return new NetworkError("refused-address", host, `refused, ${foreign}`)
+  if (foreign !== undefined) return new NetworkError("RefusedAddress", host, `refused, ${foreign}`)
   const private_ = net.isIP(host) === 0 ? undefined : guard.address(host)
   return private_ === undefined ? undefined : refused(host, private_)
 }
 
 const refused = (what: string, reason: string) =>
   new NetworkError(
-    "refused-address",
+    "RefusedAddress",
     what,
     `refused, ${reason}; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true`
   )
@@ -122,7 +122,7 @@ const guardedLookup =
       (addresses) => {
         const allowed = addresses.filter(({ address }) => guard.address(address) === undefined)
         if (allowed.length === 0) return callback(refusedName(guard, host, addresses), [])
-        reached("connect")
+        reached("Connect")
         callback(null, [...allowed])
       },
       (error: NetworkError) => callback(error, [])
@@ -135,19 +135,19 @@ const refusedName = (guard: Guard, host: string, addresses: ReadonlyArray<Addres
 }
 
 const timeout = (host: string, stage: Stage, milliseconds: number) =>
-  new NetworkError("timeout", host, `${timeouts[stage]} within ${milliseconds / 1000} s`)
+  new NetworkError("Timeout", host, `${timeouts[stage]} within ${milliseconds / 1000} s`)
 
 const timeouts: Readonly<Record<Stage, string>> = {
-  dns: "its name was not resolved",
-  connect: "no connection",
-  tls: "no end of the TLS handshake"
+  Dns: "its name was not resolved",
+  Connect: "no connection",
+  Tls: "no end of the TLS handshake"
 }
 
 /** A connection that is lost in the handshake is TLS's matter: mostly a server that wants another protocol version or name. */
 const explainDial = (error: Error, host: string, stage: Stage): NetworkError => {
   const failure = explain(error, host)
-  if (stage !== "tls" || failure.kind !== "protocol") return failure
-  return new NetworkError("tls", host, "the connection was closed in the TLS handshake", { cause: error })
+  if (stage !== "Tls" || failure.kind !== "Protocol") return failure
+  return new NetworkError("Tls", host, "the connection was closed in the TLS handshake", { cause: error })
 }
 
 /** The last session of each server, the longest unused forgotten first. A name's session serves that name only: it was verified for it. */

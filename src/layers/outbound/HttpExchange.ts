@@ -93,7 +93,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
     if (this.over) return
     if (status < 200) return this.inform()
     if (fieldsOf(controller.rawHeaders) > maxFields) {
-      return this.fail("protocol", `the answer has more than ${maxFields} header fields`)
+      return this.fail("Protocol", `the answer has more than ${maxFields} header fields`)
     }
     this.status = status
     this.limit = this.asker.answered(status, headers)
@@ -133,10 +133,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
   }
 
   private inform(): void {
-    if (++this.informational > maxInformational) this.fail("protocol", "endless informational answers (1xx)")
+    if (++this.informational > maxInformational) this.fail("Protocol", "endless informational answers (1xx)")
   }
 
-  private fail(kind: "protocol", reason: string): void {
+  private fail(kind: "Protocol", reason: string): void {
     this.abandon()
     this.asker.failed(new NetworkError(kind, this.call.url.hostname, reason))
   }

@@ -112,6 +112,6 @@ const judge = (
 }
 
 const unreachable = ({ kind, reason }: NetworkError): string =>
-  `We could not verify your callback Error: ${kind === "timeout" ? `ETIMEDOUT (${reason})` : reason}`
+  `We could not verify your callback Error: ${kind === "Timeout" ? `ETIMEDOUT (${reason})` : reason}`
 
 const refuse = (message: string): Effect.Effect<never, IntentRefused> => Effect.fail(new IntentRefused({ message }))

@@ -1,5 +1,5 @@
 /** The stage at which an exchange failed: the kinds that fetches and deliveries have in common. */
-export type FailureKind = "refused-address" | "dns" | "connect" | "tls" | "timeout" | "protocol"
+export type FailureKind = "RefusedAddress" | "Dns" | "Connect" | "Tls" | "Timeout" | "Protocol"
 
 /**
  * Why no answer came: `host: reason` is a sentence for people, without anything secret of the URL.
@@ -27,7 +27,7 @@ export class NetworkError extends Error {
 /** Who asked took the request back before the first byte was written. */
 export class Unsent extends NetworkError {
   constructor(host: string) {
-    super("protocol", host, "taken back before it was sent")
+    super("Protocol", host, "taken back before it was sent")
   }
 }
 
@@ -36,15 +36,15 @@ export const explain = (error: unknown, host: string, answered = false): Network
   if (error instanceof NetworkError) return error
   const code = codeOf(error)
   const tls = tlsReason(code, error)
-  if (tls !== undefined) return new NetworkError("tls", host, tls, { cause: error })
-  if (code === "ETIMEDOUT" && !answered) return new NetworkError("timeout", host, "no connection", { cause: error })
+  if (tls !== undefined) return new NetworkError("Tls", host, tls, { cause: error })
+  if (code === "ETIMEDOUT" && !answered) return new NetworkError("Timeout", host, "no connection", { cause: error })
   const connecting = connectReasons[code]
-  if (connecting !== undefined && !answered) return new NetworkError("connect", host, connecting, { cause: error })
+  if (connecting !== undefined && !answered) return new NetworkError("Connect", host, connecting, { cause: error })
   const early = !answered && closings.has(code)
   const reason = answered && closings.has(code)
     ? "the connection was closed before the answer was complete"
     : protocolReasons[code] ?? `not readable as HTTP (${code})`
-  return new NetworkError("protocol", host, reason, { cause: error, closedEarly: early })
+  return new NetworkError("Protocol", host, reason, { cause: error, closedEarly: early })
 }
 
 /** The machine-readable name of an error; of several attempts, that of the last. */

@@ -36,7 +36,7 @@ export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spa
       Effect.matchEffect({
         onSuccess: (answers) => Effect.sync(() => callers.forEach((caller, i) => answer(caller, answers[i]))),
         onFailure: (error) =>
-          error.reason === "defect" && callers.length > 1
+          error.reason._tag === "Defect" && callers.length > 1
             ? Effect.forEach(callers, (caller) => together([caller]), { discard: true })
             : answerAll(callers, Exit.fail(error))
       }),

@@ -73,11 +73,11 @@ export const inTurn = <A, R>(work: Effect.Effect<A, SqlError.SqlError, R>): Effe
 const metAnother = ({ reason }: SqlError.SqlError) =>
   reason._tag === "DeadlockError" || reason._tag === "SerializationError"
 
-const silent = new StoreError({ reason: "unavailable", message: "The database server does not answer." })
+const silent = new StoreError({ reason: { _tag: "Unavailable", message: "The database server does not answer." } })
 
 /** What a store answers when a statement failed. */
 export const storeError = (error: SqlError.SqlError): StoreError =>
-  new StoreError({ reason: isPassing(error) ? "unavailable" : "defect", message: describe(error) })
+  new StoreError({ reason: { _tag: isPassing(error) ? "Unavailable" : "Defect", message: describe(error) } })
 
 /** The five characters by which the server names an error; undefined when it said nothing. */
 export const sqlState = (error: SqlError.SqlError): string | undefined => {

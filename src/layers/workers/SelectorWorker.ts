@@ -35,7 +35,7 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
           turn.withPermits(1)
         )
         if (answer._tag === "Failed") {
-          return yield* new SelectorError({ reason: answer.reason, message: answer.message })
+          return yield* new SelectorError({ reason: { _tag: answer.reason, message: answer.message } })
         }
         return answer
       })
@@ -62,4 +62,4 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
 
 export const layer = layerWith({ deadline: "5 seconds" })
 
-const tooMuch = (message: string) => new SelectorError({ reason: "too-much", message })
+const tooMuch = (message: string) => new SelectorError({ reason: { _tag: "TooMuch", message } })

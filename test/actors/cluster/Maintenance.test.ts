@@ -73,7 +73,7 @@ describe("maintenance", () => {
           Effect.suspend(() => {
             asked.push(`${away ? "away" : "there"} ${before}`)
             return away
-              ? Effect.fail(new StoreError({ reason: "unavailable", message: "It is away." }))
+              ? Effect.fail(new StoreError({ reason: { _tag: "Unavailable", message: "It is away." } }))
               : Effect.succeed(0)
           }),
         entries: () => Effect.succeed({ deleted: 0, next: undefined }),

@@ -22,7 +22,7 @@ class Log extends Context.Service<Log, {
   readonly forget: (resourceId: number, count: number) => void
   readonly asked: Array<string>
   latency: number
-  failure: "unavailable" | "defect" | undefined
+  failure: "Unavailable" | "Defect" | undefined
 }>()("windhover/test/Listeners/Log") {}
 
 const layerLog = Layer.effectContext(Effect.sync(() => {
@@ -45,7 +45,7 @@ const layerLog = Layer.effectContext(Effect.sync(() => {
   const answered = <A>(question: string, answer: () => A): Effect.Effect<A, StoreError> =>
     Effect.suspend(() => {
       log.asked.push(question)
-      if (log.failure !== undefined) return Effect.fail(new StoreError({ reason: log.failure, message: "Broken." }))
+      if (log.failure !== undefined) return Effect.fail(new StoreError({ reason: { _tag: log.failure, message: "Broken." } }))
       const now = answer()
       return log.latency === 0 ? Effect.succeed(now) : Effect.delay(Effect.succeed(now), log.latency)
     })
@@ -195,7 +195,7 @@ describe("Listeners", () => {
       const { heard, listener, state } = makeListener({ 1: 0 })
       yield* listen(listener)
       yield* settle
-      log.failure = "unavailable"
+      log.failure = "Unavailable"
       log.write(1)
       yield* tell(1)
       yield* TestClock.adjust("1 minute")
@@ -213,7 +213,7 @@ describe("Listeners", () => {
       yield* listen(one.listener)
       yield* listen(other.listener)
       yield* settle
-      log.failure = "defect"
+      log.failure = "Defect"
       log.write(1)
       yield* tell(1)
       yield* settle

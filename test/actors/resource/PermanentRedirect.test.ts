@@ -11,7 +11,7 @@ const to = "http://new.example/feed"
 /** The feed redirects to the new place, for good or not; there the ids are. */
 const redirecting = (world: World["Service"]) => {
   const site = { permanent: true, up: true, ids: ["first"] }
-  const gone = new FetchError({ kind: "dns", message: "new.example: there is no such name in the DNS" })
+  const gone = new FetchError({ reason: { _tag: "Dns", message: "new.example: there is no such name in the DNS" } })
   const answer = (moved: object) =>
     Effect.suspend(() => site.up ? Effect.succeed({ ...documentOf(site.ids), finalUrl: to, ...moved }) : gone)
   world.serve(feed, () => answer(site.permanent ? { permanentUrl: to } : {}))
@@ -101,7 +101,7 @@ describe("permanent redirects", () => {
         const { world } = yield* watchedFor()
         const site = redirecting(world)
         yield* TestClock.adjust("4 days")
-        world.serve(feed, () => new FetchError({ kind: "dns", message: "there is no such name in the DNS" }))
+        world.serve(feed, () => new FetchError({ reason: { _tag: "Dns", message: "there is no such name in the DNS" } }))
         polled(world)
         yield* TestClock.adjust("3 days")
         const hosts = polled(world)

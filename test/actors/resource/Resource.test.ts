@@ -14,7 +14,7 @@ import { documentOf, layer, layerOutside, layerRunner, layerWith, statusOnly } f
 
 const ping = (url = feed) => Hub.use((hub) => hub.publish([url]))
 
-const timeout = new FetchError({ kind: "timeout", message: "No answer came within 30 s." })
+const timeout = new FetchError({ reason: { _tag: "Timeout", message: "No answer came within 30 s." } })
 
 describe("a resource", () => {
   it.effect("is stored at its first fetch, and nobody is notified", () =>

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { Outage, whenAvailable } from "#actors/runtime/Retrying.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 
-const full = new StoreError({ reason: "unavailable", message: "No space left on device." })
+const full = new StoreError({ reason: { _tag: "Unavailable", message: "No space left on device." } })
 
 describe("waiting for the database", () => {
   it.effect("goes on when it is back; the log is told at once, every 30 s, and at the end, however many wait", () =>
@@ -34,7 +34,7 @@ describe("waiting for the database", () => {
   it.effect("does not wait for what will not pass", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(
-        whenAvailable(Effect.fail(new StoreError({ reason: "defect", message: "A bug." })))
+        whenAvailable(Effect.fail(new StoreError({ reason: { _tag: "Defect", message: "A bug." } })))
       )
       assert.isTrue(Exit.isFailure(exit))
     }))

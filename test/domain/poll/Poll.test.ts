@@ -335,11 +335,11 @@ describe("Poll", () => {
       "Fetched (ring) 503 240",
       undefined
     ])
-    const dns = unanswered(failed, new FetchError({ kind: "dns", message: "DNS: no such name" }), at)
+    const dns = unanswered(failed, new FetchError({ reason: { _tag: "Dns", message: "DNS: no such name" } }), at)
     assert.deepStrictEqual(told(dns), ["Changed", 0, "Fetched (ring) 0 240: DNS: no such name", undefined])
     const tls = unanswered(
       dns._tag === "Changed" ? dns.change.state : failed,
-      new FetchError({ kind: "tls", message: "TLS: expired" }),
+      new FetchError({ reason: { _tag: "Tls", message: "TLS: expired" } }),
       at
     )
     assert.deepStrictEqual(told(tls), ["Changed", 0, "Fetched (ring) 0 480: TLS: expired", undefined])

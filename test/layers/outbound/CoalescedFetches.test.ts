@@ -125,10 +125,10 @@ describe("what several ask for at the same time", () => {
       })
       const failures = yield* Effect.forEach(
         [1, 2, 3],
-        () => Effect.map(Effect.flip(fetch({ url: origin.url, ...shared })), ({ kind }) => kind),
+        () => Effect.map(Effect.flip(fetch({ url: origin.url, ...shared })), ({ reason }) => reason._tag),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual([failures, asked], [["protocol", "protocol", "protocol"], 2])
+      assert.deepStrictEqual([failures, asked], [["Protocol", "Protocol", "Protocol"], 2])
     }))
 
   const deadlines = DeadlinesByHand.make()
@@ -148,7 +148,7 @@ describe("what several ask for at the same time", () => {
         return yield* Fiber.join(failing)
       })
       const answers = [yield* timedOut, yield* timedOut]
-      assert.deepStrictEqual(answers.map(({ kind }) => kind), ["timeout", "timeout"])
+      assert.deepStrictEqual(answers.map(({ reason }) => reason._tag), ["Timeout", "Timeout"])
       yield* origin.quiet // nothing is left open
       assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/page", "/slow", "/slow"])
     }), { deadlines })

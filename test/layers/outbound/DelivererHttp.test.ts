@@ -59,7 +59,7 @@ describe("DelivererHttp", () => {
       })
       const posted = Deliverer.use((deliverer) => deliverer.post(parcel(callback.url), () => mayLeave))
       const [first, second] = yield* Effect.all([posted, Effect.flip(posted)], { concurrency: 2 })
-      assert.deepStrictEqual([first.status, second.kind], [200, "withheld"])
+      assert.deepStrictEqual([first.status, second.reason._tag], [200, "Withheld"])
       assert.strictEqual(callback.seen.length, 1)
 
       mayLeave = true
@@ -93,7 +93,7 @@ describe("DelivererHttp", () => {
     Effect.gen(function*() {
       const callback = yield* serve(() => {})
       const error = yield* Effect.flip(post(parcel(callback.url)))
-      assert.deepStrictEqual([error.kind, error.message], ["timeout", "127.0.0.1: no answer within 0.1 s"])
+      assert.deepStrictEqual([error.reason._tag, error.message], ["Timeout", "127.0.0.1: no answer within 0.1 s"])
       yield* callback.quiet
     }), { timeout: 100 })
 
@@ -149,8 +149,8 @@ describe("DelivererHttp", () => {
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.socket?.resetAndDestroy())
       const error = yield* Effect.flip(post(parcel(callback.url)))
-      assert.deepStrictEqual([error.kind, error.message], [
-        "protocol",
+      assert.deepStrictEqual([error.reason._tag, error.message], [
+        "Protocol",
         "127.0.0.1: the connection was reset before an answer came"
       ])
       assert.strictEqual(callback.seen.length, 1)
@@ -184,12 +184,12 @@ describe("DelivererHttp", () => {
       assert.strictEqual(callback.seen[0]?.headers.authorization, `Basic ${basic}`)
       const closed = yield* Effect.scoped(serve(() => {}))
       const error = yield* Effect.flip(post(parcel(`http://user:pa%20ss@127.0.0.1:${closed.port}/`)))
-      assert.deepStrictEqual([error.kind, error.message], ["connect", "127.0.0.1: connection refused"])
+      assert.deepStrictEqual([error.reason._tag, error.message], ["Connect", "127.0.0.1: connection refused"])
     }))
 
   test("says so when the callback is no URL it can post to", () =>
     Effect.gen(function*() {
-      assert.strictEqual((yield* Effect.flip(post(parcel("nowhere")))).kind, "protocol")
-      assert.strictEqual((yield* Effect.flip(post(parcel("mailto:x@y")))).kind, "protocol")
+      assert.strictEqual((yield* Effect.flip(post(parcel("nowhere")))).reason._tag, "Protocol")
+      assert.strictEqual((yield* Effect.flip(post(parcel("mailto:x@y")))).reason._tag, "Protocol")
     }))
 })

@@ -74,7 +74,7 @@ describe("Resolver", () => {
     Effect.gen(function*() {
       const { askedA, clock, resolver } = yield* resolverOf(() => ({ code: "NXDOMAIN" }))
       const first = yield* failure(resolver.resolve("gone.example"))
-      assert.deepStrictEqual([first.kind, first.message], ["dns", "gone.example: there is no such name in the DNS"])
+      assert.deepStrictEqual([first.kind, first.message], ["Dns", "gone.example: there is no such name in the DNS"])
       clock.now += 59_000
       yield* failure(resolver.resolve("gone.example"))
       assert.strictEqual(askedA(), 1)
@@ -111,7 +111,7 @@ describe("Resolver", () => {
     Effect.gen(function*() {
       const { resolver } = yield* resolverOf(() => undefined, { answerTimeout: 30 })
       const error = yield* failure(resolver.resolve("slow.example"))
-      assert.deepStrictEqual([error.kind, error.reason], ["dns", "the name servers did not answer in time"])
+      assert.deepStrictEqual([error.kind, error.reason], ["Dns", "the name servers did not answer in time"])
     }))
 
   it.effect("keeps a bounded number of names", () =>

@@ -117,7 +117,7 @@ describe("FetcherUndici", () => {
       })
       assert.strictEqual((yield* fetch(`${origin.url}/5`)).status, 200)
       const error = yield* Effect.flip(fetch(`${origin.url}/6`))
-      assert.deepStrictEqual([error.kind, error.message], ["redirects", "127.0.0.1: more than 5 redirects"])
+      assert.deepStrictEqual([error.reason._tag, error.message], ["Redirects", "127.0.0.1: more than 5 redirects"])
       const bare = yield* serve((_, response) => response.writeHead(302).end("here"))
       const fetched = yield* fetch(bare.url)
       assert.deepStrictEqual([fetched.status, text(fetched.body)], [302, "here"])
@@ -156,8 +156,8 @@ describe("FetcherUndici", () => {
       assert.strictEqual(text((yield* fetch(`${origin.url}/second`)).body), "/second")
       assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/first", "/second", "/second"])
       const error = yield* Effect.flip(fetch(`${origin.url}/never`))
-      assert.deepStrictEqual([error.kind, error.message], [
-        "protocol",
+      assert.deepStrictEqual([error.reason._tag, error.message], [
+        "Protocol",
         "127.0.0.1: the connection was reset before an answer came"
       ])
       assert.strictEqual(origin.seen.length, 5)
@@ -167,10 +167,10 @@ describe("FetcherUndici", () => {
     Effect.gen(function*() {
       const closed = yield* Effect.scoped(serve(() => {}))
       const refused = yield* Effect.flip(fetch(closed.url))
-      assert.deepStrictEqual([refused.kind, refused.message], ["connect", "127.0.0.1: connection refused"])
+      assert.deepStrictEqual([refused.reason._tag, refused.message], ["Connect", "127.0.0.1: connection refused"])
       const odd = yield* Effect.flip(fetch("ftp://example.org/"))
-      assert.deepStrictEqual([odd.kind, odd.message], ["protocol", "not an http or https URL"])
-      assert.strictEqual((yield* Effect.flip(fetch("nonsense"))).kind, "protocol")
+      assert.deepStrictEqual([odd.reason._tag, odd.message], ["Protocol", "not an http or https URL"])
+      assert.strictEqual((yield* Effect.flip(fetch("nonsense"))).reason._tag, "Protocol")
     }))
 
   test("gives the memory of a body back when it is released, and nobody else's", () =>

@@ -97,9 +97,9 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       }))))
       yield* Deferred.await(inside)
       yield* Effect.promise(own.kill)
-      assert.strictEqual(storeError(yield* Fiber.join(interrupted)).reason, "unavailable")
+      assert.strictEqual(storeError(yield* Fiber.join(interrupted)).reason._tag, "Unavailable")
       for (let i = 0; i < 12; i++) {
-        assert.strictEqual(storeError(yield* Effect.flip(sql`select 1`)).reason, "unavailable")
+        assert.strictEqual(storeError(yield* Effect.flip(sql`select 1`)).reason._tag, "Unavailable")
       }
 
       yield* Effect.promise(own.start)
@@ -128,7 +128,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       ))
       assert.deepStrictEqual(
         error,
-        new StoreError({ reason: "unavailable", message: "The database server does not answer." })
+        new StoreError({ reason: { _tag: "Unavailable", message: "The database server does not answer." } })
       )
       proxy.silent = false
       assert.deepStrictEqual(yield* sql`select n from kept`.pipe(Effect.retry(Schedule.spaced("50 millis"))), [])
@@ -166,7 +166,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
           const error = yield* Effect.flip(asked(sql`select 1`))
           assert.deepStrictEqual(
             error,
-            new StoreError({ reason: "unavailable", message: "The database server does not answer." })
+            new StoreError({ reason: { _tag: "Unavailable", message: "The database server does not answer." } })
           )
           assert.isTrue(heart.isSilent(), what)
           yield* Effect.flip(asked(Effect.die("Nothing more is asked.")))

@@ -85,13 +85,13 @@ describe("batched", () => {
 
   it.effect("an input that the database cannot take fails alone; a database that is away refuses all", () =>
     Effect.gen(function*() {
-      let reason: "defect" | "unavailable" = "defect"
+      let reason: "Defect" | "Unavailable" = "Defect"
       const ask = batched<number, number>({
         spacing: 25,
         concurrency: 1,
         max: 64,
         run: (inputs) =>
-          inputs.includes(2) ? Effect.fail(new StoreError({ reason, message: "no" })) : Effect.succeed(inputs)
+          inputs.includes(2) ? Effect.fail(new StoreError({ reason: { _tag: reason, message: "no" } })) : Effect.succeed(inputs)
       })
       const outcome = Effect.fnUntraced(function*() {
         const fiber = yield* Effect.forkChild(
@@ -101,7 +101,7 @@ describe("batched", () => {
         return (yield* Fiber.join(fiber)).map(Exit.isSuccess)
       })
       assert.deepStrictEqual(yield* outcome(), [true, false, true])
-      reason = "unavailable"
+      reason = "Unavailable"
       assert.deepStrictEqual(yield* outcome(), [false, false, false])
     }))
 })

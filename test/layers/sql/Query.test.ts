@@ -20,7 +20,7 @@ describe("SqlFailure", () => {
     ["25006", "a standby that is not promoted yet"],
     ["3D000", "the database is being restored"]
   ])("%s passes: %s", (code) => {
-    assert.strictEqual(storeError(failure(code)).reason, "unavailable")
+    assert.strictEqual(storeError(failure(code)).reason._tag, "Unavailable")
   })
 
   it.each([
@@ -29,13 +29,13 @@ describe("SqlFailure", () => {
     ["XX001", "a damaged page"],
     ["", "an answer that cannot be read"]
   ])("%s does not pass: %s", (code) => {
-    assert.strictEqual(storeError(failure(code)).reason, "defect")
+    assert.strictEqual(storeError(failure(code)).reason._tag, "Defect")
   })
 
   it("passes when the client lost the connection, or its password is not taken for now", () => {
     const cause = new Error("gone")
     for (const reason of [new SqlError.ConnectionError({ cause }), new SqlError.AuthenticationError({ cause })]) {
-      assert.strictEqual(storeError(new SqlError.SqlError({ reason })).reason, "unavailable")
+      assert.strictEqual(storeError(new SqlError.SqlError({ reason })).reason._tag, "Unavailable")
     }
   })
 
@@ -57,7 +57,7 @@ describe("SqlFailure", () => {
       const ended = yield* Deferred.make<void>()
       const silent = Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined))
       const error = yield* Effect.flip(run(silent, 1))
-      assert.deepStrictEqual([error.reason, error.message], ["unavailable", "The database server does not answer."])
+      assert.deepStrictEqual([error.reason._tag, error.message], ["Unavailable", "The database server does not answer."])
       yield* Deferred.await(ended)
     }))
 
@@ -66,7 +66,7 @@ describe("SqlFailure", () => {
       const answers = [true, false]
       const heart = { isSilent: () => false, beats: Effect.sync(() => answers.shift() ?? true) }
       const error = yield* Effect.flip(Effect.provideService(run(Effect.never, Infinity), DatabaseLiveness, heart))
-      assert.deepStrictEqual(error.reason, "unavailable")
+      assert.deepStrictEqual(error.reason._tag, "Unavailable")
       assert.deepStrictEqual(answers, [])
     }))
 
@@ -74,7 +74,7 @@ describe("SqlFailure", () => {
     Effect.gen(function*() {
       const heart = { isSilent: () => true, beats: Effect.die("not asked") }
       const error = yield* Effect.flip(Effect.provideService(run(Effect.die("not asked")), DatabaseLiveness, heart))
-      assert.deepStrictEqual([error.reason, error.message], ["unavailable", "The database server does not answer."])
+      assert.deepStrictEqual([error.reason._tag, error.message], ["Unavailable", "The database server does not answer."])
     }))
 
   it.live("ends the work of one who does not wait any more", () =>

@@ -34,11 +34,11 @@ export const selectCss = (
 
 const compiled = (path: string, syntax: "html" | "xml"): ReturnType<typeof compileCss> => {
   const mistake = mistakeIn(path)
-  if (mistake !== undefined) throw new Unselectable("invalid", `${JSON.stringify(path)} is no CSS path: ${mistake}`)
+  if (mistake !== undefined) throw new Unselectable("Invalid", `${JSON.stringify(path)} is no CSS path: ${mistake}`)
   try {
     return compileCss(path, syntax)
   } catch (error) {
-    throw new Unselectable("invalid", `${JSON.stringify(path)} is no CSS path: ${messageOf(error)}`, { cause: error })
+    throw new Unselectable("Invalid", `${JSON.stringify(path)} is no CSS path: ${messageOf(error)}`, { cause: error })
   }
 }
 

@@ -37,7 +37,7 @@ const compile = (given: string): Query => {
   } catch (error) {
     const classic = classicQuery(path)
     if (classic !== undefined) return classic
-    throw new Unselectable("invalid", `${JSON.stringify(given)} is no JSONPath (RFC 9535): ${messageOf(error)}`, {
+    throw new Unselectable("Invalid", `${JSON.stringify(given)} is no JSONPath (RFC 9535): ${messageOf(error)}`, {
       cause: error
     })
   }
@@ -95,7 +95,7 @@ const parse = (bytes: Uint8Array, contentType: string): Json => {
     const plain = JSON.parse(json) as JSONValue
     return { plain, exact: /\d{16}/.test(json) ? JSON.parse(json, keepingDigits) : plain }
   } catch (error) {
-    throw new Unselectable("unfit", `the document is no JSON: ${messageOf(error)}`, { cause: error })
+    throw new Unselectable("Unfit", `the document is no JSON: ${messageOf(error)}`, { cause: error })
   }
 }
 

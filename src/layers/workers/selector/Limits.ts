@@ -1,8 +1,8 @@
 /** Why nothing can be selected: the class of `SelectorError`, as it crosses the boundary of the thread. */
 export class Unselectable extends Error {
-  readonly reason: "invalid" | "unfit" | "too-much"
+  readonly reason: "Invalid" | "Unfit" | "TooMuch"
 
-  constructor(reason: "invalid" | "unfit" | "too-much", message: string, options?: ErrorOptions) {
+  constructor(reason: "Invalid" | "Unfit" | "TooMuch", message: string, options?: ErrorOptions) {
     super(message, options)
     this.reason = reason
   }
@@ -29,12 +29,12 @@ export const collected = <A>(matches: Iterable<A>, write: (match: A) => string):
   let length = 0
   for (const match of matches) {
     if (parts.length === maxMatches) {
-      throw new Unselectable("too-much", `it matches more than ${maxMatches} times; select something around them`)
+      throw new Unselectable("TooMuch", `it matches more than ${maxMatches} times; select something around them`)
     }
     const part = write(match)
     length += part.length
     if (length > maxOutput) {
-      throw new Unselectable("too-much", `what it matches has more than ${maxOutput} characters; select less`)
+      throw new Unselectable("TooMuch", `what it matches has more than ${maxOutput} characters; select less`)
     }
     parts.push(part)
   }

@@ -44,7 +44,7 @@ class Clock {
     this.#steps += many
     if (this.#steps < stride) return
     this.#steps = 0
-    if (performance.now() > this.#end) throw new Unselectable("too-much", tooSlow)
+    if (performance.now() > this.#end) throw new Unselectable("TooMuch", tooSlow)
   }
 }
 

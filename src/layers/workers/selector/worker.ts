@@ -19,7 +19,7 @@ export interface Question {
 export type Answer =
   | { readonly _tag: "Selected"; readonly selection: Selection }
   | { readonly _tag: "Checked" }
-  | { readonly _tag: "Failed"; readonly reason: "invalid" | "unfit" | "too-much"; readonly message: string }
+  | { readonly _tag: "Failed"; readonly reason: "Invalid" | "Unfit" | "TooMuch"; readonly message: string }
 
 const answer = ({ document, fragment: { language, path } }: Question): Answer => {
   if (document === undefined) {
@@ -38,7 +38,7 @@ const select = (
   { bytes, contentType, syntax }: NonNullable<Question["document"]>
 ): Selection => {
   if (language === "css") {
-    if (syntax === "json") throw new Unselectable("unfit", "the document is JSON, and a CSS path selects in HTML")
+    if (syntax === "json") throw new Unselectable("Unfit", "the document is JSON, and a CSS path selects in HTML")
     const parts = selectCss(bytes, contentType, path, syntax)
     const type = syntax === "html" ? "text/html" : "application/xml"
     return {
@@ -46,7 +46,7 @@ const select = (
       document: { contentType: `${type}; charset=utf-8`, body: encoder.encode(parts.join("")) }
     }
   }
-  if (syntax !== "json") throw new Unselectable("unfit", "the document is no JSON, and a JSONPath selects in JSON")
+  if (syntax !== "json") throw new Unselectable("Unfit", "the document is no JSON, and a JSONPath selects in JSON")
   const { json, matches } = selectJson(bytes, contentType, path)
   return { matches, document: { contentType: "application/json; charset=utf-8", body: encoder.encode(json) } }
 }
@@ -59,7 +59,7 @@ const safely = (question: Question): Answer => {
     const { reason, message } = error instanceof Unselectable
       ? error
       : {
-        reason: "too-much" as const,
+        reason: "TooMuch" as const,
         message: `the document or the path is too deep or too large (${messageOf(error)})`
       }
     return { _tag: "Failed", reason, message }
