@@ -56,11 +56,15 @@ export const make = Effect.gen(function*() {
   })
 
   /** Logins of our own domain are accounts; other JIDs are what an account has named as its own. */
-  const accountOf = Effect.fnUntraced(function*(jid: Jid.Jid) {
-    // whoever has an address of a domain is not the domain: only its server or component sends without a local part
-    if (jid.domain !== ownDomain) return yield* accounts.ofJid(Jid.bare(jid))
-    return jid.local === undefined ? Option.none<Account>() : yield* accounts.find(jid.local)
-  }, Effect.catchTag("StoreError", (error) => error.reason._tag === "Unavailable" ? Effect.fail(away) : Effect.die(error)))
+  const accountOf = Effect.fnUntraced(
+    function*(jid: Jid.Jid) {
+      // whoever has an address of a domain is not the domain: only its server or component sends without a local part
+      if (jid.domain !== ownDomain) return yield* accounts.ofJid(Jid.bare(jid))
+      return jid.local === undefined ? Option.none<Account>() : yield* accounts.find(jid.local)
+    },
+    Effect.catchTag("StoreError", (error) =>
+      error.reason._tag === "Unavailable" ? Effect.fail(away) : Effect.die(error))
+  )
 
   const askerOf = Effect.fnUntraced(function*(from: string) {
     const jid = Jid.parse(from)

@@ -80,7 +80,9 @@ export const make = (state: State): AccountStore["Service"] => {
   })
 }
 
-const refused = new StoreError({ reason: { _tag: "Defect", message: "There is no such account, or the token is another account's." } })
+const refused = new StoreError({
+  reason: { _tag: "Defect", message: "There is no such account, or the token is another account's." }
+})
 
 const holderOf = (state: State, login: string) =>
   [...state.accounts.values()].find(({ account }) => account.login === login)

@@ -153,7 +153,9 @@ export const loaded = (state: State, resource: ResourceState, now: number): Reso
 const isOnHub = (state: State, resourceId: number, now: number): boolean =>
   toldOf(state, resourceId, now).some(({ subscription }) => subscription.face === "hub")
 
-export const gone = new StoreError({ reason: { _tag: "Unavailable", message: "The store was made unavailable by a test." } })
+export const gone = new StoreError({
+  reason: { _tag: "Unavailable", message: "The store was made unavailable by a test." }
+})
 
 /** One operation: takes the time, and fails while the store is unavailable. */
 export const operation = <A>(state: State, run: (now: number) => A): Effect.Effect<A, StoreError> =>

@@ -101,7 +101,8 @@ describe("Authentication", () => {
     Effect.gen(function*() {
       assert.match(yield* attempt({ header: good }), /^Unavailable: /)
     }).pipe(withStore(Layer.mock(AccountStore, {
-      authenticate: () => Effect.fail(new StoreError({ reason: { _tag: "Unavailable", message: "connection refused" } }))
+      authenticate: () =>
+        Effect.fail(new StoreError({ reason: { _tag: "Unavailable", message: "connection refused" } }))
     }))))
 
   it.effect("takes a database that is broken for our defect", () =>

@@ -76,7 +76,9 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
 
   const post = (parcel: Parcel, mayLeave?: () => boolean) =>
     Effect.suspend(() => {
-      if (mayLeave?.() === false) return Effect.fail(new DeliveryError({ reason: { _tag: "Withheld", message: "Not sent." } }))
+      if (mayLeave?.() === false) {
+        return Effect.fail(new DeliveryError({ reason: { _tag: "Withheld", message: "Not sent." } }))
+      }
       const attempt = Number(parcel.headers.find(([name]) => name === "X-Service-Retried")?.[1] ?? 0)
       const ids = [...new TextDecoder().decode(parcel.body).matchAll(/<entry.*?<id>(.*?)<\/id>/g)].map((match) =>
         match[1]

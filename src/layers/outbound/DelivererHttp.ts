@@ -56,7 +56,9 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
             if (url === undefined) {
               return resume(
                 Effect.fail(
-                  new DeliveryError({ reason: { _tag: "Protocol", message: "the callback is not an http or https URL" } })
+                  new DeliveryError({
+                    reason: { _tag: "Protocol", message: "the callback is not an http or https URL" }
+                  })
                 )
               )
             }

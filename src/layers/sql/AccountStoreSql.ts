@@ -204,7 +204,9 @@ export const layerWith = (cost: Passwords.Cost) =>
 
 export const layer = layerWith(Passwords.interactive)
 
-const refused = new StoreError({ reason: { _tag: "Defect", message: "There is no such account, or the token is another account's." } })
+const refused = new StoreError({
+  reason: { _tag: "Defect", message: "There is no such account, or the token is another account's." }
+})
 
 const accountOf = (row: AccountRow): Account => ({
   id: row.id,

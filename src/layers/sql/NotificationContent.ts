@@ -48,5 +48,7 @@ export const checkLength = (change: PollWrite, bodies: ReadonlyArray<string>): E
 
 const tooLarge = (what: string, length: number) =>
   Effect.fail(
-    new StoreError({ reason: { _tag: "Defect", message: `${what} has ${length} bytes; at most ${maxStoredLength} can be stored.` } })
+    new StoreError({
+      reason: { _tag: "Defect", message: `${what} has ${length} bytes; at most ${maxStoredLength} can be stored.` }
+    })
   )

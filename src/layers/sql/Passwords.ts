@@ -58,10 +58,14 @@ export const make = (cost: Cost): Passwords => {
 }
 
 const overloaded = Effect.fail(
-  new StoreError({ reason: { _tag: "Unavailable", message: "Too many passwords wait to be checked; use a token, or try again." } })
+  new StoreError({
+    reason: { _tag: "Unavailable", message: "Too many passwords wait to be checked; use a token, or try again." }
+  })
 )
 
-const damaged = Effect.fail(new StoreError({ reason: { _tag: "Defect", message: "A stored password hash cannot be read." } }))
+const damaged = Effect.fail(
+  new StoreError({ reason: { _tag: "Defect", message: "A stored password hash cannot be read." } })
+)
 
 const render = ({ n, r, p }: Cost, salt: Buffer, key: Buffer) =>
   ["scrypt", n, r, p, salt.toString("base64url"), key.toString("base64url")].join("$")
@@ -87,4 +91,5 @@ const deriveKey = (password: Redacted.Redacted, salt: Buffer, { n, r, p }: Cost)
     )
   })
 
-const failed = (error: Error) => new StoreError({ reason: { _tag: "Defect", message: `scrypt failed: ${error.message}` } })
+const failed = (error: Error) =>
+  new StoreError({ reason: { _tag: "Defect", message: `scrypt failed: ${error.message}` } })

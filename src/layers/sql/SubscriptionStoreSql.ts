@@ -156,7 +156,9 @@ export const layer = Layer.effect(
         return { row, resource: (yield* resources([resourceId], now)).get(resourceId) }
       })))
       if (row === undefined || resource === undefined) {
-        return yield* new StoreError({ reason: { _tag: "Defect", message: "A subscription was written and is not there." } })
+        return yield* new StoreError({
+          reason: { _tag: "Defect", message: "A subscription was written and is not there." }
+        })
       }
       return { subscription: subscriptionOf(row), resource, created: row.created }
     })

@@ -45,7 +45,9 @@ const layerLog = Layer.effectContext(Effect.sync(() => {
   const answered = <A>(question: string, answer: () => A): Effect.Effect<A, StoreError> =>
     Effect.suspend(() => {
       log.asked.push(question)
-      if (log.failure !== undefined) return Effect.fail(new StoreError({ reason: { _tag: log.failure, message: "Broken." } }))
+      if (log.failure !== undefined) {
+        return Effect.fail(new StoreError({ reason: { _tag: log.failure, message: "Broken." } }))
+      }
       const now = answer()
       return log.latency === 0 ? Effect.succeed(now) : Effect.delay(Effect.succeed(now), log.latency)
     })

@@ -101,7 +101,10 @@ describe("permanent redirects", () => {
         const { world } = yield* watchedFor()
         const site = redirecting(world)
         yield* TestClock.adjust("4 days")
-        world.serve(feed, () => new FetchError({ reason: { _tag: "Dns", message: "there is no such name in the DNS" } }))
+        world.serve(
+          feed,
+          () => new FetchError({ reason: { _tag: "Dns", message: "there is no such name in the DNS" } })
+        )
         polled(world)
         yield* TestClock.adjust("3 days")
         const hosts = polled(world)

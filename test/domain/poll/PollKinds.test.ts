@@ -269,7 +269,9 @@ describe("fragments", () => {
 
   it("that cannot be selected are in error, with the reason", () => {
     const { state } = fragmented("$.a")
-    const error = new SelectorError({ reason: { _tag: "Unfit", message: "the document is no JSON: Unexpected end of input" } })
+    const error = new SelectorError({
+      reason: { _tag: "Unfit", message: "the document is no JSON: Unexpected end of input" }
+    })
     assert.strictEqual(
       stateAfter(unselectable(state, answer("{"), error, at)).http,
       "Fetched (ring) 200 60: Parser Error the document is no JSON: Unexpected end of input"

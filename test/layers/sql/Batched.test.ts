@@ -91,7 +91,9 @@ describe("batched", () => {
         concurrency: 1,
         max: 64,
         run: (inputs) =>
-          inputs.includes(2) ? Effect.fail(new StoreError({ reason: { _tag: reason, message: "no" } })) : Effect.succeed(inputs)
+          inputs.includes(2)
+            ? Effect.fail(new StoreError({ reason: { _tag: reason, message: "no" } }))
+            : Effect.succeed(inputs)
       })
       const outcome = Effect.fnUntraced(function*() {
         const fiber = yield* Effect.forkChild(

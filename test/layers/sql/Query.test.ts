@@ -57,7 +57,10 @@ describe("SqlFailure", () => {
       const ended = yield* Deferred.make<void>()
       const silent = Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined))
       const error = yield* Effect.flip(run(silent, 1))
-      assert.deepStrictEqual([error.reason._tag, error.message], ["Unavailable", "The database server does not answer."])
+      assert.deepStrictEqual([error.reason._tag, error.message], [
+        "Unavailable",
+        "The database server does not answer."
+      ])
       yield* Deferred.await(ended)
     }))
 
@@ -74,7 +77,10 @@ describe("SqlFailure", () => {
     Effect.gen(function*() {
       const heart = { isSilent: () => true, beats: Effect.die("not asked") }
       const error = yield* Effect.flip(Effect.provideService(run(Effect.die("not asked")), DatabaseLiveness, heart))
-      assert.deepStrictEqual([error.reason._tag, error.message], ["Unavailable", "The database server does not answer."])
+      assert.deepStrictEqual([error.reason._tag, error.message], [
+        "Unavailable",
+        "The database server does not answer."
+      ])
     }))
 
   it.live("ends the work of one who does not wait any more", () =>
