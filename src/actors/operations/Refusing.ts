@@ -1,11 +1,11 @@
 import { Effect } from "effect"
-import type { StoreError } from "#domain/ports/StoreError.ts"
+import { isUnavailable, type StoreError } from "#domain/ports/StoreError.ts"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 
 /** A store that is away refuses the caller for a moment; a defect is ours. */
 export const orRefuse = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
   Effect.catchTag(effect, "StoreError", (error) =>
-    error.reason._tag === "Unavailable"
+    isUnavailable(error)
       ? Effect.fail(
         refuse(
           new Unavailable({
