@@ -62,8 +62,10 @@ export const make = Effect.gen(function*() {
       if (jid.domain !== ownDomain) return yield* accounts.ofJid(Jid.bare(jid))
       return jid.local === undefined ? Option.none<Account>() : yield* accounts.find(jid.local)
     },
-    Effect.catchTag("StoreError", (error) =>
-      error.reason._tag === "Unavailable" ? Effect.fail(away) : Effect.die(error))
+    Effect.catchTag(
+      "StoreError",
+      (error) => error.reason._tag === "Unavailable" ? Effect.fail(away) : Effect.die(error)
+    )
   )
 
   const askerOf = Effect.fnUntraced(function*(from: string) {
