@@ -62,7 +62,7 @@ const allParts = Effect.fnUntraced(function*(thread: Thread, question: Question,
 
 const newThread = () =>
   new WorkerThread<Question, Part>({
-    script: new URL("#layers/workers/feed-reader/worker.ts", import.meta.url),
+    script: new URL("./feed-reader/worker.ts", import.meta.url),
     name: "feeds",
     maxOldGenerationSizeMb: 512,
     maxYoungGenerationSizeMb: 96

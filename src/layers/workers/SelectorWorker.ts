@@ -19,7 +19,7 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
       const thread = yield* Effect.acquireRelease(
         Effect.sync(() =>
           new WorkerThread<Question, Answer>({
-            script: new URL("#layers/workers/selector/worker.ts", import.meta.url),
+            script: new URL("./selector/worker.ts", import.meta.url),
             name: "selector",
             maxOldGenerationSizeMb: 512,
             maxYoungGenerationSizeMb: 96
