@@ -11,11 +11,12 @@ import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { fileURLToPath } from "node:url"
 import * as zlib from "node:zlib"
 import * as EmbeddedPostgres from "#layers/postgres/EmbeddedPostgres.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 
-const target = path.join(import.meta.dirname, "#layers/postgres/embedded/template.tar.zst")
+const target = fileURLToPath(import.meta.resolve("#layers/postgres/embedded/template.tar.zst"))
 const work = fs.mkdtempSync(path.join(os.tmpdir(), "windhover-template-"))
 const cluster = path.join(work, "database")
 

@@ -30,16 +30,16 @@ export const bouncesOf = (row: BounceRow): Bounces | undefined =>
 /** Columns of a subscription and of its `bounces`, where it is on trial. */
 export interface TrialRow {
   readonly on_trial: boolean
-  readonly tried_sequence: number | null
-  readonly tried_until: number
+  readonly trial_sequence: number | null
+  readonly trial_until: number
 }
 
 export const trialColumns = (subscription: string, bounces: string): string =>
-  `${subscription}.on_trial, ${bounces}.tried_sequence::float8 as tried_sequence, ${
-    millis(`${bounces}.tried_until`)
-  } as tried_until`
+  `${subscription}.on_trial, ${bounces}.trial_sequence::float8 as trial_sequence, ${
+    millis(`${bounces}.trial_until`)
+  } as trial_until`
 
 export const trialOf = (row: TrialRow): Trial | undefined => {
   if (!row.on_trial) return undefined
-  return row.tried_sequence === null ? {} : { sent: { sequence: row.tried_sequence, until: row.tried_until } }
+  return row.trial_sequence === null ? {} : { sent: { sequence: row.trial_sequence, until: row.trial_until } }
 }

@@ -7,7 +7,7 @@ import { column, instant, millis } from "./Values.ts"
 import { run } from "./Query.ts"
 
 /** What a clock that was ahead has written says nothing of the present. */
-const isOver = `(p.held_until <= ${instant("$5::float8")} or p.held_since > ${instant("$5::float8")})`
+const isOver = `(p.paused_until <= ${instant("$5::float8")} or p.paused_since > ${instant("$5::float8")})`
 
 export const layer = Layer.effect(
   HostPauses,
@@ -20,15 +20,15 @@ export const layer = Layer.effect(
       yield* run(sql.unsafe(
         `with over as (
           delete from host_pauses where ctid = any(array(
-            select ctid from host_pauses where held_until <= ${instant("$5::float8")}
+            select ctid from host_pauses where paused_until <= ${instant("$5::float8")}
               and not (partition = $1::int2 and host = $2) limit 100 for update skip locked
           ))
         )
-        insert into host_pauses as p (partition, host, held_since, held_until)
+        insert into host_pauses as p (partition, host, paused_since, paused_until)
         values ($1::int2, $2, ${instant("$3::float8")}, ${instant("$4::float8")})
         on conflict (partition, host) do update set
-          held_since = case when ${isOver} then excluded.held_since else p.held_since end,
-          held_until = case when ${isOver} then excluded.held_until else greatest(p.held_until, excluded.held_until) end`,
+          paused_since = case when ${isOver} then excluded.paused_since else p.paused_since end,
+          paused_until = case when ${isOver} then excluded.paused_until else greatest(p.paused_until, excluded.paused_until) end`,
         [partition, host, since, until, now]
       ))
     })
@@ -40,10 +40,10 @@ export const layer = Layer.effect(
       max: partitions,
       run: Effect.fnUntraced(function*(asked: ReadonlyArray<number>) {
         const rows = yield* run(sql.unsafe<HostPause & { readonly partition: number }>(
-          `select partition::int4 as partition, host, ${millis("held_since")} as since, ${millis("held_until")} as until
-          from host_pauses where partition = any($1::int4[]) and held_until > ${
+          `select partition::int4 as partition, host, ${millis("paused_since")} as since, ${millis("paused_until")} as until
+          from host_pauses where partition = any($1::int4[]) and paused_until > ${
             instant("$2::float8")
-          } order by held_until, host`,
+          } order by paused_until, host`,
           [column.integers(asked), yield* Clock.currentTimeMillis]
         ))
         const byPartition = Map.groupBy(rows, ({ partition }) => partition)

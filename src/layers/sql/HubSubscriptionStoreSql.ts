@@ -4,7 +4,7 @@ import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { HubReport, HubSubscription, Tally } from "#domain/websub/HubSubscription.ts"
 import { told } from "./ResourceRows.ts"
 import { column, instant, legalText, millis } from "./Values.ts"
-import { inTurn, run } from "./Query.ts"
+import { retryConflicts, run } from "./Query.ts"
 
 /** Stored numbers: append only. */
 const states: ReadonlyArray<HubSubscription["state"]> = ["idle", "asked", "active", "leaving"]
@@ -41,7 +41,7 @@ export const layer = Layer.effect(
       const rows = yield* run(sql.unsafe<UpstreamRow & { readonly watched: boolean }>(
         `select ${columns}, exists (select from subscriptions u where u.resource_id = p.resource_id and ${
           told("u")
-        }) as watched from upstreams p where p.resource_id = $2::int8`,
+        }) as watched from hub_subscriptions p where p.resource_id = $2::int8`,
         [now, BigInt(resourceId)]
       ))
       return Option.map(
@@ -52,7 +52,7 @@ export const layer = Layer.effect(
 
     const byCallback = Effect.fn("UpstreamStore.byCallback")(function*(callback: string) {
       const rows = yield* run(
-        sql.unsafe<UpstreamRow>(`select ${columns} from upstreams p where p.callback = $1`, [callback])
+        sql.unsafe<UpstreamRow>(`select ${columns} from hub_subscriptions p where p.callback = $1`, [callback])
       )
       return Option.map(Option.fromNullishOr(rows[0]), upstreamOf)
     })
@@ -60,7 +60,7 @@ export const layer = Layer.effect(
     const ofPartition = Effect.fn("UpstreamStore.ofPartition")(function*(partition: number) {
       const rows = yield* run(
         sql.unsafe<UpstreamRow>(
-          `select ${columns} from upstreams p where p.partition = $1::int2 order by p.resource_id`,
+          `select ${columns} from hub_subscriptions p where p.partition = $1::int2 order by p.resource_id`,
           [partition]
         )
       )
@@ -74,7 +74,7 @@ export const layer = Layer.effect(
 
     const remove = Effect.fn("UpstreamStore.remove")(function*({ resourceId, revision }: HubSubscription) {
       yield* run(
-        sql.unsafe(`delete from upstreams where resource_id = $1::int8 and revision = $2::int4`, [
+        sql.unsafe(`delete from hub_subscriptions where resource_id = $1::int8 and revision = $2::int4`, [
           BigInt(resourceId),
           revision
         ])
@@ -84,7 +84,7 @@ export const layer = Layer.effect(
     const tally = Effect.fn("UpstreamStore.tally")(function*(tallies: ReadonlyArray<Tally>) {
       const now = yield* Clock.currentTimeMillis
       const sorted = tallies.toSorted((a, b) => a.hub < b.hub ? -1 : 1) // two runners do not wait for each other
-      yield* run(inTurn(sql.unsafe(tallySql, [
+      yield* run(retryConflicts(sql.unsafe(tallySql, [
         column.texts(sorted.map(({ hub }) => hub)),
         column.numbers(sorted.map(({ pushed }) => pushed)),
         column.numbers(sorted.map(({ missed }) => missed)),
@@ -95,7 +95,7 @@ export const layer = Layer.effect(
 
     const struck = Effect.fn("UpstreamStore.struck")(function*(strikes: number) {
       const rows = yield* run(
-        sql.unsafe<{ hub: string }>(`select hub from hubs where strikes >= $1::int4 order by hub`, [strikes])
+        sql.unsafe<{ hub: string }>(`select hub from hubs where failed_resources >= $1::int4 order by hub`, [strikes])
       )
       return rows.map(({ hub }) => hub)
     })
@@ -107,14 +107,14 @@ export const layer = Layer.effect(
 )
 
 const insertSql = `
-  insert into upstreams (resource_id, partition, hubs, hub, topic, state, callback, secret, lease_until, due_at, failures, trusted, problem, revision)
+  insert into hub_subscriptions (resource_id, partition, hubs, hub, topic, state, callback, secret, lease_until, due_at, failures, trusted, problem, revision)
   values ($1::int8, $2::int2, $3, $4, $5, $6::int2, $7::text, $8::text, ${instant("$9::float8")}, ${
   instant("$10::float8")
 }, $11::int4, $12::bool, $13::text, $14::int4 + 1)
   on conflict (resource_id) do nothing returning 1`
 
 const updateSql = `
-  update upstreams set partition = $2::int2, hubs = $3, hub = $4, topic = $5, state = $6::int2, callback = $7::text, secret = $8::text,
+  update hub_subscriptions set partition = $2::int2, hubs = $3, hub = $4, topic = $5, state = $6::int2, callback = $7::text, secret = $8::text,
     lease_until = ${instant("$9::float8")}, due_at = ${
   instant("$10::float8")
 }, failures = $11::int4, trusted = $12::bool, problem = $13::text, revision = revision + 1
@@ -122,21 +122,21 @@ const updateSql = `
 
 /** The row is locked by the insert that meets it, so that nothing is counted twice or lost. */
 const tallySql = `
-  insert into hubs as h (hub, pushed, missed, strikes, counted_at)
+  insert into hubs as h (hub, pushed_documents, missed_entries, failed_resources, counted_at)
   select t.hub, t.pushed, t.missed, case when t.pushed > 0 then 0 else t.strikes end, ${instant("$5::float8")}
   from unnest($1::text[], $2::float8[], $3::float8[], $4::int4[]) t(hub, pushed, missed, strikes)
-  on conflict (hub) do update set pushed = h.pushed + excluded.pushed, missed = h.missed + excluded.missed, counted_at = excluded.counted_at,
-    strikes = case when excluded.pushed > 0 then 0 else h.strikes + excluded.strikes end`
+  on conflict (hub) do update set pushed_documents = h.pushed_documents + excluded.pushed_documents,
+    missed_entries = h.missed_entries + excluded.missed_entries, counted_at = excluded.counted_at,
+    failed_resources = case when excluded.pushed_documents > 0 then 0 else h.failed_resources + excluded.failed_resources end`
 
-/** A hub that was never counted has subscriptions, and one that was left has counts. */
+/** A hub without counts has subscriptions, and a hub without subscriptions has counts: hence the full join. */
 const hubsSql = `
   select hub, coalesce(u.subscriptions, 0)::float8 as subscriptions, coalesce(u.trusted, 0)::float8 as trusted,
-    coalesce(h.pushed, 0)::float8 as pushed, coalesce(h.missed, 0)::float8 as missed, coalesce(h.strikes, 0) as strikes
+    coalesce(h.pushed_documents, 0)::float8 as pushed, coalesce(h.missed_entries, 0)::float8 as missed,
+    coalesce(h.failed_resources, 0) as strikes
   from hubs h full join (
-    select hub, count(*) filter (where state = ${
-  states.indexOf("active")
-}) as subscriptions, count(*) filter (where trusted) as trusted
-    from upstreams group by hub
+    select hub, count(*) filter (where state = ${states.indexOf("active")}) as subscriptions, count(*) filter (where trusted) as trusted
+    from hub_subscriptions group by hub
   ) u using (hub)
   order by coalesce(u.subscriptions, 0) desc, hub collate "C" limit $1::int4`
 

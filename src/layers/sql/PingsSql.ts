@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import { type NewPing, type Ping, Pings } from "#domain/ports/Pings.ts"
@@ -9,15 +9,10 @@ import { run } from "./Query.ts"
 /** Stored numbers: append only. */
 const outcomes: ReadonlyArray<PingOutcome["_tag"]> = ["NoSubscriber", "Unchanged", "Changed", "Failed"]
 
-const keptFor = 7 * 24 * 60 * 60_000
-
-/** Rows of one statement that deletes them. */
-const pruneBatch = 5_000
-
-interface Received {
+interface ReceivedPing {
   readonly ping: NewPing
   readonly outcome: PingOutcome | undefined
-  readonly at: number
+  readonly receivedAt: number
 }
 
 interface PingRow {
@@ -35,94 +30,83 @@ export const layer = Layer.effect(
   Pings,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-
-    const insert = batched<Received, true>({
-      spacing: 5,
-      max: 500,
-      run: Effect.fnUntraced(function*(rows) {
-        yield* run(sql.unsafe(
-          `insert into pings (account_id, topic, resource_id, with_content, received_at, outcome, answered_at)
-          select account, topic, resource, content, ${instant("at")}, outcome, case when outcome is not null then ${
-            instant("at")
-          } end
-          from unnest($1::int4[], $2::text[], $3::float8[], $4::bool[], $5::float8[], $6::int4[])
-            p(account, topic, resource, content, at, outcome)`,
-          [
-            column.integers(rows.map(({ ping }) => ping.accountId)),
-            column.texts(rows.map(({ ping }) => ping.topic)),
-            column.numbers(rows.map(({ ping }) => ping.resourceId)),
-            column.booleans(rows.map(({ ping }) => ping.withContent)),
-            column.numbers(rows.map(({ at }) => at)),
-            column.integers(rows.map(({ outcome }) => outcome === undefined ? null : outcomes.indexOf(outcome._tag)))
-          ]
-        ))
-        return rows.map(() => true)
-      })
+    const insert = makeInsert(sql)
+    return Pings.of({
+      received: Effect.fn("Pings.received")(function*(ping, outcome) {
+        yield* insert({ ping, outcome, receivedAt: yield* Clock.currentTimeMillis })
+      }),
+      answered: saveOutcome(sql),
+      waiting: selectWaiting(sql),
+      list: list(sql)
     })
-
-    const received = Effect.fn("Pings.received")(function*(ping: NewPing, outcome?: PingOutcome) {
-      yield* insert({ ping, outcome, at: yield* Clock.currentTimeMillis })
-    })
-
-    const answered = Effect.fn("Pings.answered")(function*(resourceId: number, until: number, outcome: PingOutcome) {
-      yield* run(sql.unsafe(
-        `update pings set outcome = $3::int2, code = $4::int2, entries = $5::int4, message = $6::text, answered_at = ${
-          instant("$7::float8")
-        }
-        where resource_id = $1::int8 and outcome is null and received_at <= ${instant("$2::float8")}`,
-        [
-          BigInt(resourceId),
-          until,
-          outcomes.indexOf(outcome._tag),
-          "code" in outcome ? outcome.code : null,
-          "entries" in outcome ? outcome.entries : null,
-          "message" in outcome ? outcome.message : null,
-          yield* Clock.currentTimeMillis
-        ]
-      ))
-    })
-
-    const waiting = Effect.fn("Pings.waiting")(function*(partitions: ReadonlyArray<number>, before: number) {
-      return yield* run(sql.unsafe<{ partition: number; resourceId: number }>(
-        `select distinct r.partition::int4 as partition, r.id::float8 as "resourceId" from pings p join resources r on r.id = p.resource_id
-        where p.outcome is null and p.received_at < ${instant("$2::float8")} and r.partition = any($1::int4[])`,
-        [column.integers(partitions), Math.min(before, farFuture)]
-      ))
-    })
-
-    const list = Effect.fn("Pings.list")(function*(query: { readonly accountId?: number; readonly limit: number }) {
-      const rows = yield* run(
-        sql.unsafe<PingRow>(
-          `select topic, with_content, ${millis("received_at")} as received, outcome, entries, code, message, ${
-            millis("answered_at")
-          } as answered from pings where $1::int4 is null or account_id = $1::int4 order by id desc limit $2::int4`,
-          [query.accountId ?? null, query.limit]
-        ).unprepared
-      )
-      return rows.map(pingOf)
-    })
-
-    yield* Effect.gen(function*() {
-      const before = (yield* Clock.currentTimeMillis) - keptFor
-      for (let deleted = pruneBatch; deleted === pruneBatch;) {
-        const rows = yield* run(sql.unsafe(
-          `delete from pings where id = any(array(
-            select id from (select id, received_at from pings order by id limit ${pruneBatch}) oldest
-            where received_at < ${instant("$1::float8")}
-          )) returning 1`,
-          [before]
-        ))
-        deleted = rows.length
-      }
-    }).pipe(
-      Effect.catchTag("StoreError", (error) => Effect.logWarning(`old pings are not deleted yet: ${error.message}`)),
-      Effect.repeat(Schedule.spaced("10 minutes")),
-      Effect.forkScoped
-    )
-
-    return Pings.of({ received, answered, waiting, list })
   })
 )
+
+const makeInsert = (sql: SqlClient.SqlClient) =>
+  batched<ReceivedPing, true>({
+    spacing: 5,
+    max: 500,
+    run: Effect.fnUntraced(function*(rows) {
+      yield* run(sql.unsafe(
+        `insert into pings (account_id, topic, resource_id, with_content, received_at, outcome, answered_at)
+        select account, topic, resource, content, ${instant("at")}, outcome, case when outcome is not null then ${
+          instant("at")
+        } end
+        from unnest($1::int4[], $2::text[], $3::float8[], $4::bool[], $5::float8[], $6::int4[])
+          p(account, topic, resource, content, at, outcome)`,
+        [
+          column.integers(rows.map(({ ping }) => ping.accountId)),
+          column.texts(rows.map(({ ping }) => ping.topic)),
+          column.numbers(rows.map(({ ping }) => ping.resourceId)),
+          column.booleans(rows.map(({ ping }) => ping.withContent)),
+          column.numbers(rows.map(({ receivedAt }) => receivedAt)),
+          column.integers(rows.map(({ outcome }) => outcome === undefined ? null : outcomes.indexOf(outcome._tag)))
+        ]
+      ))
+      return rows.map(() => true)
+    })
+  })
+
+const saveOutcome = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Pings.answered")(function*(resourceId: number, until: number, outcome: PingOutcome) {
+    yield* run(sql.unsafe(
+      `update pings set outcome = $3::int2, code = $4::int2, entries = $5::int4, message = $6::text, answered_at = ${
+        instant("$7::float8")
+      }
+      where resource_id = $1::int8 and outcome is null and received_at <= ${instant("$2::float8")}`,
+      [
+        BigInt(resourceId),
+        until,
+        outcomes.indexOf(outcome._tag),
+        "code" in outcome ? outcome.code : null,
+        "entries" in outcome ? outcome.entries : null,
+        "message" in outcome ? outcome.message : null,
+        yield* Clock.currentTimeMillis
+      ]
+    ))
+  })
+
+const selectWaiting = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Pings.waiting")(function*(partitions: ReadonlyArray<number>, before: number) {
+    return yield* run(sql.unsafe<{ partition: number; resourceId: number }>(
+      `select distinct r.partition::int4 as partition, r.id::float8 as "resourceId" from pings p join resources r on r.id = p.resource_id
+      where p.outcome is null and p.received_at < ${instant("$2::float8")} and r.partition = any($1::int4[])`,
+      [column.integers(partitions), Math.min(before, farFuture)]
+    ))
+  })
+
+const list = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Pings.list")(function*(query: { readonly accountId?: number; readonly limit: number }) {
+    const rows = yield* run(
+      sql.unsafe<PingRow>(
+        `select topic, with_content, ${millis("received_at")} as received, outcome, entries, code, message, ${
+          millis("answered_at")
+        } as answered from pings where $1::int4 is null or account_id = $1::int4 order by id desc limit $2::int4`,
+        [query.accountId ?? null, query.limit]
+      ).unprepared
+    )
+    return rows.map(pingOf)
+  })
 
 const pingOf = (row: PingRow): Ping => {
   const outcome = outcomeOf(row)

@@ -27,10 +27,10 @@ with p as (
     velocity, popularity, porn_rank, last_maintenance_at, whole_type, whole, learned)
 ),
 before as (
-  select t.resource_id, t.signature, t.in_error, t.sequence from resource_state t where t.resource_id in (select id from p)
+  select t.resource_id, t.fingerprint, t.in_error, t.sequence from resource_state t where t.resource_id in (select id from p)
   order by t.resource_id for no key update
 ),
-q as (select p.*, b.signature as old_signature, b.in_error as was_in_error, b.sequence as last_sequence from p join before b on b.resource_id = p.id),
+q as (select p.*, b.fingerprint as old_signature, b.in_error as was_in_error, b.sequence as last_sequence from p join before b on b.resource_id = p.id),
 w1 as (
   update schedule s set next_fetch = ${instant("q.next_fetch")}, last_fetch = ${
   instant("q.last_fetch")
@@ -65,7 +65,7 @@ told as (
   group by i.resource_id
 ),
 n as (
-  insert into notifications (resource_id, sequence, kind, status, header, seqs, content_type, document, created_at)
+  insert into notifications (resource_id, sequence, kind, status, header, entry_seqs, content_type, document, created_at)
   select q.id, q.last_sequence + 1, q.announce, q.status, q.sent_header, told.seqs,
     case when q.announce = 1 then q.content_type when h.hub then q.whole_type end,
     case when q.announce = 1 then q.document when h.hub then q.whole end, ${instant("$1::float8")}
@@ -82,7 +82,7 @@ n as (
 w2 as (
   update resource_state t set http_message = q.http, last_parse = ${instant("q.last_parse")}, last_full = ${
   instant("q.last_full")
-}, etag = q.etag, last_modified = q.last_modified, learned = q.learned, signature = q.signature, in_error = q.in_error,
+}, etag = q.etag, last_modified = q.last_modified, server_profile = q.learned, fingerprint = q.signature, in_error = q.in_error,
     entries_since_maintenance = q.entries_since, seen = q.seen, slices = q.slices,
     content_type = case when q.document is null then t.content_type else q.content_type end,
     document = coalesce(q.document, t.document), sequence = coalesce(n.sequence, t.sequence)

@@ -1,15 +1,14 @@
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
 import { type Bounds, type Progress, type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
 import { column, instant, legalText } from "./Values.ts"
-import { inTurn, run } from "./Query.ts"
+import { retryConflicts, run } from "./Query.ts"
 
 /**
- * One statement, which is one transaction: the subscription is locked before its account, as `RecordStatement` locks them.
+ * Queues one replay in one transaction. The subscription is locked before its account, as in `RecordStatement`.
  *
- * Notifications of a resource are numbered from 1 for those who read along; one that has no place there takes a negative number,
- * made of an id that no other row gets.
+ * Streams read the notifications of a resource from number 1. The number of a replay is the negative of an unused id, so that no stream reads it.
  */
 const queueSql = `
 with s as (
@@ -25,7 +24,7 @@ l as (
   on conflict (account_id, bucket, kind) do update set delta = credit_ledger.delta + excluded.delta
 ),
 n as (
-  insert into notifications (resource_id, sequence, kind, status, header, seqs, content_type, document, created_at)
+  insert into notifications (resource_id, sequence, kind, status, header, entry_seqs, content_type, document, created_at)
   select s.resource_id, -nextval(pg_get_serial_sequence('notifications', 'id')), $3::int2, $4::text, $5::text,
     (select array_agg(e.seq order by i.position) from unnest($6::int8[]) with ordinality i(hash, position)
       join entries e on e.resource_id = s.resource_id and e.hash = i.hash),
@@ -44,100 +43,78 @@ p as (
 )
 select id::float8 as id from d`
 
-/** A replay that was given up is kept for so many ms. */
-const droppedKeptFor = 60 * 60_000
-
 export const layer = Layer.effect(
   Replays,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-
-    const insert = Effect.fnUntraced(function*(subscriptionId: number, replayed: Replayed) {
-      const { header, news, status } = replayed
-      const document = documentOf(replayed)
-      const ids = news._tag === "Entries" ? news.ids : []
-      const [row] = yield* sql.unsafe<{ id: number }>(queueSql, [
-        yield* Clock.currentTimeMillis,
-        BigInt(subscriptionId),
-        news._tag === "Entries" ? 0 : 1,
-        JSON.stringify(status),
-        header === undefined ? null : JSON.stringify(header),
-        column.hashes(ids.map(ofString)),
-        document === undefined ? null : legalText(document.contentType),
-        document === undefined ? null : document.body
-      ])
-      return row === undefined ? gone : { _tag: "Queued", id: row.id } satisfies Queueing
-    })
-
-    /** Those of an account are queued one after the other: what is counted behind the lock is all that there is. */
-    const insertBounded = Effect.fnUntraced(
-      function*(subscriptionId: number, replayed: Replayed, bounds: Bounds) {
-        const [locked] = yield* sql.unsafe<{ account: number }>(
-          `select account_id as account, pg_advisory_xact_lock(hashtextextended('windhover: replays', account_id))::text
-          from subscriptions where id = $1::int8`,
-          [BigInt(subscriptionId)]
-        )
-        if (locked === undefined) return gone
-        const others = yield* sql.unsafe(
-          `select from deliveries where subscription_id = $1::int8 and state = 0 limit $2::int4`,
-          [BigInt(subscriptionId), bounds.count]
-        )
-        if (others.length >= bounds.count) return { _tag: "TooMany" } satisfies Queueing
-        const size = documentOf(replayed)?.body.length ?? 0
-        const bytes = size === 0 ? 0 : yield* waiting(locked.account)
-        return size > 0 && bytes + size > bounds.bytes
-          ? { _tag: "Full", bytes } satisfies Queueing
-          : yield* insert(subscriptionId, replayed)
-      }
-    )
-
-    const waiting = Effect.fnUntraced(function*(accountId: number) {
-      const [row] = yield* sql.unsafe<{ bytes: number }>(
-        `select coalesce(sum(r.bytes), 0)::float8 as bytes from replays r join deliveries d on d.id = r.delivery_id
-        where r.account_id = $1::int4`,
-        [accountId]
-      )
-      return row?.bytes ?? 0
-    })
-
-    const queue = Effect.fn("Replays.queue")((subscriptionId: number, replayed: Replayed, bounds: Bounds) =>
-      run(inTurn<Queueing, never>(sql.withTransaction(insertBounded(subscriptionId, replayed, bounds))))
-    )
-
-    const progress = Effect.fn("Replays.progress")(function*(deliveryId: number) {
-      const [row] = yield* run(sql.unsafe<{ code: number | null; error: string | null }>(
-        `select last_code as code, last_error as error from deliveries where id = $1::int8`,
-        [BigInt(deliveryId)]
-      ))
-      if (row === undefined) return { _tag: "Gone" } satisfies Progress
-      const failed = row.code === null ? undefined : { code: row.code, message: row.error ?? "" }
-      return { _tag: "Waiting", failed } satisfies Progress
-    })
-
-    /** Nobody reads along with what was told again, so that it need not be kept for anybody. */
-    const prune = Effect.gen(function*() {
-      const before = (yield* Clock.currentTimeMillis) - droppedKeptFor
-      yield* run(sql.unsafe(
-        `delete from deliveries d using replays r
-        where d.id = r.delivery_id and d.state = 1 and r.created_at < ${instant("$1::float8")}`,
-        [before]
-      ))
-      yield* run(sql.unsafe(
-        `with gone as (
-          delete from replays r where not exists (select from deliveries d where d.id = r.delivery_id) returning r.notification_id
-        )
-        delete from notifications n using gone where n.id = gone.notification_id`
-      ))
-    })
-    yield* prune.pipe(
-      Effect.catchTag("StoreError", (error) => Effect.logWarning(`old replays are not deleted yet: ${error.message}`)),
-      Effect.repeat(Schedule.spaced("5 seconds")),
-      Effect.forkScoped
-    )
-
-    return Replays.of({ queue, progress })
+    return Replays.of({ queue: queue(sql), progress: readProgress(sql) })
   })
 )
+
+const queue = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Replays.queue")((subscriptionId: number, replay: Replayed, bounds: Bounds) =>
+    run(retryConflicts<Queueing, never>(sql.withTransaction(insertBounded(sql, subscriptionId, replay, bounds))))
+  )
+
+/** The advisory lock queues the replays of an account one by one, so that the counts behind the lock are complete. */
+const insertBounded = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, subscriptionId: number, replay: Replayed, bounds: Bounds) {
+    const [locked] = yield* sql.unsafe<{ account: number }>(
+      `select account_id as account, pg_advisory_xact_lock(hashtextextended('windhover: replays', account_id))::text
+      from subscriptions where id = $1::int8`,
+      [BigInt(subscriptionId)]
+    )
+    if (locked === undefined) return gone
+    const waiting = yield* sql.unsafe(
+      `select from deliveries where subscription_id = $1::int8 and state = 0 limit $2::int4`,
+      [BigInt(subscriptionId), bounds.count]
+    )
+    if (waiting.length >= bounds.count) return { _tag: "TooMany" } satisfies Queueing
+    const size = documentOf(replay)?.body.length ?? 0
+    const bytes = size === 0 ? 0 : yield* countBytes(sql, locked.account)
+    return size > 0 && bytes + size > bounds.bytes
+      ? { _tag: "Full", bytes } satisfies Queueing
+      : yield* insert(sql, subscriptionId, replay)
+  }
+)
+
+/** Bytes of the documents of the account's queued replays. */
+const countBytes = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, accountId: number) {
+  const [row] = yield* sql.unsafe<{ bytes: number }>(
+    `select coalesce(sum(r.bytes), 0)::float8 as bytes from replays r join deliveries d on d.id = r.delivery_id
+    where r.account_id = $1::int4`,
+    [accountId]
+  )
+  return row?.bytes ?? 0
+})
+
+const insert = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, subscriptionId: number, replay: Replayed) {
+  const { header, news, status } = replay
+  const document = documentOf(replay)
+  const ids = news._tag === "Entries" ? news.ids : []
+  const [row] = yield* sql.unsafe<{ id: number }>(queueSql, [
+    yield* Clock.currentTimeMillis,
+    BigInt(subscriptionId),
+    news._tag === "Entries" ? 0 : 1,
+    JSON.stringify(status),
+    header === undefined ? null : JSON.stringify(header),
+    column.hashes(ids.map(ofString)),
+    document === undefined ? null : legalText(document.contentType),
+    document === undefined ? null : document.body
+  ])
+  return row === undefined ? gone : { _tag: "Queued", id: row.id } satisfies Queueing
+})
+
+const readProgress = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Replays.progress")(function*(deliveryId: number) {
+    const [row] = yield* run(sql.unsafe<{ code: number | null; error: string | null }>(
+      `select last_code as code, last_error as error from deliveries where id = $1::int8`,
+      [BigInt(deliveryId)]
+    ))
+    if (row === undefined) return { _tag: "Gone" } satisfies Progress
+    const failed = row.code === null ? undefined : { code: row.code, message: row.error ?? "" }
+    return { _tag: "Waiting", failed } satisfies Progress
+  })
 
 const gone: Queueing = { _tag: "Gone" }
 

@@ -78,7 +78,7 @@ export const selectResources = `
 select r.id::float8 as id, r.url, r.host, r.partition, ${profileColumns},
   s.failures, ${
   millis("t.last_full")
-} as last_full, t.etag, t.last_modified, t.learned, t.signature, t.in_error, t.seen, t.slices, r.id_policy,
+} as last_full, t.etag, t.last_modified, t.server_profile as learned, t.fingerprint as signature, t.in_error, t.seen, t.slices, r.id_policy,
   (select count(*) from (select from subscriptions u where u.resource_id = r.id and ${
   live("u")
 } limit ${maxCounted}) counted)::int4 as subscribers,

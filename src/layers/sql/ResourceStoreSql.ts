@@ -20,7 +20,7 @@ import {
   selectResources
 } from "./ResourceRows.ts"
 import { column, filled, instant, unsigned } from "./Values.ts"
-import { inTurn, run } from "./Query.ts"
+import { retryConflicts, run } from "./Query.ts"
 
 /** Unchanged polls are written when there are so many, or after so many ms. */
 const touchBatch = 2_048
@@ -120,7 +120,7 @@ export const layer = Layer.effect(
       touched = new Map() // one that is cleared keeps what it held alive for a while
       return Effect.forEach(
         chunksOf(rows, touchBatch),
-        (chunk) => run(inTurn(sql.unsafe(touchSql, touchParameters(chunk)))),
+        (chunk) => run(retryConflicts(sql.unsafe(touchSql, touchParameters(chunk)))),
         { discard: true }
       ).pipe(
         Effect.onExit((exit) => Effect.sync(() => keep(Exit.isSuccess(exit) ? new Map() : flushing)))
@@ -135,7 +135,7 @@ export const layer = Layer.effect(
 
     const recordOnce = Effect.fnUntraced(function*(changes: ReadonlyArray<Prepared>) {
       const now = yield* Clock.currentTimeMillis
-      const rows = yield* run(inTurn(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now))))
+      const rows = yield* run(retryConflicts(sql.unsafe<RecordedRow>(recordSql, recordParameters(changes, now))))
       const byResource = Map.groupBy(rows, ({ resource }) => resource)
       return changes.map(({ change }) => deliveriesOf(change, byResource.get(change.state.id) ?? [], now))
     })

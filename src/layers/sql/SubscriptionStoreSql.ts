@@ -53,7 +53,7 @@ interface SubscriptionRow {
 
 const columns =
   `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic, u.channel, u.endpoint, u.host,
-  u.format, u.secret, u.signature, u.face, u.state, ${millis("u.lease_until")} as lease_until, ${
+  u.format, u.secret, u.signature_method as signature, u.face, u.state, ${millis("u.lease_until")} as lease_until, ${
     millis("u.created_at")
   } as created_at`
 
@@ -96,12 +96,12 @@ export const layer = Layer.effect(
 
     const upsert = Effect.fnUntraced(function*(wanted: NewSubscription, resourceId: number, now: number) {
       const [row] = yield* sql.unsafe<SubscriptionRow & { readonly created: boolean }>(
-        `insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature)
+        `insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method)
       values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::text, $9::int2, $10::int2, ${
           instant("$11::float8")
         }, ${instant("$12::float8")}, $13::int2)
       on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
-        host = excluded.host, format = excluded.format, secret = excluded.secret, signature = excluded.signature, state = excluded.state, lease_until = excluded.lease_until
+        host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method, state = excluded.state, lease_until = excluded.lease_until
       where not (excluded.state = 0 and u.state = 1 and coalesce(u.lease_until, 'infinity') > ${instant("$12::float8")})
       returning ${columns}, (xmax = 0) as created`,
         [

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import * as OutboxSql from "#layers/sql/OutboxSql.ts"
+import * as RetentionSql from "#layers/sql/RetentionSql.ts"
 import { engines } from "#test/support/Databases.ts"
 import { entry, found, newSubscription, record, unchanged } from "#test/support/StoreFixture.ts"
 import { storesSql } from "#test/support/StoresSql.ts"
@@ -11,7 +11,7 @@ import { storesSql } from "#test/support/StoresSql.ts"
 /** An outbox of its own, whose first look for old notifications is over. */
 const pruned = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  yield* Layer.build(Layer.fresh(OutboxSql.layer))
+  yield* Layer.build(Layer.fresh(RetentionSql.layer))
   const left = sql<{ count: number }>`select count(*)::int4 as count from notifications`
   return yield* Effect.repeat(left, { until: ([row]) => (row?.count ?? 0) < 3 })
 }).pipe(Effect.scoped)

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Replays } from "#domain/ports/Replays.ts"
-import * as ReplaysSql from "#layers/sql/ReplaysSql.ts"
+import * as RetentionSql from "#layers/sql/RetentionSql.ts"
 import { engines } from "#test/support/Databases.ts"
 import { newSubscription } from "#test/support/StoreFixture.ts"
 import { storesSql } from "#test/support/StoresSql.ts"
@@ -36,7 +36,7 @@ for (const engine of engines) {
             old.id,
             waiting.id
           ]})`
-          yield* Layer.build(Layer.fresh(ReplaysSql.layer))
+          yield* Layer.build(Layer.fresh(RetentionSql.layer))
           const left = sql<{ id: number }>`select id::float8 as id from notifications order by id`
           const rows = yield* Effect.repeat(left, { until: ({ length }) => length <= 2 })
           assert.deepStrictEqual(rows.map(({ id }) => id), [recent.notification.id, waiting.notification.id])

@@ -1,21 +1,22 @@
 /**
- * The first schema.
+ * The schema of the first release.
  *
- * One dialect for every engine: PostgreSQL 14 and newer, and the embedded one. Nothing here is specific to a server.
- * All JSON is `text`, not `jsonb`: documents of strangers hold U+0000, which `jsonb` refuses, and nothing asks inside them.
- * 64-bit fingerprints are stored signed (`BigInt.asIntN(64, …)`).
+ * The same SQL runs on PostgreSQL 14 and newer and on the embedded database.
+ * JSON is stored as `text`, because feeds contain U+0000, which `jsonb` rejects, and no query looks inside the JSON.
+ * 64-bit fingerprints are stored as signed numbers (`BigInt.asIntN(64, …)`).
  */
-export const statements: ReadonlyArray<string> = [
-  `create extension if not exists pg_trgm`,
-
+const accounts = [
   `create table accounts (
     id integer generated always as identity primary key,
     login text not null unique,
     password_hash text not null,
     jid text unique,                            -- bare
     credits bigint not null default 0,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    legacy_item_namespace boolean not null default false
   )`,
+  // Account 0 owns all subscriptions of the hub face. Identities start at 1, and no valid login has this form.
+  `insert into accounts (id, login, password_hash, created_at) overriding system value values (0, '(hub)', '', to_timestamp(0))`,
 
   `create table tokens (
     id integer generated always as identity primary key,
@@ -27,10 +28,20 @@ export const statements: ReadonlyArray<string> = [
   )`,
   `create index tokens_account on tokens (account_id)`,
 
-  // Cold: written when the resource is made, by maintenance, and when the feed's header changes.
+  `create table credit_ledger (
+    account_id integer not null references accounts on delete cascade,
+    kind smallint not null,                     -- 0 usage (one row per hour), 1 top-up, 2 adjustment
+    bucket timestamptz not null,                -- start of the hour, or the moment
+    delta bigint not null,
+    primary key (account_id, bucket, kind)
+  )`
+]
+
+const resources = [
+  // Cold: written when the resource is created, by maintenance, and when the header of the feed changes.
   `create table resources (
     id bigint generated always as identity primary key,
-    key bytea not null unique,                  -- first 16 bytes of SHA-256(url): a topic may exceed what an index key can hold
+    key bytea not null unique,                  -- first 16 bytes of SHA-256(url): a topic can be longer than an index key
     url text not null,                          -- canonical topic
     host text not null,
     partition smallint not null,
@@ -48,19 +59,28 @@ export const statements: ReadonlyArray<string> = [
   `create index resources_partition on resources (partition, id)`,
   `create index resources_host on resources (host)`,
   `create index resources_url_trgm on resources using gin (url gin_trgm_ops)`,
+  // The fragments of a page, by the hash of its URL.
+  `create index resources_fragments on resources (md5(split_part(url, '#', 1))) where url like '%#%'`,
+  // An unknown rank counts as 0. Maintenance changes velocity, popularity and porn_rank at most once a day; bozo_rank rarely changes.
+  `create index resources_velocity on resources ((coalesce(velocity, 0)))`,
+  `create index resources_popularity on resources ((coalesce(popularity, 0)))`,
+  `create index resources_porn_rank on resources ((coalesce(porn_rank, 0)))`,
+  `create index resources_bozo_rank on resources ((coalesce(bozo_rank, 0)))`,
+  // The plan of a search depends on how common a part of a URL is. The default of 100 samples does not show that.
+  `alter table resources alter column url set statistics 500`,
 
-  // Hot and narrow: every poll, changed or not, moves one row in place. So it has its key and no other index:
-  // one on next_fetch makes each of these updates a new row version in every index (2.5 to 6 times slower).
+  // Hot and narrow: every poll updates one row in place. The primary key is the only index, because an index on
+  // next_fetch forces a new row version into every index (2.5 to 6 times slower).
   `create table schedule (
     resource_id bigint primary key references resources on delete cascade,
     next_fetch timestamptz not null,
     last_fetch timestamptz,
     period integer not null,                    -- seconds
-    http_code smallint,                         -- 0: no answer came
+    http_code smallint,                         -- 0: no answer
     failures integer not null default 0
   ) with (fillfactor = 70)`,
 
-  // Warm: written when the document changed.
+  // Warm: written when the document changes.
   `create table resource_state (
     resource_id bigint primary key references resources on delete cascade,
     http_message text,
@@ -68,42 +88,21 @@ export const statements: ReadonlyArray<string> = [
     last_full timestamptz,
     etag text,
     last_modified text,
-    signature bigint,                           -- fingerprint of the body
+    fingerprint bigint,                         -- of the body
     in_error boolean not null default false,
     entries_since_maintenance integer not null default 0,
-    seen bytea not null default '',             -- packed fingerprints of ids, newest first, bounded: see SeenIds
-    slices bytea not null default '',           -- packed fingerprints of the last document's entry slices
-    content_type text,                          -- of a resource that is no feed: its current representation
-    document bytea
+    seen bytea not null default '',             -- packed fingerprints of entry ids, newest first, bounded: see SeenIds
+    slices bytea not null default '',           -- packed fingerprints of the entry slices of the last document
+    content_type text,                          -- with document: the current representation of a resource that is not a feed
+    document bytea,
+    sequence bigint not null default 0,         -- of its last notification
+    server_profile text                         -- ServerProfile, JSON; null when empty
   ) with (fillfactor = 80)`,
-
-  // Each notification moves next_sequence: pages with room keep that update in place (92 % at 60, 44 % at 80), out of six indexes.
-  `create table subscriptions (
-    id bigint generated always as identity primary key,
-    account_id integer not null references accounts on delete cascade,
-    resource_id bigint not null references resources,
-    topic text not null,                        -- as the subscriber wrote it
-    channel smallint not null,                  -- 0 webhook, 1 xmpp, 2 null
-    endpoint text not null,                     -- callback URL or bare JID
-    host text not null,                         -- host of the callback, domain of the JID
-    format smallint,                            -- 0 atom, 1 json; null: Atom for feeds, raw bytes for everything else
-    secret text,
-    face smallint not null,                     -- 0 api, 1 hub
-    state smallint not null,                    -- 0 pending, 1 active, 2 paused
-    lease_until timestamptz,
-    next_sequence bigint not null default 1,    -- of its next notification; whoever inserts deliveries moves it, in that transaction
-    created_at timestamptz not null,
-    unique (resource_id, account_id, endpoint, face)
-  ) with (fillfactor = 60)`,
-  `create index subscriptions_account on subscriptions (account_id, id)`,
-  `create index subscriptions_host on subscriptions (account_id, host, id)`,
-  `create index subscriptions_endpoint on subscriptions using hash (endpoint)`,
-  `create index subscriptions_endpoint_trgm on subscriptions using gin (endpoint gin_trgm_ops)`,
 
   `create table entries (
     resource_id bigint not null,
     seq bigint generated always as identity,    -- order of arrival
-    hash bigint not null,                       -- fingerprint of the id; whoever looks an id up compares the id in the body as well
+    hash bigint not null,                       -- fingerprint of the id; a look-up also compares the id in the body
     published timestamptz,
     first_seen timestamptz not null,
     body text not null,                         -- Entry, JSON
@@ -112,21 +111,102 @@ export const statements: ReadonlyArray<string> = [
   `create unique index entries_hash on entries (resource_id, hash)`,
   `create index entries_newest on entries (resource_id, coalesce(published, first_seen), seq)`,
 
-  // What happened, once for all subscribers.
+  // Pauses that hosts asked for, by the partition that received the answer. See HostPauses.
+  `create table host_pauses (
+    partition smallint not null,
+    host text not null,
+    paused_since timestamptz not null,
+    paused_until timestamptz not null,
+    primary key (partition, host)
+  )`,
+  `create index host_pauses_until on host_pauses (paused_until)`
+]
+
+const subscriptions = [
+  // Each notification updates next_sequence. At fillfactor 60, 92 % of these updates stay in their page and out of the indexes; at 80, 44 %.
+  `create table subscriptions (
+    id bigint generated always as identity primary key,
+    account_id integer not null references accounts on delete cascade,
+    resource_id bigint not null references resources,
+    topic text not null,                        -- as the subscriber wrote it
+    channel smallint not null,                  -- 0 webhook, 1 xmpp, 2 null
+    endpoint text not null,                     -- callback URL or bare JID
+    host text not null,                         -- host of the callback, domain of the JID
+    format smallint,                            -- 0 atom, 1 json, 2 atom for feeds only, 3 json for feeds only; null: Atom for feeds, raw bytes otherwise
+    secret text,
+    face smallint not null,                     -- 0 api, 1 hub
+    state smallint not null,                    -- 0 pending, 1 active, 2 paused
+    lease_until timestamptz,
+    next_sequence bigint not null default 1,    -- of its next notification; the transaction that inserts the delivery increments it
+    created_at timestamptz not null,
+    signature_method smallint,                  -- 0 sha1, 1 sha256, 2 sha384, 3 sha512; null: both sha1 and sha256
+    on_trial boolean not null default false,
+    unique (resource_id, account_id, endpoint, face)
+  ) with (fillfactor = 60)`,
+  `create index subscriptions_account on subscriptions (account_id, id)`,
+  `create index subscriptions_host on subscriptions (account_id, host, id)`,
+  // One callback can have half a million subscriptions: a hash index on endpoint would walk all of them for each insert.
+  `create index subscriptions_endpoint on subscriptions (account_id, hashtextextended(endpoint, 0), id)`,
+  `create index subscriptions_endpoint_trgm on subscriptions using gin (endpoint gin_trgm_ops)`,
+  `create index subscriptions_lease on subscriptions (lease_until) where lease_until is not null`,
+  // Counts the hub face by site. Hosts of one site have the same end, so the index reverses them: "com.example.hooks.".
+  `create index subscriptions_hub_site on subscriptions (((reverse(rtrim(host, '.')) || '.') collate "C")) where account_id = 0`,
+  // Each presence of a JID or domain reads these: the account may have many subscriptions, few of them paused.
+  `create index subscriptions_halted on subscriptions (hashtextextended(endpoint, 0), id) where state = 2 or on_trial`,
+  `create index subscriptions_halted_host on subscriptions (account_id, host, id) where state = 2 or on_trial`,
+  `alter table subscriptions alter column endpoint set statistics 500`,
+
+  // Bounced notifications by subscription, and trials of paused subscriptions. See BounceStore.
+  `create table bounces (
+    subscription_id bigint primary key references subscriptions on delete cascade,
+    count integer not null,
+    since timestamptz not null,
+    sequence bigint not null,
+    last_at timestamptz not null,
+    message text not null,
+    trials integer not null default 0,
+    trial_at timestamptz,                       -- of a paused subscription
+    trial_sequence bigint,                      -- of the notification that is on trial
+    trial_until timestamptz
+  )`,
+  `create index bounces_trial on bounces (trial_at) where trial_at is not null`,
+
+  // Ended subscriptions, and subscriptions that their callback denied.
+  `create table subscription_ends (
+    id bigint generated always as identity primary key,
+    account_id integer not null references accounts on delete cascade,
+    subscription_id bigint,                     -- null: its callback denied it
+    topic text not null,                        -- as the subscriber wrote it
+    endpoint text not null,
+    sequence bigint,
+    attempt smallint,
+    tried_at timestamptz not null,
+    code smallint not null,                     -- 0: no answer, or an answer that the message describes
+    message text not null,
+    latency integer                             -- ms
+  )`,
+  `create index subscription_ends_newest on subscription_ends (tried_at)`
+]
+
+const deliveries = [
+  // One row for all subscribers. Notifications of a resource are numbered 1, 2, 3 … without gaps: the transaction takes
+  // the number under the lock of the resource's row, so that a reader behind a number misses no later one.
   `create table notifications (
     id bigint generated always as identity primary key,
     resource_id bigint not null,
     kind smallint not null,                     -- 0 entries, 1 document, 2 failure
-    status text not null,                       -- Status without feed, JSON, as it was then
-    header text,                                -- FeedHeader, JSON, as it was then
-    seqs bigint[],                              -- of its entries, in the order of the notification
+    status text not null,                       -- Status without feed at that time, JSON
+    header text,                                -- FeedHeader at that time, JSON
+    entry_seqs bigint[],                        -- in the order of the notification
     content_type text,
     document bytea,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    sequence bigint not null
   )`,
+  `create unique index notifications_sequence on notifications (resource_id, sequence)`,
 
-  // The outbox: one row a subscription. No foreign keys: they cost a look-up an insert, and the update of next_sequence
-  // orders a fan-out against the removal of its subscription (which deletes the subscription first, then its deliveries).
+  // The outbox: one row per subscription. A foreign key would cost a look-up per insert. The update of next_sequence
+  // orders a fan-out against the removal of its subscription, which deletes the subscription first, then its deliveries.
   `create table deliveries (
     id bigint generated always as identity primary key,
     notification_id bigint not null,
@@ -134,23 +214,119 @@ export const statements: ReadonlyArray<string> = [
     sequence bigint not null,                   -- 1, 2, 3 … of the subscription
     partition smallint not null,                -- of the subscription's resource
     state smallint not null default 0,          -- 0 waiting, 1 dropped
-    attempt smallint not null default 0,        -- tries that have failed
+    attempt smallint not null default 0,        -- failed tries
     credits bigint not null,                    -- balance after this notification
     due_at timestamptz not null,
     last_code smallint,
     last_error text,
     created_at timestamptz not null
   ) with (fillfactor = 80)`,
-  // Each row is in one of these two, so that a thousand dropped ones are never read to find the first waiting one.
+  // Two partial indexes: the first waiting delivery is found without reading a thousand dropped ones.
   `create unique index deliveries_waiting on deliveries (subscription_id, sequence) where state = 0`,
   `create unique index deliveries_dropped on deliveries (subscription_id, sequence) where state = 1`,
   `create index deliveries_stalled on deliveries (due_at) where state = 0`,
+  `create index deliveries_expired on deliveries (due_at) where state = 1`,
 
-  `create table credit_ledger (
-    account_id integer not null references accounts on delete cascade,
-    kind smallint not null,                     -- 0 usage (one row an hour), 1 top-up, 2 adjustment
-    bucket timestamptz not null,                -- start of the hour, or the moment
-    delta bigint not null,
-    primary key (account_id, bucket, kind)
+  // Failed tries and the last success: a fixed number of slots per subscription bounds the log.
+  // No foreign key, as in the outbox. Rows of a removed subscription are deleted by age.
+  `create table delivery_log (
+    subscription_id bigint not null,
+    slot smallint not null,                     -- see domain/delivery/Delivery
+    sequence bigint not null,
+    attempt smallint not null,                  -- 1: the first try
+    tried_at timestamptz not null,
+    code smallint not null,                     -- 0: no answer
+    message text not null,
+    latency integer,                            -- ms
+    next_try timestamptz,                       -- null: dropped
+    primary key (subscription_id, slot)
+  )`,
+  `create index delivery_log_newest on delivery_log (tried_at)`,
+
+  // Replayed notifications: few, and deleted soon.
+  `create table replays (
+    delivery_id bigint primary key,
+    notification_id bigint not null,
+    account_id integer not null,
+    bytes integer not null,                     -- of its document
+    created_at timestamptz not null
   )`
+]
+
+const websub = [
+  `create table pings (
+    id bigint generated always as identity primary key,
+    account_id integer references accounts on delete cascade, -- null: through the open hub
+    topic text not null,                        -- as the publisher wrote it
+    resource_id bigint,                         -- null: an unknown topic
+    with_content boolean not null,
+    received_at timestamptz not null,
+    outcome smallint,                           -- 0 no subscriber, 1 unchanged, 2 changed, 3 failed; null: not fetched yet
+    entries integer,                            -- new entries of a feed
+    code smallint,                              -- of the fetch
+    message text,                               -- why the fetch failed
+    answered_at timestamptz
+  )`,
+  `create index pings_account on pings (account_id, id)`,
+  `create index pings_waiting on pings (resource_id) where outcome is null`,
+
+  // Requests to callbacks that wait to be sent. Requests about one topic and callback are sent in order of id.
+  `create table verifications (
+    id bigint generated always as identity primary key,
+    key bytea not null,                         -- SHA-256 of account, face, topic and endpoint
+    site text not null,                         -- registrable domain of the callback, or account
+    request text not null,                      -- see VerificationQueue, JSON
+    due_at timestamptz not null,                -- a minute ahead while a runner sends the request
+    queue smallint not null default 0,          -- 0 new subscriptions of the hub face, 1 existing ones, 2 accounts
+    claimed boolean not null default false      -- a runner sends the request, or crashed while sending
+  )`,
+  `create index verifications_key on verifications (key, id)`,
+  `create index verifications_due on verifications (queue, due_at)`,
+  `create index verifications_site on verifications (site)`,
+
+  `create table verification_pacing (
+    site text primary key,
+    requested_at double precision[] not null    -- epoch ms of the last requests, as many as a minute allows
+  )`,
+
+  // Windhover's own subscriptions at publishers' hubs.
+  `create table hub_subscriptions (
+    resource_id bigint primary key references resources (id) on delete cascade,
+    partition smallint not null,
+    hubs text not null,                         -- advertised URLs, JSON
+    hub text not null,                          -- the chosen one
+    topic text not null,                        -- URL of the resource at the hub
+    state smallint not null,                    -- 0 idle, 1 requested, 2 active, 3 unsubscribing
+    callback text,                              -- last part of the callback's path; set together with the secret
+    secret text,
+    lease_until timestamptz,
+    due_at timestamptz,                         -- of the next step; null: no step is due
+    failures integer not null,
+    trusted boolean not null,
+    problem text,
+    revision integer not null
+  )`,
+  `create unique index hub_subscriptions_callback on hub_subscriptions (callback)`,
+  `create index hub_subscriptions_partition on hub_subscriptions (partition)`,
+  `create index hub_subscriptions_hub on hub_subscriptions (hub)`,
+
+  // Reliability of hubs. Retention deletes the counts of unused hubs.
+  `create table hubs (
+    hub text primary key,
+    pushed_documents bigint not null,
+    missed_entries bigint not null,             -- found by polls instead
+    failed_resources integer not null,          -- trusted resources with a missed push since the hub's last push
+    counted_at timestamptz not null default now()
+  )`,
+  `create index hubs_counted on hubs (counted_at)`,
+  `create index hubs_failed_resources on hubs (failed_resources)`
+]
+
+export const statements: ReadonlyArray<string> = [
+  `create extension if not exists pg_trgm`,
+  ...accounts,
+  ...resources,
+  ...subscriptions,
+  ...deliveries,
+  ...websub
 ]

@@ -2,6 +2,7 @@ import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { fileURLToPath } from "node:url"
 import { notStarted } from "#layers/postgres/EmbeddedPostgres.ts"
 import { DamagedTemplate, unpackTemplate } from "#layers/postgres/embedded/Template.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
@@ -34,7 +35,7 @@ describe("Template", () => {
       const target = path.join(yield* temporaryDirectory, "database")
       const { readFile } = fs.promises
       const archive = yield* Effect.promise(() =>
-        readFile(path.join(import.meta.dirname, "#layers/postgres/embedded/template.tar.zst"))
+        readFile(fileURLToPath(import.meta.resolve("#layers/postgres/embedded/template.tar.zst")))
       )
       const flipped = Buffer.from(archive)
       flipped.writeUInt32LE(0xdeadbeef, archive.length >> 1)
