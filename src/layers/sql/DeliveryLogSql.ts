@@ -1,13 +1,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { describeAnswer, placeOfSuccess } from "#domain/delivery/Delivery.ts"
-import {
-  DeliveryLog,
-  type DeliveryTry,
-  type Denied,
-  type End,
-  maxSuccesses
-} from "#domain/ports/DeliveryLog.ts"
+import { DeliveryLog, type DeliveryTry, type Denied, type End, maxSuccesses } from "#domain/ports/DeliveryLog.ts"
 import type { DeliveryAnswer } from "#domain/ports/Deliverer.ts"
 import { repeatInBackground } from "./Background.ts"
 import { column, instant, legalText, millis } from "./Values.ts"

@@ -40,7 +40,9 @@ export const layer = Layer.effect(
       max: partitions,
       run: Effect.fnUntraced(function*(asked: ReadonlyArray<number>) {
         const rows = yield* run(sql.unsafe<HostPause & { readonly partition: number }>(
-          `select partition::int4 as partition, host, ${millis("paused_since")} as since, ${millis("paused_until")} as until
+          `select partition::int4 as partition, host, ${millis("paused_since")} as since, ${
+            millis("paused_until")
+          } as until
           from host_pauses where partition = any($1::int4[]) and paused_until > ${
             instant("$2::float8")
           } order by paused_until, host`,

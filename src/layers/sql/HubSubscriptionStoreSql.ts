@@ -135,7 +135,9 @@ const hubsSql = `
     coalesce(h.pushed_documents, 0)::float8 as pushed, coalesce(h.missed_entries, 0)::float8 as missed,
     coalesce(h.failed_resources, 0) as strikes
   from hubs h full join (
-    select hub, count(*) filter (where state = ${states.indexOf("active")}) as subscriptions, count(*) filter (where trusted) as trusted
+    select hub, count(*) filter (where state = ${
+  states.indexOf("active")
+}) as subscriptions, count(*) filter (where trusted) as trusted
     from hub_subscriptions group by hub
   ) u using (hub)
   order by coalesce(u.subscriptions, 0) desc, hub collate "C" limit $1::int4`

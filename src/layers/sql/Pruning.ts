@@ -57,8 +57,10 @@ const pruneNotifications = (sql: SqlClient.SqlClient) =>
     )))
 
 const pruneDeliveryLog = (sql: SqlClient.SqlClient) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    run(sql.unsafe(`delete from delivery_log where tried_at < ${instant("$1::float8")}`, [now - weekMs])))
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => run(sql.unsafe(`delete from delivery_log where tried_at < ${instant("$1::float8")}`, [now - weekMs]))
+  )
 
 /** Also keeps at most `maxEnds` per account. */
 const pruneEnds = (sql: SqlClient.SqlClient) =>

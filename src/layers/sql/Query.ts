@@ -67,7 +67,9 @@ const suspect = Effect.fnUntraced(function*(error: SqlError.SqlError) {
 const unwritten: ReadonlyMap<string, Unwritten> = new Map([["53100", "full"], ["25006", "read-only"]])
 
 /** Tries again what met another transaction: a deadlock or a failed serialization rolled it back whole. */
-export const retryConflicts = <A, R>(work: Effect.Effect<A, SqlError.SqlError, R>): Effect.Effect<A, SqlError.SqlError, R> =>
+export const retryConflicts = <A, R>(
+  work: Effect.Effect<A, SqlError.SqlError, R>
+): Effect.Effect<A, SqlError.SqlError, R> =>
   Effect.retry(work, { while: metAnother, times: 5, schedule: Schedule.jittered(Schedule.exponential("10 millis")) })
 
 const metAnother = ({ reason }: SqlError.SqlError) =>
