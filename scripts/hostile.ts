@@ -1,7 +1,7 @@
 // How long documents that attack a reader take, and how much comes out of them.
 //   bin/node scripts/hostile.ts
 // Milliseconds of CPU, the best of some runs. Exit 1 when one takes more than 100 ms, or says more than ten times what it is long.
-import { readFeed } from "#domain/normalize/Document.ts"
+import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { documents } from "./feeds/Hostile.ts"
 
 const RUNS = 10

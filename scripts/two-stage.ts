@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { isDeepStrictEqual } from "node:util"
-import { readFeed, type ReadResult } from "#domain/normalize/Document.ts"
+import { readFeed, type ReadResult } from "#domain/normalize/ReadFeed.ts"
 
 type Feed = Extract<ReadResult, { _tag: "Feed" }>
 type Choice = (index: number, count: number) => boolean

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util"
-import { readFeed, type ReadResult } from "#domain/normalize/Document.ts"
+import { readFeed, type ReadResult } from "#domain/normalize/ReadFeed.ts"
 import { damages } from "./Damage.ts"
 import { feedDocument, styles } from "./FeedDocuments.ts"
 import { integer, pick, type Random, random } from "./Random.ts"

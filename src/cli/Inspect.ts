@@ -1,6 +1,6 @@
 import { Console, Effect, FileSystem, Layer, Option, type PlatformError, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
+import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { quote } from "#domain/Topic.ts"
 import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"

@@ -1,7 +1,7 @@
 import type * as Model from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import { type FeedHeader, hubs, linksOf, permalink, selfLink } from "#domain/feed/Feed.ts"
-import type { ReadResult } from "#domain/normalize/Document.ts"
+import type { ReadResult } from "#domain/normalize/ReadFeed.ts"
 
 type Fields = { readonly [name: string]: unknown }
 

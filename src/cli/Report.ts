@@ -1,7 +1,7 @@
 import type { Entry } from "#domain/feed/Entry.ts"
 import { assignIds, type Identity } from "#domain/feed/EntryId.ts"
 import { hubs, permalink, selfLink } from "#domain/feed/Feed.ts"
-import type { RawFeed, ReadResult } from "#domain/normalize/Document.ts"
+import type { RawFeed, ReadResult } from "#domain/normalize/ReadFeed.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 

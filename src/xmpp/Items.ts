@@ -1,7 +1,7 @@
 import type { Entry, Text } from "#domain/feed/Entry.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import { entryXml } from "#domain/render/AtomXml.ts"
-import { textOf } from "#domain/render/Envelope.ts"
+import { textOf } from "#domain/render/DocumentEntry.ts"
 import { entryJson } from "#domain/render/NotificationJson.ts"
 import { attribute, element, text } from "#domain/render/Xml.ts"
 import type { Format } from "#domain/Subscription.ts"

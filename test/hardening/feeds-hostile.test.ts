@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { readFeed, type ReadResult } from "#domain/normalize/Document.ts"
+import { readFeed, type ReadResult } from "#domain/normalize/ReadFeed.ts"
 import { documents } from "#scripts/feeds/Hostile.ts"
 import { workOf } from "#test/support/Work.ts"
 

@@ -1,9 +1,9 @@
-import { type Context, within } from "./Context.ts"
+import { type Context, within } from "./ElementContext.ts"
 import { contextOf, isEntry, nonEmpty, type Outside, readEntries, type Reading } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
-import { headerOf } from "./Finish.ts"
-import { exact } from "./Tree.ts"
-import type { Element } from "./Tree.ts"
+import { headerOf } from "./BuildModel.ts"
+import { exact } from "#domain/normalize/xml/Element.ts"
+import type { Element } from "#domain/normalize/xml/Element.ts"
 import { readAtomElement } from "./Vocabularies.ts"
 
 /** Atom 0.3 and 1.0: a feed, or a single entry as a document. */

@@ -1,4 +1,4 @@
-import type { Reader } from "./Context.ts"
+import type { Reader } from "./ElementContext.ts"
 import type { Draft } from "./Draft.ts"
 import { words } from "./Texts.ts"
 

@@ -1,5 +1,5 @@
 import type { Link } from "#domain/feed/Entry.ts"
-import { decode } from "./Entities.ts"
+import { decode } from "#domain/normalize/xml/CharacterReferences.ts"
 
 /** Characters of a page that are looked at, and links that are kept. */
 const mostCharacters = 524_288

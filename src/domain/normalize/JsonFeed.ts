@@ -1,7 +1,7 @@
 import type { Category, Link, Person, Text } from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
-import { parseDate } from "./Dates.ts"
+import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
 import type { Outside, Reading } from "./Dialect.ts"
 import { defined } from "./Draft.ts"
 import { addPerson } from "./Persons.ts"

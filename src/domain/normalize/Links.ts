@@ -1,10 +1,10 @@
 import type { Link } from "#domain/feed/Entry.ts"
-import type { Context } from "./Context.ts"
-import { within } from "./Context.ts"
+import type { Context } from "./ElementContext.ts"
+import { within } from "./ElementContext.ts"
 import { defined } from "./Draft.ts"
 import type { Draft } from "./Draft.ts"
-import { attribute, trimmed, value } from "./Tree.ts"
-import type { Element } from "./Tree.ts"
+import { attribute, trimmed, value } from "#domain/normalize/xml/Element.ts"
+import type { Element } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "./Urls.ts"
 
 /** The long form that RFC 4287 allows for registered relations. */

@@ -1,6 +1,6 @@
-import type { Context } from "./Context.ts"
-import { within } from "./Context.ts"
-import type { Element, Node } from "./Tree.ts"
+import type { Context } from "./ElementContext.ts"
+import { within } from "./ElementContext.ts"
+import type { Element, Node } from "#domain/normalize/xml/Element.ts"
 import { isAbsolute, resolve } from "./Urls.ts"
 
 const VOID = new Set([

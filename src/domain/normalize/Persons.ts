@@ -1,10 +1,10 @@
 import type { Link, Person } from "#domain/feed/Entry.ts"
-import type { Context } from "./Context.ts"
-import { within } from "./Context.ts"
+import type { Context } from "./ElementContext.ts"
+import { within } from "./ElementContext.ts"
 import { defined } from "./Draft.ts"
 import { linkOf } from "./Links.ts"
-import { elements, hasElements, textOf, trimmed } from "./Tree.ts"
-import type { Element } from "./Tree.ts"
+import { elements, hasElements, textOf, trimmed } from "#domain/normalize/xml/Element.ts"
+import type { Element } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "./Urls.ts"
 
 const BEFORE = /[\w.+!#$%&'*/=?^`{|}~-]{1,64}$/

@@ -1,7 +1,7 @@
 import type { Outside, Reading } from "./Dialect.ts"
 import { readChannel } from "./Rss.ts"
-import { elements } from "./Tree.ts"
-import type { Element } from "./Tree.ts"
+import { elements } from "#domain/normalize/xml/Element.ts"
+import type { Element } from "#domain/normalize/xml/Element.ts"
 
 /** RSS 0.90 and 1.0, which are RDF: items, image and text input stand beside the channel; and RSS 1.1. */
 export const readRdf = (root: Element, outside: Outside): Reading => ({

@@ -1,9 +1,9 @@
 import type { Text } from "#domain/feed/Entry.ts"
-import type { Context } from "./Context.ts"
-import { within } from "./Context.ts"
+import type { Context } from "./ElementContext.ts"
+import { within } from "./ElementContext.ts"
 import { inner, resolveMarkup } from "./Markup.ts"
-import { elements, hasElements, textOf, trimmed, value } from "./Tree.ts"
-import type { Element } from "./Tree.ts"
+import { elements, hasElements, textOf, trimmed, value } from "#domain/normalize/xml/Element.ts"
+import type { Element } from "#domain/normalize/xml/Element.ts"
 
 const HTML = /<[a-zA-Z!/?][^<>]*>|&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});/i
 

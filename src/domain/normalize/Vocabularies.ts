@@ -1,4 +1,4 @@
-import type { Reader, Vocabulary } from "./Context.ts"
+import type { Reader, Vocabulary } from "./ElementContext.ts"
 import type { Kind } from "./Draft.ts"
 import { activityStreams } from "./namespaces/ActivityStreams.ts"
 import { admin } from "./namespaces/Admin.ts"
@@ -22,8 +22,8 @@ import { syndication } from "./namespaces/Syndication.ts"
 import { threading } from "./namespaces/Threading.ts"
 import { wellFormedWeb } from "./namespaces/WellFormedWeb.ts"
 import { xhtml } from "./namespaces/Xhtml.ts"
-import type { NamespaceKey } from "./Namespaces.ts"
-import type { Element } from "./Tree.ts"
+import type { NamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts"
+import type { Element } from "#domain/normalize/xml/Element.ts"
 
 /** Maps, not objects: a publisher's element may be called `constructor`. */
 type Readers = ReadonlyMap<string, Reader>

@@ -1,4 +1,4 @@
-import { decodeAs } from "#domain/normalize/Decode.ts"
+import { decodeAs } from "#domain/normalize/bytes/DetectEncoding.ts"
 import { siteOf } from "#domain/Topic.ts"
 
 /** Bytes of a page that are looked at, and characters of a place that are kept. */

@@ -1,5 +1,5 @@
 import { Context, type Effect, Schema } from "effect"
-import type { ReadOptions, ReadResult } from "#domain/normalize/Document.ts"
+import type { ReadOptions, ReadResult } from "#domain/normalize/ReadFeed.ts"
 
 /** Reading took too long, or too much memory: a document made to do so. */
 export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError", { message: Schema.String }) {}

@@ -12,7 +12,7 @@ import type {
 } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { addressed, entryLinks, sentLinks } from "./Links.ts"
+import { addressed, entryLinks, sentLinks } from "./EntryFields.ts"
 import { summaryOf } from "./Summary.ts"
 import { renderStatusXml } from "./StatusXml.ts"
 import { attribute, each, element, timestamp } from "./Xml.ts"

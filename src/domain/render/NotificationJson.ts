@@ -2,7 +2,7 @@ import type { ActivityObject, Entry, Link, Person, Point, Source, Text } from "#
 import { type FeedHeader, permalink } from "#domain/feed/Feed.ts"
 import { slug } from "#domain/feed/Slug.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { addressed, entryLinks, sentLinks } from "./Links.ts"
+import { addressed, entryLinks, sentLinks } from "./EntryFields.ts"
 import { summaryOf } from "./Summary.ts"
 import { legal } from "./Xml.ts"
 

@@ -1,6 +1,6 @@
 import { type Duration, Effect, Layer, Semaphore } from "effect"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
-import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
+import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
 import { joined, type Part } from "#layers/workers/feed-reader/Parts.ts"
 import type { Question } from "#layers/workers/feed-reader/worker.ts"

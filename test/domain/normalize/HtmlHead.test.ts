@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { readFeed } from "#domain/normalize/Document.ts"
+import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { headLinks } from "#domain/normalize/HtmlHead.ts"
 
 const url = "https://blog.example/posts/"

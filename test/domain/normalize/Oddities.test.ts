@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import { permalink } from "#domain/feed/Feed.ts"
-import { type RawFeed, readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
+import { type RawFeed, readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 
 const read = (document: string | Uint8Array, options: ReadOptions = {}): RawFeed => {
   const result = readFeed(typeof document === "string" ? new TextEncoder().encode(document) : document, options)

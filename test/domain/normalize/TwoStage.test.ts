@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { readFeed } from "#domain/normalize/Document.ts"
+import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { feedDocument, styles } from "#scripts/feeds/FeedDocuments.ts"
 import { random } from "#scripts/feeds/Random.ts"
 

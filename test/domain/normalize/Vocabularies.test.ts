@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
-import { type RawFeed, readFeed } from "#domain/normalize/Document.ts"
+import { type RawFeed, readFeed } from "#domain/normalize/ReadFeed.ts"
 
 const NAMESPACES = Object.entries({
   dc: "http://purl.org/dc/elements/1.1/",

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { advertised, feedsOf, isItsOwnTopic } from "#domain/poll/HubLinks.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
-import { readFeed } from "#domain/normalize/Document.ts"
+import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { answered, type PollContext, read, selected } from "#domain/poll/Poll.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"

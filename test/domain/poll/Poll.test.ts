@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
-import { readFeed } from "#domain/normalize/Document.ts"
+import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import {
   answered,
   holdOff,

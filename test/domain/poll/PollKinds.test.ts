@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
-import { readFeed } from "#domain/normalize/Document.ts"
+import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { answered, type PollContext, type PollResult, read, selected, unselectable } from "#domain/poll/Poll.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { type Selection, SelectorError } from "#domain/ports/Selector.ts"

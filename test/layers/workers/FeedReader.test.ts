@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { readFeed } from "#domain/normalize/Document.ts"
+import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { partsOf } from "#layers/workers/feed-reader/Parts.ts"
 import * as Reader from "#layers/workers/FeedReader.ts"

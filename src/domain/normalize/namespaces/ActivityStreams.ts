@@ -1,6 +1,6 @@
-import { readChildren, type Vocabulary, within } from "#domain/normalize/Context.ts"
+import { readChildren, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
 import { Draft } from "#domain/normalize/Draft.ts"
-import { objectOf } from "#domain/normalize/Finish.ts"
+import { objectOf } from "#domain/normalize/BuildModel.ts"
 import { addPerson, personIn } from "#domain/normalize/Persons.ts"
 import { words } from "#domain/normalize/Texts.ts"
 

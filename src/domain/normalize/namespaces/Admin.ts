@@ -1,6 +1,6 @@
-import type { Vocabulary } from "#domain/normalize/Context.ts"
+import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { extendWith } from "#domain/normalize/Extensions.ts"
-import { value } from "#domain/normalize/Tree.ts"
+import { value } from "#domain/normalize/xml/Element.ts"
 
 /** RSS 1.0 administration: the generator by its address. */
 export const admin: Vocabulary = {

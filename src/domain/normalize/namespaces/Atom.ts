@@ -1,12 +1,12 @@
 import type { Link, Text } from "#domain/feed/Entry.ts"
-import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/Context.ts"
-import { parseDate } from "#domain/normalize/Dates.ts"
+import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
+import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
 import { defined, Draft } from "#domain/normalize/Draft.ts"
-import { sourceOf } from "#domain/normalize/Finish.ts"
+import { sourceOf } from "#domain/normalize/BuildModel.ts"
 import { addLink, lengthOf, linkOf } from "#domain/normalize/Links.ts"
 import { addPerson, personIn } from "#domain/normalize/Persons.ts"
 import { atomText, words } from "#domain/normalize/Texts.ts"
-import { type Element, textOf, value } from "#domain/normalize/Tree.ts"
+import { type Element, textOf, value } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** Atom 1.0 (RFC 4287) and 0.3, in feeds, entries and sources, and as guests in RSS. */

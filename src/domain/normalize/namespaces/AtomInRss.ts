@@ -1,4 +1,4 @@
-import type { Vocabulary } from "#domain/normalize/Context.ts"
+import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { addLink, linkOf } from "#domain/normalize/Links.ts"
 import { atomText, words } from "#domain/normalize/Texts.ts"
 import { atom } from "./Atom.ts"

@@ -1,7 +1,7 @@
 import type { Text } from "#domain/feed/Entry.ts"
-import type { Context, Vocabulary } from "#domain/normalize/Context.ts"
+import type { Context, Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { plainText } from "#domain/normalize/Texts.ts"
-import { type Element, elements } from "#domain/normalize/Tree.ts"
+import { type Element, elements } from "#domain/normalize/xml/Element.ts"
 
 /** RSS 1.0 content: the whole entry. It goes before any other content. */
 export const content: Vocabulary = {

@@ -1,7 +1,7 @@
-import { type Context, type Vocabulary, within } from "#domain/normalize/Context.ts"
+import { type Context, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
 import { addAddress } from "#domain/normalize/Links.ts"
 import { words } from "#domain/normalize/Texts.ts"
-import { type Element, value } from "#domain/normalize/Tree.ts"
+import { type Element, value } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** Licences as the module for RSS 2.0 gives them: the text is the address. */

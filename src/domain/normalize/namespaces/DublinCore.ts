@@ -1,8 +1,8 @@
-import type { Reader, Vocabulary } from "#domain/normalize/Context.ts"
-import { parseDate } from "#domain/normalize/Dates.ts"
+import type { Reader, Vocabulary } from "#domain/normalize/ElementContext.ts"
+import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
 import { addPerson, personIn } from "#domain/normalize/Persons.ts"
 import { plainText, words } from "#domain/normalize/Texts.ts"
-import { textOf } from "#domain/normalize/Tree.ts"
+import { textOf } from "#domain/normalize/xml/Element.ts"
 
 /** Dublin Core elements and terms. What the dialect itself says of the same thing goes before. */
 export const dublinCore: Vocabulary = {

@@ -1,7 +1,7 @@
-import { type Vocabulary, within } from "#domain/normalize/Context.ts"
+import { type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
 import { defined } from "#domain/normalize/Draft.ts"
 import { addLink, lengthOf } from "#domain/normalize/Links.ts"
-import { value } from "#domain/normalize/Tree.ts"
+import { value } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** RSS 1.0 has no enclosures; this module has, as Craigslist uses it: the address is `rdf:resource`. */

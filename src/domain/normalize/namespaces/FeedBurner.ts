@@ -1,4 +1,4 @@
-import { type Vocabulary, within } from "#domain/normalize/Context.ts"
+import { type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
 import { plainText, words } from "#domain/normalize/Texts.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 

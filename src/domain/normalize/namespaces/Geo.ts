@@ -1,8 +1,8 @@
 import type { Draft } from "#domain/normalize/Draft.ts"
-import type { Vocabulary } from "#domain/normalize/Context.ts"
-import { readChildren } from "#domain/normalize/Context.ts"
+import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
+import { readChildren } from "#domain/normalize/ElementContext.ts"
 import { addPoint, pointsOf } from "#domain/normalize/Coordinates.ts"
-import { type Element, textOf, trimmed } from "#domain/normalize/Tree.ts"
+import { type Element, textOf, trimmed } from "#domain/normalize/xml/Element.ts"
 
 /** W3C Basic Geo, and the ICBM module, which has the same under longer names. The two halves stand beside each other or in a `Point`. */
 export const geo: Vocabulary = {

@@ -1,8 +1,8 @@
-import type { Vocabulary } from "#domain/normalize/Context.ts"
-import { readChildren } from "#domain/normalize/Context.ts"
+import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
+import { readChildren } from "#domain/normalize/ElementContext.ts"
 import { addPoint, pointsOf, setShape } from "#domain/normalize/Coordinates.ts"
 import { extend } from "#domain/normalize/Extensions.ts"
-import { textOf } from "#domain/normalize/Tree.ts"
+import { textOf } from "#domain/normalize/xml/Element.ts"
 
 /** GeoRSS Simple, and the door to GeoRSS GML (`where`). */
 export const geoRss: Vocabulary = {

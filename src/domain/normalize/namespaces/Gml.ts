@@ -1,8 +1,8 @@
 import type { Point } from "#domain/feed/Entry.ts"
-import type { Context, Vocabulary } from "#domain/normalize/Context.ts"
+import type { Context, Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { addPoint, pointsOf, setShape } from "#domain/normalize/Coordinates.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
-import { type Element, elements, textOf, trimmed, value } from "#domain/normalize/Tree.ts"
+import { type Element, elements, textOf, trimmed, value } from "#domain/normalize/xml/Element.ts"
 
 /** The shapes of GML that GeoRSS uses. */
 export const gml: Vocabulary = {

@@ -1,9 +1,9 @@
-import type { Reader, Vocabulary } from "#domain/normalize/Context.ts"
-import { within } from "#domain/normalize/Context.ts"
+import type { Reader, Vocabulary } from "#domain/normalize/ElementContext.ts"
+import { within } from "#domain/normalize/ElementContext.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
 import { addPerson, personIn, personOf } from "#domain/normalize/Persons.ts"
 import { words } from "#domain/normalize/Texts.ts"
-import { type Element, elements, textOf, trimmed, value } from "#domain/normalize/Tree.ts"
+import { type Element, elements, textOf, trimmed, value } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** The scheme under which iTunes' categories and keywords stand among the entry's categories. */

@@ -1,8 +1,8 @@
 import type { Media, MediaContent } from "#domain/feed/Entry.ts"
-import { type Context, type Reader, type Vocabulary, within } from "#domain/normalize/Context.ts"
+import { type Context, type Reader, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
 import { defined, type Draft, type Writable } from "#domain/normalize/Draft.ts"
 import { plainText, words } from "#domain/normalize/Texts.ts"
-import { attribute, type Element, elements, find, value } from "#domain/normalize/Tree.ts"
+import { attribute, type Element, elements, find, value } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 import { sizeOf } from "./Rss.ts"
 

@@ -1,8 +1,8 @@
-import type { Context, Vocabulary } from "#domain/normalize/Context.ts"
+import type { Context, Vocabulary } from "#domain/normalize/ElementContext.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
 import { extendWith } from "#domain/normalize/Extensions.ts"
 import { words } from "#domain/normalize/Texts.ts"
-import { type Element, value } from "#domain/normalize/Tree.ts"
+import { type Element, value } from "#domain/normalize/xml/Element.ts"
 
 /** Podcasting 2.0: elements with one value, which is their text or the address in an attribute. */
 export const podcast: Vocabulary = Object.fromEntries(

@@ -1,12 +1,12 @@
 import type { Image, Source } from "#domain/feed/Entry.ts"
-import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/Context.ts"
-import { parseDate } from "#domain/normalize/Dates.ts"
+import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
+import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
 import { defined, Draft } from "#domain/normalize/Draft.ts"
-import { sourceOf } from "#domain/normalize/Finish.ts"
+import { sourceOf } from "#domain/normalize/BuildModel.ts"
 import { addLink, lengthOf, linkOf } from "#domain/normalize/Links.ts"
 import { addPerson, personIn, personOf } from "#domain/normalize/Persons.ts"
 import { plainText, words } from "#domain/normalize/Texts.ts"
-import { attribute, type Element, elements, find, hasElements, textOf, trimmed, value } from "#domain/normalize/Tree.ts"
+import { attribute, type Element, elements, find, hasElements, textOf, trimmed, value } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** Hours, days and attributes that are looked at. */

@@ -1,4 +1,4 @@
-import type { Vocabulary } from "#domain/normalize/Context.ts"
+import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { extend } from "#domain/normalize/Extensions.ts"
 
 /** Dave Winer's `source` namespace: the Markdown that an item was written in, and what it belongs to. */

@@ -1,6 +1,6 @@
-import type { Vocabulary } from "#domain/normalize/Context.ts"
+import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { extend } from "#domain/normalize/Extensions.ts"
-import { trimmed } from "#domain/normalize/Tree.ts"
+import { trimmed } from "#domain/normalize/xml/Element.ts"
 
 /** Slashdot's module: the number of comments, and where the entry was filed. */
 export const slash: Vocabulary = {

@@ -1,6 +1,6 @@
-import type { Vocabulary } from "#domain/normalize/Context.ts"
+import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { defined } from "#domain/normalize/Draft.ts"
-import { trimmed, value } from "#domain/normalize/Tree.ts"
+import { trimmed, value } from "#domain/normalize/xml/Element.ts"
 
 /** Atom Threading (RFC 4685). */
 export const threading: Vocabulary = {

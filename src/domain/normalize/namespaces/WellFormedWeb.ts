@@ -1,4 +1,4 @@
-import { type Vocabulary, within } from "#domain/normalize/Context.ts"
+import { type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
 import { extend } from "#domain/normalize/Extensions.ts"
 import { words } from "#domain/normalize/Texts.ts"
 import { resolve } from "#domain/normalize/Urls.ts"

@@ -1,4 +1,4 @@
-import type { Reader, Vocabulary } from "#domain/normalize/Context.ts"
+import type { Reader, Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { plainText } from "#domain/normalize/Texts.ts"
 
 /** A body of XHTML beside the description. */

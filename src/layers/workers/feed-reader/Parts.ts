@@ -1,5 +1,5 @@
 import type { RawEntry } from "#domain/feed/EntryId.ts"
-import type { ReadResult } from "#domain/normalize/Document.ts"
+import type { ReadResult } from "#domain/normalize/ReadFeed.ts"
 
 /** A part of the answer to one document; the last one has the result, whose own entries were sent before. */
 export interface Part {

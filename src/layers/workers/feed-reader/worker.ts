@@ -1,5 +1,5 @@
 /** The thread that reads large documents for `FeedReader`. */
-import { readFeed, type ReadOptions } from "#domain/normalize/Document.ts"
+import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import { answering } from "#layers/workers/WorkerThread.ts"
 import { type Part, partsOf } from "./Parts.ts"
 

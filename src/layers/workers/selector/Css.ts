@@ -1,5 +1,5 @@
 import { type CheerioAPI, load } from "cheerio"
-import { decodeAs } from "#domain/normalize/Decode.ts"
+import { decodeAs } from "#domain/normalize/bytes/DetectEncoding.ts"
 import { collected, messageOf, Unselectable } from "./Limits.ts"
 import { compileCss } from "./Matching.ts"
 import { textOf } from "./Text.ts"

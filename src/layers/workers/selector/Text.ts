@@ -1,5 +1,5 @@
-import { encodingOf } from "#domain/normalize/Decode.ts"
-import { piecesOf } from "#domain/normalize/Pieces.ts"
+import { encodingOf } from "#domain/normalize/bytes/DetectEncoding.ts"
+import { piecesOf } from "#domain/normalize/bytes/DecodeRanges.ts"
 
 /** The text of a document: valid UTF-8 is UTF-8, else what the header declares counts. */
 export const textOf = (bytes: Uint8Array, contentType: string | undefined): string =>

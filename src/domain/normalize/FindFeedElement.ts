@@ -1,6 +1,6 @@
-import { keyOf } from "./Namespaces.ts"
-import { elements, exact, value } from "./Tree.ts"
-import type { Element } from "./Tree.ts"
+import { keyOf } from "#domain/normalize/namespaces/NamespaceKeys.ts"
+import { elements, exact, value } from "#domain/normalize/xml/Element.ts"
+import type { Element } from "#domain/normalize/xml/Element.ts"
 
 const ROOTS = new Set(["rss", "rdf", "feed", "channel", "entry"])
 /** A feed may be wrapped: in a proxy's page, in a SOAP envelope. Not deeper than this. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { declarations, decode } from "#domain/normalize/Entities.ts"
+import { declarations, decode } from "#domain/normalize/xml/CharacterReferences.ts"
 
 const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("\"", "&quot;")

@@ -1,4 +1,4 @@
-import { mayBeWeekday, monthOf } from "./DateWords.ts"
+import { mayBeWeekday, monthOf } from "./MonthNames.ts"
 import { fullYear, instant, twelveHour } from "./Instant.ts"
 
 const TIME =

@@ -1,6 +1,6 @@
 import { wordsOf } from "./ByteSearch.ts"
-import { WINDOWS_1252 } from "./Entities.ts"
-import type { Range } from "./Slices.ts"
+import { WINDOWS_1252 } from "#domain/normalize/xml/CharacterReferences.ts"
+import type { Range } from "./EntrySlices.ts"
 
 /** How a document's bytes are to be read. */
 export interface Encoding {

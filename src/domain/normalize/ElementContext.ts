@@ -1,6 +1,6 @@
 import type { Draft } from "./Draft.ts"
-import { exact } from "./Tree.ts"
-import type { Element } from "./Tree.ts"
+import { exact } from "#domain/normalize/xml/Element.ts"
+import type { Element } from "#domain/normalize/xml/Element.ts"
 import { isBase, resolve } from "./Urls.ts"
 
 /** Reads one element into what stands around it. */

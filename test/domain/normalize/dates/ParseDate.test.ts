@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { parseDate } from "#domain/normalize/Dates.ts"
+import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
 
 const iso = (text: string) => {
   const time = parseDate(text)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Document } from "#domain/delivery/Notification.ts"
-import { entryOf, isIn } from "#domain/render/Envelope.ts"
+import { entryOf, isIn } from "#domain/render/DocumentEntry.ts"
 
 const document = (contentType: string, body: string | Uint8Array): Document => ({
   contentType,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { readFeed } from "#domain/normalize/Document.ts"
+import { readFeed } from "#domain/normalize/ReadFeed.ts"
 
 /** Encoding and first title of a document. */
 const read = (bytes: Uint8Array, contentType?: string) => {

@@ -1,7 +1,7 @@
 import type { ActivityObject, Link, Media, Source } from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
-import type { Context } from "./Context.ts"
+import type { Context } from "./ElementContext.ts"
 import { defined } from "./Draft.ts"
 import type { Draft } from "./Draft.ts"
 import { addPerson, personOf } from "./Persons.ts"

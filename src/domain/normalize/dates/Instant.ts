@@ -1,4 +1,4 @@
-import { offsetOf } from "./Zones.ts"
+import { offsetOf } from "./TimeZones.ts"
 
 /** A date and time as written; what is not given is 0, or 1 for month and day. */
 export interface Written {

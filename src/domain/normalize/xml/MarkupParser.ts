@@ -1,9 +1,9 @@
-import { declarations, type Declared, decodeBetween, NONE } from "./Entities.ts"
-import { Scope } from "./Scope.ts"
-import type { Name } from "./Scope.ts"
-import { wordAt } from "./Words.ts"
-import { append, appendText, NO_ATTRIBUTES, NO_CHILDREN } from "./Tree.ts"
-import type { Element } from "./Tree.ts"
+import { declarations, type Declared, decodeBetween, NONE } from "./CharacterReferences.ts"
+import { Scope } from "./NamespaceScope.ts"
+import type { Name } from "./NamespaceScope.ts"
+import { wordAt } from "./InternedNames.ts"
+import { append, appendText, NO_ATTRIBUTES, NO_CHILDREN } from "./Element.ts"
+import type { Element } from "./Element.ts"
 
 /** A document's elements under a nameless root, and what had to be repaired to get them. */
 export interface Tree {

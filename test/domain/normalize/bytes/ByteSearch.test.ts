@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { ByteSearch } from "#domain/normalize/ByteSearch.ts"
+import { ByteSearch } from "#domain/normalize/bytes/ByteSearch.ts"
 
 describe("ByteSearch", () => {
   it("finds what indexOf finds, wherever the bytes lie in memory", () => {

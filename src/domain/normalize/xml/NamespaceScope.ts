@@ -1,4 +1,4 @@
-import { isKnown, keyOf, keyOfUndeclared, type NamespaceKey } from "./Namespaces.ts"
+import { isKnown, keyOf, keyOfUndeclared, type NamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts"
 
 /** A tag's name, taken apart and looked up once for all its uses in a scope. */
 export interface Name {

@@ -1,5 +1,5 @@
-import { cleaned, decodeAs, type Encoding, isCleanUtf8 } from "./Decode.ts"
-import type { Range } from "./Slices.ts"
+import { cleaned, decodeAs, type Encoding, isCleanUtf8 } from "./DetectEncoding.ts"
+import type { Range } from "./EntrySlices.ts"
 
 /** Parts of a document as text, in order, and what had to be cleaned in them. */
 export interface Pieces {

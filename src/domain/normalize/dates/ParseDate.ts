@@ -1,4 +1,4 @@
-import { monthOf } from "./DateWords.ts"
+import { monthOf } from "./MonthNames.ts"
 import { freeDate } from "./FreeDates.ts"
 import { at, daysIn, fullYear, instant, twelveHour } from "./Instant.ts"
 

@@ -1,4 +1,4 @@
-import type { NamespaceKey } from "./Namespaces.ts"
+import type { NamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts"
 
 /**
  * An element of a document, as the tokenizer leaves it.
