@@ -1,6 +1,6 @@
 import type * as Model from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
-import { type FeedHeader, hubs, linksOf, permalink, selfLink } from "#domain/feed/Feed.ts"
+import { type FeedHeader, getHubs, getLinks, getPermalink, getSelfLink } from "#domain/feed/Feed.ts"
 import type { ReadResult } from "#domain/normalize/ReadFeed.ts"
 
 type Fields = { readonly [name: string]: unknown }
@@ -29,10 +29,10 @@ const header = (feed: FeedHeader, url: string | undefined): Fields => ({
   ...texts("rights", feed.rights),
   ...texts("info", feed.info),
   id: feed.id,
-  link: permalink(feed) ?? selfLink(feed) ?? url,
+  link: getPermalink(feed) ?? getSelfLink(feed) ?? url,
   links: feed.links,
-  hub: hubs(feed),
-  self: selfLink(feed),
+  hub: getHubs(feed),
+  self: getSelfLink(feed),
   updated: iso(feed.updated),
   published: iso(feed.published),
   created: iso(feed.created),
@@ -63,9 +63,9 @@ const entry = (of: RawEntry): Fields => ({
   ...texts("rights", of.rights),
   id: of.id,
   id_is_permalink: of.idIsPermalink,
-  link: permalink(of),
+  link: getPermalink(of),
   links: of.links,
-  enclosures: linksOf(of.links, "enclosure"),
+  enclosures: getLinks(of.links, "enclosure"),
   content: of.content?.map((content) => ({ ...content, type: MIME[content.type] ?? content.type })),
   published: iso(of.published),
   updated: iso(of.updated),
@@ -99,7 +99,7 @@ const source = (of: Model.Source): Fields => ({
   ...texts("subtitle", of.subtitle),
   ...texts("rights", of.rights),
   id: of.id,
-  link: permalink(of) ?? selfLink(of),
+  link: getPermalink(of) ?? getSelfLink(of),
   links: of.links,
   updated: iso(of.updated),
   language: of.language,

@@ -1,6 +1,6 @@
 import type { Entry } from "#domain/feed/Entry.ts"
 import { assignIds, type Identity } from "#domain/feed/EntryId.ts"
-import { hubs, permalink, selfLink } from "#domain/feed/Feed.ts"
+import { getHubs, getPermalink, getSelfLink } from "#domain/feed/Feed.ts"
 import type { RawFeed, ReadResult } from "#domain/normalize/ReadFeed.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
@@ -38,16 +38,16 @@ const documentLines = ({ version, encoding, header, entries, repairs }: RawFeed)
     header.language === undefined ? "" : `, in ${header.language}`
   }`,
   ...line("Title", header.title?.value),
-  ...line("Page", permalink(header)),
-  ...line("Self", selfLink(header)),
-  ...hubs(header).flatMap((hub) => line("Hub", hub)),
+  ...line("Page", getPermalink(header)),
+  ...line("Self", getSelfLink(header)),
+  ...getHubs(header).flatMap((hub) => line("Hub", hub)),
   repairs.length === 0 ? "Repaired: nothing" : `Repaired: ${repairs.join("; ")}`
 ]
 
 const line = (name: string, value: string | undefined): Lines => value === undefined ? [] : [`${name}: ${value}`]
 
 const entryLines = (entry: Entry, identity: Identity | undefined, index: number): Lines => [
-  `${index + 1}. ${entry.title?.value ?? permalink(entry) ?? "(untitled)"}`,
+  `${index + 1}. ${entry.title?.value ?? getPermalink(entry) ?? "(untitled)"}`,
   `   id ${JSON.stringify(entry.id)}${identity === undefined ? "" : ` (${WHY[identity.reason](identity)})`}`,
   ...times(entry)
 ]

@@ -1,6 +1,6 @@
 import type { Element } from "@xmpp/xml"
 import { Clock, Deferred, Effect, Fiber, Latch, Metric, Random, type Scope } from "effect"
-import { attribute } from "#domain/render/Xml.ts"
+import { renderAttribute } from "#domain/render/Xml.ts"
 import * as Jid from "#domain/Jid.ts"
 import type { Config } from "./Config.ts"
 import * as Link from "./Link.ts"
@@ -201,7 +201,9 @@ class Receipts {
       const passed = Deferred.makeUnsafe<void>()
       this.#open = { id, passed }
       link.write(
-        `${text}<iq type="get"${attribute("from", this.#from)}${attribute("to", this.#to)}${attribute("id", id)}>` +
+        `${text}<iq type="get"${renderAttribute("from", this.#from)}${renderAttribute("to", this.#to)}${
+          renderAttribute("id", id)
+        }>` +
           `<ping xmlns="${ns.ping}"/></iq>`
       )
       return Deferred.await(passed)

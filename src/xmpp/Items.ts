@@ -1,9 +1,9 @@
 import type { Entry, Text } from "#domain/feed/Entry.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
-import { entryXml } from "#domain/render/AtomXml.ts"
-import { textOf } from "#domain/render/DocumentEntry.ts"
-import { entryJson } from "#domain/render/NotificationJson.ts"
-import { attribute, element, text } from "#domain/render/Xml.ts"
+import { renderEntryXml } from "#domain/render/AtomXml.ts"
+import { documentToText } from "#domain/render/DocumentEntry.ts"
+import { renderEntryJson } from "#domain/render/NotificationJson.ts"
+import { escapeText, renderAttribute, renderElement } from "#domain/render/Xml.ts"
 import type { Format } from "#domain/Subscription.ts"
 import { ns } from "./Namespaces.ts"
 
@@ -36,29 +36,29 @@ const shares = 5
 /** A resource that is no feed, as an item of at most `limit` bytes. */
 export const documentItem = (document: Document, style: Style, limit: number): string => {
   const { contentType } = document
-  const value = textOf(document)
+  const value = documentToText(document)
   const room = Math.max(0, limit - sizeOf(contentItem("", { type: contentType, truncated: true }, style)))
-  const kept = sizeOf(text(value)) <= room ? value : shortened(value, room)
+  const kept = sizeOf(escapeText(value)) <= room ? value : shortened(value, room)
   return contentItem(kept, { type: contentType, truncated: kept.length < value.length }, style)
 }
 
-const atomItem = (entry: Entry, style: Style): string => item(entryXml(entry, style.extNamespace), style)
+const atomItem = (entry: Entry, style: Style): string => item(renderEntryXml(entry, style.extNamespace), style)
 
 const jsonItem = (entry: Entry, style: Style): string =>
-  contentItem(entryJson(entry), { truncated: entry.content?.[0]?.truncated ?? false }, style)
+  contentItem(renderEntryJson(entry), { truncated: entry.content?.[0]?.truncated ?? false }, style)
 
 const contentItem = (
   value: string,
   { truncated, type }: { readonly type?: string; readonly truncated: boolean },
   style: Style
 ): string => {
-  const attributes = attribute("xmlns", ns.atom) + attribute("type", type) +
-    (truncated ? attribute("truncated", "true") : "")
-  return item(element("content", value, attributes), style)
+  const attributes = renderAttribute("xmlns", ns.atom) + renderAttribute("type", type) +
+    (truncated ? renderAttribute("truncated", "true") : "")
+  return item(renderElement("content", value, attributes), style)
 }
 
 const item = (content: string, { itemNamespace }: Style): string =>
-  `<item${attribute("xmlns", itemNamespace)}>${content}</item>`
+  `<item${renderAttribute("xmlns", itemNamespace)}>${content}</item>`
 
 const withoutLongTexts = (entry: Entry, room: number): Entry => {
   const [content] = entry.content ?? []
@@ -92,7 +92,7 @@ const cut = (of: Text, room: number): Text => {
 
 /** The longest beginning that takes at most `room` bytes as character data (or, in JSON, escaped as well). */
 const shortened = (value: string, room: number): string => {
-  const fits = (length: number) => sizeOf(text(JSON.stringify(value.slice(0, length)))) <= room
+  const fits = (length: number) => sizeOf(escapeText(JSON.stringify(value.slice(0, length)))) <= room
   if (value.length <= room && fits(value.length)) return value
   let least = 0
   let most = Math.min(value.length, room)

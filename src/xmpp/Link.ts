@@ -2,7 +2,7 @@ import xml, { type Element } from "@xmpp/xml"
 import { Deferred, Effect, Redacted, Schema, type Scope } from "effect"
 import { hash } from "node:crypto"
 import { connect, type Socket } from "node:net"
-import { attribute } from "#domain/render/Xml.ts"
+import { renderAttribute } from "#domain/render/Xml.ts"
 import { ns } from "./Namespaces.ts"
 import { Tokens } from "./Tokens.ts"
 
@@ -154,7 +154,7 @@ const listen = (socket: Socket, account: Account, { end, hear, online }: Listene
 
 const header = ({ component }: Account): string =>
   `<?xml version="1.0"?><stream:stream xmlns="jabber:component:accept" xmlns:stream="http://etherx.jabber.org/streams"${
-    attribute("to", component)
+    renderAttribute("to", component)
   }>`
 
 const handshake = (id: string, secret: Redacted.Redacted): string =>

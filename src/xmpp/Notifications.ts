@@ -1,5 +1,5 @@
 import type { Notification } from "#domain/delivery/Notification.ts"
-import { attribute } from "#domain/render/Xml.ts"
+import { renderAttribute } from "#domain/render/Xml.ts"
 import { briefStatusXml } from "./BriefStatus.ts"
 import { documentItem, entryItem, sizeOf, type Style } from "./Items.ts"
 import { ns } from "./Namespaces.ts"
@@ -31,10 +31,10 @@ export const messages = (letter: OutgoingMessage, limit = maxStanza): ReadonlyAr
   const status = briefStatusXml({ ...notification.status, feed: topic }, letter.style.extNamespace)
   const after = `</items></event></message>`
   const opening = (part: number) =>
-    `<message${attribute("from", from)}${attribute("to", to)}${
-      attribute("id", part === 1 ? id : `${id}-${part}`)
+    `<message${renderAttribute("from", from)}${renderAttribute("to", to)}${
+      renderAttribute("id", part === 1 ? id : `${id}-${part}`)
     } xml:lang="">` +
-    `<event xmlns="${ns.event}">${status}<items${attribute("node", topic)}>`
+    `<event xmlns="${ns.event}">${status}<items${renderAttribute("node", topic)}>`
   const room = limit - sizeOf(opening(1_000)) - sizeOf(after)
   return pages(items(letter, room), room).map((content, page) => opening(page + 1) + content + after)
 }

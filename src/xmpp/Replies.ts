@@ -1,5 +1,5 @@
 import type { Element } from "@xmpp/xml"
-import { attribute, each, element } from "#domain/render/Xml.ts"
+import { renderAttribute, renderEach, renderElement } from "#domain/render/Xml.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import { briefStatusXml } from "./BriefStatus.ts"
 import type { Condition } from "./Conditions.ts"
@@ -7,7 +7,7 @@ import { ns } from "./Namespaces.ts"
 
 /** Where an answer goes: the addresses of the request, turned round, and its id. */
 const addresses = ({ attrs }: Element): string =>
-  attribute("from", attrs["to"]) + attribute("to", attrs["from"]) + attribute("id", attrs["id"])
+  renderAttribute("from", attrs["to"]) + renderAttribute("to", attrs["from"]) + renderAttribute("id", attrs["id"])
 
 export const result = (iq: Element, payload = ""): string =>
   payload === "" ? `<iq type="result"${addresses(iq)}/>` : `<iq type="result"${addresses(iq)}>${payload}</iq>`
@@ -15,7 +15,8 @@ export const result = (iq: Element, payload = ""): string =>
 /** What a presence is answered with: whoever wants ours gets it, once; nothing else, so that no answer is answered. */
 export const presences = (presence: Element): string => {
   const { from, to, type } = presence.attrs
-  const one = (type?: string) => `<presence${attribute("from", to)}${attribute("to", from)}${attribute("type", type)}/>`
+  const one = (type?: string) =>
+    `<presence${renderAttribute("from", to)}${renderAttribute("to", from)}${renderAttribute("type", type)}/>`
   switch (type) {
     case "subscribe":
       return one("subscribed") + one()
@@ -30,12 +31,12 @@ export const presences = (presence: Element): string => {
 
 /** The request is not repeated in it: whoever sent it has it, and it may be large. */
 export const error = (iq: Element, { detail, name, text, type }: Condition): string =>
-  `<iq type="error"${addresses(iq)}><error${attribute("type", type)}>` +
+  `<iq type="error"${addresses(iq)}><error${renderAttribute("type", type)}>` +
   `<${name} xmlns="${ns.stanzaErrors}"/>` +
-  element("text", text, `${attribute("xmlns", ns.stanzaErrors)} xml:lang="en"`) +
+  renderElement("text", text, `${renderAttribute("xmlns", ns.stanzaErrors)} xml:lang="en"`) +
   (detail === undefined
     ? ""
-    : `<${detail.name} xmlns="${ns.pubsubErrors}"${attribute("feature", detail.feature)}/>`) +
+    : `<${detail.name} xmlns="${ns.pubsubErrors}"${renderAttribute("feature", detail.feature)}/>`) +
   "</error></iq>"
 
 /** A subscription as answers show it. */
@@ -56,10 +57,10 @@ const statuses: ReadonlyArray<(status: Status, extNamespace: string) => string> 
 const subscriptionsXml = (subscriptions: ReadonlyArray<Subscribed>, extNamespace: string, room: number): string => {
   let written = ""
   for (const statusXml of statuses) {
-    written = each(
+    written = renderEach(
       subscriptions,
       ({ jid, node, status }) =>
-        `<subscription${attribute("node", node)}${attribute("jid", jid)} subscription="subscribed">` +
+        `<subscription${renderAttribute("node", node)}${renderAttribute("jid", jid)} subscription="subscribed">` +
         `${statusXml(status, extNamespace)}</subscription>`
     )
     if (Buffer.byteLength(written) <= room) break
@@ -80,22 +81,22 @@ export const listed = (
   extNamespace: string,
   room: number
 ): string =>
-  `<pubsub xmlns="${ns.pubsub}"${attribute("xmlns:superfeedr", extNamespace)}>` +
-  `<subscriptions${attribute("superfeedr:page", page)}>` +
+  `<pubsub xmlns="${ns.pubsub}"${renderAttribute("xmlns:superfeedr", extNamespace)}>` +
+  `<subscriptions${renderAttribute("superfeedr:page", page)}>` +
   `${subscriptionsXml(subscriptions, extNamespace, room - around)}</subscriptions></pubsub>`
 
 /** `items` are rendered already; none is what an answer about a resource that is not subscribed holds. */
 export const retrieved = (node: string, items: string): string =>
-  `<pubsub xmlns="${ns.pubsub}"><items${attribute("node", node)}>${items}</items></pubsub>`
+  `<pubsub xmlns="${ns.pubsub}"><items${renderAttribute("node", node)}>${items}</items></pubsub>`
 
 /** What the component is and can, or, with a node, what a subscribed resource is. */
 export const info = (node: string | undefined, name: string, extNamespace: string): string => {
   const features = node === undefined ? [...componentFeatures, extNamespace] : leafFeatures
-  return `<query xmlns="${ns.info}"${attribute("node", node)}>` +
-    `<identity category="pubsub"${attribute("type", node === undefined ? "service" : "leaf")}${
-      attribute("name", name)
+  return `<query xmlns="${ns.info}"${renderAttribute("node", node)}>` +
+    `<identity category="pubsub"${renderAttribute("type", node === undefined ? "service" : "leaf")}${
+      renderAttribute("name", name)
     }/>` +
-    `${each(features, (feature) => `<feature${attribute("var", feature)}/>`)}</query>`
+    `${renderEach(features, (feature) => `<feature${renderAttribute("var", feature)}/>`)}</query>`
 }
 
 const componentFeatures = [
@@ -111,4 +112,5 @@ const componentFeatures = [
 const leafFeatures = [ns.info, ns.pubsub]
 
 /** What is below the component is each account's own, and is asked for with `subscriptions`. */
-export const noItems = (node: string | undefined): string => `<query xmlns="${ns.items}"${attribute("node", node)}/>`
+export const noItems = (node: string | undefined): string =>
+  `<query xmlns="${ns.items}"${renderAttribute("node", node)}/>`

@@ -2,7 +2,7 @@ import type { Entry } from "#domain/feed/Entry.ts"
 import type { Attempt, Delivery, Document, News, Notification } from "./Notification.ts"
 import type { DeliveryAnswer, Parcel } from "#domain/ports/Deliverer.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
-import { entryOf, isIn } from "#domain/render/DocumentEntry.ts"
+import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { Face, Subscription } from "#domain/Subscription.ts"
@@ -143,14 +143,14 @@ export const render = (notification: Notification, wish: Wish, sender: Sender): 
 
 /** What is no feed keeps its bytes, unless an account asked for a format that it does not have. */
 const isSentAsItIs = (document: Document, { face, feedsOnly, format }: Wish): boolean =>
-  face === "hub" || format === undefined || feedsOnly === true || isIn(document, format)
+  face === "hub" || format === undefined || feedsOnly === true || isInFormat(document, format)
 
 const entriesOf = (news: News, status: Status): ReadonlyArray<Entry> | undefined => {
   switch (news._tag) {
     case "Entries":
       return news.entries
     case "Document":
-      return [entryOf(news.document, status)]
+      return [documentToEntry(news.document, status)]
     case "Failure":
       return undefined
   }

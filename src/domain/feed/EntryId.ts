@@ -1,6 +1,6 @@
 import type { Entry } from "./Entry.ts"
-import { linksOf, permalink } from "./Feed.ts"
-import { hex, slug } from "./Slug.ts"
+import { getLinks, getPermalink } from "./Feed.ts"
+import { hashToHex, toSlug } from "./Slug.ts"
 
 /** What an id is made from. In order of preference; an entry that lacks the thing falls to the next. */
 export type IdRule = "publisher" | "link" | "enclosure" | "content"
@@ -30,7 +30,7 @@ export interface Identity {
   readonly basis: string
 }
 
-export interface Assigned {
+export interface AssignedIds {
   /** In document order, each with an id of its own; exact repetitions and older versions of the same entry are left out. */
   readonly entries: ReadonlyArray<Entry>
   /** Index by index with `entries`. */
@@ -38,62 +38,62 @@ export interface Assigned {
   /** To be stored with the resource; `undefined` as long as no document had entries. */
   readonly policy: IdPolicy | undefined
   /** The stored policy could not hold: ids of this document cannot be compared with those seen before. */
-  readonly moved: boolean
+  readonly policyChanged: boolean
 }
 
-const RULES: ReadonlyArray<IdRule> = ["publisher", "link", "enclosure", "content"]
+const idRules: ReadonlyArray<IdRule> = ["publisher", "link", "enclosure", "content"]
 
 /**
  * Gives every entry of a document its id.
  *
  * Ids that the publisher gave are kept byte for byte. Pure: the same document and policy give the same ids at every fetch.
  */
-export const assignIds = (raw: ReadonlyArray<RawEntry>, policy: IdPolicy | undefined): Assigned => {
-  if (raw.length === 0) return { entries: [], identities: [], policy, moved: false }
-  const decided = policy !== undefined && holds(policy.rule, raw) ? policy : decide(raw, policy)
-  const named = raw.map((entry) => name(entry, decided.rule))
-  const apart = tellApart(named)
+export const assignIds = (raw: ReadonlyArray<RawEntry>, policy: IdPolicy | undefined): AssignedIds => {
+  if (raw.length === 0) return { entries: [], identities: [], policy, policyChanged: false }
+  const decided = policy !== undefined && canUseRule(policy.rule, raw) ? policy : decidePolicy(raw, policy)
+  const named = raw.map((entry) => nameEntry(entry, decided.rule))
+  const apart = makeIdsUnique(named)
   return {
     entries: apart.map(withId),
-    identities: apart.map(identity),
+    identities: apart.map(identify),
     policy: decided,
-    moved: policy !== undefined && decided !== policy
+    policyChanged: policy !== undefined && decided !== policy
   }
 }
 
-const withId = ({ entry, id, rule }: Named): Entry =>
+const withId = ({ entry, id, rule }: NamedEntry): Entry =>
   rule === "publisher" ? { ...entry, id } : { ...entry, id, generatedId: true }
 
-const decide = (raw: ReadonlyArray<RawEntry>, previous: IdPolicy | undefined): IdPolicy => {
-  const first = previous === undefined ? 0 : RULES.indexOf(previous.rule) + 1
-  const rule = RULES.slice(first).find((candidate) => holds(candidate, raw)) ?? "content"
-  return { version: 1, rule, reason: reasonFor(rule, raw) }
+const decidePolicy = (raw: ReadonlyArray<RawEntry>, previous: IdPolicy | undefined): IdPolicy => {
+  const first = previous === undefined ? 0 : idRules.indexOf(previous.rule) + 1
+  const rule = idRules.slice(first).find((candidate) => canUseRule(candidate, raw)) ?? "content"
+  return { version: 1, rule, reason: explainRule(rule, raw) }
 }
 
-const reasonFor = (rule: IdRule, raw: ReadonlyArray<RawEntry>): string => {
+const explainRule = (rule: IdRule, raw: ReadonlyArray<RawEntry>): string => {
   if (rule === "publisher") return "the publisher gives usable ids"
-  const why = raw.some((entry) => givenId(entry) !== undefined)
+  const why = raw.some((entry) => getPublisherId(entry) !== undefined)
     ? "all entries carry the same id"
     : "no entry carries an id"
   return `${why}; ids are made from the ${rule === "content" ? "title and content" : rule}`
 }
 
 /** A rule holds when some entries have what it needs and these do not all have the same: a constant tells nothing. */
-const holds = (rule: IdRule, raw: ReadonlyArray<RawEntry>): boolean => {
+const canUseRule = (rule: IdRule, raw: ReadonlyArray<RawEntry>): boolean => {
   if (rule === "content") return true
   let first: { readonly key: string; readonly essence: string } | undefined
   let constant = false
   for (const entry of raw) {
-    const key = keyOf(rule, entry)
+    const key = getIdSource(rule, entry)
     if (key === undefined) continue
-    if (first === undefined) first = { key, essence: essence(rule, entry) }
+    if (first === undefined) first = { key, essence: summarize(rule, entry) }
     else if (key !== first.key) return true
-    else constant ||= essence(rule, entry) !== first.essence
+    else constant ||= summarize(rule, entry) !== first.essence
   }
   return first !== undefined && !constant
 }
 
-interface Named {
+interface NamedEntry {
   readonly entry: RawEntry
   readonly rule: IdRule
   readonly key: string
@@ -101,30 +101,30 @@ interface Named {
   readonly repeated: boolean
 }
 
-const name = (entry: RawEntry, policy: IdRule): Named => {
-  const rules = RULES.slice(RULES.indexOf(policy))
-  const rule = rules.find((candidate) => keyOf(candidate, entry) !== undefined) ?? "content"
-  const key = keyOf(rule, entry) ?? ""
-  return { entry, rule, key, id: made(rule, entry, key), repeated: false }
+const nameEntry = (entry: RawEntry, policy: IdRule): NamedEntry => {
+  const rules = idRules.slice(idRules.indexOf(policy))
+  const rule = rules.find((candidate) => getIdSource(candidate, entry) !== undefined) ?? "content"
+  const key = getIdSource(rule, entry) ?? ""
+  return { entry, rule, key, id: makeId(rule, entry, key), repeated: false }
 }
 
-const made = (rule: IdRule, entry: RawEntry, key: string): string =>
-  rule === "publisher" ? key : rule === "content" ? contentId(entry, key) : slug(key)
+const makeId = (rule: IdRule, entry: RawEntry, key: string): string =>
+  rule === "publisher" ? key : rule === "content" ? makeContentId(entry, key) : toSlug(key)
 
-const keyOf = (rule: IdRule, entry: RawEntry): string | undefined => {
+const getIdSource = (rule: IdRule, entry: RawEntry): string | undefined => {
   switch (rule) {
     case "publisher":
-      return givenId(entry)
+      return getPublisherId(entry)
     case "link":
-      return permalink(entry)
+      return getPermalink(entry)
     case "enclosure":
-      return linksOf(entry.links, "enclosure")[0]?.href
+      return getLinks(entry.links, "enclosure")[0]?.href
     case "content":
-      return contentKey(entry)
+      return summarizeContent(entry)
   }
 }
 
-const givenId = (entry: RawEntry): string | undefined =>
+const getPublisherId = (entry: RawEntry): string | undefined =>
   entry.id === undefined || entry.id.trim() === "" ? undefined : entry.id
 
 /**
@@ -133,31 +133,32 @@ const givenId = (entry: RawEntry): string | undefined =>
  * The oldest, because it most likely had the id alone at an earlier fetch. When it leaves the feed and the next oldest takes the id over,
  * that id has been seen and nobody is told twice. Of several versions of one entry (Atom allows that) only the latest stays.
  */
-const tellApart = (named: ReadonlyArray<Named>): ReadonlyArray<Named> => {
+const makeIdsUnique = (named: ReadonlyArray<NamedEntry>): ReadonlyArray<NamedEntry> => {
   const groups = Map.groupBy(named, ({ id }) => id)
   if (groups.size === named.length) return named
-  const kept = new Map<Named, Named>()
+  const kept = new Map<NamedEntry, NamedEntry>()
   for (const group of groups.values()) {
-    const versions = [...Map.groupBy(group, ({ rule, entry }) => essence(rule, entry)).values()].map(latest)
-    const holder = oldest(versions)
-    for (const one of versions) kept.set(one, one === holder ? one : suffixed(one))
+    const versions = [...Map.groupBy(group, ({ rule, entry }) => summarize(rule, entry)).values()].map(pickLatest)
+    const holder = pickOldest(versions)
+    for (const one of versions) kept.set(one, one === holder ? one : addSuffix(one))
   }
   return named.flatMap((one) => kept.get(one) ?? [])
 }
 
-const suffixed = (one: Named): Named => ({
+const addSuffix = (one: NamedEntry): NamedEntry => ({
   ...one,
-  id: `${one.id}${one.rule === "publisher" ? "#" : "-"}${hex(essence(one.rule, one.entry))}`,
+  id: `${one.id}${one.rule === "publisher" ? "#" : "-"}${hashToHex(summarize(one.rule, one.entry))}`,
   repeated: true
 })
 
-const latest = (versions: ReadonlyArray<Named>): Named =>
+const pickLatest = (versions: ReadonlyArray<NamedEntry>): NamedEntry =>
   versions.reduce((best, one) => (one.entry.updated ?? 0) > (best.entry.updated ?? 0) ? one : best)
 
 /** By date, and by place in the document where dates are missing or equal: feeds begin with the newest. */
-const oldest = (group: ReadonlyArray<Named>): Named => group.reduce((best, one) => age(one) <= age(best) ? one : best)
+const pickOldest = (group: ReadonlyArray<NamedEntry>): NamedEntry =>
+  group.reduce((best, one) => getDate(one) <= getDate(best) ? one : best)
 
-const age = ({ entry }: Named): number => entry.published ?? entry.updated ?? 0
+const getDate = ({ entry }: NamedEntry): number => entry.published ?? entry.updated ?? 0
 
 /**
  * Two entries with the same id and the same essence are one entry.
@@ -165,24 +166,30 @@ const age = ({ entry }: Named): number => entry.published ?? entry.updated ?? 0
  * Content is edited without a new title or link, so under the publisher's id it only counts when there is no title.
  * A made id says less, and there it counts always: better a repeated entry than a lost one.
  */
-const essence = (rule: IdRule, entry: RawEntry): string => {
-  const content = rule === "publisher" && entry.title !== undefined ? "" : contentKey(entry)
-  return JSON.stringify([entry.title?.value, permalink(entry), content])
+const summarize = (rule: IdRule, entry: RawEntry): string => {
+  const content = rule === "publisher" && entry.title !== undefined ? "" : summarizeContent(entry)
+  return JSON.stringify([entry.title?.value, getPermalink(entry), content])
 }
 
-const identity = ({ entry, rule, key, id, repeated }: Named): Identity => ({
+const identify = ({ entry, rule, key, id, repeated }: NamedEntry): Identity => ({
   rule,
-  reason: repeated ? "repeated" : rule === "publisher" ? "given" : givenId(entry) === undefined ? "absent" : "unusable",
-  basis: rule === "content" ? id : repeated ? `${key}#${hex(essence(rule, entry))}` : key
+  reason: repeated
+    ? "repeated"
+    : rule === "publisher"
+    ? "given"
+    : getPublisherId(entry) === undefined
+    ? "absent"
+    : "unusable",
+  basis: rule === "content" ? id : repeated ? `${key}#${hashToHex(summarize(rule, entry))}` : key
 })
 
 /** The title is only there for a person; the hash makes the id. */
-const contentId = (entry: RawEntry, key: string): string => {
-  const words = slug(entry.title?.value.slice(0, 40) ?? "").slice(0, 60).replace(/^-|-$/g, "")
-  return `${words === "" ? "entry" : words}-${hex(key)}`
+const makeContentId = (entry: RawEntry, key: string): string => {
+  const words = toSlug(entry.title?.value.slice(0, 40) ?? "").slice(0, 60).replace(/^-|-$/g, "")
+  return `${words === "" ? "entry" : words}-${hashToHex(key)}`
 }
 
-const contentKey = (entry: RawEntry): string => {
+const summarizeContent = (entry: RawEntry): string => {
   const title = entry.title?.value
   const content = entry.content?.[0]?.value ?? entry.summary?.value
   return title === undefined && content === undefined
@@ -196,13 +203,13 @@ const contentKey = (entry: RawEntry): string => {
 }
 
 /** A stored policy as a value; anything else is none, and the next document decides anew. */
-export const policyOf = (stored: unknown): IdPolicy | undefined => {
+export const parsePolicy = (stored: unknown): IdPolicy | undefined => {
   if (
     typeof stored !== "object" || stored === null || !("version" in stored && "rule" in stored && "reason" in stored)
   ) {
     return undefined
   }
-  const rule = RULES.find((known) => known === stored.rule)
+  const rule = idRules.find((known) => known === stored.rule)
   return stored.version === 1 && rule !== undefined && typeof stored.reason === "string"
     ? { version: 1, rule, reason: stored.reason }
     : undefined

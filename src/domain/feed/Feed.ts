@@ -86,20 +86,21 @@ export interface Feed {
 }
 
 /** Links of a relation that have an address, in document order. */
-export const linksOf = (links: ReadonlyArray<Link> | undefined, rel: string): ReadonlyArray<Link> =>
+export const getLinks = (links: ReadonlyArray<Link> | undefined, rel: string): ReadonlyArray<Link> =>
   links === undefined ? [] : links.filter((link) => link.rel === rel && link.href !== "")
 
 /** The page that a person would open: of several alternates the first that is HTML, or may be. */
-export const permalink = (of: { readonly links?: ReadonlyArray<Link> }): string | undefined => {
-  const alternates = linksOf(of.links, "alternate")
+export const getPermalink = (of: { readonly links?: ReadonlyArray<Link> }): string | undefined => {
+  const alternates = getLinks(of.links, "alternate")
   return (alternates.find(({ type }) => type === undefined || type.includes("html")) ?? alternates[0])?.href
 }
 
 /** Self URL, as announced in the document. */
-export const selfLink = (header: { readonly links?: ReadonlyArray<Link> }): string | undefined =>
-  linksOf(header.links, "self")[0]?.href
+export const getSelfLink = (header: { readonly links?: ReadonlyArray<Link> }): string | undefined =>
+  getLinks(header.links, "self")[0]?.href
 
 /** URLs of the hubs that the document advertises. */
-export const hubs = (header: FeedHeader): ReadonlyArray<string> => linksOf(header.links, "hub").map((link) => link.href)
+export const getHubs = (header: FeedHeader): ReadonlyArray<string> =>
+  getLinks(header.links, "hub").map((link) => link.href)
 
 export type { Entry }

@@ -1,11 +1,21 @@
 import type { Entry } from "./Entry.ts"
-import { type Assigned, assignIds, type Identity, type IdPolicy, type RawEntry } from "./EntryId.ts"
-import { permalink } from "./Feed.ts"
+import { type AssignedIds, assignIds, type Identity, type IdPolicy, type RawEntry } from "./EntryId.ts"
+import { getPermalink } from "./Feed.ts"
 import { type Fingerprint, ofString } from "#domain/Fingerprint.ts"
-import { among, empty, formOf, pack, remember, type SeenIds, siteOf, type Trace, unpack } from "./SeenIds.ts"
+import {
+  findCommonHost,
+  hashWithoutScheme,
+  makeLookup,
+  noSeenIds,
+  pack,
+  remember,
+  type SeenIds,
+  type Trace,
+  unpack
+} from "./SeenIds.ts"
 
 /** What a feed resource remembers from one document to the next. */
-export interface Memory {
+export interface FeedMemory {
   /** Packed, see `SeenIds`; empty before the first document. */
   readonly seen: Uint8Array
   readonly idPolicy: IdPolicy | undefined
@@ -20,15 +30,15 @@ export interface ReadEntries {
   readonly skipped: number
 }
 
-export interface Options {
+export interface ComparisonOptions {
   /** An id that only differs in scheme, or in the host along with its neighbours, is the known one. Default true. */
   readonly followMovedIds?: boolean
   /** The document may hold a part of the entries only, such as the new ones: those that are missing have not left. */
   readonly partial?: boolean
   /** The first document broke off at that time, epoch ms, and none was whole since. */
-  readonly brokenOff?: number
+  readonly truncatedAt?: number
   /** This one breaks off. */
-  readonly breaksOff?: boolean
+  readonly isTruncated?: boolean
 }
 
 export interface NewEntries {
@@ -38,7 +48,7 @@ export interface NewEntries {
   readonly fresh: ReadonlyArray<Entry>
   /** Known entries that were updated within the last three minutes, oldest first. */
   readonly updated: ReadonlyArray<Entry>
-  readonly memory: Memory
+  readonly memory: FeedMemory
   /** Some ids of the document were made by us. */
   readonly generatedIds: boolean
   /** For the status text: `parsed 1/30 entries`. */
@@ -47,37 +57,44 @@ export interface NewEntries {
   readonly churned: number
 }
 
-const MOST_NOTIFIED = 500
-const RECENT = 3 * 60_000
-const DAY = 24 * 60 * 60_000
+const maxNotified = 500
+const updateWindowMs = 3 * 60_000
+const dayMs = 24 * 60 * 60_000
 
 /**
  * Compares a document with what is remembered: what is new, what is told, what is remembered next.
  *
  * A first document is remembered and nobody is told. `now` is epoch ms.
  */
-export const decide = (memory: Memory, read: ReadEntries, now: number, options: Options = {}): NewEntries => {
+export const findNewEntries = (
+  memory: FeedMemory,
+  read: ReadEntries,
+  now: number,
+  options: ComparisonOptions = {}
+): NewEntries => {
   const remembered = unpack(memory.seen)
-  const seen = remembered ?? empty
+  const seen = remembered ?? noSeenIds
   const assigned = assignIds(read.entries, memory.idPolicy)
-  const candidates = candidatesOf(assigned, seen, now)
-  const past = read.skipped > 0 ? NOTHING : recall(seen, candidates)
-  const fresh = freshOf(candidates, past, seen, assigned.moved, options.followMovedIds ?? true)
-  const updated = remembered === undefined ? new Set<Candidate>() : updatedOf(candidates, seen)
-  const missed = missedOf(candidates, options)
+  const candidates = makeCandidates(assigned, seen, now)
+  const past = read.skipped > 0 ? noPreviousDocument : recallPrevious(seen, candidates)
+  const fresh = findFresh(candidates, past, seen, assigned.policyChanged, options.followMovedIds ?? true)
+  const updated = remembered === undefined ? new Set<Candidate>() : findUpdated(candidates, seen)
+  const missed = findTruncatedAway(candidates, options)
   const told = remembered === undefined
     ? []
     : candidates.filter((one) => fresh.has(one) && !missed.has(one) || updated.has(one))
   const unread = options.partial === true ? Math.max(seen.window - candidates.length, 0) : read.skipped
   const churned = [...fresh].filter(({ trace }) => past.renamed.has(trace.essence)).length
   return {
-    notified: oldestFirst(told).slice(-MOST_NOTIFIED),
-    fresh: oldestFirst([...fresh]),
-    updated: oldestFirst([...updated]),
+    notified: sortOldestFirst(told).slice(-maxNotified),
+    fresh: sortOldestFirst([...fresh]),
+    updated: sortOldestFirst([...updated]),
     memory: {
-      seen: pack(after(seen, candidates, unread, options.partial === true ? straysOf(candidates, seen, now) : [])),
+      seen: pack(
+        rememberDocument(seen, candidates, unread, options.partial === true ? findStrays(candidates, seen, now) : [])
+      ),
       idPolicy: assigned.policy,
-      bozoRank: smoothed(memory.bozoRank, churned / Math.max(fresh.size, 1))
+      bozoRank: smoothRank(memory.bozoRank, churned / Math.max(fresh.size, 1))
     },
     generatedIds: candidates.some(({ identity }) => identity.rule !== "publisher"),
     outcome: `parsed ${fresh.size + updated.size}/${read.entries.length + read.skipped} entries`,
@@ -91,25 +108,25 @@ export const decide = (memory: Memory, read: ReadEntries, now: number, options: 
  * A new entry among known bytes is the usual case and needs only itself. Ids that repeat, that moved or that churn,
  * and a policy that is not decided or no longer holds, show only against the whole document.
  */
-export const needsWhole = (memory: Memory, read: ReadEntries): boolean => {
+export const needsWholeDocument = (memory: FeedMemory, read: ReadEntries): boolean => {
   const seen = unpack(memory.seen)
   if (seen === undefined || memory.idPolicy === undefined) return true
   const assigned = assignIds(read.entries, memory.idPolicy)
-  if (assigned.moved || assigned.entries.length < read.entries.length) return true
-  const stands = standingIn(seen)
-  const isForm = among(seen.document.map(({ form }) => form))
-  const isEssence = among(seen.document.map(({ essence }) => essence))
+  if (assigned.policyChanged || assigned.entries.length < read.entries.length) return true
+  const stands = makeTraceLookup(seen)
+  const isForm = makeLookup(seen.document.map(({ form }) => form))
+  const isEssence = makeLookup(seen.document.map(({ essence }) => essence))
   return assigned.entries.some((entry, index) => {
     const identity = assigned.identities[index]
     if (identity === undefined || identity.reason === "repeated") return true
-    const trace = traceOf(entry, identity)
+    const trace = makeTrace(entry, identity)
     if (seen.has(trace.id)) return stands(trace.id)?.essence !== trace.essence
     return trace.form !== 0n && isForm(trace.form) || trace.essence !== 0n && isEssence(trace.essence)
   })
 }
 
 /** What is remembered of an entry that stands in the document; few documents ask. */
-const standingIn = ({ document }: SeenIds) => {
+const makeTraceLookup = ({ document }: SeenIds) => {
   let byId: ReadonlyMap<Fingerprint, Trace> | undefined
   return (id: Fingerprint): Trace | undefined => {
     byId ??= new Map(document.map((trace) => [trace.id, trace]))
@@ -124,34 +141,34 @@ interface Candidate {
   /** This very id was seen. */
   readonly known: boolean
   /** Hash of id and `updated`, when that is recent: remembered, so that one update is told once. */
-  readonly mark: Fingerprint | undefined
+  readonly updateMark: Fingerprint | undefined
 }
 
-const candidatesOf = (assigned: Assigned, seen: SeenIds, now: number): ReadonlyArray<Candidate> =>
+const makeCandidates = (assigned: AssignedIds, seen: SeenIds, now: number): ReadonlyArray<Candidate> =>
   assigned.entries.flatMap((entry, index) => {
     const identity = assigned.identities[index]
     if (identity === undefined) return []
-    const trace = traceOf(entry, identity)
-    return [{ entry, identity, trace, known: seen.has(trace.id), mark: markOf(entry, now) }]
+    const trace = makeTrace(entry, identity)
+    return [{ entry, identity, trace, known: seen.has(trace.id), updateMark: hashUpdate(entry, now) }]
   })
 
-const traceOf = (entry: Entry, identity: Identity): Trace => ({
+const makeTrace = (entry: Entry, identity: Identity): Trace => ({
   id: ofString(entry.id),
-  form: formOf(identity.basis),
-  essence: essenceOf(entry)
+  form: hashWithoutScheme(identity.basis),
+  essence: hashEssence(entry)
 })
 
-const essenceOf = (entry: Entry): Fingerprint => {
+const hashEssence = (entry: Entry): Fingerprint => {
   const title = entry.title?.value ?? ""
-  const link = permalink(entry) ?? ""
+  const link = getPermalink(entry) ?? ""
   return title === "" && link === "" ? 0n : ofString(`${title}\n${link}`)
 }
 
-const markOf = ({ id, updated }: Entry, now: number): Fingerprint | undefined =>
-  updated !== undefined && Math.abs(now - updated) <= RECENT ? ofString(`${id}\n${updated}`) : undefined
+const hashUpdate = ({ id, updated }: Entry, now: number): Fingerprint | undefined =>
+  updated !== undefined && Math.abs(now - updated) <= updateWindowMs ? ofString(`${id}\n${updated}`) : undefined
 
 /** What the last document tells about ids that were never seen. */
-interface Past {
+interface PreviousDocument {
   /** Forms of ids that have left the document. */
   readonly forms: ReadonlySet<Fingerprint>
   /** Essences of all entries of the last document. */
@@ -160,28 +177,30 @@ interface Past {
   readonly renamed: ReadonlySet<Fingerprint>
 }
 
-const NOTHING: Past = { forms: new Set(), essences: new Set(), renamed: new Set() }
+const noPreviousDocument: PreviousDocument = { forms: new Set(), essences: new Set(), renamed: new Set() }
 
-const recall = (seen: SeenIds, candidates: ReadonlyArray<Candidate>): Past => {
-  if (candidates.every(({ known }) => known)) return NOTHING
+const recallPrevious = (seen: SeenIds, candidates: ReadonlyArray<Candidate>): PreviousDocument => {
+  if (candidates.every(({ known }) => known)) return noPreviousDocument
   const present = new Set(candidates.map(({ trace }) => trace.id))
   const gone = seen.document.filter(({ id }) => !present.has(id))
-  const before = once(seen.document)
-  const now = once(candidates.map(({ trace }) => trace))
+  const before = findUniqueEssences(seen.document)
+  const now = findUniqueEssences(candidates.map(({ trace }) => trace))
   return {
-    forms: without0(gone.map(({ form }) => form)),
-    essences: without0(seen.document.map(({ essence }) => essence)),
-    renamed: without0(gone.map(({ essence }) => essence).filter((essence) => before.has(essence) && now.has(essence)))
+    forms: toSetWithoutZero(gone.map(({ form }) => form)),
+    essences: toSetWithoutZero(seen.document.map(({ essence }) => essence)),
+    renamed: toSetWithoutZero(
+      gone.map(({ essence }) => essence).filter((essence) => before.has(essence) && now.has(essence))
+    )
   }
 }
 
-const without0 = (hashes: ReadonlyArray<Fingerprint>): ReadonlySet<Fingerprint> => {
+const toSetWithoutZero = (hashes: ReadonlyArray<Fingerprint>): ReadonlySet<Fingerprint> => {
   const set = new Set(hashes)
   set.delete(0n)
   return set
 }
 
-const once = (traces: ReadonlyArray<Trace>): ReadonlySet<Fingerprint> => {
+const findUniqueEssences = (traces: ReadonlyArray<Trace>): ReadonlySet<Fingerprint> => {
   const count = new Map<Fingerprint, number>()
   for (const { essence } of traces) count.set(essence, (count.get(essence) ?? 0) + 1)
   return new Set([...count].flatMap(([essence, times]) => times === 1 ? [essence] : []))
@@ -193,14 +212,14 @@ const once = (traces: ReadonlyArray<Trace>): ReadonlySet<Fingerprint> => {
  * By essence when our own rule made the new name: the policy moved, or a namesake arrived. By form when the publisher did, see `followed`.
  * A publisher's id that churns is news all the same: the contract says that a new id is a new entry.
  */
-const freshOf = (
+const findFresh = (
   candidates: ReadonlyArray<Candidate>,
-  past: Past,
+  past: PreviousDocument,
   seen: SeenIds,
   moved: boolean,
   follow: boolean
 ): ReadonlySet<Candidate> => {
-  const renamed = follow ? followed(candidates, past, seen) : new Set<Candidate>()
+  const renamed = follow ? findMoved(candidates, past, seen) : new Set<Candidate>()
   return new Set(
     candidates.filter((one) =>
       !one.known && !renamed.has(one) &&
@@ -215,12 +234,16 @@ const freshOf = (
  * Each may change its scheme for itself. A change of host only counts when the whole document made it, and at least half of the unseen
  * ids are known by it: two sites may well have a `/?p=12` each, but not half a window.
  */
-const followed = (candidates: ReadonlyArray<Candidate>, past: Past, seen: SeenIds): ReadonlySet<Candidate> => {
+const findMoved = (
+  candidates: ReadonlyArray<Candidate>,
+  past: PreviousDocument,
+  seen: SeenIds
+): ReadonlySet<Candidate> => {
   if (past.forms.size === 0) return new Set()
   const unseen = candidates.filter(({ known }) => !known)
   const scheme = new Set(unseen.filter(({ trace }) => past.forms.has(trace.form)))
-  if (seen.site === "" || siteOf(candidates.map(({ identity }) => identity.basis)) === "") return scheme
-  const host = unseen.filter(({ identity }) => past.forms.has(formOf(identity.basis, seen.site)))
+  if (seen.host === "" || findCommonHost(candidates.map(({ identity }) => identity.basis)) === "") return scheme
+  const host = unseen.filter(({ identity }) => past.forms.has(hashWithoutScheme(identity.basis, seen.host)))
   return host.length * 2 >= unseen.length ? new Set([...scheme, ...host]) : scheme
 }
 
@@ -229,9 +252,9 @@ const followed = (candidates: ReadonlyArray<Candidate>, past: Past, seen: SeenId
  *
  * When five or more are known and all of them have it, the publisher stamps the time of the request, and nothing was updated.
  */
-const updatedOf = (candidates: ReadonlyArray<Candidate>, seen: SeenIds): ReadonlySet<Candidate> => {
+const findUpdated = (candidates: ReadonlyArray<Candidate>, seen: SeenIds): ReadonlySet<Candidate> => {
   const known = candidates.filter((one) => one.known)
-  const updated = known.filter(({ mark }) => mark !== undefined && !seen.has(mark))
+  const updated = known.filter(({ updateMark }) => updateMark !== undefined && !seen.has(updateMark))
   return new Set(known.length >= 5 && updated.length === known.length ? [] : updated)
 }
 
@@ -239,15 +262,15 @@ const updatedOf = (candidates: ReadonlyArray<Candidate>, seen: SeenIds): Readonl
  * What stood behind the end of a first document that broke off, and so is no news: it stands behind all that is known, and is not dated after
  * that. Of a document that breaks off as well, perhaps since its publisher never writes the last tags, nothing is taken for it that has no date.
  */
-const missedOf = (
+const findTruncatedAway = (
   candidates: ReadonlyArray<Candidate>,
-  { breaksOff, brokenOff }: Options
+  { isTruncated, truncatedAt }: ComparisonOptions
 ): ReadonlySet<Candidate> => {
-  if (brokenOff === undefined) return new Set()
-  const unless = breaksOff === true ? Infinity : -Infinity
+  if (truncatedAt === undefined) return new Set()
+  const unless = isTruncated === true ? Infinity : -Infinity
   return new Set(
     candidates.slice(candidates.findLastIndex(({ known }) => known) + 1)
-      .filter(({ entry }) => (dateOf(entry) ?? unless) <= brokenOff)
+      .filter(({ entry }) => (getDate(entry) ?? unless) <= truncatedAt)
   )
 }
 
@@ -255,44 +278,44 @@ const missedOf = (
  * Ids in a pushed document that were not seen, of entries that are not dated to this day: the feed will hardly ever show them, while the
  * hub may push them again when the feed has forgotten a hundred others.
  */
-const straysOf = (candidates: ReadonlyArray<Candidate>, seen: SeenIds, now: number): ReadonlyArray<Fingerprint> => {
+const findStrays = (candidates: ReadonlyArray<Candidate>, seen: SeenIds, now: number): ReadonlyArray<Fingerprint> => {
   const strays = new Set(seen.strays)
   return candidates
-    .filter(({ entry, known, trace }) => (!known || strays.has(trace.id)) && !(now - (dateOf(entry) ?? 0) < DAY))
+    .filter(({ entry, known, trace }) => (!known || strays.has(trace.id)) && !(now - (getDate(entry) ?? 0) < dayMs))
     .map(({ trace }) => trace.id)
 }
 
 /** Unread entries are taken to stand where they stood: behind what was read, as many as there are. */
-const after = (
+const rememberDocument = (
   seen: SeenIds,
   candidates: ReadonlyArray<Candidate>,
   skipped: number,
   strays: ReadonlyArray<Fingerprint>
 ): SeenIds => {
-  const marks = candidates.flatMap(({ mark }) => mark ?? [])
+  const marks = candidates.flatMap(({ updateMark }) => updateMark ?? [])
   const read = candidates.map(({ trace }) => trace)
-  const site = siteOf(candidates.map(({ identity }) => identity.basis))
+  const site = findCommonHost(candidates.map(({ identity }) => identity.basis))
   if (skipped === 0) return remember(seen, read, site, { marks, strays })
   const present = new Set(read.map(({ id }) => id))
   const unread = seen.document.filter(({ id }) => !present.has(id)).slice(0, skipped)
-  const known = site === seen.site || read.length === 0 ? seen.site : ""
+  const known = site === seen.host || read.length === 0 ? seen.host : ""
   return remember(seen, [...read, ...unread], known, { marks, strays })
 }
 
 /** By date where all have one, else by place: documents begin with the newest. */
-const oldestFirst = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<Entry> => {
+const sortOldestFirst = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<Entry> => {
   const entries = candidates.map(({ entry }) => entry).toReversed()
-  const dated = entries.every((entry) => dateOf(entry) !== undefined)
-  return dated ? entries.toSorted((a, b) => (dateOf(a) ?? 0) - (dateOf(b) ?? 0)) : entries
+  const dated = entries.every((entry) => getDate(entry) !== undefined)
+  return dated ? entries.toSorted((a, b) => (getDate(a) ?? 0) - (getDate(b) ?? 0)) : entries
 }
 
-const dateOf = (entry: Entry): number | undefined => entry.published ?? entry.updated
+const getDate = (entry: Entry): number | undefined => entry.published ?? entry.updated
 
 /** Moves a fifth of the way with each document, so that one bad document condemns nobody. 0 to 1, three decimals. */
-const smoothed = (rank: number, share: number): number => Math.round((rank + (share - rank) / 5) * 1000) / 1000
+const smoothRank = (rank: number, share: number): number => Math.round((rank + (share - rank) / 5) * 1000) / 1000
 
 /** A resource that is no feed, by the fingerprint of its content. `first` tells nobody. */
-export const decideDocument = (
+export const compareDocument = (
   previous: Fingerprint | undefined,
   current: Fingerprint
 ): "first" | "unchanged" | "changed" =>
@@ -312,7 +335,7 @@ export const healthy: Health = { inError: false, failures: 0 }
  *
  * Publishers' servers slip: of a resource that was read before (`proven`), the first failure after a success does not count yet.
  */
-export const failed = (
+export const recordFailure = (
   health: Health,
   proven: boolean
 ): { readonly health: Health; readonly announced: boolean; readonly slipped: boolean } => {

@@ -1,27 +1,27 @@
-import { type Context, within } from "./ElementContext.ts"
-import { contextOf, isEntry, nonEmpty, type Outside, readEntries, type Reading } from "./Dialect.ts"
+import { type ElementContext, enterElement } from "./ElementContext.ts"
+import { type DialectOptions, dropEmpty, isEntry, makeFeedContext, type ParsedFeed, readEntries } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
-import { headerOf } from "./BuildModel.ts"
-import { exact } from "#domain/normalize/xml/Element.ts"
+import { buildHeader } from "./BuildModel.ts"
+import { getExactAttribute } from "#domain/normalize/xml/Element.ts"
 import type { Element } from "#domain/normalize/xml/Element.ts"
 import { readAtomElement } from "./Vocabularies.ts"
 
 /** Atom 0.3 and 1.0: a feed, or a single entry as a document. */
-export const readAtom = (root: Element, { url, language, most }: Outside): Reading => {
-  const outside = contextOf(root, readAtomElement, url)
+export const readAtom = (root: Element, { url, language, most }: DialectOptions): ParsedFeed => {
+  const outside = makeFeedContext(root, readAtomElement, url)
   if (root.key === "entry") return { version: "atom10", header: {}, entries: readEntries([[root, outside]], language) }
-  const context = within(root, outside)
+  const context = enterElement(root, outside)
   const draft = new Draft("feed")
-  const found: Array<readonly [Element, Context]> = []
+  const found: Array<readonly [Element, ElementContext]> = []
   for (const child of root.children) {
     if (typeof child === "string") continue
     if (isEntry(child)) found.push([child, context])
     else readAtomElement(child, draft, context)
   }
-  draft.language ??= nonEmpty(context.language) ?? language
+  draft.language ??= dropEmpty(context.language) ?? language
   return {
-    version: versionOf(root),
-    header: headerOf(draft),
+    version: detectAtomVersion(root),
+    header: buildHeader(draft),
     entries: readEntries(found.slice(0, most), draft.language, inheritAuthors(draft))
   }
 }
@@ -32,7 +32,8 @@ const inheritAuthors = ({ authors }: Draft) => (_element: Element, entry: Draft)
   if (inherited !== undefined) entry.authors ??= [...inherited]
 }
 
-const versionOf = (root: Element): string =>
-  exact(root, "version") === "0.3" || root.attributes.some((text) => text.startsWith("http://purl.org/atom/ns"))
+const detectAtomVersion = (root: Element): string =>
+  getExactAttribute(root, "version") === "0.3" ||
+    root.attributes.some((text) => text.startsWith("http://purl.org/atom/ns"))
     ? "atom03"
     : "atom10"

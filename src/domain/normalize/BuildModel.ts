@@ -1,23 +1,23 @@
 import type { ActivityObject, Link, Media, Source } from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
-import type { Context } from "./ElementContext.ts"
-import { defined } from "./Draft.ts"
+import type { ElementContext } from "./ElementContext.ts"
+import { dropUndefined } from "./Draft.ts"
 import type { Draft } from "./Draft.ts"
-import { addPerson, personOf } from "./Persons.ts"
+import { addPerson, parsePerson } from "./Persons.ts"
 
-const MOST_CATEGORIES = 500
+const maxCategories = 500
 
 /** What was found is written, and stays. */
-type Found<T> = { -readonly [K in keyof T]: T[K] }
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** The entry that a draft has become. Its id is the publisher's, or absent. One field after the other, since entries are many. */
-export const entryOf = (draft: Draft): RawEntry => {
-  settle(draft)
-  draft.published ??= draft.other.date
-  settleSummary(draft)
-  draft.summary ??= draft.other.description ?? itunesText(draft)
-  const found: Found<RawEntry> = {}
+export const buildEntry = (draft: Draft): RawEntry => {
+  applyFallbacks(draft)
+  draft.published ??= draft.fallbacks.date
+  applySummary(draft)
+  draft.summary ??= draft.fallbacks.description ?? getItunesText(draft)
+  const found: Mutable<RawEntry> = {}
   if (draft.id !== undefined) found.id = draft.id
   if (draft.idIsPermalink !== undefined) found.idIsPermalink = draft.idIsPermalink
   if (draft.title !== undefined) found.title = draft.title
@@ -42,11 +42,11 @@ export const entryOf = (draft: Draft): RawEntry => {
   if (draft.source !== undefined) found.source = draft.source
   if (draft.points !== undefined) found.points = draft.points
   if (draft.shape !== undefined) found.shape = draft.shape
-  const media = mediaOf(draft)
+  const media = buildMedia(draft)
   if (media !== undefined) found.media = media
   if (draft.image !== undefined) found.image = draft.image
   if (draft.license !== undefined) found.license = draft.license
-  if (draft.itunes !== undefined) found.itunes = defined(draft.itunes)
+  if (draft.itunes !== undefined) found.itunes = dropUndefined(draft.itunes)
   if (draft.extensions !== undefined) found.extensions = draft.extensions
   if (draft.verbs !== undefined) found.verbs = draft.verbs
   if (draft.objects !== undefined) found.objects = draft.objects
@@ -54,18 +54,18 @@ export const entryOf = (draft: Draft): RawEntry => {
 }
 
 /** Where RSS has both, the summary is the shorter. */
-const settleSummary = (draft: Draft): void => {
-  const { summary } = draft.other
+const applySummary = (draft: Draft): void => {
+  const { summary } = draft.fallbacks
   if (summary === undefined) return
   if (draft.summary !== undefined) draft.content = [...draft.content ?? [], draft.summary]
   draft.summary = summary
 }
 
-export const headerOf = (draft: Draft): FeedHeader => {
-  settle(draft)
-  draft.updated ??= draft.other.date
-  draft.subtitle ??= draft.other.description ?? itunesText(draft)
-  return defined({
+export const buildHeader = (draft: Draft): FeedHeader => {
+  applyFallbacks(draft)
+  draft.updated ??= draft.fallbacks.date
+  draft.subtitle ??= draft.fallbacks.description ?? getItunesText(draft)
+  return dropUndefined({
     id: draft.id,
     title: draft.title,
     subtitle: draft.subtitle,
@@ -91,22 +91,22 @@ export const headerOf = (draft: Draft): FeedHeader => {
     rating: draft.rating,
     points: draft.points,
     shape: draft.shape,
-    media: mediaOf(draft),
-    itunes: draft.itunes === undefined ? undefined : defined(draft.itunes),
-    hints: draft.hints === undefined ? undefined : defined(draft.hints),
+    media: buildMedia(draft),
+    itunes: draft.itunes === undefined ? undefined : dropUndefined(draft.itunes),
+    hints: draft.hints === undefined ? undefined : dropUndefined(draft.hints),
     extensions: draft.extensions
   })
 }
 
 /** `undefined` for a source that says nothing. */
-export const sourceOf = (draft: Draft, { language }: Context): Source | undefined => {
-  settle(draft)
-  const source = defined({
+export const buildSource = (draft: Draft, { language }: ElementContext): Source | undefined => {
+  applyFallbacks(draft)
+  const source = dropUndefined({
     id: draft.id,
     language: draft.language ?? language,
     title: draft.title,
-    subtitle: draft.subtitle ?? draft.other.description,
-    updated: draft.updated ?? draft.other.date,
+    subtitle: draft.subtitle ?? draft.fallbacks.description,
+    updated: draft.updated ?? draft.fallbacks.date,
     rights: draft.rights,
     links: draft.links,
     authors: draft.authors,
@@ -119,13 +119,13 @@ export const sourceOf = (draft: Draft, { language }: Context): Source | undefine
   return Object.keys(source).some((key) => key !== "language") ? source : undefined
 }
 
-export const objectOf = (draft: Draft): ActivityObject => {
-  settle(draft)
-  return defined({
+export const buildObject = (draft: Draft): ActivityObject => {
+  applyFallbacks(draft)
+  return dropUndefined({
     objectTypes: draft.objectTypes,
     id: draft.id,
     title: draft.title?.value,
-    published: draft.published ?? draft.other.date,
+    published: draft.published ?? draft.fallbacks.date,
     updated: draft.updated,
     content: draft.content?.[0],
     summary: draft.summary,
@@ -136,65 +136,67 @@ export const objectOf = (draft: Draft): ActivityObject => {
 }
 
 /** Lets the fallbacks of all kinds of drafts take their places, and drops lists that stayed empty. */
-const settle = (draft: Draft): void => {
-  const { other } = draft
-  draft.id ??= other.id
-  draft.title ??= other.title
-  draft.image ??= other.image
-  draft.publisher ??= other.publisher
-  draft.license ??= other.license
-  settleAuthors(draft)
-  if (other.categories !== undefined) draft.categories = [...draft.categories ?? [], ...other.categories]
-  if (draft.categories !== undefined && draft.categories.length > MOST_CATEGORIES) {
-    draft.categories.length = MOST_CATEGORIES
+const applyFallbacks = (draft: Draft): void => {
+  const { fallbacks } = draft
+  draft.id ??= fallbacks.id
+  draft.title ??= fallbacks.title
+  draft.image ??= fallbacks.image
+  draft.publisher ??= fallbacks.publisher
+  draft.license ??= fallbacks.license
+  applyAuthors(draft)
+  if (fallbacks.categories !== undefined) draft.categories = [...draft.categories ?? [], ...fallbacks.categories]
+  if (draft.categories !== undefined && draft.categories.length > maxCategories) {
+    draft.categories.length = maxCategories
   }
-  settleLinks(draft)
-  draft.points = filled(draft.points)
-  draft.verbs = filled(draft.verbs)
-  draft.objectTypes = filled(draft.objectTypes)
+  applyLinks(draft)
+  draft.points = dropEmptyList(draft.points)
+  draft.verbs = dropEmptyList(draft.verbs)
+  draft.objectTypes = dropEmptyList(draft.objectTypes)
 }
 
 /** iTunes' author stands in when nobody else is named, if only by an address. */
-const settleAuthors = (draft: Draft): void => {
-  const author = draft.other.author === undefined ? undefined : personOf(draft.other.author)
+const applyAuthors = (draft: Draft): void => {
+  const author = draft.fallbacks.author === undefined ? undefined : parsePerson(draft.fallbacks.author)
   if (author !== undefined && !draft.authors?.some(({ name }) => name !== undefined)) {
     draft.authors = [author, ...draft.authors ?? []]
   }
-  if (draft.authors === undefined && draft.other.webmaster !== undefined) draft.authors = [draft.other.webmaster]
-  draft.contributors = addPerson(draft.contributors, draft.other.contributor)
+  if (draft.authors === undefined && draft.fallbacks.webmaster !== undefined) {
+    draft.authors = [draft.fallbacks.webmaster]
+  }
+  draft.contributors = addPerson(draft.contributors, draft.fallbacks.contributor)
 }
 
-const settleLinks = (draft: Draft): void => {
-  const [other] = draft.other.links ?? []
+const applyLinks = (draft: Draft): void => {
+  const [other] = draft.fallbacks.links ?? []
   if (other !== undefined && !draft.links?.some(isAlternate)) draft.links = [other, ...draft.links ?? []]
-  settleEnclosure(draft)
-  draft.links = filled(draft.links)
+  applyEnclosure(draft)
+  draft.links = dropEmptyList(draft.links)
 }
 
-const settleEnclosure = ({ links, other }: Draft): void => {
-  if (other.enclosure === undefined) return
+const applyEnclosure = ({ links, fallbacks }: Draft): void => {
+  if (fallbacks.enclosure === undefined) return
   const at = links?.findIndex(({ rel }) => rel === "enclosure") ?? -1
   const counted = links?.[at]
-  if (links !== undefined && counted !== undefined) links[at] = { ...counted, href: other.enclosure }
+  if (links !== undefined && counted !== undefined) links[at] = { ...counted, href: fallbacks.enclosure }
 }
 
 const isAlternate = ({ rel }: Link): boolean => rel === "alternate"
 
-const filled = <T>(list: Array<T> | undefined): Array<T> | undefined =>
+const dropEmptyList = <T>(list: Array<T> | undefined): Array<T> | undefined =>
   list === undefined || list.length === 0 ? undefined : list
 
-const mediaOf = ({ media }: Draft): Media | undefined => {
+const buildMedia = ({ media }: Draft): Media | undefined => {
   if (media === undefined) return undefined
-  const found = defined({
+  const found = dropUndefined({
     ...media,
-    thumbnails: filled(media.thumbnails),
-    contents: filled(media.contents),
-    credits: filled(media.credits)
+    thumbnails: dropEmptyList(media.thumbnails),
+    contents: dropEmptyList(media.contents),
+    credits: dropEmptyList(media.credits)
   })
   return Object.keys(found).length === 0 ? undefined : found
 }
 
-const itunesText = (draft: Draft): Draft["summary"] => {
+const getItunesText = (draft: Draft): Draft["summary"] => {
   const text = draft.content === undefined ? draft.itunes?.summary ?? draft.itunes?.subtitle : undefined
   return text === undefined ? undefined : { value: text, type: "html" }
 }

@@ -1,12 +1,12 @@
 import type { Point, Shape } from "#domain/feed/Entry.ts"
 import type { Draft } from "./Draft.ts"
 
-const MOST_POINTS = 10_000
-const MOST_MARKS = 50
+const maxShapePoints = 10_000
+const maxPoints = 50
 
 /** Pairs of numbers as GeoRSS writes them: latitude before longitude, separated by spaces or commas. */
-export const pointsOf = (text: string): ReadonlyArray<Point> => {
-  const numbers = text.trim().split(/[\s,]+/, 2 * MOST_POINTS).map(Number)
+export const parsePoints = (text: string): ReadonlyArray<Point> => {
+  const numbers = text.trim().split(/[\s,]+/, 2 * maxShapePoints).map(Number)
   const points: Array<Point> = []
   for (let at = 0; at + 1 < numbers.length; at += 2) {
     const point = { latitude: numbers[at] ?? Number.NaN, longitude: numbers[at + 1] ?? Number.NaN }
@@ -21,7 +21,7 @@ export const addPoint = (draft: Draft, point: Point | undefined): void => {
   const points = draft.points ??= []
   const known = point === undefined ||
     points.some((other) => other.latitude === point.latitude && other.longitude === point.longitude)
-  if (!known && points.length < MOST_MARKS && isOnEarth(point)) points.push(point)
+  if (!known && points.length < maxPoints && isOnEarth(point)) points.push(point)
 }
 
 export const setShape = (draft: Draft, type: Shape["type"], points: ReadonlyArray<Point>): void => {

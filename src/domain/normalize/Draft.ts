@@ -7,7 +7,7 @@ export type Writable<T> = {
 }
 
 /** What a draft is of: some elements mean another thing in a feed than in an entry. */
-export type Kind = "feed" | "entry" | "source" | "object"
+export type DraftKind = "feed" | "entry" | "source" | "object"
 
 /**
  * A feed, entry, source or activity object while its elements are read.
@@ -16,7 +16,7 @@ export type Kind = "feed" | "entry" | "source" | "object"
  * is kept beside it: the order of elements must not decide.
  */
 export class Draft {
-  readonly kind: Kind
+  readonly kind: DraftKind
   id: string | undefined = undefined
   idIsPermalink: boolean | undefined = undefined
   title: Model.Text | undefined = undefined
@@ -60,9 +60,9 @@ export class Draft {
   objects: Array<Model.ActivityObject> | undefined = undefined
   objectTypes: Array<string> | undefined = undefined
   /** What takes the place of a field that is not there. */
-  readonly other: Fallbacks = new Fallbacks()
+  readonly fallbacks: Fallbacks = new Fallbacks()
 
-  constructor(kind: Kind) {
+  constructor(kind: DraftKind) {
     this.kind = kind
   }
 }
@@ -95,7 +95,7 @@ class Fallbacks {
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
 
 /** Without the fields that are undefined: in the model, what is not known is absent. */
-export const defined = <T extends object>(fields: T): Defined<T> => {
+export const dropUndefined = <T extends object>(fields: T): Defined<T> => {
   const result: Defined<T> = {}
   for (const key in fields) {
     const value = fields[key]

@@ -1,18 +1,29 @@
 import type { Link } from "#domain/feed/Entry.ts"
-import { decode } from "#domain/normalize/xml/CharacterReferences.ts"
+import { decodeReferences } from "#domain/normalize/xml/CharacterReferences.ts"
 
 /** Characters of a page that are looked at, and links that are kept. */
-const mostCharacters = 524_288
-const mostLinks = 100
+const maxCharacters = 524_288
+const maxLinks = 100
 
 /** What stands in a head; the first other element ends it, whether the head was closed or not. */
-const inHead = new Set(["html", "head", "meta", "link", "base", "title", "script", "style", "noscript", "template"])
+const headElements = new Set([
+  "html",
+  "head",
+  "meta",
+  "link",
+  "base",
+  "title",
+  "script",
+  "style",
+  "noscript",
+  "template"
+])
 
 /** Their content is text, or is not in force. */
-const opaque = new Set(["title", "script", "style", "noscript", "template"])
+const opaqueElements = new Set(["title", "script", "style", "noscript", "template"])
 
-const name = /<(\/?)([a-z][^\s/>]*)/iy
-const attribute = /[\s/]*([^\s/>=][^\s/>=]*)(?:\s*=\s*(?:"([^"]*)(?:"|$)|'([^']*)(?:'|$)|([^\s>]*)))?/y
+const tagPattern = /<(\/?)([a-z][^\s/>]*)/iy
+const attributePattern = /[\s/]*([^\s/>=][^\s/>=]*)(?:\s*=\s*(?:"([^"]*)(?:"|$)|'([^']*)(?:'|$)|([^\s>]*)))?/y
 
 /**
  * Reads the `<link>` elements in the head of a page: `hub`, `self`, and `alternate` where that is a feed. Addresses are absolute.
@@ -23,64 +34,64 @@ const attribute = /[\s/]*([^\s/>=][^\s/>=]*)(?:\s*=\s*(?:"([^"]*)(?:"|$)|'([^']*
  *
  * @see https://www.w3.org/TR/websub/#discovery
  */
-export const headLinks = (html: string, url: string | undefined): ReadonlyArray<Link> => {
-  const text = html.slice(0, mostCharacters)
+export const readHeadLinks = (html: string, url: string | undefined): ReadonlyArray<Link> => {
+  const text = html.slice(0, maxCharacters)
   const links: Array<Link> = []
   let base = url
-  for (let at = text.indexOf("<"); at >= 0 && links.length < mostLinks; at = text.indexOf("<", at)) {
+  for (let at = text.indexOf("<"); at >= 0 && links.length < maxLinks; at = text.indexOf("<", at)) {
     if (text.startsWith("<!--", at)) {
-      at = behind(text, "-->", at + 4)
+      at = skipBehind(text, "-->", at + 4)
       continue
     }
-    name.lastIndex = at
-    const tag = name.exec(text)
+    tagPattern.lastIndex = at
+    const tag = tagPattern.exec(text)
     const key = tag?.[2]?.toLowerCase()
     if (key === undefined) {
-      at = behind(text, ">", at + 1)
+      at = skipBehind(text, ">", at + 1)
       continue
     }
-    if (!inHead.has(key) || key === "head" && tag?.[1] === "/") break
-    const { attributes, end } = attributesAt(text, name.lastIndex)
-    at = opaque.has(key) && tag?.[1] === "" ? closed(text, key, end) : end
-    if (key === "base") base = resolved(attributes.get("href"), url) ?? base
-    if (key === "link") links.push(...linksOf(attributes, base))
+    if (!headElements.has(key) || key === "head" && tag?.[1] === "/") break
+    const { attributes, end } = readAttributes(text, tagPattern.lastIndex)
+    at = opaqueElements.has(key) && tag?.[1] === "" ? skipContent(text, key, end) : end
+    if (key === "base") base = resolveHttpUrl(attributes.get("href"), url) ?? base
+    if (key === "link") links.push(...toLinks(attributes, base))
   }
   return links
 }
 
 /** Behind the next `mark`; at the end where there is none. */
-const behind = (text: string, mark: string, from: number): number => {
+const skipBehind = (text: string, mark: string, from: number): number => {
   const found = text.indexOf(mark, from)
   return found < 0 ? text.length : found + mark.length
 }
 
-const closed = (text: string, key: string, from: number): number => {
+const skipContent = (text: string, key: string, from: number): number => {
   const close = new RegExp(`</${key}(?=[\\s/>])`, "gi")
   close.lastIndex = from
   return close.test(text) ? close.lastIndex : text.length
 }
 
-const attributesAt = (text: string, start: number) => {
+const readAttributes = (text: string, start: number) => {
   const attributes = new Map<string, string>()
   let end = start
   while (true) {
-    attribute.lastIndex = end
-    const found = attribute.exec(text)
+    attributePattern.lastIndex = end
+    const found = attributePattern.exec(text)
     if (found === null) return { attributes, end }
-    end = attribute.lastIndex
+    end = attributePattern.lastIndex
     const key = found[1]?.toLowerCase() ?? ""
-    if (!attributes.has(key)) attributes.set(key, decode(found[2] ?? found[3] ?? found[4] ?? "").trim())
+    if (!attributes.has(key)) attributes.set(key, decodeReferences(found[2] ?? found[3] ?? found[4] ?? "").trim())
   }
 }
 
-const resolved = (reference: string | undefined, base: string | undefined): string | undefined => {
+const resolveHttpUrl = (reference: string | undefined, base: string | undefined): string | undefined => {
   if (reference === undefined || reference === "") return undefined
   const url = URL.parse(reference, base)
   return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url.href : undefined
 }
 
-const linksOf = (attributes: ReadonlyMap<string, string>, base: string | undefined): ReadonlyArray<Link> => {
-  const href = resolved(attributes.get("href"), base)
+const toLinks = (attributes: ReadonlyMap<string, string>, base: string | undefined): ReadonlyArray<Link> => {
+  const href = resolveHttpUrl(attributes.get("href"), base)
   if (href === undefined) return []
   const rels = new Set((attributes.get("rel") ?? "").toLowerCase().split(/\s+/))
   const type = attributes.get("type")?.toLowerCase().split(";", 1)[0]?.trim()
@@ -93,7 +104,7 @@ const linksOf = (attributes: ReadonlyMap<string, string>, base: string | undefin
   }
   return [
     ...["hub", "self"].filter((rel) => rels.has(rel)).map((rel) => ({ href, rel })),
-    ...(isFeed(rels, type) ? [feed] : [])
+    ...(isFeedLink(rels, type) ? [feed] : [])
   ]
 }
 
@@ -105,5 +116,5 @@ const feedTypes = new Set([
 ])
 
 /** `application/json` is not among them: there it is most often the page's own data, for scripts. */
-const isFeed = (rels: ReadonlySet<string>, type: string | undefined): boolean =>
+const isFeedLink = (rels: ReadonlySet<string>, type: string | undefined): boolean =>
   rels.has("feed") || rels.has("alternate") && !rels.has("stylesheet") && type !== undefined && feedTypes.has(type)

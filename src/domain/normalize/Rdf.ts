@@ -1,16 +1,16 @@
-import type { Outside, Reading } from "./Dialect.ts"
+import type { DialectOptions, ParsedFeed } from "./Dialect.ts"
 import { readChannel } from "./Rss.ts"
-import { elements } from "#domain/normalize/xml/Element.ts"
+import { getChildElements } from "#domain/normalize/xml/Element.ts"
 import type { Element } from "#domain/normalize/xml/Element.ts"
 
 /** RSS 0.90 and 1.0, which are RDF: items, image and text input stand beside the channel; and RSS 1.1. */
-export const readRdf = (root: Element, outside: Outside): Reading => ({
-  version: versionOf(root),
+export const readRdf = (root: Element, outside: DialectOptions): ParsedFeed => ({
+  version: detectVersion(root),
   ...readChannel(root, outside)
 })
 
-const versionOf = (root: Element): string => {
-  const declared = [root, ...elements(root).slice(0, 20)].flatMap(({ attributes }) => attributes).join(" ")
+const detectVersion = (root: Element): string => {
+  const declared = [root, ...getChildElements(root).slice(0, 20)].flatMap(({ attributes }) => attributes).join(" ")
   return declared.includes("netscape.com/rdf/simple/0.9")
     ? "rss090"
     : declared.includes("purl.org/net/rss1.1")

@@ -3,17 +3,24 @@ import type { Feed } from "#domain/feed/Feed.ts"
 import type { Fingerprint } from "#domain/Fingerprint.ts"
 import type { Link } from "#domain/feed/Entry.ts"
 import { readAtom } from "./Atom.ts"
-import { type Encoding, encodingOf, isAsciiLike } from "#domain/normalize/bytes/DetectEncoding.ts"
-import { feedElement } from "./FindFeedElement.ts"
-import type { Outside, Reading } from "./Dialect.ts"
-import { headLinks } from "./HtmlHead.ts"
+import { type DetectedEncoding, detectEncoding, isAsciiLike } from "#domain/normalize/bytes/DetectEncoding.ts"
+import { findFeedElement } from "./FindFeedElement.ts"
+import type { DialectOptions, ParsedFeed } from "./Dialect.ts"
+import { readHeadLinks } from "./HtmlHead.ts"
 import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
 import { readRdf } from "./Rdf.ts"
 import { readRss } from "./Rss.ts"
-import { piecesOf } from "#domain/normalize/bytes/DecodeRanges.ts"
-import { fingerprintsOf, type Range, rangesOf, type Slices, slicesOf, unseenRanges } from "#domain/normalize/bytes/EntrySlices.ts"
-import { OPEN_AT_END, tokenize } from "#domain/normalize/xml/MarkupParser.ts"
-import { type Element, elements, hasElements } from "#domain/normalize/xml/Element.ts"
+import { decodeRanges } from "#domain/normalize/bytes/DecodeRanges.ts"
+import {
+  type ByteRange,
+  type EntrySlices,
+  findEntrySlices,
+  findUnseenRanges,
+  fingerprintSlices,
+  splitIntoRanges
+} from "#domain/normalize/bytes/EntrySlices.ts"
+import { openAtEnd, parseMarkup } from "#domain/normalize/xml/MarkupParser.ts"
+import { type Element, getChildElements, hasElements } from "#domain/normalize/xml/Element.ts"
 
 /** A feed as read: its entries carry the publisher's ids, or none. `EntryId` gives every entry one. */
 export interface RawFeed extends Omit<Feed, "entries"> {
@@ -54,10 +61,10 @@ export type ReadResult =
     readonly links?: ReadonlyArray<Link>
   }
 
-const MOST_ENTRIES = 5000
+const defaultMaxEntries = 5000
 
 /** Characters, such as a warning of the publisher's server, behind which a document is still XML when it says so. */
-const mostBeforeXml = 2000
+const maxCharactersBeforeXml = 2000
 
 /**
  * Reads a document of any feed dialect. Pure and synchronous; it never throws, whatever the bytes.
@@ -65,31 +72,31 @@ const mostBeforeXml = 2000
  * Time is linear in the bytes, memory bounded by depth and count: see `Tokenizer`. A field that cannot be read is absent.
  */
 export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResult => {
-  const slices = isJson(bytes) ? undefined : slicesOf(bytes, options.maxEntries ?? MOST_ENTRIES)
-  const ranges = slices === undefined ? undefined : rangesOf(bytes, slices)
-  const encoding = encodingOf(bytes, options.contentType, ranges)
+  const slices = startsLikeJson(bytes) ? undefined : findEntrySlices(bytes, options.maxEntries ?? defaultMaxEntries)
+  const ranges = slices === undefined ? undefined : splitIntoRanges(bytes, slices)
+  const encoding = detectEncoding(bytes, options.contentType, ranges)
   return slices === undefined || ranges === undefined || !isAsciiLike(encoding)
-    ? readWhole(bytes, encoding, options)
-    : readSliced(bytes, encoding, slices, ranges, options)
+    ? readWholeDocument(bytes, encoding, options)
+    : readUnseenSlices(bytes, encoding, slices, ranges, options)
 }
 
 /** White space and a byte order mark may stand before. */
-const isJson = (bytes: Uint8Array): boolean => {
+const startsLikeJson = (bytes: Uint8Array): boolean => {
   const first = bytes.subarray(0, 100).find((byte) => byte > 32 && byte < 128)
   return first === 0x7b || first === 0x5b
 }
 
-const readWhole = (
+const readWholeDocument = (
   bytes: Uint8Array,
-  encoding: Encoding,
+  encoding: DetectedEncoding,
   options: ReadOptions,
   fingerprints?: ReadonlyArray<Fingerprint>
 ): ReadResult => {
-  const { texts, repairs } = piecesOf(bytes, [[0, bytes.length]], encoding)
+  const { texts, repairs } = decodeRanges(bytes, [[0, bytes.length]], encoding)
   const read = readTexts(texts, options)
   if ("kind" in read) return { _tag: "NotFeed", ...read }
   const slices = fingerprints?.length === read.reading.entries.length ? fingerprints : undefined
-  return feedOf(read, encoding, repairs, slices, 0)
+  return makeResult(read, encoding, repairs, slices, 0)
 }
 
 /**
@@ -97,28 +104,28 @@ const readWhole = (
  *
  * What the slices could not see shows in the number of entries: then the document is read whole after all.
  */
-const readSliced = (
+const readUnseenSlices = (
   bytes: Uint8Array,
-  encoding: Encoding,
-  slices: Slices,
-  all: ReadonlyArray<Range>,
+  encoding: DetectedEncoding,
+  slices: EntrySlices,
+  all: ReadonlyArray<ByteRange>,
   options: ReadOptions
 ): ReadResult => {
-  const fingerprints = fingerprintsOf(bytes, slices)
+  const fingerprints = fingerprintSlices(bytes, slices)
   const { seenSlices } = options
   const isSeen = (index: number): boolean => seenSlices?.has(fingerprints[index] ?? 0n) === true
   const seen = seenSlices === undefined ? 0 : fingerprints.filter((_, index) => isSeen(index)).length
-  const ranges = seen === 0 ? all : unseenRanges(bytes, slices, isSeen)
-  const { texts, repairs } = piecesOf(bytes, ranges, encoding)
+  const ranges = seen === 0 ? all : findUnseenRanges(bytes, slices, isSeen)
+  const { texts, repairs } = decodeRanges(bytes, ranges, encoding)
   const read = readTexts(texts, options)
   return "kind" in read || read.reading.entries.length !== fingerprints.length - seen
-    ? readWhole(bytes, encoding, options, fingerprints)
-    : feedOf(read, encoding, repairs, fingerprints, seen)
+    ? readWholeDocument(bytes, encoding, options, fingerprints)
+    : makeResult(read, encoding, repairs, fingerprints, seen)
 }
 
-const feedOf = (
-  { reading, repairs }: Read,
-  encoding: Encoding,
+const makeResult = (
+  { reading, repairs }: ReadTexts,
+  encoding: DetectedEncoding,
   cleanings: ReadonlyArray<string>,
   slices: ReadonlyArray<Fingerprint> | undefined,
   skipped: number
@@ -129,25 +136,25 @@ const feedOf = (
   skipped
 })
 
-const readTexts = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Refused => {
+const readTexts = (texts: ReadonlyArray<string>, options: ReadOptions): ReadTexts | NotFeed => {
   const [first = ""] = texts
   const start = first.search(/\S/)
   if (start < 0) return { kind: "empty", reason: "the document is empty" }
   return first[start] === "{" || first[start] === "[" ? readJson(first, options) : readXml(texts, options)
 }
 
-interface Read {
-  readonly reading: Reading
+interface ReadTexts {
+  readonly reading: ParsedFeed
   readonly repairs: ReadonlyArray<string>
 }
 
-interface Refused {
+interface NotFeed {
   readonly kind: "html" | "json" | "xml" | "other" | "empty"
   readonly reason: string
   readonly links?: ReadonlyArray<Link>
 }
 
-const outsideOf = ({ url, contentLanguage, maxEntries = MOST_ENTRIES }: ReadOptions): Outside => {
+const makeDialectOptions = ({ url, contentLanguage, maxEntries = defaultMaxEntries }: ReadOptions): DialectOptions => {
   const language = contentLanguage?.trim()
   // A list of languages names those of the audience, not that of the text.
   return {
@@ -157,11 +164,11 @@ const outsideOf = ({ url, contentLanguage, maxEntries = MOST_ENTRIES }: ReadOpti
   }
 }
 
-const readJson = (text: string, options: ReadOptions): Read | Refused => {
+const readJson = (text: string, options: ReadOptions): ReadTexts | NotFeed => {
   const document = parseJson(text)
   if (document === undefined) return { kind: "other", reason: "it begins like JSON, but is none" }
   if (!isJsonFeed(document)) return { kind: "json", reason: "JSON, but not a JSON Feed" }
-  return { reading: readJsonFeed(document, outsideOf(options)), repairs: [] }
+  return { reading: readJsonFeed(document, makeDialectOptions(options)), repairs: [] }
 }
 
 const parseJson = (text: string): unknown => {
@@ -172,30 +179,30 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): Read | Refused => {
-  const { root, repairs } = tokenize(texts)
+const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): ReadTexts | NotFeed => {
+  const { root, repairs } = parseMarkup(texts)
   const [first = ""] = texts
-  const feed = feedElement(root, !/^\s*</.test(first) && !/<\?xml\s/.test(first.slice(0, mostBeforeXml)))
+  const feed = findFeedElement(root, !/^\s*</.test(first) && !/<\?xml\s/.test(first.slice(0, maxCharactersBeforeXml)))
   if (!("kind" in feed)) {
-    const reading = dialectOf(feed)(feed, outsideOf(options))
+    const reading = chooseDialect(feed)(feed, makeDialectOptions(options))
     // taken for an empty feed, it would make news of all entries of the whole one
-    return reading.entries.length === 0 && repairs.includes(OPEN_AT_END)
+    return reading.entries.length === 0 && repairs.includes(openAtEnd)
       ? { kind: "empty", reason: "the feed breaks off before its first entry" }
       : { reading, repairs }
   }
-  if (/^\s*</.test(first) && feed.kind !== "html" && breaksOffAtOnce(root, repairs, first)) {
+  if (/^\s*</.test(first) && feed.kind !== "html" && endsInFirstTag(root, repairs, first)) {
     return { kind: "empty", reason: "the document breaks off within its first tag" }
   }
-  const links = feed.kind === "html" ? headLinks(texts.join(""), options.url) : []
+  const links = feed.kind === "html" ? readHeadLinks(texts.join(""), options.url) : []
   return links.length === 0 ? feed : { ...feed, links }
 }
 
 /** Nobody can say what it would have been, and so it is not taken for what it is from now on. */
-const breaksOffAtOnce = (document: Element, repairs: ReadonlyArray<string>, text: string): boolean => {
-  const [first, another] = elements(document)
+const endsInFirstTag = (document: Element, repairs: ReadonlyArray<string>, text: string): boolean => {
+  const [first, another] = getChildElements(document)
   if (first === undefined) return /^\s*<\?xml(?=\s|$)/.test(text)
-  return another === undefined && repairs.includes(OPEN_AT_END) && !hasElements(first) && first.text.trim() === ""
+  return another === undefined && repairs.includes(openAtEnd) && !hasElements(first) && first.text.trim() === ""
 }
 
-const dialectOf = ({ key }: Element): (root: Element, outside: Outside) => Reading =>
+const chooseDialect = ({ key }: Element): (root: Element, outside: DialectOptions) => ParsedFeed =>
   key === "feed" || key === "entry" ? readAtom : key === "rdf" ? readRdf : readRss

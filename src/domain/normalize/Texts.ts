@@ -1,33 +1,33 @@
 import type { Text } from "#domain/feed/Entry.ts"
-import type { Context } from "./ElementContext.ts"
-import { within } from "./ElementContext.ts"
-import { inner, resolveMarkup } from "./Markup.ts"
-import { elements, hasElements, textOf, trimmed, value } from "#domain/normalize/xml/Element.ts"
+import type { ElementContext } from "./ElementContext.ts"
+import { enterElement } from "./ElementContext.ts"
+import { resolveMarkup, serializeInner } from "./Markup.ts"
+import { getChildElements, getText, getTrimmedText, getValue, hasElements } from "#domain/normalize/xml/Element.ts"
 import type { Element } from "#domain/normalize/xml/Element.ts"
 
-const HTML = /<[a-zA-Z!/?][^<>]*>|&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});/i
+const htmlPattern = /<[a-zA-Z!/?][^<>]*>|&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});/i
 
 /** Whether a value that should be plain text is HTML after all: it has a tag or a character reference. */
-const looksLikeHtml = (text: string): boolean => HTML.test(text)
+const looksLikeHtml = (text: string): boolean => htmlPattern.test(text)
 
 /**
  * A text of RSS, Dublin Core and the like, which do not say how to read it.
  *
  * Where markup is expected (`html`) it is HTML; a title is HTML when it looks so. Markup that somebody forgot to escape is kept as markup.
  */
-export const plainText = (element: Element, around: Context, expected: "text" | "html"): Text => {
-  const context = within(element, around)
+export const readText = (element: Element, around: ElementContext, expected: "text" | "html"): Text => {
+  const context = enterElement(element, around)
   const markup = hasElements(element)
-  const raw = (markup ? inner(element, context) : element.text).trim()
+  const raw = (markup ? serializeInner(element, context) : element.text).trim()
   const type = element.namespace === "xhtml"
     ? "xhtml"
     : markup || expected === "html" || looksLikeHtml(raw)
     ? "html"
     : "text"
-  return construct(markup || type === "text" ? raw : resolveMarkup(raw, context.base), type, context)
+  return makeText(markup || type === "text" ? raw : resolveMarkup(raw, context.base), type, context)
 }
 
-const construct = (content: string, type: string, context: Context): Text => {
+const makeText = (content: string, type: string, context: ElementContext): Text => {
   if (context.language === undefined && !context.declared) return { value: content, type }
   return {
     value: content,
@@ -37,7 +37,7 @@ const construct = (content: string, type: string, context: Context): Text => {
   }
 }
 
-const TYPES: { readonly [type: string]: string | undefined } = {
+const textTypes: { readonly [type: string]: string | undefined } = {
   "text": "text",
   "text/plain": "text",
   "plain": "text",
@@ -48,13 +48,13 @@ const TYPES: { readonly [type: string]: string | undefined } = {
 }
 
 /** An Atom text construct or content, of Atom 1.0 (`type`) or 0.3 (`type` and `mode`). */
-export const atomText = (element: Element, around: Context): Text => {
-  const context = within(element, around)
-  const written = value(element, "type") ?? "text"
-  const type = TYPES[written] ?? TYPES[written.toLowerCase()] ?? written
-  const content = contentOf(element, type, value(element, "mode")?.toLowerCase(), context)
-  const src = value(element, "src")
-  const text = construct(
+export const readAtomText = (element: Element, around: ElementContext): Text => {
+  const context = enterElement(element, around)
+  const written = getValue(element, "type") ?? "text"
+  const type = textTypes[written] ?? textTypes[written.toLowerCase()] ?? written
+  const content = readContent(element, type, getValue(element, "mode")?.toLowerCase(), context)
+  const src = getValue(element, "src")
+  const text = makeText(
     type === "html" && !hasElements(element) ? resolveMarkup(content, context.base) : content,
     type,
     context
@@ -62,16 +62,18 @@ export const atomText = (element: Element, around: Context): Text => {
   return src === undefined ? text : { ...text, src }
 }
 
-const contentOf = (element: Element, type: string, mode: string | undefined, context: Context): string => {
-  if (mode === "escaped") return trimmed(element)
-  if (mode === "base64" || mode === undefined && isBinary(element, type)) return fromBase64(trimmed(element))
+const readContent = (element: Element, type: string, mode: string | undefined, context: ElementContext): string => {
+  if (mode === "escaped") return getTrimmedText(element)
+  if (mode === "base64" || mode === undefined && isBinary(element, type)) {
+    return decodeBase64Text(getTrimmedText(element))
+  }
   if (!hasElements(element)) return element.text.trim()
-  return inner(type === "xhtml" ? wrapped(element) : element, context).trim()
+  return serializeInner(type === "xhtml" ? unwrapDiv(element) : element, context).trim()
 }
 
 /** Atom wants one `div` around XHTML that is not part of it. */
-const wrapped = (element: Element): Element => {
-  const [first, second] = elements(element)
+const unwrapDiv = (element: Element): Element => {
+  const [first, second] = getChildElements(element)
   const alone = first?.key === "div" && second === undefined
   return alone && element.children.every((child) => typeof child !== "string" || child.trim() === "") ? first : element
 }
@@ -81,23 +83,23 @@ const isBinary = (element: Element, type: string): boolean =>
   type.includes("/") && !hasElements(element) && !/^text\/|[+/]xml$/i.test(type)
 
 /** Stays as it is when it is not base64, or not of a text. */
-const fromBase64 = (encoded: string): string => {
+const decodeBase64Text = (encoded: string): string => {
   const plain = encoded.replace(/\s+/g, "")
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytesOf(atob(plain)))
+    return new TextDecoder("utf-8", { fatal: true }).decode(toBytes(atob(plain)))
   } catch {
     return encoded // no base64, or the bytes of an image
   }
 }
 
-const bytesOf = (binary: string): Uint8Array => {
+const toBytes = (binary: string): Uint8Array => {
   const bytes = new Uint8Array(binary.length)
   for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at)
   return bytes
 }
 
 /** An element's text where only words are wanted. */
-export const words = (element: Element): string | undefined => {
-  const text = textOf(element).trim()
+export const getNonEmptyText = (element: Element): string | undefined => {
+  const text = getText(element).trim()
   return text === "" ? undefined : text
 }

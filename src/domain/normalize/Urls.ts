@@ -1,8 +1,8 @@
-const SCHEME = /^[a-zA-Z][a-zA-Z0-9+.-]*:/
-const SPACE_INSIDE = /[\t\n\r]+\s*/g
+const schemePattern = /^[a-zA-Z][a-zA-Z0-9+.-]*:/
+const lineBreaks = /[\t\n\r]+\s*/g
 
 export const isAbsolute = (reference: string): boolean =>
-  reference.startsWith("http://") || reference.startsWith("https://") || SCHEME.test(reference)
+  reference.startsWith("http://") || reference.startsWith("https://") || schemePattern.test(reference)
 
 /** Whether relative references can be resolved against it: `tag:` and `mailto:` cannot be a base. */
 export const isBase = (url: string): boolean => /^(?:https?|ftp|file):/i.test(url)
@@ -13,35 +13,35 @@ export const isBase = (url: string): boolean => /^(?:https?|ftp|file):/i.test(ur
  * What is absolute already stays as it is written but for white space: links double as ids, and a normalised one would be another.
  */
 export const resolve = (base: string, reference: string): string => {
-  const plain = unbroken(reference.trim())
+  const plain = joinLines(reference.trim())
   if (base === "" || plain === "" || isAbsolute(plain)) return plain
-  const origin = PLAIN_PATH.test(plain) && !plain.includes("/.") ? originOf(base) : "null"
+  const origin = plainPath.test(plain) && !plain.includes("/.") ? getOrigin(base) : "null"
   if (origin !== "null") return origin + plain
   const resolved = URL.parse(plain, base)?.href
-  return resolved === undefined ? plain : asWritten(resolved, plain)
+  return resolved === undefined ? plain : restoreLetters(resolved, plain)
 }
 
 /** A path from the root that the URL parser would only copy. */
-const PLAIN_PATH = /^\/(?!\/)[\w/~.,:;@+$()!*&=?-]*$/
+const plainPath = /^\/(?!\/)[\w/~.,:;@+$()!*&=?-]*$/
 
-const origins = { base: "", origin: "null" }
+const lastOrigin = { base: "", origin: "null" }
 
 /** Of the base that was asked for last, since a feed's references have one. */
-const originOf = (base: string): string => {
-  if (origins.base !== base) {
-    origins.origin = URL.parse(base)?.origin ?? "null"
-    origins.base = base
+const getOrigin = (base: string): string => {
+  if (lastOrigin.base !== base) {
+    lastOrigin.origin = URL.parse(base)?.origin ?? "null"
+    lastOrigin.base = base
   }
-  return origins.origin
+  return lastOrigin.origin
 }
 
 /** Letters beyond ASCII as the publisher wrote them: an address stays the IRI that it is. */
-const asWritten = (resolved: string, reference: string): string =>
+const restoreLetters = (resolved: string, reference: string): string =>
   /[^\0-\x7f]/.test(reference)
-    ? resolved.replace(/(?:%[89A-Fa-f][0-9A-Fa-f])+/g, (encoded) => decoded(encoded, reference) ?? encoded)
+    ? resolved.replace(/(?:%[89A-Fa-f][0-9A-Fa-f])+/g, (encoded) => decodeLetters(encoded, reference) ?? encoded)
     : resolved
 
-const decoded = (encoded: string, reference: string): string | undefined => {
+const decodeLetters = (encoded: string, reference: string): string | undefined => {
   try {
     const letters = decodeURIComponent(encoded)
     return reference.includes(letters) ? letters : undefined
@@ -51,5 +51,5 @@ const decoded = (encoded: string, reference: string): string | undefined => {
 }
 
 /** Some publishers' templates break URLs over lines. */
-const unbroken = (url: string): string =>
-  url.includes("\n") || url.includes("\t") || url.includes("\r") ? url.replace(SPACE_INSIDE, "") : url
+const joinLines = (url: string): string =>
+  url.includes("\n") || url.includes("\t") || url.includes("\r") ? url.replace(lineBreaks, "") : url

@@ -1,11 +1,11 @@
-import type { Reader, Vocabulary } from "./ElementContext.ts"
-import type { Kind } from "./Draft.ts"
+import type { ElementReader, Vocabulary } from "./ElementContext.ts"
+import type { DraftKind } from "./Draft.ts"
 import { activityStreams } from "./namespaces/ActivityStreams.ts"
 import { admin } from "./namespaces/Admin.ts"
 import { atom } from "./namespaces/Atom.ts"
 import { atomInRss } from "./namespaces/AtomInRss.ts"
 import { content } from "./namespaces/Content.ts"
-import { creativeCommons, rdfLicence } from "./namespaces/CreativeCommons.ts"
+import { creativeCommons, rdfLicense } from "./namespaces/CreativeCommons.ts"
 import { dublinCore } from "./namespaces/DublinCore.ts"
 import { enclosures } from "./namespaces/Enclosures.ts"
 import { feedBurner } from "./namespaces/FeedBurner.ts"
@@ -26,16 +26,16 @@ import type { NamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts
 import type { Element } from "#domain/normalize/xml/Element.ts"
 
 /** Maps, not objects: a publisher's element may be called `constructor`. */
-type Readers = ReadonlyMap<string, Reader>
+type ReaderMap = ReadonlyMap<string, ElementReader>
 
-const readers = (...vocabularies: ReadonlyArray<Vocabulary>): Readers =>
+const makeReaderMap = (...vocabularies: ReadonlyArray<Vocabulary>): ReaderMap =>
   new Map(
     Object.entries(Object.assign({}, ...vocabularies) as Vocabulary).flatMap(([key, reader]) =>
       reader === undefined ? [] : [[key, reader]]
     )
   )
 
-const GUESTS: ReadonlyMap<NamespaceKey, Readers> = new Map(
+const modules: ReadonlyMap<NamespaceKey, ReaderMap> = new Map(
   Object.entries({
     dc: dublinCore,
     dcterms: dublinCore,
@@ -52,14 +52,14 @@ const GUESTS: ReadonlyMap<NamespaceKey, Readers> = new Map(
     icbm: geo,
     gml,
     creativecommons: creativeCommons,
-    cc: rdfLicence,
+    cc: rdfLicense,
     feedburner: feedBurner,
     activity: activityStreams,
     podcast,
     admin,
     source: scripting,
     enc: enclosures
-  }).map(([key, vocabulary]) => [key, readers(vocabulary)])
+  }).map(([key, vocabulary]) => [key, makeReaderMap(vocabulary)])
 )
 
 /**
@@ -68,28 +68,32 @@ const GUESTS: ReadonlyMap<NamespaceKey, Readers> = new Map(
  * RSS has no namespace; some give it one of their own, and some forget Atom's.
  */
 export const isCore = ({ namespace, prefix }: Element): boolean =>
-  namespace === "" || namespace === "rss" || namespace === "atom" || prefix === "" && !GUESTS.has(namespace)
+  namespace === "" || namespace === "rss" || namespace === "atom" || prefix === "" && !modules.has(namespace)
 
-const readerFor =
-  (own: (kind: Kind) => Readers, guests: ReadonlyMap<NamespaceKey, Readers>): Reader => (element, draft, context) => {
+const makeDialectReader =
+  (own: (kind: DraftKind) => ReaderMap, guests: ReadonlyMap<NamespaceKey, ReaderMap>): ElementReader =>
+  (element, draft, context) => {
     const { namespace, prefix } = element
     const vocabulary = guests.get(namespace) ??
       (namespace === "" || namespace === "rss" || namespace === "atom" || prefix === "" ? own(draft.kind) : undefined)
     vocabulary?.get(element.key)?.(element, draft, context)
   }
 
-const RSS_CHANNEL = readers(atomInRss, rssChannel)
-const RSS_ITEM = readers(atomInRss, rssItem)
-const RSS_GUESTS = new Map([...GUESTS, ["atom", readers(atomInRss)] as const])
+const rssChannelReaders = makeReaderMap(atomInRss, rssChannel)
+const rssItemReaders = makeReaderMap(atomInRss, rssItem)
+const rssModules = new Map([...modules, ["atom", makeReaderMap(atomInRss)] as const])
 
 /** Reads an element of RSS or of a guest in it. */
-export const readRssElement: Reader = readerFor(
-  (kind) => kind === "feed" || kind === "source" ? RSS_CHANNEL : RSS_ITEM,
-  RSS_GUESTS
+export const readRssElement: ElementReader = makeDialectReader(
+  (kind) => kind === "feed" || kind === "source" ? rssChannelReaders : rssItemReaders,
+  rssModules
 )
 
-const ATOM_FEED = readers(rssChannel, atom)
-const ATOM_ENTRY = readers(rssItem, atom)
+const atomFeedReaders = makeReaderMap(rssChannel, atom)
+const atomEntryReaders = makeReaderMap(rssItem, atom)
 
 /** Reads an element of Atom or of a guest in it. RSS names that strayed into Atom are understood too. */
-export const readAtomElement: Reader = readerFor((kind) => kind === "entry" ? ATOM_ENTRY : ATOM_FEED, GUESTS)
+export const readAtomElement: ElementReader = makeDialectReader(
+  (kind) => kind === "entry" ? atomEntryReaders : atomFeedReaders,
+  modules
+)

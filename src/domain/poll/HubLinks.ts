@@ -1,5 +1,5 @@
 import type { Link } from "#domain/feed/Entry.ts"
-import { type FeedHeader, linksOf } from "#domain/feed/Feed.ts"
+import { type FeedHeader, getLinks } from "#domain/feed/Feed.ts"
 import { withoutFragment } from "./Fragment.ts"
 import { parse } from "#domain/websub/LinkHeader.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
@@ -46,15 +46,15 @@ export const headerOf = (links: ReadonlyArray<Link> | undefined, answer: Fetched
 
 /** Whether a document that was read names a hub, or the header that it comes with now. */
 export const namesHub = (known: FeedHeader | undefined, answer: Fetched): boolean =>
-  linksOf(known?.links, "hub").length > 0 ||
-  linksOf(parse(answer.headers["link"], answer.finalUrl), "hub").length > 0
+  getLinks(known?.links, "hub").length > 0 ||
+  getLinks(parse(answer.headers["link"], answer.finalUrl), "hub").length > 0
 
 /** The hubs of a resource, when it names usable ones. The credentials of a subscriber, in its URL, are no hub's business. */
 export const advertised = ({ header, url }: Pick<ResourceState, "header" | "url">): HubLinks | undefined => {
   if (hasCredentials(url)) return undefined
-  const hubs = linksOf(header?.links, "hub").flatMap(({ href }) => hubOf(href) ?? [])
+  const hubs = getLinks(header?.links, "hub").flatMap(({ href }) => hubOf(href) ?? [])
   if (hubs.length === 0) return undefined
-  const self = linksOf(header?.links, "self").find(({ href }) => webAddress(href) !== undefined)
+  const self = getLinks(header?.links, "self").find(({ href }) => webAddress(href) !== undefined)
   return { hubs: [...new Set(hubs)].slice(0, mostHubs), topic: self?.href ?? withoutFragment(url) }
 }
 
@@ -77,7 +77,7 @@ const plain = (address: string): string => {
 
 /** The feeds that a page advertises; none for anything that is a feed itself, or a part of a page. */
 export const feedsOf = ({ header, kind }: Pick<ResourceState, "header" | "kind">): ReadonlyArray<string> =>
-  kind === "other" ? [...new Set(linksOf(header?.links, "alternate").map(({ href }) => href))] : []
+  kind === "other" ? [...new Set(getLinks(header?.links, "alternate").map(({ href }) => href))] : []
 
 /** Characters of the address of a hub. */
 const mostOfHub = 1024

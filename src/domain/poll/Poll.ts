@@ -1,14 +1,20 @@
 import { headerOf, namesHub, withLinks, withLinksOf } from "./HubLinks.ts"
-import { decide, decideDocument, failed, needsWhole, type NewEntries } from "#domain/feed/NewEntries.ts"
+import {
+  compareDocument,
+  findNewEntries,
+  needsWholeDocument,
+  type NewEntries,
+  recordFailure
+} from "#domain/feed/NewEntries.ts"
 import type { Entry, Link } from "#domain/feed/Entry.ts"
-import { policyOf } from "#domain/feed/EntryId.ts"
+import { parsePolicy } from "#domain/feed/EntryId.ts"
 import { ofBytes, packAll, unpackAll } from "#domain/Fingerprint.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
 import { httpDate } from "#domain/HttpDate.ts"
 import { isDue, maintained } from "./Maintenance.ts"
 import { movedAfter } from "./PermanentRedirect.ts"
-import { OPEN_AT_END } from "#domain/normalize/xml/MarkupParser.ts"
+import { openAtEnd } from "#domain/normalize/xml/MarkupParser.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import { type Bounds, hintOf, nextFetch, nextPeriod, type Pace } from "./PollingInterval.ts"
 import type { Fetched, FetchError, FetchRequest } from "#domain/ports/Fetcher.ts"
@@ -183,7 +189,7 @@ const failure = (
   at: PollContext,
   notBefore?: number
 ): PollResult => {
-  const { announced, health, slipped } = failed(state, state.lastParse !== undefined)
+  const { announced, health, slipped } = recordFailure(state, state.lastParse !== undefined)
   const answers = isSuccess(code)
   const period = slipped ? state.period : periodAfter(state, answers ? "unreadable" : "failed", at, 0)
   const again = slipped ? Math.min(period, at.minPeriod) : period
@@ -212,12 +218,12 @@ const failure = (
 export const wantsWhole = (state: ResourceState, result: ReadResult): boolean =>
   result._tag === "Feed" && result.skipped > 0 && (
     state.learned?.brokenOff !== undefined ||
-    needsWhole(memoryOf(state), { entries: result.feed.entries, skipped: result.skipped })
+    needsWholeDocument(memoryOf(state), { entries: result.feed.entries, skipped: result.skipped })
   )
 
 const memoryOf = (state: ResourceState) => ({
   seen: state.seen,
-  idPolicy: policyOf(state.idPolicy),
+  idPolicy: parsePolicy(state.idPolicy),
   bozoRank: state.bozoRank ?? 0
 })
 
@@ -296,12 +302,12 @@ const feedRead = (
   at: PollContext
 ): PollResult => {
   const pushed = at.occasion === "push"
-  const breaksOff = feed.repairs.includes(OPEN_AT_END)
+  const breaksOff = feed.repairs.includes(openAtEnd)
   const brokenOff = state.learned?.brokenOff
-  const decision = decide(memoryOf(state), { entries: feed.entries, skipped }, at.now, {
+  const decision = findNewEntries(memoryOf(state), { entries: feed.entries, skipped }, at.now, {
     ...at,
     partial: pushed,
-    ...(brokenOff !== undefined && { brokenOff, breaksOff })
+    ...(brokenOff !== undefined && { truncatedAt: brokenOff, isTruncated: breaksOff })
   })
   const tooLong = longest(answer, [...decision.fresh, ...decision.updated])
   if (tooLong !== undefined) {
@@ -374,7 +380,7 @@ const documentRead = (
 ): PollResult => {
   const document = { contentType: answer.headers["content-type"] ?? "application/octet-stream", body: answer.body }
   const previous = state.kind === "feed" ? undefined : state.signature // a feed that turned into something else is new as such
-  return recorded(state, answer, { kind, document, links, verdict: decideDocument(previous, answer.signature) }, at)
+  return recorded(state, answer, { kind, document, links, verdict: compareDocument(previous, answer.signature) }, at)
 }
 
 /** What a selection changes. Without matches it may be a selection for later; one that had some has lost what it was made for. */
@@ -391,7 +397,7 @@ export const selected = (
   if (matches === 0 && previous !== undefined && previous !== signature) {
     return failure(state, answer.status, "Parser Error nothing in the document matches the selection any more", at)
   }
-  const verdict = decideDocument(previous, signature)
+  const verdict = compareDocument(previous, signature)
   const outcome = matches === 0 ? `${arbitrary}: nothing in it matches the selection yet` : arbitrary
   return recorded({ ...state, slices: packAll([signature]) }, answer, { kind, document, links, verdict, outcome }, at)
 }
@@ -414,7 +420,7 @@ const recorded = (
     readonly kind: ResourceKind
     readonly document: Document
     readonly links: ReadonlyArray<Link> | undefined
-    readonly verdict: ReturnType<typeof decideDocument>
+    readonly verdict: ReturnType<typeof compareDocument>
     readonly outcome?: string
   },
   at: PollContext

@@ -5,11 +5,11 @@ import type { Status } from "#domain/poll/Status.ts"
 import type { Format } from "#domain/Subscription.ts"
 
 /** Whether the document is in this format already: JSON that is wanted as JSON stays what it is. */
-export const isIn = (document: Document, format: Format): boolean => format === "json" && isJson(document)
+export const isInFormat = (document: Document, format: Format): boolean => format === "json" && isJsonDocument(document)
 
-const isJson = ({ body, contentType }: Document): boolean => {
+const isJsonDocument = ({ body, contentType }: Document): boolean => {
   if (/^\s*[\w.-]+\/(?:[\w.-]+\+)?json\b/i.test(contentType)) return true
-  const text = decoder.decode(body)
+  const text = utf8Decoder.decode(body)
   if (!/^\s*[[{]/.test(text)) return false
   try {
     JSON.parse(text)
@@ -25,31 +25,34 @@ const isJson = ({ body, contentType }: Document): boolean => {
  * Its `content` has the document's own type; what is no text is in base64, as in Atom (RFC 4287, 4.1.3.3). The id changes with the document,
  * so that a receiver who drops what it has seen takes the next one. `updated` is when it was read.
  */
-export const entryOf = (document: Document, { feed, lastParse }: Pick<Status, "feed" | "lastParse">): Entry => ({
-  id: `urn:windhover:${hex(ofString(feed))}:${hex(ofBytes(document.body))}`,
+export const documentToEntry = (
+  document: Document,
+  { feed, lastParse }: Pick<Status, "feed" | "lastParse">
+): Entry => ({
+  id: `urn:windhover:${toHex(ofString(feed))}:${toHex(ofBytes(document.body))}`,
   ...(lastParse === undefined ? {} : { updated: lastParse }),
-  content: [{ type: document.contentType, value: textOf(document) }],
+  content: [{ type: document.contentType, value: documentToText(document) }],
   links: [{ rel: "alternate", type: document.contentType, href: feed }]
 })
 
-const hex = (fingerprint: bigint): string => fingerprint.toString(16).padStart(16, "0")
+const toHex = (fingerprint: bigint): string => fingerprint.toString(16).padStart(16, "0")
 
 /** The document as characters: its text, or its bytes in base64. */
-export const textOf = ({ body, contentType }: Document): string =>
-  isText(contentType) ? decoded(contentType, body) : Buffer.from(body).toString("base64")
+export const documentToText = ({ body, contentType }: Document): string =>
+  isTextType(contentType) ? decodeBody(contentType, body) : Buffer.from(body).toString("base64")
 
 /** Types whose bytes are text. */
-const isText = (contentType: string): boolean =>
+const isTextType = (contentType: string): boolean =>
   /^(text\/|application\/([\w.-]+\+)?(json|xml)\b|application\/(x-)?(java|ecma)script\b|application\/(yaml|toml)\b)/i
     .test(contentType) || contentType === ""
 
-const decoded = (contentType: string, body: Uint8Array): string => {
+const decodeBody = (contentType: string, body: Uint8Array): string => {
   const charset = /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8"
   try {
     return new TextDecoder(charset).decode(body)
   } catch {
-    return decoder.decode(body)
+    return utf8Decoder.decode(body)
   }
 }
 
-const decoder = new TextDecoder()
+const utf8Decoder = new TextDecoder()

@@ -1,13 +1,15 @@
 import type { ActivityObject, Entry, Link, Person, Point, Source, Text } from "#domain/feed/Entry.ts"
-import { type FeedHeader, permalink } from "#domain/feed/Feed.ts"
-import { slug } from "#domain/feed/Slug.ts"
+import { type FeedHeader, getPermalink } from "#domain/feed/Feed.ts"
+import { toSlug } from "#domain/feed/Slug.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { addressed, entryLinks, sentLinks } from "./EntryFields.ts"
-import { summaryOf } from "./Summary.ts"
-import { legal } from "./Xml.ts"
+import { completeLinks, dropLinksWithoutAddress, getEntryLinks } from "./EntryFields.ts"
+import { getSummary } from "./Summary.ts"
+import { dropIllegalCharacters } from "./Xml.ts"
 
-type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [key: string]: Json | undefined }
-type JsonObject = { readonly [key: string]: Json | undefined }
+type JsonValue = string | number | boolean | null | ReadonlyArray<JsonValue> | {
+  readonly [key: string]: JsonValue | undefined
+}
+type JsonObject = { readonly [key: string]: JsonValue | undefined }
 
 export interface JsonNotification {
   readonly status: Status
@@ -22,25 +24,25 @@ export interface JsonNotification {
 /** A notification, an error notification or the answer to a retrieve. */
 export const renderJson = ({ status, header, entries, retrieve }: JsonNotification): string => {
   const error = entries === undefined
-  return written({
-    status: statusJson(status),
+  return stringify({
+    status: statusToJson(status),
     title: error ? "" : header?.title?.value ?? "",
     subtitle: error ? undefined : header?.subtitle?.value,
-    updated: error ? null : seconds(header?.updated) ?? null,
+    updated: error ? null : toSeconds(header?.updated) ?? null,
     id: error ? "" : header?.id ?? "",
-    standardLinks: error ? undefined : standardLinks(sentLinks(header?.links, header?.title)),
-    items: entries?.map((entry) => item(entry, retrieve === true))
+    standardLinks: error ? undefined : groupLinks(completeLinks(header?.links, header?.title)),
+    items: entries?.map((entry) => toItem(entry, retrieve === true))
   })
 }
 
 /** One item that stands alone. */
-export const entryJson = (entry: Entry): string => written(item(entry, false))
+export const renderEntryJson = (entry: Entry): string => stringify(toItem(entry, false))
 
 /** The status, as an object to be put into other answers. */
-export const statusJson = (status: Status): JsonObject => ({
+export const statusToJson = (status: Status): JsonObject => ({
   code: status.code,
   http: status.http,
-  nextFetch: seconds(status.nextFetch),
+  nextFetch: toSeconds(status.nextFetch),
   entriesCountSinceLastMaintenance: status.entriesCountSinceLastMaintenance,
   velocity: status.velocity,
   popularity: status.popularity,
@@ -49,35 +51,35 @@ export const statusJson = (status: Status): JsonObject => ({
   generatedIds: status.generatedIds,
   title: status.title,
   period: status.period,
-  lastFetch: seconds(status.lastFetch),
-  lastParse: seconds(status.lastParse),
-  lastMaintenanceAt: seconds(status.lastMaintenanceAt),
+  lastFetch: toSeconds(status.lastFetch),
+  lastParse: toSeconds(status.lastParse),
+  lastMaintenanceAt: toSeconds(status.lastMaintenanceAt),
   feed: status.feed
 })
 
-const item = (entry: Entry, withLinks: boolean): JsonObject => {
-  const links = entryLinks(entry)
+const toItem = (entry: Entry, withLinks: boolean): JsonObject => {
+  const links = getEntryLinks(entry)
   return {
     id: entry.id,
-    published: seconds(entry.published),
-    updated: seconds(entry.updated),
+    published: toSeconds(entry.published),
+    updated: toSeconds(entry.updated),
     title: entry.title?.value,
     content: entry.content?.[0]?.value,
-    summary: summaryOf(entry)?.value,
-    permalinkUrl: permalink(entry),
-    standardLinks: standardLinks(links),
-    links: withLinks ? linksByUrl(links, entry.title) : undefined,
-    verb: short(entry.verbs),
+    summary: getSummary(entry)?.value,
+    permalinkUrl: getPermalink(entry),
+    standardLinks: groupLinks(links),
+    links: withLinks ? indexLinks(links, entry.title) : undefined,
+    verb: shortenUri(entry.verbs),
     categories: entry.categories?.map(({ term }) => term),
-    geo: geo(entry.points?.[0]),
-    actor: actor(entry.authors?.[0]),
-    object: object(entry.objects?.[0]),
-    source: source(entry.source),
+    geo: toGeo(entry.points?.[0]),
+    actor: toActor(entry.authors?.[0]),
+    object: toObject(entry.objects?.[0]),
+    source: toSource(entry.source),
     language: entry.language
   }
 }
 
-const standardLinks = (links: ReadonlyArray<Link>): JsonObject | undefined =>
+const groupLinks = (links: ReadonlyArray<Link>): JsonObject | undefined =>
   links.length === 0
     ? undefined
     : Object.fromEntries(
@@ -87,70 +89,72 @@ const standardLinks = (links: ReadonlyArray<Link>): JsonObject | undefined =>
       ])
     )
 
-const linksByUrl = (links: ReadonlyArray<Link>, title: Text | undefined): JsonObject | undefined =>
+const indexLinks = (links: ReadonlyArray<Link>, title: Text | undefined): JsonObject | undefined =>
   links.length === 0
     ? undefined
     : Object.fromEntries(links.map(({ href, title: named, rel, type }) => {
       const words = named ?? title?.value
-      return [href, { href, title: named, rel, mime_type: type, id: words === undefined ? undefined : slug(words) }]
+      return [href, { href, title: named, rel, mime_type: type, id: words === undefined ? undefined : toSlug(words) }]
     }))
 
-const geo = (point: Point | undefined): JsonObject | undefined =>
+const toGeo = (point: Point | undefined): JsonObject | undefined =>
   point === undefined ? undefined : { type: "point", coordinates: [point.latitude, point.longitude] }
 
-const PICTURES: ReadonlySet<string> = new Set(["picture", "avatar", "photo", "image", "preview"])
+const pictureRelations: ReadonlySet<string> = new Set(["picture", "avatar", "photo", "image", "preview"])
 
-const actor = (person: Person | undefined): JsonObject | undefined =>
+const toActor = (person: Person | undefined): JsonObject | undefined =>
   person === undefined ? undefined : {
     displayName: person.name ?? person.email,
-    image: addressed(person.links).find(({ rel, type }) => PICTURES.has(rel) || type?.startsWith("image/"))?.href,
-    permalinkUrl: permalink(person) ?? person.uri,
+    image: dropLinksWithoutAddress(person.links).find(({ rel, type }) =>
+      pictureRelations.has(rel) || type?.startsWith("image/")
+    )?.href,
+    permalinkUrl: getPermalink(person) ?? person.uri,
     id: person.id,
-    objectType: short(person.objectTypes),
+    objectType: shortenUri(person.objectTypes),
     title: person.title
   }
 
-const object = (of: ActivityObject | undefined): JsonObject | undefined =>
+const toObject = (of: ActivityObject | undefined): JsonObject | undefined =>
   of === undefined ? undefined : {
-    permalinkUrl: permalink(of),
+    permalinkUrl: getPermalink(of),
     content: of.content?.value,
-    published: seconds(of.published),
-    actor: actor(of.authors?.[0]),
+    published: toSeconds(of.published),
+    actor: toActor(of.authors?.[0]),
     id: of.id,
-    updated: seconds(of.updated),
+    updated: toSeconds(of.updated),
     title: of.title,
-    objectType: short(of.objectTypes)
+    objectType: shortenUri(of.objectTypes)
   }
 
-const source = (of: Source | undefined): JsonObject | undefined =>
+const toSource = (of: Source | undefined): JsonObject | undefined =>
   of === undefined ? undefined : {
     id: of.id,
     title: of.title?.value,
-    updated: seconds(of.updated),
-    permalinkUrl: permalink(of),
-    standardLinks: standardLinks(sentLinks(of.links, of.title))
+    updated: toSeconds(of.updated),
+    permalinkUrl: getPermalink(of),
+    standardLinks: groupLinks(completeLinks(of.links, of.title))
   }
 
 /** The last path part of the last URI: of several types the last is the most general, and JSON has room for one. */
-const short = (uris: ReadonlyArray<string> | undefined): string | undefined => {
+const shortenUri = (uris: ReadonlyArray<string> | undefined): string | undefined => {
   const last = uris?.at(-1)
   return last === undefined ? undefined : last.replace(/\/+$/, "").replace(/^.*[/#]/s, "")
 }
 
-const seconds = (at: number | undefined): number | undefined =>
+const toSeconds = (at: number | undefined): number | undefined =>
   at === undefined || !Number.isFinite(at) ? undefined : Math.floor(at / 1000)
 
 /** Escapes for what JSON may say but XML may not: some receivers choke on U+0000 and on lone surrogates. */
-const SUSPECT = /\\(?:[bf]|u00[01]|ud[89a-f])|[\ufffe\uffff]/
+const illegalEscape = /\\(?:[bf]|u00[01]|ud[89a-f])|[\ufffe\uffff]/
 
-const written = (value: JsonObject): string => {
+const stringify = (value: JsonObject): string => {
   const json = JSON.stringify(value)
-  return SUSPECT.test(json) ? JSON.stringify(cleaned(value)) : json
+  return illegalEscape.test(json) ? JSON.stringify(dropIllegal(value)) : json
 }
 
-const cleaned = (value: Json | undefined): Json | undefined => {
-  if (typeof value === "string") return legal(value)
-  if (Array.isArray(value)) return value.map((one) => cleaned(one) ?? null)
+const dropIllegal = (value: JsonValue | undefined): JsonValue | undefined => {
+  if (typeof value === "string") return dropIllegalCharacters(value)
+  if (Array.isArray(value)) return value.map((one) => dropIllegal(one) ?? null)
   if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [legal(key), cleaned(one)]))
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [dropIllegalCharacters(key), dropIllegal(one)]))
 }

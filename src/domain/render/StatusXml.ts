@@ -1,5 +1,5 @@
 import type { Status } from "#domain/poll/Status.ts"
-import { attribute, element, timestamp } from "./Xml.ts"
+import { formatTimestamp, renderAttribute, renderElement } from "./Xml.ts"
 
 /**
  * The status of a resource in the service's extension namespace, declared on the element itself: it stands as well in Atom as in XMPP.
@@ -8,22 +8,22 @@ import { attribute, element, timestamp } from "./Xml.ts"
  * unknown, and empty then; everything else is absent.
  */
 export const renderStatusXml = (status: Status, extNamespace: string): string =>
-  `<status${attribute("feed", status.feed)}${attribute("xmlns", extNamespace)}>` +
-  element("http", status.http ?? "", attribute("code", status.code)) +
-  element("next_fetch", moment(status.nextFetch)) +
-  element("title", status.title) +
-  element("entries_count_since_last_maintenance", status.entriesCountSinceLastMaintenance) +
-  element("velocity", status.velocity) +
-  element("popularity", status.popularity) +
-  element("porn_rank", status.pornRank) +
-  element("bozo_rank", status.bozoRank) +
-  element("generated_ids", status.generatedIds === true ? "true" : undefined) +
-  element("period", status.period ?? "") +
-  element("last_fetch", moment(status.lastFetch)) +
-  element("last_parse", moment(status.lastParse)) +
-  element("last_maintenance_at", moment(status.lastMaintenanceAt)) +
+  `<status${renderAttribute("feed", status.feed)}${renderAttribute("xmlns", extNamespace)}>` +
+  renderElement("http", status.http ?? "", renderAttribute("code", status.code)) +
+  renderElement("next_fetch", formatMoment(status.nextFetch)) +
+  renderElement("title", status.title) +
+  renderElement("entries_count_since_last_maintenance", status.entriesCountSinceLastMaintenance) +
+  renderElement("velocity", status.velocity) +
+  renderElement("popularity", status.popularity) +
+  renderElement("porn_rank", status.pornRank) +
+  renderElement("bozo_rank", status.bozoRank) +
+  renderElement("generated_ids", status.generatedIds === true ? "true" : undefined) +
+  renderElement("period", status.period ?? "") +
+  renderElement("last_fetch", formatMoment(status.lastFetch)) +
+  renderElement("last_parse", formatMoment(status.lastParse)) +
+  renderElement("last_maintenance_at", formatMoment(status.lastMaintenanceAt)) +
   "</status>"
 
 /** Whole seconds: clients of the wire parse these with fixed patterns. */
-const moment = (at: number | undefined): string =>
-  timestamp(at === undefined ? undefined : Math.floor(at / 1000) * 1000) ?? ""
+const formatMoment = (at: number | undefined): string =>
+  formatTimestamp(at === undefined ? undefined : Math.floor(at / 1000) * 1000) ?? ""

@@ -4,14 +4,14 @@
  * One illegal character makes a parser refuse the whole notification, and closes an XMPP stream that all subscribers share.
  * Lone surrogates become U+FFFD; control characters and U+FFFE, U+FFFF are dropped. CR is kept as a reference: a parser would read it as LF.
  */
-export const text = (value: string): string => {
+export const escapeText = (value: string): string => {
   const whole = value.isWellFormed() ? value : value.toWellFormed()
   let out = ""
   let start = 0
   for (let at = 0; at < whole.length; at++) {
     const unit = whole.charCodeAt(at)
     if (unit > 62 && unit < 0xfffe) continue
-    const instead = replacement(unit)
+    const instead = replaceUnit(unit)
     if (instead === undefined) continue
     out += whole.slice(start, at) + instead
     start = at + 1
@@ -19,7 +19,7 @@ export const text = (value: string): string => {
   return start === 0 ? whole : out + whole.slice(start)
 }
 
-const replacement = (unit: number): string | undefined => {
+const replaceUnit = (unit: number): string | undefined => {
   if (unit === 38) return "&amp;"
   if (unit === 60) return "&lt;"
   if (unit === 62) return "&gt;"
@@ -28,27 +28,27 @@ const replacement = (unit: number): string | undefined => {
 }
 
 /** The value without what XML 1.0 forbids, not escaped. */
-export const legal = (value: string): string =>
+export const dropIllegalCharacters = (value: string): string =>
   value.toWellFormed().replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "")
 
 /** The value between the double quotes of an attribute; white space is kept from being normalised. */
-const quoted = (value: string): string => {
-  const escaped = text(value)
+const escapeAttribute = (value: string): string => {
+  const escaped = escapeText(value)
   return /["\t\n]/.test(escaped)
     ? escaped.replaceAll("\"", "&quot;").replaceAll("\t", "&#9;").replaceAll("\n", "&#10;")
     : escaped
 }
 
 /** ` name="value"`, or nothing when there is no value. */
-export const attribute = (name: string, value: string | number | undefined): string =>
-  value === undefined ? "" : ` ${name}="${quoted(String(value))}"`
+export const renderAttribute = (name: string, value: string | number | undefined): string =>
+  value === undefined ? "" : ` ${name}="${escapeAttribute(String(value))}"`
 
 /** `<name>value</name>`, or nothing when there is no value. */
-export const element = (name: string, value: string | number | undefined, attributes = ""): string =>
-  value === undefined ? "" : `<${name}${attributes}>${text(String(value))}</${name}>`
+export const renderElement = (name: string, value: string | number | undefined, attributes = ""): string =>
+  value === undefined ? "" : `<${name}${attributes}>${escapeText(String(value))}</${name}>`
 
 /** Each of a list, rendered and joined; nothing when there is none. */
-export const each = <A>(list: ReadonlyArray<A> | undefined, render: (one: A) => string): string =>
+export const renderEach = <A>(list: ReadonlyArray<A> | undefined, render: (one: A) => string): string =>
   list === undefined ? "" : list.map(render).join("")
 
 /**
@@ -56,11 +56,11 @@ export const each = <A>(list: ReadonlyArray<A> | undefined, render: (one: A) => 
  *
  * `undefined` for what has no such form (beyond year 9999, no number): a date that cannot be said is absent.
  */
-export const timestamp = (at: number | undefined): string | undefined => {
-  if (at === undefined || !(at >= YEAR_0 && at < YEAR_10000)) return undefined
+export const formatTimestamp = (at: number | undefined): string | undefined => {
+  if (at === undefined || !(at >= minTime && at < maxTime)) return undefined
   const iso = new Date(at).toISOString()
   return iso.endsWith(".000Z") ? `${iso.slice(0, -5)}Z` : iso
 }
 
-const YEAR_0 = Date.parse("0000-01-01T00:00:00Z")
-const YEAR_10000 = Date.parse("+010000-01-01T00:00:00Z")
+const minTime = Date.parse("0000-01-01T00:00:00Z")
+const maxTime = Date.parse("+010000-01-01T00:00:00Z")

@@ -6,8 +6,8 @@ import type { Document } from "#domain/delivery/Notification.ts"
 import type { Listed } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
-import { entryOf, isIn } from "#domain/render/DocumentEntry.ts"
-import { renderJson, statusJson } from "#domain/render/NotificationJson.ts"
+import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
+import { renderJson, statusToJson } from "#domain/render/NotificationJson.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
 import { shownFormat } from "#domain/Subscription.ts"
 import { type Asked, matches } from "#http/Negotiation.ts"
@@ -38,10 +38,10 @@ export const reply = (representation: Representation, wanted: Wanted): Effect.Ef
   const { document, header, status } = representation
   const { feedsOnly, format, ifNoneMatch, jsonp, service: { extNamespace, hub } } = wanted
   if (jsonp !== undefined && format === "atom") return Effect.fail(jsonpNeedsJson)
-  if (document !== undefined && (format === undefined || feedsOnly || isIn(document, format))) {
+  if (document !== undefined && (format === undefined || feedsOnly || isInFormat(document, format))) {
     return replyDocument(document, wanted)
   }
-  const entries = document === undefined ? representation.entries : [entryOf(document, status)]
+  const entries = document === undefined ? representation.entries : [documentToEntry(document, status)]
   if (jsonp !== undefined || format === "json") {
     const json = renderJson({ status, header, entries, retrieve: true })
     return Effect.succeed(jsonp === undefined ? tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json))
@@ -112,7 +112,7 @@ export const list = (
       : {
         subscriptions: items.map((item) => ({
           subscription: {
-            ...subscriptionOf(item, { status: statusJson(statusOf(item.resource, item.subscription.topic)) }),
+            ...subscriptionOf(item, { status: statusToJson(statusOf(item.resource, item.subscription.topic)) }),
             deliveries: item.deliveries,
             ...(item.subscription.channel === "xmpp" && { xmpp: xmppOf(item) })
           }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { assignIds, type IdPolicy, policyOf, type RawEntry } from "#domain/feed/EntryId.ts"
+import { assignIds, type IdPolicy, parsePolicy, type RawEntry } from "#domain/feed/EntryId.ts"
 
 const entry = (
   fields: {
@@ -168,7 +168,12 @@ describe("EntryId", () => {
   })
 
   it("leaves the policy open until there are entries", () => {
-    assert.deepStrictEqual(assignIds([], undefined), { entries: [], identities: [], policy: undefined, moved: false })
+    assert.deepStrictEqual(assignIds([], undefined), {
+      entries: [],
+      identities: [],
+      policy: undefined,
+      policyChanged: false
+    })
   })
 
   it("stays with made ids when the publisher begins to give some", () => {
@@ -178,7 +183,7 @@ describe("EntryId", () => {
       entry({ id: "guid-1", link: "http://a.example/1" })
     ], policy)
     assert.deepStrictEqual(later.entries.map(({ id }) => id), ["http-a-example-2", "http-a-example-1"])
-    assert.isFalse(later.moved)
+    assert.isFalse(later.policyChanged)
     assert.strictEqual(later.policy, policy)
   })
 
@@ -190,15 +195,15 @@ describe("EntryId", () => {
       entry({ id: "item", link: "http://a.example/1", title: "a" })
     ], policy)
     assert.strictEqual(later.policy?.rule, "link")
-    assert.isTrue(later.moved)
+    assert.isTrue(later.policyChanged)
   })
 
   it("reads a stored policy, and none from anything else", () => {
     const { policy } = assignIds([entry({ link: "http://a.example/1" })], undefined)
-    assert.deepStrictEqual(policyOf(JSON.parse(JSON.stringify(policy))), policy)
+    assert.deepStrictEqual(parsePolicy(JSON.parse(JSON.stringify(policy))), policy)
     assert.isTrue(
       [undefined, null, "link", {}, { ...policy, version: 2 }, { ...policy, rule: "x" }].every((other) =>
-        policyOf(other) === undefined
+        parsePolicy(other) === undefined
       )
     )
   })
@@ -228,7 +233,7 @@ describe("EntryId", () => {
       const { entries, policy } = assignIds(raw, undefined)
       const again = assignIds(raw, policy)
       assert.deepStrictEqual(again.entries, entries)
-      assert.isFalse(again.moved)
+      assert.isFalse(again.policyChanged)
     }))
   })
 })

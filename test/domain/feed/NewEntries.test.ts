@@ -1,20 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
-  decide,
-  decideDocument,
-  failed,
+  compareDocument,
+  type ComparisonOptions,
+  type FeedMemory,
+  findNewEntries,
   healthy,
-  type Memory,
-  needsWhole,
+  needsWholeDocument,
   type NewEntries,
-  type Options
+  recordFailure
 } from "#domain/feed/NewEntries.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 
 const NOW = 1_700_000_000_000
 const MINUTE = 60_000
-const blank: Memory = { seen: new Uint8Array(), idPolicy: undefined, bozoRank: 0 }
+const blank: FeedMemory = { seen: new Uint8Array(), idPolicy: undefined, bozoRank: 0 }
 
 const entry = (
   id: string,
@@ -28,10 +28,10 @@ const entry = (
 })
 
 /** Reads documents one after the other, a minute apart, and gives the last decision. */
-const after = (documents: ReadonlyArray<ReadonlyArray<RawEntry>>, options?: Options): NewEntries => {
+const after = (documents: ReadonlyArray<ReadonlyArray<RawEntry>>, options?: ComparisonOptions): NewEntries => {
   let decision: NewEntries | undefined
   documents.forEach((entries, index) => {
-    decision = decide(decision?.memory ?? blank, { entries, skipped: 0 }, NOW + index * MINUTE, options)
+    decision = findNewEntries(decision?.memory ?? blank, { entries, skipped: 0 }, NOW + index * MINUTE, options)
   })
   if (decision === undefined) throw new Error("no documents")
   return decision
@@ -55,7 +55,7 @@ describe("Change", () => {
   it("tells an old entry that is pushed once, however often and long after that is pushed again", () => {
     const partial = { partial: true }
     const pushed = [entry("old", { published: NOW - 400 * 24 * 60 * MINUTE })]
-    const first = decide(after([plain("b", "a")]).memory, { entries: pushed, skipped: 0 }, NOW, partial)
+    const first = findNewEntries(after([plain("b", "a")]).memory, { entries: pushed, skipped: 0 }, NOW, partial)
     assert.deepStrictEqual(ids(first.notified), ["old"])
     let memory = first.memory
     let now = NOW
@@ -63,11 +63,12 @@ describe("Change", () => {
       now += 60 * MINUTE
       const fresh = entry(`e${i}`, { published: now })
       // by turns the hub tells of what is new, and the feed is fetched
-      memory = decide(memory, { entries: i % 2 === 0 ? [fresh] : [fresh, entry(`e${i - 1}`)], skipped: 0 }, now, {
-        partial: i % 2 === 0
-      }).memory
+      memory =
+        findNewEntries(memory, { entries: i % 2 === 0 ? [fresh] : [fresh, entry(`e${i - 1}`)], skipped: 0 }, now, {
+          partial: i % 2 === 0
+        }).memory
     }
-    const again = decide(memory, { entries: [...pushed, ...plain("a")], skipped: 0 }, now, partial)
+    const again = findNewEntries(memory, { entries: [...pushed, ...plain("a")], skipped: 0 }, now, partial)
     assert.deepStrictEqual(ids(again.notified), ["a"]) // what the feed showed is forgotten after 200 others
   })
 
@@ -110,8 +111,11 @@ describe("Change", () => {
     it("are told when the update is at most three minutes old, once", () => {
       const { notified, updated, fresh, memory } = after([plain("b", "a"), edited(NOW - 2 * MINUTE)])
       assert.deepStrictEqual([ids(notified), ids(updated), ids(fresh)], [["a"], ["a"], []])
-      assert.deepStrictEqual(decide(memory, { entries: edited(NOW - 2 * MINUTE), skipped: 0 }, NOW, {}).notified, [])
-      assert.deepStrictEqual(ids(decide(memory, { entries: edited(NOW), skipped: 0 }, NOW, {}).notified), ["a"])
+      assert.deepStrictEqual(
+        findNewEntries(memory, { entries: edited(NOW - 2 * MINUTE), skipped: 0 }, NOW, {}).notified,
+        []
+      )
+      assert.deepStrictEqual(ids(findNewEntries(memory, { entries: edited(NOW), skipped: 0 }, NOW, {}).notified), ["a"])
     })
 
     it("are not told later", () => {
@@ -236,16 +240,16 @@ describe("Change", () => {
   describe("a document that was read in part", () => {
     it("gives the same as one that was read whole", () => {
       const { memory } = after([plain("c", "b", "a")])
-      const whole = decide(memory, { entries: plain("d", "c", "b"), skipped: 0 }, NOW)
-      const part = decide(memory, { entries: plain("d"), skipped: 2 }, NOW)
-      assert.isFalse(needsWhole(memory, { entries: plain("d"), skipped: 2 }))
+      const whole = findNewEntries(memory, { entries: plain("d", "c", "b"), skipped: 0 }, NOW)
+      const part = findNewEntries(memory, { entries: plain("d"), skipped: 2 }, NOW)
+      assert.isFalse(needsWholeDocument(memory, { entries: plain("d"), skipped: 2 }))
       assert.deepStrictEqual(part, whole)
     })
 
     it("must be read whole at first, and when ids repeat, move, churn or were edited", () => {
       const { memory } = after([plain("http://a.example/b", "http://a.example/a")])
-      const needs = (...entries: ReadonlyArray<RawEntry>) => needsWhole(memory, { entries, skipped: 1 })
-      assert.isTrue(needsWhole(blank, { entries: plain("a"), skipped: 1 }))
+      const needs = (...entries: ReadonlyArray<RawEntry>) => needsWholeDocument(memory, { entries, skipped: 1 })
+      assert.isTrue(needsWholeDocument(blank, { entries: plain("a"), skipped: 1 }))
       assert.isFalse(needs(entry("new")))
       assert.isFalse(needs(entry("http://a.example/a", { updated: NOW })))
       assert.isTrue(needs(entry("https://a.example/a", { title: "edited" })))
@@ -270,7 +274,11 @@ describe("Change", () => {
       const told: Array<string> = []
       for (const arrival of [0, ...arrivals.map((count) => Math.min(count, window))]) {
         for (let n = 0; n < arrival; n++) names.push(`${names.length}`)
-        const decision = decide(memory, { entries: plain(...names.slice(-window).toReversed()), skipped: 0 }, NOW)
+        const decision = findNewEntries(
+          memory,
+          { entries: plain(...names.slice(-window).toReversed()), skipped: 0 },
+          NOW
+        )
         told.push(...ids(decision.notified))
         memory = decision.memory
       }
@@ -280,15 +288,15 @@ describe("Change", () => {
 
   it("knows a document without entries by its fingerprint", () => {
     assert.deepStrictEqual(
-      [decideDocument(undefined, 1n), decideDocument(1n, 1n), decideDocument(1n, 2n)],
+      [compareDocument(undefined, 1n), compareDocument(1n, 1n), compareDocument(1n, 2n)],
       ["first", "unchanged", "changed"]
     )
   })
 
   it("announces the failure that enters the error state, and no further one", () => {
-    const first = failed(healthy, false)
+    const first = recordFailure(healthy, false)
     assert.deepStrictEqual(first, { health: { inError: true, failures: 1 }, announced: true, slipped: false })
-    assert.deepStrictEqual(failed(first.health, false), {
+    assert.deepStrictEqual(recordFailure(first.health, false), {
       health: { inError: true, failures: 2 },
       announced: false,
       slipped: false
@@ -296,9 +304,9 @@ describe("Change", () => {
   })
 
   it("lets a resource that was read before slip once", () => {
-    const slip = failed(healthy, true)
+    const slip = recordFailure(healthy, true)
     assert.deepStrictEqual(slip, { health: { inError: false, failures: 1 }, announced: false, slipped: true })
-    assert.deepStrictEqual(failed(slip.health, true), {
+    assert.deepStrictEqual(recordFailure(slip.health, true), {
       health: { inError: true, failures: 2 },
       announced: true,
       slipped: false

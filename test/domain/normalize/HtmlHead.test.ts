@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
-import { headLinks } from "#domain/normalize/HtmlHead.ts"
+import { readHeadLinks } from "#domain/normalize/HtmlHead.ts"
 
 const url = "https://blog.example/posts/"
-const read = (html: string) => headLinks(html, url).map(({ href, rel }) => `${rel} ${href}`)
+const read = (html: string) => readHeadLinks(html, url).map(({ href, rel }) => `${rel} ${href}`)
 
 const rss = (href: string) => `<link rel=alternate type="application/rss+xml" href="${href}">`
 
@@ -21,7 +21,7 @@ describe("the head of a page", () => {
       "alternate https://blog.example/posts/feed.xml",
       "alternate https://blog.example/all"
     ])
-    assert.strictEqual(headLinks(html, url)[2]?.title, "Posts & more")
+    assert.strictEqual(readHeadLinks(html, url)[2]?.title, "Posts & more")
   })
 
   it("ends with the first element of the body, closed or not", () => {
@@ -65,7 +65,7 @@ describe("the head of a page", () => {
       " "
     )
     fc.assert(fc.property(fc.array(pieces, { maxLength: 300 }), (parts) => {
-      headLinks(parts.join(""), url)
+      readHeadLinks(parts.join(""), url)
     }))
     for (const piece of ["<", "<link ", "<link a=\"", "<!--", "<script>", "<link a", "<title></title "]) {
       assert.deepStrictEqual(read(piece.repeat(200_000)), [])

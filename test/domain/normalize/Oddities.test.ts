@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
-import { permalink } from "#domain/feed/Feed.ts"
+import { getPermalink } from "#domain/feed/Feed.ts"
 import { type RawFeed, readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 
 const read = (document: string | Uint8Array, options: ReadOptions = {}): RawFeed => {
@@ -23,7 +23,7 @@ const bytes = (latin1: string): Uint8Array => Uint8Array.from(latin1, (character
 describe("oddities of markup", () => {
   it("bare ampersand: templates print titles and URLs without escaping", () => {
     assert.strictEqual(entry(rss("<title>R&D & more</title>")).title?.value, "R&D & more")
-    assert.strictEqual(permalink(entry(rss("<link>http://a.example/?a=1&b=2</link>"))), "http://a.example/?a=1&b=2")
+    assert.strictEqual(getPermalink(entry(rss("<link>http://a.example/?a=1&b=2</link>"))), "http://a.example/?a=1&b=2")
   })
 
   it("HTML entity: nobody declares &nbsp; and &eacute; in a feed", () => {
@@ -214,8 +214,8 @@ describe("oddities of encodings", () => {
 
 describe("oddities of addresses", () => {
   it("a guid that is a permalink stands in for the link, one that says no does not", () => {
-    assert.strictEqual(permalink(entry(rss("<guid>http://a.example/1</guid>"))), "http://a.example/1")
-    assert.isUndefined(permalink(entry(rss("<guid isPermaLink=\"false\">http://a.example/1</guid>"))))
+    assert.strictEqual(getPermalink(entry(rss("<guid>http://a.example/1</guid>"))), "http://a.example/1")
+    assert.isUndefined(getPermalink(entry(rss("<guid isPermaLink=\"false\">http://a.example/1</guid>"))))
   })
 
   it("an id is never resolved nor changed: it must stay the same when the feed moves", () => {
@@ -227,29 +227,29 @@ describe("oddities of addresses", () => {
 
   it("xml:base inside xml:base", () => {
     const found = entry(atom("<link xml:base=\"b/\" href=\"c\"/>", "xml:base=\"http://a.example/\""))
-    assert.strictEqual(permalink(found), "http://a.example/b/c")
+    assert.strictEqual(getPermalink(found), "http://a.example/b/c")
   })
 
   it("without xml:base, relative to the feed itself, by its own word or where it was fetched", () => {
     const self = "<link rel=\"self\" href=\"http://a.example/blog/feed\"/>"
     assert.strictEqual(
-      permalink(entry(atom("<link href=\"1\"/>", "", self), { url: "http://cache.example/x" })),
+      getPermalink(entry(atom("<link href=\"1\"/>", "", self), { url: "http://cache.example/x" })),
       "http://a.example/blog/1"
     )
     assert.strictEqual(
-      permalink(entry(atom("<link href=\"1\"/>"), { url: "http://a.example/news/feed" })),
+      getPermalink(entry(atom("<link href=\"1\"/>"), { url: "http://a.example/news/feed" })),
       "http://a.example/news/1"
     )
   })
 
   it("a feed that lives elsewhere was written for its site", () => {
     const document = rss("<link>/1</link>", "<link>http://a.example/</link>")
-    assert.strictEqual(permalink(entry(document, { url: "http://feeds.burner.example/a" })), "http://a.example/1")
+    assert.strictEqual(getPermalink(entry(document, { url: "http://feeds.burner.example/a" })), "http://a.example/1")
   })
 
   it("a self link to the machine of the developer is no base", () => {
     const document = atom("<link href=\"/1\"/>", "", "<link rel=\"self\" href=\"http://localhost:4000/feed.xml\"/>")
-    assert.strictEqual(permalink(entry(document, { url: "https://a.example/feed.xml" })), "https://a.example/1")
+    assert.strictEqual(getPermalink(entry(document, { url: "https://a.example/feed.xml" })), "https://a.example/1")
   })
 
   it("relative references in content, and only those", () => {
@@ -264,13 +264,13 @@ describe("oddities of addresses", () => {
 
   it("letters beyond ASCII stay as they are written", () => {
     assert.strictEqual(
-      permalink(entry(rss("<link>/記事</link>", "<link>http://a.example/</link>"))),
+      getPermalink(entry(rss("<link>/記事</link>", "<link>http://a.example/</link>"))),
       "http://a.example/記事"
     )
   })
 
   it("an address that a template broke over lines", () => {
-    assert.strictEqual(permalink(entry(rss("<link>\n  http://a.example/\n    1\n</link>"))), "http://a.example/1")
+    assert.strictEqual(getPermalink(entry(rss("<link>\n  http://a.example/\n    1\n</link>"))), "http://a.example/1")
   })
 
   it("FeedBurner counts links and tells the originals", () => {
@@ -291,7 +291,7 @@ describe("oddities of addresses", () => {
         "<link type=\"application/json\" href=\"http://a.example/1.json\"/><link type=\"text/html\" href=\"http://a.example/1\"/>"
       )
     )
-    assert.strictEqual(permalink(found), "http://a.example/1")
+    assert.strictEqual(getPermalink(found), "http://a.example/1")
   })
 })
 
@@ -405,7 +405,7 @@ describe("dialects", () => {
       "New",
       "Old"
     ]], ["8", ["Feed"]]])
-    assert.strictEqual(permalink(feed.entries[0] ?? {}), "https://a.example/7")
+    assert.strictEqual(getPermalink(feed.entries[0] ?? {}), "https://a.example/7")
     assert.deepStrictEqual(feed.entries[1]?.categories, [{ term: "a" }, { term: "1" }])
   })
 

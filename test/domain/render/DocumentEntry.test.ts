@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Document } from "#domain/delivery/Notification.ts"
-import { entryOf, isIn } from "#domain/render/DocumentEntry.ts"
+import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 
 const document = (contentType: string, body: string | Uint8Array): Document => ({
   contentType,
@@ -11,7 +11,7 @@ const status = { feed: "http://pages.example/#p", lastParse: 1_000 }
 
 describe("a document in an envelope", () => {
   it("is an entry with its own type, that links to the topic", () => {
-    const { content, id, links, updated } = entryOf(document("text/css", "p {}"), status)
+    const { content, id, links, updated } = documentToEntry(document("text/css", "p {}"), status)
     assert.deepStrictEqual({ content, links, updated }, {
       content: [{ type: "text/css", value: "p {}" }],
       links: [{ rel: "alternate", type: "text/css", href: "http://pages.example/#p" }],
@@ -21,14 +21,14 @@ describe("a document in an envelope", () => {
   })
 
   it("has an id that changes with it, and with the topic", () => {
-    const id = (body: string, feed = status.feed) => entryOf(document("text/css", body), { feed }).id
+    const id = (body: string, feed = status.feed) => documentToEntry(document("text/css", body), { feed }).id
     assert.strictEqual(id("a"), id("a"))
     assert.notStrictEqual(id("a"), id("b"))
     assert.notStrictEqual(id("a"), id("a", "http://pages.example/"))
   })
 
   it("is text in its charset, and base64 where it is no text", () => {
-    const value = (of: Document) => entryOf(of, status).content?.[0]?.value
+    const value = (of: Document) => documentToEntry(of, status).content?.[0]?.value
     assert.strictEqual(value(document("text/plain; charset=iso-8859-1", Uint8Array.of(0xe9))), "é")
     assert.strictEqual(value(document("text/plain; charset=nonsense", "é")), "é")
     assert.strictEqual(value(document("application/ld+json", "{}")), "{}")
@@ -36,10 +36,10 @@ describe("a document in an envelope", () => {
   })
 
   it("is not needed for JSON that is wanted as JSON, whatever the server calls it", () => {
-    assert.isTrue(isIn(document("application/vnd.api+json; charset=utf-8", "{}"), "json"))
-    assert.isTrue(isIn(document("text/html", " [1]"), "json"))
-    assert.isFalse(isIn(document("text/plain", "[draft] one"), "json"))
-    assert.isFalse(isIn(document("text/plain", "1"), "json"))
-    assert.isFalse(isIn(document("application/json", "{}"), "atom"))
+    assert.isTrue(isInFormat(document("application/vnd.api+json; charset=utf-8", "{}"), "json"))
+    assert.isTrue(isInFormat(document("text/html", " [1]"), "json"))
+    assert.isFalse(isInFormat(document("text/plain", "[draft] one"), "json"))
+    assert.isFalse(isInFormat(document("text/plain", "1"), "json"))
+    assert.isFalse(isInFormat(document("application/json", "{}"), "atom"))
   })
 })

@@ -5,7 +5,7 @@ import { assignIds } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
-import { entryLinks, sentLinks } from "#domain/render/EntryFields.ts"
+import { completeLinks, getEntryLinks } from "#domain/render/EntryFields.ts"
 import { model, written } from "#test/generators/Model.ts"
 
 const EXT = "http://ext.example/ns"
@@ -49,7 +49,7 @@ const defined = <A extends object>(value: A): A =>
 /** What a reader must make of an entry: with links as sent, and with the authors that it inherits. */
 const expected = (entry: Entry, authors: ReadonlyArray<Person> | undefined, around: string | undefined): Entry => {
   const language = entry.language ?? around
-  const links = entryLinks(entry)
+  const links = getEntryLinks(entry)
   return defined({
     ...entry,
     language,
@@ -84,7 +84,7 @@ describe("what is rendered as Atom", () => {
     fc.assert(fc.property(header, (header) => {
       assert.deepStrictEqual(readBack(header, []).header, {
         ...header,
-        ...header.links && { links: sentLinks(header.links, header.title) }
+        ...header.links && { links: completeLinks(header.links, header.title) }
       })
     }))
   })

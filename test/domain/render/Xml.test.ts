@@ -1,44 +1,54 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { attribute, element, legal, text, timestamp } from "#domain/render/Xml.ts"
+import {
+  dropIllegalCharacters,
+  escapeText,
+  formatTimestamp,
+  renderAttribute,
+  renderElement
+} from "#domain/render/Xml.ts"
 import { hostile } from "#test/generators/Model.ts"
 import { content, parse } from "./xml.ts"
 
 describe("Xml", () => {
   it("escapes markup", () => {
-    assert.strictEqual(text(`<b>"x" & 'y'</b>]]>`), `&lt;b&gt;"x" &amp; 'y'&lt;/b&gt;]]&gt;`)
-    assert.strictEqual(attribute("title", `<"&\n\t>`), ` title="&lt;&quot;&amp;&#10;&#9;&gt;"`)
+    assert.strictEqual(escapeText(`<b>"x" & 'y'</b>]]>`), `&lt;b&gt;"x" &amp; 'y'&lt;/b&gt;]]&gt;`)
+    assert.strictEqual(renderAttribute("title", `<"&\n\t>`), ` title="&lt;&quot;&amp;&#10;&#9;&gt;"`)
   })
 
   it("drops what XML cannot say", () => {
-    assert.strictEqual(text("a\0b\x08c\x0bd\x1fe\ufffef\uffffg"), "abcdefg")
-    assert.strictEqual(text("tab\tnewline\n\x7f\x85😀"), "tab\tnewline\n\x7f\x85😀")
-    assert.strictEqual(text("a\ud800b\udc00c"), "a\ufffdb\ufffdc")
+    assert.strictEqual(escapeText("a\0b\x08c\x0bd\x1fe\ufffef\uffffg"), "abcdefg")
+    assert.strictEqual(escapeText("tab\tnewline\n\x7f\x85😀"), "tab\tnewline\n\x7f\x85😀")
+    assert.strictEqual(escapeText("a\ud800b\udc00c"), "a\ufffdb\ufffdc")
   })
 
   it("keeps a carriage return from becoming a newline", () => {
-    assert.strictEqual(content(parse(element("x", "a\r\nb\rc"))), "a\r\nb\rc")
+    assert.strictEqual(content(parse(renderElement("x", "a\r\nb\rc"))), "a\r\nb\rc")
   })
 
   it("renders nothing for what is absent", () => {
-    assert.deepStrictEqual([element("x", undefined), attribute("x", undefined), element("x", "")], ["", "", "<x></x>"])
+    assert.deepStrictEqual([renderElement("x", undefined), renderAttribute("x", undefined), renderElement("x", "")], [
+      "",
+      "",
+      "<x></x>"
+    ])
   })
 
   it("is read by a strict parser as the legal part of the value, whatever it is", () => {
     fc.assert(fc.property(hostile, (value) => {
-      const read = parse(element("x", value, attribute("y", value)))
-      assert.strictEqual(content(read), legal(value))
-      assert.strictEqual(read.attributes["y"], legal(value))
+      const read = parse(renderElement("x", value, renderAttribute("y", value)))
+      assert.strictEqual(content(read), dropIllegalCharacters(value))
+      assert.strictEqual(read.attributes["y"], dropIllegalCharacters(value))
     }))
   })
 
   it("writes dates as RFC 3339, and none that it cannot say", () => {
-    assert.strictEqual(timestamp(Date.UTC(2013, 9, 12, 20, 45, 19)), "2013-10-12T20:45:19Z")
-    assert.strictEqual(timestamp(Date.UTC(2015, 1, 10, 14, 22, 4, 7)), "2015-02-10T14:22:04.007Z")
+    assert.strictEqual(formatTimestamp(Date.UTC(2013, 9, 12, 20, 45, 19)), "2013-10-12T20:45:19Z")
+    assert.strictEqual(formatTimestamp(Date.UTC(2015, 1, 10, 14, 22, 4, 7)), "2015-02-10T14:22:04.007Z")
     assert.deepStrictEqual(
-      [undefined, NaN, Infinity, 8.64e15, 253402300800000, -62167219200001].map(timestamp),
+      [undefined, NaN, Infinity, 8.64e15, 253402300800000, -62167219200001].map(formatTimestamp),
       Array(6).fill(undefined)
     )
-    assert.strictEqual(timestamp(-62167219200000), "0000-01-01T00:00:00Z")
+    assert.strictEqual(formatTimestamp(-62167219200000), "0000-01-01T00:00:00Z")
   })
 })

@@ -1,11 +1,11 @@
 /** Bytes as whole words, four bytes each; `head` bytes stand before the first, and up to three behind the last. */
-export interface Words {
+export interface AlignedWords {
   readonly words: Int32Array
   readonly head: number
 }
 
 /** A view may begin at any byte, its words may not. */
-export const wordsOf = (bytes: Uint8Array): Words => {
+export const alignWords = (bytes: Uint8Array): AlignedWords => {
   const head = -bytes.byteOffset & 3
   return bytes.length < head
     ? { words: new Int32Array(), head: bytes.length }
@@ -24,7 +24,7 @@ export class ByteSearch {
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
-    const { words, head } = wordsOf(bytes)
+    const { words, head } = alignWords(bytes)
     this.words = words
     this.head = head
   }

@@ -1,22 +1,26 @@
-import { cleaned, decodeAs, type Encoding, isCleanUtf8 } from "./DetectEncoding.ts"
-import type { Range } from "./EntrySlices.ts"
+import { cleanText, decodeAs, type DetectedEncoding, isCleanUtf8 } from "./DetectEncoding.ts"
+import type { ByteRange } from "./EntrySlices.ts"
 
 /** Parts of a document as text, in order, and what had to be cleaned in them. */
-export interface Pieces {
+export interface DecodedText {
   readonly texts: ReadonlyArray<string>
   readonly repairs: ReadonlyArray<string>
 }
 
 /** Decodes these parts of a document, as far as that is not done yet, and nothing else of it. */
-export const piecesOf = (bytes: Uint8Array, ranges: ReadonlyArray<Range>, encoding: Encoding): Pieces => {
+export const decodeRanges = (
+  bytes: Uint8Array,
+  ranges: ReadonlyArray<ByteRange>,
+  encoding: DetectedEncoding
+): DecodedText => {
   const repairs = new Set<string>()
   const { decoded } = encoding
-  const known = decoded !== undefined && isSame(decoded.ranges, ranges) ? decoded.texts : undefined
+  const known = decoded !== undefined && isSameRanges(decoded.ranges, ranges) ? decoded.texts : undefined
   const texts = ranges.map(([start, end], index) => {
     const part = bytes.subarray(start, end)
-    const text = known?.[index] ?? textOf(part, start, encoding)
+    const text = known?.[index] ?? decodePart(part, start, encoding)
     if (encoding.name === "utf-8" && isCleanUtf8(part)) return text
-    const result = cleaned(text)
+    const result = cleanText(text)
     for (const repair of result.repairs) repairs.add(repair)
     return result.text
   })
@@ -24,7 +28,7 @@ export const piecesOf = (bytes: Uint8Array, ranges: ReadonlyArray<Range>, encodi
 }
 
 /** The same list, or both the whole document. */
-const isSame = (some: ReadonlyArray<Range>, others: ReadonlyArray<Range>): boolean => {
+const isSameRanges = (some: ReadonlyArray<ByteRange>, others: ReadonlyArray<ByteRange>): boolean => {
   if (some === others) return true
   const [one] = some
   const [other] = others
@@ -32,7 +36,7 @@ const isSame = (some: ReadonlyArray<Range>, others: ReadonlyArray<Range>): boole
 }
 
 /** Where bytes and characters are counted alike, the range of one is that of the other. */
-const textOf = (part: Uint8Array, start: number, { decoded, alike, name }: Encoding): string => {
-  const whole = alike && decoded?.texts.length === 1 ? decoded.texts[0] : undefined
+const decodePart = (part: Uint8Array, start: number, { decoded, isSingleByte, name }: DetectedEncoding): string => {
+  const whole = isSingleByte && decoded?.texts.length === 1 ? decoded.texts[0] : undefined
   return whole === undefined ? decodeAs(part, name) : whole.slice(start, start + part.length)
 }

@@ -1,26 +1,26 @@
-import { wordsOf } from "./ByteSearch.ts"
+import { alignWords } from "./ByteSearch.ts"
 import { WINDOWS_1252 } from "#domain/normalize/xml/CharacterReferences.ts"
-import type { Range } from "./EntrySlices.ts"
+import type { ByteRange } from "./EntrySlices.ts"
 
 /** How a document's bytes are to be read. */
-export interface Encoding {
+export interface DetectedEncoding {
   /** WHATWG name. */
   readonly name: string
   readonly repairs: ReadonlyArray<string>
   /** Each byte is a character. */
-  readonly alike: boolean
+  readonly isSingleByte: boolean
   /** The whole text, where finding the encoding gave it already. */
-  readonly decoded: Decoded | undefined
+  readonly decoded: DecodedParts | undefined
 }
 
 /** The text of each of these parts of a document. */
-export interface Decoded {
-  readonly ranges: ReadonlyArray<Range>
+export interface DecodedParts {
+  readonly ranges: ReadonlyArray<ByteRange>
   readonly texts: ReadonlyArray<string>
 }
 
 /** What a document says about its encoding before anything is decoded. */
-interface Declaration {
+interface EncodingHints {
   /** From a byte order mark, or from the zero bytes around the first `<`: certain. */
   readonly certain: string | undefined
   /** `charset` of the Content-Type header, lower case. */
@@ -29,17 +29,17 @@ interface Declaration {
   readonly xml: string | undefined
 }
 
-const DECLARED = /<\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})/
-const CHARSET = /charset\s*=\s*["']?\s*([^"';\s]{1,40})/i
+const xmlEncoding = /<\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})/
+const charsetParameter = /charset\s*=\s*["']?\s*([^"';\s]{1,40})/i
 
-const declarationOf = (bytes: Uint8Array, contentType: string | undefined): Declaration => ({
-  certain: byMark(bytes) ?? byZeros(bytes),
-  http: contentType === undefined ? undefined : CHARSET.exec(contentType)?.[1]?.toLowerCase(),
-  xml: DECLARED.exec(headOf(bytes))?.[1]?.toLowerCase()
+const readHints = (bytes: Uint8Array, contentType: string | undefined): EncodingHints => ({
+  certain: findByteOrderMark(bytes) ?? findWideTag(bytes),
+  http: contentType === undefined ? undefined : charsetParameter.exec(contentType)?.[1]?.toLowerCase(),
+  xml: xmlEncoding.exec(readHead(bytes))?.[1]?.toLowerCase()
 })
 
 /** The XML declaration, or the beginning of a document that does not begin with one. */
-const headOf = (bytes: Uint8Array): string => {
+const readHead = (bytes: Uint8Array): string => {
   let head = ""
   const declaration = bytes[0] === 0x3c && bytes[1] === 0x3f ? bytes.subarray(0, 512).indexOf(0x3e) : -1
   const end = declaration >= 0 ? declaration : Math.min(bytes.length, 512)
@@ -47,14 +47,14 @@ const headOf = (bytes: Uint8Array): string => {
   return head
 }
 
-const byMark = ([a, b, c, d]: Uint8Array): string | undefined => {
+const findByteOrderMark = ([a, b, c, d]: Uint8Array): string | undefined => {
   if (a === 0xef && b === 0xbb && c === 0xbf) return "utf-8"
   if (a === 0xff && b === 0xfe) return c === 0 && d === 0 ? "utf-32le" : "utf-16le"
   if (a === 0xfe && b === 0xff) return "utf-16be"
   return a === 0 && b === 0 && c === 0xfe && d === 0xff ? "utf-32be" : undefined
 }
 
-const byZeros = ([a, b, c, d]: Uint8Array): string | undefined => {
+const findWideTag = ([a, b, c, d]: Uint8Array): string | undefined => {
   if (a === 0x3c && b === 0) return c === 0 && d === 0 ? "utf-32le" : "utf-16le"
   if (a === 0 && b === 0x3c) return "utf-16be"
   return a === 0 && b === 0 && c === 0 && d === 0x3c ? "utf-32be" : undefined
@@ -70,43 +70,43 @@ const byZeros = ([a, b, c, d]: Uint8Array): string | undefined => {
  * To try an encoding is to decode: `ranges` cut the document, between characters of encodings that have ASCII's `<`, into parts whose texts
  * are not too long.
  */
-export const encodingOf = (
+export const detectEncoding = (
   bytes: Uint8Array,
   contentType?: string,
-  ranges: ReadonlyArray<Range> = [[0, bytes.length]]
-): Encoding => {
-  const declaration = declarationOf(bytes, contentType)
-  if (declaration.certain === undefined) return byTrial({ bytes, ranges }, declaration)
+  ranges: ReadonlyArray<ByteRange> = [[0, bytes.length]]
+): DetectedEncoding => {
+  const declaration = readHints(bytes, contentType)
+  if (declaration.certain === undefined) return detectByTrial({ bytes, ranges }, declaration)
   const name = declaration.certain
   return name.startsWith("utf-32")
     ? {
       name,
       repairs: [],
-      alike: false,
-      decoded: { ranges: [[0, bytes.length]], texts: [utf32(bytes, name === "utf-32le")] }
+      isSingleByte: false,
+      decoded: { ranges: [[0, bytes.length]], texts: [decodeUtf32(bytes, name === "utf-32le")] }
     }
-    : strict({ bytes, ranges }, name) ?? lossy(name)
+    : decodeStrictly({ bytes, ranges }, name) ?? makeLossyEncoding(name)
 }
 
-interface Parts {
+interface DocumentParts {
   readonly bytes: Uint8Array
-  readonly ranges: ReadonlyArray<Range>
+  readonly ranges: ReadonlyArray<ByteRange>
 }
 
 /** The text of a whole document, or of a part that was cut between characters; as it came, see `cleaned`. */
-export const decodeAs = (bytes: Uint8Array, name: string): string => decoder(name, false)?.decode(bytes) ?? ""
+export const decodeAs = (bytes: Uint8Array, name: string): string => getDecoder(name, false)?.decode(bytes) ?? ""
 
 /** Whether `<` and the letters of tags are the bytes that they are in ASCII, and no part of other characters. */
-export const isAsciiLike = ({ name, alike }: Encoding): boolean => alike || hasAscii(name)
+export const isAsciiLike = ({ name, isSingleByte }: DetectedEncoding): boolean => isSingleByte || isAsciiSuperset(name)
 
-const hasAscii = (name: string): boolean =>
+const isAsciiSuperset = (name: string): boolean =>
   name === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(name)
 
 /** Without characters that no document may have, and what had to be done. */
-export const cleaned = (text: string): { readonly text: string; readonly repairs: ReadonlyArray<string> } => {
-  if (!UNCLEAN.test(text)) return { text, repairs: [] }
-  const legal = text.replace(FORBIDDEN, "")
-  const repaired = legal.replace(MISTAKEN, (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character)
+export const cleanText = (text: string): { readonly text: string; readonly repairs: ReadonlyArray<string> } => {
+  if (!uncleanCharacter.test(text)) return { text, repairs: [] }
+  const legal = text.replace(forbiddenCharacters, "")
+  const repaired = legal.replace(c1Controls, (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character)
   return {
     text: repaired,
     repairs: [
@@ -116,10 +116,10 @@ export const cleaned = (text: string): { readonly text: string; readonly repairs
   }
 }
 
-const UNCLEAN = /[\0-\x08\x0b\x0c\x0e-\x1f\x80-\x9f\ufffe\uffff]/
-const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+/g
+const uncleanCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\x80-\x9f\ufffe\uffff]/
+const forbiddenCharacters = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+/g
 /** Unicode has controls there that nobody uses: such bytes of windows-1252 were taken for Latin-1 somewhere on the way. */
-const MISTAKEN = /[\x80-\x9f]/g
+const c1Controls = /[\x80-\x9f]/g
 
 /**
  * Whether `cleaned` would have nothing to do with the text of these bytes; false is no answer.
@@ -128,27 +128,27 @@ const MISTAKEN = /[\x80-\x9f]/g
  * Only where one has, its four bytes are looked at one by one.
  */
 export const isCleanUtf8 = (bytes: Uint8Array): boolean => {
-  const { words, head } = wordsOf(bytes)
+  const { words, head } = alignWords(bytes)
   const last = words.length & ~3
   for (let at = 0; at < last; at += 4) {
-    const first = oddIn(words[at] ?? 0)
-    const second = oddIn(words[at + 1] ?? 0)
-    const third = oddIn(words[at + 2] ?? 0)
-    const fourth = oddIn(words[at + 3] ?? 0)
-    if (((first | second | third | fourth) & HIGH_BITS) === 0) continue
+    const first = markOddBytes(words[at] ?? 0)
+    const second = markOddBytes(words[at + 1] ?? 0)
+    const third = markOddBytes(words[at + 2] ?? 0)
+    const fourth = markOddBytes(words[at + 3] ?? 0)
+    if (((first | second | third | fourth) & highBits) === 0) continue
     const start = head + 4 * at
-    if ((first & HIGH_BITS) !== 0 && isUnclean(bytes, start, start + 4)) return false
-    if ((second & HIGH_BITS) !== 0 && isUnclean(bytes, start + 4, start + 8)) return false
-    if ((third & HIGH_BITS) !== 0 && isUnclean(bytes, start + 8, start + 12)) return false
-    if ((fourth & HIGH_BITS) !== 0 && isUnclean(bytes, start + 12, start + 16)) return false
+    if ((first & highBits) !== 0 && hasUncleanBytes(bytes, start, start + 4)) return false
+    if ((second & highBits) !== 0 && hasUncleanBytes(bytes, start + 4, start + 8)) return false
+    if ((third & highBits) !== 0 && hasUncleanBytes(bytes, start + 8, start + 12)) return false
+    if ((fourth & highBits) !== 0 && hasUncleanBytes(bytes, start + 12, start + 16)) return false
   }
-  return !isUnclean(bytes, 0, head) && !isUnclean(bytes, head + 4 * last, bytes.length)
+  return !hasUncleanBytes(bytes, 0, head) && !hasUncleanBytes(bytes, head + 4 * last, bytes.length)
 }
 
-const HIGH_BITS = 0x80808080
+const highBits = 0x80808080
 
 /** The highest bit of a byte is set where it is below 32, as line ends are too, or above 127. */
-const oddIn = (word: number): number => word - 0x20202020 | word
+const markOddBytes = (word: number): number => word - 0x20202020 | word
 
 const CLEAN = 0
 const FORBIDDEN_BYTE = 1
@@ -157,15 +157,17 @@ const LEADS_TO_CONTROL = 2
 /** With it begin U+F000 to U+FFFF. */
 const LEADS_TO_LAST = 3
 
-const BYTES = new Uint8Array(256)
-for (let byte = 0; byte < 32; byte++) if (byte !== 9 && byte !== 10 && byte !== 13) BYTES[byte] = FORBIDDEN_BYTE
-BYTES[0xc2] = LEADS_TO_CONTROL
-BYTES[0xef] = LEADS_TO_LAST
+const byteKinds = new Uint8Array(256)
+for (let byte = 0; byte < 32; byte++) if (byte !== 9 && byte !== 10 && byte !== 13) byteKinds[byte] = FORBIDDEN_BYTE
+byteKinds[0xc2] = LEADS_TO_CONTROL
+byteKinds[0xef] = LEADS_TO_LAST
 
-const isUnclean = (bytes: Uint8Array, start: number, end: number): boolean => {
+const hasUncleanBytes = (bytes: Uint8Array, start: number, end: number): boolean => {
   for (let at = start; at < end; at++) {
-    const kind = BYTES[bytes[at] ?? 32] ?? CLEAN
-    if (kind !== CLEAN && (kind === FORBIDDEN_BYTE || startsUnclean(kind, bytes[at + 1] ?? 0, bytes[at + 2] ?? 0))) {
+    const kind = byteKinds[bytes[at] ?? 32] ?? CLEAN
+    if (
+      kind !== CLEAN && (kind === FORBIDDEN_BYTE || isUncleanSequence(kind, bytes[at + 1] ?? 0, bytes[at + 2] ?? 0))
+    ) {
       return true
     }
   }
@@ -173,10 +175,10 @@ const isUnclean = (bytes: Uint8Array, start: number, end: number): boolean => {
 }
 
 /** U+0080 to U+009F, U+FFFE and U+FFFF. */
-const startsUnclean = (kind: number, second: number, third: number): boolean =>
+const isUncleanSequence = (kind: number, second: number, third: number): boolean =>
   kind === LEADS_TO_CONTROL ? second < 0xa0 : second === 0xbf && third >= 0xbe
 
-const utf32 = (bytes: Uint8Array, little: boolean): string => {
+const decodeUtf32 = (bytes: Uint8Array, little: boolean): string => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   let text = ""
   for (let at = 0; at + 3 < bytes.length; at += 4) {
@@ -187,22 +189,22 @@ const utf32 = (bytes: Uint8Array, little: boolean): string => {
   return text
 }
 
-const byTrial = (parts: Parts, { http, xml }: Declaration): Encoding => {
-  const first = canonical(http) ?? canonical(xml)
-  const utf8 = strict(parts, "utf-8")
+const detectByTrial = (parts: DocumentParts, { http, xml }: EncodingHints): DetectedEncoding => {
+  const first = canonicalizeLabel(http) ?? canonicalizeLabel(xml)
+  const utf8 = decodeStrictly(parts, "utf-8")
   if (utf8 !== undefined) {
     if (first === undefined || first === "utf-8") return utf8
     // Plain ASCII is in nearly every encoding: the publisher may be right.
-    if (utf8.alike && !first.startsWith("iso-2022")) return { ...utf8, name: first }
-    if (winsOver(first, utf8)) return { ...utf8, repairs: [`declared ${first}, but is utf-8`] }
+    if (utf8.isSingleByte && !first.startsWith("iso-2022")) return { ...utf8, name: first }
+    if (isMoreLikelyUtf8(first, utf8)) return { ...utf8, repairs: [`declared ${first}, but is utf-8`] }
   }
-  for (const name of [http, xml].flatMap((label) => canonical(label) ?? [])) {
-    const fitting = strict(parts, name)
+  for (const name of [http, xml].flatMap((label) => canonicalizeLabel(label) ?? [])) {
+    const fitting = decodeStrictly(parts, name)
     if (fitting !== undefined) {
       return name === first ? fitting : { ...fitting, repairs: [`the header says ${first}, but it is ${name}`] }
     }
   }
-  return byForce(parts.bytes, first)
+  return chooseLossyEncoding(parts.bytes, first)
 }
 
 /**
@@ -210,14 +212,14 @@ const byTrial = (parts: Parts, { http, xml }: Declaration): Encoding => {
  *
  * A few characters of a multi-byte encoding may look like UTF-8 by accident.
  */
-const winsOver = (declared: string, { excess }: Strict): boolean =>
+const isMoreLikelyUtf8 = (declared: string, { excess }: StrictDecoding): boolean =>
   !/^(?:gb|big5|euc-|shift_jis|iso-2022)/.test(declared) || excess > 8
 
-const byForce = (bytes: Uint8Array, first: string | undefined): Encoding => {
-  if (first !== undefined && first !== "utf-8") return lossy(first)
+const chooseLossyEncoding = (bytes: Uint8Array, first: string | undefined): DetectedEncoding => {
+  if (first !== undefined && first !== "utf-8") return makeLossyEncoding(first)
   return isMostlyBroken(decodeAs(bytes, "utf-8"))
-    ? { ...lossy("windows-1252"), repairs: ["not utf-8: read as windows-1252"] }
-    : lossy("utf-8")
+    ? { ...makeLossyEncoding("windows-1252"), repairs: ["not utf-8: read as windows-1252"] }
+    : makeLossyEncoding("utf-8")
 }
 
 const isMostlyBroken = (text: string): boolean => {
@@ -231,23 +233,23 @@ const isMostlyBroken = (text: string): boolean => {
   return broken > whole
 }
 
-const lossy = (name: string): Encoding => ({
+const makeLossyEncoding = (name: string): DetectedEncoding => ({
   name,
   repairs: [`bytes that are no ${name} replaced`],
-  alike: false,
+  isSingleByte: false,
   decoded: undefined
 })
 
-interface Strict extends Encoding {
+interface StrictDecoding extends DetectedEncoding {
   /** Bytes more than characters. */
   readonly excess: number
 }
 
 /** `undefined` when the bytes are not in this encoding. */
-const strict = ({ bytes, ranges }: Parts, name: string): Strict | undefined => {
-  const fitting = decoder(name, true)
+const decodeStrictly = ({ bytes, ranges }: DocumentParts, name: string): StrictDecoding | undefined => {
+  const fitting = getDecoder(name, true)
   if (fitting === undefined) return undefined
-  const own = hasAscii(name) ? ranges : [[0, bytes.length]] as const
+  const own = isAsciiSuperset(name) ? ranges : [[0, bytes.length]] as const
   const texts: Array<string> = []
   let length = 0
   try {
@@ -262,24 +264,24 @@ const strict = ({ bytes, ranges }: Parts, name: string): Strict | undefined => {
   return {
     name,
     repairs: [],
-    alike: length === bytes.length,
+    isSingleByte: length === bytes.length,
     decoded: { ranges: own, texts },
     excess: bytes.length - length
   }
 }
 
 /** UTF-16 and 32 cannot be declared in letters that were just read as ASCII. */
-const WIDE = /^(?:utf-?(?:16|32)|ucs|unicode|iso-10646)/
+const wideEncoding = /^(?:utf-?(?:16|32)|ucs|unicode|iso-10646)/
 
-const canonical = (label: string | undefined): string | undefined => {
-  if (label === undefined || label === "utf-8" || WIDE.test(label)) return label === "utf-8" ? label : undefined
+const canonicalizeLabel = (label: string | undefined): string | undefined => {
+  if (label === undefined || label === "utf-8" || wideEncoding.test(label)) return label === "utf-8" ? label : undefined
   const spellings = [
     label,
     label.replaceAll("_", "-"),
     label.replace(/^(?:cp|win|windows|ansi)[-_]?(?=\d)/, "windows-"),
     label.replace(/^iso[-_]?latin[-_]?/, "latin")
   ]
-  return spellings.flatMap((spelling) => decoder(spelling, true)?.encoding ?? []).find((name) =>
+  return spellings.flatMap((spelling) => getDecoder(spelling, true)?.encoding ?? []).find((name) =>
     !name.startsWith("utf-16")
   )
 }
@@ -288,13 +290,13 @@ type Decoder = InstanceType<typeof TextDecoder>
 
 const decoders = new Map<string, Decoder | undefined>()
 
-const decoder = (label: string, fatal: boolean): Decoder | undefined => {
+const getDecoder = (label: string, fatal: boolean): Decoder | undefined => {
   const key = fatal ? `${label}!` : label
-  if (!decoders.has(key) && decoders.size < 500) decoders.set(key, newDecoder(label, fatal))
+  if (!decoders.has(key) && decoders.size < 500) decoders.set(key, makeDecoder(label, fatal))
   return decoders.get(key)
 }
 
-const newDecoder = (label: string, fatal: boolean): Decoder | undefined => {
+const makeDecoder = (label: string, fatal: boolean): Decoder | undefined => {
   try {
     return new TextDecoder(label, { fatal })
   } catch {

@@ -2,7 +2,7 @@ import { type Fingerprint, ofBytes } from "#domain/Fingerprint.ts"
 import { ByteSearch } from "./ByteSearch.ts"
 
 /** Where the entries of a document stand in its bytes: each from its `<` to behind its `>`, in order, never nested. */
-export interface Slices {
+export interface EntrySlices {
   readonly starts: ReadonlyArray<number>
   readonly ends: ReadonlyArray<number>
 }
@@ -21,24 +21,25 @@ const BRACKET = 93
  * Only tags named like the first entry count; sections, comments and instructions are passed over. What this cannot see (an entry in an
  * attribute, an entry that a parser would repair) shows in the number of entries that are read, and the caller compares that.
  */
-export const slicesOf = (bytes: Uint8Array, most: number): Slices | undefined => new Scanner(bytes).scan(most)
+export const findEntrySlices = (bytes: Uint8Array, most: number): EntrySlices | undefined =>
+  new EntryScanner(bytes).scan(most)
 
 /** The fingerprint of each entry's bytes. */
-export const fingerprintsOf = (bytes: Uint8Array, { starts, ends }: Slices): ReadonlyArray<Fingerprint> =>
+export const fingerprintSlices = (bytes: Uint8Array, { starts, ends }: EntrySlices): ReadonlyArray<Fingerprint> =>
   starts.map((start, index) => ofBytes(bytes.subarray(start, ends[index])))
 
-export type Range = readonly [start: number, end: number]
+export type ByteRange = readonly [start: number, end: number]
 
 /** Strings of more than 128 kB are allocated apart, which costs more than to read them. */
-const PIECE = 60_000
+const maxRangeBytes = 60_000
 
 /** The whole document, cut before entries where it is large. */
-export const rangesOf = (bytes: Uint8Array, { starts }: Slices): ReadonlyArray<Range> => {
-  if (bytes.length <= PIECE) return [[0, bytes.length]]
-  const ranges: Array<Range> = []
+export const splitIntoRanges = (bytes: Uint8Array, { starts }: EntrySlices): ReadonlyArray<ByteRange> => {
+  if (bytes.length <= maxRangeBytes) return [[0, bytes.length]]
+  const ranges: Array<ByteRange> = []
   let from = 0
   for (const [index, start] of starts.entries()) {
-    if ((starts[index + 1] ?? bytes.length) - from <= PIECE || start === from) continue
+    if ((starts[index + 1] ?? bytes.length) - from <= maxRangeBytes || start === from) continue
     ranges.push([from, start])
     from = start
   }
@@ -46,12 +47,12 @@ export const rangesOf = (bytes: Uint8Array, { starts }: Slices): ReadonlyArray<R
 }
 
 /** The document without the entries that `isSeen`; white space between entries is left out with them. */
-export const unseenRanges = (
+export const findUnseenRanges = (
   bytes: Uint8Array,
-  { starts, ends }: Slices,
+  { starts, ends }: EntrySlices,
   isSeen: (index: number) => boolean
-): ReadonlyArray<Range> => {
-  const ranges: Array<Range> = [[0, starts[0] ?? 0]]
+): ReadonlyArray<ByteRange> => {
+  const ranges: Array<ByteRange> = [[0, starts[0] ?? 0]]
   starts.forEach((start, index) => {
     const end = ends[index] ?? start
     const next = starts[index + 1] ?? bytes.length
@@ -62,11 +63,11 @@ export const unseenRanges = (
 }
 
 const isBlank = (bytes: Uint8Array, start: number, end: number): boolean => {
-  for (let at = start; at < end; at++) if (!isSpace(bytes[at])) return false
+  for (let at = start; at < end; at++) if (!isSpaceByte(bytes[at])) return false
   return true
 }
 
-class Scanner {
+class EntryScanner {
   private readonly bytes: Uint8Array
   private readonly search: ByteSearch
   private readonly starts: Array<number> = []
@@ -81,7 +82,7 @@ class Scanner {
     this.search = new ByteSearch(bytes)
   }
 
-  scan(most: number): Slices | undefined {
+  scan(most: number): EntrySlices | undefined {
     const { bytes } = this
     while ((this.at = this.search.find(LESS, this.at)) >= 0) {
       const next = bytes[this.at + 1]
@@ -147,15 +148,15 @@ class Scanner {
     const start = this.at + 1
     let local = start
     let end = start
-    for (; end - start < LONGEST_NAME && !endsName(bytes[end]); end++) if (bytes[end] === COLON) local = end + 1
+    for (; end - start < maxNameBytes && !isNameEnd(bytes[end]); end++) if (bytes[end] === COLON) local = end + 1
     const name = bytes.subarray(start, end)
-    return isEqual(bytes, local, end, ITEM) || isEqual(bytes, local, end, ENTRY) ? name : EMPTY
+    return isEqual(bytes, local, end, ITEM) || isEqual(bytes, local, end, ENTRY) ? name : noBytes
   }
 
   private isNamed(start: number): boolean {
     const { bytes, name } = this
     for (let at = 0; at < name.length; at++) if (bytes[start + at] !== name[at]) return false
-    return endsName(bytes[start + name.length])
+    return isNameEnd(bytes[start + name.length])
   }
 
   private startsWith(opening: Uint8Array): boolean {
@@ -164,10 +165,10 @@ class Scanner {
   }
 }
 
-const LONGEST_NAME = 40
+const maxNameBytes = 40
 const DASH = 45
 const OPEN_BRACKET = 91
-const EMPTY = new Uint8Array()
+const noBytes = new Uint8Array()
 const ascii = new TextEncoder()
 const SECTION = ascii.encode("<![CDATA[")
 const COMMENT = ascii.encode("<!--")
@@ -180,7 +181,7 @@ const isEqual = (bytes: Uint8Array, start: number, end: number, word: Uint8Array
   return true
 }
 
-const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9
+const isSpaceByte = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9
 
-const endsName = (byte: number | undefined): boolean =>
-  isSpace(byte) || byte === GREATER || byte === SLASH || byte === LESS || byte === undefined
+const isNameEnd = (byte: number | undefined): boolean =>
+  isSpaceByte(byte) || byte === GREATER || byte === SLASH || byte === LESS || byte === undefined

@@ -1,11 +1,11 @@
-import { mayBeWeekday, monthOf } from "./MonthNames.ts"
-import { fullYear, instant, twelveHour } from "./Instant.ts"
+import { mayBeWeekday, parseMonth } from "./MonthNames.ts"
+import { expandYear, to24Hours, toInstant } from "./Instant.ts"
 
-const TIME =
+const timePattern =
   /(?:^|[\sT,-])(\d{1,2})[:.h](\d{1,2})(?:[:.](\d{1,2})(?:\.\d+)?)?(:\d+)? ?((?:a\.?m|p\.?m)\.?(?![a-z]))?(?= |$|[A-Z+-])/i
-const ZONE_ALONE = / ((?:GMT|UTC|UT|Z|[ECMP][SD]T|CEST?)(?:[+-]\d{1,2}:?\d{0,2})?)$/i
+const zonePattern = / ((?:GMT|UTC|UT|Z|[ECMP][SD]T|CEST?)(?:[+-]\d{1,2}:?\d{0,2})?)$/i
 
-interface Clock {
+interface TimeMatch {
   readonly hour: number
   readonly minute: number
   readonly second: number
@@ -15,31 +15,31 @@ interface Clock {
 }
 
 /** Dates by their words: weekday, day, month, year, time and zone in any order and many languages. White space is collapsed. */
-export const freeDate = (text: string): number | undefined => {
-  const clock = clockOf(text.replace(/ ?\([^)]*\)$/, ""))
+export const parseFreeDate = (text: string): number | undefined => {
+  const clock = parseTime(text.replace(/ ?\([^)]*\)$/, ""))
   if (clock === undefined) return undefined
-  const day = dayOf(clock.rest)
-  return day === undefined ? undefined : instant({ ...clock, ...day })
+  const day = parseDay(clock.rest)
+  return day === undefined ? undefined : toInstant({ ...clock, ...day })
 }
 
-const NO_CLOCK = { hour: 0, minute: 0, second: 0 }
+const midnight = { hour: 0, minute: 0, second: 0 }
 
 /** `undefined` for a time that cannot be: a fourth number after the seconds. */
-const clockOf = (text: string): Clock | undefined => {
-  const match = TIME.exec(text)
-  if (match === null || isDotted(text, match)) {
-    const zone = ZONE_ALONE.exec(text)
+const parseTime = (text: string): TimeMatch | undefined => {
+  const match = timePattern.exec(text)
+  if (match === null || isDottedDate(text, match)) {
+    const zone = zonePattern.exec(text)
     return zone === null
-      ? { ...NO_CLOCK, zone: "", rest: text }
-      : { ...NO_CLOCK, zone: zone[1] ?? "", rest: text.slice(0, zone.index) }
+      ? { ...midnight, zone: "", rest: text }
+      : { ...midnight, zone: zone[1] ?? "", rest: text.slice(0, zone.index) }
   }
   const [whole, hour, minute, second, excess, half] = match
   if (excess !== undefined) return undefined
   const before = text.slice(0, match.index).replace(/ ?\b(?:at|um|às|à|a las|alle|ore)$/i, "")
-  const { year, zone } = yearAfter(text.slice(match.index + whole.length).trim(), before)
+  const { year, zone } = findYearAfterTime(text.slice(match.index + whole.length).trim(), before)
   const oddMidnight = Number(hour) === 24
   return {
-    hour: oddMidnight ? (Number(minute) > 0 ? 0 : 24) : twelveHour(Number(hour), half),
+    hour: oddMidnight ? (Number(minute) > 0 ? 0 : 24) : to24Hours(Number(hour), half),
     minute: Number(minute),
     second: Number(second ?? 0),
     zone,
@@ -48,43 +48,43 @@ const clockOf = (text: string): Clock | undefined => {
 }
 
 /** `31.12.2003` looks like a time too. */
-const isDotted = (text: string, match: RegExpExecArray): boolean =>
+const isDottedDate = (text: string, match: RegExpExecArray): boolean =>
   /^[\sT,-]?\d{1,2}\.\d{1,2}\.\d{2,4}/.test(text.slice(match.index))
 
 /** asctime and Twitter put the year after the time: `Thu Aug 30 17:26:16 +0200 2012`, `Sun Jan 4 16:29:06 PST 2004`. */
-const yearAfter = (tail: string, before: string): { readonly year: string; readonly zone: string } => {
+const findYearAfterTime = (tail: string, before: string): { readonly year: string; readonly zone: string } => {
   const match = /(?:^| )(\d{4})$/.exec(tail) ?? /^(\d{4})(?: |$)/.exec(tail)
   if (match === null || /\b\d{4}\b/.test(before)) return { year: "", zone: tail }
   return { year: match[1] ?? "", zone: tail.replace(match[1] ?? "", "").trim() }
 }
 
-interface Day {
+interface DateParts {
   year: number | undefined
   month: number | undefined
   day: number | undefined
 }
 
-const FILLERS = /^(?:de|del|of|the|le|am|um|den|a|à|at|d|r|г|-)$/i
+const fillerWord = /^(?:de|del|of|the|le|am|um|den|a|à|at|d|r|г|-)$/i
 
 /** `undefined` when a word is neither part of a date nor a weekday before it. */
-const dayOf = (text: string): { year: number; month: number; day: number } | undefined => {
-  const found: Day = { year: undefined, month: undefined, day: undefined }
+const parseDay = (text: string): { year: number; month: number; day: number } | undefined => {
+  const found: DateParts = { year: undefined, month: undefined, day: undefined }
   const numbers: Array<string> = []
   for (const word of text.split(/[\s,]+/)) {
     const token = word.replace(/\.+$/, "")
-    if (token === "" || FILLERS.test(token) || compound(token, found)) continue
+    if (token === "" || fillerWord.test(token) || readCompound(token, found)) continue
     const number = /^(\d{1,4})(?:st|nd|rd|th|er|º|ª)?$/i.exec(token)
     if (number !== null) numbers.push(number[1] ?? "")
-    else if (!named(token, numbers.length, found)) return undefined
+    else if (!readWord(token, numbers.length, found)) return undefined
   }
-  place(numbers, found)
+  assignNumbers(numbers, found)
   const { year, month, day = numbers.length > 1 ? undefined : 1 } = found
   return year === undefined || month === undefined || day === undefined ? undefined : { year, month, day }
 }
 
 /** A word: the month, a weekday before all numbers, or something at the end. */
-const named = (token: string, numbers: number, found: Day): boolean => {
-  const month = monthOf(token)
+const readWord = (token: string, numbers: number, found: DateParts): boolean => {
+  const month = parseMonth(token)
   if (month !== undefined) {
     if (found.month === undefined || numbers > 0 || mayBeWeekday(token)) found.month = month
     return true
@@ -92,39 +92,41 @@ const named = (token: string, numbers: number, found: Day): boolean => {
   return /^[\p{L}.']+$/u.test(token) && (numbers === 0) === (found.month === undefined)
 }
 
-const DIGITS = /^(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})$/
-const MIXED = /^(\d{1,4})[-/.]([\p{L}]+)\.?[-/.](\d{1,4})$/u
+const numericDate = /^(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})$/
+const dateWithMonthName = /^(\d{1,4})[-/.]([\p{L}]+)\.?[-/.](\d{1,4})$/u
 
 /** `9/15/2006`, `15.9.2006`, `15-Sep-06`, `2004-július-13`. */
-const compound = (token: string, found: Day): boolean => {
-  const mixed = MIXED.exec(token)
-  const month = mixed === null ? undefined : monthOf(mixed[2] ?? "")
+const readCompound = (token: string, found: DateParts): boolean => {
+  const mixed = dateWithMonthName.exec(token)
+  const month = mixed === null ? undefined : parseMonth(mixed[2] ?? "")
   if (mixed !== null && month !== undefined) {
     const [first = "", last = ""] = [mixed[1], mixed[3]]
     const yearFirst = first.length === 4
-    Object.assign(found, { year: fullYear(yearFirst ? first : last), month, day: Number(yearFirst ? last : first) })
+    Object.assign(found, { year: expandYear(yearFirst ? first : last), month, day: Number(yearFirst ? last : first) })
     return true
   }
-  const digits = DIGITS.exec(token)
-  if (digits !== null) Object.assign(found, ofDigits(token, digits[1] ?? "", Number(digits[2]), digits[3] ?? ""))
+  const digits = numericDate.exec(token)
+  if (digits !== null) {
+    Object.assign(found, orderNumericDate(token, digits[1] ?? "", Number(digits[2]), digits[3] ?? ""))
+  }
   return digits !== null
 }
 
 /** With slashes the month comes first, as in America, unless it cannot. */
-const ofDigits = (token: string, first: string, second: number, third: string): Day => {
+const orderNumericDate = (token: string, first: string, second: number, third: string): DateParts => {
   if (first.length === 4) return { year: Number(first), month: second, day: Number(third) }
   const a = Number(first)
   const monthFirst = token.includes("/") ? a <= 12 : second > 12
-  return { year: fullYear(third), month: monthFirst ? a : second, day: monthFirst ? second : a }
+  return { year: expandYear(third), month: monthFirst ? a : second, day: monthFirst ? second : a }
 }
 
 /** Gives bare numbers their meaning, in the order they stand. */
-const place = (numbers: ReadonlyArray<string>, found: Day): void => {
+const assignNumbers = (numbers: ReadonlyArray<string>, found: DateParts): void => {
   for (const digits of numbers) {
     const value = Number(digits)
     if (digits.length >= 3 && found.year === undefined) found.year = value
     else if (found.day === undefined && value >= 1 && value <= 31 && digits.length <= 2) found.day = value
     else if (found.month === undefined && digits.length <= 2 && value <= 12) found.month = value
-    else if (found.year === undefined) found.year = fullYear(digits)
+    else if (found.year === undefined) found.year = expandYear(digits)
   }
 }

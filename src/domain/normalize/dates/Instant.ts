@@ -1,7 +1,7 @@
-import { offsetOf } from "./TimeZones.ts"
+import { parseZoneOffset } from "./TimeZones.ts"
 
 /** A date and time as written; what is not given is 0, or 1 for month and day. */
-export interface Written {
+export interface WrittenDate {
   readonly year: number
   readonly month: number
   readonly day: number
@@ -13,25 +13,25 @@ export interface Written {
 }
 
 /** The instant of a written date, if there is such a day and such an hour. */
-export const instant = (written: Written): number | undefined => {
+export const toInstant = (written: WrittenDate): number | undefined => {
   const { year, month, day, hour, minute, second } = written
-  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined
+  if (month < 1 || month > 12 || day < 1 || day > countDays(year, month)) return undefined
   if (hour > 24 || minute > 59 || second > 60 || (hour === 24 && (minute > 0 || second > 0))) return undefined
-  const offset = offsetOf(written.zone, written)
-  return offset === undefined ? undefined : at(year, month, day, hour, minute - offset, Math.min(second, 59))
+  const offset = parseZoneOffset(written.zone, written)
+  return offset === undefined ? undefined : toEpochMs(year, month, day, hour, minute - offset, Math.min(second, 59))
 }
 
-export const daysIn = (year: number, month: number): number =>
+export const countDays = (year: number, month: number): number =>
   month === 2
     ? (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28)
     : month === 4 || month === 6 || month === 9 || month === 11
     ? 30
     : 31
 
-const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59)
+const maxInstant = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 /** Epoch ms of a time that exists; minutes may be any number. */
-export const at = (
+export const toEpochMs = (
   year: number,
   month: number,
   day: number,
@@ -42,15 +42,15 @@ export const at = (
   const time = year >= 100
     ? Date.UTC(year, month - 1, day, hour, minute, second)
     : new Date(Date.UTC(2000, month - 1, day, hour, minute, second)).setUTCFullYear(year)
-  return time > LAST_INSTANT ? undefined : time
+  return time > maxInstant ? undefined : time
 }
 
 /** Two digits mean 1970 to 2069. */
-export const fullYear = (digits: string): number =>
+export const expandYear = (digits: string): number =>
   digits.length > 2 ? Number(digits) : Number(digits) + (Number(digits) < 70 ? 2000 : 1900)
 
 /** Hours 1..12 with am or pm as 0..23. */
-export const twelveHour = (hour: number, half: string | undefined): number => {
+export const to24Hours = (hour: number, half: string | undefined): number => {
   if (half === undefined) return hour
   const afternoon = /^p/i.test(half)
   return afternoon && hour < 12 ? hour + 12 : !afternoon && hour === 12 ? 0 : hour

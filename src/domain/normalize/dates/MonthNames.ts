@@ -1,5 +1,5 @@
 /** Month names and abbreviations that stand in feeds, by month; lower case, NFC, no final dot. */
-const NAMES: ReadonlyArray<string> = [
+const monthNames: ReadonlyArray<string> = [
   "jan january janvier janv januar jän jänner enero ene gennaio gen januari janeiro január ιαν янв января styczeń stycznia ocak leden ledna jaan",
   "feb february février févr fév fevrier februar febrero febbraio februari fevereiro fev február februári φεβ фев февр февраля luty lutego şubat únor února",
   "mar march mars märz mär mrz maerz marzo maart mrt março marco március márc μάώ μαώ μαρ μάρ мар марта mart marzec marca březen března",
@@ -14,31 +14,33 @@ const NAMES: ReadonlyArray<string> = [
   "dec december décembre déc decembre dez dezember diciembre dic dicembre dezembro δεκ дек декабря aralık grudzień grudnia prosinec prosince"
 ]
 
-const MONTHS: ReadonlyMap<string, number> = new Map(
-  NAMES.flatMap((names, index) => names.split(" ").map((name) => [name, index + 1] as const))
+const monthsByName: ReadonlyMap<string, number> = new Map(
+  monthNames.flatMap((names, index) => names.split(" ").map((name) => [name, index + 1] as const))
 )
 
 /** As most feeds write them. */
-const SHORT: ReadonlyMap<string, number> = new Map(
+const englishAbbreviations: ReadonlyMap<string, number> = new Map(
   ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].map((
     name,
     index
   ) => [name, index + 1])
 )
 
-const ENGLISH = /^(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/
+const englishBeginning = /^(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/
 
 /** Weekdays that begin like an English month. */
-const NO_MONTHS = /^(?:mardi|marte|maan|mayb|domi|dece?n)/
+const weekdayBeginning = /^(?:mardi|marte|maan|mayb|domi|dece?n)/
 
 /** 1..12. English months are recognised by their beginning: `Septembr`, `Janury`. */
-export const monthOf = (word: string): number | undefined => {
-  const short = SHORT.get(word)
+export const parseMonth = (word: string): number | undefined => {
+  const short = englishAbbreviations.get(word)
   if (short !== undefined) return short
   const plain = word.toLowerCase().normalize("NFC").replace(/\.$/, "")
-  const known = MONTHS.get(plain)
-  if (known !== undefined || plain.length <= 3 || !ENGLISH.test(plain) || NO_MONTHS.test(plain)) return known
-  return MONTHS.get(plain.slice(0, 3))
+  const known = monthsByName.get(plain)
+  if (known !== undefined || plain.length <= 3 || !englishBeginning.test(plain) || weekdayBeginning.test(plain)) {
+    return known
+  }
+  return monthsByName.get(plain.slice(0, 3))
 }
 
 /** Words that are a month in one language and a weekday in another; the later one in the date is the month. */

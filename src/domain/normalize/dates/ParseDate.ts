@@ -1,8 +1,8 @@
-import { monthOf } from "./MonthNames.ts"
-import { freeDate } from "./FreeDates.ts"
-import { at, daysIn, fullYear, instant, twelveHour } from "./Instant.ts"
+import { parseMonth } from "./MonthNames.ts"
+import { parseFreeDate } from "./FreeDates.ts"
+import { countDays, expandYear, to24Hours, toEpochMs, toInstant } from "./Instant.ts"
 
-const LONGEST = 120
+const maxDateLength = 120
 
 /**
  * The epoch ms of a date in any of the forms that feeds use; `undefined` for what is no date.
@@ -12,8 +12,9 @@ const LONGEST = 120
  */
 export const parseDate = (text: string): number | undefined => {
   const plain = text.trim()
-  if (plain === "" || plain.length > LONGEST) return undefined
-  return mail(plain) ?? iso(plain) ?? slow(plain.normalize("NFC").replace(/[\s\u00a0\u2009\u202f]+/g, " "))
+  if (plain === "" || plain.length > maxDateLength) return undefined
+  return parseMailDate(plain) ?? parseIsoDate(plain) ??
+    parseRareDate(plain.normalize("NFC").replace(/[\s\u00a0\u2009\u202f]+/g, " "))
 }
 
 const SPACE = 32
@@ -26,43 +27,57 @@ const CAPITAL_T = 84
 const CAPITAL_Z = 90
 
 /** `Mon, 02 Sep 2024 12:00:00 +0000`, or `2 Sep`, or `GMT`: what most of RSS uses, by the places of its digits. */
-const mail = (text: string): number | undefined => {
+const parseMailDate = (text: string): number | undefined => {
   if (text.charCodeAt(3) !== COMMA || text.charCodeAt(4) !== SPACE) return undefined
   const day = text.charCodeAt(6) === SPACE ? 1 : 2
   const spaced = text.charCodeAt(5 + day) === SPACE && text.charCodeAt(9 + day) === SPACE &&
     text.charCodeAt(14 + day) === SPACE && text.charCodeAt(23 + day) === SPACE
-  const month = spaced ? monthOf(text.slice(6 + day, 9 + day)) : undefined
+  const month = spaced ? parseMonth(text.slice(6 + day, 9 + day)) : undefined
   return month === undefined
     ? undefined
-    : exact(digits(text, 10 + day, 4), month, digits(text, 5, day), text, 15 + day, mailZone(text, 24 + day))
+    : checkedInstant(
+      parseDigits(text, 10 + day, 4),
+      month,
+      parseDigits(text, 5, day),
+      text,
+      15 + day,
+      parseMailZone(text, 24 + day)
+    )
 }
 
-const mailZone = (text: string, at: number): number =>
-  text.length === at + 5 ? offsetAt(text, at, at + 3) : text.length === at + 3 && text.endsWith("GMT") ? 0 : MISSING
+const parseMailZone = (text: string, at: number): number =>
+  text.length === at + 5 ? parseOffset(text, at, at + 3) : text.length === at + 3 && text.endsWith("GMT") ? 0 : MISSING
 
 /** `2024-09-02T12:00:00Z` or `+00:00`, perhaps with a fraction: what most of Atom uses, likewise. */
-const iso = (text: string): number | undefined => {
+const parseIsoDate = (text: string): number | undefined => {
   if (text.charCodeAt(10) !== CAPITAL_T || text.charCodeAt(4) !== MINUS || text.charCodeAt(7) !== MINUS) {
     return undefined
   }
   let zone = 19
-  if (text.charCodeAt(zone) === POINT && digits(text, 20, 1) >= 0) {
+  if (text.charCodeAt(zone) === POINT && parseDigits(text, 20, 1) >= 0) {
     do zone++
-    while (digits(text, zone, 1) >= 0)
+    while (parseDigits(text, zone, 1) >= 0)
   }
-  return exact(digits(text, 0, 4), digits(text, 5, 2), digits(text, 8, 2), text, 11, isoZone(text, zone))
+  return checkedInstant(
+    parseDigits(text, 0, 4),
+    parseDigits(text, 5, 2),
+    parseDigits(text, 8, 2),
+    text,
+    11,
+    parseIsoZone(text, zone)
+  )
 }
 
-const isoZone = (text: string, at: number): number => {
+const parseIsoZone = (text: string, at: number): number => {
   if (text.charCodeAt(at) === CAPITAL_Z) return text.length === at + 1 ? 0 : MISSING
-  return text.length === at + 6 && text.charCodeAt(at + 3) === COLON ? offsetAt(text, at, at + 4) : MISSING
+  return text.length === at + 6 && text.charCodeAt(at + 3) === COLON ? parseOffset(text, at, at + 4) : MISSING
 }
 
 /** Makes every comparison with the bounds below fail. */
 const MISSING = Number.NaN
 
 /** The number that these digits are. */
-const digits = (text: string, start: number, count: number): number => {
+const parseDigits = (text: string, start: number, count: number): number => {
   let number = 0
   for (let at = start; at < start + count; at++) {
     const digit = text.charCodeAt(at) - 48
@@ -73,14 +88,14 @@ const digits = (text: string, start: number, count: number): number => {
 }
 
 /** Minutes, of a sign, two digits of hours right behind it, and two of minutes. */
-const offsetAt = (text: string, sign: number, minutes: number): number => {
-  const offset = digits(text, sign + 1, 2) * 60 + digits(text, minutes, 2)
+const parseOffset = (text: string, sign: number, minutes: number): number => {
+  const offset = parseDigits(text, sign + 1, 2) * 60 + parseDigits(text, minutes, 2)
   const code = text.charCodeAt(sign)
   return code === PLUS ? offset : code === MINUS ? -offset : MISSING
 }
 
 /** The instant, when all of it is in its bounds and `hh:mm:ss` stands at `time`; else slower readers may find something. */
-const exact = (
+const checkedInstant = (
   year: number,
   month: number,
   day: number,
@@ -88,38 +103,39 @@ const exact = (
   time: number,
   offset: number
 ): number | undefined => {
-  const hour = digits(text, time, 2)
-  const minute = digits(text, time + 3, 2)
-  const second = digits(text, time + 6, 2)
-  const whole = year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month) && hour <= 23 &&
+  const hour = parseDigits(text, time, 2)
+  const minute = parseDigits(text, time + 3, 2)
+  const second = parseDigits(text, time + 6, 2)
+  const whole = year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= countDays(year, month) && hour <= 23 &&
     minute <= 59 && second <= 60 && Math.abs(offset) <= 26 * 60 &&
     text.charCodeAt(time + 2) === COLON && text.charCodeAt(time + 5) === COLON
-  return whole ? at(year, month, day, hour, minute - offset, Math.min(second, 59)) : undefined
+  return whole ? toEpochMs(year, month, day, hour, minute - offset, Math.min(second, 59)) : undefined
 }
 
 /** No date has more, whatever its language: `Monday, 2 September 2024 at 12:00:00 (Central European Summer Time)`. */
-const MOST_WORDS = 14
+const maxWords = 14
 
-const slow = (text: string): number | undefined =>
-  text.split(" ", MOST_WORDS + 1).length > MOST_WORDS ? undefined : slower(text)
+const parseRareDate = (text: string): number | undefined =>
+  text.split(" ", maxWords + 1).length > maxWords ? undefined : tryRareFormats(text)
 
-const slower = (text: string): number | undefined =>
-  unix(text) ?? eastAsian(text) ?? shortYear(text) ?? looseIso(text) ?? slashed(text) ?? freeDate(text)
+const tryRareFormats = (text: string): number | undefined =>
+  parseUnixTime(text) ?? parseEastAsianDate(text) ?? parseShortYearDate(text) ?? parseLooseIsoDate(text) ??
+    parseSlashedDate(text) ?? parseFreeDate(text)
 
 /** Seconds or milliseconds since 1970, as some scripts print. */
-const unix = (text: string): number | undefined =>
+const parseUnixTime = (text: string): number | undefined =>
   /^\d{9,10}$/.test(text)
     ? Number(text) * 1000
     : /^\d{13}$/.test(text)
     ? Math.floor(Number(text) / 1000) * 1000
     : undefined
 
-const CHARACTERS =
+const eastAsianDate =
   /^(\d{4})(?:년|年|-)\s*(\d{1,2})(?:월|月|-)\s*(\d{1,2})(?:일|日)?\s*(?:(오전|오후|上午|下午|午前|午後)\s*)?(?:(\d{1,2}):(\d{2}):?(\d{2})?)?\s*(.*)$/
 
 /** `2004년 5월 28일 오후 1:31:15`, `2004-05-28 오후 11:23`, `2004年5月28日`. Korean times are Korea's where no zone is given. */
-const eastAsian = (text: string): number | undefined => {
-  const match = /[년年오上下午]/.test(text) ? CHARACTERS.exec(text) : null
+const parseEastAsianDate = (text: string): number | undefined => {
+  const match = /[년年오上下午]/.test(text) ? eastAsianDate.exec(text) : null
   if (match === null) return undefined
   const [, year, month, day, half, hour, minute, second, zone] = match
   const afternoon = half !== undefined && /^(?:오후|下午|午後)$/.test(half)
@@ -131,55 +147,55 @@ const eastAsian = (text: string): number | undefined => {
     minute: Number(minute ?? 0),
     second: Number(second ?? 0)
   }
-  return instant({
+  return toInstant({
     ...written,
-    hour: twelveHour(written.hour, half === undefined ? undefined : afternoon ? "pm" : "am"),
+    hour: to24Hours(written.hour, half === undefined ? undefined : afternoon ? "pm" : "am"),
     zone: zone === "" && /[년오]/.test(text) ? "KST" : zone ?? ""
   })
 }
 
 /** ISO 8601:1988 allowed to leave out the century: `03-12-31`, `031231`, `-0312`, `-03-12`, and the day of the year in `03335`. */
-const shortYear = (text: string): number | undefined => {
+const parseShortYearDate = (text: string): number | undefined => {
   const day = /^(\d{2})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{2})(\d{2})(\d{2})$/.exec(text) ??
     /^-(\d{2})-?(\d{2})$/.exec(text)
   if (day !== null) {
-    return instant({ ...MIDNIGHT, year: fullYear(day[1] ?? ""), month: Number(day[2]), day: Number(day[3] ?? 1) })
+    return toInstant({ ...MIDNIGHT, year: expandYear(day[1] ?? ""), month: Number(day[2]), day: Number(day[3] ?? 1) })
   }
   const ordinal = /^(\d{2})-?(\d{3})$/.exec(text) ?? /^(\d{4})-(\d{3})$/.exec(text)
-  return ordinal === null ? undefined : dayOfYear(fullYear(ordinal[1] ?? ""), Number(ordinal[2]))
+  return ordinal === null ? undefined : ordinalToInstant(expandYear(ordinal[1] ?? ""), Number(ordinal[2]))
 }
 
 const MIDNIGHT = { hour: 0, minute: 0, second: 0, zone: "" }
 
-const dayOfYear = (year: number, day: number): number | undefined =>
+const ordinalToInstant = (year: number, day: number): number | undefined =>
   day < 1 || day > 366 ? undefined : Date.UTC(year, 0, day)
 
-const LOOSE_ISO =
+const looseIsoDate =
   /^(\d{4})(?:-?0?(\d{2}|[1-9](?=-))(?:-?(\d{1,2}))?)?(?:(?: ?[Tt] ?| )(\d{1,2})(?::?(\d{2}))?(?::?(\d{2})(?:[.,]\d+)?)? ?(am|pm|a\.m\.|p\.m\.)? ?(.*))?$/i
 
-const looseIso = (text: string): number | undefined => {
-  const match = /^\d{5}$|^\d{7}$/.test(text) ? null : LOOSE_ISO.exec(text)
+const parseLooseIsoDate = (text: string): number | undefined => {
+  const match = /^\d{5}$|^\d{7}$/.test(text) ? null : looseIsoDate.exec(text)
   if (match === null) return undefined
   const [, year, month, day, hour, minute, second, half, zone] = match
-  return instant({
+  return toInstant({
     year: Number(year),
     month: Number(month ?? 1),
     day: Number(day ?? 1),
-    hour: twelveHour(Number(hour ?? 0), half),
+    hour: to24Hours(Number(hour ?? 0), half),
     minute: Number(minute ?? 0),
     second: Number(second ?? 0),
     zone: zone ?? ""
   })
 }
 
-const SLASHED = /^(?:[\p{L}.]+,? )?(\d{4})\/(\d{1,2})\/(\d{1,2})(?:[ T,-]+(\d{1,2}):(\d{2})(?::(\d{2}))? ?(.*))?$/u
+const slashedDate = /^(?:[\p{L}.]+,? )?(\d{4})\/(\d{1,2})\/(\d{1,2})(?:[ T,-]+(\d{1,2}):(\d{2})(?::(\d{2}))? ?(.*))?$/u
 
 /** `Fri, 2006/09/15 08:19:53 EDT`. */
-const slashed = (text: string): number | undefined => {
-  const match = SLASHED.exec(text)
+const parseSlashedDate = (text: string): number | undefined => {
+  const match = slashedDate.exec(text)
   if (match === null) return undefined
   const [, year, month, day, hour, minute, second, zone] = match
-  return instant({
+  return toInstant({
     year: Number(year),
     month: Number(month),
     day: Number(day),

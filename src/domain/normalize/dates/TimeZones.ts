@@ -1,5 +1,5 @@
 /** Minutes east of Greenwich of the abbreviations in use; where they are ambiguous, of the one that feeds mean. */
-const OFFSETS: { readonly [abbreviation: string]: number } = {
+const offsetMinutes: { readonly [abbreviation: string]: number } = {
   z: 0,
   ut: 0,
   utc: 0,
@@ -62,10 +62,10 @@ const OFFSETS: { readonly [abbreviation: string]: number } = {
   y: 720
 }
 
-const NUMERIC = /^(?:(?:GMT|UTC|UT|Z|[A-Z]{3,4})\s*)?([+-])\s*(\d{1,2}):?(\d{2})?(?::?\d{2})?\s*(?:Z|GMT|UTC)?$/i
+const numericZone = /^(?:(?:GMT|UTC|UT|Z|[A-Z]{3,4})\s*)?([+-])\s*(\d{1,2}):?(\d{2})?(?::?\d{2})?\s*(?:Z|GMT|UTC)?$/i
 
 /** What a wall clock shows: the offset of a named zone depends on it. */
-export interface Wall {
+export interface WallTime {
   readonly year: number
   readonly month: number
   readonly day: number
@@ -78,43 +78,43 @@ export interface Wall {
  *
  * None is UTC, and so is an abbreviation that nobody knows; `undefined` for what is no zone at all.
  */
-export const offsetOf = (zone: string, wall: Wall): number | undefined => {
+export const parseZoneOffset = (zone: string, wall: WallTime): number | undefined => {
   const plain = zone.replace(/\s*\([^)]*\)\s*$/, "").trim()
   if (plain === "") return 0
-  const numeric = NUMERIC.exec(plain)
-  if (numeric !== null) return ofDigits(numeric)
-  if (/^[A-Z]{1,5}$/i.test(plain)) return OFFSETS[plain.toLowerCase()] ?? 0
-  return /^[A-Z_]{2,20}\/[A-Z_/+-]{2,40}\d*$/i.test(plain) ? ofPlace(plain, wall) : undefined
+  const numeric = numericZone.exec(plain)
+  if (numeric !== null) return parseNumericOffset(numeric)
+  if (/^[A-Z]{1,5}$/i.test(plain)) return offsetMinutes[plain.toLowerCase()] ?? 0
+  return /^[A-Z_]{2,20}\/[A-Z_/+-]{2,40}\d*$/i.test(plain) ? findPlaceOffset(plain, wall) : undefined
 }
 
-const ofDigits = ([, sign, hours, minutes]: ReadonlyArray<string | undefined>): number | undefined => {
+const parseNumericOffset = ([, sign, hours, minutes]: ReadonlyArray<string | undefined>): number | undefined => {
   const offset = Number(hours) * 60 + Number(minutes ?? 0)
   return offset > 26 * 60 ? undefined : sign === "-" ? -offset : offset
 }
 
-const places = new Map<string, Intl.DateTimeFormat | undefined>()
-const MOST_PLACES = 600
+const formatters = new Map<string, Intl.DateTimeFormat | undefined>()
+const maxFormatters = 600
 
 /** The offset of a place such as `Europe/Berlin` at that wall time; 0 for a place that is not known. */
-const ofPlace = (place: string, wall: Wall): number => {
-  const clock = clockOf(place)
+const findPlaceOffset = (place: string, wall: WallTime): number => {
+  const clock = getFormatter(place)
   if (clock === undefined) return 0
   const wanted = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute)
-  const guess = wanted - (shown(clock, wanted) - wanted)
-  return (wanted - (guess + wanted - shown(clock, guess))) / 60_000
+  const guess = wanted - (readWallClock(clock, wanted) - wanted)
+  return (wanted - (guess + wanted - readWallClock(clock, guess))) / 60_000
 }
 
-const shown = (clock: Intl.DateTimeFormat, time: number): number => {
+const readWallClock = (clock: Intl.DateTimeFormat, time: number): number => {
   const part = Object.fromEntries(clock.formatToParts(time).map(({ type, value }) => [type, Number(value)]))
   return Date.UTC(part["year"] ?? 0, (part["month"] ?? 1) - 1, part["day"], part["hour"], part["minute"])
 }
 
-const clockOf = (place: string): Intl.DateTimeFormat | undefined => {
-  if (!places.has(place) && places.size < MOST_PLACES) places.set(place, newClock(place))
-  return places.get(place)
+const getFormatter = (place: string): Intl.DateTimeFormat | undefined => {
+  if (!formatters.has(place) && formatters.size < maxFormatters) formatters.set(place, makeFormatter(place))
+  return formatters.get(place)
 }
 
-const newClock = (timeZone: string): Intl.DateTimeFormat | undefined => {
+const makeFormatter = (timeZone: string): Intl.DateTimeFormat | undefined => {
   try {
     const number = "numeric"
     return new Intl.DateTimeFormat("en-US", {

@@ -1,93 +1,99 @@
 import type { Link, Text } from "#domain/feed/Entry.ts"
-import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
+import {
+  type ElementContext,
+  type ElementReader,
+  enterElement,
+  readChildren,
+  type Vocabulary
+} from "#domain/normalize/ElementContext.ts"
 import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
-import { defined, Draft } from "#domain/normalize/Draft.ts"
-import { sourceOf } from "#domain/normalize/BuildModel.ts"
-import { addLink, lengthOf, linkOf } from "#domain/normalize/Links.ts"
-import { addPerson, personIn } from "#domain/normalize/Persons.ts"
-import { atomText, words } from "#domain/normalize/Texts.ts"
-import { type Element, textOf, value } from "#domain/normalize/xml/Element.ts"
+import { Draft, dropUndefined } from "#domain/normalize/Draft.ts"
+import { buildSource } from "#domain/normalize/BuildModel.ts"
+import { addLink, parseLength, readLink } from "#domain/normalize/Links.ts"
+import { addPerson, readPerson } from "#domain/normalize/Persons.ts"
+import { getNonEmptyText, readAtomText } from "#domain/normalize/Texts.ts"
+import { type Element, getText, getValue } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** Atom 1.0 (RFC 4287) and 0.3, in feeds, entries and sources, and as guests in RSS. */
 export const atom: Vocabulary = {
   id: (element, draft) => {
-    draft.id ??= words(element)
+    draft.id ??= getNonEmptyText(element)
   },
-  title: textInto("title"),
-  subtitle: textInto("subtitle"),
-  tagline: textInto("subtitle"),
-  summary: textInto("summary"),
-  rights: textInto("rights"),
-  copyright: textInto("rights"),
-  info: textInto("info"),
+  title: readTextInto("title"),
+  subtitle: readTextInto("subtitle"),
+  tagline: readTextInto("subtitle"),
+  summary: readTextInto("summary"),
+  rights: readTextInto("rights"),
+  copyright: readTextInto("rights"),
+  info: readTextInto("info"),
   content: (element, draft, context) => {
-    const text = atomText(element, context)
-    const src = text.src === undefined ? text : { ...text, src: resolve(within(element, context).base, text.src) }
+    const text = readAtomText(element, context)
+    const src = text.src === undefined ? text : { ...text, src: resolve(enterElement(element, context).base, text.src) }
     if (src.value !== "" || src.src !== undefined) (draft.content ??= []).push(src)
   },
-  updated: dateInto("updated"),
-  modified: dateInto("updated"),
-  published: dateInto("published"),
-  issued: dateInto("published"),
-  created: dateInto("created"),
+  updated: readAtomDateInto("updated"),
+  modified: readAtomDateInto("updated"),
+  published: readAtomDateInto("published"),
+  issued: readAtomDateInto("published"),
+  created: readAtomDateInto("created"),
   link: (element, draft, context) => {
-    const link = linkOf(element, context)
+    const link = readLink(element, context)
     addLink(draft, link)
     if (link.rel === "replies") addReplies(element, draft, link)
   },
   author: (element, draft, context) => {
-    draft.authors = addPerson(draft.authors, personIn(element, context))
+    draft.authors = addPerson(draft.authors, readPerson(element, context))
   },
   contributor: (element, draft, context) => {
-    draft.contributors = addPerson(draft.contributors, personIn(element, context))
+    draft.contributors = addPerson(draft.contributors, readPerson(element, context))
   },
-  category,
+  category: readAtomCategory,
   generator: (element, draft, context) => {
-    const uri = value(element, "uri") ?? value(element, "url")
-    draft.generator ??= defined({
-      name: words(element),
-      uri: uri === undefined ? undefined : resolve(within(element, context).base, uri),
-      version: value(element, "version")
+    const uri = getValue(element, "uri") ?? getValue(element, "url")
+    draft.generator ??= dropUndefined({
+      name: getNonEmptyText(element),
+      uri: uri === undefined ? undefined : resolve(enterElement(element, context).base, uri),
+      version: getValue(element, "version")
     })
   },
-  icon: addressInto("icon"),
-  logo: addressInto("logo"),
+  icon: readAddressInto("icon"),
+  logo: readAddressInto("logo"),
   source: (element, draft, around) => {
     if (draft.kind !== "entry") return
-    const context = within(element, around)
+    const context = enterElement(element, around)
     const source = new Draft("source")
     readChildren(element, source, context)
-    draft.source ??= sourceOf(source, context)
+    draft.source ??= buildSource(source, context)
   }
 }
 
-function textInto(field: "title" | "subtitle" | "summary" | "rights" | "info"): Reader {
+function readTextInto(field: "title" | "subtitle" | "summary" | "rights" | "info"): ElementReader {
   return (element, draft, context) => {
-    const text: Text = atomText(element, context)
+    const text: Text = readAtomText(element, context)
     if (draft[field] === undefined && text.value !== "") draft[field] = text
   }
 }
 
-function dateInto(field: "updated" | "published" | "created"): Reader {
+function readAtomDateInto(field: "updated" | "published" | "created"): ElementReader {
   return (element, draft) => {
-    draft[field] = parseDate(textOf(element)) ?? draft[field]
+    draft[field] = parseDate(getText(element)) ?? draft[field]
   }
 }
 
-function addressInto(field: "icon" | "logo"): Reader {
+function readAddressInto(field: "icon" | "logo"): ElementReader {
   return (element, draft, context) => {
-    const address = words(element)
-    if (address !== undefined) draft[field] ??= resolve(within(element, context).base, address)
+    const address = getNonEmptyText(element)
+    if (address !== undefined) draft[field] ??= resolve(enterElement(element, context).base, address)
   }
 }
 
-function category(element: Element, draft: Draft, _context: Context): void {
-  const term = value(element, "term") ?? words(element)
-  const label = value(element, "label")
-  const scheme = value(element, "scheme") ?? value(element, "domain")
+function readAtomCategory(element: Element, draft: Draft, _context: ElementContext): void {
+  const term = getValue(element, "term") ?? getNonEmptyText(element)
+  const label = getValue(element, "label")
+  const scheme = getValue(element, "scheme") ?? getValue(element, "domain")
   if (term !== undefined || label !== undefined) {
-    ;(draft.categories ??= []).push({ term: term ?? label ?? "", ...defined({ scheme, label }) })
+    ;(draft.categories ??= []).push({ term: term ?? label ?? "", ...dropUndefined({ scheme, label }) })
   }
 }
 
@@ -95,5 +101,5 @@ function category(element: Element, draft: Draft, _context: Context): void {
 const addReplies = (element: Element, draft: Draft, { href, type }: Link): void => {
   if (type !== undefined && /^application\/(?:atom|rss|rdf)\+xml/.test(type)) draft.commentsFeed ??= href
   else draft.comments ??= href
-  draft.commentCount ??= lengthOf(value(element, "count"))
+  draft.commentCount ??= parseLength(getValue(element, "count"))
 }

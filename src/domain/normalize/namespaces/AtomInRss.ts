@@ -1,27 +1,27 @@
 import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
-import { addLink, linkOf } from "#domain/normalize/Links.ts"
-import { atomText, words } from "#domain/normalize/Texts.ts"
+import { addLink, readLink } from "#domain/normalize/Links.ts"
+import { getNonEmptyText, readAtomText } from "#domain/normalize/Texts.ts"
 import { atom } from "./Atom.ts"
 
 /** Atom's elements as guests in RSS: where RSS has an element of its own for the same thing, Atom's only stands in for it. */
 export const atomInRss: Vocabulary = {
   ...atom,
   id: (element, draft) => {
-    draft.other.id ??= words(element)
+    draft.fallbacks.id ??= getNonEmptyText(element)
   },
   title: (element, draft, context) => {
-    draft.other.title ??= atomText(element, context)
+    draft.fallbacks.title ??= readAtomText(element, context)
   },
   summary: (element, draft, context) => {
-    draft.other.description ??= atomText(element, context)
+    draft.fallbacks.description ??= readAtomText(element, context)
   },
   subtitle: (element, draft, context) => {
-    draft.other.description ??= atomText(element, context)
+    draft.fallbacks.description ??= readAtomText(element, context)
   },
   link: (element, draft, context) => {
-    const link = linkOf(element, context)
+    const link = readLink(element, context)
     if (link.href === "") return
-    if (link.rel === "alternate") (draft.other.links ??= []).push(link)
+    if (link.rel === "alternate") (draft.fallbacks.links ??= []).push(link)
     else addLink(draft, link)
   }
 }

@@ -1,30 +1,30 @@
-import { type Context, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
-import { addAddress } from "#domain/normalize/Links.ts"
-import { words } from "#domain/normalize/Texts.ts"
-import { type Element, value } from "#domain/normalize/xml/Element.ts"
+import { type ElementContext, enterElement, type Vocabulary } from "#domain/normalize/ElementContext.ts"
+import { addLinkTo } from "#domain/normalize/Links.ts"
+import { getNonEmptyText } from "#domain/normalize/Texts.ts"
+import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** Licences as the module for RSS 2.0 gives them: the text is the address. */
 export const creativeCommons: Vocabulary = {
   license: (element, draft, context) => {
-    const license = addressOf(element, context)
+    const license = readLicense(element, context)
     if (license === undefined) return
     draft.license ??= license
-    addAddress(draft, "license", license)
+    addLinkTo(draft, "license", license)
   }
 }
 
 /** Licences in RDF, an attribute; in RSS 2.0 the module made for it goes before. */
-export const rdfLicence: Vocabulary = {
+export const rdfLicense: Vocabulary = {
   license: (element, draft, context) => {
-    const license = addressOf(element, context)
+    const license = readLicense(element, context)
     if (license === undefined) return
-    draft.other.license ??= license
-    addAddress(draft, "license", license)
+    draft.fallbacks.license ??= license
+    addLinkTo(draft, "license", license)
   }
 }
 
-const addressOf = (element: Element, context: Context): string | undefined => {
-  const address = value(element, "resource") ?? value(element, "about") ?? words(element)
-  return address === undefined ? undefined : resolve(within(element, context).base, address)
+const readLicense = (element: Element, context: ElementContext): string | undefined => {
+  const address = getValue(element, "resource") ?? getValue(element, "about") ?? getNonEmptyText(element)
+  return address === undefined ? undefined : resolve(enterElement(element, context).base, address)
 }

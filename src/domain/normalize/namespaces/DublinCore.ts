@@ -1,52 +1,52 @@
-import type { Reader, Vocabulary } from "#domain/normalize/ElementContext.ts"
+import type { ElementReader, Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
-import { addPerson, personIn } from "#domain/normalize/Persons.ts"
-import { plainText, words } from "#domain/normalize/Texts.ts"
-import { textOf } from "#domain/normalize/xml/Element.ts"
+import { addPerson, readPerson } from "#domain/normalize/Persons.ts"
+import { getNonEmptyText, readText } from "#domain/normalize/Texts.ts"
+import { getText } from "#domain/normalize/xml/Element.ts"
 
 /** Dublin Core elements and terms. What the dialect itself says of the same thing goes before. */
 export const dublinCore: Vocabulary = {
   title: (element, draft, context) => {
-    draft.other.title ??= plainText(element, context, "text")
+    draft.fallbacks.title ??= readText(element, context, "text")
   },
   description: (element, draft, context) => {
-    draft.other.description ??= plainText(element, context, "html")
+    draft.fallbacks.description ??= readText(element, context, "html")
   },
   creator: addAuthor,
   author: addAuthor,
   contributor: (element, draft, context) => {
-    draft.contributors = addPerson(draft.contributors, personIn(element, context))
+    draft.contributors = addPerson(draft.contributors, readPerson(element, context))
   },
   publisher: (element, draft, context) => {
-    draft.publisher ??= personIn(element, context)
+    draft.publisher ??= readPerson(element, context)
   },
   subject: (element, draft) => {
-    const term = words(element)
+    const term = getNonEmptyText(element)
     if (term !== undefined) (draft.categories ??= []).push({ term })
   },
   date: (element, draft) => {
-    draft.other.date ??= parseDate(textOf(element))
+    draft.fallbacks.date ??= parseDate(getText(element))
   },
-  created: dateInto("created"),
-  issued: dateInto("published"),
-  modified: dateInto("updated"),
+  created: readTermDateInto("created"),
+  issued: readTermDateInto("published"),
+  modified: readTermDateInto("updated"),
   language: (element, draft) => {
-    draft.language ??= words(element)
+    draft.language ??= getNonEmptyText(element)
   },
   rights: (element, draft, context) => {
-    draft.rights ??= plainText(element, context, "text")
+    draft.rights ??= readText(element, context, "text")
   },
   identifier: (element, draft) => {
-    draft.other.id ??= words(element)
+    draft.fallbacks.id ??= getNonEmptyText(element)
   }
 }
 
-function addAuthor(...[element, draft, context]: Parameters<Reader>): void {
-  draft.authors = addPerson(draft.authors, personIn(element, context))
+function addAuthor(...[element, draft, context]: Parameters<ElementReader>): void {
+  draft.authors = addPerson(draft.authors, readPerson(element, context))
 }
 
-function dateInto(field: "created" | "published" | "updated"): Reader {
+function readTermDateInto(field: "created" | "published" | "updated"): ElementReader {
   return (element, draft) => {
-    draft[field] = parseDate(textOf(element)) ?? draft[field]
+    draft[field] = parseDate(getText(element)) ?? draft[field]
   }
 }

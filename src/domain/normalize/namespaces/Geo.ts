@@ -1,40 +1,40 @@
 import type { Draft } from "#domain/normalize/Draft.ts"
 import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { readChildren } from "#domain/normalize/ElementContext.ts"
-import { addPoint, pointsOf } from "#domain/normalize/Coordinates.ts"
-import { type Element, textOf, trimmed } from "#domain/normalize/xml/Element.ts"
+import { addPoint, parsePoints } from "#domain/normalize/Coordinates.ts"
+import { type Element, getText, getTrimmedText } from "#domain/normalize/xml/Element.ts"
 
 /** W3C Basic Geo, and the ICBM module, which has the same under longer names. The two halves stand beside each other or in a `Point`. */
 export const geo: Vocabulary = {
-  lat: latitude,
-  latitude,
-  long: longitude,
-  lon: longitude,
-  longitude,
-  lat_long: (element, draft) => addPoint(draft, pointsOf(textOf(element))[0]),
+  lat: readLatitude,
+  latitude: readLatitude,
+  long: readLongitude,
+  lon: readLongitude,
+  longitude: readLongitude,
+  lat_long: (element, draft) => addPoint(draft, parsePoints(getText(element))[0]),
   point: readChildren,
   location: readChildren
 }
 
-function latitude(element: Element, draft: Draft): void {
-  draft.other.latitude ??= degrees(element)
-  join(draft)
+function readLatitude(element: Element, draft: Draft): void {
+  draft.fallbacks.latitude ??= parseDegrees(element)
+  joinPoint(draft)
 }
 
-function longitude(element: Element, draft: Draft): void {
-  draft.other.longitude ??= degrees(element)
-  join(draft)
+function readLongitude(element: Element, draft: Draft): void {
+  draft.fallbacks.longitude ??= parseDegrees(element)
+  joinPoint(draft)
 }
 
-const join = (draft: Draft): void => {
-  const { latitude, longitude } = draft.other
+const joinPoint = (draft: Draft): void => {
+  const { latitude, longitude } = draft.fallbacks
   if (latitude === undefined || longitude === undefined) return
   addPoint(draft, { latitude, longitude })
-  draft.other.latitude = undefined
-  draft.other.longitude = undefined
+  draft.fallbacks.latitude = undefined
+  draft.fallbacks.longitude = undefined
 }
 
-const degrees = (element: Element): number | undefined => {
-  const number = Number.parseFloat(trimmed(element))
+const parseDegrees = (element: Element): number | undefined => {
+  const number = Number.parseFloat(getTrimmedText(element))
   return Number.isNaN(number) ? undefined : number
 }

@@ -1,75 +1,78 @@
-import type { Reader, Vocabulary } from "#domain/normalize/ElementContext.ts"
-import { within } from "#domain/normalize/ElementContext.ts"
+import type { ElementReader, Vocabulary } from "#domain/normalize/ElementContext.ts"
+import { enterElement } from "#domain/normalize/ElementContext.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
-import { addPerson, personIn, personOf } from "#domain/normalize/Persons.ts"
-import { words } from "#domain/normalize/Texts.ts"
-import { type Element, elements, textOf, trimmed, value } from "#domain/normalize/xml/Element.ts"
+import { addPerson, parsePerson, readPerson } from "#domain/normalize/Persons.ts"
+import { getNonEmptyText } from "#domain/normalize/Texts.ts"
+import { type Element, getChildElements, getText, getTrimmedText, getValue } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** The scheme under which iTunes' categories and keywords stand among the entry's categories. */
-const SCHEME = "http://www.itunes.com/"
-const MOST = 200
+const itunesScheme = "http://www.itunes.com/"
+const maxTerms = 200
 
 /** Apple's podcast tags. They complete what the dialect's own elements do not say. */
 export const itunes: Vocabulary = {
   author: (element, draft) => {
-    const author = words(element)
-    itunesOf(draft).author ??= author
-    draft.other.author ??= author
+    const author = getNonEmptyText(element)
+    getItunes(draft).author ??= author
+    draft.fallbacks.author ??= author
   },
   owner: (element, draft, context) => {
-    const owner = personIn(element, context)
-    itunesOf(draft).owner ??= owner
-    draft.other.publisher ??= owner
+    const owner = readPerson(element, context)
+    getItunes(draft).owner ??= owner
+    draft.fallbacks.publisher ??= owner
     // Atom has no publisher: who stands behind a feed without being its author is a contributor there.
-    if (draft.kind === "feed") draft.other.contributor ??= owner
+    if (draft.kind === "feed") draft.fallbacks.contributor ??= owner
   },
-  image: setImage,
+  image: readImage,
   explicit: (element, draft) => {
-    itunesOf(draft).explicit ??= truth(element)
+    getItunes(draft).explicit ??= parseBoolean(element)
   },
   /** Apple takes nothing but `Yes`: all else leaves the podcast listed. */
   block: (element, draft) => {
-    itunesOf(draft).block ??= /^[Yy]es$/.test(textOf(element))
+    getItunes(draft).block ??= /^[Yy]es$/.test(getText(element))
   },
   /** What an image was before `itunes:image` existed. */
   link: (element, draft, context) => {
-    if (value(element, "rel") === "image") setImage(element, draft, context)
+    if (getValue(element, "rel") === "image") readImage(element, draft, context)
   },
   complete: (element, draft) => {
-    itunesOf(draft).complete ??= trimmed(element).toLowerCase() === "yes"
+    getItunes(draft).complete ??= getTrimmedText(element).toLowerCase() === "yes"
   },
   keywords: (element, draft) => {
-    const keywords = trimmed(element).split(",").map((word) => word.trim()).filter((word) => word !== "").slice(0, MOST)
-    if (keywords.length > 0) itunesOf(draft).keywords ??= keywords
-    for (const term of keywords) addCategory(draft, term)
+    const keywords = getTrimmedText(element).split(",").map((word) => word.trim()).filter((word) => word !== "").slice(
+      0,
+      maxTerms
+    )
+    if (keywords.length > 0) getItunes(draft).keywords ??= keywords
+    for (const term of keywords) addTerm(draft, term)
   },
-  category,
-  duration: textInto("duration"),
-  episode: textInto("episode"),
-  episodetype: textInto("episodeType"),
-  order: textInto("order"),
-  season: textInto("season"),
-  subtitle: textInto("subtitle"),
-  summary: textInto("summary"),
-  title: textInto("title"),
-  type: textInto("type"),
-  isclosedcaptioned: textInto("closedCaptioned"),
+  category: readItunesCategory,
+  duration: readFieldInto("duration"),
+  episode: readFieldInto("episode"),
+  episodetype: readFieldInto("episodeType"),
+  order: readFieldInto("order"),
+  season: readFieldInto("season"),
+  subtitle: readFieldInto("subtitle"),
+  summary: readFieldInto("summary"),
+  title: readFieldInto("title"),
+  type: readFieldInto("type"),
+  isclosedcaptioned: readFieldInto("closedCaptioned"),
   "new-feed-url": (element, draft, context) => {
-    const address = words(element)
-    if (address !== undefined) itunesOf(draft).newFeedUrl ??= resolve(within(element, context).base, address)
+    const address = getNonEmptyText(element)
+    if (address !== undefined) getItunes(draft).newFeedUrl ??= resolve(enterElement(element, context).base, address)
   },
   contributor: (element, draft) => {
-    draft.contributors = addPerson(draft.contributors, personOf(textOf(element)))
+    draft.contributors = addPerson(draft.contributors, parsePerson(getText(element)))
   }
 }
 
-function setImage(...[element, draft, context]: Parameters<Reader>): void {
-  const address = value(element, "href") ?? value(element, "url") ?? words(element)
+function readImage(...[element, draft, context]: Parameters<ElementReader>): void {
+  const address = getValue(element, "href") ?? getValue(element, "url") ?? getNonEmptyText(element)
   if (address === undefined) return
-  const url = resolve(within(element, context).base, address)
-  itunesOf(draft).image ??= url
-  draft.other.image ??= { url }
+  const url = resolve(enterElement(element, context).base, address)
+  getItunes(draft).image ??= url
+  draft.fallbacks.image ??= { url }
 }
 
 type TextField =
@@ -84,34 +87,34 @@ type TextField =
   | "type"
   | "closedCaptioned"
 
-function textInto(field: TextField): Reader {
+function readFieldInto(field: TextField): ElementReader {
   return (element, draft) => {
-    itunesOf(draft)[field] ??= words(element)
+    getItunes(draft)[field] ??= getNonEmptyText(element)
   }
 }
 
 /** Categories nest: `<itunes:category text="Society"><itunes:category text="History"/></itunes:category>`. */
-function category(...[element, draft, context]: Parameters<Reader>): void {
-  const term = value(element, "text") ?? words(element)
+function readItunesCategory(...[element, draft, context]: Parameters<ElementReader>): void {
+  const term = getValue(element, "text") ?? getNonEmptyText(element)
   if (term !== undefined) {
-    addCategory(draft, term)
-    const terms = itunesOf(draft).categories ??= []
-    if (terms.length < MOST) terms.push(term)
+    addTerm(draft, term)
+    const terms = getItunes(draft).categories ??= []
+    if (terms.length < maxTerms) terms.push(term)
   }
-  for (const child of elements(element)) if (child.key === "category") category(child, draft, context)
+  for (const child of getChildElements(element)) if (child.key === "category") readItunesCategory(child, draft, context)
 }
 
-const addCategory = (draft: Draft, term: string): void => {
-  const categories = draft.other.categories ??= []
-  if (categories.length < MOST && !categories.some((known) => known.term === term)) {
-    categories.push({ term, scheme: SCHEME })
+const addTerm = (draft: Draft, term: string): void => {
+  const categories = draft.fallbacks.categories ??= []
+  if (categories.length < maxTerms && !categories.some((known) => known.term === term)) {
+    categories.push({ term, scheme: itunesScheme })
   }
 }
 
-const itunesOf = (draft: Draft): NonNullable<Draft["itunes"]> => draft.itunes ??= {}
+const getItunes = (draft: Draft): NonNullable<Draft["itunes"]> => draft.itunes ??= {}
 
-const truth = (element: Element): boolean | undefined => {
-  const word = trimmed(element).toLowerCase()
+const parseBoolean = (element: Element): boolean | undefined => {
+  const word = getTrimmedText(element).toLowerCase()
   return word === "yes" || word === "true" || word === "explicit"
     ? true
     : word === "no" || word === "false" || word === "clean"

@@ -1,98 +1,105 @@
 import type { Media, MediaContent } from "#domain/feed/Entry.ts"
-import { type Context, type Reader, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
-import { defined, type Draft, type Writable } from "#domain/normalize/Draft.ts"
-import { plainText, words } from "#domain/normalize/Texts.ts"
-import { attribute, type Element, elements, find, value } from "#domain/normalize/xml/Element.ts"
+import {
+  type ElementContext,
+  type ElementReader,
+  enterElement,
+  type Vocabulary
+} from "#domain/normalize/ElementContext.ts"
+import { type Draft, dropUndefined, type Writable } from "#domain/normalize/Draft.ts"
+import { getNonEmptyText, readText } from "#domain/normalize/Texts.ts"
+import { type Element, findChild, getAttribute, getChildElements, getValue } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
-import { sizeOf } from "./Rss.ts"
+import { parseSize } from "./Rss.ts"
 
-const MOST = 100
-const DEFAULT_SCHEME = "http://search.yahoo.com/mrss/category_schema"
+const maxMedia = 100
+const defaultScheme = "http://search.yahoo.com/mrss/category_schema"
 
 /** Media RSS. What stands in a group or beside a content is of the entry, as most publishers mean it. */
 export const media: Vocabulary = {
-  group: readInside,
+  group: readSameNamespace,
   content: (element, draft, context) => {
-    const contents = mediaOf(draft).contents ??= []
-    if (contents.length < MOST) {
-      const content = contentOf(element, context)
+    const contents = getMedia(draft).contents ??= []
+    if (contents.length < maxMedia) {
+      const content = readMediaContent(element, context)
       contents.push(content)
-      if (draft.kind === "feed" && isImage(content)) draft.other.image ??= defined({ url: content.url })
+      if (draft.kind === "feed" && isImage(content)) draft.fallbacks.image ??= dropUndefined({ url: content.url })
     }
-    readInside(element, draft, context)
+    readSameNamespace(element, draft, context)
   },
   thumbnail: (element, draft, context) => {
-    const url = value(element, "url") ?? words(element)
-    const thumbnails = mediaOf(draft).thumbnails ??= []
-    if (url === undefined || thumbnails.length >= MOST) return
+    const url = getValue(element, "url") ?? getNonEmptyText(element)
+    const thumbnails = getMedia(draft).thumbnails ??= []
+    if (url === undefined || thumbnails.length >= maxMedia) return
     thumbnails.push({
-      url: resolve(within(element, context).base, url),
-      ...defined({ width: sizeOf(value(element, "width")), height: sizeOf(value(element, "height")) })
+      url: resolve(enterElement(element, context).base, url),
+      ...dropUndefined({ width: parseSize(getValue(element, "width")), height: parseSize(getValue(element, "height")) })
     })
   },
   title: (element, draft, context) => {
-    const title = plainText(element, context, "text")
+    const title = readText(element, context, "text")
     if (title.value === "") return
-    mediaOf(draft).title ??= title.value
-    draft.other.title ??= title
+    getMedia(draft).title ??= title.value
+    draft.fallbacks.title ??= title
   },
-  description: textInto("description"),
-  keywords: textInto("keywords"),
-  rating: textInto("rating"),
+  description: readMediaTextInto("description"),
+  keywords: readMediaTextInto("keywords"),
+  rating: readMediaTextInto("rating"),
   credit: (element, draft) => {
-    const name = words(element)
-    const credits = mediaOf(draft).credits ??= []
-    if (name !== undefined && credits.length < MOST) {
-      credits.push({ value: name, ...defined({ role: value(element, "role") }) })
+    const name = getNonEmptyText(element)
+    const credits = getMedia(draft).credits ??= []
+    if (name !== undefined && credits.length < maxMedia) {
+      credits.push({ value: name, ...dropUndefined({ role: getValue(element, "role") }) })
     }
   },
   category: (element, draft) => {
-    const label = value(element, "label")
-    const term = words(element) ?? label
-    const scheme = attribute(element, "scheme") ?? DEFAULT_SCHEME
+    const label = getValue(element, "label")
+    const term = getNonEmptyText(element) ?? label
+    const scheme = getAttribute(element, "scheme") ?? defaultScheme
     if (term !== undefined) {
-      ;(draft.categories ??= []).push({ term, ...defined({ scheme: scheme === "" ? undefined : scheme, label }) })
+      ;(draft.categories ??= []).push({ term, ...dropUndefined({ scheme: scheme === "" ? undefined : scheme, label }) })
     }
   },
   player: (element, draft, context) => {
-    const url = value(element, "url")
-    if (url !== undefined) mediaOf(draft).player ??= resolve(within(element, context).base, url)
+    const url = getValue(element, "url")
+    if (url !== undefined) getMedia(draft).player ??= resolve(enterElement(element, context).base, url)
   },
   copyright: (element, draft, context) => {
-    const text = plainText(element, context, "text")
+    const text = readText(element, context, "text")
     if (text.value !== "") draft.rights ??= text
   }
 }
 
-function readInside(element: Element, draft: Draft, around: Context): void {
-  const context = within(element, around)
-  for (const child of elements(element)) if (child.namespace === element.namespace) context.read(child, draft, context)
-}
-
-function textInto(field: "description" | "keywords" | "rating"): Reader {
-  return (element, draft) => {
-    const text = words(element)
-    if (text !== undefined) mediaOf(draft)[field] ??= text
+function readSameNamespace(element: Element, draft: Draft, around: ElementContext): void {
+  const context = enterElement(element, around)
+  for (const child of getChildElements(element)) {
+    if (child.namespace === element.namespace) context.read(child, draft, context)
   }
 }
 
-const mediaOf = (draft: Draft): Writable<Media> => draft.media ??= {}
+function readMediaTextInto(field: "description" | "keywords" | "rating"): ElementReader {
+  return (element, draft) => {
+    const text = getNonEmptyText(element)
+    if (text !== undefined) getMedia(draft)[field] ??= text
+  }
+}
+
+const getMedia = (draft: Draft): Writable<Media> => draft.media ??= {}
 
 const isImage = ({ type, medium }: MediaContent): boolean => medium === "image" || type?.startsWith("image/") === true
 
-const contentOf = (element: Element, context: Context): MediaContent => {
-  const url = value(element, "url")
-  const title = find(element, "title")
-  return defined({
-    url: url === undefined ? undefined : resolve(within(element, context).base, url),
-    type: value(element, "type"),
-    medium: value(element, "medium"),
-    width: sizeOf(value(element, "width")),
-    height: sizeOf(value(element, "height")),
-    duration: value(element, "duration"),
-    fileSize: sizeOf(value(element, "filesize")),
-    language: value(element, "lang"),
-    isDefault: value(element, "isdefault") === undefined ? undefined : value(element, "isdefault") === "true",
-    title: title === undefined ? undefined : words(title)
+const readMediaContent = (element: Element, context: ElementContext): MediaContent => {
+  const url = getValue(element, "url")
+  const title = findChild(element, "title")
+  return dropUndefined({
+    url: url === undefined ? undefined : resolve(enterElement(element, context).base, url),
+    type: getValue(element, "type"),
+    medium: getValue(element, "medium"),
+    width: parseSize(getValue(element, "width")),
+    height: parseSize(getValue(element, "height")),
+    duration: getValue(element, "duration"),
+    fileSize: parseSize(getValue(element, "filesize")),
+    language: getValue(element, "lang"),
+    isDefault: getValue(element, "isdefault") === undefined ? undefined : getValue(element, "isdefault") === "true",
+    title: title === undefined ? undefined : getNonEmptyText(title)
   })
 }

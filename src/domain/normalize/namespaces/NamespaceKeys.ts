@@ -70,12 +70,12 @@ const URIS: { readonly [key: NamespaceKey]: ReadonlyArray<string> } = {
   enc: ["http://purl.oclc.org/net/rss_2.0/enc#"]
 }
 
-const KEYS: ReadonlyMap<string, NamespaceKey> = new Map(
+const keysByUri: ReadonlyMap<string, NamespaceKey> = new Map(
   Object.entries(URIS).flatMap(([key, uris]) => uris.map((uri) => [uri, key] as const))
 )
 
 /** Prefixes that are taken at their word when the document forgets to declare them, beyond those that equal their key. */
-const UNDECLARED: { readonly [prefix: string]: NamespaceKey } = {
+const undeclaredPrefixes: { readonly [prefix: string]: NamespaceKey } = {
   a10: "atom",
   atom10: "atom",
   atom03: "atom",
@@ -84,25 +84,25 @@ const UNDECLARED: { readonly [prefix: string]: NamespaceKey } = {
 }
 
 /** URIs as publishers wrote them. */
-const seen = new Map<string, NamespaceKey>()
-const MOST_SEEN = 1000
+const recentKeys = new Map<string, NamespaceKey>()
+const maxRecentKeys = 1000
 
 /** The key of a URI; an unknown one is its own key. `""` stands for no namespace. */
-export const keyOf = (uri: string): NamespaceKey => {
-  const known = seen.get(uri)
+export const toNamespaceKey = (uri: string): NamespaceKey => {
+  const known = recentKeys.get(uri)
   if (known !== undefined) return known
   const plain = uri.trim().toLowerCase().replace(/^https:/, "http:").replace(/\/$/, "")
-  const key = KEYS.get(plain) ?? plain
+  const key = keysByUri.get(plain) ?? plain
   // A copy: what is cut out of a document keeps all of it in memory.
-  if (seen.size < MOST_SEEN && KEYS.has(plain)) seen.set(Array.from(uri).join(""), key)
+  if (recentKeys.size < maxRecentKeys && keysByUri.has(plain)) recentKeys.set(Array.from(uri).join(""), key)
   return key
 }
 
 /** Whether a key stands for one of the vocabularies above, or for none at all. */
-export const isKnown = (key: NamespaceKey): boolean => key === "" || key in URIS
+export const isKnownNamespace = (key: NamespaceKey): boolean => key === "" || key in URIS
 
 /** What a prefix most likely means where nothing declares it. */
-export const keyOfUndeclared = (prefix: string): NamespaceKey => {
+export const guessNamespaceKey = (prefix: string): NamespaceKey => {
   const plain = prefix.toLowerCase()
-  return UNDECLARED[plain] ?? (plain in URIS ? plain : plain === "" ? "" : `?${plain}`)
+  return undeclaredPrefixes[plain] ?? (plain in URIS ? plain : plain === "" ? "" : `?${plain}`)
 }

@@ -1,8 +1,8 @@
-import type { Context, Vocabulary } from "#domain/normalize/ElementContext.ts"
+import type { ElementContext, Vocabulary } from "#domain/normalize/ElementContext.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
-import { extendWith } from "#domain/normalize/Extensions.ts"
-import { words } from "#domain/normalize/Texts.ts"
-import { type Element, value } from "#domain/normalize/xml/Element.ts"
+import { addExtension } from "#domain/normalize/Extensions.ts"
+import { getNonEmptyText } from "#domain/normalize/Texts.ts"
+import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
 
 /** Podcasting 2.0: elements with one value, which is their text or the address in an attribute. */
 export const podcast: Vocabulary = Object.fromEntries(
@@ -22,14 +22,14 @@ export const podcast: Vocabulary = Object.fromEntries(
     "trailer",
     "image"
   ]
-    .map((key) => [key, keep])
+    .map((key) => [key, keepValue])
 )
 
-function keep(element: Element, draft: Draft, _context: Context): void {
-  extendWith(
+function keepValue(element: Element, draft: Draft, _context: ElementContext): void {
+  addExtension(
     draft,
     "podcast",
     element.name,
-    value(element, "url") ?? value(element, "href") ?? words(element) ?? value(element, "number")
+    getValue(element, "url") ?? getValue(element, "href") ?? getNonEmptyText(element) ?? getValue(element, "number")
   )
 }

@@ -1,206 +1,231 @@
 import type { Image, Source } from "#domain/feed/Entry.ts"
-import { type Context, readChildren, type Reader, type Vocabulary, within } from "#domain/normalize/ElementContext.ts"
+import {
+  type ElementContext,
+  type ElementReader,
+  enterElement,
+  readChildren,
+  type Vocabulary
+} from "#domain/normalize/ElementContext.ts"
 import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
-import { defined, Draft } from "#domain/normalize/Draft.ts"
-import { sourceOf } from "#domain/normalize/BuildModel.ts"
-import { addLink, lengthOf, linkOf } from "#domain/normalize/Links.ts"
-import { addPerson, personIn, personOf } from "#domain/normalize/Persons.ts"
-import { plainText, words } from "#domain/normalize/Texts.ts"
-import { attribute, type Element, elements, find, hasElements, textOf, trimmed, value } from "#domain/normalize/xml/Element.ts"
+import { Draft, dropUndefined } from "#domain/normalize/Draft.ts"
+import { buildSource } from "#domain/normalize/BuildModel.ts"
+import { addLink, parseLength, readLink } from "#domain/normalize/Links.ts"
+import { addPerson, parsePerson, readPerson } from "#domain/normalize/Persons.ts"
+import { getNonEmptyText, readText } from "#domain/normalize/Texts.ts"
+import {
+  type Element,
+  findChild,
+  getAttribute,
+  getChildElements,
+  getText,
+  getTrimmedText,
+  getValue,
+  hasElements
+} from "#domain/normalize/xml/Element.ts"
 import { resolve } from "#domain/normalize/Urls.ts"
 
 /** Hours, days and attributes that are looked at. */
-const MOST = 50
+const maxListed = 50
 
 /** What RSS 0.9x, 1.0 and 2.0 say of channels and items alike. */
-const common: Vocabulary = {
+const channelAndItem: Vocabulary = {
   title: (element, draft, context) => {
-    const title = plainText(element, context, "text")
+    const title = readText(element, context, "text")
     if (draft.title === undefined && title.value !== "") draft.title = title
   },
   link: (element, draft, context) => {
-    if (value(element, "href") !== undefined || value(element, "rel") !== undefined) {
-      addLink(draft, linkOf(element, context))
-    } else addLink(draft, { href: addressOf(element, context), rel: "alternate" })
+    if (getValue(element, "href") !== undefined || getValue(element, "rel") !== undefined) {
+      addLink(draft, readLink(element, context))
+    } else addLink(draft, { href: readAddress(element, context), rel: "alternate" })
   },
   author: (element, draft, context) => {
-    draft.authors = addPerson(draft.authors, personIn(element, context))
+    draft.authors = addPerson(draft.authors, readPerson(element, context))
   },
   category: (element, draft) => {
-    const term = value(element, "term") ?? words(element)
-    const scheme = value(element, "domain") ?? value(element, "scheme")
+    const term = getValue(element, "term") ?? getNonEmptyText(element)
+    const scheme = getValue(element, "domain") ?? getValue(element, "scheme")
     if (term !== undefined) {
-      ;(draft.categories ??= []).push({ term, ...defined({ scheme, label: value(element, "label") }) })
+      ;(draft.categories ??= []).push({ term, ...dropUndefined({ scheme, label: getValue(element, "label") }) })
     }
   },
-  pubdate: dateInto("published"),
+  pubdate: readRssDateInto("published"),
   language: (element, draft) => {
-    draft.language = words(element) ?? draft.language
+    draft.language = getNonEmptyText(element) ?? draft.language
   },
   image: (element, draft, context) => {
-    draft.image = { ...imageOf(element, context), ...draft.image }
+    draft.image = { ...readRssImage(element, context), ...draft.image }
   }
 }
 
 export const rssChannel: Vocabulary = {
-  ...common,
-  description: textInto("subtitle", "html"),
-  abstract: textInto("subtitle", "html"),
-  copyright: textInto("rights", "text"),
+  ...channelAndItem,
+  description: readRssTextInto("subtitle", "html"),
+  abstract: readRssTextInto("subtitle", "html"),
+  copyright: readRssTextInto("rights", "text"),
   managingeditor: (element, draft, context) => {
-    draft.authors = addPerson(draft.authors, personIn(element, context))
+    draft.authors = addPerson(draft.authors, readPerson(element, context))
   },
   webmaster: (element, draft) => {
-    const person = personOf(textOf(element))
+    const person = parsePerson(getText(element))
     draft.publisher ??= person
-    draft.other.webmaster ??= person
+    draft.fallbacks.webmaster ??= person
   },
-  lastbuilddate: dateInto("updated"),
+  lastbuilddate: readRssDateInto("updated"),
   generator: (element, draft) => {
-    const name = words(element)
+    const name = getNonEmptyText(element)
     if (name !== undefined) {
-      draft.generator ??= { name, ...defined({ uri: value(element, "uri"), version: value(element, "version") }) }
+      draft.generator ??= {
+        name,
+        ...dropUndefined({ uri: getValue(element, "uri"), version: getValue(element, "version") })
+      }
     }
   },
   docs: (element, draft, context) => {
-    draft.docs ??= addressOf(element, context)
+    draft.docs ??= readAddress(element, context)
   },
   rating: (element, draft) => {
-    draft.rating ??= words(element)
+    draft.rating ??= getNonEmptyText(element)
   },
   cloud: (element, draft) => {
-    draft.cloud ??= attributesOf(element)
+    draft.cloud ??= copyAttributes(element)
   },
   textinput: (element, draft, context) => {
-    const fields = textInputOf(element, context)
+    const fields = readTextInput(element, context)
     if (Object.keys(fields).length > 0) draft.textInput ??= fields
   },
   ttl: (element, draft) => {
-    const minutes = Number.parseFloat(trimmed(element))
+    const minutes = Number.parseFloat(getTrimmedText(element))
     if (minutes >= 0) (draft.hints ??= {}).ttl ??= minutes
   },
   skiphours: (element, draft) => {
-    const hours = elements(element).slice(0, MOST).map((hour) => Number(trimmed(hour)) % 24).filter((hour) =>
-      Number.isInteger(hour) && hour >= 0
+    const hours = getChildElements(element).slice(0, maxListed).map((hour) => Number(getTrimmedText(hour)) % 24).filter(
+      (hour) => Number.isInteger(hour) && hour >= 0
     )
     if (hours.length > 0) (draft.hints ??= {}).skipHours ??= [...new Set(hours)]
   },
   skipdays: (element, draft) => {
-    const days = elements(element).slice(0, MOST).map(trimmed).filter((day) => /^[A-Z][a-z]+day$/.test(day))
+    const days = getChildElements(element).slice(0, maxListed).map(getTrimmedText).filter((day) =>
+      /^[A-Z][a-z]+day$/.test(day)
+    )
     if (days.length > 0) (draft.hints ??= {}).skipDays ??= [...new Set(days)]
   }
 }
 
 export const rssItem: Vocabulary = {
-  ...common,
-  description: textInto("summary", "html"),
-  abstract: textInto("summary", "html"),
+  ...channelAndItem,
+  description: readRssTextInto("summary", "html"),
+  abstract: readRssTextInto("summary", "html"),
   summary: (element, draft, context) => {
-    const text = plainText(element, context, "html")
-    if (text.value !== "") draft.other.summary ??= text
+    const text = readText(element, context, "html")
+    if (text.value !== "") draft.fallbacks.summary ??= text
   },
-  content: contentInto,
-  body: contentInto,
-  fullitem: contentInto,
-  encoded: contentInto,
+  content: addContent,
+  body: addContent,
+  fullitem: addContent,
+  encoded: addContent,
   guid: (element, draft) => {
-    const id = words(element)
+    const id = getNonEmptyText(element)
     if (id === undefined || draft.id !== undefined) return
     draft.id = id
-    draft.idIsPermalink = value(element, "ispermalink")?.toLowerCase() !== "false"
+    draft.idIsPermalink = getValue(element, "ispermalink")?.toLowerCase() !== "false"
   },
   comments: (element, draft, context) => {
-    draft.comments ??= addressOf(element, context)
+    draft.comments ??= readAddress(element, context)
   },
   enclosure: (element, draft, context) => {
-    const href = value(element, "url") ?? value(element, "href") ?? words(find(element, "url") ?? element)
+    const href = getValue(element, "url") ?? getValue(element, "href") ??
+      getNonEmptyText(findChild(element, "url") ?? element)
     if (href === undefined) return
-    const url = resolve(within(element, context).base, href)
-    const type = value(element, "type")
-    addLink(draft, { href: url, rel: "enclosure", ...defined({ type, length: lengthOf(value(element, "length")) }) })
-    if (type?.startsWith("image/") === true) draft.other.image ??= { url }
+    const url = resolve(enterElement(element, context).base, href)
+    const type = getValue(element, "type")
+    addLink(draft, {
+      href: url,
+      rel: "enclosure",
+      ...dropUndefined({ type, length: parseLength(getValue(element, "length")) })
+    })
+    if (type?.startsWith("image/") === true) draft.fallbacks.image ??= { url }
   },
-  expirationdate: dateInto("expired"),
+  expirationdate: readRssDateInto("expired"),
   source: (element, draft, context) => {
-    draft.source ??= sourceIn(element, context)
+    draft.source ??= readRssSource(element, context)
   }
 }
 
-function textInto(field: "subtitle" | "summary" | "rights", expected: "text" | "html"): Reader {
+function readRssTextInto(field: "subtitle" | "summary" | "rights", expected: "text" | "html"): ElementReader {
   return (element, draft, context) => {
-    const text = plainText(element, context, expected)
+    const text = readText(element, context, expected)
     if (draft[field] === undefined && text.value !== "") draft[field] = text
   }
 }
 
-function dateInto(field: "published" | "updated" | "expired"): Reader {
+function readRssDateInto(field: "published" | "updated" | "expired"): ElementReader {
   return (element, draft) => {
-    draft[field] = parseDate(textOf(element)) ?? draft[field]
+    draft[field] = parseDate(getText(element)) ?? draft[field]
   }
 }
 
-function contentInto(element: Element, draft: Draft, context: Context): void {
-  const content = plainText(element, context, "html")
+function addContent(element: Element, draft: Draft, context: ElementContext): void {
+  const content = readText(element, context, "html")
   if (content.value !== "") (draft.content ??= []).push(content)
 }
 
-const addressOf = (element: Element, context: Context): string =>
-  resolve(within(element, context).base, trimmed(element))
+const readAddress = (element: Element, context: ElementContext): string =>
+  resolve(enterElement(element, context).base, getTrimmedText(element))
 
 /** RSS 2.0 gives title and URL; some aggregators put a whole Atom source there. */
-const sourceIn = (element: Element, around: Context): Source | undefined => {
-  const context = within(element, around)
+const readRssSource = (element: Element, around: ElementContext): Source | undefined => {
+  const context = enterElement(element, around)
   const draft = new Draft("source")
   if (hasElements(element)) readChildren(element, draft, context)
   else {
-    const title = words(element)
-    const url = value(element, "url")
+    const title = getNonEmptyText(element)
+    const url = getValue(element, "url")
     if (title !== undefined) draft.title = { value: title, type: "text" }
     if (url !== undefined) addLink(draft, { href: resolve(context.base, url), rel: "self" })
   }
-  return sourceOf(draft, context)
+  return buildSource(draft, context)
 }
 
 /** An image in any of RSS's ways: children, text, an attribute. */
-const imageOf = (element: Element, around: Context): Image => {
-  const context = within(element, around)
-  const url = partOf(element, "url") ?? value(element, "href") ?? value(element, "url") ??
-    attribute(element, "resource")
-    ?? (hasElements(element) ? undefined : words(element))
-  const link = partOf(element, "link")
-  return defined({
+const readRssImage = (element: Element, around: ElementContext): Image => {
+  const context = enterElement(element, around)
+  const url = getChildText(element, "url") ?? getValue(element, "href") ?? getValue(element, "url") ??
+    getAttribute(element, "resource")
+    ?? (hasElements(element) ? undefined : getNonEmptyText(element))
+  const link = getChildText(element, "link")
+  return dropUndefined({
     url: url === undefined ? undefined : resolve(context.base, url),
-    title: partOf(element, "title"),
+    title: getChildText(element, "title"),
     link: link === undefined ? undefined : resolve(context.base, link),
-    width: sizeOf(partOf(element, "width")),
-    height: sizeOf(partOf(element, "height")),
-    description: partOf(element, "description")
+    width: parseSize(getChildText(element, "width")),
+    height: parseSize(getChildText(element, "height")),
+    description: getChildText(element, "description")
   })
 }
 
-const partOf = (element: Element, key: string): string | undefined => {
-  const part = find(element, key)
-  return part === undefined ? undefined : words(part)
+const getChildText = (element: Element, key: string): string | undefined => {
+  const part = findChild(element, key)
+  return part === undefined ? undefined : getNonEmptyText(part)
 }
 
 /** Pixels. */
-export const sizeOf = (text: string | undefined): number | undefined => {
+export const parseSize = (text: string | undefined): number | undefined => {
   const size = text === undefined ? Number.NaN : Number.parseInt(text, 10)
   return size >= 0 ? size : undefined
 }
 
-const textInputOf = (element: Element, context: Context): { [name: string]: string } => {
+const readTextInput = (element: Element, context: ElementContext): { [name: string]: string } => {
   const fields: { [name: string]: string } = {}
   for (const key of ["title", "description", "name", "link"]) {
-    const field = find(element, key)
-    if (field !== undefined) fields[key] = plainText(field, context, "text").value
+    const field = findChild(element, key)
+    if (field !== undefined) fields[key] = readText(field, context, "text").value
   }
   return fields
 }
 
-const attributesOf = (element: Element): { [name: string]: string } => {
+const copyAttributes = (element: Element): { [name: string]: string } => {
   const fields: { [name: string]: string } = {}
-  for (let at = 0; at < Math.min(element.attributes.length, 2 * MOST); at += 2) {
+  for (let at = 0; at < Math.min(element.attributes.length, 2 * maxListed); at += 2) {
     fields[(element.attributes[at] ?? "").toLowerCase()] ??= element.attributes[at + 1] ?? ""
   }
   return fields

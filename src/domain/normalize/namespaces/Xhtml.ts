@@ -1,13 +1,13 @@
-import type { Reader, Vocabulary } from "#domain/normalize/ElementContext.ts"
-import { plainText } from "#domain/normalize/Texts.ts"
+import type { ElementReader, Vocabulary } from "#domain/normalize/ElementContext.ts"
+import { readText } from "#domain/normalize/Texts.ts"
 
 /** A body of XHTML beside the description. */
 export const xhtml: Vocabulary = {
-  body: addContent,
-  div: addContent
+  body: addXhtml,
+  div: addXhtml
 }
 
-function addContent(...[element, draft, context]: Parameters<Reader>): void {
-  const text = plainText(element, context, "html")
+function addXhtml(...[element, draft, context]: Parameters<ElementReader>): void {
+  const text = readText(element, context, "html")
   if (text.value !== "") (draft.content ??= []).push(text)
 }

@@ -12,36 +12,42 @@ export const WINDOWS_1252 =
   + "\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178"
 
 /** Entities that the document's own DTD declares, by name, and how many characters they may still become in it. */
-export interface Declared {
+export interface DeclaredEntities {
   readonly values: ReadonlyMap<string, string>
   budget: number
 }
 
-export const NONE: Declared = { values: new Map(), budget: 0 }
+export const noEntities: DeclaredEntities = { values: new Map(), budget: 0 }
 
 const AMPERSAND = 38
 const SEMICOLON = 59
-const LONGEST_REFERENCE = 66
+const maxReferenceLength = 66
 
 /** The text with its references replaced, from left to right and once: `&amp;lt;` gives `&lt;`. */
-export const decode = (text: string, declared: Declared = NONE): string =>
-  decodeBetween(text, 0, text.length, text.indexOf("&"), declared)
+export const decodeReferences = (text: string, declared: DeclaredEntities = noEntities): string =>
+  decodeReferencesBetween(text, 0, text.length, text.indexOf("&"), declared)
 
 /** The text between these positions with its references replaced; `first` is where the first `&` stands, at `start` or behind. */
-export const decodeBetween = (text: string, start: number, end: number, first: number, declared: Declared): string => {
+export const decodeReferencesBetween = (
+  text: string,
+  start: number,
+  end: number,
+  first: number,
+  declared: DeclaredEntities
+): string => {
   let result = ""
   let copied = start
   for (let at = first; at >= 0 && at < end; at = text.indexOf("&", at + 1)) {
-    let last = frequentEnd(text, at + 1)
+    let last = findFrequentEnd(text, at + 1)
     let characters: string | undefined
     if (last > 0) {
       const letter = text.charCodeAt(at + 1)
-      const tag = letter === L ? tagAt(text, at) : undefined
-      characters = tag === undefined ? FREQUENT[letter] : tag.plain
+      const tag = letter === L ? matchEscapedTag(text, at) : undefined
+      characters = tag === undefined ? frequentReferences[letter] : tag.plain
       if (tag !== undefined) last = at + tag.escaped.length - 1
     } else {
-      last = referenceEnd(text, at + 1)
-      characters = last < 0 ? undefined : referred(text, at + 1, last, declared)
+      last = findReferenceEnd(text, at + 1)
+      characters = last < 0 ? undefined : resolveReference(text, at + 1, last, declared)
     }
     if (characters === undefined || last >= end) continue
     result += characters === "&" ? text.slice(copied, at + 1) : text.slice(copied, at) + characters
@@ -54,10 +60,10 @@ export const decodeBetween = (text: string, start: number, end: number, first: n
 const L = 108
 
 /** By the codes of their first letters: `amp`, `gt`, `lt`, `quot`. */
-const FREQUENT: { readonly [code: number]: string | undefined } = { 97: "&", 103: ">", [L]: "<", 113: "\"" }
+const frequentReferences: { readonly [code: number]: string | undefined } = { 97: "&", 103: ">", [L]: "<", 113: "\"" }
 
 /** Where the semicolon of one of these is, of which escaped markup is full; 0 for another. */
-const frequentEnd = (text: string, start: number): number => {
+const findFrequentEnd = (text: string, start: number): number => {
   const first = text.charCodeAt(start)
   if (first === L || first === 103) {
     return text.charCodeAt(start + 1) === 116 && text.charCodeAt(start + 2) === SEMICOLON ? start + 2 : 0
@@ -67,42 +73,42 @@ const frequentEnd = (text: string, start: number): number => {
 }
 
 /** An escaped tag without attributes: `&lt;/p&gt;` and `</p>`. */
-interface Tag {
+interface EscapedTag {
   readonly escaped: string
   readonly plain: string
 }
 
-const LONGEST_TAG = 12
+const maxTagLength = 12
 /** A power of two. */
-const SLOTS = 64
+const cacheSlots = 64
 /** Tags of late: a glance at the last one alike takes the place of two references. */
-const tags: Array<Tag | undefined> = []
+const recentTags: Array<EscapedTag | undefined> = []
 
 /** The whole tag that begins with the `&lt;` there. */
-const tagAt = (text: string, start: number): Tag | undefined => {
+const matchEscapedTag = (text: string, start: number): EscapedTag | undefined => {
   const name = start + 4
   let end = name
-  while (end - name < LONGEST_TAG && isOfTag(text.charCodeAt(end))) end++
+  while (end - name < maxTagLength && isTagCharacter(text.charCodeAt(end))) end++
   if (end === name || !text.startsWith("&gt;", end)) return undefined
-  const slot = (text.charCodeAt(name) * 7 + text.charCodeAt(end - 1) * 3 + end - name) & (SLOTS - 1)
-  const known = tags[slot]
+  const slot = (text.charCodeAt(name) * 7 + text.charCodeAt(end - 1) * 3 + end - name) & (cacheSlots - 1)
+  const known = recentTags[slot]
   if (known !== undefined && known.escaped.length === end + 4 - start && text.startsWith(known.escaped, start)) {
     return known
   }
-  const tag = tagOf(text.slice(name, end))
-  tags[slot] = tag
+  const tag = makeEscapedTag(text.slice(name, end))
+  recentTags[slot] = tag
   return tag
 }
 
 /** Not cut out of the document, of which a slice would keep all in memory. */
-const tagOf = (name: string): Tag => ({ escaped: `&lt;${name}&gt;`, plain: `<${name}>` })
+const makeEscapedTag = (name: string): EscapedTag => ({ escaped: `&lt;${name}&gt;`, plain: `<${name}>` })
 
 /** Small letters, digits and the slash. */
-const isOfTag = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 47 && code <= 57)
+const isTagCharacter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 47 && code <= 57)
 
 /** Where its semicolon is; -1 for an ampersand that begins no reference. */
-const referenceEnd = (text: string, start: number): number => {
-  const last = Math.min(text.length, start + LONGEST_REFERENCE)
+const findReferenceEnd = (text: string, start: number): number => {
+  const last = Math.min(text.length, start + maxReferenceLength)
   for (let at = start; at < last; at++) {
     const code = text.charCodeAt(at)
     if (code === SEMICOLON) return at > start ? at : -1
@@ -112,41 +118,41 @@ const referenceEnd = (text: string, start: number): number => {
 }
 
 /** What the reference between these positions means; `undefined` when it means nothing. */
-const referred = (text: string, start: number, end: number, declared: Declared): string | undefined => {
-  if (text.charCodeAt(start) !== 35) return named(text.slice(start, end), declared)
+const resolveReference = (text: string, start: number, end: number, declared: DeclaredEntities): string | undefined => {
+  if (text.charCodeAt(start) !== 35) return resolveName(text.slice(start, end), declared)
   const digits = text.slice(start + 1, end)
-  if (/^[xX][0-9a-fA-F]{1,7}$/.test(digits)) return numbered(Number.parseInt(digits.slice(1), 16))
-  return /^\d{1,8}$/.test(digits) ? numbered(Number(digits)) : undefined
+  if (/^[xX][0-9a-fA-F]{1,7}$/.test(digits)) return resolveNumber(Number.parseInt(digits.slice(1), 16))
+  return /^\d{1,8}$/.test(digits) ? resolveNumber(Number(digits)) : undefined
 }
 
-const named = (name: string, declared: Declared): string | undefined => {
+const resolveName = (name: string, declared: DeclaredEntities): string | undefined => {
   if (name === "apos") return "'"
   const value = declared.values.get(name)
-  if (value !== undefined) return spent(value, declared)
+  if (value !== undefined) return spendBudget(value, declared)
   const whole = `&${name};`
-  const character = NAME.test(name) ? decodeHTMLStrict(whole) : whole
+  const character = htmlName.test(name) ? decodeHTMLStrict(whole) : whole
   return character === whole ? undefined : character
 }
 
-const NAME = /^[A-Za-z][A-Za-z0-9]{1,31}$/
+const htmlName = /^[A-Za-z][A-Za-z0-9]{1,31}$/
 
 /** Declared entities may only grow a document so far: a long one used often is an attack. */
-const spent = (value: string, declared: Declared): string | undefined => {
+const spendBudget = (value: string, declared: DeclaredEntities): string | undefined => {
   declared.budget -= value.length
   return declared.budget < 0 ? undefined : value
 }
 
-const numbered = (code: number): string => {
+const resolveNumber = (code: number): string => {
   if (code >= 128 && code < 160) return WINDOWS_1252[code - 128] ?? ""
   const forbidden = code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ||
     (code < 32 && code !== 9 && code !== 10 && code !== 13)
   return forbidden ? "\ufffd" : String.fromCodePoint(code)
 }
 
-const MOST_DECLARED = 300
-const LONGEST_TOTAL = 32_768
-const MOST_GROWTH = 1_000_000
-const DECLARATION = /<!ENTITY\s+([\w.-]{1,64})\s+(?:"([^"]{0,1024})"|'([^']{0,1024})')\s*>/g
+const maxEntities = 300
+const maxDeclaredCharacters = 32_768
+const maxExpansion = 1_000_000
+const entityDeclaration = /<!ENTITY\s+([\w.-]{1,64})\s+(?:"([^"]{0,1024})"|'([^']{0,1024})')\s*>/g
 
 /**
  * The general entities that a DTD's internal subset declares.
@@ -154,14 +160,14 @@ const DECLARATION = /<!ENTITY\s+([\w.-]{1,64})\s+(?:"([^"]{0,1024})"|'([^']{0,10
  * Nothing external is resolved, and a value's own references are replaced only where they are characters: an entity never contains
  * another one, so that no amount of nesting ("billion laughs") grows.
  */
-export const declarations = (subset: string): Declared => {
+export const parseEntityDeclarations = (subset: string): DeclaredEntities => {
   const values = new Map<string, string>()
   let total = 0
-  for (const [, name = "", double, single] of subset.matchAll(DECLARATION)) {
+  for (const [, name = "", double, single] of subset.matchAll(entityDeclaration)) {
     const value = double ?? single ?? ""
     total += value.length
-    if (total > LONGEST_TOTAL || values.size >= MOST_DECLARED) break
-    if (!values.has(name)) values.set(name, decode(value))
+    if (total > maxDeclaredCharacters || values.size >= maxEntities) break
+    if (!values.has(name)) values.set(name, decodeReferences(value))
   }
-  return { values, budget: MOST_GROWTH }
+  return { values, budget: maxExpansion }
 }

@@ -22,12 +22,12 @@ export interface Element {
 
 export type Node = Element | string
 
-export const NO_ATTRIBUTES: ReadonlyArray<string> = []
+export const noAttributes: ReadonlyArray<string> = []
 /** Shared by all elements without children: compared by identity, never changed. */
-export const NO_CHILDREN: Array<Node> = []
+export const noChildren: Array<Node> = []
 
-export const append = (parent: Element, child: Element): void => {
-  if (parent.children !== NO_CHILDREN) parent.children.push(child)
+export const appendChild = (parent: Element, child: Element): void => {
+  if (parent.children !== noChildren) parent.children.push(child)
   else {
     parent.children = parent.text === "" ? [child] : [parent.text, child]
     parent.text = ""
@@ -37,61 +37,61 @@ export const append = (parent: Element, child: Element): void => {
 export const appendText = (parent: Element, text: string): void => {
   const { children } = parent
   const last = children.length - 1
-  if (children === NO_CHILDREN) parent.text += text
+  if (children === noChildren) parent.text += text
   else if (typeof children[last] === "string") children[last] += text
   else children.push(text)
 }
 
-export const hasElements = (element: Element): boolean => element.children !== NO_CHILDREN
+export const hasElements = (element: Element): boolean => element.children !== noChildren
 
 /** The elements among the children. */
-export const elements = ({ children }: Element): ReadonlyArray<Element> =>
+export const getChildElements = ({ children }: Element): ReadonlyArray<Element> =>
   children.filter((child) => typeof child !== "string")
 
-export const find = (parent: Element, key: string): Element | undefined => {
+export const findChild = (parent: Element, key: string): Element | undefined => {
   for (const child of parent.children) if (typeof child !== "string" && child.key === key) return child
   return undefined
 }
 
 /** All text inside, markup left out, untrimmed. */
-export const textOf = (element: Element): string => {
-  if (element.children === NO_CHILDREN) return element.text
+export const getText = (element: Element): string => {
+  if (element.children === noChildren) return element.text
   let text = ""
-  for (const child of element.children) text += typeof child === "string" ? child : textOf(child)
+  for (const child of element.children) text += typeof child === "string" ? child : getText(child)
   return text
 }
 
-export const trimmed = (element: Element): string => textOf(element).trim()
+export const getTrimmedText = (element: Element): string => getText(element).trim()
 
 /** The value of an attribute by its exact name. */
-export const exact = (element: Element, name: string): string | undefined => {
+export const getExactAttribute = (element: Element, name: string): string | undefined => {
   const { attributes } = element
   for (let at = 0; at < attributes.length; at += 2) if (attributes[at] === name) return attributes[at + 1]
   return undefined
 }
 
 /** The value of an attribute in any case and with any prefix but `xml`: `rdf:resource`, `HREF`, `atom:href` are met in feeds. */
-export const attribute = (element: Element, name: string): string | undefined => {
+export const getAttribute = (element: Element, name: string): string | undefined => {
   const { attributes } = element
   if (attributes.length === 0) return undefined
-  const plain = exact(element, name)
+  const plain = getExactAttribute(element, name)
   if (plain !== undefined) return plain
   for (let at = 0; at < attributes.length; at += 2) {
     const raw = attributes[at] ?? ""
-    if (endsAlike(raw, name) && localOf(raw) === name) return attributes[at + 1]
+    if (hasSameEnd(raw, name) && getLocalName(raw) === name) return attributes[at + 1]
   }
   return undefined
 }
 
 /** Spares most names that are not meant from being cut and lowered. */
-const endsAlike = (raw: string, name: string): boolean =>
+const hasSameEnd = (raw: string, name: string): boolean =>
   raw.length >= name.length && (raw.charCodeAt(raw.length - 1) | 32) === (name.charCodeAt(name.length - 1) | 32)
 
-const localOf = (raw: string): string | undefined =>
+const getLocalName = (raw: string): string | undefined =>
   raw.startsWith("xml") ? undefined : raw.slice(raw.indexOf(":") + 1).toLowerCase()
 
 /** As `attribute`, trimmed; an empty value is absent. */
-export const value = (element: Element, name: string): string | undefined => {
-  const found = attribute(element, name)?.trim()
+export const getValue = (element: Element, name: string): string | undefined => {
+  const found = getAttribute(element, name)?.trim()
   return found === "" ? undefined : found
 }

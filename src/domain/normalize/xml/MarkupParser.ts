@@ -1,26 +1,31 @@
-import { declarations, type Declared, decodeBetween, NONE } from "./CharacterReferences.ts"
-import { Scope } from "./NamespaceScope.ts"
-import type { Name } from "./NamespaceScope.ts"
-import { wordAt } from "./InternedNames.ts"
-import { append, appendText, NO_ATTRIBUTES, NO_CHILDREN } from "./Element.ts"
+import {
+  type DeclaredEntities,
+  decodeReferencesBetween,
+  noEntities,
+  parseEntityDeclarations
+} from "./CharacterReferences.ts"
+import { NamespaceScope } from "./NamespaceScope.ts"
+import type { TagName } from "./NamespaceScope.ts"
+import { internName } from "./InternedNames.ts"
+import { appendChild, appendText, noAttributes, noChildren } from "./Element.ts"
 import type { Element } from "./Element.ts"
 
 /** A document's elements under a nameless root, and what had to be repaired to get them. */
-export interface Tree {
+export interface MarkupTree {
   readonly root: Element
   readonly repairs: ReadonlyArray<string>
 }
 
-const MOST_DEPTH = 256
-const MOST_ELEMENTS = 300_000
-const MOST_ATTRIBUTES = 512
+const maxDepth = 256
+const maxElements = 300_000
+const maxAttributes = 512
 /** An end tag closes no element further up than this. */
-const MOST_UNCLOSED = 64
+const maxUnclosed = 64
 
 /** The repair of a document that breaks off, or lacks its last end tags. */
-export const OPEN_AT_END = "elements closed that were open at the end of the document"
-const LONGEST_SUBSET = 65_536
-const MOST_STRAYS = 100
+export const openAtEnd = "elements closed that were open at the end of the document"
+const maxSubsetLength = 65_536
+const maxStrayEndTags = 100
 
 const TAB = 9
 const LINE_FEED = 10
@@ -42,29 +47,29 @@ const QUESTION = 63
  * What publishers break most is repaired as they meant it: a bare `&` or `<`, an end tag that is missing or misspelt, an entry inside
  * an entry, a CDATA section or comment that never ends, HTML's void elements, a document that stops in the middle.
  */
-export const tokenize = (texts: ReadonlyArray<string>): Tree => new Tokenizer().read(texts)
+export const parseMarkup = (texts: ReadonlyArray<string>): MarkupTree => new MarkupParser().read(texts)
 
-class Tokenizer {
+class MarkupParser {
   private text = ""
   private readonly root: Element = {
     name: "",
     key: "",
     prefix: "",
     namespace: "",
-    attributes: NO_ATTRIBUTES,
+    attributes: noAttributes,
     text: "",
-    children: NO_CHILDREN
+    children: noChildren
   }
   private readonly repairs = new Set<string>()
   private readonly missing = new Set<string>()
   private at = 0
   private current = this.root
-  private scope = Scope.root
+  private scope = NamespaceScope.root
   private name = this.scope.name("")
   /** The open elements, their names and their scopes, outermost first. What lies beyond `depth` is left over. */
   private readonly open: Array<Element> = [this.root]
-  private readonly names: Array<Name> = [this.name]
-  private readonly scopes: Array<Scope> = [this.scope]
+  private readonly names: Array<TagName> = [this.name]
+  private readonly scopes: Array<NamespaceScope> = [this.scope]
   private depth = 0
   /** Where on the stack the open entry is; 0 for none. */
   private entry = 0
@@ -83,12 +88,12 @@ class Tokenizer {
   /** End tags that closed nothing since the last start tag. */
   private readonly strays = new Set<string>()
   private openLower: ReadonlySet<string> | undefined
-  private declared: Declared = NONE
+  private declared: DeclaredEntities = noEntities
 
-  read(texts: ReadonlyArray<string>): Tree {
+  read(texts: ReadonlyArray<string>): MarkupTree {
     for (const text of texts) this.readPiece(text)
-    if (this.count >= MOST_ELEMENTS) this.repaired("too many elements: the rest was left out")
-    else if (this.depth > 0) this.repaired(OPEN_AT_END)
+    if (this.count >= maxElements) this.repaired("too many elements: the rest was left out")
+    else if (this.depth > 0) this.repaired(openAtEnd)
     return { root: this.root, repairs: [...this.repairs] }
   }
 
@@ -102,7 +107,7 @@ class Tokenizer {
     this.greater = -1
     this.missing.clear()
     if (text.charCodeAt(0) !== LESS) this.beforeTags()
-    while (this.at < text.length && this.count < MOST_ELEMENTS) this.step()
+    while (this.at < text.length && this.count < maxElements) this.step()
   }
 
   private beforeTags(): void {
@@ -131,7 +136,7 @@ class Tokenizer {
     const { text } = this
     const start = this.at
     let at = start
-    while (isSpace(text.charCodeAt(at))) at++
+    while (isSpaceCode(text.charCodeAt(at))) at++
     if (this.name.container && text.charCodeAt(at) === LESS) {
       this.at = at
       return
@@ -150,12 +155,12 @@ class Tokenizer {
     }
     return this.ampersand >= end
       ? text.slice(start, end)
-      : decodeBetween(text, start, end, this.ampersand, this.declared)
+      : decodeReferencesBetween(text, start, end, this.ampersand, this.declared)
   }
 
   private append(text: string): void {
     const { current } = this
-    if (current.children === NO_CHILDREN && current.text === "") current.text = text
+    if (current.children === noChildren && current.text === "") current.text = text
     else appendText(current, text)
   }
 
@@ -165,7 +170,7 @@ class Tokenizer {
     this.repaired("a bare < kept as text")
     let end = this.at
     do end = text.indexOf("<", end + 1)
-    while (end >= 0 && !begins(text.charCodeAt(end + 1)))
+    while (end >= 0 && !startsMarkup(text.charCodeAt(end + 1)))
     if (end < 0) end = text.length
     this.append(this.decoded(this.at, end))
     this.at = end
@@ -174,32 +179,32 @@ class Tokenizer {
   private startTag(): void {
     const { text } = this
     let at = this.at + 1
-    while (at < text.length && !endsName(text.charCodeAt(at))) at++
+    while (at < text.length && !isNameEndCode(text.charCodeAt(at))) at++
     const start = this.at + 1
     const end = at
     this.at = at
     this.selfClosing = false
     const code = text.charCodeAt(at)
     const attributes = code === GREATER ? this.plainTag() : this.attributes()
-    if (this.depth >= MOST_DEPTH && !/(?:item|entry)$/.test(text.slice(start, end))) {
+    if (this.depth >= maxDepth && !/(?:item|entry)$/.test(text.slice(start, end))) {
       return this.tooDeep(this.selfClosing)
     }
-    const scope = attributes === NO_ATTRIBUTES ? this.scope : this.scope.with(attributes)
+    const scope = attributes === noAttributes ? this.scope : this.scope.with(attributes)
     this.begin(scope.nameAt(text, start, end), attributes, scope)
   }
 
   private plainTag(): ReadonlyArray<string> {
     this.at++
-    return NO_ATTRIBUTES
+    return noAttributes
   }
 
-  private begin(name: Name, attributes: ReadonlyArray<string>, scope: Scope): void {
+  private begin(name: TagName, attributes: ReadonlyArray<string>, scope: NamespaceScope): void {
     if (name.entry && !this.name.parent && !this.selfClosing) this.closeBeforeEntry()
     else if (name.fact && this.entry > 0 && this.names[this.entry + 1]?.text === true && this.depth > this.entry) {
       this.closeText()
     }
     const alone = this.selfClosing || name.void
-    if (this.depth >= MOST_DEPTH) return this.tooDeep(alone)
+    if (this.depth >= maxDepth) return this.tooDeep(alone)
     this.count++
     const element: Element = {
       name: name.local,
@@ -208,9 +213,9 @@ class Tokenizer {
       namespace: name.namespace,
       attributes,
       text: "",
-      children: NO_CHILDREN
+      children: noChildren
     }
-    append(this.current, element)
+    appendChild(this.current, element)
     if (!alone) this.push(element, name, scope)
   }
 
@@ -219,7 +224,7 @@ class Tokenizer {
     this.repaired("elements nested too deeply: the innermost were left out")
   }
 
-  private push(element: Element, name: Name, scope: Scope): void {
+  private push(element: Element, name: TagName, scope: NamespaceScope): void {
     const depth = ++this.depth
     if (name.entry && this.entry === 0) this.entry = depth
     if (this.strays.size > 0) {
@@ -273,7 +278,7 @@ class Tokenizer {
   private oddEndTag(start: number): void {
     const { text } = this
     let at = start
-    while (at < text.length && !endsName(text.charCodeAt(at))) at++
+    while (at < text.length && !isNameEndCode(text.charCodeAt(at))) at++
     const name = text.slice(start, at)
     while (at < text.length && text.charCodeAt(at) !== GREATER && text.charCodeAt(at) !== LESS) at++
     this.at = text.charCodeAt(at) === GREATER ? at + 1 : at
@@ -282,7 +287,7 @@ class Tokenizer {
   }
 
   private closeNamed(raw: string): void {
-    if (this.strays.has(raw) || this.strays.size >= MOST_STRAYS && !this.openNames().has(raw.toLowerCase())) return
+    if (this.strays.has(raw) || this.strays.size >= maxStrayEndTags && !this.openNames().has(raw.toLowerCase())) return
     const depth = this.lastOpen(raw)
     if (depth === 0) {
       this.strays.add(raw)
@@ -298,7 +303,7 @@ class Tokenizer {
   /** Where on the stack an end tag's element is, if need be in another case; 0 for nowhere near. */
   private lastOpen(raw: string): number {
     const lower = raw.toLowerCase()
-    const lowest = Math.max(1, this.depth - MOST_UNCLOSED)
+    const lowest = Math.max(1, this.depth - maxUnclosed)
     let similar = 0
     for (let depth = this.depth; depth >= lowest; depth--) {
       const name = this.names[depth]
@@ -338,9 +343,9 @@ class Tokenizer {
       const value = this.attributeValue()
       if (name === "") continue
       found ??= []
-      if (found.length < 2 * MOST_ATTRIBUTES) found.push(name, value)
+      if (found.length < 2 * maxAttributes) found.push(name, value)
     }
-    return found ?? NO_ATTRIBUTES
+    return found ?? noAttributes
   }
 
   private attributeName(): string {
@@ -349,10 +354,10 @@ class Tokenizer {
     let at = start
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at)
-      if (code === EQUALS || endsName(code) && (code !== SLASH || text.charCodeAt(at + 1) === GREATER)) break
+      if (code === EQUALS || isNameEndCode(code) && (code !== SLASH || text.charCodeAt(at + 1) === GREATER)) break
     }
     this.at = at
-    return wordAt(text, start, at)
+    return internName(text, start, at)
   }
 
   private attributeValue(): string {
@@ -382,10 +387,10 @@ class Tokenizer {
   /** Whether the tag ends, and another one begins, before a quote that must then belong to something else. */
   private endsBefore(start: number, quote: number): boolean {
     const { text } = this
-    if (this.less < start) this.less = nextOf(text, "<", start)
+    if (this.less < start) this.less = indexOrEnd(text, "<", start)
     if (this.less > quote) return false
-    if (this.greater < start) this.greater = nextOf(text, ">", start)
-    return this.greater < this.less && begins(text.charCodeAt(this.less + 1))
+    if (this.greater < start) this.greater = indexOrEnd(text, ">", start)
+    return this.greater < this.less && startsMarkup(text.charCodeAt(this.less + 1))
   }
 
   private unquoted(): string {
@@ -394,7 +399,7 @@ class Tokenizer {
     let at = start
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at)
-      if (code === GREATER || isSpace(code) || code === SLASH && text.charCodeAt(at + 1) === GREATER) break
+      if (code === GREATER || isSpaceCode(code) || code === SLASH && text.charCodeAt(at + 1) === GREATER) break
     }
     this.at = at
     return this.decoded(start, at)
@@ -471,8 +476,8 @@ class Tokenizer {
     else if (subset < 0 || subset > greater) this.at = greater + 1
     else {
       const end = this.subsetEnd(subset)
-      if (this.declared === NONE) {
-        this.declared = declarations(text.slice(subset, Math.min(end, subset + LONGEST_SUBSET)))
+      if (this.declared === noEntities) {
+        this.declared = parseEntityDeclarations(text.slice(subset, Math.min(end, subset + maxSubsetLength)))
       }
       const close = this.seek(">", end)
       this.at = close < 0 ? text.length : close + 1
@@ -486,7 +491,7 @@ class Tokenizer {
 
   private skipSpace(): void {
     const { text } = this
-    while (isSpace(text.charCodeAt(this.at))) this.at++
+    while (isSpaceCode(text.charCodeAt(this.at))) this.at++
   }
 
   /** As indexOf; what was not found once is not searched again, so that a flood of openings without an end stays linear. */
@@ -499,19 +504,19 @@ class Tokenizer {
 }
 
 /** The end of the text when there is none. */
-const nextOf = (text: string, needle: string, from: number): number => {
+const indexOrEnd = (text: string, needle: string, from: number): number => {
   const found = text.indexOf(needle, from)
   return found < 0 ? text.length : found
 }
 
-const isSpace = (code: number): boolean =>
+const isSpaceCode = (code: number): boolean =>
   code <= SPACE && (code === SPACE || code === LINE_FEED || code === RETURN || code === TAB)
 
-const begins = (code: number): boolean => code === SLASH || code === BANG || code === QUESTION || startsName(code)
+const startsMarkup = (code: number): boolean => code === SLASH || code === BANG || code === QUESTION || startsName(code)
 
 const startsName = (code: number): boolean =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || code === 58 || code > 127
 
 /** Letters are told by one comparison. */
-const endsName = (code: number): boolean =>
-  code <= GREATER && (code === GREATER || code === SLASH || code === LESS || isSpace(code))
+const isNameEndCode = (code: number): boolean =>
+  code <= GREATER && (code === GREATER || code === SLASH || code === LESS || isSpaceCode(code))

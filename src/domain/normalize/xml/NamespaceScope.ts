@@ -1,7 +1,12 @@
-import { isKnown, keyOf, keyOfUndeclared, type NamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts"
+import {
+  guessNamespaceKey,
+  isKnownNamespace,
+  type NamespaceKey,
+  toNamespaceKey
+} from "#domain/normalize/namespaces/NamespaceKeys.ts"
 
 /** A tag's name, taken apart and looked up once for all its uses in a scope. */
-export interface Name {
+export interface TagName {
   readonly raw: string
   readonly lower: string
   readonly local: string
@@ -21,7 +26,7 @@ export interface Name {
   readonly void: boolean
 }
 
-const CONTAINERS = new Set([
+const containerNames = new Set([
   "rss",
   "rdf",
   "feed",
@@ -38,7 +43,7 @@ const CONTAINERS = new Set([
   "owner"
 ])
 /** Children of an entry that hold a text, perhaps with HTML in it. */
-const TEXTS = new Set([
+const textNames = new Set([
   "title",
   "link",
   "guid",
@@ -52,18 +57,18 @@ const TEXTS = new Set([
   "published"
 ])
 /** Those of them that no HTML element is called like. */
-const FACTS = new Set(["guid", "pubdate", "description", "category", "comments", "id", "updated", "published"])
-const PARENTS = new Set(["rss", "rdf", "feed", "channel", "items", "content"])
-const VOID = new Set(["br", "hr", "img", "input", "wbr", "col", "area", "embed", "param"])
-const MOST_DECLARATIONS = 64
-const DEEPEST = 32
+const factNames = new Set(["guid", "pubdate", "description", "category", "comments", "id", "updated", "published"])
+const parentNames = new Set(["rss", "rdf", "feed", "channel", "items", "content"])
+const voidNames = new Set(["br", "hr", "img", "input", "wbr", "col", "area", "embed", "param"])
+const maxDeclarations = 64
+const maxScopeDepth = 32
 /** Scopes of whole documents that are kept. */
-const MOST_SCOPES = 100
-const LONGEST_KEY = 4096
+const maxScopes = 100
+const maxKeyLength = 4096
 /** Names that a scope keeps. */
-const MOST_KEPT = 1000
+const maxNamesPerScope = 1000
 /** A power of two. */
-const SLOTS = 64
+const cacheSlots = 64
 
 /**
  * The namespace declarations in force at some element, chained to those around it.
@@ -71,53 +76,58 @@ const SLOTS = 64
  * Scopes of documents are kept: a feed declares the same at each poll, and so do all feeds of one software. What they know of names follows
  * from the declarations alone, so that it does not matter to whom a scope served before.
  */
-export class Scope {
-  private readonly parent: Scope | undefined
+export class NamespaceScope {
+  private readonly parent: NamespaceScope | undefined
   private readonly uris: ReadonlyMap<string, string>
-  private readonly names = new Map<string, Name>()
-  private readonly recent: Array<Name | undefined> = []
+  private readonly names = new Map<string, TagName>()
+  private readonly recent: Array<TagName | undefined> = []
   private readonly depth: number
   /** Scopes inside the outermost one, by what they declare. */
-  private readonly inner = new Map<string, Scope>()
+  private readonly inner = new Map<string, NamespaceScope>()
 
-  constructor(parent: Scope | undefined, uris: ReadonlyMap<string, string>) {
+  constructor(parent: NamespaceScope | undefined, uris: ReadonlyMap<string, string>) {
     this.parent = parent
     this.uris = uris
     this.depth = parent === undefined ? 0 : parent.depth + 1
   }
 
   /** The outermost scope of all documents. */
-  static readonly root = new Scope(undefined, new Map([["xml", "http://www.w3.org/XML/1998/namespace"]]))
+  static readonly root = new NamespaceScope(undefined, new Map([["xml", "http://www.w3.org/XML/1998/namespace"]]))
 
   /** The scope inside an element with these attributes: this very one if none of them declares anything. */
-  with(attributes: ReadonlyArray<string>): Scope {
+  with(attributes: ReadonlyArray<string>): NamespaceScope {
     let declared: Map<string, string> | undefined
     let key = ""
     for (let at = 0; at < attributes.length; at += 2) {
       const name = attributes[at] ?? ""
       if (!name.startsWith("xmlns") || (name.length > 5 && name.charCodeAt(5) !== 58)) continue
       declared ??= new Map()
-      if (declared.size >= MOST_DECLARATIONS) break
+      if (declared.size >= maxDeclarations) break
       const uri = attributes[at + 1] ?? ""
       declared.set(name.slice(6), uri)
       key += `${name}=${uri}\n`
     }
-    if (declared === undefined || this.depth >= DEEPEST) return this
-    return this.parent === undefined && key.length <= LONGEST_KEY ? this.kept(key, declared) : new Scope(this, declared)
+    if (declared === undefined || this.depth >= maxScopeDepth) return this
+    return this.parent === undefined && key.length <= maxKeyLength
+      ? this.getShared(key, declared)
+      : new NamespaceScope(this, declared)
   }
 
-  private kept(key: string, declared: ReadonlyMap<string, string>): Scope {
+  private getShared(key: string, declared: ReadonlyMap<string, string>): NamespaceScope {
     const known = this.inner.get(key)
     if (known !== undefined) return known
-    if (this.inner.size >= MOST_SCOPES) this.inner.clear()
-    const scope = new Scope(this, new Map([...declared].map(([prefix, uri]) => [copyOf(prefix), copyOf(uri)])))
-    this.inner.set(copyOf(key), scope)
+    if (this.inner.size >= maxScopes) this.inner.clear()
+    const scope = new NamespaceScope(
+      this,
+      new Map([...declared].map(([prefix, uri]) => [copyString(prefix), copyString(uri)]))
+    )
+    this.inner.set(copyString(key), scope)
     return scope
   }
 
   /** The name that stands there. Tags repeat: a glance at the last one alike saves cutting the name out and hashing it. */
-  nameAt(text: string, start: number, end: number): Name {
-    const slot = (text.charCodeAt(start) * 7 + text.charCodeAt(end - 1) * 31 + end - start) & (SLOTS - 1)
+  nameAt(text: string, start: number, end: number): TagName {
+    const slot = (text.charCodeAt(start) * 7 + text.charCodeAt(end - 1) * 31 + end - start) & (cacheSlots - 1)
     const recent = this.recent[slot]
     if (recent !== undefined && recent.raw.length === end - start && text.startsWith(recent.raw, start)) return recent
     const name = this.name(text.slice(start, end))
@@ -125,18 +135,18 @@ export class Scope {
     return name
   }
 
-  name(raw: string): Name {
+  name(raw: string): TagName {
     const known = this.names.get(raw)
     if (known !== undefined) return known
     const colon = raw.indexOf(":")
-    const name = nameOf(raw, this.namespace(colon < 0 ? "" : raw.slice(0, colon)))
-    if (this.names.size < MOST_KEPT) this.names.set(name.raw, name)
+    const name = getTagName(raw, this.namespace(colon < 0 ? "" : raw.slice(0, colon)))
+    if (this.names.size < maxNamesPerScope) this.names.set(name.raw, name)
     return name
   }
 
   private namespace(prefix: string): NamespaceKey {
     const uri = this.uri(prefix)
-    return uri === undefined ? keyOfUndeclared(prefix) : keyOf(uri)
+    return uri === undefined ? guessNamespaceKey(prefix) : toNamespaceKey(uri)
   }
 
   private uri(prefix: string): string | undefined {
@@ -145,25 +155,26 @@ export class Scope {
 }
 
 /** Names of all documents, by their raw form: feeds are written in few words. */
-const names = new Map<string, Array<Name>>()
-const MOST_NAMES = 3000
-const LONGEST_NAME = 64
+const sharedNames = new Map<string, Array<TagName>>()
+const maxSharedNames = 3000
+const maxSharedNameLength = 64
 
-const nameOf = (raw: string, namespace: NamespaceKey): Name => {
-  const known = names.get(raw)?.find((name) => name.namespace === namespace)
+const getTagName = (raw: string, namespace: NamespaceKey): TagName => {
+  const known = sharedNames.get(raw)?.find((name) => name.namespace === namespace)
   if (known !== undefined) return known
-  const name = newName(raw, namespace)
-  const alike = names.get(raw)
-  if (alike === undefined && names.size < MOST_NAMES && raw.length <= LONGEST_NAME) names.set(name.raw, [name])
-  else if (alike !== undefined && alike.length < 8) alike.push(name)
+  const name = makeTagName(raw, namespace)
+  const alike = sharedNames.get(raw)
+  if (alike === undefined && sharedNames.size < maxSharedNames && raw.length <= maxSharedNameLength) {
+    sharedNames.set(name.raw, [name])
+  } else if (alike !== undefined && alike.length < 8) alike.push(name)
   return name
 }
 
 /** What is cut out of a document keeps all of it in memory. */
-const copyOf = (cut: string): string => Array.from(cut).join("")
+const copyString = (cut: string): string => Array.from(cut).join("")
 
-const newName = (cut: string, namespace: NamespaceKey): Name => {
-  const raw = copyOf(cut)
+const makeTagName = (cut: string, namespace: NamespaceKey): TagName => {
+  const raw = copyString(cut)
   const colon = raw.indexOf(":")
   const prefix = colon < 0 ? "" : raw.slice(0, colon)
   const local = raw.slice(colon + 1)
@@ -174,12 +185,13 @@ const newName = (cut: string, namespace: NamespaceKey): Name => {
     local,
     key,
     prefix,
-    namespace: isKnown(namespace) ? namespace : copyOf(namespace),
-    container: raw === "" || CONTAINERS.has(key),
+    namespace: isKnownNamespace(namespace) ? namespace : copyString(namespace),
+    container: raw === "" || containerNames.has(key),
     entry: key === "item" || key === "entry",
-    parent: raw === "" || PARENTS.has(key) && namespace !== "media" || !isKnown(namespace) && prefix !== "",
-    text: prefix === "" && TEXTS.has(key),
-    fact: prefix === "" && FACTS.has(key) && namespace !== "xhtml",
-    void: VOID.has(key) && (prefix === "" || namespace === "xhtml")
+    parent: raw === "" || parentNames.has(key) && namespace !== "media" ||
+      !isKnownNamespace(namespace) && prefix !== "",
+    text: prefix === "" && textNames.has(key),
+    fact: prefix === "" && factNames.has(key) && namespace !== "xhtml",
+    void: voidNames.has(key) && (prefix === "" || namespace === "xhtml")
   }
 }
