@@ -6,7 +6,7 @@ import type { Part } from "#layers/workers/feed-reader/Parts.ts"
 import type { Question } from "#layers/workers/feed-reader/worker.ts"
 import { noThreads } from "#test/support/NoThreads.ts"
 
-const script = new URL("#layers/workers/feed-reader/worker.ts", import.meta.url)
+const script = new URL("../../../src/layers/workers/feed-reader/worker.ts", import.meta.url)
 
 const thread = Effect.acquireRelease(
   Effect.sync(() =>
