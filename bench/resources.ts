@@ -7,7 +7,8 @@
 import { Effect, Layer, Option } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { Listeners } from "#actors/operations/Listeners.ts"
-import { PartitionStarter } from "#actors/cluster/Partition.ts"
+import { PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
+import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import { HubSubscriptionBehavior } from "#actors/resource/HubSubscription.ts"
@@ -182,7 +183,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         })
     })
     const cpu = process.cpuUsage()
-    const actors = PartitionStarter.layer.pipe(
+    const actors = PartitionStarterLayer.layer.pipe(
       Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer)),
       Layer.provide(ActorBudget.layer),
       Layer.provide(Senders.layer),

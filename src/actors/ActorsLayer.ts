@@ -1,19 +1,23 @@
 import { Layer } from "effect"
-import * as IntentVerification from "#actors/operations/IntentVerification.ts"
+import * as Partition from "#actors/cluster/Partition.ts"
+import { AwakePartitions } from "#actors/cluster/PartitionStarter.ts"
+import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts"
+import * as PartitionsLayer from "#actors/cluster/PartitionsLayer.ts"
+import * as RetentionSweep from "#actors/cluster/RetentionSweep.ts"
+import * as Runner from "#actors/cluster/Runner.ts"
 import * as Bounces from "#actors/operations/Bounces.ts"
 import * as HubLayer from "#actors/operations/HubLayer.ts"
-import { HubReliability } from "#actors/resource/HubReliability.ts"
+import * as IntentVerification from "#actors/operations/IntentVerification.ts"
 import { Listeners } from "#actors/operations/Listeners.ts"
-import * as Maintenance from "#actors/cluster/Maintenance.ts"
 import * as OpenHub from "#actors/operations/OpenHub.ts"
-import * as Partition from "#actors/cluster/Partition.ts"
-import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
-import * as Resource from "#actors/resource/Resource.ts"
-import * as Runner from "#actors/cluster/Runner.ts"
-import * as Subscription from "#actors/subscription/Subscription.ts"
+import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscription from "#actors/resource/HubSubscription.ts"
+import * as Resource from "#actors/resource/Resource.ts"
+import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
+import * as Subscription from "#actors/subscription/Subscription.ts"
 
-const supervisor = Partition.PartitionStarter.layer.pipe(
+/** Starts partitions with the behaviors of their actors. */
+const partitionStarter = PartitionStarterLayer.layer.pipe(
   Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer, HubSubscription.layer)),
   Layer.provide(ActorBudget.layer)
 )
@@ -21,22 +25,19 @@ const supervisor = Partition.PartitionStarter.layer.pipe(
 /** The `Hub` with both its faces. */
 const hub = HubLayer.layer.pipe(Layer.provide(OpenHub.layer), Layer.provide(IntentVerification.layer))
 
-/**
- * All actors of a runner, and the `Hub` in front of them. From outside: the ports, the `Senders`, and `Sharding`,
- * which says what this runner holds.
- */
+/** All actors of a runner, and the `Hub` in front of them. Needs the ports, the `Senders`, and `Sharding` for the shards of this runner. */
 export const layer = Layer.mergeAll(
   hub,
   Runner.layerWake,
-  Runner.layerSweep,
-  Runner.layerTrust,
+  Runner.layerOverdueSweep,
+  Runner.layerHubReliability,
   Bounces.layerTrials,
-  Maintenance.layer
+  RetentionSweep.layer
 )
   .pipe(
-    Layer.provide(Layer.mergeAll(Runner.Partitions.layer, Runner.Ownership.layer)),
-    Layer.provide(Partition.layer.pipe(Layer.provide(supervisor))),
-    Layer.provide(Partition.AwakePartitions.layer),
+    Layer.provide(Layer.mergeAll(PartitionsLayer.layer, Runner.layerOwnership)),
+    Layer.provide(Partition.layer.pipe(Layer.provide(partitionStarter))),
+    Layer.provide(AwakePartitions.layer),
     Layer.provide(HubReliability.layer),
     Layer.provide(Listeners.layer)
   )

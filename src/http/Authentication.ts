@@ -226,7 +226,7 @@ class Lines {
         this.#lines.set(guesser, line)
         return line
       }),
-      ({ places }) => places.through(looking),
+      ({ places }) => places.withPermit(looking),
       (line) => Effect.sync(() => --line.users === 0 && this.#lines.delete(guesser))
     )
   }

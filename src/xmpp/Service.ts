@@ -125,7 +125,7 @@ const layerEntity = Xmpp.toLayer(
       if (bounce === undefined || !bounces.begin(bounce.from)) return
       const row = inRow[bounce.subscriptionId % rows]
       if (row === undefined) return bounces.end(bounce.from)
-      run(Effect.ensuring(row.through(bounced(bounce)), Effect.sync(() => bounces.end(bounce.from))))
+      run(Effect.ensuring(row.withPermit(bounced(bounce)), Effect.sync(() => bounces.end(bounce.from))))
     }
 
     const present = (presence: Element) => {
@@ -140,7 +140,7 @@ const layerEntity = Xmpp.toLayer(
       if (returning.size >= mostReturning) return online.forget(jid)
       returning.add(jid)
       run(
-        returns.through(heardOf(jid)).pipe(
+        returns.withPermit(heardOf(jid)).pipe(
           Effect.map((done) => done ? undefined : online.forget(jid)),
           Effect.ensuring(Effect.sync(() => returning.delete(jid)))
         )

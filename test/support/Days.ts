@@ -1,7 +1,8 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import { Listeners } from "#actors/operations/Listeners.ts"
-import { PartitionStarter } from "#actors/cluster/Partition.ts"
+import { PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
+import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import * as Resource from "#actors/resource/Resource.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
@@ -25,7 +26,7 @@ export const layerDays = (
   settings: Partial<SettingsValues> = {},
   stores: Layer.Layer<never, never, Outbox | ResourceStore> = Layer.empty
 ) =>
-  PartitionStarter.layer.pipe(
+  PartitionStarterLayer.layer.pipe(
     Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer, HubSubscription.layer)),
     Layer.provide(ActorBudget.layer),
     Layer.provide(HubReliability.layer),

@@ -2,117 +2,133 @@ import { Clock, Context, Effect, Exit, Layer } from "effect"
 import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import type * as ShardId from "effect/cluster/ShardId"
 
-/** A lock that its owner does not confirm goes to another runner after so many ms. */
-export const lockExpiration = 9_000
+/** Time after which the unconfirmed lock of a shard goes to another runner, in ms. */
+export const lockExpirationMs = 9_000
 
-/** A runner's claim to a shard, from one acquisition of its lock until the lock is lost. */
+/** How long a confirmation holds, in ms. It is shorter than the lock, because effects take a moment to reach the outside. */
+const leaseMs = lockExpirationMs - 1_000
+
+/** Time between two checks of a waiting caller, in ms. */
+export const checkSpacingMs = 100
+
+/** The lease of a runner on a shard, from one acquisition of its lock until the lock is lost. */
 export interface ShardLease {
   readonly isHeld: () => boolean
-  /** Returns when it is sure; at once, mostly. */
+  /** Returns once the lease is held; at once, mostly. */
   readonly awaitHeld: Effect.Effect<void>
 }
 
-/** Who waits looks again after so many ms. */
-export const lookAgain = 100
-
-/** Of one process alone: there is nobody else. */
-export const undisputed: ShardLease = { isHeld: () => true, awaitHeld: Effect.void }
+/** The lease of a process without a cluster: no other runner exists. */
+export const permanentLease: ShardLease = { isHeld: () => true, awaitHeld: Effect.void }
 
 /**
- * How long a runner may be sure of what it holds.
+ * The leases of this runner on its shards.
  *
- *   asks the database ──► it holds the lock                                 another runner may have it
- *   ├──────────────────── sure ────────────────────────┤ waits ... ┤────────────────────────────────►
+ *   asks the database ──► the lock is confirmed                             another runner may take the lock
+ *   ├──────────────────── held ────────────────────────┤ waits ... ┤────────────────────────────────►
  *   0 s                                                8 s         9 s
  *
- * A runner that stood still (a stopped process, a machine that slept) knows less than nothing when it goes on: its locks went to others, who have
- * done what it is about to do. Who is about to do something that nobody takes back asks here first, and waits until the database has said
- * again that the lock is there. When it is not, the cluster ends the partition, and whoever waits with it.
+ * A runner that stood still (a stopped process, a sleeping machine) works with wrong knowledge when it resumes: other runners have its
+ * locks and have done its next work already. Before an effect that cannot be undone, the caller awaits the lease, until the database has
+ * confirmed the lock again. If the lock is lost, the cluster ends the partition and so interrupts the caller.
  *
- * PostgreSQL's advisory locks end with their session, which the storage replaces when a question fails or takes too long: after that nothing is
- * sure before it is confirmed. A lock that was lost and acquired again is another lock: what was begun under the first one is never sure again,
- * also while it still comes to its end beside the partition that was begun under the second.
+ * Advisory locks of PostgreSQL end with their session, and the storage replaces a session after a failed or slow statement. No lease is
+ * held from such a failure until the next confirmation. A lock that was lost and acquired again is another lock: work under the first one
+ * stays without a lease, even while it ends beside the partition of the second lock.
  */
 export const ShardLeases = Context.Reference<{ readonly of: (shard: ShardId.ShardId) => ShardLease }>(
   "windhover/actors/cluster/ShardLease",
   {
-    defaultValue: () => ({ of: () => undisputed })
+    defaultValue: () => ({ of: () => permanentLease })
   }
 )
 
-/** One acquisition of a shard's lock. */
+/** One acquisition of the lock of a shard. */
 interface Lock {
-  /** Sure before it, epoch ms. */
-  until: number
+  /** End of the lease, epoch ms. */
+  heldUntil: number
 }
 
-/** Less than the lock: it takes a moment from here to the outside. Milliseconds. */
-const sureFor = lockExpiration - 1_000
-
-/** The storage of the cluster, and beside it what its answers say. */
+/** The storage of the cluster with the leases that follow from its results. */
 export const layer = Layer.effectContext(Effect.gen(function*() {
   const storage = yield* RunnerStorage.RunnerStorage
-  const clock = yield* Clock.Clock
-  /** The locks that are held, as far as is known. */
-  const locks = new Map<string, Lock>()
-  /** Questions that failed. */
-  let failures = 0
+  const locks = new Locks(yield* Clock.Clock)
+  return Context.make(RunnerStorage.RunnerStorage, {
+    ...storage,
+    acquire: (address, shards) =>
+      locks.observe(storage.acquire(address, shards), (held, until) => locks.acquired(held, until)),
+    refresh: (address, shards) => {
+      const asked = [...shards]
+      return locks.observe(
+        storage.refresh(address, asked),
+        (held, until) => locks.refreshed(asked.map(String), held, until)
+      )
+    }
+  }).pipe(Context.add(ShardLeases, { of: (shard) => locks.leaseOf(shard.toString()) }))
+}))
 
-  const doubtAll = () => {
-    failures++
-    for (const lock of locks.values()) lock.until = 0
+/** The locks of this runner, as the last results of the storage tell. */
+class Locks {
+  readonly #clock: Clock.Clock
+  readonly #locks = new Map<string, Lock>()
+  #failures = 0
+
+  constructor(clock: Clock.Clock) {
+    this.#clock = clock
   }
 
-  /** Sure from when the question was asked: the answer may have been under way for long, and another question may have failed meanwhile. */
-  const noted = <E>(
-    question: Effect.Effect<Array<ShardId.ShardId>, E>,
-    note: (held: ReadonlySet<string>, until: number) => void
-  ) =>
-    Effect.flatMap(Clock.currentTimeMillis, (asked) => {
-      const before = failures
-      return Effect.onExit(question, (exit) =>
+  /**
+   * Passes the held shards and the end of their leases to `record`; a failed statement ends all leases.
+   *
+   * A lease counts from the start of the statement, because its result may have been long under way. When another statement has failed
+   * meanwhile, the result confirms no lease.
+   */
+  observe<E>(
+    statement: Effect.Effect<Array<ShardId.ShardId>, E>,
+    record: (held: ReadonlySet<string>, until: number) => void
+  ): Effect.Effect<Array<ShardId.ShardId>, E> {
+    return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+      const failuresBefore = this.#failures
+      return Effect.onExit(statement, (exit) =>
         Effect.sync(() => {
-          if (Exit.isFailure(exit)) doubtAll()
-          else note(new Set(exit.value.map(String)), failures === before ? asked + sureFor : 0)
+          if (Exit.isFailure(exit)) this.#endAll()
+          else record(new Set(exit.value.map(String)), failuresBefore === this.#failures ? startedAt + leaseMs : 0)
         }))
     })
-
-  const acquired = (held: ReadonlySet<string>, until: number) => {
-    for (const name of held) locks.set(name, { until })
   }
 
-  const refreshed = (asked: ReadonlyArray<string>, held: ReadonlySet<string>, until: number) => {
-    for (const name of asked) {
-      const lock = locks.get(name)
+  acquired(held: ReadonlySet<string>, until: number): void {
+    for (const shard of held) this.#locks.set(shard, { heldUntil: until })
+  }
+
+  refreshed(asked: ReadonlyArray<string>, held: ReadonlySet<string>, until: number): void {
+    for (const shard of asked) {
+      const lock = this.#locks.get(shard)
       if (lock === undefined) continue
-      if (held.has(name)) {
-        lock.until = Math.max(lock.until, until)
+      if (held.has(shard)) {
+        lock.heldUntil = Math.max(lock.heldUntil, until)
       } else {
-        lock.until = 0
-        locks.delete(name)
+        lock.heldUntil = 0
+        this.#locks.delete(shard)
       }
     }
   }
 
-  const of = (shard: ShardId.ShardId): ShardLease => {
-    const name = shard.toString()
-    let lock = locks.get(name)
-    const isSure = () => {
-      lock ??= locks.get(name)
-      return lock !== undefined && clock.currentTimeMillisUnsafe() < lock.until
+  /** The lease of the current acquisition, or of the next one when the lock is not acquired yet. */
+  leaseOf(shard: string): ShardLease {
+    let lock = this.#locks.get(shard)
+    const isHeld = () => {
+      lock ??= this.#locks.get(shard)
+      return lock !== undefined && this.#clock.currentTimeMillisUnsafe() < lock.heldUntil
     }
-    const sure: Effect.Effect<void> = Effect.suspend(() =>
-      isSure() ? Effect.void : Effect.andThen(Effect.sleep(lookAgain), sure)
+    const awaitHeld: Effect.Effect<void> = Effect.suspend(() =>
+      isHeld() ? Effect.void : Effect.andThen(Effect.sleep(checkSpacingMs), awaitHeld)
     )
-    return { isHeld: isSure, awaitHeld: sure }
+    return { isHeld, awaitHeld }
   }
 
-  return Context.make(RunnerStorage.RunnerStorage, {
-    ...storage,
-    acquire: (address, shards) => noted(storage.acquire(address, shards), acquired),
-    refresh: (address, shards) => {
-      const asked = [...shards]
-      return noted(storage.refresh(address, asked), (held, until) => refreshed(asked.map(String), held, until))
-    }
-  }).pipe(Context.add(ShardLeases, { of }))
-}))
+  #endAll(): void {
+    this.#failures++
+    for (const lock of this.#locks.values()) lock.heldUntil = 0
+  }
+}

@@ -49,7 +49,7 @@ export class DeliveryLimiter {
   }
 
   /** Runs a delivery to `name` as soon as its host and its lane have a place. */
-  through<A, E, R>(name: string, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  run<A, E, R>(name: string, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
       let host: Host | undefined
       return Effect.onExit(
@@ -67,13 +67,13 @@ export class DeliveryLimiter {
   }
 
   #toHost<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return host.places.through(Effect.suspend(() => this.#inLane(host, this.#timed(host, delivery))))
+    return host.places.withPermit(Effect.suspend(() => this.#inLane(host, this.#timed(host, delivery))))
   }
 
   #inLane<A, E, R>(host: Host, timed: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    if (host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fast.through(timed)
+    if (host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fast.withPermit(timed)
     host.slowPlaces ??= new FifoSemaphore(Math.ceil(this.#width / 4 * hostShare))
-    return host.slowPlaces.through(this.#slow.through(timed))
+    return host.slowPlaces.withPermit(this.#slow.withPermit(timed))
   }
 
   /** However it ends: an answer, none, or an interruption. It is known before its places are left to others. */

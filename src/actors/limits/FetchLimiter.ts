@@ -16,7 +16,7 @@ interface Ticket {
 /** Who may fetch now, over all partitions of the runner. */
 export interface FetchLimiter {
   /** Runs a fetch, once, as soon as there is a place for it. */
-  readonly through: <A, E, R>(fetch: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly run: <A, E, R>(fetch: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
 /**
@@ -39,7 +39,7 @@ export const make = Effect.fnUntraced(function*(width: number) {
       return
     }
     quickOnes.delete(ticket)
-    places.leave()
+    places.release()
   }
 
   /** Milliseconds until the next one may be asked to give up its place. */
@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function*(width: number) {
       quickOnes.delete(ticket)
       ticket.slow = true
       room--
-      places.leave()
+      places.release()
     }
     return places.waiting > 0 ? Effect.void : needed.close
   })
@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function*(width: number) {
   )
 
   /** What leaves a place stands around the fetch before it is taken: an interruption in between would lose it. */
-  const through: FetchLimiter["through"] = (fetch) => {
+  const through: FetchLimiter["run"] = (fetch) => {
     let ticket: Ticket | undefined
     const begin = () => {
       ticket = { since: clock.currentTimeMillisUnsafe(), slow: false }
@@ -79,12 +79,12 @@ export const make = Effect.fnUntraced(function*(width: number) {
     }
     const inTurn = () =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.andThen(needed.open, places.enter(restore)), () => restore(begin()))
+        Effect.flatMap(Effect.andThen(needed.open, places.acquire(restore)), () => restore(begin()))
       )
-    return Effect.onExit(Effect.suspend(() => places.tryEnter() ? begin() : inTurn()), () => {
+    return Effect.onExit(Effect.suspend(() => places.tryAcquire() ? begin() : inTurn()), () => {
       if (ticket !== undefined) end(ticket)
       return Effect.void
     })
   }
-  return { through } satisfies FetchLimiter
+  return { run: through } satisfies FetchLimiter
 })

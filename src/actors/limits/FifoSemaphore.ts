@@ -21,7 +21,7 @@ export class FifoSemaphore {
   }
 
   /** Runs `effect` in a place of its own. What leaves it stands around before it is taken: an interruption in between would lose it. */
-  through<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  withPermit<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
       let entered = false
       const inside = () => {
@@ -29,24 +29,24 @@ export class FifoSemaphore {
         return effect
       }
       const inTurn = () =>
-        Effect.uninterruptibleMask((restore) => Effect.flatMap(this.enter(restore), () => restore(inside())))
-      return Effect.onExit(Effect.suspend(() => this.tryEnter() ? inside() : inTurn()), () => {
-        if (entered) this.leave()
+        Effect.uninterruptibleMask((restore) => Effect.flatMap(this.acquire(restore), () => restore(inside())))
+      return Effect.onExit(Effect.suspend(() => this.tryAcquire() ? inside() : inTurn()), () => {
+        if (entered) this.release()
         return Effect.void
       })
     })
   }
 
   /** Takes a place, to be left once, if there is one. */
-  tryEnter(): boolean {
+  tryAcquire(): boolean {
     if (this.#free === 0) return false
     this.#free--
     return true
   }
 
   /** Takes a place, to be left once; for an uninterruptible region that gives its `restore`. */
-  enter(restore: (wait: Effect.Effect<void>) => Effect.Effect<void>): Effect.Effect<void> {
-    return Effect.suspend(() => this.tryEnter() ? Effect.void : restore(this.#wait))
+  acquire(restore: (wait: Effect.Effect<void>) => Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.suspend(() => this.tryAcquire() ? Effect.void : restore(this.#wait))
   }
 
   /** Its caller has a place when it is resumed. */
@@ -56,7 +56,7 @@ export class FifoSemaphore {
     return Effect.sync(() => this.#waiting.delete(enter))
   })
 
-  leave(): void {
+  release(): void {
     this.#free++
     this.#admit()
   }

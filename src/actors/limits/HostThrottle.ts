@@ -29,7 +29,7 @@ interface Host {
   next: number
   /** Epoch ms: the server asked to be left alone since and until then; 0: it did not. */
   heldSince: number
-  heldUntil: number
+  pausedUntil: number
   /** Resources that a pause has put off, and have not been fetched since: their time, and whether it stands whatever the host asks for until then. */
   putOff: Map<number, { readonly at: number; readonly stands: boolean }>
   /** Epoch ms: the time after the last one that stands. */
@@ -89,12 +89,12 @@ export class HostThrottle {
   }
 
   /** Nobody fetches from the host from now until then. */
-  holdOff(name: string, now: number, until: number): void {
+  pause(name: string, now: number, until: number): void {
     if (until <= now) return
     const host = this.#of(name, now)
-    if (host.heldUntil + putOffFor <= now) host.putOff = none
-    if (host.heldUntil <= now) host.heldSince = now
-    host.heldUntil = Math.max(host.heldUntil, until)
+    if (host.pausedUntil + putOffFor <= now) host.putOff = none
+    if (host.pausedUntil <= now) host.heldSince = now
+    host.pausedUntil = Math.max(host.pausedUntil, until)
   }
 
   /**
@@ -104,10 +104,10 @@ export class HostThrottle {
    * resource may be refused each time, for reasons of its own, while the host would answer all others. Who has sat one pause out is let in during
    * the next, one a minute.
    */
-  heldUntil(name: string, id: number, now: number): number | undefined {
+  pausedUntil(name: string, id: number, now: number): number | undefined {
     const host = this.#hosts.get(name)
-    if (host === undefined || host.heldUntil <= now) return undefined
-    const after = host.heldUntil + now - host.heldSince
+    if (host === undefined || host.pausedUntil <= now) return undefined
+    const after = host.pausedUntil + now - host.heldSince
     const own = host.putOff.get(id)
     if (own === undefined) return putOff(host, id, after, false)
     if (own.at > now) return own.at
@@ -140,7 +140,7 @@ export class HostThrottle {
         given: nobody,
         next: 0,
         heldSince: 0,
-        heldUntil: 0,
+        pausedUntil: 0,
         putOff: none,
         nextProbe: 0
       }
@@ -158,7 +158,7 @@ export class HostThrottle {
   }
 }
 
-const isNeeded = ({ heldUntil, next, putOff, queue, running }: Host, now: number): boolean =>
+const isNeeded = ({ pausedUntil: heldUntil, next, putOff, queue, running }: Host, now: number): boolean =>
   running > 0 || queue.size > 0 || next > now || heldUntil + (putOff.size > 0 ? putOffFor : 0) > now
 
 const putOff = (host: Host, id: number, at: number, stands: boolean): number => {

@@ -21,7 +21,7 @@ export class HubRequestPacer {
   #sitesAtMost = mostSites
 
   /** The turn of a resource, epoch ms: the one that it has already, or the next. */
-  at(id: number, hub: string, now: number): number {
+  reserve(id: number, hub: string, now: number): number {
     const known = this.#given.get(id)
     if (known !== undefined) return known
     const site = siteOf(new URL(hub).hostname)
@@ -33,7 +33,7 @@ export class HubRequestPacer {
   }
 
   /** The resource asks now. */
-  taken(id: number): void {
+  release(id: number): void {
     this.#given.delete(id)
   }
 

@@ -6,7 +6,8 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
-import { forever, Partitions } from "#actors/cluster/Runner.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
+import { superviseLoop } from "#actors/runtime/Supervision.ts"
 
 /** Subscriptions that are made active at once, at most; the others follow. */
 const batch = 100
@@ -123,5 +124,5 @@ export const layerTrials = Layer.effectDiscard(Effect.gen(function*() {
     yield* reload(started)
     for (const { id } of started) yield* Effect.logInfo(`subscription ${id} is tried again, with one notification`)
   }).pipe(Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`trials wait: ${message}`)))
-  yield* forever("trying paused subscriptions", start, Schedule.spaced("30 seconds"))
+  yield* superviseLoop("trying paused subscriptions", start, Schedule.spaced("30 seconds"))
 }))

@@ -10,7 +10,7 @@ import { badParameter } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import type { SubscribeRequest } from "./Hub.ts"
 import { orRefuse } from "./Refusing.ts"
-import { Partitions } from "#actors/cluster/Runner.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /** Somebody waits for the page no longer than so many ms. */
 const pendingFor = 60_000

@@ -4,7 +4,7 @@ import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import { agreed, type HubSubscription, type Intent, receives } from "#domain/websub/HubSubscription.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { orRefuse } from "./Refusing.ts"
-import { Partitions } from "#actors/cluster/Runner.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /** What hubs of publishers send to the callbacks of this service, at whichever runner. */
 export interface HubCallbacks {
@@ -34,7 +34,7 @@ export const makeHubCallbacks = Effect.gen(function*() {
       const next = known === undefined ? undefined : agreed(known, intent, yield* Clock.currentTimeMillis)
       if (next === undefined) return false
       if (!(yield* orRefuse(store.save(next)))) continue
-      yield* Effect.forkIn(partitions.reloadUpstream(next.partition, next.resourceId), scope)
+      yield* Effect.forkIn(partitions.reloadHubSubscription(next.partition, next.resourceId), scope)
       return true
     }
     return yield* later

@@ -37,7 +37,8 @@ import { Presences } from "./Presences.ts"
 import { makeHubCallbacks } from "./HubCallbacks.ts"
 import { makePublish } from "./Publish.ts"
 import { makeReplay } from "./Replay.ts"
-import { Ownership, Partitions } from "#actors/cluster/Runner.ts"
+import { Ownership } from "#actors/cluster/Ownership.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /** A subscription that waits for its callback's consent goes after so many ms, if its question was lost. */
 const pendingFor = 86_400_000

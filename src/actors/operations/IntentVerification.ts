@@ -9,7 +9,8 @@ import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
 import { orRefuse } from "./Refusing.ts"
-import { forever, Partitions } from "#actors/cluster/Runner.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
+import { superviseLoop } from "#actors/runtime/Supervision.ts"
 
 /** Questions under way at once; a callback that hangs holds one of them for 10 s, and so only those of its lane. */
 const maxUnderWay: { readonly [lane in Lane]: number } = { strangers: 128, standing: 64, accounts: 64 }
@@ -178,7 +179,7 @@ export const layer = Layer.effect(
           Effect.andThen(Effect.logWarning(`questions to callbacks wait: ${error.message}`), Effect.sleep(looks))
       )
     )
-    yield* forever("asking callbacks", round, Schedule.spaced("10 millis"))
+    yield* superviseLoop("asking callbacks", round, Schedule.spaced("10 millis"))
 
     const clear = Effect.gen(function*() {
       const ended = yield* subscriptions.removeEnded(clearBatch)
@@ -191,7 +192,7 @@ export const layer = Layer.effect(
     }).pipe(
       Effect.catchTag("StoreError", (error) => Effect.logWarning(`ended leases are not deleted yet: ${error.message}`))
     )
-    yield* forever("clearing ended leases", clear, Schedule.spaced("30 seconds"))
+    yield* superviseLoop("clearing ended leases", clear, Schedule.spaced("30 seconds"))
 
     return IntentVerification.of({ ask, ring })
   })

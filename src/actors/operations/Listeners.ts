@@ -1,7 +1,7 @@
 import { Cause, Context, Effect, FiberSet, Latch, Layer, Schedule, type Scope } from "effect"
 import { NotificationLog, type Numbered } from "#domain/ports/NotificationLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { whenAvailable } from "#actors/runtime/Retrying.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 
 /**
  * One who hears what is told of some resources, in order of sequence. The functions are called by the fan-out; they return at once.

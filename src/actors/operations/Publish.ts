@@ -8,7 +8,7 @@ import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
 import type { PublishOptions } from "./Hub.ts"
 import { orRefuse } from "./Refusing.ts"
-import { Partitions } from "#actors/cluster/Runner.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /** Fragments of one page that a ping of the page reaches; the others find its news by themselves. */
 const maxFragments = 200

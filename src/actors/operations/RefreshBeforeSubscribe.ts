@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import { orRefuse } from "./Refusing.ts"
-import { Partitions } from "#actors/cluster/Runner.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /**
  * Fetches what was known once and is watched by nobody, before somebody is subscribed: what has changed since is old, and told to nobody.

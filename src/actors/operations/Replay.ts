@@ -9,7 +9,7 @@ import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import type { ReplayRequest } from "./Hub.ts"
 import { orRefuse } from "./Refusing.ts"
-import { Partitions } from "#actors/cluster/Runner.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /** A subscription with so many waiting notifications gets no others on request, nor an account with so many bytes of documents to be told again. */
 const bounds: Bounds = { count: 50, bytes: 64 << 20 }

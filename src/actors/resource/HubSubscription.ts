@@ -2,11 +2,11 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { HubClient } from "#domain/ports/HubClient.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import * as Model from "#domain/websub/HubSubscription.ts"
-import type { Self } from "#actors/runtime/ActorSystem.ts"
+import type { Self } from "#actors/runtime/Actor.ts"
 import type { HubDirectory } from "./HubDirectory.ts"
 import type { Message } from "./HubSubscriptionMessage.ts"
 import { HubReliability } from "./HubReliability.ts"
-import { whenAvailable } from "#actors/runtime/Retrying.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { HubRequestPacer } from "#actors/limits/HubRequestPacer.ts"
 
 export interface State {
@@ -138,7 +138,7 @@ export const layer = Layer.effect(
       while (true) {
         yield* hear(self, state, around)
         const { missing, upstream } = state
-        self.keep = missing !== undefined
+        self.pinned = missing !== undefined
         if (upstream === undefined) return undefined
         const now = yield* Clock.currentTimeMillis
         if (missing !== undefined && missing.until <= now) {
@@ -155,9 +155,9 @@ export const layer = Layer.effect(
           yield* whenAvailable(store.remove(upstream))
           yield* reload(state, self.id, around)
         } else {
-          const turn = turns.at(self.id, upstream.hub, now)
+          const turn = turns.reserve(self.id, upstream.hub, now)
           if (turn > now) return earliest(turn, missing?.until)
-          turns.taken(self.id)
+          turns.release(self.id)
           yield* ask(state, step, around)
         }
       }

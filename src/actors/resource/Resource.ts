@@ -37,14 +37,14 @@ import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type ResourceState, resubscribed } from "#domain/poll/Resource.ts"
 import type { PollTrigger } from "#domain/poll/Status.ts"
-import type { Self } from "#actors/runtime/ActorSystem.ts"
+import type { Self } from "#actors/runtime/Actor.ts"
 import type { HubDirectory } from "./HubDirectory.ts"
 import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import type { HostThrottle } from "#actors/limits/HostThrottle.ts"
 import { Listeners } from "#actors/operations/Listeners.ts"
-import { polled } from "#actors/runtime/Metrics.ts"
-import { whenAvailable } from "#actors/runtime/Retrying.ts"
+import { countPoll } from "#actors/runtime/Metrics.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 
 /**
  * `Poll`: the alarm. `Ping`: a publisher says that there is news, or its hub. `Reload`: its subscriptions have changed.
@@ -220,7 +220,7 @@ export const layer = Layer.effect(
       let wait = 1
       return Effect.suspend((): Effect.Effect<number | Result.Result<Fetched, FetchError>> => {
         wait = hosts.enter(resource.host, resource.id, now)
-        return wait === 0 ? Effect.result(places.through(fetcher.fetch(wanted))) : Effect.succeed(wait)
+        return wait === 0 ? Effect.result(places.run(fetcher.fetch(wanted))) : Effect.succeed(wait)
       }).pipe(
         Effect.onExit(() => {
           const called = wait === 0 ? hosts.leave(resource.host, clock.currentTimeMillisUnsafe()) : nobody
@@ -258,13 +258,13 @@ export const layer = Layer.effect(
       state.resource = change.state
       if (change.announce !== undefined) yield* tell(state.resource.id)
       yield* Effect.forEach(deliveries, around.deliver, { discard: true })
-      yield* polled(change.state.failures > 0 ? "failed" : "changed")
+      yield* countPoll(change.state.failures > 0 ? "failed" : "changed")
     })
 
     /** An unchanged poll. */
     const touch = (state: State, next: ResourceState) => {
       state.resource = next
-      return Effect.andThen(polled(next.failures > 0 ? "failed" : "unchanged"), write(next))
+      return Effect.andThen(countPoll(next.failures > 0 ? "failed" : "unchanged"), write(next))
     }
 
     const perform = (state: State, step: PollResult, around: PartitionContext): Effect.Effect<void> => {
@@ -406,7 +406,7 @@ export const layer = Layer.effect(
         const { changed, hastened } = hear(self, state, clock.currentTimeMillisUnsafe())
         if (changed) yield* reloaded(state, around)
         if (hastened) yield* write(state.resource)
-        self.keep = state.pinged !== undefined || state.pushed.length > 0 || state.waiting.length > 0
+        self.pinned = state.pinged !== undefined || state.pushed.length > 0 || state.waiting.length > 0
         const now = clock.currentTimeMillisUnsafe()
         const push = state.pushed.shift()
         if (push !== undefined) {
@@ -417,10 +417,10 @@ export const layer = Layer.effect(
         // who asked for the first document while it came has it already
         if (typeof next !== "string" && state.pinged === undefined) {
           answerWaiting(state)
-          self.keep = false
+          self.pinned = false
         }
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
-        const heldUntil = around.hosts.heldUntil(state.resource.host, self.id, now)
+        const heldUntil = around.hosts.pausedUntil(state.resource.host, self.id, now)
         if (heldUntil !== undefined) {
           yield* putOff(state, heldUntil, around)
           return heldUntil

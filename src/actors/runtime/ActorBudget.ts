@@ -2,125 +2,126 @@ import { Context, Layer } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
 import { AlarmTimer } from "./AlarmTimer.ts"
 
-/** An actor that rests: what the budget sees of it. */
-export abstract class Resident {
-  older: Resident | undefined = undefined
-  newer: Resident | undefined = undefined
-  /** Gives its state up; its alarm stays. */
-  abstract sleep(): void
+/** An actor in the budget's list of idle actors: a node of a doubly linked list, so that no list allocates. */
+export abstract class IdleActor {
+  older: IdleActor | undefined = undefined
+  newer: IdleActor | undefined = undefined
+  /** Drops the actor from memory; its alarm stays. */
+  abstract passivate(): void
 }
 
-/** Whoever was woken, and not begun yet. */
-export interface Starter {
+/** A woken actor that has not started yet. */
+export interface Startable {
   readonly start: () => void
 }
 
 /**
- * Begins those together that were woken together, of all partitions: a fiber and a turn of the event loop for each of them cost as much as
- * a poll.
+ * Starts all actors together that were woken together, across partitions.
+ *
+ * A fiber and a turn of the event loop for each of them would cost as much as a poll.
  */
 class StartBatch {
-  #waiting: Array<Starter> = []
+  #waiting: Array<Startable> = []
 
-  /** `later` calls what it is given, not before this call has returned. */
-  add(starter: Starter, later: (run: () => void) => void): void {
-    if (this.#waiting.push(starter) === 1) later(this.#run)
+  /** `defer` calls its argument later, not before this call has returned. */
+  add(actor: Startable, defer: (run: () => void) => void): void {
+    if (this.#waiting.push(actor) === 1) defer(this.#startAll)
   }
 
-  readonly #run = (): void => {
-    const starters = this.#waiting
+  readonly #startAll = (): void => {
+    const actors = this.#waiting
     this.#waiting = []
-    for (const starter of starters) starter.start()
+    for (const actor of actors) actor.start()
   }
 }
 
 /**
- * How many actors a runner keeps in memory, over all its partitions.
+ * Limits of the actors that a runner has in memory, across its partitions.
  *
- * Actors that rest stand in a list, the least recently awake first; beyond `maxResident` that one is put to sleep. Alarms of patient actors
- * do not ring while `maxAwake` of them are awake: a million overdue polls, or a database that is away, make no million fibers.
+ * Idle actors form a list, the least recently used first. Beyond `maxIdle` the budget passivates the first one. Alarms of actors that need
+ * a slot wait while `maxSlots` of these actors run: a million overdue polls, or a database outage, start no million fibers.
  */
 export class Budget {
-  /** Rings the alarms of all of them. */
+  /** Fires the alarms of all groups. */
   readonly alarmTimer = new AlarmTimer()
   readonly starts = new StartBatch()
-  readonly #maxResident: number
-  readonly #maxAwake: number
-  #oldest: Resident | undefined = undefined
-  #newest: Resident | undefined = undefined
-  #resting = 0
-  #awake = 0
+  readonly #maxIdle: number
+  readonly #maxSlots: number
+  #oldest: IdleActor | undefined = undefined
+  #newest: IdleActor | undefined = undefined
+  #idleCount = 0
+  #slotsInUse = 0
   readonly #waiting: Array<() => void> = []
 
-  constructor(maxResident: number, maxAwake: number) {
-    this.#maxResident = maxResident
-    this.#maxAwake = maxAwake
+  constructor(maxIdle: number, maxSlots: number) {
+    this.#maxIdle = maxIdle
+    this.#maxSlots = maxSlots
   }
 
-  /** Actors that rest in the list. */
-  get resting(): number {
-    return this.#resting
+  /** Number of idle actors in the list. */
+  get idleCount(): number {
+    return this.#idleCount
   }
 
-  /** Patient actors that are awake. */
-  get awake(): number {
-    return this.#awake
+  /** Number of running actors that need a slot. */
+  get slotsInUse(): number {
+    return this.#slotsInUse
   }
 
-  get hasPlace(): boolean {
-    return this.#awake < this.#maxAwake
+  get hasSlot(): boolean {
+    return this.#slotsInUse < this.#maxSlots
   }
 
-  /** Puts an actor at the end of the list; the first of it may have to sleep. */
-  rest(resident: Resident): void {
-    resident.older = this.#newest
-    if (this.#newest === undefined) this.#oldest = resident
-    else this.#newest.newer = resident
-    this.#newest = resident
-    if (++this.#resting <= this.#maxResident || this.#oldest === undefined) return
+  /** Appends an actor to the list, and passivates the first one when the list is full. */
+  addIdle(actor: IdleActor): void {
+    actor.older = this.#newest
+    if (this.#newest === undefined) this.#oldest = actor
+    else this.#newest.newer = actor
+    this.#newest = actor
+    if (++this.#idleCount <= this.#maxIdle || this.#oldest === undefined) return
     const oldest = this.#oldest
-    this.rouse(oldest)
-    oldest.sleep()
+    this.removeIdle(oldest)
+    oldest.passivate()
   }
 
-  /** Takes an actor out of the list. */
-  rouse(resident: Resident): void {
-    if (resident.older === undefined) this.#oldest = resident.newer
-    else resident.older.newer = resident.newer
-    if (resident.newer === undefined) this.#newest = resident.older
-    else resident.newer.older = resident.older
-    resident.older = undefined
-    resident.newer = undefined
-    this.#resting--
+  removeIdle(actor: IdleActor): void {
+    if (actor.older === undefined) this.#oldest = actor.newer
+    else actor.older.newer = actor.newer
+    if (actor.newer === undefined) this.#newest = actor.older
+    else actor.newer.older = actor.older
+    actor.older = undefined
+    actor.newer = undefined
+    this.#idleCount--
   }
 
-  enter(): void {
-    this.#awake++
+  /** Messages take a slot even when none is free; only alarms wait. */
+  takeSlot(): void {
+    this.#slotsInUse++
   }
 
-  leave(): void {
-    this.#awake--
-    this.offer()
+  releaseSlot(): void {
+    this.#slotsInUse--
+    this.offerSlot()
   }
 
-  /** Calls `waiting` once, when there may be a place. */
-  whenPlace(waiting: () => void): void {
-    this.#waiting.push(waiting)
+  /** Calls `callback` once, when a slot may be free. */
+  whenSlotFree(callback: () => void): void {
+    this.#waiting.push(callback)
   }
 
-  /** Offers a free place to the first who waits; who does not need it offers it again. */
-  offer(): void {
-    if (this.hasPlace) this.#waiting.shift()?.()
+  /** Offers a free slot to the group that has waited longest. A group that does not need the slot offers it again. */
+  offerSlot(): void {
+    if (this.hasSlot) this.#waiting.shift()?.()
   }
 }
+
+/** Slots for each fetch that may be in flight: other polls load, parse and record meanwhile. */
+const slotsPerFetch = 4
 
 /** The budget of this runner. */
 export class ActorBudget extends Context.Service<ActorBudget, Budget>()("windhover/actors/runtime/ActorBudget") {
   static readonly layer = Layer.effect(
     ActorBudget,
-    Settings.useSync(({ maxFetches, maxResident }) => new Budget(maxResident, maxFetches * awakeForAFetch))
+    Settings.useSync(({ maxFetches, maxResident }) => new Budget(maxResident, maxFetches * slotsPerFetch))
   )
 }
-
-/** So many polls may be awake for each fetch that may be under way: those that load, parse and record besides it. */
-const awakeForAFetch = 4

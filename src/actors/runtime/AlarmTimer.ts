@@ -1,102 +1,103 @@
 import { AlarmQueue } from "./AlarmQueue.ts"
 
-/** Somebody with alarms. */
+/** A set of alarms that shares the timer. */
 export interface AlarmSource {
-  /** When its first alarm is due, epoch ms; undefined when it has none, or does not want it rung. */
+  /** Time of its first alarm, epoch ms; undefined when none is to fire. */
   readonly next: number | undefined
-  /** Rings what is due. Throws nothing. */
+  /** Fires the due alarms. Throws nothing. */
   readonly fire: (now: number) => void
 }
 
-/** The time, as far as a bell needs it. */
+/** A clock with one-shot timers. */
 export interface Timer {
   /** Epoch ms. */
   readonly now: () => number
-  /** Calls `wake` after so many ms, not before this call has returned; the result gives it up. */
+  /** Calls `wake` after this time, not before `after` has returned. The returned function cancels the timer. */
   readonly after: (milliseconds: number, wake: () => void) => () => void
 }
 
 /**
- * Milliseconds between two rings, at least.
+ * Minimum time between two firings, in ms.
  *
- * Of the cost of a poll that finds nothing, waking the process was the largest part: a timer and a turn of the event loop for its alarm, more of
- * them for its answer. Polls that begin together share all of these. A bell that has been silent rings at exactly its time.
+ * Waking the process was the largest cost of a poll without news: a timer and a turn of the event loop for the alarm, and more for the
+ * response. Polls that start together share all of these. After a pause, the timer fires exactly on time.
  */
-export const spacing = 20
+export const minSpacingMs = 20
 
 /**
  * One timer for the alarms of all partitions of a runner.
  *
- * It has an alarm for each ringer and looks at those that are due: to ask hundreds of them at each ring was a tenth of the work of the main
- * thread. Where a first alarm has become later, the bell finds out when it rings in vain.
+ * It keeps the first alarm of each source and calls only the due ones: asking hundreds of sources each time took a tenth of the main
+ * thread's work. When the first alarm of a source moves back, the timer notices at the old time and fires nothing.
  */
 export class AlarmTimer {
-  readonly #ringers = new Map<AlarmSource, number>()
-  readonly #byId = new Map<number, AlarmSource>()
-  readonly #alarms = new AlarmQueue()
+  readonly #ids = new Map<AlarmSource, number>()
+  readonly #sources = new Map<number, AlarmSource>()
+  /** The first alarm of each source, by its id. */
+  readonly #queue = new AlarmQueue()
   #lastId = 0
   #timer: Timer | undefined
-  /** When it will ring. */
+  /** Time of the running timer, epoch ms. */
   #at = Infinity
-  #giveUp: (() => void) | undefined
-  #rung = -Infinity
+  #cancelTimer: (() => void) | undefined
+  #firedAt = -Infinity
 
-  add(ringer: AlarmSource, timer: Timer): void {
+  add(source: AlarmSource, timer: Timer): void {
     const id = ++this.#lastId
-    this.#ringers.set(ringer, id)
-    this.#byId.set(id, ringer)
+    this.#ids.set(source, id)
+    this.#sources.set(id, source)
     this.#timer = timer
   }
 
-  remove(ringer: AlarmSource): void {
-    const id = this.#ringers.get(ringer)
+  remove(source: AlarmSource): void {
+    const id = this.#ids.get(source)
     if (id === undefined) return
-    this.#ringers.delete(ringer)
-    this.#byId.delete(id)
-    this.#alarms.clear(id)
-    if (this.#ringers.size === 0) this.#silence()
+    this.#ids.delete(source)
+    this.#sources.delete(id)
+    this.#queue.clear(id)
+    if (this.#ids.size === 0) this.#cancel()
   }
 
-  /** Rings the ringer by then (epoch ms), or soon after. To be told whenever its first alarm has become earlier. */
-  expect(ringer: AlarmSource, at: number): void {
-    const id = this.#ringers.get(ringer)
-    if (id === undefined || (this.#alarms.of(id) ?? Infinity) <= at) return
-    if (this.#alarms.set(id, at)) this.#wind(at)
+  /** Fires the source at this time (epoch ms) or soon after. Sources call it when their first alarm becomes earlier. */
+  expect(source: AlarmSource, at: number): void {
+    const id = this.#ids.get(source)
+    if (id === undefined || (this.#queue.timeOf(id) ?? Infinity) <= at) return
+    if (this.#queue.set(id, at)) this.#schedule(at)
   }
 
-  #wind(at: number): void {
-    const due = Math.max(at, this.#rung + spacing)
+  #schedule(at: number): void {
+    const due = Math.max(at, this.#firedAt + minSpacingMs)
     if (due >= this.#at || this.#timer === undefined) return
-    this.#silence()
+    this.#cancel()
     this.#at = due
-    this.#giveUp = this.#timer.after(due - this.#timer.now(), this.#ring)
+    this.#cancelTimer = this.#timer.after(due - this.#timer.now(), this.#fire)
   }
 
-  readonly #ring = (): void => {
+  readonly #fire = (): void => {
     const now = this.#timer?.now() ?? 0
-    this.#silence()
-    this.#rung = now
-    for (const ringer of this.#due(now)) {
-      ringer.fire(now)
-      if (ringer.next !== undefined) this.expect(ringer, ringer.next)
+    this.#cancel()
+    this.#firedAt = now
+    for (const source of this.#takeDue(now)) {
+      source.fire(now)
+      if (source.next !== undefined) this.expect(source, source.next)
     }
-    const { next } = this.#alarms
-    if (next !== undefined) this.#wind(next)
+    const { next } = this.#queue
+    if (next !== undefined) this.#schedule(next)
   }
 
-  /** Those that it is time for; each once, whatever its next alarm will be. */
-  #due(now: number): ReadonlyArray<AlarmSource> {
+  /** The due sources, each once: their next alarms may be due again. */
+  #takeDue(now: number): ReadonlyArray<AlarmSource> {
     const due: Array<AlarmSource> = []
-    for (let id = this.#alarms.due(now); id !== undefined; id = this.#alarms.due(now)) {
-      const ringer = this.#byId.get(id)
-      if (ringer !== undefined) due.push(ringer)
+    for (let id = this.#queue.takeDue(now); id !== undefined; id = this.#queue.takeDue(now)) {
+      const source = this.#sources.get(id)
+      if (source !== undefined) due.push(source)
     }
     return due
   }
 
-  #silence(): void {
-    this.#giveUp?.()
-    this.#giveUp = undefined
+  #cancel(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
     this.#at = Infinity
   }
 }

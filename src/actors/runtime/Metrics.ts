@@ -1,11 +1,12 @@
 import { Metric } from "effect"
 
-const deliveries = Metric.counter("windhover_deliveries", {
-  description: "Tries to deliver a notification, by outcome"
+const deliveries = Metric.counter("windhover_deliveries_total", {
+  description: "Attempts to deliver a notification, by outcome"
 })
-const polls = Metric.counter("windhover_polls", { description: "Fetches of watched resources, by outcome" })
+const polls = Metric.counter("windhover_polls_total", { description: "Fetches of watched resources, by outcome" })
 
-const counted = <K extends string>(
+/** One series per outcome, looked up once because each poll and delivery counts. */
+const countByOutcome = <K extends string>(
   counter: Metric.Metric<number, Metric.CounterState<number>>,
   outcomes: ReadonlyArray<K>
 ) => {
@@ -15,18 +16,16 @@ const counted = <K extends string>(
   return (outcome: K) => byOutcome.get(outcome) ?? Metric.update(counter, 1)
 }
 
-/** One try of a delivery. */
-export const delivered = counted(deliveries, ["delivered", "ended", "failed"])
+/** Counts one attempt of a delivery. */
+export const countDelivery = countByOutcome(deliveries, ["delivered", "ended", "failed"])
 
-/** One fetch of a resource. */
-export const polled = counted(polls, ["unchanged", "changed", "failed"])
+/** Counts one fetch of a resource. */
+export const countPoll = countByOutcome(polls, ["unchanged", "changed", "failed"])
 
-/** Runs of an actor that ended in a failure or a defect. */
-export const actorCrashes = Metric.counter("windhover_actor_crashes", {
-  description: "Behaviours that failed or died, and were restarted"
+export const actorCrashes = Metric.counter("windhover_actor_crashes_total", {
+  description: "Runs of an actor that ended in a failure or defect"
 })
 
-/** Actors whose restarts were through. */
-export const actorsRetired = Metric.counter("windhover_actors_retired", {
-  description: "Actors that crashed whenever they ran, and rest until their next alarm"
+export const actorSuspensions = Metric.counter("windhover_actor_suspensions_total", {
+  description: "Actors that crashed in all their restarts and wait for their next alarm"
 })

@@ -5,7 +5,7 @@ import { Deliverer, type DeliveryAnswer } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Channel, Subscription } from "#domain/Subscription.ts"
 import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
-import { delivered } from "#actors/runtime/Metrics.ts"
+import { countDelivery } from "#actors/runtime/Metrics.ts"
 import type { ShardLease } from "#actors/cluster/ShardLease.ts"
 
 /** How a try went. It was none when the channel is not served for the moment (`away`), or the runner not sure any more (`withheld`). */
@@ -51,7 +51,7 @@ export const layer = Layer.effect(
     const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isSure) {
       const rendered = rendering(delivery.notification, subscription)
       const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isSure)
-      const outcome = yield* lanes.through(subscription.host, posted).pipe(
+      const outcome = yield* lanes.run(subscription.host, posted).pipe(
         Effect.map(outcomeOf),
         Effect.catchTag(
           "DeliveryError",
@@ -59,7 +59,7 @@ export const layer = Layer.effect(
             Effect.succeed(reason._tag === "Withheld" ? withheld : failure("failed", { code: 0, message }))
         )
       )
-      if (outcome.verdict !== "withheld") yield* delivered(outcome.verdict)
+      if (outcome.verdict !== "withheld") yield* countDelivery(outcome.verdict)
       return outcome
     })
 

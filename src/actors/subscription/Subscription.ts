@@ -17,11 +17,11 @@ import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import type { Self } from "#actors/runtime/ActorSystem.ts"
+import type { Self } from "#actors/runtime/Actor.ts"
 import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
-import { whenAvailable } from "#actors/runtime/Retrying.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { type Sender, Senders } from "./Senders.ts"
-import { lookAgain, type ShardLease } from "#actors/cluster/ShardLease.ts"
+import { checkSpacingMs, type ShardLease } from "#actors/cluster/ShardLease.ts"
 
 /**
  * `Deliver`: a row of the outbox that was just written. `Look`: there may be some that nobody told of (an alarm, a new owner, a sweep).
@@ -159,8 +159,8 @@ export const layer = Layer.effect(
     /** Returns when to look again; undefined when the time is over, and the subscription goes on as it is then in the database. */
     const trialIsOver = Effect.fnUntraced(
       function*(self: Self<State, Message>, sent: NonNullable<Trial["sent"]>) {
-        self.keep = !hasArrived(sent, yield* Clock.currentTimeMillis)
-        if (self.keep) return sent.until
+        self.pinned = !hasArrived(sent, yield* Clock.currentTimeMillis)
+        if (self.pinned) return sent.until
         yield* whenAvailable(bounces.endTrial(self.id, sent.sequence))
         self.state = undefined
         return undefined
@@ -234,7 +234,7 @@ export const layer = Layer.effect(
         if (hasEnded(state.subscription, now)) return undefined
         if (isEarly(state, first, now)) return goOn
         if (self.draining()) return undefined
-        if (!around.claim.isHeld()) return yield* Effect.as(Effect.sleep(lookAgain), goOn)
+        if (!around.claim.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), goOn)
         if (isLarge(first) && !inPlace) {
           state.isLarge = true
           letGo(state)
@@ -247,7 +247,7 @@ export const layer = Layer.effect(
 
     /** It is read when it has its place, and let go before it leaves it: thousands may wait for a callback that hangs. */
     const stepInPlace = (self: Self<State, Message>, state: State, around: SubscriptionContext) =>
-      places.through(
+      places.run(
         state.subscription.host,
         Effect.suspend(() => {
           state.isLarge = false
@@ -317,7 +317,7 @@ const hear = (self: Self<State, Message>, message: Message): void => {
   switch (message._tag) {
     case "Reload":
       self.state = undefined
-      self.keep = false
+      self.pinned = false
       return
     case "Look":
       state.more = true

@@ -6,7 +6,7 @@ import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
 /** Starts deliveries that take so long (ms), and counts those that are through. */
 const send = (lanes: DeliveryLimiter, host: string, count: number, takes: number) => {
   const sent = { done: 0 }
-  const one = lanes.through(host, Effect.sleep(takes)).pipe(Effect.andThen(Effect.sync(() => sent.done++)))
+  const one = lanes.run(host, Effect.sleep(takes)).pipe(Effect.andThen(Effect.sync(() => sent.done++)))
   return Effect.as(
     Effect.forEach(Array.from({ length: count }), () => Effect.forkChild(one), { discard: true }),
     sent
@@ -23,7 +23,7 @@ describe("Lanes", () => {
         () => Effect.sleep("10 seconds"),
         () => Effect.sync(() => hanging--)
       )
-      for (let i = 0; i < 100; i++) yield* Effect.forkChild(lanes.through("hanging.example", held))
+      for (let i = 0; i < 100; i++) yield* Effect.forkChild(lanes.run("hanging.example", held))
       const quick = yield* Effect.forEach(Array.from({ length: 28 }), (_, i) => send(lanes, `${i}.example`, 1, 100))
       yield* TestClock.adjust(100)
       assert.deepStrictEqual([hanging, quick.filter(({ done }) => done === 1).length], [4, 28])
@@ -40,7 +40,7 @@ describe("Lanes", () => {
     Effect.gen(function*() {
       const lanes = new DeliveryLimiter(8, yield* Clock.Clock)
       yield* send(lanes, "a.example", 1, 1_000)
-      const waiting = yield* Effect.forkChild(lanes.through("a.example", Effect.never))
+      const waiting = yield* Effect.forkChild(lanes.run("a.example", Effect.never))
       const last = yield* send(lanes, "a.example", 1, 100)
       yield* Fiber.interrupt(waiting)
       yield* TestClock.adjust(1_100)

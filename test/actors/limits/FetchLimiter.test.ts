@@ -9,7 +9,7 @@ const played = Effect.fnUntraced(function*(width: number) {
   let running = 0
   let most = 0
   const fetch = (name: string, seconds: number) =>
-    places.through(
+    places.run(
       Effect.gen(function*() {
         begun.push(`${name} ${(yield* Clock.currentTimeMillis) / 1000}s`)
         most = Math.max(most, ++running)

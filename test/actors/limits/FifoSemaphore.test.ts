@@ -11,7 +11,7 @@ describe("places", () => {
       const inside: Array<number> = []
       const doors = yield* Effect.forEach([0, 1, 2, 3], () => Deferred.make<void>())
       const fibers = yield* Effect.forEach(doors, (door, i) =>
-        Effect.forkChild(places.through(Effect.suspend(() => {
+        Effect.forkChild(places.withPermit(Effect.suspend(() => {
           inside.push(i)
           return Deferred.await(door)
         }))))
@@ -28,16 +28,16 @@ describe("places", () => {
   it.effect("are given back by failures and interruptions, and lost to nobody who gave up waiting", () =>
     Effect.gen(function*() {
       const places = new FifoSemaphore(1)
-      yield* Effect.flip(places.through(Effect.fail("no")))
-      const holder = yield* Effect.forkChild(places.through(Effect.never))
+      yield* Effect.flip(places.withPermit(Effect.fail("no")))
+      const holder = yield* Effect.forkChild(places.withPermit(Effect.never))
       yield* yields
-      const impatient = yield* Effect.forkChild(places.through(Effect.void))
+      const impatient = yield* Effect.forkChild(places.withPermit(Effect.void))
       yield* yields
       assert.strictEqual(places.waiting, 1)
       yield* Fiber.interrupt(impatient)
       assert.strictEqual(places.waiting, 0)
       yield* Fiber.interrupt(holder)
-      assert.strictEqual(yield* places.through(Effect.succeed("in")), "in")
+      assert.strictEqual(yield* places.withPermit(Effect.succeed("in")), "in")
     }))
 
   it.effect("a hundred thousand who are done at once go through one after the other", () =>
@@ -45,10 +45,10 @@ describe("places", () => {
       const places = new FifoSemaphore(1)
       const door = yield* Deferred.make<void>()
       let through = 0
-      yield* Effect.forkChild(places.through(Deferred.await(door)))
+      yield* Effect.forkChild(places.withPermit(Deferred.await(door)))
       const all = yield* Effect.forkChild(Effect.forEach(
         Array.from({ length: 100_000 }),
-        () => places.through(Effect.sync(() => ++through)),
+        () => places.withPermit(Effect.sync(() => ++through)),
         { discard: true, concurrency: "unbounded" }
       ))
       yield* yields

@@ -73,17 +73,17 @@ describe("Hosts", () => {
 
   it("a host is left alone until the latest time that it asked for; who comes due meanwhile is put off by the length of that", () => {
     const hosts = new HostThrottle(50)
-    hosts.holdOff("a.example", 500, 2000)
-    hosts.holdOff("a.example", 600, 1000)
+    hosts.pause("a.example", 500, 2000)
+    hosts.pause("a.example", 600, 1000)
     assert.deepStrictEqual(
-      [500, 700, 1999, 2000].map((now) => hosts.heldUntil("a.example", now, now)),
+      [500, 700, 1999, 2000].map((now) => hosts.pausedUntil("a.example", now, now)),
       [2000, 2200, 3499, undefined]
     )
-    hosts.holdOff("a.example", 3000, 3000)
-    assert.isUndefined(hosts.heldUntil("b.example", 1, 0))
+    hosts.pause("a.example", 3000, 3000)
+    assert.isUndefined(hosts.pausedUntil("b.example", 1, 0))
     // who sat that pause out is no better off in one that begins long after it
-    hosts.holdOff("a.example", 10_000_000, 10_001_000)
-    assert.strictEqual(hosts.heldUntil("a.example", 500, 10_000_000), 10_001_000)
+    hosts.pause("a.example", 10_000_000, 10_001_000)
+    assert.strictEqual(hosts.pausedUntil("a.example", 500, 10_000_000), 10_001_000)
   })
 
   it("a resource that is refused each time keeps nobody else away: who has sat one pause out is let in, one a minute", () => {
@@ -95,7 +95,7 @@ describe("Hosts", () => {
     for (let now = 0; now < 4 * pause; now += 1_000) {
       for (const [id, at] of alarms) {
         if (at > now) continue
-        const later = hosts.heldUntil("a.example", id, now)
+        const later = hosts.pausedUntil("a.example", id, now)
         const wait = later ?? hosts.enter("a.example", id, now)
         if (wait > 0) {
           alarms.set(id, wait)
@@ -103,7 +103,7 @@ describe("Hosts", () => {
         }
         hosts.leave("a.example", now)
         begun.set(id, [...begun.get(id) ?? [], now])
-        if (id === 0) hosts.holdOff("a.example", now, now + pause) // refused, whenever it comes
+        if (id === 0) hosts.pause("a.example", now, now + pause) // refused, whenever it comes
         alarms.set(id, now + (id === 0 ? pause : minute))
       }
     }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { PartitionStarter } from "#actors/cluster/Partition.ts"
+import { PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
 import { ping } from "#actors/resource/Resource.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"

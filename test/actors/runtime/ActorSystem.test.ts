@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Metric, Schedule, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import type { ActorOptions } from "#actors/runtime/Actor.ts"
 import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
 import { actorCrashes } from "#actors/runtime/Metrics.ts"
 import { ActorBudget, Budget } from "#actors/runtime/ActorBudget.ts"
@@ -19,7 +20,7 @@ const journal = () => {
 /** An actor that counts its messages in its state and does something with each. */
 const counting = (
   handle: (id: number, message: string, count: number) => Effect.Effect<void, string>,
-  options: Partial<ActorSystem.Options<{ count: number }, string, string, never>> = {}
+  options: Partial<ActorOptions<{ count: number }, string, string, never>> = {}
 ) =>
   ActorSystem.make<{ count: number }, string, string, never>({
     name: "test",
@@ -66,7 +67,7 @@ describe("Actors", () => {
       yield* actors.wakeAt(2, 15_000)
       yield* TestClock.adjust("100 seconds")
       assert.deepStrictEqual(lines, ["10s 1 alarm", "15s 2 alarm", "70s 1 alarm", "75s 2 alarm"])
-      assert.deepStrictEqual(yield* actors.counts, { awake: 0, resident: 2, alarms: 2 })
+      assert.deepStrictEqual(yield* actors.counts, { running: 0, resident: 2, alarms: 2 })
     }).pipe(Effect.scoped, ample()))
 
   it.effect("a message that comes while the behaviour ends is not left behind", () =>
@@ -108,7 +109,7 @@ describe("Actors", () => {
       const { lines, note } = journal()
       let broken = true
       const actors = yield* counting(() => Effect.andThen(note("runs"), broken ? Effect.die("defect") : Effect.void), {
-        restart: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 2 }))
+        restarts: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 2 }))
       })
       for (let i = 0; i < 4; i++) yield* actors.tell(1, "work")
       yield* TestClock.adjust("302 seconds")
@@ -142,7 +143,7 @@ describe("Actors", () => {
         yield* TestClock.adjust(0)
       }
       assert.deepStrictEqual(counts, ["1 1", "2 1", "1 2", "3 1", "1 3", "2 1"])
-      assert.deepStrictEqual([(yield* one.counts).resident, (yield* other.counts).resident, budget.resting], [1, 1, 2])
+      assert.deepStrictEqual([(yield* one.counts).resident, (yield* other.counts).resident, budget.idleCount], [1, 1, 2])
     }).pipe(Effect.scoped))
 
   it.effect("an actor that keeps what no row says is not put to sleep", () =>
@@ -155,7 +156,7 @@ describe("Actors", () => {
           Effect.sync(() => {
             if (self.state === undefined) starts.push(self.id)
             self.state = true
-            self.keep = self.take() === "keep"
+            self.pinned = self.take() === "keep"
             return undefined
           })
       })
@@ -178,14 +179,14 @@ describe("Actors", () => {
           awake--
           rung++
         }),
-        { patient: true }
+        { needsSlot: true }
       ).pipe(withBudget(budget))
       const partitions = [yield* make, yield* make, yield* make]
       for (const actors of partitions) for (let id = 0; id < 100; id++) yield* actors.wakeAt(id, 0)
       yield* TestClock.adjust("2900 millis")
       assert.isBelow(rung, 300)
       yield* TestClock.adjust("200 millis")
-      assert.deepStrictEqual([rung, most, budget.awake], [300, 10, 0])
+      assert.deepStrictEqual([rung, most, budget.slotsInUse], [300, 10, 0])
     }).pipe(Effect.scoped))
 
   it.effect("stop interrupts what runs, forgets mailbox and alarm, and is no crash", () =>
@@ -203,7 +204,7 @@ describe("Actors", () => {
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(lines, ["0s a", "1s interrupted"])
       assert.strictEqual((yield* Metric.value(Metric.withAttributes(actorCrashes, { actor: "stopped" }))).count, 0)
-      assert.deepStrictEqual(yield* actors.counts, { awake: 0, resident: 0, alarms: 0 })
+      assert.deepStrictEqual(yield* actors.counts, { running: 0, resident: 0, alarms: 0 })
       yield* actors.tell(1, "c")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(lines.slice(2), ["61s c"])
@@ -216,7 +217,7 @@ describe("Actors", () => {
         alarm: "alarm",
         behavior: Effect.fnUntraced(function*(self) {
           if (self.take() === undefined) return undefined
-          self.keep = true
+          self.pinned = true
           return yield* Effect.die("a defect")
         })
       })

@@ -4,7 +4,7 @@ import { AlarmQueue } from "#actors/runtime/AlarmQueue.ts"
 
 const drain = (alarms: AlarmQueue, now = Infinity): Array<number> => {
   const ids: Array<number> = []
-  for (let id = alarms.due(now); id !== undefined; id = alarms.due(now)) ids.push(id)
+  for (let id = alarms.takeDue(now); id !== undefined; id = alarms.takeDue(now)) ids.push(id)
   return ids
 }
 
@@ -56,11 +56,11 @@ describe("Alarms", () => {
             assert.strictEqual(alarms.clear(id), model.delete(id))
           } else {
             const first = Math.min(...model.values())
-            const due = alarms.due(at)
+            const due = alarms.takeDue(at)
             assert.strictEqual(due === undefined ? undefined : model.get(due), first <= at ? first : undefined)
             if (due !== undefined) model.delete(due)
           }
-          assert.strictEqual(alarms.of(id), model.get(id))
+          assert.strictEqual(alarms.timeOf(id), model.get(id))
           assert.strictEqual(alarms.next, model.size === 0 ? undefined : Math.min(...model.values()))
           assert.strictEqual(alarms.size, model.size)
         }

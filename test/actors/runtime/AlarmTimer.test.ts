@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type AlarmSource, AlarmTimer, spacing, type Timer } from "#actors/runtime/AlarmTimer.ts"
+import { type AlarmSource, AlarmTimer, minSpacingMs, type Timer } from "#actors/runtime/AlarmTimer.ts"
 
 /** A bell whose time the test moves, and ringers that write down when they are rung. */
 const world = () => {
@@ -66,7 +66,7 @@ describe("Bell", () => {
       "1120 a 1119",
       "1140 b 1121"
     ])
-    assert.deepStrictEqual([spacing, timers()], [20, 3])
+    assert.deepStrictEqual([minSpacingMs, timers()], [20, 3])
   })
 
   it("an earlier alarm takes the place of a later one, a later one changes nothing", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { Outage, whenAvailable } from "#actors/runtime/Retrying.ts"
+import { Outage, whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 
 const full = new StoreError({ reason: { _tag: "Unavailable", message: "No space left on device." } })
@@ -19,16 +19,16 @@ describe("waiting for the database", () => {
       const logger = Logger.make(({ message }) => void lines.push(String(message)))
       const waiting = yield* Effect.all([whenAvailable(work), whenAvailable(work)], { concurrency: 2 }).pipe(
         Effect.provide(Logger.layer([logger])),
-        Effect.provideService(Outage, { toldAt: undefined }),
+        Effect.provideService(Outage, { loggedAt: undefined }),
         Effect.forkChild
       )
       yield* TestClock.adjust("40 seconds")
-      const told = "The database does not do what it is asked, and is waited for: No space left on device."
+      const told = "Database unavailable; retrying: No space left on device."
       assert.deepStrictEqual(lines, [told, told])
       away = false
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual((yield* Fiber.join(waiting)).length, 2)
-      assert.deepStrictEqual(lines, [told, told, "The database does what it is asked again."])
+      assert.deepStrictEqual(lines, [told, told, "Database available again."])
     }))
 
   it.effect("does not wait for what will not pass", () =>

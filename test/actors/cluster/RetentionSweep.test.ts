@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import * as Maintenance from "#actors/cluster/Maintenance.ts"
-import { AwakePartitions, type PartitionActors } from "#actors/cluster/Partition.ts"
+import * as RetentionSweep from "#actors/cluster/RetentionSweep.ts"
+import { AwakePartitions, type PartitionActors } from "#actors/cluster/PartitionStarter.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -33,7 +33,7 @@ describe("maintenance", () => {
           })
       })
       const held = new Map<number, PartitionActors>()
-      yield* Layer.build(Maintenance.layer.pipe(
+      yield* Layer.build(RetentionSweep.layer.pipe(
         Layer.provide([
           retention,
           Layer.succeed(AwakePartitions, held),
@@ -81,7 +81,7 @@ describe("maintenance", () => {
       })
       const held = new Map([[5, {} as PartitionActors]])
       yield* TestClock.setTime(86_400_000)
-      yield* Layer.build(Maintenance.layer.pipe(
+      yield* Layer.build(RetentionSweep.layer.pipe(
         Layer.provide([retention, Layer.succeed(AwakePartitions, held), Settings.layerValues({ keepDropped: 1 })])
       ))
       yield* TestClock.adjust("1 second")

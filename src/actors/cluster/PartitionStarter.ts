@@ -1,0 +1,31 @@
+import { Context, type Effect, Layer, type Scope } from "effect"
+import type { HubDirectory } from "#actors/resource/HubDirectory.ts"
+import type * as HubSubscriptionMessage from "#actors/resource/HubSubscriptionMessage.ts"
+import type * as Resource from "#actors/resource/Resource.ts"
+import type { Actors } from "#actors/runtime/Actor.ts"
+import type * as Subscription from "#actors/subscription/Subscription.ts"
+import type { ShardLease } from "./ShardLease.ts"
+
+/** The actors of one partition. They live as long as the scope that started them. */
+export interface PartitionActors {
+  readonly resources: Actors<Resource.Message>
+  readonly subscriptions: Actors<Subscription.Message>
+  /** Subscriptions at the hubs of publishers, by the id of the resource. */
+  readonly hubSubscriptions: Actors<HubSubscriptionMessage.Message>
+  readonly hubDirectory: HubDirectory
+  /** Polls the resource at a random time within the longest period, even if its hub pushes. */
+  readonly pollSoon: (id: number) => Effect.Effect<void>
+}
+
+/** Starts the actors of a partition and recovers their work from the database. */
+export class PartitionStarter extends Context.Service<PartitionStarter, {
+  /** While `lease` is not held, the partition sends and records nothing, because another runner may own it. Without a lease it always works. */
+  readonly start: (partition: number, lease?: ShardLease) => Effect.Effect<PartitionActors, never, Scope.Scope>
+}>()("windhover/actors/cluster/PartitionStarter") {}
+
+/** The partitions that run on this runner, by number. */
+export class AwakePartitions extends Context.Service<AwakePartitions, Map<number, PartitionActors>>()(
+  "windhover/actors/cluster/PartitionStarter/AwakePartitions"
+) {
+  static readonly layer = Layer.sync(AwakePartitions, () => new Map())
+}

@@ -1,0 +1,117 @@
+import { Clock, Effect, Layer, Random } from "effect"
+import { boundsOf } from "#domain/poll/PollingInterval.ts"
+import { type HostPause, HostPauses } from "#domain/ports/HostPauses.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { HostThrottle } from "#actors/limits/HostThrottle.ts"
+import { HubDirectory } from "#actors/resource/HubDirectory.ts"
+import { HubReliability } from "#actors/resource/HubReliability.ts"
+import * as HubSubscription from "#actors/resource/HubSubscription.ts"
+import * as HubSubscriptionMessage from "#actors/resource/HubSubscriptionMessage.ts"
+import * as Resource from "#actors/resource/Resource.ts"
+import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
+import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
+import * as Subscription from "#actors/subscription/Subscription.ts"
+import { makeRecover } from "./PartitionRecovery.ts"
+import { type PartitionActors, PartitionStarter } from "./PartitionStarter.ts"
+import { permanentLease, type ShardLease } from "./ShardLease.ts"
+
+/** How long a stopping runner waits for deliveries in flight. */
+const drainTimeout = "10 seconds"
+
+/** Maximum of fetches from one host within the shortest period: 20 a second if that period is a minute. */
+const maxFetchesPerHostAndPeriod = 1_200
+
+export const layer = Layer.effect(
+  PartitionStarter,
+  Effect.gen(function*() {
+    const startActors = yield* makeStartActors
+    const recover = yield* makeRecover
+    const { minPeriod } = yield* Settings
+    return PartitionStarter.of({
+      start: Effect.fn("PartitionStarter.start")(function*(partition, lease) {
+        const throttle = new HostThrottle(minPeriod / maxFetchesPerHostAndPeriod * 1000)
+        const actors = yield* startActors(partition, lease ?? permanentLease, throttle)
+        yield* recover(partition, actors, throttle)
+        return actors
+      })
+    })
+  })
+)
+
+/** The three actor groups of a partition. They reach each other by messages only. */
+const makeStartActors = Effect.gen(function*() {
+  const settings = yield* Settings
+  const hostPauses = yield* HostPauses
+  const hubReliability = yield* HubReliability
+  const resource = yield* Resource.ResourceBehavior
+  const subscription = yield* Subscription.SubscriptionBehavior
+  const hubSubscription = yield* HubSubscription.HubSubscriptionBehavior
+  const withBudget = Effect.provideService(ActorBudget, yield* ActorBudget)
+  const { maxPeriod } = boundsOf(settings)
+
+  return Effect.fnUntraced(function*(partition: number, lease: ShardLease, throttle: HostThrottle) {
+    const reloadResource = (id: number) => Effect.suspend(() => resources.tell(id, { _tag: "Reload" }))
+    const subscriptions = yield* ActorSystem.make<Subscription.State, Subscription.Message, never, never>({
+      name: "subscription",
+      alarm: Subscription.look,
+      behavior: (self) => subscription.run(self, { claim: lease, reloadResource }),
+      join: Subscription.join
+    }).pipe(withBudget)
+    // Deliveries in flight finish. Fetches are interrupted, because the next owner fetches again.
+    yield* Effect.addFinalizer(() => Effect.timeoutOption(subscriptions.drain, drainTimeout))
+
+    const hubDirectory = new HubDirectory(
+      hubReliability,
+      settings.baseUrl,
+      (id, message) => Effect.suspend(() => hubSubscriptions.tell(id, message))
+    )
+    const context: Resource.PartitionContext = {
+      hosts: throttle,
+      holdOff: (pause) => pauseHost(hostPauses, partition, throttle, pause),
+      fed: hubDirectory,
+      call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
+      deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery }),
+      sure: lease.awaitHeld
+    }
+    const resources = yield* ActorSystem.make<Resource.State, Resource.Message, never, never>({
+      name: "resource",
+      alarm: Resource.poll,
+      behavior: (self) => resource.run(self, context),
+      join: Resource.join,
+      needsSlot: true
+    }).pipe(withBudget)
+    const pollSoon = Effect.fnUntraced(function*(id: number) {
+      const waitMs = Math.round((yield* Random.next) * maxPeriod * 1000)
+      yield* resources.tell(id, { _tag: "Sooner", at: (yield* Clock.currentTimeMillis) + waitMs })
+    })
+
+    const hubSubscriptions = yield* ActorSystem.make<
+      HubSubscription.State,
+      HubSubscriptionMessage.Message,
+      never,
+      never
+    >({
+      name: "hub subscription",
+      alarm: HubSubscriptionMessage.look,
+      behavior: (self) => hubSubscription.run(self, { fed: hubDirectory, pollSoon }),
+      join: HubSubscriptionMessage.join
+    }).pipe(withBudget)
+    return { resources, subscriptions, hubSubscriptions, hubDirectory, pollSoon } satisfies PartitionActors
+  })
+})
+
+/** Pauses fetches from a host at once, and stores the pause for the next owner of the partition. */
+const pauseHost = (
+  hostPauses: HostPauses["Service"],
+  partition: number,
+  throttle: HostThrottle,
+  pause: HostPause
+): Effect.Effect<void> => {
+  throttle.pause(pause.host, pause.since, pause.until)
+  return Effect.catchTag(
+    hostPauses.keep(partition, pause),
+    "StoreError",
+    ({ message }) =>
+      Effect.logWarning(`The pause of ${pause.host} could not be stored and ends with a restart: ${message}`)
+  )
+}

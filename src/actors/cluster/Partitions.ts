@@ -1,0 +1,23 @@
+import { Context, type Effect } from "effect"
+import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
+import type { Refusal } from "#domain/Refusal.ts"
+
+/**
+ * Calls to the owner of a partition, on any runner.
+ *
+ * Calls without a result are hints: a lost one is logged, and the owner finds the same work in the database later.
+ */
+export class Partitions extends Context.Service<Partitions, {
+  readonly ping: (partition: number, resourceId: number) => Effect.Effect<void>
+  /** Returns when the new entries of the document are stored, or after 10 s; the resource is fetched instead then. */
+  readonly push: (partition: number, resourceId: number, document: PushedDocument) => Effect.Effect<void>
+  /** Returns true when the new entries of the document are stored; false when that takes longer than 8 s, so that the hub has to push again. */
+  readonly hubPush: (partition: number, resourceId: number, document: PushedDocument) => Effect.Effect<boolean>
+  readonly reloadHubSubscription: (partition: number, resourceId: number) => Effect.Effect<void>
+  readonly reloadResource: (partition: number, resourceId: number) => Effect.Effect<void>
+  readonly reloadSubscription: (partition: number, subscriptionId: number) => Effect.Effect<void>
+  /** Returns after the first fetch of the resource, or after 5 s. Fails when too many callers wait for this fetch. */
+  readonly firstFetch: (partition: number, resourceId: number) => Effect.Effect<void, Refusal>
+  /** Returns when the subscription gets no more deliveries, or after 10 s; an owner that is unreachable so long delivers nothing either. */
+  readonly forget: (partition: number, subscriptionId: number) => Effect.Effect<void>
+}>()("windhover/actors/cluster/Partitions") {}

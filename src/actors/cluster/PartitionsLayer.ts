@@ -1,0 +1,56 @@
+import { Effect, Layer, Option, Schedule } from "effect"
+import { refuse, Unavailable } from "#domain/Refusal.ts"
+import { Partition } from "./Partition.ts"
+import { Partitions } from "./Partitions.ts"
+
+/** Waits between two calls to an owner that cannot be reached: 25 times 200 ms. A shard that moves has its next owner by then. */
+const callRetries = Schedule.spaced("200 millis").pipe(Schedule.upTo({ times: 25 }))
+
+/** A call to an owner; none when it fails, or takes longer than 10 s. */
+const call = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
+  rpc.pipe(
+    Effect.retry(callRetries),
+    Effect.timeoutOption("10 seconds"),
+    Effect.catchCause((cause) =>
+      Effect.as(
+        Effect.logWarning("The owner of a partition could not be reached; it reads the change from the database.", cause),
+        Option.none<A>()
+      )
+    )
+  )
+
+const send = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<void> => Effect.asVoid(call(rpc))
+
+const tooManyWait = refuse(
+  new Unavailable({
+    message: "Too many wait for the first document of this topic. Please ask again in some seconds.",
+    retryAfter: 5
+  })
+)
+
+export const layer = Layer.effect(
+  Partitions,
+  Effect.gen(function*() {
+    const client = yield* Partition.client
+    const at = (partition: number) => client(String(partition))
+    return Partitions.of({
+      ping: (partition, id) => send(at(partition).Ping({ id })),
+      push: (partition, id, document) => send(at(partition).Push({ id, ...document, byHub: false })),
+      hubPush: (partition, id, document) =>
+        at(partition).Push({ id, ...document, byHub: true }).pipe(
+          Effect.timeoutOption("8 seconds"),
+          Effect.match({ onFailure: () => false, onSuccess: Option.isSome })
+        ),
+      reloadHubSubscription: (partition, id) => send(at(partition).ReloadHubSubscription({ id })),
+      reloadResource: (partition, id) => send(at(partition).ReloadResource({ id })),
+      reloadSubscription: (partition, id) => send(at(partition).ReloadSubscription({ id })),
+      firstFetch: (partition, id) =>
+        Effect.timeoutOption(call(at(partition).FirstFetch({ id })), "5 seconds").pipe(
+          Effect.flatMap((reply) =>
+            Option.getOrUndefined(Option.flatten(reply)) === false ? Effect.fail(tooManyWait) : Effect.void
+          )
+        ),
+      forget: (partition, id) => send(at(partition).Forget({ id }))
+    })
+  })
+)

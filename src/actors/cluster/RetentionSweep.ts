@@ -1,0 +1,77 @@
+import { Clock, Effect, Layer, Random, Schedule } from "effect"
+import { Retention } from "#domain/ports/Retention.ts"
+import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
+import { partitions } from "#domain/Topic.ts"
+import { superviseLoop } from "#actors/runtime/Supervision.ts"
+import { AwakePartitions } from "./PartitionStarter.ts"
+
+const dayMs = 86_400_000
+
+/** Time between two partitions, in ms: a runner with all partitions sweeps each once a day, one every five and a half minutes. */
+const partitionSpacingMs = dayMs / partitions
+
+/** How long the counts of an unused hub are kept, in ms. */
+const hubRetentionMs = 30 * dayMs
+
+/** Maximum of deliveries, or hubs, that one statement deletes. */
+const maxDeleted = 2_000
+
+/** Pause between two statements, in ms: polls and deliveries go first. */
+const pauseMs = 200
+
+/** Repeats a step, with a pause after each, until it returns no next position. */
+const repeatFrom = <A>(first: A, step: (position: A) => Effect.Effect<A | undefined, StoreError>) =>
+  Effect.gen(function*() {
+    for (let position: A | undefined = first; position !== undefined;) {
+      position = yield* step(position)
+      if (position !== undefined) yield* Effect.sleep(pauseMs)
+    }
+  })
+
+/** Repeats a deletion until it deletes less than it may. */
+const repeatDeletion = (deletion: Effect.Effect<number, StoreError>) =>
+  repeatFrom(0, () => Effect.map(deletion, (deleted) => deleted < maxDeleted ? undefined : deleted))
+
+/** Deletes expired deliveries, entries and hubs of one partition. */
+const sweepPartition = Effect.fn("RetentionSweep.sweepPartition")(function*(
+  retention: Retention["Service"],
+  partition: number,
+  { keepDropped, keepEntries }: SettingsValues
+) {
+  const now = yield* Clock.currentTimeMillis
+  yield* repeatDeletion(retention.deliveries(partition, now - keepDropped * dayMs, maxDeleted))
+  yield* repeatFrom(0, (after) => Effect.map(retention.entries(partition, keepEntries, after), ({ next }) => next))
+  // Hubs belong to no partition. Most times none is expired.
+  yield* repeatDeletion(retention.hubs(now - hubRetentionMs, maxDeleted))
+})
+
+/** The awake partition after another one, in a circle; undefined when none is awake. */
+const nextPartition = (awake: Iterable<number>, last: number): number | undefined => {
+  const sorted = [...awake].toSorted((a, b) => a - b)
+  return sorted.find((partition) => partition > last) ?? sorted[0]
+}
+
+/**
+ * Deletes expired rows, one awake partition after the other, so that the runners share the work.
+ *
+ * The first partition is random: a service that restarts every night would never reach the last one otherwise.
+ */
+export const layer = Layer.effectDiscard(Effect.gen(function*() {
+  const retention = yield* Retention
+  const settings = yield* Settings
+  const awake = yield* AwakePartitions
+  let last = yield* Random.nextIntBetween(-1, partitions)
+  const sweepNext = Effect.suspend(() => {
+    const partition = nextPartition(awake.keys(), last)
+    if (partition === undefined) return Effect.void
+    last = partition
+    return Effect.catchTag(
+      sweepPartition(retention, partition, settings),
+      "StoreError",
+      (error) =>
+        Effect.logWarning(`Expired rows of partition ${partition} stay until its next sweep: ${error.message}`)
+    )
+  })
+  yield* superviseLoop("The retention sweep", sweepNext, Schedule.spaced(partitionSpacingMs))
+}))

@@ -1,0 +1,90 @@
+import { type Cause, Clock, Duration, Effect, Metric, Schedule, type Scope } from "effect"
+import { actorCrashes, actorSuspensions } from "./Metrics.ts"
+
+/**
+ * Supervision: the restarts of everything that runs on a runner.
+ *
+ * | what fails               | what restarts it                  | waits                                  | gives up                              |
+ * | ------------------------ | --------------------------------- | -------------------------------------- | ------------------------------------- |
+ * | behavior of an actor     | `restartCrashed`, without state   | `actorRestarts`: 0.25 s doubling, 32 s | after 8 restarts: suspended for 5 min |
+ * | suspended actor          | its alarm, or a message           | 5 min, or none                         | never: a new run has 8 restarts again |
+ * | alarm that throws        | `ActorAlarms`                     | 1 s                                    | never                                 |
+ * | statement of a store     | `StoreRetry.whenAvailable`        | 0.1 s doubling, at most 5 s            | never; other errors crash the actor   |
+ * | round of a runner's loop | `superviseLoop`                   | the spacing of the loop                | never                                 |
+ * | partition                | the entity manager of the cluster | 0.5 s × 1.5, at most 10 s              | never; it ends with its shard         |
+ * | runner                   | another runner, by shard locks    | 4 to 5 s; 12 s for a vanished machine  | while no other runner lives           |
+ *
+ * Interruption is no failure: a stopped actor and a moved shard are not restarted. Each crash is logged and counted.
+ */
+export const actorRestarts = Schedule.exponential("250 millis").pipe(Schedule.upTo({ times: 8 }))
+
+/** How long a suspended actor waits for its alarm, so that no crash ends an actor for ever. */
+const suspension = Duration.minutes(5)
+
+/** A crashed actor, as its supervisor sees it. */
+export interface Supervised<E, R> {
+  /** Kind of the actor, for logs and metrics. */
+  readonly name: string
+  readonly id: number
+  readonly behavior: Effect.Effect<number | undefined, E, R>
+  readonly restarts: Schedule.Schedule<unknown, Cause.Cause<E>>
+  /** Called at each crash: the next run loads the state anew. */
+  readonly discardState: () => void
+  /** True once the actor was stopped; its supervision ends then. */
+  readonly isStopped: () => boolean
+}
+
+/** The end of a supervised run: a completed behavior with its next alarm, a suspension until a time (epoch ms), or a stopped actor. */
+export type RunEnd =
+  | { readonly _tag: "Completed"; readonly nextAlarm: number | undefined }
+  | { readonly _tag: "Suspended"; readonly until: number }
+  | { readonly _tag: "Stopped" }
+
+/** Reports a crash and runs the actor again after the waits of its schedule, until a run completes or the schedule ends. */
+export const restartCrashed = <E, R>(
+  actor: Supervised<E, R>,
+  crash: Cause.Cause<E>
+): Effect.Effect<RunEnd, never, R> => {
+  let first: Cause.Cause<E> | undefined = crash
+  return Effect.suspend(() => {
+    if (first === undefined) return actor.behavior
+    const failure = Effect.failCause(first) // the first try of `retry` is the crash that has already happened
+    first = undefined
+    return failure
+  }).pipe(
+    Effect.tapCause((cause) => actor.isStopped() ? Effect.void : reportCrash(actor, cause)),
+    Effect.sandbox,
+    Effect.retry(actor.restarts),
+    Effect.matchCauseEffect({
+      onFailure: () => actor.isStopped() ? Effect.succeed<RunEnd>({ _tag: "Stopped" }) : suspend(actor),
+      onSuccess: (nextAlarm) => Effect.succeed<RunEnd>({ _tag: "Completed", nextAlarm })
+    })
+  )
+}
+
+const reportCrash = <E, R>(actor: Supervised<E, R>, cause: Cause.Cause<E>): Effect.Effect<void> =>
+  Effect.sync(actor.discardState).pipe(
+    Effect.andThen(Metric.update(Metric.withAttributes(actorCrashes, { actor: actor.name }), 1)),
+    Effect.andThen(Effect.logError(`${actor.name} ${actor.id} crashed; it restarts.`, cause))
+  )
+
+const suspend = <E, R>(actor: Supervised<E, R>): Effect.Effect<RunEnd> =>
+  Effect.logError(
+    `${actor.name} ${actor.id} crashed in all its restarts; it is suspended for ${Duration.toSeconds(suspension)} s.`
+  ).pipe(
+    Effect.andThen(Metric.update(Metric.withAttributes(actorSuspensions, { actor: actor.name }), 1)),
+    Effect.andThen(Clock.currentTimeMillis),
+    Effect.map((now) => ({ _tag: "Suspended", until: now + Duration.toMillis(suspension) }))
+  )
+
+/** Runs a loop of the runner as long as the scope lives. A failed or dead round is logged, and the next one comes at its time. */
+export const superviseLoop = (
+  name: string,
+  round: Effect.Effect<void>,
+  spacing: Schedule.Schedule<unknown>
+): Effect.Effect<unknown, never, Scope.Scope> =>
+  round.pipe(
+    Effect.catchCause((cause) => Effect.logError(`${name}: a round failed; the next one comes at its time.`, cause)),
+    Effect.repeat(spacing),
+    Effect.forkScoped
+  )
