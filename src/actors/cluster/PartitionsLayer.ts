@@ -13,7 +13,10 @@ const call = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =
     Effect.timeoutOption("10 seconds"),
     Effect.catchCause((cause) =>
       Effect.as(
-        Effect.logWarning("The owner of a partition could not be reached; it reads the change from the database.", cause),
+        Effect.logWarning(
+          "The owner of a partition could not be reached; it reads the change from the database.",
+          cause
+        ),
         Option.none<A>()
       )
     )

@@ -69,8 +69,7 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
     return Effect.catchTag(
       sweepPartition(retention, partition, settings),
       "StoreError",
-      (error) =>
-        Effect.logWarning(`Expired rows of partition ${partition} stay until its next sweep: ${error.message}`)
+      (error) => Effect.logWarning(`Expired rows of partition ${partition} stay until its next sweep: ${error.message}`)
     )
   })
   yield* superviseLoop("The retention sweep", sweepNext, Schedule.spaced(partitionSpacingMs))

@@ -143,7 +143,11 @@ describe("Actors", () => {
         yield* TestClock.adjust(0)
       }
       assert.deepStrictEqual(counts, ["1 1", "2 1", "1 2", "3 1", "1 3", "2 1"])
-      assert.deepStrictEqual([(yield* one.counts).resident, (yield* other.counts).resident, budget.idleCount], [1, 1, 2])
+      assert.deepStrictEqual([(yield* one.counts).resident, (yield* other.counts).resident, budget.idleCount], [
+        1,
+        1,
+        2
+      ])
     }).pipe(Effect.scoped))
 
   it.effect("an actor that keeps what no row says is not put to sleep", () =>
