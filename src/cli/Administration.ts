@@ -212,7 +212,7 @@ export const layer = Layer.effect(
             } is no JID; one such as login@example.org is needed, or the domain of an external component.`
           )
         }
-        yield* store.change(existing, { ...others, ...(bare === undefined ? {} : { jid: bare }) }).pipe(
+        yield* store.update(existing, { ...others, ...(bare === undefined ? {} : { jid: bare }) }).pipe(
           Effect.catchTag(
             "JidTaken",
             () => Effect.fail(failed(`Another account has the JID ${JSON.stringify(bare)}.`))
@@ -234,7 +234,7 @@ export const layer = Layer.effect(
         return { token, secret: Redacted.value(secret) }
       }),
       tokens: Effect.fn("Administration.tokens")(function*(login) {
-        return yield* store.tokens((yield* account(login)).id).pipe(away)
+        return yield* store.listTokens((yield* account(login)).id).pipe(away)
       }),
       revokeToken: Effect.fn("Administration.revokeToken")(function*(login, id) {
         const revoked = yield* store.revokeToken((yield* account(login)).id, id).pipe(away)

@@ -16,17 +16,17 @@ export interface Jid {
 }
 
 /** Bytes of each part, at most (RFC 7622, 3.1). */
-const maxPart = 1023
+const maxPartBytes = 1023
 
 /** Reads an address; `undefined` for what is none. */
 export const parse = (text: string): Jid | undefined => {
-  if (text.length > 3 * maxPart + 2) return undefined
+  if (text.length > 3 * maxPartBytes + 2) return undefined
   const slash = text.indexOf("/")
   const bareText = slash < 0 ? text : text.slice(0, slash)
   const at = bareText.indexOf("@")
-  const local = at < 0 ? undefined : localOf(bareText.slice(0, at))
-  const domain = readDomain(bareText.slice(at + 1))
-  const resource = slash < 0 ? undefined : resourceOf(text.slice(slash + 1))
+  const local = at < 0 ? undefined : prepareLocal(bareText.slice(0, at))
+  const domain = prepareDomain(bareText.slice(at + 1))
+  const resource = slash < 0 ? undefined : prepareResource(text.slice(slash + 1))
   if (domain === undefined || (at >= 0 && local === undefined) || (slash >= 0 && resource === undefined)) {
     return undefined
   }
@@ -41,7 +41,7 @@ export const parse = (text: string): Jid | undefined => {
 export const bare = ({ domain, local }: Jid): string => local === undefined ? domain : `${local}@${domain}`
 
 /** A domain in the form in which two of them are compared, in Unicode, from either of its spellings; what is none stays as it is. */
-export const domainOf = (text: string): string => readDomain(text) ?? text
+export const domainOf = (text: string): string => prepareDomain(text) ?? text
 
 /** The bare form of an address as it was written; `undefined` for what is none. */
 export const bareOf = (text: string): string | undefined => {
@@ -49,31 +49,31 @@ export const bareOf = (text: string): string | undefined => {
   return jid === undefined ? undefined : bare(jid)
 }
 
-const within = (part: string): string | undefined =>
-  part !== "" && part.isWellFormed() && Buffer.byteLength(part) <= maxPart ? part : undefined
+const checkPart = (part: string): string | undefined =>
+  part !== "" && part.isWellFormed() && Buffer.byteLength(part) <= maxPartBytes ? part : undefined
 
 /** Letters, digits and what is visible in ASCII, but for the separators and quotes that RFC 7622 takes out. */
 const localPattern = /^[\p{L}\p{N}\p{M}\x21\x23-\x25\x28-\x2e\x3b\x3d\x3f\x5b-\x60\x7b-\x7e]+$/u
 
-const localOf = (text: string): string | undefined => {
-  const local = within(narrow(text).toLowerCase().normalize("NFC"))
+const prepareLocal = (text: string): string | undefined => {
+  const local = checkPart(foldWidth(text).toLowerCase().normalize("NFC"))
   return local !== undefined && localPattern.test(local) ? local : undefined
 }
 
 /** Full-width and half-width forms stand for their ordinary letters. */
-const narrow = (text: string): string => text.replace(/[\uff01-\uffee]/g, (wide) => wide.normalize("NFKC"))
+const foldWidth = (text: string): string => text.replace(/[\uff01-\uffee]/g, (wide) => wide.normalize("NFKC"))
 
 /** What ends or changes a host name when a URL is read. */
 const noDomain = /[/?#\\@%\s:]/
 
-const readDomain = (text: string): string | undefined => {
+const prepareDomain = (text: string): string | undefined => {
   const named = text.endsWith(".") ? text.slice(0, -1) : text
   if (/^\[[0-9a-f:.]+\]$/i.test(named)) return named.toLowerCase()
   if (noDomain.test(named) || named.startsWith(".") || named.includes("..")) return undefined
-  return within(domainToUnicode(named))
+  return checkPart(domainToUnicode(named))
 }
 
-const resourceOf = (text: string): string | undefined => {
-  const resource = within(text.normalize("NFC"))
+const prepareResource = (text: string): string | undefined => {
+  const resource = checkPart(text.normalize("NFC"))
   return resource === undefined || /[\p{Cc}\p{Cs}]/u.test(resource) ? undefined : resource
 }

@@ -1,7 +1,7 @@
 /** Whether an address is this service's own, or below it: it would subscribe to itself. The scheme does not matter. */
 export const isOwn = (url: string, baseUrl: string): boolean => {
   const own = new URL(baseUrl)
-  return placeOf(url) === placeOf(own) && `${pathOf(url)}/`.startsWith(`${pathOf(own).replace(/\/$/, "")}/`)
+  return hostAndPortOf(url) === hostAndPortOf(own) && `${pathOf(url)}/`.startsWith(`${pathOf(own).replace(/\/$/, "")}/`)
 }
 
 /** The callback that nothing is delivered to. */
@@ -20,7 +20,7 @@ export const nullLease = (url: string): number | undefined => {
 }
 
 /** Other names of `localhost`, as URLs have them: loopback, the unspecified addresses, and both of IPv4 in IPv6. */
-const localhost: ReadonlySet<string> = new Set([
+const localhostNames: ReadonlySet<string> = new Set([
   "127.0.0.1",
   "0.0.0.0",
   "[::1]",
@@ -30,10 +30,10 @@ const localhost: ReadonlySet<string> = new Set([
 ])
 
 /** Host and port; a name that ends in a dot is the same one. */
-const placeOf = (url: string | URL): string => {
+const hostAndPortOf = (url: string | URL): string => {
   const { hostname, port } = new URL(url)
   const name = hostname.replace(/\.$/, "")
-  return `${localhost.has(name) ? "localhost" : name}:${port}`
+  return `${localhostNames.has(name) ? "localhost" : name}:${port}`
 }
 
 /** A base URL that ends in a slash makes two of it in what is put together from it; they are served as one. */

@@ -17,7 +17,7 @@ export interface Search {
   readonly feedInurl?: string
   readonly feedHostname?: string
   /** What is not known counts as 0. */
-  readonly ranks: ReadonlyArray<{ readonly rank: Rank; readonly range: Range }>
+  readonly ranks: ReadonlyArray<{ readonly rank: Rank; readonly range: RankRange }>
   /** Bare JID, and domain of one, as `Jid` reads them. */
   readonly endpointJid?: string
   readonly endpointDomain?: string
@@ -30,19 +30,19 @@ export interface Search {
 export type Rank = "velocity" | "bozo" | "porn" | "popularity"
 
 /** Numbers that stand in the relation to `value`. */
-export interface Range {
+export interface RankRange {
   readonly relation: "=" | "<" | "<=" | ">" | ">="
   readonly value: number
 }
 
 /** A search that everything fits. */
-export const everything: Search = { ranks: [] }
+export const matchAll: Search = { ranks: [] }
 
 /** Shorter parts are in nearly every URL, and no index finds them. */
 const minPartLength = 3
 const maxTextLength = 2048
 
-type Reading = Result.Result<Partial<Search>, string>
+type KeyResult = Result.Result<Partial<Search>, string>
 
 /** The keys of a search, by their dotted names, and how the text of each is read: to a part of the search, or to what is wrong with it. */
 const readers = {
@@ -54,18 +54,18 @@ const readers = {
     const url = URL.parse(text)
     return url === null ? Result.fail("has to be the URL of a feed, whole") : Result.succeed({ feedUrl: url.href })
   },
-  "feed.inurl": (text) => Result.map(partOfUrl(text), (feedInurl) => ({ feedInurl })),
-  "feed.hostname": (text) => Result.map(hostname(text), (feedHostname) => ({ feedHostname })),
-  "feed.velocity": (text) => ranked("velocity", text),
-  "feed.bozo": (text) => ranked("bozo", text),
-  "feed.porn": (text) => ranked("porn", text),
-  "feed.popularity": (text) => ranked("popularity", text),
+  "feed.inurl": (text) => Result.map(parseUrlPart(text), (feedInurl) => ({ feedInurl })),
+  "feed.hostname": (text) => Result.map(parseHostname(text), (feedHostname) => ({ feedHostname })),
+  "feed.velocity": (text) => parseRank("velocity", text),
+  "feed.bozo": (text) => parseRank("bozo", text),
+  "feed.porn": (text) => parseRank("porn", text),
+  "feed.popularity": (text) => parseRank("popularity", text),
   "endpoint.jid": (text) => Result.succeed({ endpointJid: Jid.bareOf(text) ?? text }),
-  "endpoint.domain": (text) => Result.map(hostname(text), (host) => ({ endpointDomain: Jid.domainOf(host) })),
+  "endpoint.domain": (text) => Result.map(parseHostname(text), (host) => ({ endpointDomain: Jid.domainOf(host) })),
   "endpoint.url": (text) => Result.succeed({ endpointUrl: text }),
-  "endpoint.inurl": (text) => Result.map(partOfUrl(text), (endpointInurl) => ({ endpointInurl })),
-  "endpoint.hostname": (text) => Result.map(hostname(text), (endpointHostname) => ({ endpointHostname }))
-} satisfies Record<string, (text: string) => Reading>
+  "endpoint.inurl": (text) => Result.map(parseUrlPart(text), (endpointInurl) => ({ endpointInurl })),
+  "endpoint.hostname": (text) => Result.map(parseHostname(text), (endpointHostname) => ({ endpointHostname }))
+} satisfies Record<string, (text: string) => KeyResult>
 
 export type Key = keyof typeof readers
 
@@ -89,7 +89,7 @@ export const parse = (
     if (text.length > maxTextLength) {
       return refused(`${name} has ${text.length} characters; at most ${maxTextLength} are accepted.`)
     }
-    const read: Reading = readers[key](text)
+    const read: KeyResult = readers[key](text)
     if (Result.isFailure(read)) return refused(`${name} ${read.failure}; received ${quote(text)}.`)
     const { ranks: more = [], ...one } = read.success
     ranks.push(...more)
@@ -99,32 +99,32 @@ export const parse = (
 }
 
 /** A part of an index's words, so that a search for it need not read every URL: `../..` is in none, `x.y` in no useful one. */
-const partOfUrl = (text: string): Result.Result<string, string> => {
+const parseUrlPart = (text: string): Result.Result<string, string> => {
   if (text.length < minPartLength) return Result.fail(`has to have ${minPartLength} characters or more`)
   return /[\p{L}\p{N}]{2}/u.test(text)
     ? Result.succeed(text)
     : Result.fail("has to have two letters or digits side by side")
 }
 
-const hostname = (text: string): Result.Result<string, string> => {
+const parseHostname = (text: string): Result.Result<string, string> => {
   const url = URL.parse(`http://${text}/`)
   return url === null || url.href !== `http://${url.hostname}/`
     ? Result.fail("has to be the name of a host, without scheme, port and path")
     : Result.succeed(url.hostname)
 }
 
-const ranked = (rank: Rank, text: string): Reading => {
+const parseRank = (rank: Rank, text: string): KeyResult => {
   const [, relation = "=", number = ""] =
     /^\s*(>=|<=|=|>|<)?\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*$/i.exec(text) ??
       []
   const value = number === "" ? NaN : Number(number)
   return Number.isFinite(value)
-    ? Result.succeed({ ranks: [{ rank, range: { relation: relation as Range["relation"], value } }] })
+    ? Result.succeed({ ranks: [{ rank, range: { relation: relation as RankRange["relation"], value } }] })
     : Result.fail("has to be a number, or one behind >, >=, <= or <")
 }
 
 /** Whether a rank is in the range. */
-export const inRange = (rank: number | undefined, { relation, value }: Range): boolean => {
+export const isInRange = (rank: number | undefined, { relation, value }: RankRange): boolean => {
   const known = rank ?? 0
   switch (relation) {
     case "=":

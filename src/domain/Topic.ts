@@ -6,7 +6,7 @@ import { badParameter, type Refusal } from "./Refusal.ts"
 export const maxTopicLength = 2048
 
 /** Partitions of the cluster. Fixed: a resource's partition is stored with it. */
-export const partitions = 256
+export const partitionCount = 256
 
 /**
  * A watched URL: as the subscriber wrote it (echoed byte for byte), and the canonical form under which resources are shared.
@@ -23,23 +23,23 @@ export interface Topic {
  */
 export const parse = (given: string, parameter = "hub.topic"): Result.Result<Topic, Refusal> => {
   if (given === "") {
-    return refused(parameter, `You did not provide a valid ${named(parameter)}.`)
+    return refuseTopic(parameter, `You did not provide a valid ${wireNameOf(parameter)}.`)
   }
   if (given.length > maxTopicLength) {
-    return refused(parameter, `${parameter} has ${given.length} characters; at most ${maxTopicLength} are accepted.`)
+    return refuseTopic(parameter, `${parameter} has ${given.length} characters; at most ${maxTopicLength} are accepted.`)
   }
   if (hasControlCharacter(given)) {
-    return refused(parameter, `${parameter} holds a control character: received ${quote(given)}; percent-encode it.`)
+    return refuseTopic(parameter, `${parameter} holds a control character: received ${quote(given)}; percent-encode it.`)
   }
   const url = URL.parse(given)
   if (url === null) {
-    return refused(
+    return refuseTopic(
       parameter,
       `${parameter} is not a URL: received ${quote(given)}; an absolute http or https URL is needed.`
     )
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return refused(
+    return refuseTopic(
       parameter,
       `${parameter} has the scheme ${quote(url.protocol)}; only http and https URLs can be watched.`
     )
@@ -47,16 +47,16 @@ export const parse = (given: string, parameter = "hub.topic"): Result.Result<Top
   return Result.succeed({ given, canonical: url.href, host: url.hostname })
 }
 
-const refused = (parameter: string, what: string) =>
+const refuseTopic = (parameter: string, what: string) =>
   Result.fail(
     badParameter(
       parameter,
-      `Please provide a valid ${named(parameter)} (feed) URL that is accepted on this hub. ${what}`
+      `Please provide a valid ${wireNameOf(parameter)} (feed) URL that is accepted on this hub. ${what}`
     )
   )
 
 /** XMPP calls it a node; the sentence of HTTP is the wire's, whatever the parameter. */
-const named = (parameter: string): string => parameter === "node" ? parameter : "hub.topic"
+const wireNameOf = (parameter: string): string => parameter === "node" ? parameter : "hub.topic"
 
 /** `URL.parse` drops some of them without a word; as given they would forge a header of a notification or a line of a stream. */
 export const hasControlCharacter = (text: string): boolean => /[\u0000-\u001f\u007f]/.test(text)
@@ -70,7 +70,7 @@ export const siteOf = (host: string): string => getDomain(host, { allowPrivateDo
 /**
  * The partition of a host: all hosts of one registrable domain share it, so their politeness, connections and back-off live in one place.
  */
-export const partitionOf = (host: string): number => fnv1a(siteOf(host)) % partitions
+export const partitionOf = (host: string): number => fnv1a(siteOf(host)) % partitionCount
 
 const fnv1a = (text: string): number => {
   let hash = 0x811c9dc5

@@ -1,7 +1,7 @@
 import { Clock, Effect, Option } from "effect"
 import { Hub } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { type Unwritten, WriteFailure } from "#domain/ports/StoreError.ts"
+import { type WriteFailureReason, WriteFailure } from "#domain/ports/StoreError.ts"
 import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Reply from "./Reply.ts"
 
@@ -14,7 +14,7 @@ const deadline = "2 seconds"
  */
 const patience = 10_000
 
-const sentences: { readonly [why in Unwritten]: string } = {
+const sentences: { readonly [why in WriteFailureReason]: string } = {
   full: "The disk of the database is full; nothing can be written.",
   "read-only": "The database is read-only; nothing can be written."
 }
@@ -56,10 +56,10 @@ export const makeHealth = Effect.gen(function*() {
   /** Why nothing can be written; undefined when something was, or nobody had trouble with it. */
   const unwritten = Effect.gen(function*() {
     const suspected = yield* WriteFailure
-    if (suspected.why === undefined) return undefined
+    if (suspected.reason === undefined) return undefined
     return yield* writing.attempt.pipe(
-      Effect.map(() => suspected.why = undefined),
-      Effect.catch(() => Effect.sync(() => suspected.why))
+      Effect.map(() => suspected.reason = undefined),
+      Effect.catch(() => Effect.sync(() => suspected.reason))
     )
   })
 

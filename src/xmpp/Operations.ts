@@ -5,7 +5,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { Unavailable } from "#domain/Refusal.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
-import { everything } from "#domain/Search.ts"
+import { matchAll } from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
 import { Hub, type Representation } from "#actors/operations/Hub.ts"
 import * as Conditions from "./Conditions.ts"
@@ -51,7 +51,7 @@ export const make = Effect.gen(function*() {
     timeToLive: "1 minute",
     lookup: (whose: string) => {
       const [jid = "", accountId] = whose.split("/")
-      return accountId === undefined ? hub.heardOf(jid) : hub.heardOfDomain(Number(accountId), jid)
+      return accountId === undefined ? hub.resumeJid(jid) : hub.resumeDomain(Number(accountId), jid)
     }
   })
 
@@ -59,7 +59,7 @@ export const make = Effect.gen(function*() {
   const accountOf = Effect.fnUntraced(
     function*(jid: Jid.Jid) {
       // whoever has an address of a domain is not the domain: only its server or component sends without a local part
-      if (jid.domain !== ownDomain) return yield* accounts.ofJid(Jid.bare(jid))
+      if (jid.domain !== ownDomain) return yield* accounts.findByJid(Jid.bare(jid))
       return jid.local === undefined ? Option.none<Account>() : yield* accounts.find(jid.local)
     },
     Effect.catchTag(
@@ -137,7 +137,7 @@ export const make = Effect.gen(function*() {
       caller: asker.caller,
       page,
       byPage: perPage,
-      search: { ...everything, ...(ofDomain ? { endpointDomain: jid } : { endpointJid: jid }) }
+      search: { ...matchAll, ...(ofDomain ? { endpointDomain: jid } : { endpointJid: jid }) }
     })
     const subscriptions = items.map(({ resource, subscription }) => ({
       node: subscription.topic,

@@ -72,7 +72,7 @@ const layerEntity = Xmpp.toLayer(
     const run = yield* FiberSet.makeRuntime<never>()
     const requests = new InFlight(maxRequests, maxRequestsOfOne)
     const online = new Online()
-    const { bounced, heardOf } = yield* Hub
+    const { recordBounce, resumeJid } = yield* Hub
     const outbox = yield* Outbox
     const returning = new Set<string>()
     const returns = new FifoSemaphore(maxReturns)
@@ -125,7 +125,7 @@ const layerEntity = Xmpp.toLayer(
       if (bounce === undefined || !bounces.begin(bounce.from)) return
       const row = inRow[bounce.subscriptionId % rows]
       if (row === undefined) return bounces.end(bounce.from)
-      run(Effect.ensuring(row.withPermit(bounced(bounce)), Effect.sync(() => bounces.end(bounce.from))))
+      run(Effect.ensuring(row.withPermit(recordBounce(bounce)), Effect.sync(() => bounces.end(bounce.from))))
     }
 
     const present = (presence: Element) => {
@@ -140,7 +140,7 @@ const layerEntity = Xmpp.toLayer(
       if (returning.size >= mostReturning) return online.forget(jid)
       returning.add(jid)
       run(
-        returns.withPermit(heardOf(jid)).pipe(
+        returns.withPermit(resumeJid(jid)).pipe(
           Effect.map((done) => done ? undefined : online.forget(jid)),
           Effect.ensuring(Effect.sync(() => returning.delete(jid)))
         )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { inRange, parse } from "#domain/Search.ts"
+import { isInRange, parse } from "#domain/Search.ts"
 
 const read = (key: string, text: string) =>
   Result.match(parse([[key, text]], "search"), { onSuccess: (search) => search, onFailure: ({ message }) => message })
@@ -95,7 +95,7 @@ describe("Search", () => {
   it("a rank that is not known counts as 0", () => {
     const of = (text: string) => {
       const range = Result.getOrThrow(parse([["feed.porn", text]], "search")).ranks[0]?.range ?? assert.fail()
-      return [undefined, 0, 0.5, 1].map((rank) => inRange(rank, range))
+      return [undefined, 0, 0.5, 1].map((rank) => isInRange(rank, range))
     }
     assert.deepStrictEqual(of("0"), [true, true, false, false])
     assert.deepStrictEqual(of("<0.5"), [true, true, false, false])

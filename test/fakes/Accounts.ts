@@ -20,13 +20,13 @@ export const make = (state: State): AccountStore["Service"] => {
     load: Effect.fn("AccountStore.load")((id) =>
       operation(state, () => Option.fromNullishOr(state.accounts.get(id)?.account))
     ),
-    ofJid: Effect.fn("AccountStore.ofJid")((jid) =>
+    findByJid: Effect.fn("AccountStore.ofJid")((jid) =>
       operation(
         state,
         () => Option.fromNullishOr([...state.accounts.values()].find(({ account }) => account.jid === jid)?.account)
       )
     ),
-    change: Effect.fn("AccountStore.change")(function*(login: string, changes: AccountChanges) {
+    update: Effect.fn("AccountStore.change")(function*(login: string, changes: AccountChanges) {
       const changed = yield* operation(state, () => change(state, login, changes))
       return changed ?? (yield* new JidTaken({ jid: changes.jid ?? "" }))
     }),
@@ -68,7 +68,7 @@ export const make = (state: State): AccountStore["Service"] => {
       const token = yield* operation(state, (now) => issue(state, options, hash, now))
       return token === undefined ? yield* refused : { token, secret }
     }),
-    tokens: Effect.fn("AccountStore.tokens")((accountId) =>
+    listTokens: Effect.fn("AccountStore.tokens")((accountId) =>
       operation(
         state,
         () => [...state.tokens.values()].flatMap(({ token }) => token.accountId === accountId ? [token] : [])

@@ -1,6 +1,6 @@
 import { Option } from "effect"
-import { afterBounce, farTrial } from "#domain/delivery/Bounce.ts"
-import { placeInLog } from "#domain/delivery/Delivery.ts"
+import { addBounce, maxTrialDelayMs } from "#domain/delivery/Bounce.ts"
+import { logSlotOf } from "#domain/delivery/Delivery.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { operation, type State, type Subscriber } from "./State.ts"
 
@@ -10,10 +10,10 @@ export const make = (state: State): BounceStore["Service"] =>
       operation(state, (now) => {
         const subscriber = state.subscriptions.get(bounce.subscriptionId)
         if (subscriber === undefined || bounce.sequence >= subscriber.nextSequence) return Option.none()
-        const bounces = afterBounce(subscriber.bounces, bounce, now)
+        const bounces = addBounce(subscriber.bounces, bounce, now)
         if (bounces === undefined) return Option.none()
         const { message, sequence } = bounce
-        subscriber.log.set(placeInLog(sequence, 0), { sequence, attempt: 0, triedAt: now, code: 0, message })
+        subscriber.log.set(logSlotOf(sequence, 0), { sequence, attempt: 0, triedAt: now, code: 0, message })
         subscriber.bounces = bounces
         return Option.some(bounces)
       }),
@@ -42,12 +42,12 @@ export const make = (state: State): BounceStore["Service"] =>
     startTrials: (limit) =>
       operation(state, (now) =>
         activate(state, limit, ({ trialAt }) =>
-          trialAt !== undefined && (trialAt <= now || trialAt > now + farTrial), (subscriber) => {
+          trialAt !== undefined && (trialAt <= now || trialAt > now + maxTrialDelayMs), (subscriber) => {
           const { bounces } = subscriber
           subscriber.bounces = bounces && { ...bounces, trials: bounces.trials + 1 }
           subscriber.trial = {}
         })),
-    trialSent: (subscriptionId, sent) =>
+    recordTrial: (subscriptionId, sent) =>
       operation(state, () => {
         const subscriber = state.subscriptions.get(subscriptionId)
         if (subscriber?.trial !== undefined) {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { documentBytes, fitting, placeInLog } from "#domain/delivery/Delivery.ts"
-import type { Attempt, Delivery } from "#domain/delivery/Notification.ts"
+import { documentBytes, countFitting, logSlotOf } from "#domain/delivery/Delivery.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { operation, type Queued, type State } from "./State.ts"
 
@@ -23,11 +23,11 @@ export const make = (state: State): Outbox["Service"] =>
       operation(state, () =>
         dropOlder(state, subscriptionId, before))
     ),
-    waitAnew: Effect.fn("Outbox.waitAnew")((subscriptionId, since) =>
+    restartWaiting: Effect.fn("Outbox.waitAnew")((subscriptionId, since) =>
       operation(state, () =>
         waitAnew(state, subscriptionId, since))
     ),
-    stalled: Effect.fn("Outbox.stalled")((partitions, before) =>
+    findStalled: Effect.fn("Outbox.stalled")((partitions, before) =>
       operation(state, () =>
         stalled(state, new Set(partitions), before))
     ),
@@ -41,7 +41,7 @@ const backlog = (state: State, subscriptionId: number, most: { readonly count: n
   const subscriber = state.subscriptions.get(subscriptionId)
   if (subscriber === undefined) return { deliveries: [], more: false, nextSequence: 1 }
   const all = waiting(subscriber.queue)
-  const deliveries = all.slice(0, fitting(all.map(({ notification }) => documentBytes(notification)), most))
+  const deliveries = all.slice(0, countFitting(all.map(({ notification }) => documentBytes(notification)), most))
   return { deliveries, more: all.length > deliveries.length, nextSequence: subscriber.nextSequence }
 }
 
@@ -51,7 +51,7 @@ const subscriberOf = (state: State, deliveryId: number) => state.subscriptions.g
 const fail = (
   state: State,
   delivery: Delivery,
-  lastAttempt: Attempt,
+  lastAttempt: AttemptResult,
   triedAt: number,
   nextTry: number | undefined
 ) => {
@@ -59,7 +59,7 @@ const fail = (
   if (subscriber?.queue.get(delivery.id)?.dropped !== false) return
   const { attempt, id, sequence } = delivery
   subscriber.queue.set(id, { delivery, lastAttempt, dropped: nextTry === undefined })
-  subscriber.log.set(placeInLog(sequence, attempt), {
+  subscriber.log.set(logSlotOf(sequence, attempt), {
     sequence,
     attempt,
     triedAt,

@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
-import { describeAnswer, placeOfSuccess } from "#domain/delivery/Delivery.ts"
-import { DeliveryLog, type DeliveryTry, type Denied, type End, maxEnds } from "#domain/ports/DeliveryLog.ts"
+import { describeResponse, successSlot } from "#domain/delivery/Delivery.ts"
+import { DeliveryLog, type LoggedAttempt, type LoggedDenial, type SubscriptionEnd, maxEnds } from "#domain/ports/DeliveryLog.ts"
 import { operation, type State } from "./State.ts"
 
 export const make = (state: State): DeliveryLog["Service"] =>
@@ -10,9 +10,9 @@ export const make = (state: State): DeliveryLog["Service"] =>
         const isMeant = (owner: number) => accountId === undefined || owner === accountId
         const tries = [...state.subscriptions.values()]
           .filter(({ subscription }) => isMeant(subscription.accountId))
-          .flatMap(({ log, subscription: { endpoint, id, topic } }): ReadonlyArray<DeliveryTry> =>
+          .flatMap(({ log, subscription: { endpoint, id, topic } }): ReadonlyArray<LoggedAttempt> =>
             [...log].map(([place, one]) => ({
-              fate: place === placeOfSuccess ? "delivered" : one.attempt === 0 ? "bounced" : "failed",
+              fate: place === successSlot ? "delivered" : one.attempt === 0 ? "bounced" : "failed",
               subscriptionId: id,
               topic,
               endpoint,
@@ -22,17 +22,17 @@ export const make = (state: State): DeliveryLog["Service"] =>
         const ends = state.ends.filter((end) => isMeant(end.accountId)).map(({ accountId: _, ...end }) => end)
         return [...tries, ...ends].toSorted(newestFirst).slice(0, limit)
       }),
-    delivered: ({ attempt, sequence, subscriptionId }, answer) =>
+    recordDelivery: ({ attempt, sequence, subscriptionId }, answer) =>
       Effect.map(Clock.currentTimeMillis, (triedAt) => {
         const log = state.subscriptions.get(subscriptionId)?.log
-        log?.set(placeOfSuccess, {
+        log?.set(successSlot, {
           sequence,
           attempt: attempt + 1,
           triedAt,
-          ...describeAnswer(answer)
+          ...describeResponse(answer)
         })
       }),
-    ended: (end: End) =>
+    recordEnd: (end: SubscriptionEnd) =>
       operation(state, (triedAt) => {
         state.ends.push({ ...end, triedAt })
         const mine = state.ends.filter(({ accountId }) => accountId === end.accountId)
@@ -42,7 +42,7 @@ export const make = (state: State): DeliveryLog["Service"] =>
     flush: Effect.void
   })
 
-const newestFirst = (a: DeliveryTry | Denied, b: DeliveryTry | Denied): number =>
+const newestFirst = (a: LoggedAttempt | LoggedDenial, b: LoggedAttempt | LoggedDenial): number =>
   b.triedAt - a.triedAt || (a.fate === "denied" || b.fate === "denied"
     ? Number(a.fate === "denied") - Number(b.fate === "denied")
     : a.subscriptionId - b.subscriptionId || b.sequence - a.sequence || b.attempt - a.attempt)

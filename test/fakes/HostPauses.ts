@@ -4,7 +4,7 @@ import { operation, type State } from "./State.ts"
 export const make = (state: State): HostPauses["Service"] => {
   const byKey = new Map<string, HostPause & { readonly partition: number }>()
   return HostPauses.of({
-    keep: (partition, pause) =>
+    save: (partition, pause) =>
       operation(state, (now) => {
         const key = `${partition} ${pause.host}`
         const known = byKey.get(key)

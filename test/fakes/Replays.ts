@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import type { Notification } from "#domain/delivery/Notification.ts"
-import { type Bounds, type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type ReplayLimits, type ReplayOutcome, type ReplayContent, Replays } from "#domain/ports/Replays.ts"
 import { charge } from "./Resources.ts"
 import { operation, type State } from "./State.ts"
 
 export const make = (state: State): Replays["Service"] =>
   Replays.of({
-    queue: Effect.fn("Replays.queue")((subscriptionId, replayed, bounds) =>
+    enqueue: Effect.fn("Replays.queue")((subscriptionId, replayed, bounds) =>
       operation(state, (now) => queue(state, subscriptionId, replayed, bounds, now))
     ),
     progress: Effect.fn("Replays.progress")((deliveryId) =>
@@ -20,10 +20,10 @@ export const make = (state: State): Replays["Service"] =>
 const queue = (
   state: State,
   subscriptionId: number,
-  replayed: Replayed,
-  bounds: Bounds,
+  replayed: ReplayContent,
+  bounds: ReplayLimits,
   now: number
-): Queueing => {
+): ReplayOutcome => {
   const subscriber = state.subscriptions.get(subscriptionId)
   if (subscriber === undefined) return { _tag: "Gone" }
   const { accountId, resourceId } = subscriber.subscription
@@ -57,7 +57,7 @@ const queue = (
   return { _tag: "Queued", id }
 }
 
-const bytesOf = (news: Notification["news"] | Replayed["news"]): number =>
+const bytesOf = (news: Notification["news"] | ReplayContent["news"]): number =>
   news._tag === "Document" ? news.document.body.length : 0
 
 /** Bytes of replayed documents that wait for subscriptions of an account, or were dropped. */
@@ -77,7 +77,7 @@ const isReplayed = (state: State, notification: Notification): boolean =>
   state.notifications.get(notification.resourceId)?.every((numbered) => numbered.notification !== notification) !==
     false
 
-const newsOf = (state: State, resourceId: number, { news }: Replayed): Notification["news"] =>
+const newsOf = (state: State, resourceId: number, { news }: ReplayContent): Notification["news"] =>
   news._tag === "Document" ? news : {
     _tag: "Entries",
     entries: news.ids.flatMap((id) => state.entries.get(resourceId)?.get(id)?.entry ?? [])

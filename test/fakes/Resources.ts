@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { Delivery, News } from "#domain/delivery/Notification.ts"
-import { type PollWrite, ResourceStore, type Seen } from "#domain/ports/ResourceStore.ts"
+import { type PollWrite, ResourceStore, type SubscribedResource } from "#domain/ports/ResourceStore.ts"
 import { type Polled, profileOf } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { bodiesOf, checkLength, documentOf, newsOf, notificationOf } from "#layers/sql/NotificationContent.ts"
@@ -13,11 +13,11 @@ export const make = (state: State): ResourceStore["Service"] =>
       operation(state, (now) =>
         Option.map(resourceOf(state, state.idByUrl.get(url)), (resource) => loaded(state, resource, now)))
     ),
-    seenBy: Effect.fn("ResourceStore.seenBy")((accountId, url) =>
+    findSubscribed: Effect.fn("ResourceStore.seenBy")((accountId, url) =>
       operation(state, () =>
         Option.fromNullishOr(seenBy(state, accountId, url)))
     ),
-    fragments: Effect.fn("ResourceStore.fragments")((page, limit) =>
+    findFragments: Effect.fn("ResourceStore.fragments")((page, limit) =>
       operation(state, (now) => fragments(state, page, now).slice(0, limit))
     ),
     load: (id) =>
@@ -37,7 +37,7 @@ export const make = (state: State): ResourceStore["Service"] =>
 const resourceOf = (state: State, id: number | undefined) =>
   Option.fromNullishOr(id === undefined ? undefined : state.resources.get(id))
 
-const seenBy = (state: State, accountId: number, url: string): Seen | undefined => {
+const seenBy = (state: State, accountId: number, url: string): SubscribedResource | undefined => {
   const resource = state.resources.get(state.idByUrl.get(url) ?? 0)
   const [oldest] = [...state.subscriptions.values()].filter(({ subscription }) =>
     subscription.accountId === accountId && subscription.resourceId === resource?.id

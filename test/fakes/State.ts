@@ -1,14 +1,14 @@
 import { Clock, Effect } from "effect"
 import type { Account, Token } from "#domain/Account.ts"
-import type { Bounces, Trial } from "#domain/delivery/Bounce.ts"
+import type { BounceHistory, Trial } from "#domain/delivery/Bounce.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
-import type { Attempt, Delivery, Document } from "#domain/delivery/Notification.ts"
-import type { DeliveryTry, Denied } from "#domain/ports/DeliveryLog.ts"
-import type { Numbered } from "#domain/ports/NotificationLog.ts"
+import type { AttemptResult, Delivery, Document } from "#domain/delivery/Notification.ts"
+import type { LoggedAttempt, LoggedDenial } from "#domain/ports/DeliveryLog.ts"
+import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCounted, type ResourceState, resubscribed } from "#domain/poll/Resource.ts"
 import { hasEnded } from "#domain/websub/Lease.ts"
-import type { Asked, Lane } from "#domain/ports/VerificationQueue.ts"
+import type { ClaimedVerification, VerificationLane } from "#domain/ports/VerificationQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { NewPing, Ping } from "#domain/ports/Pings.ts"
 import type { SlidingWindow } from "#domain/websub/SlidingWindow.ts"
@@ -28,14 +28,14 @@ export interface State {
   /** By resource, then by entry id. */
   readonly entries: Map<number, Map<string, Arrived>>
   /** By resource, oldest first. */
-  readonly notifications: Map<number, Array<Numbered>>
+  readonly notifications: Map<number, Array<NumberedNotification>>
   /** Newest first. */
   readonly pings: Array<RecordedPing>
   readonly subscriptions: Map<number, Subscriber>
   /** By resource, then by id. */
   readonly subscribers: Map<number, Map<number, Subscriber>>
   /** How subscriptions ended, oldest first. */
-  readonly ends: Array<(DeliveryTry & { readonly fate: "ended" } | Denied) & { readonly accountId: number }>
+  readonly ends: Array<(LoggedAttempt & { readonly fate: "ended" } | LoggedDenial) & { readonly accountId: number }>
   /** Which subscription's queue holds a delivery. */
   readonly queueOf: Map<number, number>
   /** By id, in order. */
@@ -70,22 +70,22 @@ export interface Subscriber {
   nextSequence: number
   /** Its part of the outbox, in order of sequence. */
   readonly queue: Map<number, Queued>
-  bounces?: Bounces | undefined
+  bounces?: BounceHistory | undefined
   /** Of a paused one, epoch ms. */
   trialAt?: number | undefined
   trial?: Trial | undefined
   /** Its last tries, by their place. */
-  readonly log: Map<number, Omit<DeliveryTry, "fate" | "subscriptionId" | "topic" | "endpoint">>
+  readonly log: Map<number, Omit<LoggedAttempt, "fate" | "subscriptionId" | "topic" | "endpoint">>
 }
 
 export interface Queued {
   readonly delivery: Delivery
-  readonly lastAttempt?: Attempt
+  readonly lastAttempt?: AttemptResult
   readonly dropped: boolean
 }
 
-export interface Waiting extends Asked {
-  readonly lane: Lane
+export interface Waiting extends ClaimedVerification {
+  readonly lane: VerificationLane
   /** Its place, under the name that turns are allotted by. */
   readonly site: string
   readonly claimed: boolean

@@ -1,9 +1,9 @@
 import { Effect, Option } from "effect"
 import { anonymous } from "#domain/Account.ts"
 import { hasEnded } from "#domain/websub/Lease.ts"
-import { type Listed, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type SubscriptionItem, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { initialPeriod, profileOf, type ResourceState } from "#domain/poll/Resource.ts"
-import { everything, inRange, type Search } from "#domain/Search.ts"
+import { matchAll, isInRange, type Search } from "#domain/Search.ts"
 import { shownFormat, type Subscription } from "#domain/Subscription.ts"
 import { siteOf } from "#domain/Topic.ts"
 import { isSimilar } from "./Similarity.ts"
@@ -21,10 +21,10 @@ export const make = (state: State): SubscriptionStore["Service"] =>
         () => state.subscriptions.get(id)?.subscription.state === "pending" && remove(state, id)
       )
     ),
-    removeEnded: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
+    removeExpired: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
       operation(state, (now) => removeEnded(state, limit, now))
     ),
-    countOfSite: Effect.fn("SubscriptionStore.countOfSite")((site, limit) =>
+    countOnSite: Effect.fn("SubscriptionStore.countOfSite")((site, limit) =>
       operation(state, (now) =>
         held(state, anonymous.account.id, ({ subscription }) =>
           siteOf(subscription.host) === site && isLive(subscription, now))
@@ -41,7 +41,7 @@ export const make = (state: State): SubscriptionStore["Service"] =>
           ({ subscription, trial }) =>
             trial === undefined ? subscription : { ...subscription, trial }
         )),
-    ofTopic: Effect.fn("SubscriptionStore.ofTopic")((accountId, url) =>
+    findByTopic: Effect.fn("SubscriptionStore.ofTopic")((accountId, url) =>
       operation(state, () =>
         held(state, accountId, ({ subscription }) =>
           subscription.resourceId === state.idByUrl.get(url))
@@ -58,7 +58,7 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     ),
     list: Effect.fn("SubscriptionStore.list")(({ accountId, byPage, counted, page, search }) =>
       operation(state, () => {
-        const all = fitting(state, accountId, search ?? everything)
+        const all = fitting(state, accountId, search ?? matchAll)
         return {
           items: all.slice((page - 1) * byPage, page * byPage).map((subscriber) =>
             listed(state, subscriber, counted === true)
@@ -101,7 +101,7 @@ const fits = (search: Search, subscription: Subscription, resource: ResourceStat
   return (search.format === undefined || search.format === shownFormat(subscription, resource)) &&
     same(search.feedUrl, resource.url) && same(search.feedHostname, resource.host) &&
     part(search.feedInurl, resource.url) &&
-    search.ranks.every(({ rank, range }) => inRange(ranks[rank], range)) &&
+    search.ranks.every(({ rank, range }) => isInRange(ranks[rank], range)) &&
     (isJid
       ? same(search.endpointJid, endpoint) && same(search.endpointDomain, host) &&
         search.endpointUrl === undefined && search.endpointInurl === undefined && search.endpointHostname === undefined
@@ -109,7 +109,7 @@ const fits = (search: Search, subscription: Subscription, resource: ResourceStat
         part(search.endpointInurl, endpoint) && search.endpointJid === undefined && search.endpointDomain === undefined)
 }
 
-const listed = (state: State, { bounces, queue, subscription }: Subscriber, counted: boolean): Listed => {
+const listed = (state: State, { bounces, queue, subscription }: Subscriber, counted: boolean): SubscriptionItem => {
   const queued = [...queue.values()]
   const dropped = queued.filter((row) => row.dropped).length
   return {

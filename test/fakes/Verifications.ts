@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import {
-  type Asked,
-  claimedFor,
-  farAway,
-  type Lane,
-  maxWaiting,
-  placeOf,
-  type Question,
+  type ClaimedVerification,
+  claimTimeMs,
+  maxTurnDelayMs,
+  type VerificationLane,
+  maxWaitingVerifications,
+  quotaKeyOf,
+  type Verification,
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
@@ -16,13 +16,13 @@ import { operation, type State, type Waiting } from "./State.ts"
 export const make = (state: State): VerificationQueue["Service"] =>
   VerificationQueue.of({
     add: Effect.fn("QuestionQueue.add")((question, lane) => operation(state, (now) => add(state, question, lane, now))),
-    holds: Effect.fn("QuestionQueue.holds")((wanted) => operation(state, () => about(state, wanted).length > 0)),
+    contains: Effect.fn("QuestionQueue.holds")((wanted) => operation(state, () => about(state, wanted).length > 0)),
     claim: Effect.fn("QuestionQueue.claim")((bounds) => operation(state, (now) => claim(state, bounds, now))),
     settle: Effect.fn("QuestionQueue.settle")(({ id }) => operation(state, () => void state.questions.delete(id))),
     deny: Effect.fn("QuestionQueue.deny")((asked, reason) =>
       operation(state, (now) => deny(state, asked, reason, now))
     ),
-    turn: Effect.fn("QuestionQueue.turn")((place, perMinute) =>
+    takeTurn: Effect.fn("QuestionQueue.turn")((place, perMinute) =>
       operation(state, (now) => {
         const turns = state.turns.get(place) ?? []
         const at = nextTurn(turns, now, perMinute)
@@ -37,18 +37,18 @@ const keyOf = ({ accountId, endpoint, face, topic }: NewSubscription): string =>
 
 /** Those about the same topic and callback, as they came. */
 const about = (state: State, wanted: NewSubscription): ReadonlyArray<Waiting> =>
-  [...state.questions.values()].filter(({ question }) => keyOf(question.wanted) === keyOf(wanted))
+  [...state.questions.values()].filter(({ verification }) => keyOf(verification.subscription) === keyOf(wanted))
 
-const add = (state: State, question: Question, lane: Lane, now: number) => {
-  const site = placeOf(lane, question.wanted)
-  const pair = about(state, question.wanted)
+const add = (state: State, question: Verification, lane: VerificationLane, now: number) => {
+  const site = quotaKeyOf(lane, question.subscription)
+  const pair = about(state, question.subscription)
   const last = pair.at(-1)
-  if (last?.claimed === false && JSON.stringify(last.question) === JSON.stringify(question)) return "added"
+  if (last?.claimed === false && JSON.stringify(last.verification) === JSON.stringify(question)) return "added"
   const waiting = [...state.questions.values()]
-  const most = maxWaiting[lane]
-  if (waiting.filter((one) => one.lane === lane).length >= most.lane) return "full"
-  if (pair.length >= most.pair || waiting.filter((one) => one.site === site).length >= most.place) return "place-full"
-  put(state, { id: state.serial(), lane, question, site, claimed: false, dueAt: now })
+  const most = maxWaitingVerifications[lane]
+  if (waiting.filter((one) => one.lane === lane).length >= most.perLane) return "full"
+  if (pair.length >= most.perSubscription || waiting.filter((one) => one.site === site).length >= most.perQuota) return "place-full"
+  put(state, { id: state.serial(), lane, verification: question, site, claimed: false, dueAt: now })
   return "added"
 }
 
@@ -59,8 +59,8 @@ const claim = (
 ) => {
   const due = [...state.questions.values()]
     .filter((one) =>
-      one.lane === lane && (one.dueAt <= now || one.dueAt > now + farAway) &&
-      about(state, one.question.wanted)[0] === one
+      one.lane === lane && (one.dueAt <= now || one.dueAt > now + maxTurnDelayMs) &&
+      about(state, one.verification.subscription)[0] === one
     )
     .toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
   const { asked, moved, turns } = perMinute === undefined
@@ -68,16 +68,16 @@ const claim = (
     : allot(due, (site) => state.turns.get(site) ?? [], now, { limit, perMinute })
   for (const [site, taken] of turns) state.turns.set(site, taken)
   for (const { dueAt, one } of moved) put(state, { ...one, claimed: false, dueAt })
-  for (const one of asked) put(state, { ...one, claimed: true, dueAt: now + claimedFor })
-  return asked.map(({ id, question }): Asked => ({ id, question }))
+  for (const one of asked) put(state, { ...one, claimed: true, dueAt: now + claimTimeMs })
+  return asked.map(({ id, verification: question }): ClaimedVerification => ({ id, verification: question }))
 }
 
 const put = (state: State, one: Waiting) => state.questions.set(one.id, one)
 
-const deny = (state: State, { id, question }: Asked, reason: string, now: number) => {
+const deny = (state: State, { id, verification }: ClaimedVerification, reason: string, now: number) => {
   const known = state.questions.get(id)
   if (known === undefined) return
-  if (about(state, question.wanted).at(-1)?.id !== id) return void state.questions.delete(id)
-  const denial: Question = { mode: "denied", wanted: question.wanted, reason }
-  put(state, { ...known, question: denial, claimed: false, dueAt: now })
+  if (about(state, verification.subscription).at(-1)?.id !== id) return void state.questions.delete(id)
+  const denial: Verification = { mode: "denied", subscription: verification.subscription, reason }
+  put(state, { ...known, verification: denial, claimed: false, dueAt: now })
 }

@@ -4,33 +4,33 @@ import { TestClock } from "effect/testing"
 import { createHmac } from "node:crypto"
 import { setImmediate } from "node:timers/promises"
 import type { Hub } from "#actors/operations/Hub.ts"
-import type { Receiver } from "#actors/operations/HubCallbacks.ts"
+import type { PushReceiver } from "#actors/operations/HubCallbacks.ts"
 import { serve } from "#test/support/Served.ts"
 
 const callback = "A".repeat(32)
 const secret = "the secret of this subscription"
-const receiver: Receiver = { resourceId: 1, partition: 1, secret, hub: "https://hub.example/" }
+const receiver: PushReceiver = { resourceId: 1, partition: 1, secret, hub: "https://hub.example/" }
 
 /** Of another hub, and another one of the same. */
 const other = "O".repeat(32)
 const sibling = "S".repeat(32)
-const receivers: ReadonlyMap<string, Receiver> = new Map([
+const receivers: ReadonlyMap<string, PushReceiver> = new Map([
   [callback, receiver],
   [sibling, { ...receiver, resourceId: 2 }],
   [other, { ...receiver, resourceId: 3, hub: "https://hub.another.example/" }]
 ])
 
 /** A hub that counts what gets through to it. */
-const counting = (push: Hub["Service"]["push"] = () => Effect.void) => {
+const counting = (push: Hub["Service"]["acceptPush"] = () => Effect.void) => {
   const got = { pushes: 0, lookups: 0 }
   const hub: Partial<Hub["Service"]> = {
-    receiver: (given) =>
+    findReceiver: (given) =>
       Effect.sync(() => {
         got.lookups++
         return receivers.get(given)
       }),
-    agree: () => Effect.succeed(false),
-    push: (to, document) =>
+    confirmIntent: () => Effect.succeed(false),
+    acceptPush: (to, document) =>
       Effect.suspend(() => {
         got.pushes++
         return push(to, document)
@@ -144,8 +144,8 @@ describe("pushes of a hostile hub", () => {
       const { got, hub } = counting()
       const all = yield* Deferred.make<void>()
       const receiver = (given: string) =>
-        Effect.tap(hub.receiver!(given), () => got.lookups === 32 ? Deferred.succeed(all, undefined) : Effect.void)
-      const { connect } = yield* serve({ ...hub, receiver })
+        Effect.tap(hub.findReceiver!(given), () => got.lookups === 32 ? Deferred.succeed(all, undefined) : Effect.void)
+      const { connect } = yield* serve({ ...hub, findReceiver: receiver })
       yield* Effect.forEach(
         Array.from({ length: 32 }),
         () => Effect.tap(connect, ({ send }) => send(dripTo(callback)))

@@ -61,7 +61,7 @@ describe("a flood of stanzas", () => {
       const gate = yield* Latch.make()
       const { send, take } = yield* connected({
         hub: {
-          bounced: ({ from, sequence }) =>
+          recordBounce: ({ from, sequence }) =>
             Effect.suspend(() => {
               seen.push(`${from} ${sequence}`)
               return from === "ann@xmpp.test" ? Effect.asVoid(others.open) : gate.await

@@ -63,7 +63,7 @@ describe("/healthz", () => {
 
   it.effect("is 503 while nothing can be written, and says why", () =>
     Effect.gen(function*() {
-      const suspected = { why: "full" as "full" | undefined }
+      const suspected = { reason: "full" as "full" | undefined }
       let full = true
       const writing = Layer.succeed(WriteProbe, {
         attempt: Effect.suspend(() => full ? Effect.fail(unavailable) : Effect.void)
@@ -77,7 +77,7 @@ describe("/healthz", () => {
       assert.strictEqual(yield* asked, "503 The disk of the database is full; nothing can be written.")
       full = false
       assert.strictEqual(yield* asked, "200 ok")
-      assert.isUndefined(suspected.why)
+      assert.isUndefined(suspected.reason)
     }))
 
   it.effect("is 200 after a question that had no room on the server: what is written is written", () =>
@@ -85,7 +85,7 @@ describe("/healthz", () => {
       let attempts = 0
       const writing = Layer.succeed(WriteProbe, { attempt: Effect.sync(() => void attempts++) })
       const api = yield* makeApi({}, store(() => Effect.succeedNone), {}, writing)
-      const asked = Effect.provideService(api("/healthz"), WriteFailure, { why: "full" })
+      const asked = Effect.provideService(api("/healthz"), WriteFailure, { reason: "full" })
       assert.strictEqual((yield* asked).status, 200)
       assert.strictEqual(attempts, 1)
       yield* api("/healthz")

@@ -77,18 +77,18 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       const store = yield* AccountStore
       const made = yield* newAccount
       const jid = `${unique("ann")}@example.org`
-      assert.strictEqual(yield* store.change(made.login, { jid }), true)
-      assert.deepStrictEqual(yield* store.ofJid(jid), Option.some({ ...made, jid }))
-      assert.strictEqual(yield* store.change(made.login, { legacyItemNamespace: true }), true)
+      assert.strictEqual(yield* store.update(made.login, { jid }), true)
+      assert.deepStrictEqual(yield* store.findByJid(jid), Option.some({ ...made, jid }))
+      assert.strictEqual(yield* store.update(made.login, { legacyItemNamespace: true }), true)
       const all = { ...made, jid, legacyItemNamespace: true as const }
       assert.deepStrictEqual(yield* store.find(made.login), Option.some(all))
       assert.deepStrictEqual(yield* store.load(made.id), Option.some(all))
-      assert.strictEqual(yield* store.change(made.login, { jid }), true) // its own
-      assert.strictEqual(yield* store.change(made.login, { jid: null, legacyItemNamespace: false }), true)
+      assert.strictEqual(yield* store.update(made.login, { jid }), true) // its own
+      assert.strictEqual(yield* store.update(made.login, { jid: null, legacyItemNamespace: false }), true)
       assert.deepStrictEqual(yield* store.load(made.id), Option.some(made))
-      assert.deepStrictEqual(yield* store.ofJid(jid), Option.none())
-      assert.strictEqual(yield* store.change(unique("nobody"), { jid }), false)
-      assert.deepStrictEqual(yield* store.ofJid("nul\u0000"), Option.none())
+      assert.deepStrictEqual(yield* store.findByJid(jid), Option.none())
+      assert.strictEqual(yield* store.update(unique("nobody"), { jid }), false)
+      assert.deepStrictEqual(yield* store.findByJid("nul\u0000"), Option.none())
     }))
 
   it.effect("gives a JID to one account only, and changes nothing then", () =>
@@ -96,8 +96,8 @@ const accounts = (it: Vitest.MethodsNonLive<Stores>) => {
       const store = yield* AccountStore
       const [ann, bob] = [yield* newAccount, yield* newAccount]
       const jid = `${unique("ann")}@example.org`
-      yield* store.change(ann.login, { jid })
-      const taken = yield* Effect.flip(store.change(bob.login, { jid, legacyItemNamespace: true }))
+      yield* store.update(ann.login, { jid })
+      const taken = yield* Effect.flip(store.update(bob.login, { jid, legacyItemNamespace: true }))
       assert.deepStrictEqual([taken._tag, taken._tag === "JidTaken" && taken.jid], ["JidTaken", jid])
       assert.deepStrictEqual(yield* store.find(bob.login), Option.some(bob))
     }))
@@ -204,7 +204,7 @@ const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(caller.account, account)
       assert.notInclude(caller.credential, Redacted.value(secret))
       const other = yield* store.createToken({ accountId: account.id, name: "", rights: [] })
-      assert.deepStrictEqual(yield* store.tokens(account.id), [token, other.token])
+      assert.deepStrictEqual(yield* store.listTokens(account.id), [token, other.token])
       assert.notStrictEqual(Redacted.value(other.secret), Redacted.value(secret))
       assert.strictEqual(Option.getOrThrow(yield* authenticate(account.login, other.secret)).rights.size, 0)
       assert.isAbove(other.token.id, id)
@@ -219,10 +219,10 @@ const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.strictEqual(Redacted.value(first.secret), Redacted.value(preset))
       const again = yield* store.createToken({ accountId: one.id, name: "b", rights: ["publish"], preset })
       assert.deepStrictEqual(again.token, { ...first.token, name: "b", rights: ["publish"] })
-      assert.deepStrictEqual(yield* store.tokens(one.id), [again.token])
+      assert.deepStrictEqual(yield* store.listTokens(one.id), [again.token])
       const stolen = yield* Effect.flip(store.createToken({ accountId: two.id, name: "c", rights: ["list"], preset }))
       assert.strictEqual(stolen.reason._tag, "Defect")
-      assert.deepStrictEqual(yield* store.tokens(one.id), [again.token])
+      assert.deepStrictEqual(yield* store.listTokens(one.id), [again.token])
       assert.deepStrictEqual(yield* authenticate(two.login, preset), Option.none())
     }))
 
@@ -242,7 +242,7 @@ const tokens = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.isTrue(Option.isSome(yield* authenticate(one.login, secret)))
       assert.strictEqual(yield* store.revokeToken(one.id, token.id), true)
       assert.deepStrictEqual(yield* authenticate(one.login, secret), Option.none())
-      assert.deepStrictEqual(yield* store.tokens(one.id), [])
+      assert.deepStrictEqual(yield* store.listTokens(one.id), [])
       assert.strictEqual(yield* store.revokeToken(one.id, token.id), false)
     }))
 }

@@ -1,6 +1,6 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { BounceStore, type Resumed } from "#domain/ports/BounceStore.ts"
+import { BounceStore, type ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import {
@@ -130,7 +130,7 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
           yield* subscribe(wantedBy(account.id, { channel, endpoint, host }))
         ]
         for (const one of [id, second.subscription.id, third.subscription.id]) yield* pause(one, never)
-        const idsOf = Effect.map((resumed: ReadonlyArray<Resumed>) => resumed.map((one) => one.id))
+        const idsOf = Effect.map((resumed: ReadonlyArray<ResumedSubscription>) => resumed.map((one) => one.id))
         assert.deepStrictEqual(yield* idsOf(resume(endpoint, 1)), [id])
         assert.deepStrictEqual(yield* idsOf(resumeDomain(account.id, host, 1)), [second.subscription.id])
         assert.deepStrictEqual(yield* idsOf(resume(endpoint, 2)), [third.subscription.id])
@@ -168,7 +168,7 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
 
     it.effect("knows who is on trial, until the trial has arrived or they are paused again", () =>
       Effect.gen(function*() {
-        const { endTrial, pause, record, startTrials, trialSent } = yield* BounceStore
+        const { endTrial, pause, record, startTrials, recordTrial } = yield* BounceStore
         const { account, subscription: { id } } = yield* toJid
         const standing = Effect.gen(function*() {
           const loaded = Option.getOrUndefined(yield* SubscriptionStore.use((store) => store.load(id)))
@@ -181,15 +181,15 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(yield* standing, ["paused", undefined, 0])
         yield* at(1_000)(startTrials(10))
         assert.deepStrictEqual(yield* standing, ["active", {}, 1])
-        yield* trialSent(id, { sequence: 2, until: 5_000 })
+        yield* recordTrial(id, { sequence: 2, until: 5_000 })
         assert.deepStrictEqual(yield* standing, ["active", { sent: { sequence: 2, until: 5_000 } }, 1])
         yield* record(bounce(id, 2))
         yield* endTrial(id, 2)
         assert.deepStrictEqual(yield* standing, ["active", {}, 1])
-        yield* trialSent(id, { sequence: 3, until: 6_000 })
+        yield* recordTrial(id, { sequence: 3, until: 6_000 })
         yield* pause(id, 2_000)
         assert.deepStrictEqual(yield* standing, ["paused", undefined, 1])
-        yield* trialSent(id, { sequence: 4, until: 7_000 })
+        yield* recordTrial(id, { sequence: 4, until: 7_000 })
         yield* endTrial(id, 4)
         assert.deepStrictEqual(yield* standing, ["paused", undefined, 1])
         yield* at(2_000)(startTrials(10))
@@ -200,15 +200,15 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
 
     it.effect("ends the trials of a JID, and of a domain, that is heard of", () =>
       Effect.gen(function*() {
-        const { pause, record, resume, resumeDomain, startTrials, trialSent } = yield* BounceStore
+        const { pause, record, resume, resumeDomain, startTrials, recordTrial } = yield* BounceStore
         const [byJid, byDomain, other] = [yield* toJid, yield* toJid, yield* toJid]
         for (const { subscription: { id } } of [byJid, byDomain, other]) {
           yield* record(bounce(id, 1))
           yield* pause(id, 1_000)
         }
         yield* at(1_000)(startTrials(10))
-        yield* trialSent(byJid.subscription.id, { sequence: 2, until: 5_000 })
-        const idsOf = Effect.map((resumed: ReadonlyArray<Resumed>) => resumed.map((one) => one.id))
+        yield* recordTrial(byJid.subscription.id, { sequence: 2, until: 5_000 })
+        const idsOf = Effect.map((resumed: ReadonlyArray<ResumedSubscription>) => resumed.map((one) => one.id))
         assert.deepStrictEqual(yield* idsOf(resume(byJid.subscription.endpoint, 10)), [byJid.subscription.id])
         assert.deepStrictEqual(yield* idsOf(resume(byJid.subscription.endpoint, 10)), [])
         const { account, subscription: { host } } = byDomain

@@ -1,7 +1,7 @@
 import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Delivery } from "#domain/delivery/Notification.ts"
-import { DeliveryLog, type DeliveryTry, type Denied } from "#domain/ports/DeliveryLog.ts"
+import { DeliveryLog, type LoggedAttempt, type LoggedDenial } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { at, entry, found, newSubscription, record, type Stores } from "#test/support/StoreFixture.ts"
@@ -16,7 +16,7 @@ const queued = Effect.gen(function*() {
 })
 
 /** Those of subscriptions that stand, or stood. */
-const tries = (log: ReadonlyArray<DeliveryTry | Denied>) => log.flatMap((one) => one.fate === "denied" ? [] : [one])
+const tries = (log: ReadonlyArray<LoggedAttempt | LoggedDenial>) => log.flatMap((one) => one.fate === "denied" ? [] : [one])
 
 /** What every `DeliveryLog` keeps of its promises. */
 export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
@@ -60,13 +60,13 @@ export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
 
     it.effect("keeps the last success of a subscription, beside its failures", () =>
       Effect.gen(function*() {
-        const { delivered, flush, list } = yield* DeliveryLog
+        const { recordDelivery, flush, list } = yield* DeliveryLog
         const outbox = yield* Outbox
         const { account, delivery, subscription } = yield* queued
         const { endpoint, id, topic } = subscription
         yield* at(1_000)(outbox.postpone(delivery, 6_000, refused))
-        yield* at(6_000)(delivered({ ...delivery, attempt: 1 }, { status: 200, latency: 3.4, excerpt: "ok\u0000" }))
-        yield* at(7_000)(delivered({ ...delivery, sequence: 2 }, { status: 204, latency: 7.6, excerpt: "" }))
+        yield* at(6_000)(recordDelivery({ ...delivery, attempt: 1 }, { status: 200, latency: 3.4, excerpt: "ok\u0000" }))
+        yield* at(7_000)(recordDelivery({ ...delivery, sequence: 2 }, { status: 204, latency: 7.6, excerpt: "" }))
         yield* flush
         const common = { subscriptionId: id, topic, endpoint }
         const failure = {
@@ -83,8 +83,8 @@ export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(yield* list({ accountId: account.id, limit: 10 }), [
           { ...success, message },
           failure
-        ] as ReadonlyArray<DeliveryTry>)
-        yield* at(8_000)(delivered({ ...delivery, sequence: 3 }, { status: 200, latency: 1, excerpt: "thanks" }))
+        ] as ReadonlyArray<LoggedAttempt>)
+        yield* at(8_000)(recordDelivery({ ...delivery, sequence: 3 }, { status: 200, latency: 1, excerpt: "thanks" }))
         yield* flush
         const [newest] = yield* list({ accountId: account.id, limit: 1 })
         assert.deepInclude(newest, { sequence: 3, triedAt: 8_000, message: "The callback answered 200: thanks" })
@@ -92,15 +92,15 @@ export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
 
     it.effect("keeps how subscriptions ended, and what callbacks did not agree to, when they are gone", () =>
       Effect.gen(function*() {
-        const { ended, list } = yield* DeliveryLog
+        const { recordEnd, list } = yield* DeliveryLog
         const { account, subscription } = yield* queued
         const { endpoint, id, topic } = subscription
         const gone = { topic, endpoint, code: 410, message: "The callback answered 410: gone\u0000", latency: 5 }
         const denied = { topic, endpoint, code: 0, message: "no" }
         const tried = { subscriptionId: id, sequence: 7, attempt: 2 }
-        yield* at(1_000)(ended({ fate: "ended", accountId: account.id, ...tried, ...gone }))
-        yield* at(2_000)(ended({ fate: "denied", accountId: account.id, ...denied }))
-        yield* at(3_000)(ended({ fate: "denied", accountId: 2 ** 30, ...denied }))
+        yield* at(1_000)(recordEnd({ fate: "ended", accountId: account.id, ...tried, ...gone }))
+        yield* at(2_000)(recordEnd({ fate: "denied", accountId: account.id, ...denied }))
+        yield* at(3_000)(recordEnd({ fate: "denied", accountId: 2 ** 30, ...denied }))
         yield* SubscriptionStore.use((store) => store.remove(id))
         const [last, first] = yield* list({ accountId: account.id, limit: 10 })
         assert.deepStrictEqual(last, { fate: "denied", triedAt: 2_000, ...denied })

@@ -8,11 +8,11 @@ export const hostPausesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("HostPauses", () => {
     it.effect("keeps pauses until they are over, each in its partition", () =>
       Effect.gen(function*() {
-        const { keep, ofPartition } = yield* HostPauses
+        const { save, ofPartition } = yield* HostPauses
         const [a, b] = [unique("a"), unique("b")]
-        yield* at(1_000)(keep(7, { host: a, since: 1_000, until: 5_000 }))
-        yield* at(1_000)(keep(7, { host: b, since: 1_000, until: 3_000 }))
-        yield* at(1_000)(keep(8, { host: a, since: 1_000, until: 4_000 }))
+        yield* at(1_000)(save(7, { host: a, since: 1_000, until: 5_000 }))
+        yield* at(1_000)(save(7, { host: b, since: 1_000, until: 3_000 }))
+        yield* at(1_000)(save(8, { host: a, since: 1_000, until: 4_000 }))
         const left = (now: number, partition: number) =>
           Effect.map(at(now)(ofPartition(partition)), (pauses) => pauses.filter(({ host }) => [a, b].includes(host)))
         assert.sameDeepMembers([...(yield* left(2_000, 7))], [
@@ -26,17 +26,17 @@ export const hostPausesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
 
     it.effect("lets one that goes on begin when it began, and end at the later time; one that was over begins anew", () =>
       Effect.gen(function*() {
-        const { keep, ofPartition } = yield* HostPauses
+        const { save, ofPartition } = yield* HostPauses
         const host = unique("host")
-        yield* at(1_000)(keep(9, { host, since: 1_000, until: 5_000 }))
-        yield* at(2_000)(keep(9, { host, since: 2_000, until: 9_000 }))
-        yield* at(3_000)(keep(9, { host, since: 3_000, until: 4_000 }))
+        yield* at(1_000)(save(9, { host, since: 1_000, until: 5_000 }))
+        yield* at(2_000)(save(9, { host, since: 2_000, until: 9_000 }))
+        yield* at(3_000)(save(9, { host, since: 3_000, until: 4_000 }))
         assert.deepStrictEqual(yield* at(3_000)(ofPartition(9)), [{ host, since: 1_000, until: 9_000 }])
-        yield* at(9_000)(keep(9, { host, since: 9_000, until: 9_500 }))
+        yield* at(9_000)(save(9, { host, since: 9_000, until: 9_500 }))
         assert.deepStrictEqual(yield* at(9_000)(ofPartition(9)), [{ host, since: 9_000, until: 9_500 }])
         // by a clock that was ahead, and was set right
-        yield* at(1e9)(keep(9, { host, since: 1e9, until: 2e9 }))
-        yield* at(10_000)(keep(9, { host, since: 10_000, until: 11_000 }))
+        yield* at(1e9)(save(9, { host, since: 1e9, until: 2e9 }))
+        yield* at(10_000)(save(9, { host, since: 10_000, until: 11_000 }))
         assert.deepStrictEqual(yield* at(10_000)(ofPartition(9)), [{ host, since: 10_000, until: 11_000 }])
       }))
   })

@@ -13,7 +13,7 @@ export const notificationLogSuite = (it: Vitest.MethodsNonLive<Stores>): void =>
 }
 
 const after = (resourceId: number, sequence: number, limit = 100) =>
-  NotificationLog.use((log) => log.after(resourceId, sequence, limit))
+  NotificationLog.use((log) => log.readAfter(resourceId, sequence, limit))
 
 const headOf = (resourceId: number) =>
   Effect.map(NotificationLog.use((log) => log.heads([resourceId])), ([head]) => head)

@@ -226,7 +226,7 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
       const { deliveries, subscription } = yield* queued(4)
       const other = yield* queued(1)
       yield* outbox.drop(deliveries[0] ?? assert.fail(), failed)
-      yield* outbox.waitAnew(subscription.id, 3_000)
+      yield* outbox.restartWaiting(subscription.id, 3_000)
       const since = (id: number) =>
         Effect.map(backlog(id), ({ deliveries }) => deliveries.map(({ waitsSince }) => waitsSince))
       assert.deepStrictEqual(yield* since(subscription.id), [3_000, 3_000, 4_000])
@@ -266,7 +266,7 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(left, made.map(() => []))
       const partitions = [...new Set(made.map(({ resource }) => resource.partition))]
       const ids = new Set(made.map(({ subscription }) => subscription.id))
-      const stalled = yield* Outbox.use((outbox) => outbox.stalled(partitions, 8e15))
+      const stalled = yield* Outbox.use((outbox) => outbox.findStalled(partitions, 8e15))
       assert.deepStrictEqual(stalled.filter(({ subscriptionId }) => ids.has(subscriptionId)), [])
     }))
 
@@ -297,7 +297,7 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
 const stalling = (it: Vitest.MethodsNonLive<Stores>) => {
   const stalledOf = (partitions: ReadonlyArray<number>, before: number, ids: ReadonlyArray<number>) =>
     Effect.map(
-      Outbox.use((outbox) => outbox.stalled(partitions, before)),
+      Outbox.use((outbox) => outbox.findStalled(partitions, before)),
       (rows) =>
         rows.filter(({ subscriptionId }) => ids.includes(subscriptionId))
           .toSorted((a, b) => a.subscriptionId - b.subscriptionId)

@@ -12,7 +12,7 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const pings = yield* Pings
         const [one, two] = [yield* newSubscription(), yield* newSubscription()]
         const received = (accountId: number | undefined, topic: string, withContent = false) =>
-          pings.received({ accountId, topic, resourceId: one.resource.id, withContent })
+          pings.record({ accountId, topic, resourceId: one.resource.id, withContent })
         yield* at(1_000)(received(one.account.id, "http://a.example/"))
         yield* at(2_000)(received(two.account.id, "http://a.example/"))
         yield* at(3_000)(received(one.account.id, "http://a.example/b", true))
@@ -31,10 +31,10 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, resource } = yield* newSubscription()
         const other = yield* newSubscription()
         const ping = { accountId: account.id, topic: "http://a.example/", withContent: false }
-        for (const time of [1_000, 2_000, 4_000]) yield* at(time)(pings.received({ ...ping, resourceId: resource.id }))
-        yield* at(1_500)(pings.received({ ...ping, resourceId: other.resource.id }))
+        for (const time of [1_000, 2_000, 4_000]) yield* at(time)(pings.record({ ...ping, resourceId: resource.id }))
+        yield* at(1_500)(pings.record({ ...ping, resourceId: other.resource.id }))
         const answered = (until: number, outcome: PingOutcome) =>
-          at(until + 100)(pings.answered(resource.id, until, outcome))
+          at(until + 100)(pings.resolve(resource.id, until, outcome))
         yield* answered(3_000, { _tag: "Changed", code: 200, entries: 2 })
         yield* answered(5_000, { _tag: "Failed", code: 0, message: "The name does not resolve." })
         const listed = yield* pings.list({ accountId: account.id, limit: 10 })
@@ -60,18 +60,18 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const partition = 231 // of this test alone
         const { account, resource } = yield* newSubscription({ partition })
         const ping = { accountId: account.id, topic: "http://a.example/", withContent: false, resourceId: resource.id }
-        yield* at(1_000)(pings.received(ping))
-        yield* at(2_000)(pings.received(ping))
-        yield* at(2_000)(pings.received({ ...ping, resourceId: undefined }, { _tag: "NoSubscriber" }))
+        yield* at(1_000)(pings.record(ping))
+        yield* at(2_000)(pings.record(ping))
+        yield* at(2_000)(pings.record({ ...ping, resourceId: undefined }, { _tag: "NoSubscriber" }))
         const waiting = [{ partition, resourceId: resource.id }]
-        assert.deepStrictEqual(yield* pings.waiting([1, partition], Infinity), waiting)
-        assert.deepStrictEqual(yield* pings.waiting([partition], 2_000), waiting)
-        assert.deepStrictEqual(yield* pings.waiting([partition], 1_000), [])
-        assert.deepStrictEqual(yield* pings.waiting([1], Infinity), [])
-        yield* pings.answered(resource.id, 1_500, { _tag: "Unchanged", code: 200 })
-        assert.deepStrictEqual(yield* pings.waiting([partition], Infinity), waiting)
-        yield* pings.answered(resource.id, 2_000, { _tag: "Unchanged", code: 200 })
-        assert.deepStrictEqual(yield* pings.waiting([partition], Infinity), [])
+        assert.deepStrictEqual(yield* pings.findUnanswered([1, partition], Infinity), waiting)
+        assert.deepStrictEqual(yield* pings.findUnanswered([partition], 2_000), waiting)
+        assert.deepStrictEqual(yield* pings.findUnanswered([partition], 1_000), [])
+        assert.deepStrictEqual(yield* pings.findUnanswered([1], Infinity), [])
+        yield* pings.resolve(resource.id, 1_500, { _tag: "Unchanged", code: 200 })
+        assert.deepStrictEqual(yield* pings.findUnanswered([partition], Infinity), waiting)
+        yield* pings.resolve(resource.id, 2_000, { _tag: "Unchanged", code: 200 })
+        assert.deepStrictEqual(yield* pings.findUnanswered([partition], Infinity), [])
       }))
 
     it.effect("of what nobody watches are answered at once", () =>
@@ -79,9 +79,9 @@ export const pingsSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const pings = yield* Pings
         const { account, resource } = yield* newSubscription()
         const ping = { accountId: account.id, topic: "http://nobody.example/", withContent: false }
-        yield* at(1_000)(pings.received({ ...ping, resourceId: undefined }, { _tag: "NoSubscriber" }))
-        yield* at(1_000)(pings.received({ ...ping, resourceId: resource.id }))
-        yield* at(2_000)(pings.answered(resource.id, 2_000, { _tag: "Unchanged", code: 304 }))
+        yield* at(1_000)(pings.record({ ...ping, resourceId: undefined }, { _tag: "NoSubscriber" }))
+        yield* at(1_000)(pings.record({ ...ping, resourceId: resource.id }))
+        yield* at(2_000)(pings.resolve(resource.id, 2_000, { _tag: "Unchanged", code: 304 }))
         assert.deepStrictEqual((yield* pings.list({ accountId: account.id, limit: 10 })).map((one) => one.outcome), [
           { _tag: "Unchanged", code: 304 },
           { _tag: "NoSubscriber" }

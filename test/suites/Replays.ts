@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type ReplayContent, Replays } from "#domain/ports/Replays.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import {
   entry,
@@ -18,13 +18,13 @@ import {
 
 const status = { code: 200, http: "Fetched (ring) 200 900", period: 900 }
 
-const entries = (...ids: ReadonlyArray<string>): Replayed => ({
+const entries = (...ids: ReadonlyArray<string>): ReplayContent => ({
   status,
   header: { title: { value: "A feed", type: "text" } },
   news: { _tag: "Entries", ids }
 })
 
-const documentOf = (bytes: number): Replayed => ({
+const documentOf = (bytes: number): ReplayContent => ({
   status,
   news: { _tag: "Document", document: { contentType: "text/plain", body: new Uint8Array(bytes) } }
 })
@@ -46,7 +46,7 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* record(found(resource, [entry("a"), entry("b")]))
         const replays = yield* Replays
         const outbox = yield* Outbox
-        const queued = yield* replays.queue(subscription.id, entries("b", "gone", "a"), { count: ample, bytes: 0 })
+        const queued = yield* replays.enqueue(subscription.id, entries("b", "gone", "a"), { count: ample, bytes: 0 })
         const { deliveries, nextSequence } = yield* outbox.backlog(subscription.id, 10)
         assert.deepStrictEqual([deliveries.length, nextSequence], [2, 3])
         const replayed = deliveries[1]
@@ -65,7 +65,7 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { subscription } = yield* newSubscription()
         const document = { contentType: "text/plain", body: new TextEncoder().encode("as it is") }
         yield* Replays.use((replays) =>
-          replays.queue(subscription.id, { status, news: { _tag: "Document", document } }, { count: ample, bytes: 8 })
+          replays.enqueue(subscription.id, { status, news: { _tag: "Document", document } }, { count: ample, bytes: 8 })
         )
         const { deliveries } = yield* Outbox.use((outbox) => outbox.backlog(subscription.id, 10))
         assert.deepStrictEqual(deliveries[0]?.notification.news, { _tag: "Document", document })
@@ -77,13 +77,13 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const replays = yield* Replays
         const outbox = yield* Outbox
         const queue = (bytes: number, id = subscription.id) =>
-          replays.queue(id, documentOf(bytes), { count: ample, bytes: 100_000 })
+          replays.enqueue(id, documentOf(bytes), { count: ample, bytes: 100_000 })
         for (const bytes of [50_000, 40_000, 10_000]) assert.strictEqual((yield* queue(bytes))._tag, "Queued")
         assert.deepStrictEqual(yield* queue(1), { _tag: "Full", bytes: 100_000 })
         const { subscription: another } = yield* subscribe(wantedBy(account.id))
         assert.deepStrictEqual(yield* queue(1, another.id), { _tag: "Full", bytes: 100_000 })
         assert.strictEqual(
-          (yield* replays.queue(subscription.id, entries("a"), { count: ample, bytes: 100_000 }))._tag,
+          (yield* replays.enqueue(subscription.id, entries("a"), { count: ample, bytes: 100_000 }))._tag,
           "Queued"
         )
         assert.strictEqual((yield* queue(100_000, (yield* newSubscription()).subscription.id))._tag, "Queued")
@@ -102,7 +102,7 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* record(found(resource, [entry("a")]))
         const replays = yield* Replays
         const outbox = yield* Outbox
-        const queue = (id: number) => replays.queue(id, entries("a"), { count: 4, bytes: 0 })
+        const queue = (id: number) => replays.enqueue(id, entries("a"), { count: 4, bytes: 0 })
         const queued = yield* Effect.all(Array.from({ length: 8 }, () => queue(subscription.id)), {
           concurrency: "unbounded"
         })
@@ -126,11 +126,11 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const replays = yield* Replays
         const queued = yield* Effect.forEach(
           Array.from({ length: 12 }, (_, i) => i % 2 === 0 ? subscription.id : another.id),
-          (id) => replays.queue(id, documentOf(10_000), { count: ample, bytes: 50_000 }),
+          (id) => replays.enqueue(id, documentOf(10_000), { count: ample, bytes: 50_000 }),
           { concurrency: "unbounded" }
         )
         assert.deepStrictEqual(Map.groupBy(queued, ({ _tag }) => _tag).get("Queued")?.length, 5)
-        assert.deepStrictEqual(yield* replays.queue(another.id, documentOf(1), { count: ample, bytes: 0 }), {
+        assert.deepStrictEqual(yield* replays.enqueue(another.id, documentOf(1), { count: ample, bytes: 0 }), {
           _tag: "Full",
           bytes: 50_000
         })
@@ -140,10 +140,10 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const { resource, subscription } = yield* newSubscription()
         yield* record(found(resource, [entry("a")]))
-        yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"), { count: ample, bytes: 0 }))
+        yield* Replays.use((replays) => replays.enqueue(subscription.id, entries("a"), { count: ample, bytes: 0 }))
         yield* record(found(resource, [entry("b")]))
         const log = yield* NotificationLog
-        assert.deepStrictEqual((yield* log.after(resource.id, 0, 10)).map(({ sequence }) => sequence), [1, 2])
+        assert.deepStrictEqual((yield* log.readAfter(resource.id, 0, 10)).map(({ sequence }) => sequence), [1, 2])
         assert.deepStrictEqual(yield* log.heads([resource.id]), [2])
       }))
 
@@ -154,7 +154,7 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const replays = yield* Replays
         const outbox = yield* Outbox
         const queue = Effect.fnUntraced(function*() {
-          const queued = yield* replays.queue(subscription.id, entries("a"), { count: ample, bytes: 0 })
+          const queued = yield* replays.enqueue(subscription.id, entries("a"), { count: ample, bytes: 0 })
           const { deliveries } = yield* outbox.backlog(subscription.id, 10)
           return deliveries.find(({ id }) => queued._tag === "Queued" && id === queued.id) ??
             assert.fail("it is not queued")
@@ -176,11 +176,11 @@ export const replaysSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, subscription } = yield* newSubscription()
         yield* SubscriptionStore.use((store) => store.remove(subscription.id))
         assert.deepStrictEqual(
-          yield* Replays.use((replays) => replays.queue(subscription.id, entries("a"), { count: ample, bytes: 0 })),
+          yield* Replays.use((replays) => replays.enqueue(subscription.id, entries("a"), { count: ample, bytes: 0 })),
           { _tag: "Gone" }
         )
         assert.deepStrictEqual(
-          yield* Replays.use((replays) => replays.queue(subscription.id, documentOf(1), { count: ample, bytes: 1 })),
+          yield* Replays.use((replays) => replays.enqueue(subscription.id, documentOf(1), { count: ample, bytes: 1 })),
           { _tag: "Gone" }
         )
         const owner = yield* AccountStore.use((accounts) => accounts.find(account.login))

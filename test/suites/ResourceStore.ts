@@ -84,14 +84,14 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* record(unchanged(wanted))
       const resourceSeen = profileOf(wanted)
       assert.deepStrictEqual(
-        yield* store.seenBy(account.id, resource.url),
+        yield* store.findSubscribed(account.id, resource.url),
         Option.some({ resource: resourceSeen, format: "json" as const })
       )
       const other = yield* newAccount
-      assert.deepStrictEqual(yield* store.seenBy(other.id, resource.url), Option.none())
+      assert.deepStrictEqual(yield* store.findSubscribed(other.id, resource.url), Option.none())
       yield* subscribe(wantedBy(other.id, { topic, state: "paused" }))
-      assert.deepStrictEqual(yield* store.seenBy(other.id, resource.url), Option.some({ resource: resourceSeen }))
-      assert.deepStrictEqual(yield* store.seenBy(account.id, `${resource.url}\u0000`), Option.none())
+      assert.deepStrictEqual(yield* store.findSubscribed(other.id, resource.url), Option.some({ resource: resourceSeen }))
+      assert.deepStrictEqual(yield* store.findSubscribed(account.id, `${resource.url}\u0000`), Option.none())
     }))
 
   it.effect("forgets the fields that the next state has no more", () =>
@@ -137,9 +137,9 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* add(`${page}#unwatched`, "paused")
       yield* add(`${page}/#p`)
       yield* add(`${page.replace("p_ge", "page")}#p`)
-      assert.deepStrictEqual(yield* store.fragments(page, 10), [first, second])
-      assert.deepStrictEqual(yield* store.fragments(page, 1), [first])
-      assert.deepStrictEqual(yield* store.fragments("https://nobody.example/\u0000", 10), [])
+      assert.deepStrictEqual(yield* store.findFragments(page, 10), [first, second])
+      assert.deepStrictEqual(yield* store.findFragments(page, 1), [first])
+      assert.deepStrictEqual(yield* store.findFragments("https://nobody.example/\u0000", 10), [])
     }))
 
   it.effect("answers many loads at once, each with its own", () =>
@@ -246,7 +246,7 @@ const touching = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.load(resource.id), Option.some(wanted))
       assert.deepStrictEqual(yield* store.find(resource.url), Option.some(wanted))
       const seen = Effect.map(
-        store.seenBy(account.id, resource.url),
+        store.findSubscribed(account.id, resource.url),
         Option.map(({ resource }) => statusOf(resource, "topic"))
       )
       const shown = Option.some(statusOf(wanted, "topic"))

@@ -2,7 +2,7 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
-import { Retention, type Trimmed } from "#domain/ports/Retention.ts"
+import { Retention, type EntryPruneStep } from "#domain/ports/Retention.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
@@ -39,7 +39,7 @@ const trim = Effect.fnUntraced(function*(partition: number, keep: number) {
   const retention = yield* Retention
   let deleted = 0
   for (let after: number | undefined = 0; after !== undefined;) {
-    const step: Trimmed = yield* retention.entries(partition, keep, after)
+    const step: EntryPruneStep = yield* retention.pruneEntries(partition, keep, after)
     deleted += step.deleted
     after = step.next
   }
@@ -72,11 +72,11 @@ const deliveries = (it: Vitest.MethodsNonLive<Stores>) => {
         })
         return items.map(({ deliveries }) => [deliveries?.dropped, deliveries?.waiting])
       })
-      assert.strictEqual(yield* retention.deliveries(ownPartition(), 4_000, 10), 0) // another partition's
-      assert.strictEqual(yield* retention.deliveries(partition, 1_000, 10), 0)
-      assert.strictEqual(yield* retention.deliveries(partition, 4_000, 1), 1)
+      assert.strictEqual(yield* retention.pruneDeliveries(ownPartition(), 4_000, 10), 0) // another partition's
+      assert.strictEqual(yield* retention.pruneDeliveries(partition, 1_000, 10), 0)
+      assert.strictEqual(yield* retention.pruneDeliveries(partition, 4_000, 1), 1)
       assert.deepStrictEqual(yield* counts, [[3, 1]])
-      assert.strictEqual(yield* retention.deliveries(partition, 4_000, 10), 1)
+      assert.strictEqual(yield* retention.pruneDeliveries(partition, 4_000, 10), 1)
       assert.deepStrictEqual(yield* counts, [[2, 1]])
       const { deliveries } = yield* outbox.backlog(subscription.id, 10)
       assert.deepStrictEqual(deliveries.map(({ sequence }) => sequence), [2])
@@ -136,7 +136,7 @@ const hubs = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.ok(one !== undefined && two !== undefined && young !== undefined && asked !== undefined)
       const count = (hub: string, ms: number, strikes = 0) =>
         at(ms)(store.tally([{ hub, pushed: 0, missed: 1, strikes }]))
-      yield* retention.hubs(1_000, 10_000) // of other tests
+      yield* retention.pruneHubs(1_000, 10_000) // of other tests
       yield* Effect.all([count(two, 2_000), count(one, 1_000, 5), count(young, 1_500), count(asked, 1_000)])
       yield* count(young, 4_000)
       const { resource } = yield* newSubscription()
@@ -155,10 +155,10 @@ const hubs = (it: Vitest.MethodsNonLive<Stores>) => {
         store.hubs(10_000),
         (reports) => reports.map(({ hub }) => hub).filter((hub) => [one, two, young, asked].includes(hub))
       )
-      assert.strictEqual(yield* retention.hubs(1_000, 10), 0)
-      assert.strictEqual(yield* retention.hubs(3_000, 1), 1)
+      assert.strictEqual(yield* retention.pruneHubs(1_000, 10), 0)
+      assert.strictEqual(yield* retention.pruneHubs(3_000, 1), 1)
       assert.sameMembers([...yield* left], [two, young, asked])
-      assert.strictEqual(yield* retention.hubs(3_000, 10), 1)
+      assert.strictEqual(yield* retention.pruneHubs(3_000, 10), 1)
       assert.sameMembers([...yield* left], [young, asked])
       assert.notInclude(yield* store.struck(1), one)
     }))

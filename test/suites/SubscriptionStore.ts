@@ -4,7 +4,7 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { profileOf, type ResourceState } from "#domain/poll/Resource.ts"
-import { everything, parse } from "#domain/Search.ts"
+import { matchAll, parse } from "#domain/Search.ts"
 import {
   at,
   entry,
@@ -238,7 +238,7 @@ const leases = (it: Vitest.MethodsNonLive<Stores>) => {
       const store = yield* SubscriptionStore
       const removed = (now: number) =>
         Effect.map(
-          at(now)(store.removeEnded(1_000)),
+          at(now)(store.removeExpired(1_000)),
           (all) => all.filter(({ resourceId }) => resourceId === resource.id)
         )
       assert.deepStrictEqual(yield* removed(4_999), [])
@@ -255,9 +255,9 @@ const leases = (it: Vitest.MethodsNonLive<Stores>) => {
         [1, 2, 3],
         (i) => subscribe({ ...long, endpoint: `https://${i}.example/`, leaseUntil: 1 })
       )
-      assert.strictEqual((yield* at(0)(store.removeEnded(1_000))).length, 0)
-      assert.strictEqual((yield* at(1)(store.removeEnded(2))).length, 2)
-      assert.deepStrictEqual((yield* at(1)(store.removeEnded(2))).map(({ id }) => id), [many[2]?.subscription.id])
+      assert.strictEqual((yield* at(0)(store.removeExpired(1_000))).length, 0)
+      assert.strictEqual((yield* at(1)(store.removeExpired(2))).length, 2)
+      assert.deepStrictEqual((yield* at(1)(store.removeExpired(2))).map(({ id }) => id), [many[2]?.subscription.id])
     }))
 }
 
@@ -271,12 +271,12 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* subscribe({ ...wanted, accountId: two.id })
       yield* subscribe({ ...wanted, state: "paused" }) // the first again
       const store = yield* SubscriptionStore
-      assert.deepStrictEqual(yield* store.ofTopic(one.id, wanted.topic.canonical), [
+      assert.deepStrictEqual(yield* store.findByTopic(one.id, wanted.topic.canonical), [
         { ...first.subscription, state: "paused" },
         second.subscription
       ])
-      assert.deepStrictEqual(yield* store.ofTopic(one.id, "https://nobody.example/"), [])
-      assert.deepStrictEqual(yield* store.ofTopic(one.id, "https://nobody.example/\u0000"), [])
+      assert.deepStrictEqual(yield* store.findByTopic(one.id, "https://nobody.example/"), [])
+      assert.deepStrictEqual(yield* store.findByTopic(one.id, "https://nobody.example/\u0000"), [])
     }))
 
   it.effect("deletes a pending one, and none that was made active meanwhile", () =>
@@ -319,10 +319,10 @@ const finding = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* Effect.forEach([`a.${host}`, `a.b.${host}.`, `not${host}`], (other) => make({ host: other }))
       yield* make({ accountId: (yield* newAccount).id })
       const count = (now: number, limit: number) =>
-        at(now)(SubscriptionStore.use((store) => store.countOfSite(host, limit)))
+        at(now)(SubscriptionStore.use((store) => store.countOnSite(host, limit)))
       assert.deepStrictEqual([yield* count(4_999, 10), yield* count(5_000, 10), yield* count(4_999, 2)], [5, 4, 2])
       yield* make({ host: "192.0.2.77" })
-      assert.strictEqual(yield* SubscriptionStore.use((store) => store.countOfSite("192.0.2.77", 10)), 1)
+      assert.strictEqual(yield* SubscriptionStore.use((store) => store.countOnSite("192.0.2.77", 10)), 1)
     }))
 
   it.effect("answers many loads at once, each with its own", () =>
@@ -378,7 +378,7 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* store.list(query), { items: [shown], total: undefined })
       const counted = { items: [{ ...shown, deliveries: { waiting: 2, dropped: 1 } }], total: 1 }
       assert.deepStrictEqual(yield* store.list({ ...query, counted: true }), counted)
-      const search = { ...everything, feedUrl: resource.url }
+      const search = { ...matchAll, feedUrl: resource.url }
       assert.deepStrictEqual(yield* store.list({ ...query, search }), { items: [shown], total: undefined })
       assert.deepStrictEqual(yield* store.list({ ...query, search, counted: true }), counted)
     }))

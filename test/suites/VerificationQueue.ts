@@ -1,12 +1,12 @@
 import { assert, describe, type Vitest } from "@effect/vitest"
 import { Effect } from "effect"
 import {
-  type Asked,
-  claimedFor,
-  type Lane,
-  maxWaiting,
-  placeOf,
-  type Question,
+  type ClaimedVerification,
+  claimTimeMs,
+  type VerificationLane,
+  maxWaitingVerifications,
+  quotaKeyOf,
+  type Verification,
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import { at, type Stores, unique, wantedBy } from "#test/support/StoreFixture.ts"
@@ -14,25 +14,25 @@ import { at, type Stores, unique, wantedBy } from "#test/support/StoreFixture.ts
 const site = () => `${unique("site")}.example`
 
 /** A request of the hub face, whose callback is on this host. */
-const question = (host: string, mode: "subscribe" | "unsubscribe" = "subscribe"): Question => {
+const question = (host: string, mode: "subscribe" | "unsubscribe" = "subscribe"): Verification => {
   const wanted = wantedBy(0, { face: "hub", host, endpoint: `https://${host}/${unique("hook")}` })
-  return mode === "subscribe" ? { mode, wanted, leaseSeconds: 864_000 } : { mode, wanted }
+  return mode === "subscribe" ? { mode, subscription: wanted, leaseSeconds: 864_000 } : { mode, subscription: wanted }
 }
 
-const add = (one: Question, lane: Lane = "strangers") => VerificationQueue.use((queue) => queue.add(one, lane))
-const settle = (asked: Asked) => VerificationQueue.use((queue) => queue.settle(asked))
+const add = (one: Verification, lane: VerificationLane = "strangers") => VerificationQueue.use((queue) => queue.add(one, lane))
+const settle = (asked: ClaimedVerification) => VerificationQueue.use((queue) => queue.settle(asked))
 
 /** Those of these hosts whose turn has come: other tests share the queue. */
 const claim = (hosts: ReadonlyArray<string>, perMinute = 10, limit = 500) =>
   claimOf("strangers", hosts, perMinute, limit)
 
-const claimOf = (lane: Lane, hosts: ReadonlyArray<string>, perMinute: number | undefined, limit = 500) =>
+const claimOf = (lane: VerificationLane, hosts: ReadonlyArray<string>, perMinute: number | undefined, limit = 500) =>
   Effect.map(
     VerificationQueue.use((queue) => queue.claim({ lane, limit, perMinute })),
-    (claimed) => claimed.filter(({ question }) => hosts.includes(question.wanted.host))
+    (claimed) => claimed.filter(({ verification }) => hosts.includes(verification.subscription.host))
   )
 
-const questions = (claimed: ReadonlyArray<Asked>) => claimed.map(({ question }) => question)
+const questions = (claimed: ReadonlyArray<ClaimedVerification>) => claimed.map(({ verification }) => verification)
 
 export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   describe("QuestionQueue", () => {
@@ -40,11 +40,11 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const host = site()
         const one = question(host)
-        const full: Question = {
+        const full: Verification = {
           mode: "subscribe",
           leaseSeconds: 86_400,
           verifyToken: "t\u0000ken é",
-          wanted: { ...one.wanted, secret: "s\u{1f985}", signature: "sha384" }
+          subscription: { ...one.subscription, secret: "s\u{1f985}", signature: "sha384" }
         }
         assert.strictEqual(yield* at(1_000)(add(full)), "added")
         const claimed = yield* at(1_000)(claim([host]))
@@ -97,7 +97,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
     it.effect("counts questions that did not wait in the same minute", () =>
       Effect.gen(function*() {
         const name = site()
-        const turn = (now: number) => at(now)(VerificationQueue.use((queue) => queue.turn(name, 2)))
+        const turn = (now: number) => at(now)(VerificationQueue.use((queue) => queue.takeTurn(name, 2)))
         assert.deepStrictEqual([yield* turn(0), yield* turn(10_000), yield* turn(20_000)], [0, 0, 40_000])
         const one = question(name)
         yield* at(20_000)(add(one))
@@ -115,7 +115,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
             i % 2 === 0
               ? Effect.map(claim([name], 7), (claimed) => claimed.length)
               : Effect.map(
-                VerificationQueue.use((queue) => queue.turn(name, 7)),
+                VerificationQueue.use((queue) => queue.takeTurn(name, 7)),
                 (wait) => wait === 0 ? 1 : 0
               )),
           { concurrency: "unbounded" }
@@ -127,14 +127,14 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const host = site()
         const one = question(host)
-        const requests: ReadonlyArray<Question> = [
+        const requests: ReadonlyArray<Verification> = [
           one,
-          { mode: "unsubscribe", wanted: one.wanted },
+          { mode: "unsubscribe", subscription: one.subscription },
           one,
-          { mode: "subscribe", wanted: { ...one.wanted, secret: "another" }, leaseSeconds: 864_000 }
+          { mode: "subscribe", subscription: { ...one.subscription, secret: "another" }, leaseSeconds: 864_000 }
         ]
         yield* Effect.forEach(requests, (request) => at(0)(add(request)))
-        const asked: Array<Question> = []
+        const asked: Array<Verification> = []
         for (let i = 0; i < requests.length; i++) {
           const claimed = yield* at(i)(claim([host]))
           assert.strictEqual(claimed.length, 1)
@@ -159,13 +159,13 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const second = yield* at(4)(claim([host]))
         assert.deepStrictEqual(questions(second), [one])
         yield* Effect.forEach(second, settle)
-        assert.strictEqual(yield* VerificationQueue.use((queue) => queue.holds(one.wanted)), false)
+        assert.strictEqual(yield* VerificationQueue.use((queue) => queue.contains(one.subscription)), false)
       }))
 
     it.effect("has room and turns for what stands that strangers cannot use up", () =>
       Effect.gen(function*() {
         const name = site()
-        const full = Array.from({ length: maxWaiting.strangers.place }, () => question(name))
+        const full = Array.from({ length: maxWaitingVerifications.strangers.perQuota }, () => question(name))
         yield* Effect.forEach(full, (one) => at(0)(add(one)), { concurrency: 10 })
         yield* at(0)(claim([name], 2))
         const renewals = [question(name), question(name), question(name)]
@@ -173,9 +173,9 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         for (const one of renewals) assert.strictEqual(yield* at(1)(add(one, "standing")), "added")
         const asked = yield* at(1)(claimOf("standing", [name], 2))
         assert.deepStrictEqual(questions(asked), renewals.slice(0, 2))
-        const turn = (lane: Lane) =>
+        const turn = (lane: VerificationLane) =>
           at(1)(
-            VerificationQueue.use((queue) => queue.turn(placeOf(lane, renewals[0]?.wanted ?? assert.fail()), 3))
+            VerificationQueue.use((queue) => queue.takeTurn(quotaKeyOf(lane, renewals[0]?.subscription ?? assert.fail()), 3))
           )
         assert.deepStrictEqual([yield* turn("standing"), yield* turn("standing")], [0, 60_000])
       }))
@@ -183,10 +183,10 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
     it.effect("asks for an account as often as it wants, in the order that it wants", () =>
       Effect.gen(function*() {
         const host = site()
-        const wanted = (accountId: number) => ({ ...question(host).wanted, accountId, face: "api" as const })
+        const wanted = (accountId: number) => ({ ...question(host).subscription, accountId, face: "api" as const })
         const requests = Array.from(
           { length: 30 },
-          (_, i): Question => ({ mode: "unsubscribe", wanted: wanted(i % 2) })
+          (_, i): Verification => ({ mode: "unsubscribe", subscription: wanted(i % 2) })
         )
         yield* Effect.forEach(requests, (one) => at(0)(add(one, "accounts")))
         assert.deepStrictEqual(yield* at(0)(claim([host])), [])
@@ -201,10 +201,10 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const one = question(host)
         yield* at(0)(add(one))
         yield* at(0)(claim([host], 1))
-        assert.deepStrictEqual(yield* at(claimedFor - 1)(claim([host], 1)), [])
-        assert.deepStrictEqual(questions(yield* at(claimedFor)(claim([host], 1))), [one])
+        assert.deepStrictEqual(yield* at(claimTimeMs - 1)(claim([host], 1)), [])
+        assert.deepStrictEqual(questions(yield* at(claimTimeMs)(claim([host], 1))), [one])
         assert.strictEqual(
-          yield* at(claimedFor + 1)(VerificationQueue.use((queue) => queue.turn(host, 1))),
+          yield* at(claimTimeMs + 1)(VerificationQueue.use((queue) => queue.takeTurn(host, 1))),
           59_999
         )
       }))
@@ -213,23 +213,23 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const host = site()
         const one = question(host)
-        const deny = (asked: Asked | undefined, now: number) =>
+        const deny = (asked: ClaimedVerification | undefined, now: number) =>
           at(now)(VerificationQueue.use((queue) => queue.deny(asked ?? assert.fail(), "It's \"no\".")))
         yield* at(0)(add(one))
         const [asked] = yield* at(0)(claim([host], 1))
         yield* deny(asked, 1_000)
         assert.deepStrictEqual(yield* at(59_999)(claim([host], 1)), [])
         const told = yield* at(60_000)(claim([host], 1))
-        assert.deepStrictEqual(questions(told), [{ mode: "denied", wanted: one.wanted, reason: "It's \"no\"." }])
+        assert.deepStrictEqual(questions(told), [{ mode: "denied", subscription: one.subscription, reason: "It's \"no\"." }])
         yield* Effect.forEach(told, settle)
-        assert.strictEqual(yield* VerificationQueue.use((queue) => queue.holds(one.wanted)), false)
+        assert.strictEqual(yield* VerificationQueue.use((queue) => queue.contains(one.subscription)), false)
       }))
 
     it.effect("denies nothing that was asked for anew", () =>
       Effect.gen(function*() {
         const host = site()
         const one = question(host)
-        const again: Question = { mode: "subscribe", wanted: one.wanted, leaseSeconds: 100_000 }
+        const again: Verification = { mode: "subscribe", subscription: one.subscription, leaseSeconds: 100_000 }
         yield* at(0)(add(one))
         const [asked] = yield* at(0)(claim([host]))
         yield* at(1)(add(again))
@@ -241,7 +241,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const host = site()
         const one = question(host)
-        const holds = VerificationQueue.use((queue) => queue.holds(one.wanted))
+        const holds = VerificationQueue.use((queue) => queue.contains(one.subscription))
         const before = yield* holds
         yield* at(0)(add(one))
         const waiting = yield* holds
@@ -255,14 +255,14 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const name = site()
         const one = question(name)
-        const variants = Array.from({ length: maxWaiting.strangers.pair + 1 }, (_, i): Question => ({
+        const variants = Array.from({ length: maxWaitingVerifications.strangers.perSubscription + 1 }, (_, i): Verification => ({
           mode: "unsubscribe",
-          wanted: one.wanted,
+          subscription: one.subscription,
           verifyToken: `${i}`
         }))
         const answers = yield* Effect.forEach(variants, (variant) => add(variant))
         assert.deepStrictEqual(answers, [...answers.slice(1).map(() => "added" as const), "place-full"])
-        const others = Array.from({ length: maxWaiting.strangers.place - maxWaiting.strangers.pair }, () =>
+        const others = Array.from({ length: maxWaitingVerifications.strangers.perQuota - maxWaitingVerifications.strangers.perSubscription }, () =>
           question(`a.${name}`))
         yield* Effect.forEach(others, (other) =>
           add(other), { concurrency: 10 })

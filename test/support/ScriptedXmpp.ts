@@ -25,7 +25,7 @@ const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Made) =
   ).pipe(
     Layer.provide(TestRunner.layer),
     Layer.provide([
-      Layer.mock(Hub, { heardOf: () => Effect.succeed(true), ...hub }),
+      Layer.mock(Hub, { resumeJid: () => Effect.succeed(true), ...hub }),
       Layer.mock(AccountStore, accounts),
       Layer.mock(Outbox, { flush: Effect.void }),
       Settings.layerValues({

@@ -5,7 +5,7 @@ import type { Entry } from "#domain/feed/Entry.ts"
 import { ofString } from "#domain/Fingerprint.ts"
 import { Deliverer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
 import { FeedReader, type ReaderError } from "#domain/ports/FeedReader.ts"
-import { HubClient, type HubQuestion, type HubRefused } from "#domain/ports/HubClient.ts"
+import { HubClient, type HubRequest, type HubRequestError } from "#domain/ports/HubClient.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Selection, Selector } from "#domain/ports/Selector.ts"
@@ -31,7 +31,7 @@ export class World extends Context.Service<World, {
   /** How callbacks answer to a verification of intent; by default they confirm. */
   readonly verify: (verify: IntentVerifier["Service"]["verify"]) => void
   /** How hubs answer; by default they accept. The n-th subscription has the callback `callback-n` and the secret `secret-n`. */
-  readonly hub: (answer: (question: HubQuestion) => Effect.Effect<void, HubRefused>) => void
+  readonly hub: (answer: (question: HubRequest) => Effect.Effect<void, HubRequestError>) => void
   /** Runs before each reading of a document. */
   readonly beforeReading: (effect: Effect.Effect<void, ReaderError>) => void
   readonly parcels: Array<Parcel>
@@ -62,7 +62,7 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
   const origins = new Map<string, (request: FetchRequest) => Effect.Effect<Fetched, FetchError>>()
   const callbacks = new Map<string, Answer>()
   let verify: IntentVerifier["Service"]["verify"] = () => Effect.void
-  let hub: (question: HubQuestion) => Effect.Effect<void, HubRefused> = () => Effect.void
+  let hub: (question: HubRequest) => Effect.Effect<void, HubRequestError> = () => Effect.void
   let asked = 0
   let beforeReading: Effect.Effect<void, ReaderError> = Effect.void
   const note = (text: string) => void log.push(`${clock.currentTimeMillisUnsafe() / 1000}s ${text}`)
@@ -106,13 +106,13 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
       deny: ({ callback, reason }) => Effect.sync(() => note(`deny ${short(callback)} ${reason}`))
     }),
     Context.add(HubClient, {
-      ask: (question) =>
+      send: (question) =>
         Effect.suspend(() => {
           if (question.callback === `callback-${asked + 1}`) asked++
           note(`${question.mode} ${short(question.topic)} at ${short(question.hub)} as ${question.callback}`)
           return hub(question)
         }),
-      fresh: Effect.sync(() => ({ callback: `callback-${asked + 1}`, secret: `secret-${asked + 1}` }))
+      makeCredentials: Effect.sync(() => ({ callback: `callback-${asked + 1}`, secret: `secret-${asked + 1}` }))
     }),
     Context.add(Selector, {
       check: () => Effect.void,

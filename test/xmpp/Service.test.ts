@@ -118,7 +118,7 @@ describe("Service", () => {
       const { send, senders, take } = yield* connected({
         accounts: { load: () => Effect.succeedSome(ann) },
         hub: {
-          bounced: (bounce) =>
+          recordBounce: (bounce) =>
             Effect.suspend(() => {
               bounces.push(bounce)
               return bounce.sequence === 10 ? Deferred.succeed(told, undefined) : Effect.yieldNow
@@ -178,7 +178,7 @@ describe("Service", () => {
       const { send, take } = yield* connected({
         accounts: { find: (login) => Effect.succeed(login === "ann" ? Option.some(ann) : Option.none()) },
         hub: {
-          heardOf: (jid) => Effect.sync(() => heard.push(jid) > 0),
+          resumeJid: (jid) => Effect.sync(() => heard.push(jid) > 0),
           list: () => Effect.succeed({ items: [], total: undefined })
         }
       })
@@ -193,9 +193,9 @@ describe("Service", () => {
     Effect.gen(function*() {
       const heard: Array<readonly [number, string]> = []
       const { send, take } = yield* connected({
-        accounts: { ofJid: (jid) => Effect.succeed(jid === "bots.test" ? Option.some(ann) : Option.none()) },
+        accounts: { findByJid: (jid) => Effect.succeed(jid === "bots.test" ? Option.some(ann) : Option.none()) },
         hub: {
-          heardOfDomain: (accountId, domain) => Effect.sync(() => heard.push([accountId, domain]) > 0),
+          resumeDomain: (accountId, domain) => Effect.sync(() => heard.push([accountId, domain]) > 0),
           list: () => Effect.succeed({ items: [], total: undefined })
         }
       })
@@ -223,7 +223,7 @@ describe("Service", () => {
     Effect.gen(function*() {
       const heard: Array<string> = []
       const { send, take } = yield* connected({
-        hub: { heardOf: (jid) => Effect.sync(() => heard.push(jid) > 0) }
+        hub: { resumeJid: (jid) => Effect.sync(() => heard.push(jid) > 0) }
       })
       for (const from of ["ann@xmpp.test/a", "ann@xmpp.test/b", "ann@xmpp.test/a"]) {
         send(`<presence from='${from}' to='push.xmpp.test'><status>busy</status></presence>`)
@@ -241,7 +241,7 @@ describe("Service", () => {
       const { send, take } = yield* connected({
         accounts,
         hub: {
-          heardOf: (jid) =>
+          resumeJid: (jid) =>
             Effect.sync(() => heard.push(jid) === count).pipe(
               Effect.tap((last) => last ? Deferred.succeed(all, undefined) : Deferred.await(open)),
               Effect.as(true)
@@ -263,7 +263,7 @@ describe("Service", () => {
       const { send, take } = yield* connected({
         accounts,
         hub: {
-          heardOf: (jid) => Effect.sync(() => heard.push(jid) % 2 === 0),
+          resumeJid: (jid) => Effect.sync(() => heard.push(jid) % 2 === 0),
           list: () => Effect.succeed({ items: [], total: undefined })
         }
       })

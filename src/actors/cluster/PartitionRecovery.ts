@@ -78,7 +78,7 @@ const recoverAlarms = Effect.fnUntraced(
 /** Deliveries in the outbox. */
 const recoverOutbox = Effect.fnUntraced(
   function*(outbox: Outbox["Service"], partition: number, { subscriptions }: PartitionActors) {
-    const stalled = yield* whenAvailable(outbox.stalled([partition], Infinity))
+    const stalled = yield* whenAvailable(outbox.findStalled([partition], Infinity))
     yield* Effect.forEach(stalled, ({ subscriptionId }) => subscriptions.tell(subscriptionId, Subscription.look), {
       discard: true
     })
@@ -88,7 +88,7 @@ const recoverOutbox = Effect.fnUntraced(
 /** Pings that no fetch has followed yet. */
 const recoverPings = Effect.fnUntraced(
   function*(pings: Pings["Service"], partition: number, { resources }: PartitionActors) {
-    const waiting = yield* whenAvailable(pings.waiting([partition], Infinity))
+    const waiting = yield* whenAvailable(pings.findUnanswered([partition], Infinity))
     yield* Effect.forEach(waiting, ({ resourceId }) => resources.tell(resourceId, Resource.ping), { discard: true })
   }
 )

@@ -54,7 +54,7 @@ const makeStartActors = Effect.gen(function*() {
     const subscriptions = yield* ActorSystem.make<Subscription.State, Subscription.Message, never, never>({
       name: "subscription",
       alarm: Subscription.look,
-      behavior: (self) => subscription.run(self, { claim: lease, reloadResource }),
+      behavior: (self) => subscription.run(self, { lease: lease, reloadResource }),
       join: Subscription.join
     }).pipe(withBudget)
     // Deliveries in flight finish. Fetches are interrupted, because the next owner fetches again.
@@ -109,7 +109,7 @@ const pauseHost = (
 ): Effect.Effect<void> => {
   throttle.pause(pause.host, pause.since, pause.until)
   return Effect.catchTag(
-    hostPauses.keep(partition, pause),
+    hostPauses.save(partition, pause),
     "StoreError",
     ({ message }) =>
       Effect.logWarning(`The pause of ${pause.host} could not be stored and ends with a restart: ${message}`)

@@ -2,14 +2,14 @@ import { Clock, Effect, Layer, Random, Schedule } from "effect"
 import { Retention } from "#domain/ports/Retention.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
-import { partitions } from "#domain/Topic.ts"
+import { partitionCount } from "#domain/Topic.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 import { AwakePartitions } from "./PartitionStarter.ts"
 
 const dayMs = 86_400_000
 
 /** Time between two partitions, in ms: a runner with all partitions sweeps each once a day, one every five and a half minutes. */
-const partitionSpacingMs = dayMs / partitions
+const partitionSpacingMs = dayMs / partitionCount
 
 /** How long the counts of an unused hub are kept, in ms. */
 const hubRetentionMs = 30 * dayMs
@@ -40,10 +40,10 @@ const sweepPartition = Effect.fn("RetentionSweep.sweepPartition")(function*(
   { keepDropped, keepEntries }: SettingsValues
 ) {
   const now = yield* Clock.currentTimeMillis
-  yield* repeatDeletion(retention.deliveries(partition, now - keepDropped * dayMs, maxDeleted))
-  yield* repeatFrom(0, (after) => Effect.map(retention.entries(partition, keepEntries, after), ({ next }) => next))
+  yield* repeatDeletion(retention.pruneDeliveries(partition, now - keepDropped * dayMs, maxDeleted))
+  yield* repeatFrom(0, (after) => Effect.map(retention.pruneEntries(partition, keepEntries, after), ({ next }) => next))
   // Hubs belong to no partition. Most times none is expired.
-  yield* repeatDeletion(retention.hubs(now - hubRetentionMs, maxDeleted))
+  yield* repeatDeletion(retention.pruneHubs(now - hubRetentionMs, maxDeleted))
 })
 
 /** The awake partition after another one, in a circle; undefined when none is awake. */
@@ -61,7 +61,7 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
   const retention = yield* Retention
   const settings = yield* Settings
   const awake = yield* AwakePartitions
-  let last = yield* Random.nextIntBetween(-1, partitions)
+  let last = yield* Random.nextIntBetween(-1, partitionCount)
   const sweepNext = Effect.suspend(() => {
     const partition = nextPartition(awake.keys(), last)
     if (partition === undefined) return Effect.void

@@ -3,7 +3,7 @@ import * as EntityId from "effect/cluster/EntityId"
 import * as Sharding from "effect/cluster/Sharding"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
-import { partitions } from "#domain/Topic.ts"
+import { partitionCount } from "#domain/Topic.ts"
 import { named } from "#domain/websub/HubSubscription.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as Resource from "#actors/resource/Resource.ts"
@@ -28,7 +28,7 @@ export const shardingConfig = {
   entityMessagePollInterval: "1 second"
 } as const
 
-const allPartitions = Array.from({ length: partitions }, (_, partition) => partition)
+const allPartitions = Array.from({ length: partitionCount }, (_, partition) => partition)
 
 export const layerOwnership = Layer.effect(
   Ownership,
@@ -72,14 +72,14 @@ export const layerOverdueSweep = Layer.effectDiscard(Effect.gen(function*() {
   const awake = yield* AwakePartitions
   const sweep = Effect.gen(function*() {
     const before = (yield* Clock.currentTimeMillis) - overdueMs
-    const stalled = yield* outbox.stalled([...awake.keys()], before)
+    const stalled = yield* outbox.findStalled([...awake.keys()], before)
     yield* Effect.forEach(
       stalled,
       ({ partition, subscriptionId }) =>
         awake.get(partition)?.subscriptions.tell(subscriptionId, Subscription.look) ?? Effect.void,
       { discard: true }
     )
-    const waiting = yield* pings.waiting([...awake.keys()], before)
+    const waiting = yield* pings.findUnanswered([...awake.keys()], before)
     yield* Effect.forEach(
       waiting,
       ({ partition, resourceId }) => awake.get(partition)?.resources.tell(resourceId, Resource.ping) ?? Effect.void,

@@ -1,6 +1,6 @@
 import { DateTime, Effect, Layer, Option, Schedule } from "effect"
-import { type Bounce, nextTrial, verdict } from "#domain/delivery/Bounce.ts"
-import { BounceStore, type Resumed } from "#domain/ports/BounceStore.ts"
+import { type Bounce, nextTrialAt, decideBounce } from "#domain/delivery/Bounce.ts"
+import { BounceStore, type ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -18,7 +18,7 @@ const concurrency = 8
 /** Their owners look at the database again. */
 const makeReload = Effect.gen(function*() {
   const partitions = yield* Partitions
-  return (resumed: ReadonlyArray<Resumed>) =>
+  return (resumed: ReadonlyArray<ResumedSubscription>) =>
     Effect.forEach(resumed, ({ id, partition, resourceId }) =>
       Effect.andThen(
         partitions.reloadSubscription(partition, id),
@@ -54,7 +54,7 @@ export const makeBounces = Effect.gen(function*() {
     const { accountId, endpoint, id: subscriptionId, topic } = subscription
     const partition = partitionOf(subscription)
     const last = { subscriptionId, topic, endpoint, sequence, attempt: 0, code: 0, message }
-    yield* log.ended({ fate: "ended", accountId, ...last })
+    yield* log.recordEnd({ fate: "ended", accountId, ...last })
     yield* subscriptions.remove(subscription.id)
     yield* partitions.forget(partition, subscription.id)
     yield* partitions.reloadResource(partition, subscription.resourceId)
@@ -72,18 +72,18 @@ export const makeBounces = Effect.gen(function*() {
     )
   })
 
-  const bounced = Effect.fn("Hub.bounced")(function*(bounce: Bounce) {
+  const recordBounce = Effect.fn("Hub.recordBounce")(function*(bounce: Bounce) {
     const found = yield* subscriptions.load(bounce.subscriptionId)
     if (Option.isNone(found) || found.value.channel !== "xmpp" || found.value.endpoint !== bounce.from) return
     const known = yield* bounces.record(bounce)
     if (Option.isNone(known)) return
-    const decided = verdict(bounce.severity, known.value)
+    const decided = decideBounce(bounce.severity, known.value)
     if (decided === "ended") yield* end(found.value, bounce)
-    if (decided === "paused") yield* pause(found.value, bounce, nextTrial(known.value))
+    if (decided === "paused") yield* pause(found.value, bounce, nextTrialAt(known.value))
   }, Effect.catchTag("StoreError", ({ message }) => Effect.logWarning(`a bounce is not marked: ${message}`)))
 
   /** The first batch at once, so that whoever gave the sign of life finds their subscriptions active; nobody waits for the others. */
-  const resumed = (take: (limit: number) => Effect.Effect<ReadonlyArray<Resumed>, StoreError>) => {
+  const resumed = (take: (limit: number) => Effect.Effect<ReadonlyArray<ResumedSubscription>, StoreError>) => {
     const one = Effect.gen(function*() {
       const some = yield* take(batch)
       yield* reload(some)
@@ -106,13 +106,13 @@ export const makeBounces = Effect.gen(function*() {
     })
   }
 
-  const heardOf = Effect.fn("Hub.heardOf")((jid: string) => resumed((limit) => bounces.resume(jid, limit)))
+  const resumeJid = Effect.fn("Hub.resumeJid")((jid: string) => resumed((limit) => bounces.resume(jid, limit)))
 
-  const heardOfDomain = Effect.fn("Hub.heardOfDomain")((accountId: number, domain: string) =>
+  const resumeDomain = Effect.fn("Hub.resumeDomain")((accountId: number, domain: string) =>
     resumed((limit) => bounces.resumeDomain(accountId, domain, limit))
   )
 
-  return { bounced, heardOf, heardOfDomain }
+  return { recordBounce, resumeJid, resumeDomain }
 })
 
 /** Lets paused subscriptions try one notification, when their time has come; whichever runner looks first. */

@@ -9,7 +9,7 @@ import { type NewSubscription, SubscriptionStore } from "#domain/ports/Subscript
 import { badParameter } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import type { SubscribeRequest } from "./Hub.ts"
-import { orRefuse } from "./Refusing.ts"
+import { refuseStoreErrors } from "./Refusing.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /** Somebody waits for the page no longer than so many ms. */
@@ -43,7 +43,7 @@ export const makeFeedDiscovery = Effect.gen(function*() {
 
   const isUndecided = Effect.fnUntraced(function*(wanted: NewSubscription) {
     return fragmentOf(wanted.topic.canonical) === undefined &&
-      Option.isNone(yield* orRefuse(subscriptions.find(wanted)))
+      Option.isNone(yield* refuseStoreErrors(subscriptions.find(wanted)))
   })
 
   /** False as well for who has subscribed to the page already: it has decided. */
@@ -53,7 +53,7 @@ export const makeFeedDiscovery = Effect.gen(function*() {
 
   /** Only what has a row is fetched: a subscription of nobody makes it, and goes again. */
   const fetched = Effect.fnUntraced(function*(wanted: NewSubscription) {
-    const { resource, subscription } = yield* orRefuse(subscriptions.subscribe({
+    const { resource, subscription } = yield* refuseStoreErrors(subscriptions.subscribe({
       accountId: anonymous.account.id,
       topic: wanted.topic,
       partition: wanted.partition,
@@ -71,11 +71,11 @@ export const makeFeedDiscovery = Effect.gen(function*() {
   })
 
   const stored = (id: number) =>
-    Effect.map(orRefuse(resources.load(id)), Option.match({ onNone: () => [], onSome: feedsOf }))
+    Effect.map(refuseStoreErrors(resources.load(id)), Option.match({ onNone: () => [], onSome: feedsOf }))
 
   /** Before there is a subscription. Who is asked later and wants the feed is waited for here, since it is answered before it is subscribed. */
   const known = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
-    const resource = Option.getOrUndefined(yield* orRefuse(resources.find(wanted.topic.canonical)))
+    const resource = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(wanted.topic.canonical)))
     if (resource?.lastFetch !== undefined) return feedsOf(resource)
     return request.verify === "async" && request.discover === true ? yield* fetched(wanted) : []
   })
@@ -90,7 +90,7 @@ export const makeFeedDiscovery = Effect.gen(function*() {
   /** Over XMPP nobody waits for a fetch, and there is no parameter that decides: what is known is refused, and a fragment has the page. */
   const refuseNode = Effect.fnUntraced(function*(wanted: NewSubscription) {
     if (!(yield* isUndecided(wanted))) return
-    const resource = Option.getOrUndefined(yield* orRefuse(resources.find(wanted.topic.canonical)))
+    const resource = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(wanted.topic.canonical)))
     const feeds = resource === undefined ? [] : feedsOf(resource)
     if (feeds.length === 0) return
     const choice = "subscribe to one of them, or add the fragment #html to the node to watch the page itself"

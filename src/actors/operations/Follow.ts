@@ -2,10 +2,10 @@ import { Effect } from "effect"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
-import { everything } from "#domain/Search.ts"
+import { matchAll } from "#domain/Search.ts"
 import * as Topic from "#domain/Topic.ts"
 import { type FollowStart, type Hub, type RetrieveRequest, tooManyFeeds } from "./Hub.ts"
-import { orRefuse } from "./Refusing.ts"
+import { refuseStoreErrors } from "./Refusing.ts"
 
 /** So often a page is read that has changed meanwhile. */
 const maxAttempts = 50
@@ -19,11 +19,11 @@ export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["
   const topicsOf = Effect.fnUntraced(function*({ callback, caller, search, topic }: RetrieveRequest) {
     if (topic !== undefined) {
       const { canonical } = yield* Effect.fromResult(Topic.parse(topic))
-      const mine = yield* orRefuse(subscriptions.ofTopic(caller.account.id, canonical))
+      const mine = yield* refuseStoreErrors(subscriptions.findByTopic(caller.account.id, canonical))
       return new Map(mine.map(({ resourceId }) => [resourceId, topic]))
     }
-    const wanted = search ?? { ...everything, endpointUrl: callback ?? "" }
-    const mine = yield* orRefuse(subscriptions.feeds(caller.account.id, wanted, tooManyFeeds))
+    const wanted = search ?? { ...matchAll, endpointUrl: callback ?? "" }
+    const mine = yield* refuseStoreErrors(subscriptions.feeds(caller.account.id, wanted, tooManyFeeds))
     return new Map(mine.map(({ resourceId, topic }) => [resourceId, topic]))
   })
 
@@ -31,10 +31,10 @@ export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["
   return Effect.fn("Hub.follow")(function*(request: RetrieveRequest): Effect.fn.Return<FollowStart, Refusal> {
     const topics = yield* topicsOf(request)
     const ids = [...topics.keys()]
-    let before = yield* orRefuse(log.heads(ids))
+    let before = yield* refuseStoreErrors(log.heads(ids))
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const past = yield* retrieve(request)
-      const heads = yield* orRefuse(log.heads(ids))
+      const heads = yield* refuseStoreErrors(log.heads(ids))
       if (heads.every((head, i) => head === before[i])) {
         return { past, topics, heads: new Map(ids.map((id, i) => [id, heads[i] ?? 0])) }
       }

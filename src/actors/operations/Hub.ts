@@ -4,7 +4,7 @@ import type { Caller } from "#domain/Account.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
-import type { Listed, ListQuery } from "#domain/ports/SubscriptionStore.ts"
+import type { SubscriptionItem, ListQuery } from "#domain/ports/SubscriptionStore.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { Search } from "#domain/Search.ts"
@@ -100,7 +100,7 @@ export interface Representation {
 }
 
 /** A subscription as a list shows it. */
-export interface ListedSubscription extends Listed {
+export interface ListedSubscription extends SubscriptionItem {
   /** With `presence` only, of those by XMPP. */
   readonly presence?: Presence
 }
@@ -146,15 +146,15 @@ export class Hub extends Context.Service<Hub, {
    */
   readonly publish: (topics: ReadonlyArray<string>, publishing?: PublishOptions) => Effect.Effect<void, Refusal>
   /** A notification came back: its subscription is marked, paused or ended. */
-  readonly bounced: (bounce: Bounce) => Effect.Effect<void>
+  readonly recordBounce: (bounce: Bounce) => Effect.Effect<void>
   /** A JID gave a sign of life: what was paused for it goes on, if it is much in the background. False when the database cannot be reached. */
-  readonly heardOf: (jid: string) => Effect.Effect<boolean>
+  readonly resumeJid: (jid: string) => Effect.Effect<boolean>
   /** The same of a domain that speaks for all its addresses, among the subscriptions of its account. */
-  readonly heardOfDomain: (accountId: number, domain: string) => Effect.Effect<boolean>
+  readonly resumeDomain: (accountId: number, domain: string) => Effect.Effect<boolean>
   /** What the hubs of publishers send to this service, their subscriber. */
-  readonly agree: HubCallbacks["agree"]
-  readonly receiver: HubCallbacks["receiver"]
-  readonly push: HubCallbacks["push"]
+  readonly confirmIntent: HubCallbacks["confirmIntent"]
+  readonly findReceiver: HubCallbacks["findReceiver"]
+  readonly acceptPush: HubCallbacks["acceptPush"]
   /** True when the partitions that this runner holds are awake (`/readyz`). */
   readonly ready: Effect.Effect<boolean>
 }>()("windhover/actors/operations/Hub") {}

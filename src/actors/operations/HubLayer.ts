@@ -4,13 +4,13 @@ import * as Lease from "#domain/websub/Lease.ts"
 import { isNullDevice, isOwn, nullLease } from "#domain/OwnAddress.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
-import { type Question, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import { type Verification, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { type Listed, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type SubscriptionItem, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
 import { type ResourceProfile, statusOf } from "#domain/poll/Resource.ts"
-import { everything, type Search } from "#domain/Search.ts"
+import { matchAll, type Search } from "#domain/Search.ts"
 import type { Format, Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import {
@@ -31,8 +31,8 @@ import { makeFollow } from "./Follow.ts"
 import { Listeners } from "./Listeners.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import { IntentVerification } from "./IntentVerification.ts"
-import { OpenHub, toItself } from "./OpenHub.ts"
-import { orRefuse } from "./Refusing.ts"
+import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
+import { refuseStoreErrors } from "./Refusing.ts"
 import { Presences } from "./Presences.ts"
 import { makeHubCallbacks } from "./HubCallbacks.ts"
 import { makePublish } from "./Publish.ts"
@@ -101,7 +101,7 @@ export const layer = Layer.effect(
         const callback = yield* Effect.fromResult(Callback.parse(request.callback))
         const channel = isNullDevice(callback.given, baseUrl) ? "null" : "webhook"
         const lease = channel === "null" ? nullLease(callback.given) : undefined
-        if (channel === "webhook" && isOwn(callback.given, baseUrl)) return yield* toItself(callback.given)
+        if (channel === "webhook" && isOwn(callback.given, baseUrl)) return yield* refuseOwnAddress(callback.given)
         return {
           accountId: request.caller.account.id,
           topic,
@@ -121,26 +121,26 @@ export const layer = Layer.effect(
 
     /** Not to be interrupted by a caller who leaves: a row that nobody is told of is not polled before the next start. */
     const store = Effect.fnUntraced(function*(wanted: NewSubscription) {
-      const stored = yield* orRefuse(subscriptions.subscribe(wanted))
+      const stored = yield* refuseStoreErrors(subscriptions.subscribe(wanted))
       yield* background(partitions.reloadResource(wanted.partition, stored.resource.id))
       if (!stored.created) yield* background(partitions.reloadSubscription(wanted.partition, stored.subscription.id))
       return stored
     }, Effect.uninterruptible)
 
     /** Asked after the answer, by whichever runner comes to it: the row is there before it is given. */
-    const askLater = Effect.fnUntraced(function*(question: Question) {
-      const added = yield* orRefuse(questions.add(question, "accounts"))
+    const askLater = Effect.fnUntraced(function*(question: Verification) {
+      const added = yield* refuseStoreErrors(questions.add(question, "accounts"))
       if (added !== "added") return yield* tooManyQuestions
-      yield* asking.ring
+      yield* asking.wake
       return "pending" as const
     })
 
     /** A subscription that stands already keeps its state until the new one is verified. */
     const subscribeLater = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
-      const question = { mode: "subscribe" as const, wanted, leaseSeconds: Lease.none, ...tokenOf(request) }
-      if (Option.isSome(yield* orRefuse(subscriptions.find(wanted)))) return yield* askLater(question)
+      const question = { mode: "subscribe" as const, subscription: wanted, leaseSeconds: Lease.none, ...tokenOf(request) }
+      if (Option.isSome(yield* refuseStoreErrors(subscriptions.find(wanted)))) return yield* askLater(question)
       const leaseUntil = (yield* Clock.currentTimeMillis) + pendingFor
-      const { subscription } = yield* orRefuse(subscriptions.subscribe({ ...wanted, state: "pending", leaseUntil }))
+      const { subscription } = yield* refuseStoreErrors(subscriptions.subscribe({ ...wanted, state: "pending", leaseUntil }))
       return yield* askLater(question).pipe(
         Effect.tapError(() => Effect.ignore(subscriptions.removePending(subscription.id)))
       )
@@ -148,7 +148,7 @@ export const layer = Layer.effect(
 
     /** Nor is this: what is in memory would be sent, and the resource polled, for nobody. */
     const removed = Effect.fnUntraced(function*({ id, resourceId }: Subscription, partition: number) {
-      yield* orRefuse(subscriptions.remove(id))
+      yield* refuseStoreErrors(subscriptions.remove(id))
       yield* partitions.forget(partition, id)
       yield* background(partitions.reloadResource(partition, resourceId))
     }, Effect.uninterruptible)
@@ -237,7 +237,7 @@ export const layer = Layer.effect(
 
     const unsubscribed = Effect.fnUntraced(function*(request: UnsubscribeRequest) {
       const topic = yield* Effect.fromResult(Topic.parse(request.topic))
-      const mine = (yield* orRefuse(subscriptions.ofTopic(request.caller.account.id, topic.canonical))).filter((
+      const mine = (yield* refuseStoreErrors(subscriptions.findByTopic(request.caller.account.id, topic.canonical))).filter((
         { face }
       ) => face === request.face)
       return { topic, subscription: yield* chosen(request, mine) }
@@ -251,7 +251,7 @@ export const layer = Layer.effect(
       const asked = askedOf(request, subscription)
       if (asked === "async") {
         const wanted: NewSubscription = { ...subscription, topic, partition }
-        return yield* askLater({ mode: "unsubscribe", wanted, ...tokenOf(request) })
+        return yield* askLater({ mode: "unsubscribe", subscription: wanted, ...tokenOf(request) })
       }
       if (asked === "sync") yield* verify(request, subscription.endpoint, "unsubscribe")
       yield* remove
@@ -260,7 +260,7 @@ export const layer = Layer.effect(
 
     const page = Effect.fnUntraced(
       function*(request: Omit<RetrieveRequest, "caller">, resourceIds: ReadonlyArray<number>) {
-        const found = yield* orRefuse(entries.page({
+        const found = yield* refuseStoreErrors(entries.page({
           resourceIds,
           count: request.count,
           ...(request.before === undefined ? {} : { before: request.before }),
@@ -282,7 +282,7 @@ export const layer = Layer.effect(
       topic: string,
       request: Omit<RetrieveRequest, "caller">
     ) {
-      const document = resource.kind === "feed" ? Option.none() : yield* orRefuse(entries.document(resource.id))
+      const document = resource.kind === "feed" ? Option.none() : yield* refuseStoreErrors(entries.document(resource.id))
       return {
         status: statusOf(resource, topic),
         ...(resource.header === undefined ? {} : { header: resource.header }),
@@ -293,7 +293,7 @@ export const layer = Layer.effect(
     })
 
     const representation = Effect.fnUntraced(function*(subscription: Subscription, topic: string, count: number) {
-      const resource = yield* orRefuse(resources.load(subscription.resourceId))
+      const resource = yield* refuseStoreErrors(resources.load(subscription.resourceId))
       if (Option.isNone(resource)) {
         return yield* notSubscribed(`There is no subscription to ${Topic.quote(topic)} any more.`)
       }
@@ -302,7 +302,7 @@ export const layer = Layer.effect(
 
     const retrieveTopic = Effect.fnUntraced(function*(request: RetrieveRequest, given: string) {
       const topic = yield* Effect.fromResult(Topic.parse(given))
-      const seen = yield* orRefuse(resources.seenBy(request.caller.account.id, topic.canonical))
+      const seen = yield* refuseStoreErrors(resources.findSubscribed(request.caller.account.id, topic.canonical))
       if (Option.isNone(seen)) {
         return yield* notSubscribed(
           `Please, make sure you are subscribed to that feed: no subscription to ${Topic.quote(given)}.`
@@ -312,7 +312,7 @@ export const layer = Layer.effect(
     })
 
     const retrieveFound = Effect.fnUntraced(function*(request: RetrieveRequest, search: Search, shown: string) {
-      const mine = yield* orRefuse(subscriptions.feeds(request.caller.account.id, search, tooManyFeeds))
+      const mine = yield* refuseStoreErrors(subscriptions.feeds(request.caller.account.id, search, tooManyFeeds))
       const [first] = mine
       if (first === undefined) return yield* notSubscribed(`You have no subscription with ${shown}.`)
       if (mine.length >= tooManyFeeds) {
@@ -322,7 +322,7 @@ export const layer = Layer.effect(
         )
       }
       if (mine.length === 1) {
-        const resource = yield* orRefuse(resources.load(first.resourceId))
+        const resource = yield* refuseStoreErrors(resources.load(first.resourceId))
         if (Option.isSome(resource)) return yield* represented(resource.value, first.format, first.topic, request)
       }
       return {
@@ -339,7 +339,7 @@ export const layer = Layer.effect(
       if (callback !== undefined) {
         return yield* retrieveFound(
           request,
-          { ...everything, endpointUrl: callback },
+          { ...matchAll, endpointUrl: callback },
           `the callback ${Topic.quote(callback)}`
         )
       }
@@ -349,7 +349,7 @@ export const layer = Layer.effect(
       )
     })
 
-    const withPresence = Effect.fnUntraced(function*(items: ReadonlyArray<Listed>) {
+    const withPresence = Effect.fnUntraced(function*(items: ReadonlyArray<SubscriptionItem>) {
       const jids = items.flatMap(({ subscription: { channel, endpoint } }) => channel === "xmpp" ? [endpoint] : [])
       if (jids.length === 0) return items
       const known = (yield* presences.of(jids)).values()
@@ -363,7 +363,7 @@ export const layer = Layer.effect(
       subscribeJid,
       unsubscribe,
       list: Effect.fn("Hub.list")(function*({ caller, presence = false, ...query }) {
-        const listed = yield* orRefuse(subscriptions.list({ accountId: caller.account.id, ...query }))
+        const listed = yield* refuseStoreErrors(subscriptions.list({ accountId: caller.account.id, ...query }))
         return presence ? { ...listed, items: yield* withPresence(listed.items) } : listed
       }),
       retrieve,

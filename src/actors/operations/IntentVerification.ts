@@ -2,18 +2,18 @@ import { Clock, Context, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { hasEnded } from "#domain/websub/Lease.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
-import { type Asked, type Lane, type Question, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import { type ClaimedVerification, type VerificationLane, type Verification, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
-import { orRefuse } from "./Refusing.ts"
+import { refuseStoreErrors } from "./Refusing.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 
 /** Questions under way at once; a callback that hangs holds one of them for 10 s, and so only those of its lane. */
-const maxUnderWay: { readonly [lane in Lane]: number } = { strangers: 128, standing: 64, accounts: 64 }
+const maxUnderWay: { readonly [lane in VerificationLane]: number } = { strangers: 128, standing: 64, accounts: 64 }
 
 /** Without being called, the queue is looked at so often: for questions that had to wait, and those of a runner that died. */
 const looks = "2 seconds"
@@ -32,9 +32,9 @@ const clearBatch = 1_000
  */
 export class IntentVerification extends Context.Service<IntentVerification, {
   /** Asks now, and does it; refused when the callback does not agree. */
-  readonly ask: (question: Question) => Effect.Effect<void, Refusal>
+  readonly verify: (question: Verification) => Effect.Effect<void, Refusal>
   /** There is something new in the queue. */
-  readonly ring: Effect.Effect<void>
+  readonly wake: Effect.Effect<void>
 }>()("windhover/actors/operations/IntentVerification") {}
 
 export const layer = Layer.effect(
@@ -59,20 +59,20 @@ export const layer = Layer.effect(
       yield* catchUp(wanted)
       const leaseUntil = (yield* Clock.currentTimeMillis) + pendingFor
       const pending = { ...wanted, state: "pending" as const, leaseUntil }
-      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe(pending))
+      const { resource, subscription } = yield* refuseStoreErrors(subscriptions.subscribe(pending))
       yield* partitions.reloadResource(wanted.partition, resource.id)
       if (resource.lastFetch === undefined) yield* partitions.firstFetch(wanted.partition, resource.id)
       return subscription.id
     })
 
     const verify = (
-      { verifyToken, wanted }: Question & { readonly mode: "subscribe" | "unsubscribe" },
+      { verifyToken, subscription }: Verification & { readonly mode: "subscribe" | "unsubscribe" },
       intent: { readonly mode: "subscribe" | "unsubscribe"; readonly leaseSeconds: number | "" }
     ) =>
       verifier.verify({
         ...intent,
-        topic: wanted.topic.given,
-        callback: wanted.endpoint,
+        topic: subscription.topic.given,
+        callback: subscription.endpoint,
         ...(verifyToken === undefined ? {} : { verifyToken })
       }).pipe(Effect.mapError(({ message }) => refuse(new NotVerified({ message }))))
 
@@ -81,39 +81,39 @@ export const layer = Layer.effect(
       wanted.face === "hub" ? prepare(wanted) : Effect.as(catchUp(wanted), known?.id)
 
     /** A subscription that stands keeps its state until the new one is verified. */
-    const subscribe = Effect.fnUntraced(function*(question: Extract<Question, { mode: "subscribe" }>) {
-      const { leaseSeconds, wanted } = question
-      const known = Option.getOrUndefined(yield* orRefuse(subscriptions.find(wanted)))
+    const subscribe = Effect.fnUntraced(function*(question: Extract<Verification, { mode: "subscribe" }>) {
+      const { leaseSeconds, subscription } = question
+      const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
       const stands = known?.state === "active" && !hasEnded(known, yield* Clock.currentTimeMillis)
-      const begun = stands ? undefined : yield* pending(wanted, known)
+      const begun = stands ? undefined : yield* pending(subscription, known)
       yield* verify(question, { mode: "subscribe", leaseSeconds }).pipe(
         Effect.tapError(() => begun === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(begun)))
       )
-      const lease = wanted.face === "hub" && { leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
-      yield* agreed({ ...wanted, ...lease })
+      const lease = subscription.face === "hub" && { leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
+      yield* agreed({ ...subscription, ...lease })
     })
 
     /** Whoever waits for the answer may leave, but not between the row and its owner. */
     const agreed = Effect.fnUntraced(function*(wanted: NewSubscription) {
-      const { resource, subscription } = yield* orRefuse(subscriptions.subscribe(wanted))
+      const { resource, subscription } = yield* refuseStoreErrors(subscriptions.subscribe(wanted))
       yield* partitions.reloadResource(wanted.partition, resource.id)
       yield* partitions.reloadSubscription(wanted.partition, subscription.id)
     }, Effect.uninterruptible)
 
     const removed = Effect.fnUntraced(function*({ id, resourceId }: Subscription, partition: number) {
-      yield* orRefuse(subscriptions.remove(id))
+      yield* refuseStoreErrors(subscriptions.remove(id))
       yield* partitions.forget(partition, id)
       yield* partitions.reloadResource(partition, resourceId)
     }, Effect.uninterruptible)
 
-    const unsubscribe = Effect.fnUntraced(function*(question: Extract<Question, { mode: "unsubscribe" }>) {
-      const { wanted } = question
+    const unsubscribe = Effect.fnUntraced(function*(question: Extract<Verification, { mode: "unsubscribe" }>) {
+      const { subscription } = question
       yield* verify(question, { mode: "unsubscribe", leaseSeconds: "" })
-      const known = Option.getOrUndefined(yield* orRefuse(subscriptions.find(wanted)))
-      if (known !== undefined) yield* removed(known, wanted.partition)
+      const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
+      if (known !== undefined) yield* removed(known, subscription.partition)
     })
 
-    const ask = Effect.fn("Asking.ask")(function*(question: Question) {
+    const ask = Effect.fn("Asking.ask")(function*(question: Verification) {
       switch (question.mode) {
         case "subscribe":
           return yield* subscribe(question)
@@ -121,36 +121,36 @@ export const layer = Layer.effect(
           return yield* unsubscribe(question)
         case "denied":
           return yield* verifier.deny({
-            topic: question.wanted.topic.given,
-            callback: question.wanted.endpoint,
+            topic: question.subscription.topic.given,
+            callback: question.subscription.endpoint,
             reason: question.reason
           })
       }
     })
 
     /** What is neither settled nor denied, because the database is away, is asked again when its claim ends. */
-    const work = Effect.fnUntraced(function*(asked: Asked) {
-      const { question } = asked
-      const failure = yield* ask(question).pipe(Effect.as(undefined), Effect.catchTag("Refusal", Effect.succeed))
+    const work = Effect.fnUntraced(function*(asked: ClaimedVerification) {
+      const { verification } = asked
+      const failure = yield* ask(verification).pipe(Effect.as(undefined), Effect.catchTag("Refusal", Effect.succeed))
       if (failure?.reason._tag === "Unavailable") return
       if (failure !== undefined) {
         // hosts only: URLs of callbacks and topics may hold credentials
-        const { host, topic } = question.wanted
-        yield* Effect.logInfo(`a callback on ${host} did not ${question.mode} to a topic on ${topic.host}`)
-        if (question.mode === "subscribe") {
-          const { accountId, endpoint } = question.wanted
+        const { host, topic } = verification.subscription
+        yield* Effect.logInfo(`a callback on ${host} did not ${verification.mode} to a topic on ${topic.host}`)
+        if (verification.mode === "subscribe") {
+          const { accountId, endpoint } = verification.subscription
           const denied = { accountId, topic: topic.given, endpoint, code: 0, message: failure.message }
-          yield* log.ended({ fate: "denied", ...denied })
+          yield* log.recordEnd({ fate: "denied", ...denied })
         }
       }
-      yield* failure !== undefined && question.mode === "subscribe" && question.wanted.face === "hub"
+      yield* failure !== undefined && verification.mode === "subscribe" && verification.subscription.face === "hub"
         ? queue.deny(asked, failure.message)
         : queue.settle(asked)
       yield* ring
     }, Effect.catchTag("StoreError", (error) => Effect.logWarning(`a question is not settled yet: ${error.message}`)))
 
     const underWay = { strangers: 0, standing: 0, accounts: 0 }
-    const start = (lane: Lane, asked: Asked) =>
+    const start = (lane: VerificationLane, asked: ClaimedVerification) =>
       Effect.suspend(() => {
         underWay[lane]++
         return work(asked).pipe(
@@ -160,7 +160,7 @@ export const layer = Layer.effect(
         )
       })
 
-    const take = Effect.fnUntraced(function*(lane: Lane, perMinute: number | undefined) {
+    const take = Effect.fnUntraced(function*(lane: VerificationLane, perMinute: number | undefined) {
       const limit = maxUnderWay[lane] - underWay[lane]
       if (limit <= 0) return
       const claimed = yield* queue.claim({ lane, limit, perMinute })
@@ -182,7 +182,7 @@ export const layer = Layer.effect(
     yield* superviseLoop("asking callbacks", round, Schedule.spaced("10 millis"))
 
     const clear = Effect.gen(function*() {
-      const ended = yield* subscriptions.removeEnded(clearBatch)
+      const ended = yield* subscriptions.removeExpired(clearBatch)
       yield* Effect.forEach(
         ended,
         ({ id, partition, resourceId }) =>
@@ -194,6 +194,6 @@ export const layer = Layer.effect(
     )
     yield* superviseLoop("clearing ended leases", clear, Schedule.spaced("30 seconds"))
 
-    return IntentVerification.of({ ask, ring })
+    return IntentVerification.of({ verify: ask, wake: ring })
   })
 )

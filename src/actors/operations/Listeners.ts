@@ -1,5 +1,5 @@
 import { Cause, Context, Effect, FiberSet, Latch, Layer, Schedule, type Scope } from "effect"
-import { NotificationLog, type Numbered } from "#domain/ports/NotificationLog.ts"
+import { NotificationLog, type NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 
@@ -10,7 +10,7 @@ export interface Listener {
   /** Sequence of the last notification that it has, by resource; moved before `take` and `missed` are called. */
   readonly cursors: Map<number, number>
   /** Takes the next one; false when no more can be taken for the moment. */
-  readonly take: (numbered: Numbered) => boolean
+  readonly take: (numbered: NumberedNotification) => boolean
   /** So many notifications of a resource are not kept any more. */
   readonly missed: (resourceId: number, count: number) => void
   /** It can be served no longer, and hears nothing from now on. */
@@ -75,7 +75,7 @@ export class Listeners extends Context.Service<Listeners, {
       const rooms = new Map<number, ResourceStream>()
       const somebody = Latch.makeUnsafe() // listens
 
-      const page = (room: ResourceStream, sequence: number) => whenAvailable(log.after(room.id, sequence, pageSize))
+      const page = (room: ResourceStream, sequence: number) => whenAvailable(log.readAfter(room.id, sequence, pageSize))
 
       /** Hands around what is behind the head, to all that have heard everything before it. */
       const read = Effect.fnUntraced(function*(room: ResourceStream) {
@@ -216,11 +216,11 @@ export class Listeners extends Context.Service<Listeners, {
 const cursor = ({ listener }: ListenerState, { id }: ResourceStream): number => listener.cursors.get(id) ?? 0
 
 /** To one of many: who is behind, or takes nothing now, reads by itself later. */
-const hand = (seat: ListenerState, room: ResourceStream, numbered: Numbered): void => {
+const hand = (seat: ListenerState, room: ResourceStream, numbered: NumberedNotification): void => {
   if (!seat.paused && !seat.catching) give(seat, room, numbered)
 }
 
-const give = (seat: ListenerState, room: ResourceStream, numbered: Numbered): void => {
+const give = (seat: ListenerState, room: ResourceStream, numbered: NumberedNotification): void => {
   const { sequence } = numbered
   if (cursor(seat, room) >= sequence) return
   skip(seat, room, sequence - 1)

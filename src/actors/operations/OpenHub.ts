@@ -3,7 +3,7 @@ import { anonymous } from "#domain/Account.ts"
 import * as Callback from "#domain/Callback.ts"
 import { granted, hasEnded } from "#domain/websub/Lease.ts"
 import { isOwn } from "#domain/OwnAddress.ts"
-import { type Lane, placeOf, type Question, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import { type VerificationLane, quotaKeyOf, type Verification, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
@@ -11,7 +11,7 @@ import * as Topic from "#domain/Topic.ts"
 import { IntentVerification } from "./IntentVerification.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
-import { orRefuse } from "./Refusing.ts"
+import { refuseStoreErrors } from "./Refusing.ts"
 
 /** Seconds after which a site with too many subscriptions may look whether some of them have ended. */
 const lookAgain = 3_600
@@ -32,25 +32,25 @@ export const layer = Layer.effect(
     const { baseUrl, hubQuestionsPerMinute, hubSubscriptionsPerSite } = yield* Settings
 
     /** PubSubHubbub 0.3 lets the subscriber wait for the outcome; everybody else has it told to the callback. */
-    const put = Effect.fnUntraced(function*(question: Question, lane: Lane, verify: "sync" | "async" | undefined) {
-      const site = Topic.siteOf(question.wanted.host)
+    const put = Effect.fnUntraced(function*(question: Verification, lane: VerificationLane, verify: "sync" | "async" | undefined) {
+      const site = Topic.siteOf(question.subscription.host)
       if (verify === "sync") {
-        const wait = yield* orRefuse(queue.turn(placeOf(lane, question.wanted), hubQuestionsPerMinute))
+        const wait = yield* refuseStoreErrors(queue.takeTurn(quotaKeyOf(lane, question.subscription), hubQuestionsPerMinute))
         if (wait > 0) return yield* askedOften(site, wait / 1000)
-        yield* asking.ask(question)
+        yield* asking.verify(question)
         return "done" as const
       }
-      const added = yield* orRefuse(queue.add(question, lane))
+      const added = yield* refuseStoreErrors(queue.add(question, lane))
       if (added === "place-full") return yield* askedOften(site, 60)
       if (added === "full") return yield* busy
-      yield* asking.ring
+      yield* asking.wake
       return "pending" as const
     })
 
     /** Of the site, since whoever has a domain has any number of hosts. */
     const checkRoom = Effect.fnUntraced(function*({ host }: NewSubscription) {
       const site = Topic.siteOf(host)
-      const standing = yield* orRefuse(subscriptions.countOfSite(site, hubSubscriptionsPerSite))
+      const standing = yield* refuseStoreErrors(subscriptions.countOnSite(site, hubSubscriptionsPerSite))
       if (standing >= hubSubscriptionsPerSite) {
         return yield* throttled(
           `The callbacks on ${site} have ${standing} subscriptions; no more are accepted on this hub. Unsubscribe some.`,
@@ -60,8 +60,8 @@ export const layer = Layer.effect(
     })
 
     /** Undefined: nothing is known of it. */
-    const laneOf = Effect.fnUntraced(function*(wanted: NewSubscription): Effect.fn.Return<Lane | undefined, Refusal> {
-      const known = Option.getOrUndefined(yield* orRefuse(subscriptions.find(wanted)))
+    const laneOf = Effect.fnUntraced(function*(wanted: NewSubscription): Effect.fn.Return<VerificationLane | undefined, Refusal> {
+      const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(wanted)))
       if (known === undefined) return undefined
       const stands = known.state !== "pending" && !hasEnded(known, yield* Clock.currentTimeMillis)
       return stands ? "standing" : "strangers"
@@ -69,14 +69,14 @@ export const layer = Layer.effect(
 
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const wanted = yield* wantedBy(request, request.callback)
-      if (isOwn(wanted.endpoint, baseUrl)) return yield* toItself(wanted.endpoint)
+      if (isOwn(wanted.endpoint, baseUrl)) return yield* refuseOwnAddress(wanted.endpoint)
       yield* checkFragment(wanted.topic)
       const known = yield* laneOf(wanted)
       if (known === undefined) yield* checkRoom(wanted)
       return yield* put(
         {
           mode: "subscribe",
-          wanted,
+          subscription: wanted,
           leaseSeconds: granted(request.leaseSeconds),
           ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
         },
@@ -89,11 +89,11 @@ export const layer = Layer.effect(
       const wanted = yield* wantedBy(request, request.callback ?? "")
       const known = yield* laneOf(wanted)
       // a subscribe that waits may be taken back as well
-      if (known === undefined && !(yield* orRefuse(queue.holds(wanted)))) return yield* notSubscribed(wanted)
+      if (known === undefined && !(yield* refuseStoreErrors(queue.contains(wanted)))) return yield* notSubscribed(wanted)
       return yield* put(
         {
           mode: "unsubscribe",
-          wanted,
+          subscription: wanted,
           ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
         },
         known ?? "strangers",
@@ -136,7 +136,7 @@ const askedOften = (site: string, retryAfter: number) =>
 const busy = throttled("Too many verifications wait on this hub. Try again later.", 60)
 
 /** The service, as a subscriber at hubs, may reach itself by a name that it does not know; its callback is known. */
-export const toItself = (endpoint: string) =>
+export const refuseOwnAddress = (endpoint: string) =>
   Effect.fail(
     badParameter("hub.callback", `${Topic.quote(endpoint)} is an address of this hub itself: give one of your own.`)
   )

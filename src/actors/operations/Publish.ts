@@ -7,7 +7,7 @@ import { refuse, Unavailable } from "#domain/Refusal.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
 import type { PublishOptions } from "./Hub.ts"
-import { orRefuse } from "./Refusing.ts"
+import { refuseStoreErrors } from "./Refusing.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /** Fragments of one page that a ping of the page reaches; the others find its news by themselves. */
@@ -50,7 +50,7 @@ export const makePublish = Effect.gen(function*() {
     const partition = Topic.partitionOf(host)
     const [found, inPage] = yield* Effect.all([
       resources.find(canonical),
-      canonical.includes("#") ? Effect.succeed([]) : resources.fragments(canonical, maxFragments)
+      canonical.includes("#") ? Effect.succeed([]) : resources.findFragments(canonical, maxFragments)
     ], { concurrency: 2 })
     const itself = Option.filter(found, ({ onHub, subscribers }) => subscribers > 0 || onHub === true)
     return { found, itself, fragments: inPage.map((id) => ({ id, partition })) }
@@ -63,7 +63,7 @@ export const makePublish = Effect.gen(function*() {
     const [resource] = [...Option.toArray(itself), ...fragments, ...Option.toArray(found)]
     const watched = Option.isSome(itself) || fragments.length > 0
     if (recorded !== false) {
-      yield* pings.received(
+      yield* pings.record(
         {
           accountId,
           topic: given.slice(0, Topic.maxTopicLength),
@@ -85,7 +85,7 @@ export const makePublish = Effect.gen(function*() {
 
   /** The rows are written; what is left is to tell the owners. */
   const noteAll = Effect.fnUntraced(function*(topics: ReadonlyArray<string>, publishing: PublishOptions) {
-    const pinged = yield* orRefuse(
+    const pinged = yield* refuseStoreErrors(
       Effect.forEach(topics, (topic) => noteDown(topic, publishing), { concurrency: 8 })
     )
     return pinged.flatMap(({ fragments, itself }) => [

@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
-import { orRefuse } from "./Refusing.ts"
+import { refuseStoreErrors } from "./Refusing.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /**
@@ -13,7 +13,7 @@ export const makeRefreshBeforeSubscribe = Effect.gen(function*() {
   const resources = yield* ResourceStore
   const partitions = yield* Partitions
   return Effect.fnUntraced(function*({ partition, topic }: Pick<NewSubscription, "partition" | "topic">) {
-    const known = Option.getOrUndefined(yield* orRefuse(resources.find(topic.canonical)))
+    const known = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(topic.canonical)))
     if (known?.subscribers !== 0 || known.onHub !== undefined || known.lastFetch === undefined) return
     yield* partitions.reloadResource(partition, known.id) // a lease may have ended without its actor
     yield* Effect.ignore(partitions.firstFetch(partition, known.id))

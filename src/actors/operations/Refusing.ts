@@ -3,7 +3,7 @@ import { isUnavailable, type StoreError } from "#domain/ports/StoreError.ts"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 
 /** A store that is away refuses the caller for a moment; a defect is ours. */
-export const orRefuse = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
+export const refuseStoreErrors = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
   Effect.catchTag(effect, "StoreError", (error) =>
     isUnavailable(error)
       ? Effect.fail(

@@ -1,6 +1,6 @@
 import { Effect, Option, Schedule } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
-import { type Bounds, type Progress, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type ReplayLimits, type ReplayProgress, type ReplayContent, Replays } from "#domain/ports/Replays.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
@@ -8,11 +8,11 @@ import { type ResourceState, statusOf } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import type { ReplayRequest } from "./Hub.ts"
-import { orRefuse } from "./Refusing.ts"
+import { refuseStoreErrors } from "./Refusing.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /** A subscription with so many waiting notifications gets no others on request, nor an account with so many bytes of documents to be told again. */
-const bounds: Bounds = { count: 50, bytes: 64 << 20 }
+const bounds: ReplayLimits = { count: 50, bytes: 64 << 20 }
 
 /** How long a request waits for its callback: a try takes 10 s at most. */
 const patience = "12 seconds"
@@ -32,7 +32,7 @@ export const makeReplay = Effect.gen(function*() {
 
   const subscribed = Effect.fnUntraced(function*({ callback, caller, topic }: ReplayRequest) {
     const { canonical } = yield* Effect.fromResult(Topic.parse(topic))
-    const mine = yield* orRefuse(subscriptions.ofTopic(caller.account.id, canonical))
+    const mine = yield* refuseStoreErrors(subscriptions.findByTopic(caller.account.id, canonical))
     const subscription = mine.find(({ endpoint, face }) => endpoint === callback && face === "api")
     if (subscription === undefined) return yield* notSubscribed(topic, callback)
     if (subscription.state !== "active") {
@@ -41,7 +41,7 @@ export const makeReplay = Effect.gen(function*() {
         `The subscription with the callback ${Topic.quote(callback)} is ${subscription.state}; nothing is sent to it.`
       )
     }
-    const resource = yield* orRefuse(resources.load(subscription.resourceId))
+    const resource = yield* refuseStoreErrors(resources.load(subscription.resourceId))
     return Option.isNone(resource)
       ? yield* notSubscribed(topic, callback)
       : { subscription, resource: resource.value }
@@ -51,15 +51,15 @@ export const makeReplay = Effect.gen(function*() {
   const content = Effect.fnUntraced(function*(resource: ResourceState, count: number) {
     const { feed: _, ...status } = statusOf(resource, "")
     const header = resource.header === undefined ? {} : { header: resource.header }
-    const document = resource.kind === "feed" ? Option.none() : yield* orRefuse(entries.document(resource.id))
+    const document = resource.kind === "feed" ? Option.none() : yield* refuseStoreErrors(entries.document(resource.id))
     if (Option.isSome(document)) {
-      return { status, news: { _tag: "Document", document: document.value } } satisfies Replayed
+      return { status, news: { _tag: "Document", document: document.value } } satisfies ReplayContent
     }
-    const page = yield* orRefuse(entries.page({ resourceIds: [resource.id], count }))
+    const page = yield* refuseStoreErrors(entries.page({ resourceIds: [resource.id], count }))
     const ids = page._tag === "Page" ? page.entries.map(({ entry }) => entry.id) : []
     return ids.length === 0
       ? undefined
-      : { status, ...header, news: { _tag: "Entries", ids } } satisfies Replayed
+      : { status, ...header, news: { _tag: "Entries", ids } } satisfies ReplayContent
   })
 
   const queue = Effect.fnUntraced(function*(request: ReplayRequest) {
@@ -73,7 +73,7 @@ export const makeReplay = Effect.gen(function*() {
     }
     const isSent = subscription.channel !== "null"
     const wanted = isSent ? replayed : { ...replayed, news: nothing }
-    const queued = yield* orRefuse(replays.queue(subscription.id, wanted, bounds))
+    const queued = yield* refuseStoreErrors(replays.enqueue(subscription.id, wanted, bounds))
     if (queued._tag === "Gone") return yield* notSubscribed(request.topic, request.callback)
     if (queued._tag === "TooMany") return yield* tooManyWaiting(subscription)
     if (queued._tag === "Full") return yield* tooManyBytes(queued.bytes)
@@ -84,7 +84,7 @@ export const makeReplay = Effect.gen(function*() {
   return Effect.fn("Hub.replay")(function*(request: ReplayRequest): Effect.fn.Return<void, Refusal> {
     const delivery = yield* queue(request)
     if (request.async) return
-    const progress = yield* orRefuse(replays.progress(delivery)).pipe(
+    const progress = yield* refuseStoreErrors(replays.progress(delivery)).pipe(
       Effect.repeat({ schedule: looking, until: settled }),
       Effect.timeoutOption(patience)
     )
@@ -94,9 +94,9 @@ export const makeReplay = Effect.gen(function*() {
 })
 
 /** What the null device is told costs a sequence and a credit, and no copy of a document. */
-const nothing: Replayed["news"] = { _tag: "Entries", ids: [] }
+const nothing: ReplayContent["news"] = { _tag: "Entries", ids: [] }
 
-const settled = (progress: Progress): boolean => progress._tag === "Gone" || progress.failed !== undefined
+const settled = (progress: ReplayProgress): boolean => progress._tag === "Gone" || progress.failed !== undefined
 
 const notSubscribed = (topic: string, callback: string) =>
   refuse(
@@ -127,7 +127,7 @@ const stillWaiting = badParameter(
   "The notification waits behind others that the callback has not taken yet; it is sent after them."
 )
 
-const failed = ({ failed }: Extract<Progress, { _tag: "Waiting" }>) => {
+const failed = ({ failed }: Extract<ReplayProgress, { _tag: "Waiting" }>) => {
   const why = failed?.message.replace(/\.?$/, ".") ?? ""
   return badParameter("hub.callback", `The notification was not delivered: ${why} It is tried again.`)
 }

@@ -80,7 +80,7 @@ export const layer = Layer.effect(
         const { callback, hub, resourceId, secret, topic } = next
         if (!(yield* save(state, next, around)) || callback === undefined || secret === undefined) return
         const leaseSeconds = Model.wantedLease
-        const refusal = yield* client.ask({ hub, mode, topic, callback, secret, leaseSeconds }).pipe(
+        const refusal = yield* client.send({ hub, mode, topic, callback, secret, leaseSeconds }).pipe(
           Effect.as(undefined),
           Effect.catchTag("HubRefused", Effect.succeed)
         )
@@ -145,7 +145,7 @@ export const layer = Layer.effect(
           yield* miss(state, upstream, now, around)
           continue
         }
-        const step = Model.next(upstream, state.watched && trust.enabled, yield* client.fresh, now)
+        const step = Model.next(upstream, state.watched && trust.enabled, yield* client.makeCredentials, now)
         if (step._tag === "Wait" || self.draining()) {
           return earliest(step._tag === "Wait" ? step.until : upstream.dueAt, missing?.until)
         }

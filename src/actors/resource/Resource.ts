@@ -338,7 +338,7 @@ export const layer = Layer.effect(
     /** Whoever waits for the record of a ping waits; the news do not. */
     const answerPings = (before: ResourceState, { brought, resource: after }: State, until: number) =>
       Effect.catchTag(
-        pings.answered(after.id, until, outcomeOf(before, after, brought)),
+        pings.resolve(after.id, until, outcomeOf(before, after, brought)),
         "StoreError",
         (error) => Effect.logWarning(`what came of a ping is not recorded: ${error.message}`)
       )

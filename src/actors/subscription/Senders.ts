@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { describeAnswer, parcel, render, type Rendered, verdict } from "#domain/delivery/Delivery.ts"
-import type { Attempt, Delivery, Notification } from "#domain/delivery/Notification.ts"
-import { Deliverer, type DeliveryAnswer } from "#domain/ports/Deliverer.ts"
+import { describeResponse, parcel, render, type Rendered, classifyStatus } from "#domain/delivery/Delivery.ts"
+import type { AttemptResult, Delivery, Notification } from "#domain/delivery/Notification.ts"
+import { Deliverer, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Channel, Subscription } from "#domain/Subscription.ts"
 import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
@@ -14,13 +14,13 @@ export type Outcome = Success | Failure | { readonly verdict: "away" | "withheld
 /** A channel without answers has none for the log. */
 interface Success {
   readonly verdict: "delivered"
-  readonly answer?: DeliveryAnswer
+  readonly answer?: DeliveryResponse
 }
 
 /** `ended`: the receiver says that there is no use in another one, and so ends the subscription. */
 interface Failure {
   readonly verdict: "ended" | "failed"
-  readonly attempt: Attempt
+  readonly attempt: AttemptResult
 }
 
 /**
@@ -67,14 +67,14 @@ export const layer = Layer.effect(
   })
 )
 
-const outcomeOf = (answer: DeliveryAnswer): Success | Failure => {
-  const meaning = verdict(answer.status)
-  return meaning === "delivered" ? { verdict: meaning, answer } : failure(meaning, describeAnswer(answer))
+const outcomeOf = (answer: DeliveryResponse): Success | Failure => {
+  const meaning = classifyStatus(answer.status)
+  return meaning === "delivered" ? { verdict: meaning, answer } : failure(meaning, describeResponse(answer))
 }
 
 const withheld = { verdict: "withheld" } as const
 
-const failure = (verdict: Failure["verdict"], attempt: Attempt): Success | Failure => ({ verdict, attempt })
+const failure = (verdict: Failure["verdict"], attempt: AttemptResult): Success | Failure => ({ verdict, attempt })
 
 /** Subscribers who wrote the topic alike, through the same face, and chose the same format get the same bytes, rendered once while the notification is in memory. */
 const renderOnce = (settings: Settings["Service"]) => {

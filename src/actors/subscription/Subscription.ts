@@ -1,18 +1,18 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { hasArrived, type Trial, trialTime } from "#domain/delivery/Bounce.ts"
+import { hasTrialArrived, type Trial, trialTimeMs } from "#domain/delivery/Bounce.ts"
 import {
   afterFailure,
   documentBytes,
-  fitting,
-  longestWait,
+  countFitting,
+  maxWaitingMs,
   nextTry,
-  waitingSince,
-  wasAway
+  restartWaiting,
+  isAfterOutage
 } from "#domain/delivery/Delivery.ts"
 import { hasEnded } from "#domain/websub/Lease.ts"
-import type { Attempt, Delivery } from "#domain/delivery/Notification.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
-import type { DeliveryAnswer } from "#domain/ports/Deliverer.ts"
+import type { DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -76,11 +76,11 @@ export const join = (waiting: Array<Message>, message: Message): void => {
 const isLarge = ({ notification }: Delivery): boolean => documentBytes(notification) > large.bytes
 
 const hasRoom = (ahead: ReadonlyArray<Delivery>, next: Delivery): boolean =>
-  fitting([...ahead, next].map(({ notification }) => documentBytes(notification)), maxAhead) > ahead.length
+  countFitting([...ahead, next].map(({ notification }) => documentBytes(notification)), maxAhead) > ahead.length
 
 /** What a subscription needs of its partition. */
 export interface SubscriptionContext {
-  readonly claim: ShardLease
+  readonly lease: ShardLease
   /** A resource has lost a subscription. */
   readonly reloadResource: (id: number) => Effect.Effect<void>
 }
@@ -120,7 +120,7 @@ export const layer = Layer.effect(
     /** Tries the first one; how it went decides what becomes of its row. Returns when to look again, if that is not at once. */
     const attempt = Effect.fnUntraced(function*(state: State, delivery: Delivery, around: SubscriptionContext) {
       const send = senders[state.subscription.channel] ?? notServed
-      const outcome = yield* send(delivery, state.subscription, around.claim.isHeld)
+      const outcome = yield* send(delivery, state.subscription, around.lease.isHeld)
       if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
         state.triedAt = yield* Clock.currentTimeMillis
       }
@@ -140,9 +140,9 @@ export const layer = Layer.effect(
       }
     })
 
-    const confirm = Effect.fnUntraced(function*(state: State, delivery: Delivery, answer: DeliveryAnswer | undefined) {
+    const confirm = Effect.fnUntraced(function*(state: State, delivery: Delivery, answer: DeliveryResponse | undefined) {
       yield* outbox.confirm(delivery.id)
-      if (answer !== undefined) yield* log.delivered(delivery, answer)
+      if (answer !== undefined) yield* log.recordDelivery(delivery, answer)
       state.ahead.shift()
     })
 
@@ -152,14 +152,14 @@ export const layer = Layer.effect(
      * It is written down, so that whoever loads the subscription meanwhile sends no other one.
      */
     const awaitTrial = Effect.fnUntraced(function*(state: State, { sequence }: Delivery) {
-      state.trial = { sequence, until: (yield* Clock.currentTimeMillis) + trialTime }
-      yield* whenAvailable(bounces.trialSent(state.subscription.id, state.trial))
+      state.trial = { sequence, until: (yield* Clock.currentTimeMillis) + trialTimeMs }
+      yield* whenAvailable(bounces.recordTrial(state.subscription.id, state.trial))
     })
 
     /** Returns when to look again; undefined when the time is over, and the subscription goes on as it is then in the database. */
     const trialIsOver = Effect.fnUntraced(
       function*(self: Self<State, Message>, sent: NonNullable<Trial["sent"]>) {
-        self.pinned = !hasArrived(sent, yield* Clock.currentTimeMillis)
+        self.pinned = !hasTrialArrived(sent, yield* Clock.currentTimeMillis)
         if (self.pinned) return sent.until
         yield* whenAvailable(bounces.endTrial(self.id, sent.sequence))
         self.state = undefined
@@ -171,13 +171,13 @@ export const layer = Layer.effect(
     const noteReturn = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
       const { back } = state
       if (back === undefined) return delivery
-      yield* whenAvailable(outbox.waitAnew(state.subscription.id, back))
+      yield* whenAvailable(outbox.restartWaiting(state.subscription.id, back))
       state.back = undefined
-      state.ahead = waitingSince(state.ahead, back)
+      state.ahead = restartWaiting(state.ahead, back)
       return state.ahead[0] ?? delivery
     })
 
-    const failed = Effect.fnUntraced(function*(state: State, tried: Delivery, attempt: Attempt) {
+    const failed = Effect.fnUntraced(function*(state: State, tried: Delivery, attempt: AttemptResult) {
       const delivery = yield* noteReturn(state, tried)
       const now = yield* Clock.currentTimeMillis
       const { waitsSince } = delivery
@@ -188,7 +188,7 @@ export const layer = Layer.effect(
           `subscription ${delivery.subscriptionId} gives up notification ${delivery.sequence}: ${attempt.message}`
         )
         state.ahead.shift()
-        if (waitsSince <= now - longestWait) yield* dropOlder(state, now - longestWait)
+        if (waitsSince <= now - maxWaitingMs) yield* dropOlder(state, now - maxWaitingMs)
       } else {
         yield* whenAvailable(outbox.postpone(delivery, next.dueAt, attempt))
         state.ahead[0] = { ...delivery, attempt: delivery.attempt + 1, dueAt: next.dueAt }
@@ -210,13 +210,13 @@ export const layer = Layer.effect(
     const end = Effect.fnUntraced(function*(
       state: State,
       delivery: Delivery,
-      attempt: Attempt,
+      attempt: AttemptResult,
       { reloadResource }: SubscriptionContext
     ) {
       const { accountId, endpoint, id, resourceId, topic } = state.subscription
       const { sequence } = delivery
       const tried = { subscriptionId: id, topic, endpoint, sequence, attempt: delivery.attempt + 1 }
-      yield* whenAvailable(log.ended({ fate: "ended", accountId, ...tried, ...attempt }))
+      yield* whenAvailable(log.recordEnd({ fate: "ended", accountId, ...tried, ...attempt }))
       yield* whenAvailable(subscriptions.remove(id))
       yield* reloadResource(resourceId)
       yield* Effect.logInfo(`subscription ${state.subscription.id} is ended by its callback: ${attempt.message}`)
@@ -234,13 +234,13 @@ export const layer = Layer.effect(
         if (hasEnded(state.subscription, now)) return undefined
         if (isEarly(state, first, now)) return goOn
         if (self.draining()) return undefined
-        if (!around.claim.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), goOn)
+        if (!around.lease.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), goOn)
         if (isLarge(first) && !inPlace) {
           state.isLarge = true
           letGo(state)
           return goOn
         }
-        if (wasAway(nextTry(state.subscription.face, first, now), state.triedAt, now)) state.back = now
+        if (isAfterOutage(nextTry(state.subscription.face, first, now), state.triedAt, now)) state.back = now
         return (yield* attempt(state, first, around)) ?? goOn
       }
     )

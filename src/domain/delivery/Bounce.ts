@@ -18,7 +18,7 @@ export interface Bounce {
 }
 
 /** What is known of the notifications of a subscription that came back. */
-export interface Bounces {
+export interface BounceHistory {
   /** Lasting ones in a row: a notification between them that did not come back starts a new row. */
   readonly count: number
   /** When the row began, epoch ms; of passing ones only, when the first of them came. */
@@ -33,17 +33,17 @@ export interface Bounces {
 }
 
 /** So many lasting ones in a row, over so many ms, end the sending: a server that is set up anew refuses everybody for some minutes. */
-const most = 5
-const patience = 60 * 60_000
+const maxLastingBounces = 5
+const minBouncingMs = 60 * 60_000
 
 /** Milliseconds from a pause to the next trial, which is the first, second, third … one: 1, 2, 4, 8, 16 h, and then once a day. */
-const trialWait = (trials: number): number => Math.min(60 * 60_000 * 2 ** trials, 24 * 60 * 60_000)
+const trialWaitMs = (trials: number): number => Math.min(60 * 60_000 * 2 ** trials, 24 * 60 * 60_000)
 
 /** A trial that is further away, in ms, was planned by a clock that was ahead, and is due. */
-export const farTrial = 25 * 60 * 60_000
+export const maxTrialDelayMs = 25 * 60 * 60_000
 
 /** When a subscription that is paused now is tried again, epoch ms. */
-export const nextTrial = ({ lastAt, trials }: Bounces): number => lastAt + trialWait(trials)
+export const nextTrialAt = ({ lastAt, trials }: BounceHistory): number => lastAt + trialWaitMs(trials)
 
 /** How far the trial of a subscription is that is active after a pause, to see whether one notification arrives. */
 export interface Trial {
@@ -56,18 +56,18 @@ export interface Trial {
 }
 
 /** A trial that has not come back after so many ms has arrived: servers give each other up sooner. */
-export const trialTime = 3 * 60_000
+export const trialTimeMs = 3 * 60_000
 
 /** Whether it has; by a clock that was ahead it was sent long ago. */
-export const hasArrived = ({ until }: NonNullable<Trial["sent"]>, now: number): boolean =>
-  until <= now || until > now + 2 * trialTime
+export const hasTrialArrived = ({ until }: NonNullable<Trial["sent"]>, now: number): boolean =>
+  until <= now || until > now + 2 * trialTimeMs
 
 /** What is known after another one; undefined for what came back already, or in another message of the same notification. */
-export const afterBounce = (
-  known: Bounces | undefined,
+export const addBounce = (
+  known: BounceHistory | undefined,
   { message, sequence, severity }: Bounce,
   now: number
-): Bounces | undefined => {
+): BounceHistory | undefined => {
   const last = { sequence, lastAt: now, message }
   if (known === undefined) return { count: severity === "passing" ? 0 : 1, since: now, trials: 0, ...last }
   if (sequence <= known.sequence) return undefined
@@ -81,8 +81,8 @@ export const afterBounce = (
 }
 
 /** What becomes of the subscription: it ends, as by a 410 of a callback, it is paused until its receiver is heard of again, or it is only marked. */
-export const verdict = (
+export const decideBounce = (
   severity: Severity,
-  { count, lastAt, since }: Bounces
+  { count, lastAt, since }: BounceHistory
 ): "ended" | "paused" | "marked" =>
-  severity === "gone" ? "ended" : count >= most && lastAt - since >= patience ? "paused" : "marked"
+  severity === "gone" ? "ended" : count >= maxLastingBounces && lastAt - since >= minBouncingMs ? "paused" : "marked"

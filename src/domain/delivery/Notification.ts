@@ -44,7 +44,7 @@ export interface Delivery {
 }
 
 /** Why a try failed, for the log and the dropped row: HTTP status (0: no answer), a sentence, and ms until an answer had come. */
-export interface Attempt {
+export interface AttemptResult {
   readonly code: number
   readonly message: string
   readonly latency?: number

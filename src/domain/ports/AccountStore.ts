@@ -13,9 +13,9 @@ export class AccountStore extends Context.Service<AccountStore, {
   readonly find: (login: string) => Effect.Effect<Option.Option<Account>, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Account>, StoreError>
   /** The account whose alternative JID it is. */
-  readonly ofJid: (jid: string) => Effect.Effect<Option.Option<Account>, StoreError>
+  readonly findByJid: (jid: string) => Effect.Effect<Option.Option<Account>, StoreError>
   /** False when there is no such login. */
-  readonly change: (login: string, changes: AccountChanges) => Effect.Effect<boolean, JidTaken | StoreError>
+  readonly update: (login: string, changes: AccountChanges) => Effect.Effect<boolean, JidTaken | StoreError>
   readonly list: Effect.Effect<ReadonlyArray<Account>, StoreError>
   /** False when there is no such login. */
   readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>
@@ -35,6 +35,6 @@ export class AccountStore extends Context.Service<AccountStore, {
     readonly rights: ReadonlyArray<Right>
     readonly preset?: Redacted.Redacted
   }) => Effect.Effect<{ readonly token: Token; readonly secret: Redacted.Redacted }, StoreError>
-  readonly tokens: (accountId: number) => Effect.Effect<ReadonlyArray<Token>, StoreError>
+  readonly listTokens: (accountId: number) => Effect.Effect<ReadonlyArray<Token>, StoreError>
   readonly revokeToken: (accountId: number, tokenId: number) => Effect.Effect<boolean, StoreError>
 }>()("windhover/domain/ports/AccountStore") {}

@@ -15,7 +15,7 @@ export interface Parcel {
   readonly signature?: SignatureMethod
 }
 
-export interface DeliveryAnswer {
+export interface DeliveryResponse {
   /** Any HTTP status; 2xx is success. */
   readonly status: number
   /** Milliseconds from the start of the request to the end of the answer. */
@@ -36,5 +36,5 @@ export class DeliveryError extends Schema.TaggedError<DeliveryError>()("Delivery
 /** Posts notifications to callbacks: 10 s at most each, redirects not followed, addresses guarded. */
 export class Deliverer extends Context.Service<Deliverer, {
   /** `mayLeave` is asked when there is a connection, just before the first byte is written. */
-  readonly post: (parcel: Parcel, mayLeave?: () => boolean) => Effect.Effect<DeliveryAnswer, DeliveryError>
+  readonly post: (parcel: Parcel, mayLeave?: () => boolean) => Effect.Effect<DeliveryResponse, DeliveryError>
 }>()("windhover/domain/ports/Deliverer") {}

@@ -1,10 +1,10 @@
 import { Context, type Effect } from "effect"
-import type { Attempt, Delivery } from "#domain/delivery/Notification.ts"
-import type { DeliveryAnswer } from "./Deliverer.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import type { DeliveryResponse } from "./Deliverer.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** What is known of every line of the log. */
-export interface Tried extends Attempt {
+export interface LoggedEvent extends AttemptResult {
   /** As the subscriber wrote it. */
   readonly topic: string
   /** Callback URL or bare JID. */
@@ -14,7 +14,7 @@ export interface Tried extends Attempt {
 }
 
 /** A try of a delivery, as it is shown. */
-export interface DeliveryTry extends Tried {
+export interface LoggedAttempt extends LoggedEvent {
   /** `bounced`: it was taken, and came back later. */
   readonly fate: "delivered" | "failed" | "bounced" | "ended"
   readonly subscriptionId: number
@@ -27,12 +27,12 @@ export interface DeliveryTry extends Tried {
 }
 
 /** A subscription that its callback did not agree to, after its answer: nobody else was told. */
-export interface Denied extends Tried {
+export interface LoggedDenial extends LoggedEvent {
   readonly fate: "denied"
 }
 
 /** The last thing that is known of a subscription, which is gone or never was. */
-export type End = (Omit<DeliveryTry, "triedAt" | "nextTry"> & { readonly fate: "ended" } | Omit<Denied, "triedAt">) & {
+export type SubscriptionEnd = (Omit<LoggedAttempt, "triedAt" | "nextTry"> & { readonly fate: "ended" } | Omit<LoggedDenial, "triedAt">) & {
   readonly accountId: number
 }
 
@@ -52,13 +52,13 @@ export class DeliveryLog extends Context.Service<DeliveryLog, {
   /** Newest first; of everybody without an account. Subscriptions that are gone have their end only. */
   readonly list: (
     query: { readonly accountId?: number; readonly limit: number }
-  ) => Effect.Effect<ReadonlyArray<DeliveryTry | Denied>, StoreError>
+  ) => Effect.Effect<ReadonlyArray<LoggedAttempt | LoggedDenial>, StoreError>
   /**
    * The callback took it. Takes the place of the success before; written within a second, in bulk. Of more than `maxSuccesses` subscriptions
    * in a second the others are only counted: a log may not cost what deliveries do.
    */
-  readonly delivered: (delivery: Delivery, answer: DeliveryAnswer) => Effect.Effect<void>
-  readonly ended: (end: End) => Effect.Effect<void, StoreError>
+  readonly recordDelivery: (delivery: Delivery, answer: DeliveryResponse) => Effect.Effect<void>
+  readonly recordEnd: (end: SubscriptionEnd) => Effect.Effect<void, StoreError>
   /** Writes what `delivered` has kept. */
   readonly flush: Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/DeliveryLog") {}

@@ -11,6 +11,6 @@ export interface HostPause {
 /** Which hosts are left alone, for the next owner of a partition: it has heard nothing of it. What is over is forgotten. */
 export class HostPauses extends Context.Service<HostPauses, {
   /** A pause that goes on keeps its beginning, and the later end. */
-  readonly keep: (partition: number, pause: HostPause) => Effect.Effect<void, StoreError>
+  readonly save: (partition: number, pause: HostPause) => Effect.Effect<void, StoreError>
   readonly ofPartition: (partition: number) => Effect.Effect<ReadonlyArray<HostPause>, StoreError>
 }>()("windhover/domain/ports/HostPauses") {}

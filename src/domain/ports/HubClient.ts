@@ -2,7 +2,7 @@ import { Context, type Effect, Schema } from "effect"
 import type { Fresh } from "#domain/websub/HubSubscription.ts"
 
 /** What a publisher's hub is asked for. */
-export interface HubQuestion {
+export interface HubRequest {
   readonly hub: string
   readonly mode: "subscribe" | "unsubscribe"
   /** As the hub knows it. */
@@ -15,12 +15,12 @@ export interface HubQuestion {
 }
 
 /** The hub has refused, or could not be asked; `message` says so in a sentence for the operator. */
-export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", { message: Schema.String }) {}
+export class HubRequestError extends Schema.TaggedError<HubRequestError>()("HubRefused", { message: Schema.String }) {}
 
 /** Asks hubs, guarded like every other way out. */
 export class HubClient extends Context.Service<HubClient, {
   /** The hub has taken the question. What it decides is told to the callback. */
-  readonly ask: (question: HubQuestion) => Effect.Effect<void, HubRefused>
+  readonly send: (question: HubRequest) => Effect.Effect<void, HubRequestError>
   /** A callback and a secret that nobody can guess. */
-  readonly fresh: Effect.Effect<Fresh>
+  readonly makeCredentials: Effect.Effect<Fresh>
 }>()("windhover/domain/ports/HubClient") {}

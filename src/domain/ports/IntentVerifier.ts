@@ -12,10 +12,10 @@ export interface Intent {
 }
 
 /** The callback did not confirm; `message` is the sentence for the subscriber. */
-export class IntentRefused extends Schema.TaggedError<IntentRefused>()("IntentRefused", { message: Schema.String }) {}
+export class IntentNotConfirmed extends Schema.TaggedError<IntentNotConfirmed>()("IntentRefused", { message: Schema.String }) {}
 
 /** A subscriber's callback is told that its subscription came to nothing. */
-export interface Denial {
+export interface SubscriptionDenial {
   readonly topic: string
   readonly callback: string
   readonly reason: string
@@ -23,7 +23,7 @@ export interface Denial {
 
 /** Verification of intent: a GET with a challenge that the callback has to echo as its whole body. */
 export class IntentVerifier extends Context.Service<IntentVerifier, {
-  readonly verify: (intent: Intent) => Effect.Effect<void, IntentRefused>
+  readonly verify: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>
   /** Once, and whatever the callback answers is right. */
-  readonly deny: (denial: Denial) => Effect.Effect<void>
+  readonly deny: (denial: SubscriptionDenial) => Effect.Effect<void>
 }>()("windhover/domain/ports/IntentVerifier") {}

@@ -3,7 +3,7 @@ import type { Notification } from "#domain/delivery/Notification.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** A notification and its place among those of its resource. */
-export interface Numbered {
+export interface NumberedNotification {
   /** 1, 2, 3 … of the resource, without gaps. */
   readonly sequence: number
   readonly notification: Notification
@@ -20,9 +20,9 @@ export class NotificationLog extends Context.Service<NotificationLog, {
   /** Sequence of the last notification of each resource, index by index; 0 when there was none. */
   readonly heads: (resourceIds: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<number>, StoreError>
   /** Those of a resource behind `sequence`, oldest first, at most `limit`; those who ask alike within some milliseconds share the answer. */
-  readonly after: (
+  readonly readAfter: (
     resourceId: number,
     sequence: number,
     limit: number
-  ) => Effect.Effect<ReadonlyArray<Numbered>, StoreError>
+  ) => Effect.Effect<ReadonlyArray<NumberedNotification>, StoreError>
 }>()("windhover/domain/ports/NotificationLog") {}

@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { Attempt, Delivery } from "#domain/delivery/Notification.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** What the owner of a subscription finds in the outbox, in order of sequence. */
@@ -24,15 +24,15 @@ export class Outbox extends Context.Service<Outbox, {
   /** Confirmed: the row is deleted within 50 ms, in bulk. A crash before that delivers once more. */
   readonly confirm: (deliveryId: number) => Effect.Effect<void>
   /** Failed and due again at `dueAt`; in bulk. */
-  readonly postpone: (delivery: Delivery, dueAt: number, attempt: Attempt) => Effect.Effect<void, StoreError>
+  readonly postpone: (delivery: Delivery, dueAt: number, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Given up: kept, visible and replayable; in bulk. */
-  readonly drop: (delivery: Delivery, attempt: Attempt) => Effect.Effect<void, StoreError>
+  readonly drop: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Gives up what has waited for a subscription since `before` (epoch ms) or earlier, untried; gives how many those were. */
   readonly dropOlder: (subscriptionId: number, before: number) => Effect.Effect<number, StoreError>
   /** What waits for a subscription has waited since `since` (epoch ms) at the earliest. */
-  readonly waitAnew: (subscriptionId: number, since: number) => Effect.Effect<void, StoreError>
+  readonly restartWaiting: (subscriptionId: number, since: number) => Effect.Effect<void, StoreError>
   /** Active subscriptions of these partitions with waiting deliveries that were due before `before` (epoch ms): what a dead owner left. */
-  readonly stalled: (
+  readonly findStalled: (
     partitions: ReadonlyArray<number>,
     before: number
   ) => Effect.Effect<ReadonlyArray<{ readonly partition: number; readonly subscriptionId: number }>, StoreError>

@@ -27,11 +27,11 @@ export interface Ping {
 /** The record of publishers' pings; kept for a week. */
 export class Pings extends Context.Service<Pings, {
   /** `outcome`: what is known at once. */
-  readonly received: (ping: NewPing, outcome?: PingOutcome) => Effect.Effect<void, StoreError>
+  readonly record: (ping: NewPing, outcome?: PingOutcome) => Effect.Effect<void, StoreError>
   /** Settles all pings of a resource that were received until `until` (epoch ms) and wait: one fetch answers them all. */
-  readonly answered: (resourceId: number, until: number, outcome: PingOutcome) => Effect.Effect<void, StoreError>
+  readonly resolve: (resourceId: number, until: number, outcome: PingOutcome) => Effect.Effect<void, StoreError>
   /** Resources of these partitions with a ping that was received before `before` (epoch ms) and has no answer yet, once each. */
-  readonly waiting: (
+  readonly findUnanswered: (
     partitions: ReadonlyArray<number>,
     before: number
   ) => Effect.Effect<ReadonlyArray<{ readonly partition: number; readonly resourceId: number }>, StoreError>

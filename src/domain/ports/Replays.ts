@@ -1,11 +1,11 @@
 import { Context, type Effect } from "effect"
-import type { Attempt, Document } from "#domain/delivery/Notification.ts"
+import type { AttemptResult, Document } from "#domain/delivery/Notification.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** What is told again: stored entries by their ids, in this order, or a document. */
-export interface Replayed {
+export interface ReplayContent {
   readonly status: Omit<Status, "feed">
   readonly header?: FeedHeader
   readonly news:
@@ -14,10 +14,10 @@ export interface Replayed {
 }
 
 /** Where a queued delivery stands: it has left the outbox, or `failed` says how the last try went; undefined while there was none. */
-export type Progress = { readonly _tag: "Gone" } | { readonly _tag: "Waiting"; readonly failed: Attempt | undefined }
+export type ReplayProgress = { readonly _tag: "Gone" } | { readonly _tag: "Waiting"; readonly failed: AttemptResult | undefined }
 
 /** What may wait, the new one included: notifications of any kind for the subscription, bytes of replayed documents for its account. */
-export interface Bounds {
+export interface ReplayLimits {
   readonly count: number
   readonly bytes: number
 }
@@ -26,7 +26,7 @@ export interface Bounds {
  * What came of a wish: the id of the delivery; nothing is queued for a subscription that is gone or has as many as may wait (`TooMany`),
  * nor for an account with `bytes` of documents already.
  */
-export type Queueing =
+export type ReplayOutcome =
   | { readonly _tag: "Queued"; readonly id: number }
   | { readonly _tag: "Gone" }
   | { readonly _tag: "TooMany" }
@@ -44,10 +44,10 @@ export class Replays extends Context.Service<Replays, {
    * Documents that were replayed for subscriptions of its account and wait, or were dropped, count for its bytes. Whoever queues at the same time,
    * on whichever runner, is counted.
    */
-  readonly queue: (
+  readonly enqueue: (
     subscriptionId: number,
-    replayed: Replayed,
-    bounds: Bounds
-  ) => Effect.Effect<Queueing, StoreError>
-  readonly progress: (deliveryId: number) => Effect.Effect<Progress, StoreError>
+    replayed: ReplayContent,
+    bounds: ReplayLimits
+  ) => Effect.Effect<ReplayOutcome, StoreError>
+  readonly progress: (deliveryId: number) => Effect.Effect<ReplayProgress, StoreError>
 }>()("windhover/domain/ports/Replays") {}

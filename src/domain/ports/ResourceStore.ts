@@ -46,7 +46,7 @@ export type Announcement =
   | { readonly _tag: "Failure" }
 
 /** A resource as one of its subscribers sees it. */
-export interface Seen {
+export interface SubscribedResource {
   readonly resource: ResourceProfile
   readonly format?: Format
 }
@@ -59,9 +59,9 @@ export class ResourceStore extends Context.Service<ResourceStore, {
    * a thousand, the oldest of some counts.
    * A part of what `find` gives, at a part of its cost.
    */
-  readonly seenBy: (accountId: number, url: string) => Effect.Effect<Option.Option<Seen>, StoreError>
+  readonly findSubscribed: (accountId: number, url: string) => Effect.Effect<Option.Option<SubscribedResource>, StoreError>
   /** Ids of what is watched in a page by fragments (`page`: a canonical topic without one), the smallest first, `limit` at most. */
-  readonly fragments: (page: string, limit: number) => Effect.Effect<ReadonlyArray<number>, StoreError>
+  readonly findFragments: (page: string, limit: number) => Effect.Effect<ReadonlyArray<number>, StoreError>
   /** By id; loads of all actors that are awake within some milliseconds are one query. */
   readonly load: (id: number) => Effect.Effect<Option.Option<ResourceState>, StoreError>
   /** The alarms of a partition: every resource with an active subscription, and when it is due (epoch ms); index by index, by id. */

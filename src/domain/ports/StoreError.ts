@@ -18,14 +18,14 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
 export const isUnavailable = ({ reason }: StoreError): boolean => reason._tag === "Unavailable"
 
 /** Why the database reads and does not write. */
-export type Unwritten = "full" | "read-only"
+export type WriteFailureReason = "full" | "read-only"
 
 /**
  * Cause of the last failed write since the last known success; undefined without one.
  *
  * A suspicion: a query that needed a temporary file on the server fails in the same words. `WriteProbe` confirms the cause.
  */
-export const WriteFailure = Context.Reference<{ why: Unwritten | undefined }>(
+export const WriteFailure = Context.Reference<{ reason: WriteFailureReason | undefined }>(
   "windhover/domain/ports/StoreError/WriteFailure",
-  { defaultValue: () => ({ why: undefined }) }
+  { defaultValue: () => ({ reason: undefined }) }
 )

@@ -1,5 +1,5 @@
 import { Context, type Effect, type Option } from "effect"
-import type { Bounces } from "#domain/delivery/Bounce.ts"
+import type { BounceHistory } from "#domain/delivery/Bounce.ts"
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Subscription } from "#domain/Subscription.ts"
@@ -13,13 +13,13 @@ export interface NewSubscription extends Omit<Subscription, "id" | "resourceId" 
 }
 
 /** A subscription with what the list shows of its resource. */
-export interface Listed {
+export interface SubscriptionItem {
   readonly subscription: Subscription
   readonly resource: ResourceProfile
   /** Notifications that are waiting, and that were given up; where they were counted. */
   readonly deliveries?: { readonly waiting: number; readonly dropped: number }
   /** Where they were counted; absent when nothing came back. */
-  readonly bounces?: Bounces
+  readonly bounces?: BounceHistory
 }
 
 export interface ListQuery {
@@ -57,19 +57,19 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /** The same, if it is still pending: another request may have made it active meanwhile. */
   readonly removePending: (id: number) => Effect.Effect<boolean, StoreError>
   /** Deletes subscriptions whose lease has ended with their queued deliveries, at most `limit`, and gives them. */
-  readonly removeEnded: (
+  readonly removeExpired: (
     limit: number
   ) => Effect.Effect<
     ReadonlyArray<{ readonly id: number; readonly resourceId: number; readonly partition: number }>,
     StoreError
   >
   /** Active subscriptions of the hub face whose callbacks are on this site; counts up to `limit`. */
-  readonly countOfSite: (site: string, limit: number) => Effect.Effect<number, StoreError>
+  readonly countOnSite: (site: string, limit: number) => Effect.Effect<number, StoreError>
   /** The one of this account, face, topic and endpoint. */
   readonly find: (wanted: NewSubscription) => Effect.Effect<Option.Option<Subscription>, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Subscription>, StoreError>
   /** All subscriptions of an account to a canonical topic, oldest first. */
-  readonly ofTopic: (accountId: number, url: string) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
+  readonly findByTopic: (accountId: number, url: string) => Effect.Effect<ReadonlyArray<Subscription>, StoreError>
   /** Of the subscriptions that fit, the oldest one of each resource; oldest first, at most `limit`. Similar URLs are taken as in `list`. */
   readonly feeds: (
     accountId: number,
@@ -79,5 +79,5 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /** Oldest first. */
   readonly list: (
     query: ListQuery
-  ) => Effect.Effect<{ readonly items: ReadonlyArray<Listed>; readonly total: number | undefined }, StoreError>
+  ) => Effect.Effect<{ readonly items: ReadonlyArray<SubscriptionItem>; readonly total: number | undefined }, StoreError>
 }>()("windhover/domain/ports/SubscriptionStore") {}

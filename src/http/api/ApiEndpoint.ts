@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/operations/Hub.ts"
-import { hubOf } from "#domain/delivery/Delivery.ts"
+import { hubUrlOf } from "#domain/delivery/Delivery.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
@@ -26,7 +26,7 @@ export const makeApiEndpoint = Effect.gen(function*() {
   const settings = yield* Settings
   const service = {
     extNamespace: settings.extNamespace,
-    hub: hubOf(settings),
+    hub: hubUrlOf(settings),
     publishers: settings.publishers,
     usedContents: new UsedContents()
   }

@@ -3,7 +3,7 @@ import type { HttpServerResponse } from "effect/http"
 import type { ListedSubscription, Representation } from "#actors/operations/Hub.ts"
 import * as Fingerprint from "#domain/Fingerprint.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
-import type { Listed } from "#domain/ports/SubscriptionStore.ts"
+import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
@@ -123,7 +123,7 @@ export const list = (
   return jsonp === undefined ? tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json)
 }
 
-const subscriptionOf = ({ resource, subscription }: Listed, details: object) => ({
+const subscriptionOf = ({ resource, subscription }: SubscriptionItem, details: object) => ({
   format: shownFormat(subscription, resource),
   endpoint: subscription.endpoint,
   secret: subscription.secret ?? null,

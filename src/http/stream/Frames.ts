@@ -1,4 +1,4 @@
-import { render, type Sender } from "#domain/delivery/Delivery.ts"
+import { render, type SenderIdentity } from "#domain/delivery/Delivery.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import type { Asked } from "#http/Negotiation.ts"
 
@@ -49,7 +49,7 @@ export const documentOf = (
   notification: Notification,
   topic: string,
   format: Asked,
-  sender: Sender
+  sender: SenderIdentity
 ): Uint8Array | string | undefined =>
   notification.news._tag === "Document"
     ? format === "json" ? compactJson(notification.news.document.body) : undefined

@@ -4,9 +4,9 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { type FollowStart, Hub, type Representation, type RetrieveRequest } from "#actors/operations/Hub.ts"
 import type { Listener } from "#actors/operations/Listeners.ts"
-import type { Sender } from "#domain/delivery/Delivery.ts"
+import type { SenderIdentity } from "#domain/delivery/Delivery.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
-import type { Numbered } from "#domain/ports/NotificationLog.ts"
+import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
@@ -201,7 +201,7 @@ interface Begun {
 
 const makeListener = (
   { cursors, format, framing, outlet, topics }: Begun,
-  sender: Sender,
+  sender: SenderIdentity,
   end: () => void
 ): Listener => {
   const alone = cursors.size === 1
@@ -228,12 +228,12 @@ const makeListener = (
 const made = new WeakMap<Notification, Map<string, Buffer | undefined>>()
 
 const framed = (
-  { notification, sequence }: Numbered,
+  { notification, sequence }: NumberedNotification,
   topic: string,
   framing: Frames.Framing,
   format: Asked,
   alone: boolean,
-  sender: Sender
+  sender: SenderIdentity
 ): Buffer | undefined => {
   const key = `${framing} ${format} ${alone} ${topic}`
   let frames = made.get(notification)

@@ -72,13 +72,13 @@ export const makeHubCallbackEndpoint = Effect.gen(function*() {
     const parameters = new URLSearchParams(query)
     const intent = intentOf(parameters)
     if (intent === undefined) return notWanted
-    const agreed = Effect.map(hub.agree(callback, intent), (agreed) => agreed || undefined)
+    const agreed = Effect.map(hub.confirmIntent(callback, intent), (agreed) => agreed || undefined)
     if ((yield* lookUp(request, agreed)) === undefined) return notWanted
     return Reply.text(200, intent.mode === "denied" ? "" : parameters.get("hub.challenge") ?? "")
   })
 
   const receive = Effect.fnUntraced(function*(request: Request, callback: string) {
-    const receiver = yield* lookUp(request, hub.receiver(callback))
+    const receiver = yield* lookUp(request, hub.findReceiver(callback))
     if (receiver === undefined) return gone
     const now = yield* Clock.currentTimeMillis
     const wait = allowances.wait(callback, now)
@@ -89,7 +89,7 @@ export const makeHubCallbackEndpoint = Effect.gen(function*() {
       const { "x-hub-signature": plain, "x-hub-signature-256": strong } = request.headers
       const signature = strong ?? plain
       if (signature !== undefined && isSignature(signature, document.body, receiver.secret)) {
-        yield* hub.push(receiver, document)
+        yield* hub.acceptPush(receiver, document)
       } else {
         yield* Effect.logDebug("a document came to the callback of a hub without its signature, and is not looked at")
       }

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { Deliverer, type DeliveryAnswer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
+import { Deliverer, type DeliveryResponse, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
 import type { Call } from "./HttpExchange.ts"
 import { CallbackRequest, excerptOf } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
@@ -51,7 +51,7 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
       const timeout = options.timeout ?? defaultTimeout
       return Deliverer.of({
         post: (parcel, mayLeave) =>
-          Effect.callback<DeliveryAnswer, DeliveryError>((resume) => {
+          Effect.callback<DeliveryResponse, DeliveryError>((resume) => {
             const url = httpUrl(parcel.callback)
             if (url === undefined) {
               return resume(

@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
-import { HubClient, type HubQuestion, HubRefused } from "#domain/ports/HubClient.ts"
+import { HubClient, type HubRequest, HubRequestError } from "#domain/ports/HubClient.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { isOwn } from "#domain/OwnAddress.ts"
 import { callbackUrl } from "#domain/websub/HubSubscription.ts"
@@ -35,7 +35,7 @@ export const layerNoDeps = Layer.effect(
     const headers = ["user-agent", userAgent, "accept", "*/*", "content-type", "application/x-www-form-urlencoded"]
 
     const post = (url: URL, body: Uint8Array) =>
-      Effect.callback<Answer, HubRefused>((resume) => {
+      Effect.callback<Answer, HubRequestError>((resume) => {
         const inquiry = new CallbackRequest(means, { url, method: "POST", headers: [...headers], body }, {
           answered: (answer) => resume(Effect.succeed(answer)),
           failed: (failure) => resume(refuse(unreachable(failure)))
@@ -62,7 +62,7 @@ export const layerNoDeps = Layer.effect(
     })
 
     return HubClient.of({
-      ask: Effect.fn("HubClient.ask")(function*(question: HubQuestion) {
+      send: Effect.fn("HubClient.ask")(function*(question: HubRequest) {
         const url = httpUrl(question.hub)
         if (url === undefined) return yield* refuse("the hub has no http or https URL")
         const { body, status } = yield* follow(url, formOf(question, baseUrl))
@@ -70,7 +70,7 @@ export const layerNoDeps = Layer.effect(
         const said = withoutSecrets(excerptOf(body, answerBytes), question).slice(0, excerptLength).trim()
         return yield* refuse(`the hub answered ${status}${said === "" ? "" : `: ${said}`}`)
       }),
-      fresh: Effect.sync(() => ({
+      makeCredentials: Effect.sync(() => ({
         callback: randomBytes(24).toString("base64url"),
         secret: randomBytes(32).toString("base64url")
       }))
@@ -81,7 +81,7 @@ export const layerNoDeps = Layer.effect(
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
 /** `hub.verify` is for hubs of before WebSub; `hub.signature` asks those that offer a choice (Windhover does) for more than SHA-1. */
-const formOf = ({ callback, leaseSeconds, mode, secret, topic }: HubQuestion, baseUrl: string): Uint8Array => {
+const formOf = ({ callback, leaseSeconds, mode, secret, topic }: HubRequest, baseUrl: string): Uint8Array => {
   const form = new URLSearchParams({
     "hub.mode": mode,
     "hub.topic": topic,
@@ -97,9 +97,9 @@ const formOf = ({ callback, leaseSeconds, mode, secret, topic }: HubQuestion, ba
 }
 
 /** A hub may repeat what it was sent, and what it says is logged and stored. */
-const withoutSecrets = (text: string, { callback, secret }: HubQuestion): string =>
+const withoutSecrets = (text: string, { callback, secret }: HubRequest): string =>
   text.replaceAll(callback, "(callback)").replaceAll(secret, "(secret)")
 
 const unreachable = ({ message }: NetworkError): string => `the hub could not be asked: ${message}`
 
-const refuse = (message: string): Effect.Effect<never, HubRefused> => Effect.fail(new HubRefused({ message }))
+const refuse = (message: string): Effect.Effect<never, HubRequestError> => Effect.fail(new HubRequestError({ message }))

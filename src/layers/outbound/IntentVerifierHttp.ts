@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
-import { type Denial, type Intent, IntentRefused, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import { type SubscriptionDenial, type Intent, IntentNotConfirmed, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { quote } from "#domain/Topic.ts"
 import { type Answer, CallbackRequest, type CallbackRequester, excerptOf } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
@@ -37,7 +37,7 @@ export const layerNoDepsWith = (options: { readonly timeout?: number; readonly c
       }
       return IntentVerifier.of({
         verify: Effect.fn("IntentVerifier.verify")((intent: Intent) =>
-          Effect.callback<void, IntentRefused>((resume) => {
+          Effect.callback<void, IntentNotConfirmed>((resume) => {
             const challenge = newChallenge()
             const url = withQuery(intent.callback, intentQuery(intent, challenge))
             if (url === undefined) {
@@ -51,7 +51,7 @@ export const layerNoDepsWith = (options: { readonly timeout?: number; readonly c
             })
           })
         ),
-        deny: Effect.fn("IntentVerifier.deny")((denial: Denial) =>
+        deny: Effect.fn("IntentVerifier.deny")((denial: SubscriptionDenial) =>
           Effect.callback<void>((resume) => {
             const over = () => resume(Effect.void)
             const url = withQuery(denial.callback, denialQuery(denial))
@@ -76,7 +76,7 @@ const intentQuery = (intent: Intent, challenge: string): Query => [
   ...(intent.verifyToken === undefined ? [] : [["hub.verify_token", intent.verifyToken] as const])
 ]
 
-const denialQuery = ({ reason, topic }: Denial): Query => [
+const denialQuery = ({ reason, topic }: SubscriptionDenial): Query => [
   ["hub.mode", "denied"],
   ["hub.topic", topic],
   ["hub.reason", reason]
@@ -98,7 +98,7 @@ const judge = (
   url: URL,
   intent: Intent,
   challenge: string
-): Effect.Effect<void, IntentRefused> => {
+): Effect.Effect<void, IntentNotConfirmed> => {
   const shown = withoutCredentials(url).href
   if (status < 200 || status > 299) {
     return refuse(`Make sure your callback returns a 2XX status code. You returned ${status} to ${shown}`)
@@ -114,4 +114,4 @@ const judge = (
 const unreachable = ({ kind, reason }: NetworkError): string =>
   `We could not verify your callback Error: ${kind === "Timeout" ? `ETIMEDOUT (${reason})` : reason}`
 
-const refuse = (message: string): Effect.Effect<never, IntentRefused> => Effect.fail(new IntentRefused({ message }))
+const refuse = (message: string): Effect.Effect<never, IntentNotConfirmed> => Effect.fail(new IntentNotConfirmed({ message }))

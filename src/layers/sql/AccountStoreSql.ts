@@ -169,15 +169,15 @@ export const layerWith = (cost: Passwords.Cost) =>
         rightsOf,
         find: Effect.fn("AccountStore.find")((login) => one("a.login = $1", legalText(login))),
         load: Effect.fn("AccountStore.load")((id) => one("a.id = $1::int4", id)),
-        ofJid: Effect.fn("AccountStore.ofJid")((jid) => one("a.jid = $1", legalText(jid))),
-        change,
+        findByJid: Effect.fn("AccountStore.ofJid")((jid) => one("a.jid = $1", legalText(jid))),
+        update: change,
         list: run(sql.unsafe<AccountRow>(`select ${accountColumns} from accounts a where a.id > 0 order by a.id`)).pipe(
           Effect.map((rows) => rows.map(accountOf))
         ),
         setPassword,
         authenticate: Effect.fn("AccountStore.authenticate")(makeAuthenticate(passwords, lookup)),
         createToken,
-        tokens: Effect.fn("AccountStore.tokens")((accountId) =>
+        listTokens: Effect.fn("AccountStore.tokens")((accountId) =>
           Effect.map(
             run(
               sql.unsafe<TokenRow>(`select ${tokenColumns} from tokens t where t.account_id = $1::int4 order by t.id`, [

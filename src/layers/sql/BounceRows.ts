@@ -1,4 +1,4 @@
-import type { Bounces, Trial } from "#domain/delivery/Bounce.ts"
+import type { BounceHistory, Trial } from "#domain/delivery/Bounce.ts"
 import { millis } from "./Values.ts"
 
 /** Columns of `bounces` under an alias; all null where a left join found none. */
@@ -17,7 +17,7 @@ export const bounceColumns = (alias: string): string =>
   } as bounced_since, ${alias}.sequence::float8 as bounced_sequence,
   ${millis(`${alias}.last_at`)} as bounced_at, ${alias}.message as bounced_message, ${alias}.trials`
 
-export const bouncesOf = (row: BounceRow): Bounces | undefined =>
+export const bouncesOf = (row: BounceRow): BounceHistory | undefined =>
   row.bounces === null ? undefined : {
     count: row.bounces,
     since: row.bounced_since,

@@ -1,8 +1,8 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { afterBounce, type Bounce, type Bounces, farTrial, type Trial } from "#domain/delivery/Bounce.ts"
-import { placeInLog } from "#domain/delivery/Delivery.ts"
-import { BounceStore, type Resumed } from "#domain/ports/BounceStore.ts"
+import { addBounce, type Bounce, type BounceHistory, maxTrialDelayMs, type Trial } from "#domain/delivery/Bounce.ts"
+import { logSlotOf } from "#domain/delivery/Delivery.ts"
+import { BounceStore, type ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
 import { instant, legalText } from "./Values.ts"
 import { run } from "./Query.ts"
@@ -17,7 +17,7 @@ export const layer = Layer.effect(
       resume: resume(sql),
       resumeDomain: resumeDomain(sql),
       startTrials: startTrials(sql),
-      trialSent: recordTrial(sql),
+      recordTrial: recordTrial(sql),
       endTrial: endTrial(sql)
     })
   })
@@ -34,7 +34,7 @@ const record = (sql: SqlClient.SqlClient) =>
         [BigInt(bounce.subscriptionId), BigInt(bounce.sequence)]
       )
       if (row === undefined) return Option.none()
-      const bounces = afterBounce(bouncesOf(row), bounce, now)
+      const bounces = addBounce(bouncesOf(row), bounce, now)
       if (bounces === undefined) return Option.none()
       yield* saveBounces(sql, bounce.subscriptionId, bounces)
       yield* logBounce(sql, bounce, bounces.message, now)
@@ -42,7 +42,7 @@ const record = (sql: SqlClient.SqlClient) =>
     })))
   })
 
-const saveBounces = (sql: SqlClient.SqlClient, subscriptionId: number, bounces: Bounces) =>
+const saveBounces = (sql: SqlClient.SqlClient, subscriptionId: number, bounces: BounceHistory) =>
   sql.unsafe(
     `insert into bounces (subscription_id, count, since, sequence, last_at, message, trials)
     values ($1::int8, $2::int4, ${instant("$3::float8")}, $4::int8, ${instant("$5::float8")}, $6, $7::int4)
@@ -65,7 +65,7 @@ const logBounce = (sql: SqlClient.SqlClient, { sequence, subscriptionId }: Bounc
     values ($1::int8, $2::int4, $3::int8, 0, ${instant("$4::float8")}, 0, $5)
     on conflict (subscription_id, slot) do update set sequence = excluded.sequence, attempt = 0,
       tried_at = excluded.tried_at, code = 0, message = excluded.message, latency = null, next_try = null`,
-    [BigInt(subscriptionId), placeInLog(sequence, 0), BigInt(sequence), now, legalText(message)]
+    [BigInt(subscriptionId), logSlotOf(sequence, 0), BigInt(sequence), now, legalText(message)]
   )
 
 const pause = (sql: SqlClient.SqlClient) =>
@@ -104,7 +104,7 @@ const activate = (
   { change, condition, onTrial, select }: Activation,
   values: ReadonlyArray<unknown>
 ) =>
-  run(sql.unsafe<Resumed>(
+  run(sql.unsafe<ResumedSubscription>(
     `with resumed as (
       update subscriptions set state = 1, on_trial = ${onTrial} where id = any(array(${select})) and ${condition}
       returning id, resource_id
@@ -151,7 +151,7 @@ const startTrials = (sql: SqlClient.SqlClient) =>
         onTrial: true,
         change: "update bounces set trials = trials + 1, trial_at = null"
       },
-      [limit, now, now + farTrial]
+      [limit, now, now + maxTrialDelayMs]
     )
   })
 

@@ -1,8 +1,8 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { describeAnswer, placeOfSuccess } from "#domain/delivery/Delivery.ts"
-import { DeliveryLog, type DeliveryTry, type Denied, type End, maxSuccesses } from "#domain/ports/DeliveryLog.ts"
-import type { DeliveryAnswer } from "#domain/ports/Deliverer.ts"
+import { describeResponse, successSlot } from "#domain/delivery/Delivery.ts"
+import { DeliveryLog, type LoggedAttempt, type LoggedDenial, type SubscriptionEnd, maxSuccesses } from "#domain/ports/DeliveryLog.ts"
+import type { DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { repeatInBackground } from "./Background.ts"
 import { column, instant, legalText, millis } from "./Values.ts"
 import { run } from "./Query.ts"
@@ -14,7 +14,7 @@ interface TryRow {
   readonly sequence: number
   readonly attempt: number
   readonly tried: number
-  readonly fate: DeliveryTry["fate"] | Denied["fate"]
+  readonly fate: LoggedAttempt["fate"] | LoggedDenial["fate"]
   readonly code: number
   readonly message: string
   readonly latency: number | null
@@ -25,7 +25,7 @@ interface LastSuccess {
   readonly sequence: number
   readonly attempt: number
   readonly triedAt: number
-  readonly answer: DeliveryAnswer
+  readonly answer: DeliveryResponse
 }
 
 export const layer = Layer.effect(
@@ -43,12 +43,12 @@ export const layer = Layer.effect(
     yield* Effect.addFinalizer(() => Effect.ignore(flush))
     return DeliveryLog.of({
       list: list(sql),
-      delivered: ({ attempt, sequence, subscriptionId }, answer) =>
+      recordDelivery: ({ attempt, sequence, subscriptionId }, answer) =>
         Effect.map(Clock.currentTimeMillis, (triedAt) => {
           if (successes.size === maxSuccesses && !successes.has(subscriptionId)) return
           successes.set(subscriptionId, { sequence, attempt: attempt + 1, triedAt, answer })
         }),
-      ended: insertEnd(sql),
+      recordEnd: insertEnd(sql),
       flush
     })
   })
@@ -67,7 +67,7 @@ const listSql = `
     ${millis("tried_at")} as tried, fate, code, message, latency, ${millis("next_try")} as next
   from (
     (select l.subscription_id as subscription, s.topic, s.endpoint, l.sequence, l.attempt, l.tried_at,
-      case when l.slot = ${placeOfSuccess} then 'delivered' when l.attempt = 0 then 'bounced' else 'failed' end as fate,
+      case when l.slot = ${successSlot} then 'delivered' when l.attempt = 0 then 'bounced' else 'failed' end as fate,
       l.code, l.message, l.latency, l.next_try
     from delivery_log l join subscriptions s on s.id = l.subscription_id
     where $1::int4 is null or s.account_id = $1::int4
@@ -82,10 +82,10 @@ const listSql = `
 
 const writeSuccesses = Effect.fnUntraced(
   function*(sql: SqlClient.SqlClient, rows: ReadonlyArray<readonly [number, LastSuccess]>) {
-    const answers = rows.map(([, { answer }]) => describeAnswer(answer))
+    const answers = rows.map(([, { answer }]) => describeResponse(answer))
     yield* run(sql.unsafe(
       `insert into delivery_log (subscription_id, slot, sequence, attempt, tried_at, code, message, latency)
-      select id, ${placeOfSuccess}, sequence, attempt, ${instant("tried")}, code, message, latency
+      select id, ${successSlot}, sequence, attempt, ${instant("tried")}, code, message, latency
       from unnest($1::int8[], $2::int8[], $3::int4[], $4::float8[], $5::int4[], $6::text[], $7::int4[])
         p(id, sequence, attempt, tried, code, message, latency)
       on conflict (subscription_id, slot) do update set sequence = excluded.sequence, attempt = excluded.attempt,
@@ -104,7 +104,7 @@ const writeSuccesses = Effect.fnUntraced(
 )
 
 const insertEnd = (sql: SqlClient.SqlClient) =>
-  Effect.fn("DeliveryLog.ended")(function*(end: End) {
+  Effect.fn("DeliveryLog.ended")(function*(end: SubscriptionEnd) {
     yield* run(sql.unsafe(
       `insert into subscription_ends (account_id, subscription_id, topic, endpoint, sequence, attempt, tried_at, code, message, latency)
       select id, $2::int8, $3, $4, $5::int8, $6::int2, ${
@@ -123,7 +123,7 @@ const insertEnd = (sql: SqlClient.SqlClient) =>
     ))
   })
 
-const tryOf = (row: TryRow): DeliveryTry | Denied => {
+const tryOf = (row: TryRow): LoggedAttempt | LoggedDenial => {
   const tried = {
     topic: row.topic,
     endpoint: row.endpoint,

@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { type HostPause, HostPauses } from "#domain/ports/HostPauses.ts"
-import { partitions } from "#domain/Topic.ts"
+import { partitionCount } from "#domain/Topic.ts"
 import { batched } from "./Batched.ts"
 import { column, instant, millis } from "./Values.ts"
 import { run } from "./Query.ts"
@@ -37,7 +37,7 @@ export const layer = Layer.effect(
     const ofPartition = batched({
       gathering: 20,
       spacing: 20,
-      max: partitions,
+      max: partitionCount,
       run: Effect.fnUntraced(function*(asked: ReadonlyArray<number>) {
         const rows = yield* run(sql.unsafe<HostPause & { readonly partition: number }>(
           `select partition::int4 as partition, host, ${millis("paused_since")} as since, ${
@@ -55,6 +55,6 @@ export const layer = Layer.effect(
       })
     })
 
-    return HostPauses.of({ keep, ofPartition })
+    return HostPauses.of({ save: keep, ofPartition })
   })
 )

@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { NotificationLog, type Numbered } from "#domain/ports/NotificationLog.ts"
+import { NotificationLog, type NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { batched } from "./Batched.ts"
 import { notificationColumns, notificationOf, type NotificationRow } from "./NotificationRows.ts"
 import { column } from "./Values.ts"
@@ -32,7 +32,7 @@ export const layer = Layer.effect(
       return resourceIds.map((id) => byId.get(id) ?? 0)
     })
 
-    const after = batched<Question, ReadonlyArray<Numbered>>({
+    const after = batched<Question, ReadonlyArray<NumberedNotification>>({
       spacing: 2,
       max: 500,
       run: Effect.fnUntraced(function*(asked) {
@@ -50,7 +50,7 @@ export const layer = Layer.effect(
             column.integers(questions.map(({ limit }) => limit))
           ]
         ))
-        const answers = new Map(questions.map((question): [string, Array<Numbered>] => [keyOf(question), []]))
+        const answers = new Map(questions.map((question): [string, Array<NumberedNotification>] => [keyOf(question), []]))
         for (const row of rows) {
           const question = questions[row.question - 1]
           if (question === undefined) continue
@@ -62,7 +62,7 @@ export const layer = Layer.effect(
 
     return NotificationLog.of({
       heads,
-      after: (resourceId, sequence, limit) => after({ resourceId, sequence, limit })
+      readAfter: (resourceId, sequence, limit) => after({ resourceId, sequence, limit })
     })
   })
 )

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { fitting } from "#domain/delivery/Delivery.ts"
+import { countFitting } from "#domain/delivery/Delivery.ts"
 import type { Delivery, Notification } from "#domain/delivery/Notification.ts"
 import type { Backlog } from "#domain/ports/Outbox.ts"
 import { batched } from "./Batched.ts"
@@ -43,7 +43,7 @@ export const makeReadBacklog = (sql: SqlClient.SqlClient, confirmed: ReadonlySet
       const bySubscription = Map.groupBy(rows, ({ subscription }) => subscription)
       const selected = requests.map((request) => {
         const all = sequences.has(request.id) ? bySubscription.get(request.id) ?? [] : []
-        const first = all.slice(0, fitting(all.map(({ bytes }) => bytes), request))
+        const first = all.slice(0, countFitting(all.map(({ bytes }) => bytes), request))
         return { first, more: all.length > first.length, nextSequence: sequences.get(request.id) ?? 1 }
       })
       const notificationIds = selected.flatMap(({ first }) => first.map(({ notification }) => notification))

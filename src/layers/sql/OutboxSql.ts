@@ -1,7 +1,7 @@
 import { Clock, Effect, Latch, Layer, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import { placeInLog } from "#domain/delivery/Delivery.ts"
-import type { Attempt, Delivery } from "#domain/delivery/Notification.ts"
+import { logSlotOf } from "#domain/delivery/Delivery.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { repeatInBackground } from "./Background.ts"
 import { batched } from "./Batched.ts"
@@ -15,7 +15,7 @@ const confirmBatch = 256
 
 interface FailedAttempt {
   readonly delivery: Delivery
-  readonly attempt: Attempt
+  readonly attempt: AttemptResult
   /** Undefined: the delivery is dropped. */
   readonly dueAt: number | undefined
 }
@@ -34,8 +34,8 @@ export const layer = Layer.effect(
       postpone: (delivery, dueAt, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt, attempt })),
       drop: (delivery, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt: undefined, attempt })),
       dropOlder: dropOlder(sql),
-      waitAnew: restartWaiting(sql),
-      stalled: selectStalled(sql),
+      restartWaiting: restartWaiting(sql),
+      findStalled: selectStalled(sql),
       flush
     })
   })
@@ -83,7 +83,7 @@ const makeWriteFailure = (sql: SqlClient.SqlClient) =>
         column.integers(failures.map(({ attempt }) => attempt.code)),
         column.texts(failures.map(({ attempt }) => attempt.message)),
         column.numbers(failures.map(({ attempt }) => attempt.latency)),
-        column.integers(failures.map(({ delivery }) => placeInLog(delivery.sequence, delivery.attempt + 1))),
+        column.integers(failures.map(({ delivery }) => logSlotOf(delivery.sequence, delivery.attempt + 1))),
         now
       ]))
       return failures.map(() => true)

@@ -32,11 +32,11 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     const insert = makeInsert(sql)
     return Pings.of({
-      received: Effect.fn("Pings.received")(function*(ping, outcome) {
+      record: Effect.fn("Pings.received")(function*(ping, outcome) {
         yield* insert({ ping, outcome, receivedAt: yield* Clock.currentTimeMillis })
       }),
-      answered: saveOutcome(sql),
-      waiting: selectWaiting(sql),
+      resolve: saveOutcome(sql),
+      findUnanswered: selectWaiting(sql),
       list: list(sql)
     })
   })

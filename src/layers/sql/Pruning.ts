@@ -1,7 +1,7 @@
 import { Clock, Effect, Schedule } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { maxEnds } from "#domain/ports/DeliveryLog.ts"
-import { farAway } from "#domain/ports/VerificationQueue.ts"
+import { maxTurnDelayMs } from "#domain/ports/VerificationQueue.ts"
 import { repeatInBackground } from "./Background.ts"
 import { run } from "./Query.ts"
 import { instant } from "./Values.ts"
@@ -89,7 +89,7 @@ const prunePacing = (sql: SqlClient.SqlClient) =>
     run(sql.unsafe(
       `delete from verification_pacing
       where coalesce(requested_at[cardinality(requested_at)], 0) not between $1::float8 and $2::float8`,
-      [now - minuteMs, now - minuteMs + farAway]
+      [now - minuteMs, now - minuteMs + maxTurnDelayMs]
     )))
 
 /** Streams never read the notification of a replay, so that it goes with its delivery. */

@@ -1,6 +1,6 @@
 import { Context, Effect, Exit, Fiber, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
-import { StoreError, type Unwritten, WriteFailure } from "#domain/ports/StoreError.ts"
+import { StoreError, type WriteFailureReason, WriteFailure } from "#domain/ports/StoreError.ts"
 import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
 import { DatabaseLiveness } from "./DatabaseLiveness.ts"
 
@@ -60,11 +60,11 @@ const inTime = <A, R>(work: Effect.Effect<A, StoreError, R>, milliseconds: numbe
 
 const suspect = Effect.fnUntraced(function*(error: SqlError.SqlError) {
   const why = unwritten.get(sqlState(error) ?? "")
-  if (why !== undefined) (yield* WriteFailure).why = why
+  if (why !== undefined) (yield* WriteFailure).reason = why
 })
 
 /** A full disk, or no room for what a question needs; a standby, or a server that was made read-only because its disk is nearly full. */
-const unwritten: ReadonlyMap<string, Unwritten> = new Map([["53100", "full"], ["25006", "read-only"]])
+const unwritten: ReadonlyMap<string, WriteFailureReason> = new Map([["53100", "full"], ["25006", "read-only"]])
 
 /** Tries again what met another transaction: a deadlock or a failed serialization rolled it back whole. */
 export const retryConflicts = <A, R>(

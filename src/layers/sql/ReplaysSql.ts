@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
-import { type Bounds, type Progress, type Queueing, type Replayed, Replays } from "#domain/ports/Replays.ts"
+import { type ReplayLimits, type ReplayProgress, type ReplayOutcome, type ReplayContent, Replays } from "#domain/ports/Replays.ts"
 import { column, instant, legalText } from "./Values.ts"
 import { retryConflicts, run } from "./Query.ts"
 
@@ -47,18 +47,18 @@ export const layer = Layer.effect(
   Replays,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    return Replays.of({ queue: queue(sql), progress: readProgress(sql) })
+    return Replays.of({ enqueue: queue(sql), progress: readProgress(sql) })
   })
 )
 
 const queue = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Replays.queue")((subscriptionId: number, replay: Replayed, bounds: Bounds) =>
-    run(retryConflicts<Queueing, never>(sql.withTransaction(insertBounded(sql, subscriptionId, replay, bounds))))
+  Effect.fn("Replays.queue")((subscriptionId: number, replay: ReplayContent, bounds: ReplayLimits) =>
+    run(retryConflicts<ReplayOutcome, never>(sql.withTransaction(insertBounded(sql, subscriptionId, replay, bounds))))
   )
 
 /** The advisory lock queues the replays of an account one by one, so that the counts behind the lock are complete. */
 const insertBounded = Effect.fnUntraced(
-  function*(sql: SqlClient.SqlClient, subscriptionId: number, replay: Replayed, bounds: Bounds) {
+  function*(sql: SqlClient.SqlClient, subscriptionId: number, replay: ReplayContent, bounds: ReplayLimits) {
     const [locked] = yield* sql.unsafe<{ account: number }>(
       `select account_id as account, pg_advisory_xact_lock(hashtextextended('windhover: replays', account_id))::text
       from subscriptions where id = $1::int8`,
@@ -69,11 +69,11 @@ const insertBounded = Effect.fnUntraced(
       `select from deliveries where subscription_id = $1::int8 and state = 0 limit $2::int4`,
       [BigInt(subscriptionId), bounds.count]
     )
-    if (waiting.length >= bounds.count) return { _tag: "TooMany" } satisfies Queueing
+    if (waiting.length >= bounds.count) return { _tag: "TooMany" } satisfies ReplayOutcome
     const size = documentOf(replay)?.body.length ?? 0
     const bytes = size === 0 ? 0 : yield* countBytes(sql, locked.account)
     return size > 0 && bytes + size > bounds.bytes
-      ? { _tag: "Full", bytes } satisfies Queueing
+      ? { _tag: "Full", bytes } satisfies ReplayOutcome
       : yield* insert(sql, subscriptionId, replay)
   }
 )
@@ -88,7 +88,7 @@ const countBytes = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, account
   return row?.bytes ?? 0
 })
 
-const insert = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, subscriptionId: number, replay: Replayed) {
+const insert = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, subscriptionId: number, replay: ReplayContent) {
   const { header, news, status } = replay
   const document = documentOf(replay)
   const ids = news._tag === "Entries" ? news.ids : []
@@ -102,7 +102,7 @@ const insert = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, subscriptio
     document === undefined ? null : legalText(document.contentType),
     document === undefined ? null : document.body
   ])
-  return row === undefined ? gone : { _tag: "Queued", id: row.id } satisfies Queueing
+  return row === undefined ? gone : { _tag: "Queued", id: row.id } satisfies ReplayOutcome
 })
 
 const readProgress = (sql: SqlClient.SqlClient) =>
@@ -111,11 +111,11 @@ const readProgress = (sql: SqlClient.SqlClient) =>
       `select last_code as code, last_error as error from deliveries where id = $1::int8`,
       [BigInt(deliveryId)]
     ))
-    if (row === undefined) return { _tag: "Gone" } satisfies Progress
+    if (row === undefined) return { _tag: "Gone" } satisfies ReplayProgress
     const failed = row.code === null ? undefined : { code: row.code, message: row.error ?? "" }
-    return { _tag: "Waiting", failed } satisfies Progress
+    return { _tag: "Waiting", failed } satisfies ReplayProgress
   })
 
-const gone: Queueing = { _tag: "Gone" }
+const gone: ReplayOutcome = { _tag: "Gone" }
 
-const documentOf = ({ news }: Replayed) => news._tag === "Document" ? news.document : undefined
+const documentOf = ({ news }: ReplayContent) => news._tag === "Document" ? news.document : undefined

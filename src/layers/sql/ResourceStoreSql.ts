@@ -4,7 +4,7 @@ import { ofString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Polled, ResourceProfile } from "#domain/poll/Resource.ts"
-import { partitions } from "#domain/Topic.ts"
+import { partitionCount } from "#domain/Topic.ts"
 import { checkLength, newsOf, notificationOf } from "./NotificationContent.ts"
 import { batched, chunksOf } from "./Batched.ts"
 import { formats } from "./Formats.ts"
@@ -95,7 +95,7 @@ export const layer = Layer.effect(
     const alarms = batched({
       gathering: 20,
       spacing: 20,
-      max: partitions,
+      max: partitionCount,
       run: Effect.fnUntraced(function*(asked: ReadonlyArray<number>) {
         const now = yield* Clock.currentTimeMillis
         const rows = yield* run(sql.unsafe<{ partition: number; packed: Uint8Array }>(
@@ -165,8 +165,8 @@ export const layer = Layer.effect(
 
     return ResourceStore.of({
       find,
-      seenBy,
-      fragments,
+      findSubscribed: seenBy,
+      findFragments: fragments,
       load,
       alarms,
       touch: (polled) =>

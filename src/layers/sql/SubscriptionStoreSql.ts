@@ -2,14 +2,14 @@ import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { anonymous } from "#domain/Account.ts"
 import {
-  type Listed,
+  type SubscriptionItem,
   type ListQuery,
   type NewSubscription,
   SubscriptionStore
 } from "#domain/ports/SubscriptionStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriod } from "#domain/poll/Resource.ts"
-import { everything, type Search } from "#domain/Search.ts"
+import { matchAll, type Search } from "#domain/Search.ts"
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./Batched.ts"
 import { bounceColumns, type BounceRow, bouncesOf, trialColumns, trialOf, type TrialRow } from "./BounceRows.ts"
@@ -258,7 +258,7 @@ export const layer = Layer.effect(
     /** Planned with its values: what is rare is looked up, what is common is met on the way through the account. */
     const fittingIds = Effect.fnUntraced(function*(query: Query, likeness: Likeness, offset: number, limit: number) {
       const parameters: Array<unknown> = []
-      const fit = fitting(query.accountId, query.search ?? everything, likeness, parameters)
+      const fit = fitting(query.accountId, query.search ?? matchAll, likeness, parameters)
       const rows = yield* run(
         sql.unsafe<{ id: number }>(
           `select u.id::float8 as id from ${fit} order by u.id offset ${offset} limit ${limit}`,
@@ -271,7 +271,7 @@ export const layer = Layer.effect(
     /** A page, and whether it had to be filled with what is similar; a page past the last one is empty, and no reason to look for that. */
     const pageIds = Effect.fnUntraced(function*(query: Query, offset: number, limit: number) {
       const ids = yield* fittingIds(query, "exact", offset, limit)
-      const found = ids.length > 0 || !asksForParts(query.search ?? everything) ||
+      const found = ids.length > 0 || !asksForParts(query.search ?? matchAll) ||
         offset > 0 && (yield* fittingIds(query, "exact", 0, limit)).length > 0
       return found
         ? { ids, likeness: "exact" as const }
@@ -280,7 +280,7 @@ export const layer = Layer.effect(
 
     const count = Effect.fnUntraced(function*(query: Query, likeness: Likeness) {
       const parameters: Array<unknown> = []
-      const fit = fitting(query.accountId, query.search ?? everything, likeness, parameters)
+      const fit = fitting(query.accountId, query.search ?? matchAll, likeness, parameters)
       const [row] = yield* run(
         sql.unsafe<{ total: number }>(`select count(*)::float8 as total from ${fit}`, parameters).unprepared
       )
@@ -331,11 +331,11 @@ export const layer = Layer.effect(
       subscribe,
       remove,
       removePending,
-      removeEnded,
-      countOfSite,
+      removeExpired: removeEnded,
+      countOnSite: countOfSite,
       find,
       load,
-      ofTopic,
+      findByTopic: ofTopic,
       feeds,
       list
     })
@@ -365,7 +365,7 @@ const counts = `, ${bounceColumns("b")},
 
 const uncounted = ", null::int4 as bounces, null::float8 as waiting"
 
-const listedOf = (row: ListedRow): Listed => {
+const listedOf = (row: ListedRow): SubscriptionItem => {
   const { dropped, waiting } = row
   const bounces = bouncesOf(row)
   return {

@@ -2,13 +2,13 @@ import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import {
-  type Asked,
-  claimedFor,
-  farAway,
-  type Lane,
-  maxWaiting,
-  placeOf,
-  type Question,
+  type ClaimedVerification,
+  claimTimeMs,
+  maxTurnDelayMs,
+  type VerificationLane,
+  maxWaitingVerifications,
+  quotaKeyOf,
+  type Verification,
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
@@ -33,7 +33,7 @@ interface CountRow {
 type Claim = Parameters<VerificationQueue["Service"]["claim"]>[0]
 
 /** Stored numbers: append only. */
-const queues: ReadonlyArray<Lane> = ["strangers", "standing", "accounts"]
+const queues: ReadonlyArray<VerificationLane> = ["strangers", "standing", "accounts"]
 
 /** Due requests that one claim reads. Many may have to wait before one of another site is found. */
 const maxCandidates = 500
@@ -44,20 +44,20 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     return VerificationQueue.of({
       add: add(sql),
-      holds: holds(sql),
+      contains: holds(sql),
       claim: claim(sql),
       settle: settle(sql),
       deny: deny(sql),
-      turn: takeTurn(sql)
+      takeTurn: takeTurn(sql)
     })
   })
 )
 
 const add = (sql: SqlClient.SqlClient) =>
-  Effect.fn("VerificationQueue.add")(function*(request: Question, queue: Lane) {
+  Effect.fn("VerificationQueue.add")(function*(request: Verification, queue: VerificationLane) {
     const now = yield* Clock.currentTimeMillis
-    const key = keyOf(request.wanted)
-    const site = placeOf(queue, request.wanted)
+    const key = keyOf(request.subscription)
+    const site = quotaKeyOf(queue, request.subscription)
     const json = JSON.stringify(request)
     return yield* run(Effect.gen(function*() {
       const [waiting] = yield* sql.unsafe<CountRow>(
@@ -67,10 +67,10 @@ const add = (sql: SqlClient.SqlClient) =>
           (select request = $4 and not claimed from verifications where key = $3::bytea order by id desc limit 1) as repeated`,
         [queues.indexOf(queue), site, key, json]
       )
-      const max = maxWaiting[queue]
+      const max = maxWaitingVerifications[queue]
       if (waiting?.repeated === true) return "added" as const
-      if (waiting !== undefined && waiting.queue >= max.lane) return "full" as const
-      if (waiting !== undefined && (waiting.site >= max.place || waiting.pair >= max.pair)) return "place-full" as const
+      if (waiting !== undefined && waiting.queue >= max.perLane) return "full" as const
+      if (waiting !== undefined && (waiting.site >= max.perQuota || waiting.pair >= max.perSubscription)) return "place-full" as const
       yield* sql.unsafe(
         `insert into verifications (key, queue, site, request, due_at) values ($1::bytea, $2::int2, $3, $4, ${
           instant("$5::float8")
@@ -113,13 +113,13 @@ const savePacing = (sql: SqlClient.SqlClient, site: string, requestedAt: Sliding
   )
 
 /** Due requests, each the first about its topic and callback. */
-const selectDue = (sql: SqlClient.SqlClient, queue: Lane, now: number) =>
+const selectDue = (sql: SqlClient.SqlClient, queue: VerificationLane, now: number) =>
   sql.unsafe<DueRow>(
     `select id::float8 as id, site, request from verifications v
     where queue = $2::int2 and (due_at <= ${instant("$1::float8")} or due_at > ${instant("$3::float8")})
       and not exists (select from verifications earlier where earlier.key = v.key and earlier.id < v.id)
     order by due_at, id limit ${maxCandidates} for update skip locked`,
-    [now, queues.indexOf(queue), now + farAway]
+    [now, queues.indexOf(queue), now + maxTurnDelayMs]
   )
 
 const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, limit, perMinute }: Claim, now: number) {
@@ -135,11 +135,11 @@ const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, l
     from unnest($1::int8[], $2::float8[], $3::bool[]) p(id, due, claimed) where v.id = p.id`,
     [
       column.ids([...asked.map(({ id }) => id), ...moved.map(({ one }) => one.id)]),
-      column.numbers([...asked.map(() => now + claimedFor), ...moved.map(({ dueAt }) => dueAt)]),
+      column.numbers([...asked.map(() => now + claimTimeMs), ...moved.map(({ dueAt }) => dueAt)]),
       column.booleans([...asked.map(() => true), ...moved.map(() => false)])
     ]
   )
-  return asked.map(({ id, request }): Asked => ({ id, question: JSON.parse(request) as Question }))
+  return asked.map(({ id, request }): ClaimedVerification => ({ id, verification: JSON.parse(request) as Verification }))
 })
 
 const claim = (sql: SqlClient.SqlClient) =>
@@ -149,14 +149,14 @@ const claim = (sql: SqlClient.SqlClient) =>
   })
 
 const settle = (sql: SqlClient.SqlClient) =>
-  Effect.fn("VerificationQueue.settle")(function*({ id }: Asked) {
+  Effect.fn("VerificationQueue.settle")(function*({ id }: ClaimedVerification) {
     yield* run(sql.unsafe(`delete from verifications where id = $1::int8`, [BigInt(id)]))
   })
 
 /** Replaces a request by its denial. With a later request about the same topic and callback it only deletes the request. */
 const deny = (sql: SqlClient.SqlClient) =>
-  Effect.fn("VerificationQueue.deny")(function*({ id, question }: Asked, reason: string) {
-    const denial: Question = { mode: "denied", wanted: question.wanted, reason }
+  Effect.fn("VerificationQueue.deny")(function*({ id, verification }: ClaimedVerification, reason: string) {
+    const denial: Verification = { mode: "denied", subscription: verification.subscription, reason }
     yield* run(sql.unsafe(
       `with gone as (
         delete from verifications v where id = $1::int8

@@ -14,19 +14,19 @@ describe("maintenance", () => {
       const left = new Map([[3, 2]])
       let hubsLeft = 1
       const retention = Layer.mock(Retention, {
-        deliveries: (partition, before, limit) =>
+        pruneDeliveries: (partition, before, limit) =>
           Effect.sync(() => {
             steps.push(`${partition}: deliveries before ${before}`)
             const more = left.get(partition) ?? 0
             left.set(partition, more - 1)
             return more > 0 ? limit : 0
           }),
-        entries: (partition, keep, after) =>
+        pruneEntries: (partition, keep, after) =>
           Effect.sync(() => {
             steps.push(`${partition}: entries beyond ${keep} behind ${after}`)
             return { deleted: 0, next: after < 20 && partition === 7 ? after + 10 : undefined }
           }),
-        hubs: (before, limit) =>
+        pruneHubs: (before, limit) =>
           Effect.sync(() => {
             steps.push(`hubs before ${before}`)
             return hubsLeft-- > 0 ? limit : 0
@@ -69,15 +69,15 @@ describe("maintenance", () => {
       const asked: Array<string> = []
       let away = true
       const retention = Layer.mock(Retention, {
-        deliveries: (_partition, before) =>
+        pruneDeliveries: (_partition, before) =>
           Effect.suspend(() => {
             asked.push(`${away ? "away" : "there"} ${before}`)
             return away
               ? Effect.fail(new StoreError({ reason: { _tag: "Unavailable", message: "It is away." } }))
               : Effect.succeed(0)
           }),
-        entries: () => Effect.succeed({ deleted: 0, next: undefined }),
-        hubs: () => Effect.succeed(0)
+        pruneEntries: () => Effect.succeed({ deleted: 0, next: undefined }),
+        pruneHubs: () => Effect.succeed(0)
       })
       const held = new Map([[5, {} as PartitionActors]])
       yield* TestClock.setTime(86_400_000)

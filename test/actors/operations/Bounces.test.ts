@@ -45,7 +45,7 @@ const watching = () => {
     const bounce = Effect.fnUntraced(function*(severity: Severity, from = jid.bare) {
       const [item = assert.fail()] = yield* listed
       const sequence = sent.at(-1) ?? 0
-      yield* hub.bounced({ subscriptionId: item.subscription.id, sequence, from, severity, message: "It came back." })
+      yield* hub.recordBounce({ subscriptionId: item.subscription.id, sequence, from, severity, message: "It came back." })
     })
     return { hub, tell, tellSoon: tellWithin("5 seconds"), bounce, state, listed, subscribe }
   })
@@ -103,9 +103,9 @@ describe("Bouncing", () => {
       const before = yield* credits
       yield* tell
       assert.deepStrictEqual([sent.length, yield* credits], [5, before])
-      assert.isTrue(yield* hub.heardOf("bob@xmpp.test"))
+      assert.isTrue(yield* hub.resumeJid("bob@xmpp.test"))
       assert.deepStrictEqual(yield* state, ["paused"])
-      yield* hub.heardOf(jid.bare)
+      yield* hub.resumeJid(jid.bare)
       assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces], [["active"], undefined])
       yield* TestClock.adjust("1 minute")
       yield* tell
@@ -130,9 +130,9 @@ describe("Bouncing", () => {
     return Effect.gen(function*() {
       const { hub, listed, state } = yield* paused
       const [item = assert.fail()] = yield* listed
-      assert.isTrue(yield* hub.heardOfDomain(item.subscription.accountId + 1, jid.domain))
+      assert.isTrue(yield* hub.resumeDomain(item.subscription.accountId + 1, jid.domain))
       assert.deepStrictEqual(yield* state, ["paused"])
-      assert.isTrue(yield* hub.heardOfDomain(item.subscription.accountId, jid.domain))
+      assert.isTrue(yield* hub.resumeDomain(item.subscription.accountId, jid.domain))
       assert.deepStrictEqual(yield* state, ["active"])
     }).pipe(Effect.provide(layer))
   })
@@ -201,7 +201,7 @@ describe("Bouncing", () => {
       yield* tellSoon
       yield* tellSoon
       assert.strictEqual(sent.length, 6)
-      yield* hub.heardOf(jid.bare)
+      yield* hub.resumeJid(jid.bare)
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual([(yield* listed)[0]?.bounces, sent.length], [undefined, 7])
       yield* tellSoon
@@ -233,7 +233,7 @@ describe("Bouncing", () => {
         })
         yield* pause(subscription.id, Infinity)
       }
-      assert.isTrue(yield* hub.heardOf("bob@xmpp.test"))
+      assert.isTrue(yield* hub.resumeJid("bob@xmpp.test"))
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* (yield* BounceStore).resume("bob@xmpp.test", 1), [])
     }).pipe(Effect.provide(layer))
@@ -253,7 +253,7 @@ describe("Bouncing", () => {
     const { layer, world } = watching()
     return Effect.gen(function*() {
       const { hub, listed } = yield* world
-      yield* hub.bounced({
+      yield* hub.recordBounce({
         subscriptionId: 1_000_000,
         sequence: 1,
         from: jid.bare,

@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
 import { FetchError } from "#domain/ports/Fetcher.ts"
-import { type Intent, IntentRefused } from "#domain/ports/IntentVerifier.ts"
+import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
@@ -76,7 +76,7 @@ describe("Hub.subscribe", () => {
         leaseSeconds: 315_360_000,
         verifyToken: "t"
       }])
-      world.verify(() => new IntentRefused({ message: "Your callback didn't echo the challenge." }))
+      world.verify(() => new IntentNotConfirmed({ message: "Your callback didn't echo the challenge." }))
       const reason = yield* refusalOf(subscribe("bad", { verify: "sync" }))
       assert.deepStrictEqual([reason._tag, reason.message], ["NotVerified", "Your callback didn't echo the challenge."])
       assert.deepStrictEqual((yield* listed).map(({ endpoint }) => endpoint), [hook("good")])
@@ -123,7 +123,7 @@ describe("Hub.subscribe", () => {
     Effect.gen(function*() {
       const world = yield* started
       yield* subscribe("old", { secret: "old" })
-      world.verify(() => new IntentRefused({ message: "no" }))
+      world.verify(() => new IntentNotConfirmed({ message: "no" }))
       yield* subscribe("old", { verify: "async", secret: "new" })
       yield* subscribe("new", { verify: "async" })
       yield* TestClock.adjust("1 second")
@@ -202,7 +202,7 @@ describe("Hub.unsubscribe", () => {
       const hub = yield* Hub
       const end = (verify: "sync" | "async") =>
         hub.unsubscribe({ caller, topic: feed, callback: hook("good"), face: "api", verify })
-      world.verify(() => new IntentRefused({ message: "no" }))
+      world.verify(() => new IntentNotConfirmed({ message: "no" }))
       assert.strictEqual((yield* refusalOf(end("sync")))._tag, "NotVerified")
       assert.strictEqual(yield* end("async"), "pending")
       yield* TestClock.adjust("1 second")

@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Listener, Listeners } from "#actors/operations/Listeners.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
-import { NotificationLog, type Numbered } from "#domain/ports/NotificationLog.ts"
+import { NotificationLog, type NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import * as Settings from "#layers/Settings.ts"
 
@@ -26,7 +26,7 @@ class Log extends Context.Service<Log, {
 }>()("windhover/test/Listeners/Log") {}
 
 const layerLog = Layer.effectContext(Effect.sync(() => {
-  const kept = new Map<number, Array<Numbered>>()
+  const kept = new Map<number, Array<NumberedNotification>>()
   const heads = new Map<number, number>()
   const log: Log["Service"] = {
     write: (resourceId) => {
@@ -54,7 +54,7 @@ const layerLog = Layer.effectContext(Effect.sync(() => {
   return Context.make(Log, log).pipe(
     Context.add(NotificationLog, {
       heads: (ids) => answered(`heads ${ids.join()}`, () => ids.map((id) => heads.get(id) ?? 0)),
-      after: (id, sequence, limit) =>
+      readAfter: (id, sequence, limit) =>
         answered(
           `after ${id} ${sequence}`,
           () => (kept.get(id) ?? []).filter((one) => one.sequence > sequence).slice(0, limit)

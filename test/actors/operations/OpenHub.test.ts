@@ -5,7 +5,7 @@ import { Hub, type SubscribeRequest } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
-import { type Intent, IntentRefused } from "#domain/ports/IntentVerifier.ts"
+import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import { partitionOf } from "#domain/Topic.ts"
@@ -32,7 +32,7 @@ const refusalOf = <A, R>(effect: Effect.Effect<A, Refusal, R>) =>
   Effect.map(Effect.flip(effect), ({ reason }) => reason)
 
 /** What callbacks are asked, as `subscribe good 864000`; they agree unless the test says otherwise. */
-const askedBy = (world: World["Service"], answer: (intent: Intent) => Effect.Effect<void, IntentRefused>) => {
+const askedBy = (world: World["Service"], answer: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>) => {
   const asked: Array<string> = []
   world.verify((intent) =>
     Effect.suspend(() => {
@@ -45,7 +45,7 @@ const askedBy = (world: World["Service"], answer: (intent: Intent) => Effect.Eff
 }
 
 const agree = () => Effect.void
-const refuse = () => new IntentRefused({ message: "Your callback didn't echo the challenge." })
+const refuse = () => new IntentNotConfirmed({ message: "Your callback didn't echo the challenge." })
 
 /** Says that there is news, and waits until it has been told. */
 const news = Effect.fnUntraced(function*(ids: ReadonlyArray<string>) {
@@ -138,7 +138,7 @@ describe("the hub face, subscribing", () => {
       const world = yield* started
       const hub = yield* Hub
       world.publish(feed, ["first"])
-      const refusal = yield* Deferred.make<void, IntentRefused>()
+      const refusal = yield* Deferred.make<void, IntentNotConfirmed>()
       askedBy(world, () => Deferred.await(refusal))
       yield* subscribe("bad")
       yield* TestClock.adjust("3 seconds")

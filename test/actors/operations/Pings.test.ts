@@ -76,7 +76,7 @@ describe("the record of pings", () => {
       const end = lastMaintenanceAt + 86_400_000
       yield* TestClock.adjust(end - (yield* Clock.currentTimeMillis))
       world.publish(feed, ["c", "b", "first"])
-      yield* Pings.use((pings) => pings.received({ accountId: 1, topic: feed, resourceId: id, withContent: false }))
+      yield* Pings.use((pings) => pings.record({ accountId: 1, topic: feed, resourceId: id, withContent: false }))
       yield* actors.resources.tell(id, Resource.ping)
       yield* TestClock.adjust(1)
       const after = yield* stateOf(feed)

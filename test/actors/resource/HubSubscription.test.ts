@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
-import { HubRefused } from "#domain/ports/HubClient.ts"
+import { HubRequestError } from "#domain/ports/HubClient.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
@@ -29,15 +29,15 @@ const publish = (world: World["Service"], ...ids: ReadonlyArray<string>) =>
 const untimed = (world: World["Service"]) => world.log.map((line) => line.replace(/^\S+ /, ""))
 
 const agree = (callback: string, leaseSeconds = 864_000, mode: "subscribe" | "unsubscribe" = "subscribe") =>
-  Hub.use((service) => service.agree(callback, { mode, topic, leaseSeconds }))
+  Hub.use((service) => service.confirmIntent(callback, { mode, topic, leaseSeconds }))
 
 const push = (callback: string, ids: ReadonlyArray<string>) => pushBytes(callback, documentOf(ids).body)
 
 const pushBytes = Effect.fnUntraced(function*(callback: string, body: Uint8Array) {
   const service = yield* Hub
-  const receiver = yield* service.receiver(callback)
+  const receiver = yield* service.findReceiver(callback)
   if (receiver === undefined) return assert.fail("nobody receives")
-  yield* service.push(receiver, { contentType: "application/json", body })
+  yield* service.acceptPush(receiver, { contentType: "application/json", body })
 })
 
 const known = Effect.gen(function*() {
@@ -234,7 +234,7 @@ describe("a resource that names a hub", () => {
         yield* subscribe("good", { topic: url })
         yield* TestClock.adjust("3 seconds")
         const callback = `callback-${i + 1}`
-        assert.strictEqual(yield* Hub.use((it) => it.agree(callback, { mode: "subscribe", topic: self })), true)
+        assert.strictEqual(yield* Hub.use((it) => it.confirmIntent(callback, { mode: "subscribe", topic: self })), true)
         const find = Effect.flatMap(ResourceStore, (it) => Effect.map(it.find(url), Option.getOrThrow))
         const before = yield* find
         world.log.length = 0
@@ -279,7 +279,7 @@ describe("a resource that names a hub", () => {
       yield* unsubscribe("good")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(untimed(world), ["unsubscribe feeds.example/a at hub.example/ as callback-1"])
-      assert.isUndefined(yield* Hub.use((service) => service.receiver("callback-1")))
+      assert.isUndefined(yield* Hub.use((service) => service.findReceiver("callback-1")))
       assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), true)
       assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), false)
       yield* subscribe("good")
@@ -291,7 +291,7 @@ describe("a resource that names a hub", () => {
     Effect.gen(function*() {
       const world = yield* started
       publish(world, "first")
-      world.hub(() => Effect.fail(new HubRefused({ message: "the hub answered 500" })))
+      world.hub(() => Effect.fail(new HubRequestError({ message: "the hub answered 500" })))
       yield* subscribe("good")
       yield* TestClock.adjust("16 minutes")
       const asked = lines(world, "subscribe").map((line) => Number(line.split("s ")[0]))
@@ -300,8 +300,8 @@ describe("a resource that names a hub", () => {
       const service = yield* Hub
       world.hub(({ callback }) =>
         Effect.andThen(
-          Effect.orDie(service.agree(callback, { mode: "subscribe", topic })),
-          Effect.fail(new HubRefused({ message: "no answer" }))
+          Effect.orDie(service.confirmIntent(callback, { mode: "subscribe", topic })),
+          Effect.fail(new HubRequestError({ message: "no answer" }))
         )
       )
       yield* TestClock.adjust("20 minutes")
@@ -311,7 +311,7 @@ describe("a resource that names a hub", () => {
   it.effect("heeds a denial", () =>
     Effect.gen(function*() {
       const world = yield* fed
-      const denied = yield* Hub.use((service) => service.agree("callback-1", { mode: "denied", topic, reason: "no" }))
+      const denied = yield* Hub.use((service) => service.confirmIntent("callback-1", { mode: "denied", topic, reason: "no" }))
       assert.strictEqual(denied, true)
       yield* TestClock.adjust("10 minutes")
       assert.deepStrictEqual(lines(world, "subscribe"), [])
@@ -344,10 +344,10 @@ describe("a resource that names a hub", () => {
         yield* subscribe("good")
         yield* TestClock.adjust("1 second")
         const service = yield* Hub
-        yield* service.agree("callback-1", { mode: "subscribe", topic: feed, leaseSeconds: 864_000 })
+        yield* service.confirmIntent("callback-1", { mode: "subscribe", topic: feed, leaseSeconds: 864_000 })
         serve(own, hub)
-        const receiver = (yield* service.receiver("callback-1")) ?? assert.fail("nobody receives")
-        yield* service.push(receiver, { contentType: "text/plain", body: new TextEncoder().encode(own) })
+        const receiver = (yield* service.findReceiver("callback-1")) ?? assert.fail("nobody receives")
+        yield* service.acceptPush(receiver, { contentType: "text/plain", body: new TextEncoder().encode(own) })
         yield* TestClock.adjust("20 minutes")
         assert.strictEqual((yield* known)?.hub, hub)
         assert.strictEqual(lines(world, "post").length, 1)

@@ -667,7 +667,7 @@ describe("a partition that changes its owner", () => {
         "post good.hooks.example/ b try 0",
         "post good.hooks.example/ c try 0"
       ])
-      const [subscription] = yield* (yield* SubscriptionStore).ofTopic(1, feed)
+      const [subscription] = yield* (yield* SubscriptionStore).findByTopic(1, feed)
       const backlog = yield* (yield* Outbox).backlog(subscription?.id ?? 0, 10)
       assert.deepStrictEqual(backlog, { deliveries: [], more: false, nextSequence: 3 })
       yield* second.stop

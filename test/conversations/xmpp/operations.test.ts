@@ -86,7 +86,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
       Effect.gen(function*() {
         const { outside, publish } = yield* makeWorld
         const accounts = yield* AccountStore
-        yield* accounts.change("bob", { legacyItemNamespace: true })
+        yield* accounts.update("bob", { legacyItemNamespace: true })
         const bob = yield* client("bob")
         publish("/json", ["a"])
         const node = `${outside.url}/json`
@@ -146,8 +146,8 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
       Effect.gen(function*() {
         const { outside } = yield* makeWorld
         const accounts = yield* AccountStore
-        yield* accounts.change("bob", { jid: external })
-        yield* accounts.change("ann", { jid: `ann@${external}` })
+        yield* accounts.update("bob", { jid: external })
+        yield* accounts.update("ann", { jid: `ann@${external}` })
         const component = yield* externalComponent
         const node = `${outside.url}/external`
         const subscribe = (from: string, jid: string) =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterBounce, type Bounces, hasArrived, nextTrial, type Severity, verdict } from "#domain/delivery/Bounce.ts"
+import { addBounce, type BounceHistory, hasTrialArrived, nextTrialAt, type Severity, decideBounce } from "#domain/delivery/Bounce.ts"
 
 const minute = 60_000
 
@@ -7,13 +7,13 @@ const bounce = { subscriptionId: 1, from: "ann@xmpp.test", message: "" }
 
 /** What is known, and what was decided last, after bounces of these sequences at these minutes. */
 const after = (...bounces: ReadonlyArray<readonly [sequence: number, minute: number, severity?: Severity]>) => {
-  let known: Bounces | undefined
+  let known: BounceHistory | undefined
   let decided = ""
   for (const [sequence, at, severity = "lasting"] of bounces) {
-    const next = afterBounce(known, { ...bounce, sequence, severity }, at * minute)
+    const next = addBounce(known, { ...bounce, sequence, severity }, at * minute)
     if (next === undefined) continue
     known = next
-    decided = verdict(severity, next)
+    decided = decideBounce(severity, next)
   }
   return [known?.count, decided]
 }
@@ -32,14 +32,14 @@ describe("Bounce", () => {
   it("counts the hour from now when a clock that was ahead began it", () => {
     const since = 1e9
     const known = { count: 4, since, sequence: 4, lastAt: since, message: "", trials: 0 }
-    const next = afterBounce(known, { ...bounce, sequence: 5, severity: "lasting" }, 7) ?? assert.fail()
+    const next = addBounce(known, { ...bounce, sequence: 5, severity: "lasting" }, 7) ?? assert.fail()
     assert.deepStrictEqual([next.count, next.since], [5, 7])
   })
 
   it.each([[0, true], [1, false], [180_000, false], [1e9, true]])(
     "takes a trial for arrived that is known to be over in %s ms: %s",
     (until, arrived) => {
-      assert.strictEqual(hasArrived({ sequence: 1, until }, 0), arrived)
+      assert.strictEqual(hasTrialArrived({ sequence: 1, until }, 0), arrived)
     }
   )
 
@@ -54,7 +54,7 @@ describe("Bounce", () => {
   it("is tried after an hour, then twice as long each time up to a day", () => {
     const known = { count: 5, since: 0, sequence: 5, lastAt: 60 * minute, message: "" }
     assert.deepStrictEqual(
-      [0, 1, 2, 3, 4, 5, 1_000].map((trials) => (nextTrial({ ...known, trials }) - known.lastAt) / (60 * minute)),
+      [0, 1, 2, 3, 4, 5, 1_000].map((trials) => (nextTrialAt({ ...known, trials }) - known.lastAt) / (60 * minute)),
       [1, 2, 4, 8, 16, 24, 24]
     )
   })
@@ -62,9 +62,9 @@ describe("Bounce", () => {
   it("pauses again when a trial comes back, however, and whatever its number is", () => {
     const known = { count: 5, since: 0, sequence: 5, lastAt: 60 * minute, message: "", trials: 2 }
     for (const severity of ["lasting", "passing"] as const) {
-      const next = afterBounce(known, { ...bounce, sequence: 9, severity }, 180 * minute)
+      const next = addBounce(known, { ...bounce, sequence: 9, severity }, 180 * minute)
       assert.deepStrictEqual(next?.trials, 2)
-      assert.strictEqual(next && verdict(severity, next), "paused")
+      assert.strictEqual(next && decideBounce(severity, next), "paused")
     }
   })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterFailure, hubOf, render, wasAway } from "#domain/delivery/Delivery.ts"
+import { afterFailure, hubUrlOf, render, isAfterOutage } from "#domain/delivery/Delivery.ts"
 import type { Face } from "#domain/Subscription.ts"
 
 /** All waits of a delivery that always fails, in seconds. */
@@ -38,7 +38,7 @@ describe("Delivery", () => {
     ["by a service that was down", -301_000, undefined, true],
     ["by one that has waited for its database since the last try", -301_000, -301_001, true]
   ])("a try %s says whether nobody could try", (_, dueAt, triedAt, away) => {
-    assert.strictEqual(wasAway(dueAt, triedAt, 0), away)
+    assert.strictEqual(isAfterOutage(dueAt, triedAt, 0), away)
   })
 
   it.each(
@@ -69,7 +69,7 @@ describe("Delivery", () => {
   })
 
   it("names the open hub, and the API where that is turned off", () => {
-    assert.strictEqual(hubOf({ baseUrl: "https://push.example", hubOpen: true }), "https://push.example/hub")
-    assert.strictEqual(hubOf({ baseUrl: "https://push.example", hubOpen: false }), "https://push.example/")
+    assert.strictEqual(hubUrlOf({ baseUrl: "https://push.example", hubOpen: true }), "https://push.example/hub")
+    assert.strictEqual(hubUrlOf({ baseUrl: "https://push.example", hubOpen: false }), "https://push.example/")
   })
 })

@@ -10,7 +10,7 @@ import type {
 import { rights } from "#domain/Account.ts"
 import { initialState } from "#test/support/Resources.ts"
 import { badParameter, NotSubscribed, NotVerified, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
-import type { Listed } from "#domain/ports/SubscriptionStore.ts"
+import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { basic, form, makeApi } from "#test/support/Api.ts"
 
@@ -27,7 +27,7 @@ const subscription: Subscription = {
   createdAt: 0
 }
 
-const listed: Listed = {
+const listed: SubscriptionItem = {
   subscription,
   resource: initialState({ kind: "feed", code: 200 }),
   deliveries: { waiting: 0, dropped: 0 }
@@ -238,7 +238,7 @@ describe("unsubscribe", () => {
 })
 
 describe("list", () => {
-  const makeList = (items: ReadonlyArray<Listed> = [listed]) =>
+  const makeList = (items: ReadonlyArray<SubscriptionItem> = [listed]) =>
     makeApi({
       list: ({ byPage, counted, page }) =>
         Effect.succeed({

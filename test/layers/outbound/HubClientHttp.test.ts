@@ -34,7 +34,7 @@ const question = (hub: string) => ({
 })
 
 const ask = (hub: string, mode: "subscribe" | "unsubscribe" = "subscribe") =>
-  HubClient.use((it) => it.ask({ ...question(hub), mode })).pipe(
+  HubClient.use((it) => it.send({ ...question(hub), mode })).pipe(
     Effect.match({ onSuccess: () => "taken", onFailure: ({ message }) => message })
   )
 
@@ -154,7 +154,7 @@ describe("asking a publisher's hub", () => {
   live(
     "makes callbacks and secrets that nobody guesses",
     Effect.gen(function*() {
-      const made = yield* Effect.forEach(Array.from({ length: 100 }), () => HubClient.use(({ fresh }) => fresh))
+      const made = yield* Effect.forEach(Array.from({ length: 100 }), () => HubClient.use(({ makeCredentials }) => makeCredentials))
       assert.strictEqual(new Set(made.flatMap(({ callback, secret }) => [callback, secret])).size, 200)
       for (const { callback, secret } of made) {
         assert.match(callback, /^[\w-]{32}$/)

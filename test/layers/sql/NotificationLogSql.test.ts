@@ -37,7 +37,7 @@ for (const engine of engines) {
           yield* sql`update notifications n set created_at = now() - age * interval '1 hour'
             from unnest(array[25, 2, 23, 25, 2]) with ordinality p(age, place) where n.sequence = p.place`
           yield* pruned
-          const left = yield* NotificationLog.use((log) => log.after(resource.id, 0, 10))
+          const left = yield* NotificationLog.use((log) => log.readAfter(resource.id, 0, 10))
           assert.deepStrictEqual(left.map(({ sequence }) => sequence), [3, 4])
           assert.deepStrictEqual(yield* NotificationLog.use((log) => log.heads([resource.id])), [5])
         }))

@@ -41,15 +41,15 @@ describe("SqlFailure", () => {
 
   it.effect("suspects that nothing can be written, whatever statement it was", () =>
     Effect.gen(function*() {
-      const suspected = { why: undefined }
+      const suspected = { reason: undefined }
       const refused = (code: string) =>
         Effect.flip(run(Effect.fail(failure(code)))).pipe(Effect.provideService(WriteFailure, suspected))
       yield* refused("57P01")
-      assert.isUndefined(suspected.why)
+      assert.isUndefined(suspected.reason)
       yield* refused("53100")
-      assert.strictEqual(suspected.why, "full")
+      assert.strictEqual(suspected.reason, "full")
       yield* refused("25006")
-      assert.strictEqual(suspected.why, "read-only")
+      assert.strictEqual(suspected.reason, "read-only")
     }))
 
   it.live("gives up what the server does not answer, and says so", () =>

@@ -20,7 +20,7 @@ for (const engine of engines) {
           const { subscription } = yield* newSubscription()
           const outbox = yield* Outbox
           const queue = Replays.use((replays) =>
-            replays.queue(subscription.id, { status, news: { _tag: "Document", document } }, {
+            replays.enqueue(subscription.id, { status, news: { _tag: "Document", document } }, {
               count: 10,
               bytes: 4_000
             })

@@ -14,11 +14,11 @@ for (const engine of engines) {
           Effect.gen(function*() {
             const sql = yield* SqlClient.SqlClient
             const { attempt } = yield* WriteProbe
-            const suspected = { why: undefined }
+            const suspected = { reason: undefined }
             const refused = sql.withTransaction(Effect.andThen(sql.unsafe("set transaction read only"), attempt))
             const error = yield* Effect.flip(Effect.provideService(refused, WriteFailure, suspected))
             assert.include(error.message, "25006")
-            assert.strictEqual(suspected.why, "read-only")
+            assert.strictEqual(suspected.reason, "read-only")
           }))
 
         it.effect("leaves nothing behind", () =>
