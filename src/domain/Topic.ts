@@ -26,10 +26,16 @@ export const parse = (given: string, parameter = "hub.topic"): Result.Result<Top
     return refuseTopic(parameter, `You did not provide a valid ${wireNameOf(parameter)}.`)
   }
   if (given.length > maxTopicLength) {
-    return refuseTopic(parameter, `${parameter} has ${given.length} characters; at most ${maxTopicLength} are accepted.`)
+    return refuseTopic(
+      parameter,
+      `${parameter} has ${given.length} characters; at most ${maxTopicLength} are accepted.`
+    )
   }
   if (hasControlCharacter(given)) {
-    return refuseTopic(parameter, `${parameter} holds a control character: received ${quote(given)}; percent-encode it.`)
+    return refuseTopic(
+      parameter,
+      `${parameter} holds a control character: received ${quote(given)}; percent-encode it.`
+    )
   }
   const url = URL.parse(given)
   if (url === null) {

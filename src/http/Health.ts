@@ -1,7 +1,7 @@
 import { Clock, Effect, Option } from "effect"
 import { Hub } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { type WriteFailureReason, WriteFailure } from "#domain/ports/StoreError.ts"
+import { WriteFailure, type WriteFailureReason } from "#domain/ports/StoreError.ts"
 import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Reply from "./Reply.ts"
 

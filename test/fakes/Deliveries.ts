@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { documentBytes, countFitting, logSlotOf } from "#domain/delivery/Delivery.ts"
+import { countFitting, documentBytes, logSlotOf } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { operation, type Queued, type State } from "./State.ts"

@@ -1,6 +1,12 @@
 import { Clock, Effect } from "effect"
 import { describeResponse, successSlot } from "#domain/delivery/Delivery.ts"
-import { DeliveryLog, type LoggedAttempt, type LoggedDenial, type SubscriptionEnd, maxEnds } from "#domain/ports/DeliveryLog.ts"
+import {
+  DeliveryLog,
+  type LoggedAttempt,
+  type LoggedDenial,
+  maxEnds,
+  type SubscriptionEnd
+} from "#domain/ports/DeliveryLog.ts"
 import { operation, type State } from "./State.ts"
 
 export const make = (state: State): DeliveryLog["Service"] =>

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Notification } from "#domain/delivery/Notification.ts"
-import { type ReplayLimits, type ReplayOutcome, type ReplayContent, Replays } from "#domain/ports/Replays.ts"
+import { type ReplayContent, type ReplayLimits, type ReplayOutcome, Replays } from "#domain/ports/Replays.ts"
 import { charge } from "./Resources.ts"
 import { operation, type State } from "./State.ts"
 

@@ -3,10 +3,10 @@ import {
   type ClaimedVerification,
   claimTimeMs,
   maxTurnDelayMs,
-  type VerificationLane,
   maxWaitingVerifications,
   quotaKeyOf,
   type Verification,
+  type VerificationLane,
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
@@ -47,7 +47,9 @@ const add = (state: State, question: Verification, lane: VerificationLane, now: 
   const waiting = [...state.questions.values()]
   const most = maxWaitingVerifications[lane]
   if (waiting.filter((one) => one.lane === lane).length >= most.perLane) return "full"
-  if (pair.length >= most.perSubscription || waiting.filter((one) => one.site === site).length >= most.perQuota) return "place-full"
+  if (pair.length >= most.perSubscription || waiting.filter((one) => one.site === site).length >= most.perQuota) {
+    return "place-full"
+  }
   put(state, { id: state.serial(), lane, verification: question, site, claimed: false, dueAt: now })
   return "added"
 }

@@ -16,7 +16,8 @@ const queued = Effect.gen(function*() {
 })
 
 /** Those of subscriptions that stand, or stood. */
-const tries = (log: ReadonlyArray<LoggedAttempt | LoggedDenial>) => log.flatMap((one) => one.fate === "denied" ? [] : [one])
+const tries = (log: ReadonlyArray<LoggedAttempt | LoggedDenial>) =>
+  log.flatMap((one) => one.fate === "denied" ? [] : [one])
 
 /** What every `DeliveryLog` keeps of its promises. */
 export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
@@ -65,7 +66,9 @@ export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const { account, delivery, subscription } = yield* queued
         const { endpoint, id, topic } = subscription
         yield* at(1_000)(outbox.postpone(delivery, 6_000, refused))
-        yield* at(6_000)(recordDelivery({ ...delivery, attempt: 1 }, { status: 200, latency: 3.4, excerpt: "ok\u0000" }))
+        yield* at(6_000)(
+          recordDelivery({ ...delivery, attempt: 1 }, { status: 200, latency: 3.4, excerpt: "ok\u0000" })
+        )
         yield* at(7_000)(recordDelivery({ ...delivery, sequence: 2 }, { status: 204, latency: 7.6, excerpt: "" }))
         yield* flush
         const common = { subscriptionId: id, topic, endpoint }

@@ -90,7 +90,10 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       const other = yield* newAccount
       assert.deepStrictEqual(yield* store.findSubscribed(other.id, resource.url), Option.none())
       yield* subscribe(wantedBy(other.id, { topic, state: "paused" }))
-      assert.deepStrictEqual(yield* store.findSubscribed(other.id, resource.url), Option.some({ resource: resourceSeen }))
+      assert.deepStrictEqual(
+        yield* store.findSubscribed(other.id, resource.url),
+        Option.some({ resource: resourceSeen })
+      )
       assert.deepStrictEqual(yield* store.findSubscribed(account.id, `${resource.url}\u0000`), Option.none())
     }))
 

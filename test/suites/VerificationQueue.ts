@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import {
   type ClaimedVerification,
   claimTimeMs,
-  type VerificationLane,
   maxWaitingVerifications,
   quotaKeyOf,
   type Verification,
+  type VerificationLane,
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import { at, type Stores, unique, wantedBy } from "#test/support/StoreFixture.ts"
@@ -19,7 +19,8 @@ const question = (host: string, mode: "subscribe" | "unsubscribe" = "subscribe")
   return mode === "subscribe" ? { mode, subscription: wanted, leaseSeconds: 864_000 } : { mode, subscription: wanted }
 }
 
-const add = (one: Verification, lane: VerificationLane = "strangers") => VerificationQueue.use((queue) => queue.add(one, lane))
+const add = (one: Verification, lane: VerificationLane = "strangers") =>
+  VerificationQueue.use((queue) => queue.add(one, lane))
 const settle = (asked: ClaimedVerification) => VerificationQueue.use((queue) => queue.settle(asked))
 
 /** Those of these hosts whose turn has come: other tests share the queue. */
@@ -175,7 +176,9 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(questions(asked), renewals.slice(0, 2))
         const turn = (lane: VerificationLane) =>
           at(1)(
-            VerificationQueue.use((queue) => queue.takeTurn(quotaKeyOf(lane, renewals[0]?.subscription ?? assert.fail()), 3))
+            VerificationQueue.use((queue) =>
+              queue.takeTurn(quotaKeyOf(lane, renewals[0]?.subscription ?? assert.fail()), 3)
+            )
           )
         assert.deepStrictEqual([yield* turn("standing"), yield* turn("standing")], [0, 60_000])
       }))
@@ -220,7 +223,11 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* deny(asked, 1_000)
         assert.deepStrictEqual(yield* at(59_999)(claim([host], 1)), [])
         const told = yield* at(60_000)(claim([host], 1))
-        assert.deepStrictEqual(questions(told), [{ mode: "denied", subscription: one.subscription, reason: "It's \"no\"." }])
+        assert.deepStrictEqual(questions(told), [{
+          mode: "denied",
+          subscription: one.subscription,
+          reason: "It's \"no\"."
+        }])
         yield* Effect.forEach(told, settle)
         assert.strictEqual(yield* VerificationQueue.use((queue) => queue.contains(one.subscription)), false)
       }))
@@ -255,17 +262,20 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const name = site()
         const one = question(name)
-        const variants = Array.from({ length: maxWaitingVerifications.strangers.perSubscription + 1 }, (_, i): Verification => ({
-          mode: "unsubscribe",
-          subscription: one.subscription,
-          verifyToken: `${i}`
-        }))
+        const variants = Array.from(
+          { length: maxWaitingVerifications.strangers.perSubscription + 1 },
+          (_, i): Verification => ({
+            mode: "unsubscribe",
+            subscription: one.subscription,
+            verifyToken: `${i}`
+          })
+        )
         const answers = yield* Effect.forEach(variants, (variant) => add(variant))
         assert.deepStrictEqual(answers, [...answers.slice(1).map(() => "added" as const), "place-full"])
-        const others = Array.from({ length: maxWaitingVerifications.strangers.perQuota - maxWaitingVerifications.strangers.perSubscription }, () =>
-          question(`a.${name}`))
-        yield* Effect.forEach(others, (other) =>
-          add(other), { concurrency: 10 })
+        const others = Array.from({
+          length: maxWaitingVerifications.strangers.perQuota - maxWaitingVerifications.strangers.perSubscription
+        }, () => question(`a.${name}`))
+        yield* Effect.forEach(others, (other) => add(other), { concurrency: 10 })
         assert.strictEqual(yield* add(question(`b.${name}`)), "place-full")
         assert.strictEqual(yield* add(question(site())), "added")
       }))

@@ -1,5 +1,5 @@
 import { DateTime, Effect, Layer, Option, Schedule } from "effect"
-import { type Bounce, nextTrialAt, decideBounce } from "#domain/delivery/Bounce.ts"
+import { type Bounce, decideBounce, nextTrialAt } from "#domain/delivery/Bounce.ts"
 import { BounceStore, type ResumedSubscription } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"

@@ -7,7 +7,7 @@ import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Verification, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { type SubscriptionItem, type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { type NewSubscription, type SubscriptionItem, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, NotVerified, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
 import { type ResourceProfile, statusOf } from "#domain/poll/Resource.ts"
 import { matchAll, type Search } from "#domain/Search.ts"
@@ -137,10 +137,17 @@ export const layer = Layer.effect(
 
     /** A subscription that stands already keeps its state until the new one is verified. */
     const subscribeLater = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
-      const question = { mode: "subscribe" as const, subscription: wanted, leaseSeconds: Lease.none, ...tokenOf(request) }
+      const question = {
+        mode: "subscribe" as const,
+        subscription: wanted,
+        leaseSeconds: Lease.none,
+        ...tokenOf(request)
+      }
       if (Option.isSome(yield* refuseStoreErrors(subscriptions.find(wanted)))) return yield* askLater(question)
       const leaseUntil = (yield* Clock.currentTimeMillis) + pendingFor
-      const { subscription } = yield* refuseStoreErrors(subscriptions.subscribe({ ...wanted, state: "pending", leaseUntil }))
+      const { subscription } = yield* refuseStoreErrors(
+        subscriptions.subscribe({ ...wanted, state: "pending", leaseUntil })
+      )
       return yield* askLater(question).pipe(
         Effect.tapError(() => Effect.ignore(subscriptions.removePending(subscription.id)))
       )
@@ -237,9 +244,10 @@ export const layer = Layer.effect(
 
     const unsubscribed = Effect.fnUntraced(function*(request: UnsubscribeRequest) {
       const topic = yield* Effect.fromResult(Topic.parse(request.topic))
-      const mine = (yield* refuseStoreErrors(subscriptions.findByTopic(request.caller.account.id, topic.canonical))).filter((
-        { face }
-      ) => face === request.face)
+      const mine = (yield* refuseStoreErrors(subscriptions.findByTopic(request.caller.account.id, topic.canonical)))
+        .filter((
+          { face }
+        ) => face === request.face)
       return { topic, subscription: yield* chosen(request, mine) }
     })
 
@@ -282,7 +290,9 @@ export const layer = Layer.effect(
       topic: string,
       request: Omit<RetrieveRequest, "caller">
     ) {
-      const document = resource.kind === "feed" ? Option.none() : yield* refuseStoreErrors(entries.document(resource.id))
+      const document = resource.kind === "feed"
+        ? Option.none()
+        : yield* refuseStoreErrors(entries.document(resource.id))
       return {
         status: statusOf(resource, topic),
         ...(resource.header === undefined ? {} : { header: resource.header }),

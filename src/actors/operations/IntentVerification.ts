@@ -2,7 +2,12 @@ import { Clock, Context, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { hasEnded } from "#domain/websub/Lease.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
-import { type ClaimedVerification, type VerificationLane, type Verification, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import {
+  type ClaimedVerification,
+  type Verification,
+  type VerificationLane,
+  VerificationQueue
+} from "#domain/ports/VerificationQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { NotVerified, type Refusal, refuse } from "#domain/Refusal.ts"
@@ -89,7 +94,8 @@ export const layer = Layer.effect(
       yield* verify(question, { mode: "subscribe", leaseSeconds }).pipe(
         Effect.tapError(() => begun === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(begun)))
       )
-      const lease = subscription.face === "hub" && { leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
+      const lease = subscription.face === "hub" &&
+        { leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
       yield* agreed({ ...subscription, ...lease })
     })
 

@@ -3,7 +3,12 @@ import { anonymous } from "#domain/Account.ts"
 import * as Callback from "#domain/Callback.ts"
 import { granted, hasEnded } from "#domain/websub/Lease.ts"
 import { isOwn } from "#domain/OwnAddress.ts"
-import { type VerificationLane, quotaKeyOf, type Verification, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import {
+  quotaKeyOf,
+  type Verification,
+  type VerificationLane,
+  VerificationQueue
+} from "#domain/ports/VerificationQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
@@ -32,20 +37,24 @@ export const layer = Layer.effect(
     const { baseUrl, hubQuestionsPerMinute, hubSubscriptionsPerSite } = yield* Settings
 
     /** PubSubHubbub 0.3 lets the subscriber wait for the outcome; everybody else has it told to the callback. */
-    const put = Effect.fnUntraced(function*(question: Verification, lane: VerificationLane, verify: "sync" | "async" | undefined) {
-      const site = Topic.siteOf(question.subscription.host)
-      if (verify === "sync") {
-        const wait = yield* refuseStoreErrors(queue.takeTurn(quotaKeyOf(lane, question.subscription), hubQuestionsPerMinute))
-        if (wait > 0) return yield* askedOften(site, wait / 1000)
-        yield* asking.verify(question)
-        return "done" as const
+    const put = Effect.fnUntraced(
+      function*(question: Verification, lane: VerificationLane, verify: "sync" | "async" | undefined) {
+        const site = Topic.siteOf(question.subscription.host)
+        if (verify === "sync") {
+          const wait = yield* refuseStoreErrors(
+            queue.takeTurn(quotaKeyOf(lane, question.subscription), hubQuestionsPerMinute)
+          )
+          if (wait > 0) return yield* askedOften(site, wait / 1000)
+          yield* asking.verify(question)
+          return "done" as const
+        }
+        const added = yield* refuseStoreErrors(queue.add(question, lane))
+        if (added === "place-full") return yield* askedOften(site, 60)
+        if (added === "full") return yield* busy
+        yield* asking.wake
+        return "pending" as const
       }
-      const added = yield* refuseStoreErrors(queue.add(question, lane))
-      if (added === "place-full") return yield* askedOften(site, 60)
-      if (added === "full") return yield* busy
-      yield* asking.wake
-      return "pending" as const
-    })
+    )
 
     /** Of the site, since whoever has a domain has any number of hosts. */
     const checkRoom = Effect.fnUntraced(function*({ host }: NewSubscription) {
@@ -60,12 +69,14 @@ export const layer = Layer.effect(
     })
 
     /** Undefined: nothing is known of it. */
-    const laneOf = Effect.fnUntraced(function*(wanted: NewSubscription): Effect.fn.Return<VerificationLane | undefined, Refusal> {
-      const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(wanted)))
-      if (known === undefined) return undefined
-      const stands = known.state !== "pending" && !hasEnded(known, yield* Clock.currentTimeMillis)
-      return stands ? "standing" : "strangers"
-    })
+    const laneOf = Effect.fnUntraced(
+      function*(wanted: NewSubscription): Effect.fn.Return<VerificationLane | undefined, Refusal> {
+        const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(wanted)))
+        if (known === undefined) return undefined
+        const stands = known.state !== "pending" && !hasEnded(known, yield* Clock.currentTimeMillis)
+        return stands ? "standing" : "strangers"
+      }
+    )
 
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const wanted = yield* wantedBy(request, request.callback)
@@ -89,7 +100,9 @@ export const layer = Layer.effect(
       const wanted = yield* wantedBy(request, request.callback ?? "")
       const known = yield* laneOf(wanted)
       // a subscribe that waits may be taken back as well
-      if (known === undefined && !(yield* refuseStoreErrors(queue.contains(wanted)))) return yield* notSubscribed(wanted)
+      if (known === undefined && !(yield* refuseStoreErrors(queue.contains(wanted)))) {
+        return yield* notSubscribed(wanted)
+      }
       return yield* put(
         {
           mode: "unsubscribe",

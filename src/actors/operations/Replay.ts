@@ -1,6 +1,6 @@
 import { Effect, Option, Schedule } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
-import { type ReplayLimits, type ReplayProgress, type ReplayContent, Replays } from "#domain/ports/Replays.ts"
+import { type ReplayContent, type ReplayLimits, type ReplayProgress, Replays } from "#domain/ports/Replays.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, NotSubscribed, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"

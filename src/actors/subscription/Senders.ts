@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { describeResponse, parcel, render, type Rendered, classifyStatus } from "#domain/delivery/Delivery.ts"
+import { classifyStatus, describeResponse, parcel, render, type Rendered } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery, Notification } from "#domain/delivery/Notification.ts"
 import { Deliverer, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"

@@ -2,12 +2,12 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { hasTrialArrived, type Trial, trialTimeMs } from "#domain/delivery/Bounce.ts"
 import {
   afterFailure,
-  documentBytes,
   countFitting,
+  documentBytes,
+  isAfterOutage,
   maxWaitingMs,
   nextTry,
-  restartWaiting,
-  isAfterOutage
+  restartWaiting
 } from "#domain/delivery/Delivery.ts"
 import { hasEnded } from "#domain/websub/Lease.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
@@ -140,11 +140,13 @@ export const layer = Layer.effect(
       }
     })
 
-    const confirm = Effect.fnUntraced(function*(state: State, delivery: Delivery, answer: DeliveryResponse | undefined) {
-      yield* outbox.confirm(delivery.id)
-      if (answer !== undefined) yield* log.recordDelivery(delivery, answer)
-      state.ahead.shift()
-    })
+    const confirm = Effect.fnUntraced(
+      function*(state: State, delivery: Delivery, answer: DeliveryResponse | undefined) {
+        yield* outbox.confirm(delivery.id)
+        if (answer !== undefined) yield* log.recordDelivery(delivery, answer)
+        state.ahead.shift()
+      }
+    )
 
     /**
      * One is sent, and nothing behind it before it is known what became of it: what comes back pauses the subscription, which is then loaded again.

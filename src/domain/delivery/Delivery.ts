@@ -159,7 +159,12 @@ const entriesOf = (news: News, status: Status): ReadonlyArray<Entry> | undefined
 const encoder = new TextEncoder()
 
 /** One try of a delivery, ready for the callback. On the hub face nobody has an account, and so no credits. */
-export const parcel = (subscription: Subscription, delivery: Delivery, rendered: Rendered, sender: SenderIdentity): Parcel => ({
+export const parcel = (
+  subscription: Subscription,
+  delivery: Delivery,
+  rendered: Rendered,
+  sender: SenderIdentity
+): Parcel => ({
   callback: subscription.endpoint,
   contentType: rendered.contentType,
   body: rendered.body,
@@ -177,7 +182,11 @@ export const parcel = (subscription: Subscription, delivery: Delivery, rendered:
 })
 
 /** Existing clients read either spelling. */
-const serviceHeaders = (sender: SenderIdentity, name: string, value: string): ReadonlyArray<readonly [string, string]> =>
+const serviceHeaders = (
+  sender: SenderIdentity,
+  name: string,
+  value: string
+): ReadonlyArray<readonly [string, string]> =>
   sender.headerPrefix === "X-Service-"
     ? [[`X-Service-${name}`, value]]
     : [[`X-Service-${name}`, value], [`${sender.headerPrefix}${name}`, value]]

@@ -32,9 +32,11 @@ export interface LoggedDenial extends LoggedEvent {
 }
 
 /** The last thing that is known of a subscription, which is gone or never was. */
-export type SubscriptionEnd = (Omit<LoggedAttempt, "triedAt" | "nextTry"> & { readonly fate: "ended" } | Omit<LoggedDenial, "triedAt">) & {
-  readonly accountId: number
-}
+export type SubscriptionEnd =
+  & (Omit<LoggedAttempt, "triedAt" | "nextTry"> & { readonly fate: "ended" } | Omit<LoggedDenial, "triedAt">)
+  & {
+    readonly accountId: number
+  }
 
 /** Ends of an account that are kept, at most; those of the hub face are one account's. */
 export const maxEnds = 1_000

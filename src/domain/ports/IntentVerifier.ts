@@ -12,7 +12,8 @@ export interface Intent {
 }
 
 /** The callback did not confirm; `message` is the sentence for the subscriber. */
-export class IntentNotConfirmed extends Schema.TaggedError<IntentNotConfirmed>()("IntentRefused", { message: Schema.String }) {}
+export class IntentNotConfirmed
+  extends Schema.TaggedError<IntentNotConfirmed>()("IntentRefused", { message: Schema.String }) {}
 
 /** A subscriber's callback is told that its subscription came to nothing. */
 export interface SubscriptionDenial {

@@ -14,7 +14,10 @@ export interface ReplayContent {
 }
 
 /** Where a queued delivery stands: it has left the outbox, or `failed` says how the last try went; undefined while there was none. */
-export type ReplayProgress = { readonly _tag: "Gone" } | { readonly _tag: "Waiting"; readonly failed: AttemptResult | undefined }
+export type ReplayProgress = { readonly _tag: "Gone" } | {
+  readonly _tag: "Waiting"
+  readonly failed: AttemptResult | undefined
+}
 
 /** What may wait, the new one included: notifications of any kind for the subscription, bytes of replayed documents for its account. */
 export interface ReplayLimits {

@@ -59,7 +59,10 @@ export class ResourceStore extends Context.Service<ResourceStore, {
    * a thousand, the oldest of some counts.
    * A part of what `find` gives, at a part of its cost.
    */
-  readonly findSubscribed: (accountId: number, url: string) => Effect.Effect<Option.Option<SubscribedResource>, StoreError>
+  readonly findSubscribed: (
+    accountId: number,
+    url: string
+  ) => Effect.Effect<Option.Option<SubscribedResource>, StoreError>
   /** Ids of what is watched in a page by fragments (`page`: a canonical topic without one), the smallest first, `limit` at most. */
   readonly findFragments: (page: string, limit: number) => Effect.Effect<ReadonlyArray<number>, StoreError>
   /** By id; loads of all actors that are awake within some milliseconds are one query. */

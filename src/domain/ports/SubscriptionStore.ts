@@ -79,5 +79,8 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /** Oldest first. */
   readonly list: (
     query: ListQuery
-  ) => Effect.Effect<{ readonly items: ReadonlyArray<SubscriptionItem>; readonly total: number | undefined }, StoreError>
+  ) => Effect.Effect<
+    { readonly items: ReadonlyArray<SubscriptionItem>; readonly total: number | undefined },
+    StoreError
+  >
 }>()("windhover/domain/ports/SubscriptionStore") {}

@@ -64,7 +64,10 @@ export const maxTurnDelayMs = 10 * 60_000
  */
 export class VerificationQueue extends Context.Service<VerificationQueue, {
   /** Joins the queue, due now. */
-  readonly add: (question: Verification, lane: VerificationLane) => Effect.Effect<"added" | "place-full" | "full", StoreError>
+  readonly add: (
+    question: Verification,
+    lane: VerificationLane
+  ) => Effect.Effect<"added" | "place-full" | "full", StoreError>
   /** Whether something waits, or is being asked, about the same topic and callback. */
   readonly contains: (wanted: NewSubscription) => Effect.Effect<boolean, StoreError>
   /** Those of a lane whose turn has come, at most `limit`, of a place at most `perMinute` in a minute; each is kept from others for `claimedFor`. */

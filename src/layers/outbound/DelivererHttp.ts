@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { Deliverer, type DeliveryResponse, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
+import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#domain/ports/Deliverer.ts"
 import type { Call } from "./HttpExchange.ts"
 import { CallbackRequest, excerptOf } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"

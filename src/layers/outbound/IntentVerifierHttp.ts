@@ -1,6 +1,11 @@
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
-import { type SubscriptionDenial, type Intent, IntentNotConfirmed, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import {
+  type Intent,
+  IntentNotConfirmed,
+  IntentVerifier,
+  type SubscriptionDenial
+} from "#domain/ports/IntentVerifier.ts"
 import { quote } from "#domain/Topic.ts"
 import { type Answer, CallbackRequest, type CallbackRequester, excerptOf } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
@@ -114,4 +119,5 @@ const judge = (
 const unreachable = ({ kind, reason }: NetworkError): string =>
   `We could not verify your callback Error: ${kind === "Timeout" ? `ETIMEDOUT (${reason})` : reason}`
 
-const refuse = (message: string): Effect.Effect<never, IntentNotConfirmed> => Effect.fail(new IntentNotConfirmed({ message }))
+const refuse = (message: string): Effect.Effect<never, IntentNotConfirmed> =>
+  Effect.fail(new IntentNotConfirmed({ message }))

@@ -1,7 +1,13 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { describeResponse, successSlot } from "#domain/delivery/Delivery.ts"
-import { DeliveryLog, type LoggedAttempt, type LoggedDenial, type SubscriptionEnd, maxSuccesses } from "#domain/ports/DeliveryLog.ts"
+import {
+  DeliveryLog,
+  type LoggedAttempt,
+  type LoggedDenial,
+  maxSuccesses,
+  type SubscriptionEnd
+} from "#domain/ports/DeliveryLog.ts"
 import type { DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { repeatInBackground } from "./Background.ts"
 import { column, instant, legalText, millis } from "./Values.ts"

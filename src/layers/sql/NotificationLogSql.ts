@@ -50,7 +50,9 @@ export const layer = Layer.effect(
             column.integers(questions.map(({ limit }) => limit))
           ]
         ))
-        const answers = new Map(questions.map((question): [string, Array<NumberedNotification>] => [keyOf(question), []]))
+        const answers = new Map(
+          questions.map((question): [string, Array<NumberedNotification>] => [keyOf(question), []])
+        )
         for (const row of rows) {
           const question = questions[row.question - 1]
           if (question === undefined) continue

@@ -1,6 +1,6 @@
 import { Context, Effect, Exit, Fiber, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
-import { StoreError, type WriteFailureReason, WriteFailure } from "#domain/ports/StoreError.ts"
+import { StoreError, WriteFailure, type WriteFailureReason } from "#domain/ports/StoreError.ts"
 import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
 import { DatabaseLiveness } from "./DatabaseLiveness.ts"
 

@@ -1,7 +1,13 @@
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
-import { type ReplayLimits, type ReplayProgress, type ReplayOutcome, type ReplayContent, Replays } from "#domain/ports/Replays.ts"
+import {
+  type ReplayContent,
+  type ReplayLimits,
+  type ReplayOutcome,
+  type ReplayProgress,
+  Replays
+} from "#domain/ports/Replays.ts"
 import { column, instant, legalText } from "./Values.ts"
 import { retryConflicts, run } from "./Query.ts"
 

@@ -16,7 +16,11 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* startPruning(sql)
-    return Retention.of({ pruneDeliveries: pruneDeliveries(sql), pruneEntries: pruneEntries(sql), pruneHubs: pruneHubs(sql) })
+    return Retention.of({
+      pruneDeliveries: pruneDeliveries(sql),
+      pruneEntries: pruneEntries(sql),
+      pruneHubs: pruneHubs(sql)
+    })
   })
 )
 

@@ -2,9 +2,9 @@ import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { anonymous } from "#domain/Account.ts"
 import {
-  type SubscriptionItem,
   type ListQuery,
   type NewSubscription,
+  type SubscriptionItem,
   SubscriptionStore
 } from "#domain/ports/SubscriptionStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"

@@ -5,10 +5,10 @@ import {
   type ClaimedVerification,
   claimTimeMs,
   maxTurnDelayMs,
-  type VerificationLane,
   maxWaitingVerifications,
   quotaKeyOf,
   type Verification,
+  type VerificationLane,
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
@@ -70,7 +70,9 @@ const add = (sql: SqlClient.SqlClient) =>
       const max = maxWaitingVerifications[queue]
       if (waiting?.repeated === true) return "added" as const
       if (waiting !== undefined && waiting.queue >= max.perLane) return "full" as const
-      if (waiting !== undefined && (waiting.site >= max.perQuota || waiting.pair >= max.perSubscription)) return "place-full" as const
+      if (waiting !== undefined && (waiting.site >= max.perQuota || waiting.pair >= max.perSubscription)) {
+        return "place-full" as const
+      }
       yield* sql.unsafe(
         `insert into verifications (key, queue, site, request, due_at) values ($1::bytea, $2::int2, $3, $4, ${
           instant("$5::float8")
@@ -139,7 +141,10 @@ const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, l
       column.booleans([...asked.map(() => true), ...moved.map(() => false)])
     ]
   )
-  return asked.map(({ id, request }): ClaimedVerification => ({ id, verification: JSON.parse(request) as Verification }))
+  return asked.map(({ id, request }): ClaimedVerification => ({
+    id,
+    verification: JSON.parse(request) as Verification
+  }))
 })
 
 const claim = (sql: SqlClient.SqlClient) =>

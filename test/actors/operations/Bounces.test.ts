@@ -45,7 +45,13 @@ const watching = () => {
     const bounce = Effect.fnUntraced(function*(severity: Severity, from = jid.bare) {
       const [item = assert.fail()] = yield* listed
       const sequence = sent.at(-1) ?? 0
-      yield* hub.recordBounce({ subscriptionId: item.subscription.id, sequence, from, severity, message: "It came back." })
+      yield* hub.recordBounce({
+        subscriptionId: item.subscription.id,
+        sequence,
+        from,
+        severity,
+        message: "It came back."
+      })
     })
     return { hub, tell, tellSoon: tellWithin("5 seconds"), bounce, state, listed, subscribe }
   })

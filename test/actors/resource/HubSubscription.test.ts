@@ -311,7 +311,9 @@ describe("a resource that names a hub", () => {
   it.effect("heeds a denial", () =>
     Effect.gen(function*() {
       const world = yield* fed
-      const denied = yield* Hub.use((service) => service.confirmIntent("callback-1", { mode: "denied", topic, reason: "no" }))
+      const denied = yield* Hub.use((service) =>
+        service.confirmIntent("callback-1", { mode: "denied", topic, reason: "no" })
+      )
       assert.strictEqual(denied, true)
       yield* TestClock.adjust("10 minutes")
       assert.deepStrictEqual(lines(world, "subscribe"), [])

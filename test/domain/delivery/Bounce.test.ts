@@ -1,5 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { addBounce, type BounceHistory, hasTrialArrived, nextTrialAt, type Severity, decideBounce } from "#domain/delivery/Bounce.ts"
+import {
+  addBounce,
+  type BounceHistory,
+  decideBounce,
+  hasTrialArrived,
+  nextTrialAt,
+  type Severity
+} from "#domain/delivery/Bounce.ts"
 
 const minute = 60_000
 

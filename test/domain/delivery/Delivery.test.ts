@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterFailure, hubUrlOf, render, isAfterOutage } from "#domain/delivery/Delivery.ts"
+import { afterFailure, hubUrlOf, isAfterOutage, render } from "#domain/delivery/Delivery.ts"
 import type { Face } from "#domain/Subscription.ts"
 
 /** All waits of a delivery that always fails, in seconds. */

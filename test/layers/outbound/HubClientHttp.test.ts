@@ -154,7 +154,10 @@ describe("asking a publisher's hub", () => {
   live(
     "makes callbacks and secrets that nobody guesses",
     Effect.gen(function*() {
-      const made = yield* Effect.forEach(Array.from({ length: 100 }), () => HubClient.use(({ makeCredentials }) => makeCredentials))
+      const made = yield* Effect.forEach(
+        Array.from({ length: 100 }),
+        () => HubClient.use(({ makeCredentials }) => makeCredentials)
+      )
       assert.strictEqual(new Set(made.flatMap(({ callback, secret }) => [callback, secret])).size, 200)
       for (const { callback, secret } of made) {
         assert.match(callback, /^[\w-]{32}$/)
