@@ -10,7 +10,7 @@ const id = { id: Schema.Finite }
 /**
  * A partition as an entity of the cluster. Its scope owns all actors below it.
  *
- * When its shard moves, the entity and its actors end, and the next owner starts them from the database. Calls are volatile; durable work is a row.
+ * When its shard moves, the entity and its actors end. The next owner starts the partition from the database. Calls are volatile; durable work is a row.
  */
 export const Partition = Entity.make("Partition", [
   /** Starts the partition. */

@@ -15,7 +15,7 @@ import type { PartitionActors } from "./PartitionStarter.ts"
 /** Milliseconds between two overdue fetches of a partition: after a stop, all its resources may be overdue. */
 const overdueSpacingMs = 75
 
-/** Time within which a partition fetches all its overdue resources, in ms; with more than 4,000 of them the spacing shrinks. */
+/** Time within which a partition fetches all its overdue resources, in ms. The spacing shrinks from 4,000 overdue resources on. */
 const overdueWindowMs = 300_000
 
 /** Makes the function that gives the actors of a partition the work that its former owner left in the database. */
@@ -43,7 +43,7 @@ const recoverHostPauses = Effect.fnUntraced(
   }
 )
 
-/** Subscriptions at hubs and their alarms. They are known before the first poll asks for them. */
+/** Subscriptions at hubs and their alarms. The directory is complete before the first poll. */
 const recoverHubSubscriptions = Effect.fnUntraced(
   function*(store: HubSubscriptionStore["Service"], partition: number, actors: PartitionActors) {
     const now = yield* Clock.currentTimeMillis

@@ -6,7 +6,7 @@ import type { Actors } from "#actors/runtime/Actor.ts"
 import type * as Subscription from "#actors/subscription/Subscription.ts"
 import type { ShardLease } from "./ShardLease.ts"
 
-/** The actors of one partition. They live as long as the scope that started them. */
+/** The actors of one partition. The scope that started the partition ends its actors. */
 export interface PartitionActors {
   readonly resources: Actors<Resource.Message>
   readonly subscriptions: Actors<Subscription.Message>
@@ -19,7 +19,7 @@ export interface PartitionActors {
 
 /** Starts the actors of a partition and recovers their work from the database. */
 export class PartitionStarter extends Context.Service<PartitionStarter, {
-  /** While `lease` is not held, the partition sends and records nothing, because another runner may own it. Without a lease it always works. */
+  /** While `lease` is not held, the partition neither sends nor records, because another runner may own the partition. The default is a permanent lease. */
   readonly start: (partition: number, lease?: ShardLease) => Effect.Effect<PartitionActors, never, Scope.Scope>
 }>()("windhover/actors/cluster/PartitionStarter") {}
 

@@ -38,7 +38,7 @@ export const layer = Layer.effect(
   })
 )
 
-/** The three actor groups of a partition. They reach each other by messages only. */
+/** The three actor groups of a partition, connected by messages only. */
 const makeStartActors = Effect.gen(function*() {
   const settings = yield* Settings
   const hostPauses = yield* HostPauses

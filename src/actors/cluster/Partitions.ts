@@ -18,6 +18,6 @@ export class Partitions extends Context.Service<Partitions, {
   readonly reloadSubscription: (partition: number, subscriptionId: number) => Effect.Effect<void>
   /** Returns after the first fetch of the resource, or after 5 s. Fails when too many callers wait for this fetch. */
   readonly firstFetch: (partition: number, resourceId: number) => Effect.Effect<void, Refusal>
-  /** Returns when the subscription gets no more deliveries, or after 10 s; an owner that is unreachable so long delivers nothing either. */
+  /** Returns when the subscription gets no more deliveries, or after 10 s. An owner that is unreachable for 10 s delivers no more either. */
   readonly forget: (partition: number, subscriptionId: number) => Effect.Effect<void>
 }>()("windhover/actors/cluster/Partitions") {}

@@ -6,7 +6,7 @@ import { Partitions } from "./Partitions.ts"
 /** Waits between two calls to an owner that cannot be reached: 25 times 200 ms. A shard that moves has its next owner by then. */
 const callRetries = Schedule.spaced("200 millis").pipe(Schedule.upTo({ times: 25 }))
 
-/** A call to an owner; none when it fails, or takes longer than 10 s. */
+/** A call to an owner; none after a failure, or after 10 s. */
 const call = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
   rpc.pipe(
     Effect.retry(callRetries),

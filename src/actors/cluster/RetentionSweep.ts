@@ -20,7 +20,7 @@ const maxDeleted = 2_000
 /** Pause between two statements, in ms: polls and deliveries go first. */
 const pauseMs = 200
 
-/** Repeats a step, with a pause after each, until it returns no next position. */
+/** Repeats a step, with a pause after each, until a step returns no next position. */
 const repeatFrom = <A>(first: A, step: (position: A) => Effect.Effect<A | undefined, StoreError>) =>
   Effect.gen(function*() {
     for (let position: A | undefined = first; position !== undefined;) {
@@ -29,7 +29,7 @@ const repeatFrom = <A>(first: A, step: (position: A) => Effect.Effect<A | undefi
     }
   })
 
-/** Repeats a deletion until it deletes less than it may. */
+/** Repeats a deletion until a statement deletes fewer rows than its maximum. */
 const repeatDeletion = (deletion: Effect.Effect<number, StoreError>) =>
   repeatFrom(0, () => Effect.map(deletion, (deleted) => deleted < maxDeleted ? undefined : deleted))
 

@@ -5,7 +5,7 @@ import type * as ShardId from "effect/cluster/ShardId"
 /** Time after which the unconfirmed lock of a shard goes to another runner, in ms. */
 export const lockExpirationMs = 9_000
 
-/** How long a confirmation holds, in ms. It is shorter than the lock, because effects take a moment to reach the outside. */
+/** How long a confirmation holds, in ms. Shorter than the lock, because effects take a moment to reach the outside. */
 const leaseMs = lockExpirationMs - 1_000
 
 /** Time between two checks of a waiting caller, in ms. */

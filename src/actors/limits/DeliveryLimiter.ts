@@ -1,113 +1,107 @@
 import { type Clock, Effect } from "effect"
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import { FifoSemaphore } from "./FifoSemaphore.ts"
 
-/** An answer that took so long, in ms, makes its host a slow one. */
-const slowness = 2_000
+/** A host whose response takes this long is slow, in ms. */
+const slowResponseMs = 2_000
 
-/** A host stays a slow one for so long after its last slow answer, ms. */
-const memory = 60_000
+/** How long a host stays slow after its last slow response, in ms. */
+const slowForMs = 60_000
 
-/** Slow hosts that are remembered, at most. */
-const mostHosts = 10_000
+/** Maximum of remembered slow hosts without deliveries. */
+const maxIdleSlowHosts = 10_000
 
-/** A host has this part of the places of a lane, at most. */
-const hostShare = 1 / 8
+/** Maximum share of a lane for one host. */
+const maxHostShare = 1 / 8
 
 interface Host {
-  /** Deliveries to it, those that wait included. */
-  users: number
+  /** Deliveries in flight or waiting. */
+  deliveries: number
   slowUntil: number
-  readonly places: FifoSemaphore
-  /** Its places in the slow lane; not made before it is slow. */
-  slowPlaces?: FifoSemaphore
+  readonly permits: FifoSemaphore
+  /** Its permits of the slow lane; made when the host becomes slow. */
+  slowPermits?: FifoSemaphore
 }
 
 /**
- * Bounds the deliveries under way, so that slow callbacks do not stand in the way of the others.
+ * Bounds the deliveries in flight, so that slow callbacks do not delay the others.
  *
- *                                      ┌─ quick host ─► fast lane (`width` places)
- *   delivery ─► a place of its host ───┤
- *               (an eighth of a lane)  └─ slow host ──► slow lane (a quarter of that)
+ *                                       ┌─ fast host ─► fast lane (`maxDeliveries`)
+ *   delivery ─► a permit of its host ───┤
+ *               (an eighth of a lane)   └─ slow host ─► slow lane (a quarter of that)
  *
- * What waits for its host takes no place that another one could use.
+ * A delivery that waits for its host takes no permit of a lane.
  */
 export class DeliveryLimiter {
-  readonly #width: number
+  readonly #maxDeliveries: number
   readonly #clock: Clock.Clock
-  readonly #fast: FifoSemaphore
-  readonly #slow: FifoSemaphore
-  /** Hosts that deliveries are under way to, or wait for. */
-  readonly #busy = new Map<string, Host>()
-  /** Slow hosts that are not busy; the one that was met longest ago first. */
-  readonly #resting = new Map<string, Host>()
+  readonly #fastLane: FifoSemaphore
+  readonly #slowLane: FifoSemaphore
+  /** Hosts with deliveries in flight or waiting. */
+  readonly #busyHosts = new Map<string, Host>()
+  /** Slow hosts without deliveries. */
+  readonly #idleSlowHosts = new BoundedMap<string, Host>(maxIdleSlowHosts)
 
-  constructor(width: number, clock: Clock.Clock) {
-    this.#width = width
+  constructor(maxDeliveries: number, clock: Clock.Clock) {
+    this.#maxDeliveries = maxDeliveries
     this.#clock = clock
-    this.#fast = new FifoSemaphore(width)
-    this.#slow = new FifoSemaphore(Math.ceil(width / 4))
+    this.#fastLane = new FifoSemaphore(maxDeliveries)
+    this.#slowLane = new FifoSemaphore(Math.ceil(maxDeliveries / 4))
   }
 
-  /** Runs a delivery to `name` as soon as its host and its lane have a place. */
-  run<A, E, R>(name: string, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  /** Runs a delivery as soon as its host and lane have a permit. */
+  run<A, E, R>(hostname: string, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
       let host: Host | undefined
       return Effect.onExit(
         Effect.suspend(() => {
-          host = this.#of(name)
-          host.users++
-          return this.#toHost(host, delivery)
+          host = this.#findHost(hostname)
+          host.deliveries++
+          return this.#runAtHost(host, delivery)
         }),
         () => {
-          if (host !== undefined) this.#leave(name, host)
+          if (host !== undefined) this.#leave(hostname, host)
           return Effect.void
         }
       )
     })
   }
 
-  #toHost<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return host.places.withPermit(Effect.suspend(() => this.#inLane(host, this.#timed(host, delivery))))
+  #runAtHost<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return host.permits.withPermit(Effect.suspend(() => this.#runInLane(host, this.#measure(host, delivery))))
   }
 
-  #inLane<A, E, R>(host: Host, timed: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    if (host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fast.withPermit(timed)
-    host.slowPlaces ??= new FifoSemaphore(Math.ceil(this.#width / 4 * hostShare))
-    return host.slowPlaces.withPermit(this.#slow.withPermit(timed))
+  #runInLane<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    if (host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fastLane.withPermit(delivery)
+    host.slowPermits ??= new FifoSemaphore(Math.ceil(this.#maxDeliveries / 4 * maxHostShare))
+    return host.slowPermits.withPermit(this.#slowLane.withPermit(delivery))
   }
 
-  /** However it ends: an answer, none, or an interruption. It is known before its places are left to others. */
-  #timed<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  /** Marks the host as slow before its permits go to the next delivery, whether this one succeeds, fails or is interrupted. */
+  #measure<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
-      const started = this.#clock.currentTimeMillisUnsafe()
+      const startedAt = this.#clock.currentTimeMillisUnsafe()
       return Effect.onExit(delivery, () => {
         const now = this.#clock.currentTimeMillisUnsafe()
-        if (now - started >= slowness) host.slowUntil = now + memory
+        if (now - startedAt >= slowResponseMs) host.slowUntil = now + slowForMs
         return Effect.void
       })
     })
   }
 
-  #leave(name: string, host: Host): void {
-    if (--host.users > 0) return
-    this.#busy.delete(name)
-    if (host.slowUntil > this.#clock.currentTimeMillisUnsafe()) this.#rest(name, host)
+  #leave(hostname: string, host: Host): void {
+    if (--host.deliveries > 0) return
+    this.#busyHosts.delete(hostname)
+    if (host.slowUntil > this.#clock.currentTimeMillisUnsafe()) this.#idleSlowHosts.set(hostname, host)
   }
 
-  #rest(name: string, host: Host): void {
-    this.#resting.set(name, host)
-    if (this.#resting.size <= mostHosts) return
-    const [oldest] = this.#resting.keys()
-    if (oldest !== undefined) this.#resting.delete(oldest)
-  }
-
-  #of(name: string): Host {
-    const busy = this.#busy.get(name)
+  #findHost(hostname: string): Host {
+    const busy = this.#busyHosts.get(hostname)
     if (busy !== undefined) return busy
-    const host = this.#resting.get(name) ??
-      { users: 0, slowUntil: 0, places: new FifoSemaphore(Math.ceil(this.#width * hostShare)) }
-    this.#resting.delete(name)
-    this.#busy.set(name, host)
+    const host = this.#idleSlowHosts.get(hostname) ??
+      { deliveries: 0, slowUntil: 0, permits: new FifoSemaphore(Math.ceil(this.#maxDeliveries * maxHostShare)) }
+    this.#idleSlowHosts.delete(hostname)
+    this.#busyHosts.set(hostname, host)
     return host
   }
 }

@@ -1,90 +1,91 @@
 import { Clock, Effect, Latch } from "effect"
 import { FifoSemaphore } from "./FifoSemaphore.ts"
 
-/** Milliseconds after which a fetch that is still under way stands in nobody's way any more. */
-const quick = 2_000
+/** How long a fetch keeps its permit while other fetches wait, in ms. */
+const permitMs = 2_000
 
-/** Slow ones that may be under way beside the others, for each place. */
-const slowShare = 2
+/** Maximum of slow fetches without a permit, as a multiple of the permits. */
+const maxSlowShare = 2
 
-/** A fetch that has a place, since when (epoch ms), and whether it has given it up. */
-interface Ticket {
-  readonly since: number
-  slow: boolean
+/** A fetch in flight; `isSlow` after the loss of its permit. */
+interface FetchInFlight {
+  /** Epoch ms. */
+  readonly startedAt: number
+  isSlow: boolean
 }
 
-/** Who may fetch now, over all partitions of the runner. */
+/** Bounds the fetches in flight, across the partitions of the runner. */
 export interface FetchLimiter {
-  /** Runs a fetch, once, as soon as there is a place for it. */
+  /** Runs a fetch as soon as there is a permit. */
   readonly run: <A, E, R>(fetch: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
 /**
- * `width` places.
+ * A limiter with `maxFetches` permits.
  *
- * A fetch has its place until it ends. When others wait, for two seconds at most: then the place goes to one of them, and the fetch goes on
- * beside. So servers that do not answer keep nobody waiting, as long as they are not more than twice `width`.
+ * A fetch keeps its permit until its end, or for two seconds while other fetches wait. A slow fetch goes on without a permit. So up to twice
+ * `maxFetches` silent servers delay no other fetch.
  */
-export const make = Effect.fnUntraced(function*(width: number) {
+export const make = Effect.fnUntraced(function*(maxFetches: number) {
   const clock = yield* Clock.Clock
-  const places = new FifoSemaphore(width)
-  const needed = yield* Latch.make(false)
-  /** Those that keep their place, the first one first. */
-  const quickOnes = new Set<Ticket>()
-  let room = width * slowShare
+  const permits = new FifoSemaphore(maxFetches)
+  const hasWaiting = yield* Latch.make(false)
+  /** Fetches with a permit, the oldest first. */
+  const fastFetches = new Set<FetchInFlight>()
+  let slowLeft = maxFetches * maxSlowShare
 
-  const end = (ticket: Ticket): void => {
-    if (ticket.slow) {
-      room++
+  const end = (fetch: FetchInFlight): void => {
+    if (fetch.isSlow) {
+      slowLeft++
       return
     }
-    quickOnes.delete(ticket)
-    places.release()
+    fastFetches.delete(fetch)
+    permits.release()
   }
 
-  /** Milliseconds until the next one may be asked to give up its place. */
-  const patience = (): number => {
-    if (room === 0) return quick
-    for (const { since } of quickOnes) return Math.max(since + quick - clock.currentTimeMillisUnsafe(), 1)
-    return quick
+  /** Milliseconds until the oldest fetch may lose its permit. */
+  const nextCheckMs = (): number => {
+    if (slowLeft === 0) return permitMs
+    for (const { startedAt } of fastFetches) return Math.max(startedAt + permitMs - clock.currentTimeMillisUnsafe(), 1)
+    return permitMs
   }
 
-  /** All that have had their place for too long give it up: those who come next need not wait for it. */
-  const giveUp = Effect.suspend(() => {
-    const before = clock.currentTimeMillisUnsafe() - quick
-    for (const ticket of quickOnes) {
-      if (ticket.since > before || room === 0) break
-      quickOnes.delete(ticket)
-      ticket.slow = true
-      room--
-      places.release()
+  /** Takes the permits of all fetches that are older than two seconds. */
+  const releaseSlow = Effect.suspend(() => {
+    const latestStart = clock.currentTimeMillisUnsafe() - permitMs
+    for (const fetch of fastFetches) {
+      if (fetch.startedAt > latestStart || slowLeft === 0) break
+      fastFetches.delete(fetch)
+      fetch.isSlow = true
+      slowLeft--
+      permits.release()
     }
-    return places.waiting > 0 ? Effect.void : needed.close
+    return permits.waiting > 0 ? Effect.void : hasWaiting.close
   })
 
-  yield* needed.await.pipe(
-    Effect.andThen(Effect.suspend(() => Effect.sleep(patience()))),
-    Effect.andThen(giveUp),
+  yield* hasWaiting.await.pipe(
+    Effect.andThen(Effect.suspend(() => Effect.sleep(nextCheckMs()))),
+    Effect.andThen(releaseSlow),
     Effect.forever,
     Effect.forkScoped
   )
 
-  /** What leaves a place stands around the fetch before it is taken: an interruption in between would lose it. */
-  const through: FetchLimiter["run"] = (fetch) => {
-    let ticket: Ticket | undefined
-    const begin = () => {
-      ticket = { since: clock.currentTimeMillisUnsafe(), slow: false }
-      quickOnes.add(ticket)
+  /** The release is installed before the permit is taken: an interruption in between would lose the permit. */
+  const run: FetchLimiter["run"] = (fetch) => {
+    let inFlight: FetchInFlight | undefined
+    const start = () => {
+      inFlight = { startedAt: clock.currentTimeMillisUnsafe(), isSlow: false }
+      fastFetches.add(inFlight)
       return fetch
     }
-    const inTurn = () =>
+    const startInTurn = () =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.andThen(needed.open, places.acquire(restore)), () => restore(begin()))
+        Effect.flatMap(Effect.andThen(hasWaiting.open, permits.acquire(restore)), () => restore(start()))
       )
-    return Effect.onExit(Effect.suspend(() => places.tryAcquire() ? begin() : inTurn()), () => {
-      if (ticket !== undefined) end(ticket)
+    return Effect.onExit(Effect.suspend(() => permits.tryAcquire() ? start() : startInTurn()), () => {
+      if (inFlight !== undefined) end(inFlight)
       return Effect.void
     })
   }
-  return { run: through } satisfies FetchLimiter
+  return { run } satisfies FetchLimiter
 })

@@ -1,59 +1,58 @@
 import { Effect } from "effect"
 
 /**
- * Places for so many at once; who comes when all are taken waits, in order of arrival.
+ * A semaphore whose waiters get their permits in order of arrival, at a constant cost.
  *
- * What Effect's Semaphore does for any number of permits, at a constant cost: there each release looks at everybody who waits, and here
- * a hundred thousand deliveries may.
+ * Each release of Effect's Semaphore visits all waiters; here a hundred thousand deliveries may wait.
  */
 export class FifoSemaphore {
   #free: number
-  readonly #waiting = new Set<() => void>()
+  readonly #waiters = new Set<() => void>()
   #admitting = false
 
-  constructor(width: number) {
-    this.#free = width
+  constructor(permits: number) {
+    this.#free = permits
   }
 
-  /** Who waits. */
+  /** Number of waiters. */
   get waiting(): number {
-    return this.#waiting.size
+    return this.#waiters.size
   }
 
-  /** Runs `effect` in a place of its own. What leaves it stands around before it is taken: an interruption in between would lose it. */
+  /** Runs `effect` with a permit. The release is installed before the permit is taken: an interruption in between would lose the permit. */
   withPermit<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
-      let entered = false
-      const inside = () => {
-        entered = true
+      let acquired = false
+      const run = () => {
+        acquired = true
         return effect
       }
-      const inTurn = () =>
-        Effect.uninterruptibleMask((restore) => Effect.flatMap(this.acquire(restore), () => restore(inside())))
-      return Effect.onExit(Effect.suspend(() => this.tryAcquire() ? inside() : inTurn()), () => {
-        if (entered) this.release()
+      const runInTurn = () =>
+        Effect.uninterruptibleMask((restore) => Effect.flatMap(this.acquire(restore), () => restore(run())))
+      return Effect.onExit(Effect.suspend(() => this.tryAcquire() ? run() : runInTurn()), () => {
+        if (acquired) this.release()
         return Effect.void
       })
     })
   }
 
-  /** Takes a place, to be left once, if there is one. */
+  /** Takes a permit if one is free. The caller releases the permit once. */
   tryAcquire(): boolean {
     if (this.#free === 0) return false
     this.#free--
     return true
   }
 
-  /** Takes a place, to be left once; for an uninterruptible region that gives its `restore`. */
+  /** Waits for a permit. The caller is uninterruptible, passes its `restore`, and releases the permit once. */
   acquire(restore: (wait: Effect.Effect<void>) => Effect.Effect<void>): Effect.Effect<void> {
     return Effect.suspend(() => this.tryAcquire() ? Effect.void : restore(this.#wait))
   }
 
-  /** Its caller has a place when it is resumed. */
+  /** Resumes with a permit. */
   readonly #wait = Effect.callback<void>((resume) => {
-    const enter = () => resume(Effect.void)
-    this.#waiting.add(enter)
-    return Effect.sync(() => this.#waiting.delete(enter))
+    const admit = () => resume(Effect.void)
+    this.#waiters.add(admit)
+    return Effect.sync(() => this.#waiters.delete(admit))
   })
 
   release(): void {
@@ -61,15 +60,15 @@ export class FifoSemaphore {
     this.#admit()
   }
 
-  /** A loop, not a call from one who leaves to the next: who is done at once would leave a hundred thousand calls deep. */
+  /** A loop instead of recursion: an effect that ends at once releases within `admit`, a hundred thousand calls deep. */
   #admit(): void {
     if (this.#admitting) return
     this.#admitting = true
-    for (const enter of this.#waiting) {
+    for (const admit of this.#waiters) {
       if (this.#free === 0) break
       this.#free--
-      this.#waiting.delete(enter)
-      enter()
+      this.#waiters.delete(admit)
+      admit()
     }
     this.#admitting = false
   }

@@ -1,178 +1,182 @@
-/** Fetches of one host under way at once. */
-export const perHost = 2
+/** Maximum of fetches from one host in flight. */
+export const maxFetchesPerHost = 2
 
-/** Fetches that begin one right after the other, before they are spaced. */
+/** Fetches of a host that may start without spacing. */
 const burst = 10
 
-/** The longest wait that spacing adds, in ms: who comes then is one of very many, and waits for its turn only. */
-const longestWait = 300_000
+/** Maximum wait for the spacing, in ms. Fetches beyond that wait in the queue only. */
+const maxSpacingWaitMs = 300_000
 
-/** Of those that were put off by a pause and come during the next one, one is let in after so many ms. */
-const probeSpacing = 60_000
+/** Time between two probes of a paused host, in ms. */
+const probeSpacingMs = 60_000
 
-/** Who was put off is remembered for so long after the pause, ms. */
-const putOffFor = 3_600_000
+/** How long a postponed resource is remembered after the pause, in ms. */
+const postponedForMs = 3_600_000
 
-/** Who waits for its turn looks again after so many ms, in case it was not called. */
-const patience = 60_000
+/** Alarm of a queued resource, in ms: a call from the queue may be lost. */
+const queueCheckMs = 60_000
 
-/** Hosts that are kept before those that nobody needs are forgotten: to make one for each fetch and forget it would cost more than the rest of politeness. */
-const mostHosts = 32
+/** Number of hosts above which idle hosts are forgotten. Forgetting a host after each fetch would cost more than the rest of this class. */
+const minHosts = 32
 
+/** Times are epoch ms. */
 interface Host {
   running: number
-  /** Resources that wait for their turn, in order; each once. */
+  /** Resources that wait for a fetch to end, in order. */
   queue: Set<number>
-  /** Resources that have a time from which on they may begin. */
-  given: Set<number>
-  /** Epoch ms: the time after the last one that was given. */
+  /** Resources whose spacing is settled: a start time is reserved, or the resource is in the queue. */
+  reserved: Set<number>
+  /** The next start time to reserve. */
   next: number
-  /** Epoch ms: the server asked to be left alone since and until then; 0: it did not. */
-  heldSince: number
+  /** The pause that the server asked for; 0 without one. */
+  pausedSince: number
   pausedUntil: number
-  /** Resources that a pause has put off, and have not been fetched since: their time, and whether it stands whatever the host asks for until then. */
-  putOff: Map<number, { readonly at: number; readonly stands: boolean }>
-  /** Epoch ms: the time after the last one that stands. */
+  /** Resources that a pause has postponed and that were not fetched since. */
+  postponed: Map<number, Postponement>
+  /** The time of the next free probe. */
   nextProbe: number
 }
 
+interface Postponement {
+  readonly at: number
+  /** True for a probe: a later pause does not postpone this fetch again. */
+  readonly isProbe: boolean
+}
+
 /**
- * Politeness: who may fetch from a host of this partition now.
+ * Limits and spaces the fetches of each host, within one partition.
  *
- * Waiting takes no fiber: who is not let in is remembered, rests, and is called when another has left, or when its time has come. A call may
- * be lost (its actor was stopped), so who waits has an alarm as well. Times are epoch milliseconds.
+ * Waiting takes no fiber: a waiting resource is idle until `leave` calls it or its time has come. A call may be lost with a stopped actor,
+ * so that each waiting resource has an alarm too. Times are epoch ms.
  */
 export class HostThrottle {
   readonly #hosts = new Map<string, Host>()
-  #hostsAtMost = mostHosts
-  readonly #spacing: number
+  #maxHosts = minHosts
+  readonly #spacingMs: number
 
-  /** `spacing`: milliseconds between the beginnings of two fetches of a host, once there were many. */
-  constructor(spacing: number) {
-    this.#spacing = spacing
+  /** `spacingMs`: time between the starts of two fetches from one host after the burst. */
+  constructor(spacingMs: number) {
+    this.#spacingMs = spacingMs
   }
 
-  /** Hosts that somebody fetches from, waits for or has to leave alone, and up to as many others, or a few. */
+  /** Number of known hosts: all busy, awaited or paused hosts, and as many idle hosts again, but at least 32. */
   get size(): number {
     return this.#hosts.size
   }
 
-  /** Lets `id` in (0), or gives the time at which it is to look again. */
-  enter(name: string, id: number, now: number): number {
-    const host = this.#of(name, now)
-    const begins = host.given.has(id) ? now : this.#timeOf(host, id, now)
-    if (begins > now) return begins
-    if (host.running >= perHost) {
-      host.given = added(host.given, id)
-      host.queue = added(host.queue, id)
-      return now + patience
+  /** Starts a fetch of `id` and returns 0, or returns the time of its next try. */
+  enter(hostname: string, id: number, now: number): number {
+    const host = this.#findHost(hostname, now)
+    const startAt = host.reserved.has(id) ? now : this.#reserve(host, id, now)
+    if (startAt > now) return startAt
+    if (host.running >= maxFetchesPerHost) {
+      host.reserved = withId(host.reserved, id)
+      host.queue = withId(host.queue, id)
+      return now + queueCheckMs
     }
-    host.given.delete(id)
+    host.reserved.delete(id)
     host.queue.delete(id)
-    host.putOff.delete(id)
+    host.postponed.delete(id)
     host.running++
     return 0
   }
 
-  /** Who has its turn, now that one of those that were let in has left. */
-  leave(name: string, now: number): ReadonlyArray<number> {
-    const host = this.#of(name, now)
+  /** Ends a fetch, and returns the queued resources that may start now. */
+  leave(hostname: string, now: number): ReadonlyArray<number> {
+    const host = this.#findHost(hostname, now)
     host.running--
     if (host.queue.size === 0) return noIds
-    const called: Array<number> = []
+    const ids: Array<number> = []
     for (const id of host.queue) {
-      if (called.length >= perHost - host.running) break
+      if (ids.length >= maxFetchesPerHost - host.running) break
       host.queue.delete(id)
-      called.push(id)
+      ids.push(id)
     }
-    return called
+    return ids
   }
 
-  /** Nobody fetches from the host from now until then. */
-  pause(name: string, now: number, until: number): void {
+  /** Pauses the fetches from a host. */
+  pause(hostname: string, now: number, until: number): void {
     if (until <= now) return
-    const host = this.#of(name, now)
-    if (host.pausedUntil + putOffFor <= now) host.putOff = none
-    if (host.pausedUntil <= now) host.heldSince = now
+    const host = this.#findHost(hostname, now)
+    if (host.pausedUntil + postponedForMs <= now) host.postponed = nonePostponed
+    if (host.pausedUntil <= now) host.pausedSince = now
     host.pausedUntil = Math.max(host.pausedUntil, until)
   }
 
   /**
-   * When `id`, which is due now, may fetch from a host that is left alone; undefined where it is not.
+   * The time at which `id`, due now, may fetch from a paused host; undefined when the fetch may start now.
    *
-   * What comes due meanwhile is put off by the length of the pause, and so does not come together at its end. Nobody is put off for ever: one
-   * resource may be refused each time, for reasons of its own, while the host would answer all others. Who has sat one pause out is let in during
-   * the next, one a minute.
+   * A pause postpones due resources by its own length, so that not all fetches come at its end. One resource may cause pauses for ever
+   * although the host would serve the other resources. Therefore a resource that has sat out one pause probes the host in the next pause, one
+   * resource a minute.
    */
-  pausedUntil(name: string, id: number, now: number): number | undefined {
-    const host = this.#hosts.get(name)
+  pausedUntil(hostname: string, id: number, now: number): number | undefined {
+    const host = this.#hosts.get(hostname)
     if (host === undefined || host.pausedUntil <= now) return undefined
-    const after = host.pausedUntil + now - host.heldSince
-    const own = host.putOff.get(id)
-    if (own === undefined) return putOff(host, id, after, false)
-    if (own.at > now) return own.at
-    if (own.stands) return undefined
-    const probe = Math.max(host.nextProbe, now)
-    if (probe >= after) return putOff(host, id, after, false)
-    host.nextProbe = probe + probeSpacing
-    return probe === now ? undefined : putOff(host, id, probe, true)
+    const afterPause = host.pausedUntil + now - host.pausedSince
+    const postponed = host.postponed.get(id)
+    if (postponed === undefined) return postpone(host, id, { at: afterPause, isProbe: false })
+    if (postponed.at > now) return postponed.at
+    if (postponed.isProbe) return undefined
+    const probeAt = Math.max(host.nextProbe, now)
+    if (probeAt >= afterPause) return postpone(host, id, { at: afterPause, isProbe: false })
+    host.nextProbe = probeAt + probeSpacingMs
+    return probeAt === now ? undefined : postpone(host, id, { at: probeAt, isProbe: true })
   }
 
-  /** When `id` may begin, for the spacing's sake; who has to wait has that time for its own. */
-  #timeOf(host: Host, id: number, now: number): number {
+  /** The spaced start time of `id`. A time in the future is reserved. */
+  #reserve(host: Host, id: number, now: number): number {
     if (host.next < now) {
       host.next = now
-      host.given.clear() // whoever did not come takes a new time
+      host.reserved.clear() // resources that missed their time reserve again
     }
-    const begins = host.next - (burst - 1) * this.#spacing
-    if (begins < now + longestWait) host.next += this.#spacing
-    if (begins > now) host.given = added(host.given, id)
-    return begins
+    const startAt = host.next - (burst - 1) * this.#spacingMs
+    if (startAt < now + maxSpacingWaitMs) host.next += this.#spacingMs
+    if (startAt > now) host.reserved = withId(host.reserved, id)
+    return startAt
   }
 
-  #of(name: string, now: number): Host {
-    let host = this.#hosts.get(name)
+  #findHost(hostname: string, now: number): Host {
+    let host = this.#hosts.get(hostname)
     if (host === undefined) {
-      if (this.#hosts.size >= this.#hostsAtMost) this.#forget(now)
+      if (this.#hosts.size >= this.#maxHosts) this.#forgetHosts(now)
       host = {
         running: 0,
-        queue: nobody,
-        given: nobody,
+        queue: emptySet,
+        reserved: emptySet,
         next: 0,
-        heldSince: 0,
+        pausedSince: 0,
         pausedUntil: 0,
-        putOff: none,
+        postponed: nonePostponed,
         nextProbe: 0
       }
-      this.#hosts.set(name, host)
+      this.#hosts.set(hostname, host)
     }
     return host
   }
 
-  /** A look at all of them, which is rare: the more are needed, the more come before the next. */
-  #forget(now: number): void {
-    for (const [name, host] of this.#hosts) {
-      if (!isNeeded(host, now)) this.#hosts.delete(name)
+  /** Visits all hosts, which is rare: the limit doubles with the number of the remaining ones. */
+  #forgetHosts(now: number): void {
+    for (const [hostname, host] of this.#hosts) {
+      if (!isNeeded(host, now)) this.#hosts.delete(hostname)
     }
-    this.#hostsAtMost = Math.max(mostHosts, 2 * this.#hosts.size)
+    this.#maxHosts = Math.max(minHosts, 2 * this.#hosts.size)
   }
 }
 
-const isNeeded = ({ pausedUntil: heldUntil, next, putOff, queue, running }: Host, now: number): boolean =>
-  running > 0 || queue.size > 0 || next > now || heldUntil + (putOff.size > 0 ? putOffFor : 0) > now
+const isNeeded = ({ next, pausedUntil, postponed, queue, running }: Host, now: number): boolean =>
+  running > 0 || queue.size > 0 || next > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
 
-const putOff = (host: Host, id: number, at: number, stands: boolean): number => {
-  if (host.putOff === none) host.putOff = new Map()
-  host.putOff.set(id, { at, stands })
-  return at
+const postpone = (host: Host, id: number, postponement: Postponement): number => {
+  if (host.postponed === nonePostponed) host.postponed = new Map()
+  host.postponed.set(id, postponement)
+  return postponement.at
 }
 
-const none: Host["putOff"] = new Map()
-
+/** Shared by nearly all hosts, and never changed: a map or set is made for the first waiting resource. */
+const nonePostponed: Host["postponed"] = new Map()
+const emptySet: Set<number> = new Set()
 const noIds: ReadonlyArray<number> = []
 
-/** Of nearly all hosts: a set is made for the first who has to wait. */
-const nobody: Set<number> = new Set()
-
-const added = (waiting: Set<number>, id: number): Set<number> =>
-  (waiting === nobody ? new Set<number>() : waiting).add(id)
+const withId = (ids: Set<number>, id: number): Set<number> => (ids === emptySet ? new Set<number>() : ids).add(id)

@@ -1,55 +1,53 @@
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import { siteOf } from "#domain/Topic.ts"
 
-/** Of one hub's site questions go out so many ms apart: a thousand feeds of one host are subscribed in some 17 minutes. */
-const spacing = 1_000
+/** Time between two requests to the hubs of one site, in ms: a thousand feeds of one hub are subscribed in some 17 minutes. */
+const requestSpacingMs = 1_000
 
-/** Turns that are kept; whoever loses one gets another. */
-const mostKept = 100_000
+/** Maximum of kept reservations. A resource without its dropped reservation gets another one. */
+const maxReservations = 100_000
 
-/** Sites that are kept before those whose last turn is over are forgotten. */
-const mostSites = 1_000
+/** Number of sites above which sites without a future request are forgotten. */
+const minSites = 1_000
 
 /**
- * When whose turn is to ask a hub. A turn outlives the actor that it was given to: one that was evicted while it waited would queue anew,
- * at the end, each time.
+ * Reserves times for requests to hubs.
+ *
+ * A reservation outlives its actor. Otherwise a waiting actor that is passivated would go back to the end of the queue each time.
  */
 export class HubRequestPacer {
-  /** By resource, epoch ms. */
-  readonly #given = new Map<number, number>()
-  /** The last turn at a site, epoch ms. */
-  readonly #last = new Map<string, number>()
-  #sitesAtMost = mostSites
+  /** Reserved times by resource, epoch ms. */
+  readonly #reservations = new BoundedMap<number, number>(maxReservations)
+  /** The last reserved time of each site, epoch ms. */
+  readonly #lastAt = new Map<string, number>()
+  #maxSites = minSites
 
-  /** The turn of a resource, epoch ms: the one that it has already, or the next. */
+  /** The time (epoch ms) at which a resource may send its request: its reservation, or a new one. */
   reserve(id: number, hub: string, now: number): number {
-    const known = this.#given.get(id)
-    if (known !== undefined) return known
+    const reserved = this.#reservations.get(id)
+    if (reserved !== undefined) return reserved
     const site = siteOf(new URL(hub).hostname)
-    const turn = Math.max(now, (this.#last.get(site) ?? -spacing) + spacing)
-    this.#last.set(site, turn)
-    this.#given.set(id, turn)
-    this.#forget(now)
-    return turn
+    const at = Math.max(now, (this.#lastAt.get(site) ?? -requestSpacingMs) + requestSpacingMs)
+    this.#lastAt.set(site, at)
+    this.#reservations.set(id, at)
+    if (this.#lastAt.size > this.#maxSites) this.#forgetSites(now)
+    return at
   }
 
-  /** The resource asks now. */
+  /** Drops the reservation of a resource that sends its request. */
   release(id: number): void {
-    this.#given.delete(id)
+    this.#reservations.delete(id)
   }
 
   get sites(): number {
-    return this.#last.size
+    return this.#lastAt.size
   }
 
-  #forget(now: number): void {
-    if (this.#given.size > mostKept) {
-      const [oldest] = this.#given.keys()
-      if (oldest !== undefined) this.#given.delete(oldest)
+  /** Visits all sites, which is rare: the limit doubles with the number of the remaining ones. */
+  #forgetSites(now: number): void {
+    for (const [site, at] of this.#lastAt) {
+      if (at + requestSpacingMs <= now) this.#lastAt.delete(site)
     }
-    if (this.#last.size <= this.#sitesAtMost) return
-    for (const [site, at] of this.#last) {
-      if (at + spacing <= now) this.#last.delete(site)
-    }
-    this.#sitesAtMost = Math.max(mostSites, 2 * this.#last.size) // a look at all of them is rare
+    this.#maxSites = Math.max(minSites, 2 * this.#lastAt.size)
   }
 }

@@ -14,7 +14,7 @@ import type { Cause, Effect, Schedule } from "effect"
  *      +----------------------------------------------------------------+
  *                  least recently used of the runner, beyond its budget
  *
- * One fiber runs the behavior of an actor at a time. It takes the messages in order and is the only owner of the state.
+ * One fiber at a time runs the behavior of an actor, takes its messages in order, and owns its state.
  */
 export interface Actors<M> {
   /** Puts a message into the mailbox and wakes the actor. */
@@ -28,10 +28,10 @@ export interface Actors<M> {
   readonly counts: Effect.Effect<{ readonly running: number; readonly resident: number; readonly alarms: number }>
 }
 
-/** An actor as its own behavior sees it. */
+/** An actor from the view of its behavior. */
 export interface Self<S, M> {
   readonly id: number
-  /** Kept while the actor is in memory. It is undefined after passivation or a crash; the behavior loads it then. */
+  /** Kept while the actor is in memory; undefined after passivation or a crash. The behavior then loads its state. */
   state: S | undefined
   /** True while the state holds facts that no row has. Such an actor is never passivated. */
   pinned: boolean

@@ -14,7 +14,7 @@ export interface AlarmReceiver extends Timer {
   readonly reportAlarmDefect: (id: number, defect: unknown) => void
 }
 
-/** The alarms of one actor group. With `needsSlot` they fire only while the budget has a free slot. */
+/** The alarms of one actor group. With `needsSlot`, alarms fire only while the budget has a free slot. */
 export class ActorAlarms implements AlarmSource {
   readonly #receiver: AlarmReceiver
   readonly #budget: Budget
@@ -33,7 +33,7 @@ export class ActorAlarms implements AlarmSource {
     return this.#queue.size
   }
 
-  /** Undefined while the group waits for a slot: the budget calls it then. */
+  /** Undefined while the group waits for a slot, because the budget then calls the group. */
   get next(): number | undefined {
     return this.#waitsForSlot ? undefined : this.#queue.next
   }
@@ -60,7 +60,7 @@ export class ActorAlarms implements AlarmSource {
     else if ((this.#queue.next ?? Infinity) <= now) this.#waitForSlot()
   }
 
-  /** A defect neither loses this alarm nor keeps the others from firing. */
+  /** A defect loses no alarm: this one fires again, and the next ones fire now. */
   #fireOne(id: number, now: number): void {
     try {
       this.#receiver.wakeByAlarm(id)

@@ -18,7 +18,7 @@ export interface Startable {
 /**
  * Starts all actors together that were woken together, across partitions.
  *
- * A fiber and a turn of the event loop for each of them would cost as much as a poll.
+ * A fiber and a turn of the event loop for each actor would cost as much as a poll.
  */
 class StartBatch {
   #waiting: Array<Startable> = []
@@ -109,7 +109,7 @@ export class Budget {
     this.#waiting.push(callback)
   }
 
-  /** Offers a free slot to the group that has waited longest. A group that does not need the slot offers it again. */
+  /** Offers a free slot to the group that has waited longest. A group without a due alarm offers the slot to the next group. */
   offerSlot(): void {
     if (this.hasSlot) this.#waiting.shift()?.()
   }

@@ -20,7 +20,7 @@ export interface InstanceHost<I, M> {
 export class ActorInstance<S, M> extends IdleActor implements Self<S, M>, Startable {
   readonly id: number
   readonly #host: InstanceHost<ActorInstance<S, M>, M>
-  /** The mailbox; undefined while it is empty, because most actors are idle. */
+  /** The mailbox; undefined while empty, because most actors are idle. */
   #waiting: Array<M> | undefined = undefined
   /** True while the budget lists this instance. */
   #listed = false

@@ -95,7 +95,7 @@ class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceHost<A
       Effect.logFatal(`An alarm of ${this.#options.name} ${id} crashed; it fires again in 1 s.`, defect)
     )
 
-  /** Not at once: a resource that wakes ten thousand subscriptions goes on before they run. */
+  /** Starts after the current turn: a resource that wakes ten thousand subscriptions finishes its own work first. */
   startSoon(instance: ActorInstance<S, M>): void {
     this.budget.starts.add(instance, this.#afterThisTurn)
   }

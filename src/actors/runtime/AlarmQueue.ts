@@ -4,7 +4,7 @@ const noId = -1
 /**
  * Priority queue of alarms, one per id: an indexed binary heap in packed arrays, 30 to 50 bytes per alarm.
  *
- * Setting an alarm again moves it, so that no stale alarm stays behind. The heap holds slots of an open-addressing table from id to heap
+ * A second `set` moves the alarm, so that no stale alarm stays behind. The heap holds slots of an open-addressing table from id to heap
  * position, and the table holds the positions: moving an alarm hashes no id.
  *
  * ```
@@ -30,7 +30,7 @@ export class AlarmQueue {
     return this.#size === 0 ? undefined : this.#times[0]
   }
 
-  /** Time of the alarm of `id`; undefined when it has none. */
+  /** Time of the alarm of `id`; undefined without one. */
   timeOf(id: number): number | undefined {
     const slot = this.#find(id)
     return this.#ids[slot] === id ? this.#times[this.#positions[slot] ?? 0] : undefined
@@ -48,7 +48,7 @@ export class AlarmQueue {
     return this.#place(this.#size++, at, slot) === 0
   }
 
-  /** Removes the alarm of `id`. Returns false when it had none. */
+  /** Removes the alarm of `id`. Returns false without an alarm. */
   clear(id: number): boolean {
     const slot = this.#find(id)
     if (this.#ids[slot] !== id) return false
@@ -56,7 +56,7 @@ export class AlarmQueue {
     return true
   }
 
-  /** Removes the first alarm if it is due, and returns its id. */
+  /** Removes and returns the first alarm when it is due at `now`. */
   takeDue(now: number): number | undefined {
     if (this.#size === 0 || get(this.#times, 0) > now) return undefined
     const id = get(this.#ids, get(this.#slots, 0))
@@ -71,7 +71,7 @@ export class AlarmQueue {
     this.#release(slot)
   }
 
-  /** Writes an alarm at a position and sifts it up or down. Returns its final position. */
+  /** Writes an alarm at a position, sifts up or down, and returns the final position. */
   #place(position: number, at: number, slot: number): number {
     let here = position
     for (let parent = (here - 1) >> 1; here > 0 && get(this.#times, parent) > at; parent = (here - 1) >> 1) {

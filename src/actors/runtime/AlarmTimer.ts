@@ -4,7 +4,7 @@ import { AlarmQueue } from "./AlarmQueue.ts"
 export interface AlarmSource {
   /** Time of its first alarm, epoch ms; undefined when none is to fire. */
   readonly next: number | undefined
-  /** Fires the due alarms. Throws nothing. */
+  /** Fires the due alarms. Never throws. */
   readonly fire: (now: number) => void
 }
 
@@ -27,8 +27,8 @@ export const minSpacingMs = 20
 /**
  * One timer for the alarms of all partitions of a runner.
  *
- * It keeps the first alarm of each source and calls only the due ones: asking hundreds of sources each time took a tenth of the main
- * thread's work. When the first alarm of a source moves back, the timer notices at the old time and fires nothing.
+ * The timer keeps the first alarm of each source and calls only due sources. Asking hundreds of sources each time took a tenth of the main
+ * thread's work. After the first alarm of a source has moved back, the timer wakes in vain at the old time.
  */
 export class AlarmTimer {
   readonly #ids = new Map<AlarmSource, number>()
@@ -58,7 +58,7 @@ export class AlarmTimer {
     if (this.#ids.size === 0) this.#cancel()
   }
 
-  /** Fires the source at this time (epoch ms) or soon after. Sources call it when their first alarm becomes earlier. */
+  /** Fires the source at this time (epoch ms) or soon after. A source calls `expect` whenever its first alarm becomes earlier. */
   expect(source: AlarmSource, at: number): void {
     const id = this.#ids.get(source)
     if (id === undefined || (this.#queue.timeOf(id) ?? Infinity) <= at) return

@@ -1,20 +1,20 @@
 import { Clock, Context, Effect, Schedule } from "effect"
 import { isUnavailable, type StoreError } from "#domain/ports/StoreError.ts"
 
-/** Waits while the database is unavailable: 0.1 s after the first try, then 0.1, 0.2, 0.4 … s, at most 5 s. It never gives up. */
+/** Waits while the database is unavailable: 0.1 s after the first try, then 0.1, 0.2, 0.4 … s, at most 5 s, without an end. */
 const outageRetries = Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")])
 
 /** Minimum time between two log lines about one outage, in ms, because thousands of actors wait at once. */
 const logSpacingMs = 30_000
 
-/** The current outage of the database: the time of its last log line. All actors share it. */
+/** The current outage of the database: the time of its last log line, shared by all actors. */
 export const Outage = Context.Reference<{ loggedAt: number | undefined }>(
   "windhover/actors/runtime/StoreRetry/Outage",
   { defaultValue: () => ({ loggedAt: undefined }) }
 )
 
 /**
- * Retries a statement while the store is unavailable, and logs the outage. Any other failure is a defect, so that it crashes the actor.
+ * Retries a statement while the store is unavailable, and logs the outage. Any other failure becomes a defect and crashes the actor.
  *
  * The first try has no retry around it, because nearly all statements succeed.
  */

@@ -2,26 +2,29 @@ import { type Cause, Clock, Duration, Effect, Metric, Schedule, type Scope } fro
 import { actorCrashes, actorSuspensions } from "./Metrics.ts"
 
 /**
- * Supervision: the restarts of everything that runs on a runner.
+ * Supervision of a runner: its restarts, their waits, and the ends of restarting.
  *
- * | what fails               | what restarts it                  | waits                                  | gives up                              |
- * | ------------------------ | --------------------------------- | -------------------------------------- | ------------------------------------- |
- * | behavior of an actor     | `restartCrashed`, without state   | `actorRestarts`: 0.25 s doubling, 32 s | after 8 restarts: suspended for 5 min |
- * | suspended actor          | its alarm, or a message           | 5 min, or none                         | never: a new run has 8 restarts again |
- * | alarm that throws        | `ActorAlarms`                     | 1 s                                    | never                                 |
- * | statement of a store     | `StoreRetry.whenAvailable`        | 0.1 s doubling, at most 5 s            | never; other errors crash the actor   |
- * | round of a runner's loop | `superviseLoop`                   | the spacing of the loop                | never                                 |
- * | partition                | the entity manager of the cluster | 0.5 s × 1.5, at most 10 s              | never; it ends with its shard         |
- * | runner                   | another runner, by shard locks    | 4 to 5 s; 12 s for a vanished machine  | while no other runner lives           |
+ *   failure                    │ restarted by                        │ waits                                    │ gives up
+ *   ───────────────────────────┼─────────────────────────────────────┼──────────────────────────────────────────┼─────────────────────────────
+ *   behavior of an actor       │ `restartCrashed`, without its state │ 0.25 s, doubled up to 32 s               │ after 8 restarts: suspension
+ *   suspended actor            │ its alarm, or its next message      │ 5 min, or none                           │ never
+ *   alarm of an actor          │ `ActorAlarms`                       │ 1 s                                      │ never
+ *   statement during an outage │ `StoreRetry.whenAvailable`          │ 0.1 s, doubled up to 5 s                 │ never
+ *   other failed statement     │ the restart of its actor            │ those of the actor                       │ with the actor
+ *   round of a runner's loop   │ `superviseLoop`                     │ the spacing of the loop                  │ never
+ *   partition                  │ the cluster's entity manager        │ 0.5 s, times 1.5 up to 10 s              │ when its shard moves
+ *   runner                     │ the other runners                   │ 4 to 5 s; 12 s after a vanished machine  │ without another runner
  *
- * Interruption is no failure: a stopped actor and a moved shard are not restarted. Each crash is logged and counted.
+ * An interruption is no failure: stopped actors and moved shards are not restarted. Each crash is logged and counted.
  */
+
+/** Waits before the restarts of an actor: 0.25, 0.5, 1, 2, 4, 8, 16 and 32 s. A completed run resets the waits. */
 export const actorRestarts = Schedule.exponential("250 millis").pipe(Schedule.upTo({ times: 8 }))
 
-/** How long a suspended actor waits for its alarm, so that no crash ends an actor for ever. */
+/** Time until the alarm of a suspended actor. Every actor runs again at some time. */
 const suspension = Duration.minutes(5)
 
-/** A crashed actor, as its supervisor sees it. */
+/** A crashed actor from the view of its supervisor. */
 export interface Supervised<E, R> {
   /** Kind of the actor, for logs and metrics. */
   readonly name: string

@@ -7,7 +7,7 @@ export interface KeyedCounterLimits {
 /**
  * Counts by key, with an optional maximum for each key and for the total.
  *
- * A key whose count is back at 0 takes no memory. The key `undefined` counts towards the total only. Amounts are non-negative integers.
+ * A key with a count of 0 takes no memory. The key `undefined` counts towards the total only. Amounts are non-negative integers.
  */
 export class KeyedCounter<K = string> {
   readonly #maxPerKey: number

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { HostThrottle, perHost } from "#actors/limits/HostThrottle.ts"
+import { HostThrottle, maxFetchesPerHost } from "#actors/limits/HostThrottle.ts"
 
 const full = (hosts: HostThrottle, name = "a.example") => {
-  for (let id = 1; id <= perHost; id++) assert.strictEqual(hosts.enter(name, id, 0), 0)
+  for (let id = 1; id <= maxFetchesPerHost; id++) assert.strictEqual(hosts.enter(name, id, 0), 0)
 }
 
 describe("Hosts", () => {
@@ -29,7 +29,7 @@ describe("Hosts", () => {
     full(hosts, "a.example")
     full(hosts, "b.example")
     assert.strictEqual(hosts.size, 2)
-    for (const name of ["a.example", "b.example"]) for (let i = 0; i < perHost; i++) hosts.leave(name, 1_000)
+    for (const name of ["a.example", "b.example"]) for (let i = 0; i < maxFetchesPerHost; i++) hosts.leave(name, 1_000)
     for (let i = 0; i < 10_000; i++) {
       hosts.enter(`${i}.example`, i, i)
       hosts.leave(`${i}.example`, i)
