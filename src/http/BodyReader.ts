@@ -4,28 +4,28 @@ import type { Refusal } from "#domain/Refusal.ts"
 import type { HttpRejection } from "./HttpRejection.ts"
 import type { Reservation } from "./MemoryBudget.ts"
 
-/** How large a body may be, and what is said to one that does not come whole. */
+/** Size limit of a body, and the errors for a body that exceeds a limit or ends early. */
 export interface BodyLimits {
-  readonly max: number
+  readonly maxBytes: number
   readonly tooLarge: HttpRejection
-  readonly noRoom: Refusal
+  readonly outOfMemory: Refusal
   readonly brokenOff: HttpRejection
 }
 
-/** The bytes of a body; its place grows with them. */
+/** Reads the bytes of a body and counts them in `reservation` as they arrive. */
 export const readBytes = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
-  place: Reservation,
-  { brokenOff, max, noRoom, tooLarge }: BodyLimits
+  reservation: Reservation,
+  { brokenOff, maxBytes, outOfMemory, tooLarge }: BodyLimits
 ): Effect.fn.Return<Uint8Array<ArrayBuffer>, Refusal | HttpRejection> {
-  if (Number(request.headers["content-length"] ?? 0) > max) return yield* tooLarge
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge
   const chunks: Array<Uint8Array> = []
   let length = 0
   const bytes = Stream.mapError(request.stream, () => brokenOff)
   yield* Stream.runForEach(bytes, (chunk): Effect.Effect<void, Refusal | HttpRejection> => {
     length += chunk.length
-    if (length > max) return Effect.fail(tooLarge)
-    if (!place.grow(chunk.length)) return Effect.fail(noRoom)
+    if (length > maxBytes) return Effect.fail(tooLarge)
+    if (!reservation.grow(chunk.length)) return Effect.fail(outOfMemory)
     chunks.push(chunk)
     return Effect.void
   })

@@ -5,82 +5,79 @@ import { WriteFailure, type WriteFailureReason } from "#domain/ports/StoreError.
 import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Reply from "./Reply.ts"
 
-/** How long a question waits for the database. */
-const deadline = "2 seconds"
+/** Time that a health check waits for the database. */
+const queryTimeout = "2 seconds"
 
 /**
- * Milliseconds that the database may be silent. It is not away while it is cleaned up (the embedded one does nothing else then) or while long
- * questions hold all connections: to take a runner out for that would give the others its work as well.
+ * Time without an answer after which the database counts as down. During maintenance the embedded database answers no query, and
+ * long queries may hold all connections. Taking such a runner out would move its load to the other runners.
  */
-const patience = 10_000
+const maxSilenceMs = 10_000
 
-const sentences: { readonly [why in WriteFailureReason]: string } = {
+const sentences: { readonly [reason in WriteFailureReason]: string } = {
   full: "The disk of the database is full; nothing can be written.",
   "read-only": "The database is read-only; nothing can be written."
 }
 
-const unable = (sentence: string) => Reply.text(503, sentence, { "retry-after": "5" })
+const unhealthy = (sentence: string) => Reply.text(503, sentence, { "retry-after": "5" })
 
-const well = Reply.text(200, "ok")
-const away = unable("The database does not answer.")
+const healthy = Reply.text(200, "ok")
+const databaseDown = unhealthy("The database does not answer.")
+const starting = Reply.text(503, "Some partitions are not awake yet.", { "retry-after": "1" })
 
-/** Since when the database has answered no question; times are epoch ms. */
-class Silence {
+/** Measures how long the database has answered no health check. Times are epoch ms. */
+class SilenceTimer {
   #since: number | undefined
-  #answered = -Infinity
+  #answeredAt = -Infinity
 
-  end(now: number): void {
+  reset(now: number): void {
     this.#since = undefined
-    this.#answered = now
+    this.#answeredAt = now
   }
 
-  /** After a question that was asked at `asked` and had no answer by `now`; one that came later may have had one. */
-  isLong(asked: number, now: number): boolean {
-    if (asked <= this.#answered) return false
-    this.#since ??= asked
-    return now - this.#since >= patience
+  /** True when the silence is too long. A check that started before the last answer does not count. */
+  isTooLong(startedAt: number, now: number): boolean {
+    if (startedAt <= this.#answeredAt) return false
+    this.#since ??= startedAt
+    return now - this.#since >= maxSilenceMs
   }
 }
 
-/** Answers for those who watch over the service: no credentials, no details. */
+/** Endpoints for load balancers and monitoring, without credentials and details. */
 export const makeHealth = Effect.gen(function*() {
   const accounts = yield* AccountStore
   const hub = yield* Hub
-  const writing = yield* WriteProbe
+  const probe = yield* WriteProbe
 
-  const silence = new Silence()
+  const silence = new SilenceTimer()
+  let last = healthy
 
-  /** What the last answer of the database meant: a silence, as long as it is short, says nothing else. */
-  let known = well
-
-  /** Why nothing can be written; undefined when something was, or nobody had trouble with it. */
-  const unwritten = Effect.gen(function*() {
-    const suspected = yield* WriteFailure
-    if (suspected.reason === undefined) return undefined
-    return yield* writing.attempt.pipe(
-      Effect.map(() => suspected.reason = undefined),
-      Effect.catch(() => Effect.sync(() => suspected.reason))
-    )
-  })
-
-  /** Whether the service can work: its database answers, and writes what it is told to. */
+  /** `/healthz`: the database answers and accepts writes. During a short silence, repeats the last answer. */
   const healthz = Effect.gen(function*() {
-    const asked = yield* Clock.currentTimeMillis
+    const startedAt = yield* Clock.currentTimeMillis
     const answer = yield* accounts.find("healthz").pipe(
-      Effect.andThen(unwritten),
-      Effect.timeoutOption(deadline)
+      Effect.andThen(probeSuspectedWrites(probe)),
+      Effect.timeoutOption(queryTimeout)
     )
     const now = yield* Clock.currentTimeMillis
-    if (Option.isNone(answer)) return silence.isLong(asked, now) ? away : known
-    silence.end(now)
-    return known = answer.value === undefined ? well : unable(sentences[answer.value])
-  }).pipe(Effect.catchTag("StoreError", () => Effect.sync(() => known = away)))
+    if (Option.isNone(answer)) return silence.isTooLong(startedAt, now) ? databaseDown : last
+    silence.reset(now)
+    return last = answer.value === undefined ? healthy : unhealthy(sentences[answer.value])
+  }).pipe(Effect.catchTag("StoreError", () => Effect.sync(() => last = databaseDown)))
 
-  /** Whether it does work: the partitions that it holds are awake. */
-  const readyz = Effect.map(hub.ready, (ready) =>
-    ready
-      ? well
-      : Reply.text(503, "Some partitions are not awake yet.", { "retry-after": "1" }))
+  /** `/readyz`: the partitions of this runner are awake. */
+  const readyz = Effect.map(hub.ready, (ready) => ready ? healthy : starting)
 
   return { healthz: Reply.onlyGet(healthz), readyz: Reply.onlyGet(readyz) }
 })
+
+/** Tests a write after a statement has failed to write. Returns the reason while writes fail, otherwise undefined. */
+const probeSuspectedWrites = (probe: WriteProbe["Service"]) =>
+  Effect.gen(function*() {
+    const failure = yield* WriteFailure
+    if (failure.reason === undefined) return undefined
+    return yield* probe.attempt.pipe(
+      Effect.map(() => failure.reason = undefined),
+      Effect.catch(() => Effect.sync(() => failure.reason))
+    )
+  })

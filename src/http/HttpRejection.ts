@@ -1,17 +1,60 @@
 import { Schema } from "effect"
 
+const message = { message: Schema.String }
+
+/** The body cannot be parsed, or ended early. */
+export class Malformed extends Schema.TaggedClass<Malformed>()("Malformed", message) {}
+
+/** The resource takes other methods, named in `allow` (`GET, HEAD`). */
+export class MethodNotAllowed
+  extends Schema.TaggedClass<MethodNotAllowed>()("MethodNotAllowed", { ...message, allow: Schema.String }) {}
+
+/** The body did not arrive in time. */
+export class TooSlow extends Schema.TaggedClass<TooSlow>()("TooSlow", message) {}
+
+/** The request has too many bytes or parameters. */
+export class TooLarge extends Schema.TaggedClass<TooLarge>()("TooLarge", message) {}
+
+/** The body has a Content-Type or Content-Encoding that Windhover does not read. */
+export class UnsupportedBody extends Schema.TaggedClass<UnsupportedBody>()("UnsupportedBody", message) {}
+
+export type HttpRejectionReason = Malformed | MethodNotAllowed | TooSlow | TooLarge | UnsupportedBody
+
+/** From reasons to statuses, exhaustively: a new reason does not compile until it has a status. */
+const statuses: { readonly [Tag in HttpRejectionReason["_tag"]]: number } = {
+  Malformed: 400,
+  MethodNotAllowed: 405,
+  TooSlow: 408,
+  TooLarge: 413,
+  UnsupportedBody: 415
+}
+
 /**
- * What HTTP itself does not allow, before any operation is asked.
+ * A request that HTTP itself does not allow. Windhover rejects the request before an operation runs.
  *
- * `Refusal` says that an operation will not do it; this says that the request could not be taken at all.
+ * An operation that does not accept its parameters fails with a `Refusal` instead.
  */
-export class HttpRejection extends Schema.TaggedError<HttpRejection>()("Declined", {
-  status: Schema.Literals([400, 404, 405, 408, 413, 415, 500]),
-  message: Schema.String,
-  /** Methods that would be right, for 405. */
-  allow: Schema.optionalKey(Schema.String)
-}) {}
+export class HttpRejection extends Schema.TaggedError<HttpRejection>()("HttpRejection", {
+  reason: Schema.Union([Malformed, MethodNotAllowed, TooSlow, TooLarge, UnsupportedBody])
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
 
-export const malformed = (message: string): HttpRejection => new HttpRejection({ status: 400, message })
+  get status(): number {
+    return statuses[this.reason._tag]
+  }
+}
 
-export const tooLarge = (message: string): HttpRejection => new HttpRejection({ status: 413, message })
+export const reject = (reason: HttpRejectionReason): HttpRejection => new HttpRejection({ reason })
+
+export const malformed = (message: string): HttpRejection => reject(new Malformed({ message }))
+
+export const methodNotAllowed = (message: string, allow: string): HttpRejection =>
+  reject(new MethodNotAllowed({ message, allow }))
+
+export const tooSlow = (message: string): HttpRejection => reject(new TooSlow({ message }))
+
+export const tooLarge = (message: string): HttpRejection => reject(new TooLarge({ message }))
+
+export const unsupportedBody = (message: string): HttpRejection => reject(new UnsupportedBody({ message }))

@@ -5,9 +5,9 @@ const identifier = "[A-Za-z_$][\\w$]*"
 
 const namePattern = new RegExp(`^${identifier}(?:\\.${identifier}|\\[\\d{1,9}\\])*$`)
 
-/** A name, a path of names or an index: nothing that could be a statement, a call or an end of the script. */
+/** True for a name, a path of names or an index. Statements, calls and ends of a script are not names. */
 export const isJsonpName = (name: string): boolean => name.length <= maxNameLength && namePattern.test(name)
 
-/** JSON as a script that hands it to `name`. U+2028 and U+2029 end a line in older scripts. */
+/** A script that passes JSON to the function `name`. Escapes U+2028 and U+2029, because they end a line in older scripts. */
 export const wrap = (name: string, json: string): string =>
   `${name}(${json.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")})`

@@ -1,48 +1,37 @@
-/** Bytes that are held at once, of one key and of all together. */
-export interface Limits {
-  readonly each: number
-  readonly all: number
-}
+import { KeyedCounter, type KeyedCounterLimits } from "#domain/collections/KeyedCounter.ts"
 
-/** Room for one body, to be left once. */
+/** Memory of one body, released once. */
 export interface Reservation {
-  /** So many bytes more have come; false when there is no room for them. */
+  /** Counts received bytes. False when the budget has no room for them. */
   readonly grow: (bytes: number) => boolean
-  readonly leave: () => void
+  readonly release: () => void
 }
 
-/** Room in memory for bodies that arrive. They are counted by the bytes that have come: whoever announces many takes nothing. */
+/**
+ * Bytes of the bodies that are arriving, limited per key and in total.
+ *
+ * The budget counts received bytes, so that a large Content-Length alone takes no room.
+ */
 export class MemoryBudget {
-  readonly #limits: Limits
-  readonly #of = new Map<string, number>()
-  #all = 0
+  readonly #bytes: KeyedCounter
 
-  constructor(limits: Limits) {
-    this.#limits = limits
+  constructor(limits: KeyedCounterLimits) {
+    this.#bytes = new KeyedCounter(limits)
   }
 
-  /** `least` is held for a body, however little has come of it. Undefined when there is no room. */
-  enter(key: string, least: number): Reservation | undefined {
-    if (!this.#take(key, least)) return undefined
-    let [received, held] = [0, least]
+  /** Reserves `minBytes` for a body, however short the body is. Undefined when the budget has no room. */
+  reserve(key: string, minBytes: number): Reservation | undefined {
+    if (!this.#bytes.tryAdd(key, minBytes)) return undefined
+    let [received, reserved] = [0, minBytes]
     return {
       grow: (bytes) => {
         received += bytes
-        const more = Math.max(received - held, 0)
-        if (!this.#take(key, more)) return false
-        held += more
+        const more = Math.max(received - reserved, 0)
+        if (!this.#bytes.tryAdd(key, more)) return false
+        reserved += more
         return true
       },
-      leave: () => void this.#take(key, -held)
+      release: () => void this.#bytes.remove(key, reserved)
     }
-  }
-
-  #take(key: string, bytes: number): boolean {
-    const ofKey = (this.#of.get(key) ?? 0) + bytes
-    if (bytes > 0 && (ofKey > this.#limits.each || this.#all + bytes > this.#limits.all)) return false
-    this.#all += bytes
-    if (ofKey > 0) this.#of.set(key, ofKey)
-    else this.#of.delete(key)
-    return true
   }
 }

@@ -1,36 +1,44 @@
 import { Effect } from "effect"
 import type { Refusal } from "#domain/Refusal.ts"
-import * as Contract from "#http/api/Contract.ts"
+import type { Format } from "#domain/Subscription.ts"
+import { formatSchema } from "#http/api/ParameterSchemas.ts"
 import type { Parameters } from "./Parameters.ts"
 
-/** The formats that a request can ask for. */
-export type Asked = typeof Contract.format.Type
+/** The format that a client requests, and its scope. */
+export interface RequestedFormat {
+  readonly format: Format | undefined
+  /** Only feeds take the format. Clients send `Accept` by default, so other resources keep their own bytes without `format`. */
+  readonly feedsOnly: boolean
+}
 
-/** The parameter `format` decides; without it `Accept` can ask. Undefined: nothing was asked for. */
-export const askedFormat = (
+/** The format of the parameter `format`, otherwise of the `Accept` header; undefined when the client requests none. */
+export const readFormat = (
   parameters: Parameters,
   accept: string | undefined
-): Effect.Effect<Asked | undefined, Refusal> =>
-  Effect.map(parameters.choice("format", Contract.format), (format) => format ?? acceptedFormat(accept ?? ""))
+): Effect.Effect<Format | undefined, Refusal> =>
+  Effect.map(readRequestedFormat(parameters, accept), ({ format }) => format)
 
-/** The same, and whether it is for feeds alone: clients send `Accept` on their own, and what is no feed comes as it is unless somebody says otherwise. */
-export const wantedFormat = Effect.fnUntraced(function*(parameters: Parameters, accept: string | undefined) {
-  const format = yield* askedFormat(parameters, accept)
-  const said = yield* parameters.choice("format", Contract.format)
-  return { format, feedsOnly: format !== undefined && said === undefined }
-})
+/** As `readFormat`, and whether the format is for feeds alone. */
+export const readRequestedFormat = (
+  parameters: Parameters,
+  accept: string | undefined
+): Effect.Effect<RequestedFormat, Refusal> =>
+  Effect.map(parameters.choice("format", formatSchema), (explicit) => {
+    const format = explicit ?? acceptedFormat(accept ?? "")
+    return { format, feedsOnly: format !== undefined && explicit === undefined }
+  })
 
-const acceptedFormat = (accept: string): Asked | undefined => {
+const acceptedFormat = (accept: string): Format | undefined => {
   const json = qualityOf(accept, "application/json")
   const atom = qualityOf(accept, "application/atom+xml")
   if (json > 0 && json >= atom) return "json"
   return atom > 0 ? "atom" : undefined
 }
 
-/** Whether `Accept` names this type. */
+/** True when `Accept` names this type. */
 export const accepts = (accept: string | undefined, type: string): boolean => qualityOf(accept ?? "", type) > 0
 
-/** 0 when the type is not named: wildcards ask for nothing. */
+/** The q value of a type, 0 when `Accept` does not name the type. Wildcards name no type. */
 const qualityOf = (accept: string, type: string): number => {
   for (const range of accept.split(",")) {
     const [name = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase())
@@ -41,7 +49,7 @@ const qualityOf = (accept: string, type: string): number => {
   return 0
 }
 
-/** Whether `If-None-Match` names this tag; weak and strong tags compare alike here (RFC 9110, 13.1.2). */
+/** True when `If-None-Match` names the ETag. Weak and strong tags compare alike here (RFC 9110, 13.1.2). */
 export const matches = (ifNoneMatch: string | undefined, etag: string): boolean =>
   ifNoneMatch !== undefined &&
   (ifNoneMatch.trim() === "*" || ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag))

@@ -1,24 +1,32 @@
 import { Effect, Schema } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
-import type { Whole } from "#http/api/Contract.ts"
 import { type HttpRejection, tooLarge } from "./HttpRejection.ts"
 
-/** Name and value pairs of one request, over query and body. */
+/** Name and value pairs of one query or body, at most. */
 export const maxParameters = 1000
+
 /** Characters of a name, brackets included. */
 const maxNameLength = 256
+
 /** Parts of a name: `search[feed][url]` has three. */
 export const maxDepth = 8
 
 export type Pair = readonly [name: string, value: string]
 
+/** A parameter that is a whole number with a default, and its schema for OpenAPI. */
+export interface IntegerParameter {
+  readonly schema: Schema.Codec<number>
+  readonly minimum: number
+  readonly maximum: number
+  readonly fallback: number
+}
+
 /**
- * The parameters of a request, whichever way they came.
+ * The parameters of a request, from the query and from a body of any format.
  *
- * Names are kept in one spelling, with dots: `search[feed][url]`, `search[feed.url]` and `search.feed.url` are the same
- * parameter, and so are `hub.url`, `hub.url[]` and `hub.url[0]`. They live in a `Map`, never in an object: a name such as
- * `__proto__` is a name like any other.
+ * Names are normalized to dots: `search[feed][url]`, `search[feed.url]` and `search.feed.url` are one parameter, and so are `hub.url`,
+ * `hub.url[]` and `hub.url[0]`. The values live in a `Map` and never in an object, so that `__proto__` is an ordinary name.
  */
 export class Parameters {
   readonly #values: ReadonlyMap<string, ReadonlyArray<string>>
@@ -27,35 +35,36 @@ export class Parameters {
     this.#values = values
   }
 
-  /** All values of a name in the order of the request; empty ones are left out, as if they had not been sent. */
+  /** All values of a name in the order of the request. An empty value counts as absent. */
   all(name: string): ReadonlyArray<string> {
     return this.#values.get(name)?.filter((value) => value !== "") ?? []
   }
 
-  /** The value of a name that can have one only. Sent twice with different values, nobody can know which one was meant. */
+  /** The value of a name. Fails when the request has two different values, because either could be the right one. */
   one(name: string): Effect.Effect<string | undefined, Refusal> {
     const values = this.all(name)
     const first = values[0]
     const other = values.find((value) => value !== first)
     if (other === undefined) return Effect.succeed(first)
-    const received = secret.has(name) ? "" : `, such as ${quote(first ?? "")} and ${quote(other)}`
+    const received = secretNames.has(name) ? "" : `, such as ${quote(first ?? "")} and ${quote(other)}`
     return Effect.fail(
       badParameter(name, `${name} was sent ${values.length} times with different values${received}; send it once.`)
     )
   }
 
-  /** Whether a name, or one below it (`search.feed.url` is below `search`), was sent with a value. */
+  /** True when a name, or a name below (`search.feed.url` is below `search`), has a value. */
   has(name: string): boolean {
     return this.all(name).length > 0 || this.below(name).length > 0
   }
 
-  /** The names below a name, without it. */
+  /** The names below a name, without its prefix. */
   below(name: string): ReadonlyArray<string> {
     const prefix = `${name}.`
     return [...this.#values.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
   }
 
-  integer(name: string, { fallback, maximum, minimum, schema }: Whole): Effect.Effect<number, Refusal> {
+  /** A whole number. */
+  integer(name: string, { fallback, maximum, minimum, schema }: IntegerParameter): Effect.Effect<number, Refusal> {
     return Effect.flatMap(this.one(name), (text) => {
       if (text === undefined) return Effect.succeed(fallback)
       const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : NaN
@@ -72,7 +81,7 @@ export class Parameters {
     })
   }
 
-  /** One of some words, in any case. */
+  /** One of the words, in lower or upper case. */
   choice<Word extends string>(
     name: string,
     words: Schema.Literals<ReadonlyArray<Word>>
@@ -86,7 +95,7 @@ export class Parameters {
     })
   }
 
-  /** False when it was not sent. */
+  /** A boolean; false when the parameter is absent. */
   flag(name: string): Effect.Effect<boolean, Refusal> {
     return Effect.map(
       this.choice(name, flagWords),
@@ -95,30 +104,26 @@ export class Parameters {
   }
 }
 
-/** What is never repeated in a sentence. */
-const secret: ReadonlySet<string> = new Set(["authorization", "hub.secret", "hub.verify_token"])
+/** Parameters whose values no sentence repeats. */
+const secretNames: ReadonlySet<string> = new Set(["authorization", "hub.secret", "hub.verify_token"])
 
 const flagWords = Schema.Literals(["true", "false", "1", "0", "yes", "no"])
 
-/**
- * One spelling of a name, or undefined when it has too many parts. Brackets that do not pair are taken literally.
- */
+/** Normalizes a name; undefined when the name has too many parts. Unpaired brackets are ordinary characters. */
 export const normalizeName = (name: string): string | undefined => {
-  const parts = partsOf(name)
-  // A number or nothing at the end only says that the parameter is repeated.
+  const parts = splitName(name)
+  // `[]` or `[0]` at the end marks a repeated parameter
   while (parts.length > 1 && /^\d*$/.test(parts.at(-1) ?? "")) parts.pop()
   return parts.length > maxDepth ? undefined : parts.join(".")
 }
 
-const partsOf = (name: string): Array<string> => {
+const splitName = (name: string): Array<string> => {
   const bracketed = /^([^[\]]+)((?:\[[^[\]]*\])+)$/.exec(name)
   if (bracketed === null) return [name]
   return [bracketed[1] ?? "", ...(bracketed[2] ?? "").slice(1, -1).split("][")]
 }
 
-/**
- * Merges the sources of a request; where a name is in both, `body` wins.
- */
+/** Merges query and body; a name of the body replaces the same name of the query. */
 export const merge = (
   query: Iterable<Pair>,
   body: Iterable<Pair>
@@ -134,8 +139,8 @@ const collect = Effect.fnUntraced(function*(pairs: Iterable<Pair>) {
   let count = 0
   for (const [given, value] of pairs) {
     if (++count > maxParameters) return yield* tooManyParameters
-    const name = yield* checkedName(given)
-    // PostgreSQL cannot keep these, XML and headers cannot carry them: nobody needs them, and a secret without them is another one.
+    const name = yield* checkName(given)
+    // PostgreSQL, XML and headers cannot hold NUL, and a secret without its NUL would be a different secret
     if (value.includes("\0")) return yield* badParameter(name, `${name} holds a NUL character; leave it out.`)
     if (!value.isWellFormed()) {
       return yield* badParameter(name, `${name} holds half of a surrogate pair, which is no character; leave it out.`)
@@ -147,7 +152,7 @@ const collect = Effect.fnUntraced(function*(pairs: Iterable<Pair>) {
   return values
 })
 
-const checkedName = (given: string): Effect.Effect<string, Refusal> => {
+const checkName = (given: string): Effect.Effect<string, Refusal> => {
   if (given.length > maxNameLength) {
     return Effect.fail(
       badParameter(

@@ -1,48 +1,46 @@
-/** How much may be used at once, and how fast it comes back. */
-export interface Allowance {
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
+
+/** A rate: `burst` uses at once, refilled at `perMinute`. */
+export interface RateLimit {
   readonly burst: number
   readonly perMinute: number
 }
 
+/** Bounds of a limiter. `maxDebtMs` caps the extra wait that uses beyond the rate add up to. */
+export interface RateLimiterOptions {
+  readonly maxKeys: number
+  readonly maxDebtMs: number
+}
+
 /**
- * Allowances that are used up and come back with time, one a key: the generic cell rate algorithm, one number a key.
+ * Limits the rate of each key with the generic cell rate algorithm. The state of a key is one number: the time of its full burst, epoch ms.
  *
- * The number is the time at which the key has its whole burst again.
+ * Beyond `maxKeys`, the limiter forgets the least recently used key.
  */
 export class RateLimiter {
-  readonly #interval: number
-  readonly #tolerance: number
-  readonly #maxDebt: number
-  readonly #maxKeys: number
-  readonly #full = new Map<string, number>()
+  readonly #intervalMs: number
+  readonly #burstMs: number
+  readonly #maxDebtMs: number
+  readonly #fullAt: BoundedMap<string, number>
 
-  /** `maxDebt` in milliseconds: the longest wait that use beyond the allowance can add up to. */
-  constructor({ burst, perMinute }: Allowance, options: { readonly maxKeys: number; readonly maxDebt: number }) {
-    this.#interval = 60_000 / perMinute
-    this.#tolerance = this.#interval * burst
-    this.#maxDebt = options.maxDebt
-    this.#maxKeys = options.maxKeys
+  constructor({ burst, perMinute }: RateLimit, { maxDebtMs, maxKeys }: RateLimiterOptions) {
+    this.#intervalMs = 60_000 / perMinute
+    this.#burstMs = this.#intervalMs * burst
+    this.#maxDebtMs = maxDebtMs
+    this.#fullAt = new BoundedMap(maxKeys)
   }
 
-  /** Milliseconds until one is to be had; 0 when it is. */
-  wait(key: string, now: number): number {
-    const full = this.#full.get(key) ?? now
-    return Math.max(0, full + this.#interval - now - this.#tolerance)
+  /** Milliseconds until the key has a use left, 0 when it has one now. */
+  waitMs(key: string, now: number): number {
+    const fullAt = this.#fullAt.get(key) ?? now
+    return Math.max(0, fullAt + this.#intervalMs - now - this.#burstMs)
   }
 
-  /** Uses one, whether it is to be had or not. */
+  /** Counts one use, even beyond the rate. Forgets keys that have their full burst again. */
   use(key: string, now: number): void {
-    const full = Math.max(this.#full.get(key) ?? now, now) + this.#interval
-    this.#full.delete(key)
-    this.#makeRoom(now)
-    this.#full.set(key, Math.min(full, now + this.#tolerance + this.#maxDebt))
-  }
-
-  /** Forgets keys that have their burst again, and at worst those that were not used for longest. */
-  #makeRoom(now: number): void {
-    for (const [key, full] of this.#full) {
-      if (full > now && this.#full.size < this.#maxKeys) break
-      this.#full.delete(key)
-    }
+    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + this.#intervalMs
+    this.#fullAt.delete(key)
+    this.#fullAt.dropOldestWhile((at) => at <= now)
+    this.#fullAt.set(key, Math.min(fullAt, now + this.#burstMs + this.#maxDebtMs))
   }
 }

@@ -5,116 +5,125 @@ import { quote } from "#domain/Topic.ts"
 import { HttpRejection } from "./HttpRejection.ts"
 import { wrap } from "./Jsonp.ts"
 
-/** Sent with every answer. Browsers anywhere may call: who calls is told by the credentials in the request, never by a cookie. */
-const common = {
+type Response = HttpServerResponse.HttpServerResponse
+type Headers = { readonly [name: string]: string }
+
+/**
+ * Headers of every response. Scripts of any site may call the API, because credentials travel in the request and never in a cookie.
+ */
+const commonHeaders = {
   "pubsubhubbub-version": "0.3",
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "ETag, Link, Retry-After, Allow, PubSubHubbub-Version, WWW-Authenticate",
   "x-content-type-options": "nosniff"
 }
 
-/** Answers belong to who asked: no shared cache keeps them, and a private one only where there is an ETag to ask again with. */
-const uncached = { ...common, "cache-control": "no-store" }
-const revalidated = { ...common, "cache-control": "private, no-cache", vary: "Accept, Authorization" }
+/** Keeps responses out of every cache, because a response belongs to one account. */
+const uncached = { ...commonHeaders, "cache-control": "no-store" }
 
-/** The methods that the API's address knows. */
+/** Lets a private cache keep a response with an ETag and revalidate it before each use. */
+const revalidated = { ...commonHeaders, "cache-control": "private, no-cache", vary: "Accept, Authorization" }
+
+/** Methods of the API endpoint. */
 export const methods: ReadonlyArray<string> = ["GET", "HEAD", "POST", "OPTIONS"]
 
-export const allowed = methods.join(", ")
+/** Value of the `Allow` header of the API endpoint. */
+export const allowedMethods = methods.join(", ")
 
-/** Done, nothing to say. */
-export const done = HttpServerResponse.empty({ status: 204, headers: uncached })
+/** 204 No Content: the operation is done. */
+export const noContent = HttpServerResponse.empty({ status: 204, headers: uncached })
 
-/** Accepted; the callback is asked in the background. */
-export const pending = HttpServerResponse.empty({ status: 202, headers: uncached })
+/** 202 Accepted: Windhover asks the callback in the background. */
+export const accepted = HttpServerResponse.empty({ status: 202, headers: uncached })
 
-/** The answer, with the topic that was found in place of the one that was asked for. */
-export const instead = (answer: HttpServerResponse.HttpServerResponse, topic: string | undefined) =>
-  topic === undefined ? answer : HttpServerResponse.setHeader(answer, "link", `<${new URL(topic).href}>; rel="self"`)
+/** Adds `Link: <topic>; rel="self"` after feed discovery, to name the feed that Windhover subscribed to instead of the page. */
+export const withSelfLink = (response: Response, topic: string | undefined): Response =>
+  topic === undefined
+    ? response
+    : HttpServerResponse.setHeader(response, "link", `<${new URL(topic).href}>; rel="self"`)
 
-/** Says to browsers what other sites' scripts may send. */
+/** CORS preflight response: the methods and headers that scripts of other sites may send. */
 export const preflight = HttpServerResponse.empty({
   status: 204,
   headers: {
-    ...common,
-    allow: allowed,
-    "access-control-allow-methods": allowed,
+    ...uncached,
+    allow: allowedMethods,
+    "access-control-allow-methods": allowedMethods,
     "access-control-allow-headers":
       "Authorization, Content-Type, Accept, If-None-Match, Last-Event-ID, X-HTTP-Method-Override",
-    "access-control-max-age": "86400",
-    "cache-control": "no-store"
+    "access-control-max-age": "86400"
   }
 })
 
-export const text = (status: number, sentence: string, headers: { readonly [name: string]: string } = {}) =>
+export const text = (status: number, sentence: string, headers: Headers = {}): Response =>
   HttpServerResponse.text(sentence, {
     status,
     contentType: "text/plain; charset=utf-8",
     headers: { ...uncached, ...headers }
   })
 
-/** 405: this address takes other methods, `GET, HEAD` for instance. */
-export const wrongMethod = (method: string, allow: string) => {
-  const these = allow.replace(/, (?=\w+$)/, " or ")
-  return text(405, `The method ${quote(method)} is not known here; use ${these}.`, { allow })
+/** 405 Method Not Allowed. `allow` lists the right methods, for example `GET, HEAD`. */
+export const wrongMethod = (method: string, allow: string): Response => {
+  const alternatives = allow.replace(/, (?=\w+$)/, " or ")
+  return text(405, `The method ${quote(method)} is not known here; use ${alternatives}.`, { allow })
 }
 
-/** An address that can only be read. */
+/** Restricts a handler to GET and HEAD. */
 export const onlyGet =
-  <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  ({ method }: HttpServerRequest.HttpServerRequest) =>
-    method === "GET" || method === "HEAD" ? answer : Effect.succeed(wrongMethod(method, "GET, HEAD"))
+  <E, R>(handler: Effect.Effect<Response, E, R>) => ({ method }: HttpServerRequest.HttpServerRequest) =>
+    method === "GET" || method === "HEAD" ? handler : Effect.succeed(wrongMethod(method, "GET, HEAD"))
 
-/** A script that hands JSON to the page's own function. */
-export const script = (name: string, json: string) =>
+/** JSONP: a script that passes `json` to the function `name` of the caller's page. */
+export const script = (name: string, json: string): Response =>
   HttpServerResponse.text(wrap(name, json), {
     contentType: "text/javascript; charset=utf-8",
     headers: uncached
   })
 
-export const json = (body: string, headers: { readonly [name: string]: string } = {}) =>
+export const json = (body: string, headers: Headers = {}): Response =>
   HttpServerResponse.text(body, {
     contentType: "application/json; charset=utf-8",
     headers: { ...revalidated, ...headers }
   })
 
-export const atom = (body: string, headers: { readonly [name: string]: string } = {}) =>
+export const atom = (body: string, headers: Headers = {}): Response =>
   HttpServerResponse.text(body, { contentType: "application/atom+xml", headers: { ...revalidated, ...headers } })
 
 /**
- * The bytes of a watched resource. They are a stranger's and come from this service's own address:
- * a browser that shows them runs nothing in its name.
+ * The bytes of a watched resource. The Content-Security-Policy keeps a browser from running a publisher's script on Windhover's origin.
  */
-export const document = (body: Uint8Array, contentType: string, headers: { readonly [name: string]: string } = {}) =>
+export const document = (body: Uint8Array, contentType: string, headers: Headers = {}): Response =>
   HttpServerResponse.uint8Array(body, {
     contentType,
     headers: { ...revalidated, "content-security-policy": "default-src 'none'; sandbox", ...headers }
   })
 
-/** The header of what goes on and on; proxies are asked to hand it through as it comes. */
-export const streaming = (contentType: string) => ({
+/** Headers of a stream. `x-accel-buffering` tells proxies to pass events on at once. */
+export const streamHeaders = (contentType: string): Headers => ({
   ...uncached,
   "content-type": contentType,
   "x-accel-buffering": "no",
-  connection: "close" // whoever stops the service waits for connections that are kept
+  connection: "close" // a shutdown waits for connections that are kept alive
 })
 
-/** That header alone. */
-export const head = (contentType: string) => HttpServerResponse.empty({ status: 200, headers: streaming(contentType) })
+/** Response to HEAD: the headers of a stream without events. */
+export const streamHead = (contentType: string): Response =>
+  HttpServerResponse.empty({ status: 200, headers: streamHeaders(contentType) })
 
-/** What the caller has is still right. */
-export const notModified = (etag: string) =>
+/** 304 Not Modified: the client has the current representation. */
+export const notModified = (etag: string): Response =>
   HttpServerResponse.empty({ status: 304, headers: { ...revalidated, etag } })
 
-interface Wire {
+/** Status and headers of an error response. */
+interface ErrorHead {
   readonly status: number
-  readonly headers?: { readonly [name: string]: string }
+  readonly headers?: Headers
 }
 
 const challenge = { "www-authenticate": "Basic realm=\"Windhover\", charset=\"UTF-8\"" }
 
-/** From reasons to the wire, exhaustively: a new reason does not compile until it has a status. */
-const wireOf = (reason: RefusalReason): Wire => {
+/** From reasons to statuses, exhaustively: a new reason does not compile until it has a status. */
+const refusalHead = (reason: RefusalReason): ErrorHead => {
   switch (reason._tag) {
     case "BadParameter":
     case "NotVerified":
@@ -132,17 +141,18 @@ const wireOf = (reason: RefusalReason): Wire => {
   }
 }
 
-const retryAfter = (seconds: number) => ({ "retry-after": String(Math.max(1, Math.ceil(seconds))) })
+const retryAfter = (seconds: number): Headers => ({ "retry-after": String(Math.max(1, Math.ceil(seconds))) })
 
-const wireOfDeclined = ({ allow, status }: HttpRejection): Wire =>
-  allow === undefined ? { status } : { status, headers: { allow } }
+const rejectionHead = ({ reason, status }: HttpRejection): ErrorHead =>
+  reason._tag === "MethodNotAllowed" ? { status, headers: { allow: reason.allow } } : { status }
 
 /**
- * An error as the caller sees it: a sentence as text. A script cannot see the status of another script,
- * so that JSONP gets both inside a 200.
+ * An error response: the sentence as plain text.
+ *
+ * JSONP puts status and sentence into a script with status 200, because a page cannot read the status of a script.
  */
-export const failed = (error: Refusal | HttpRejection, jsonp?: string): HttpServerResponse.HttpServerResponse => {
-  const { headers, status } = error instanceof HttpRejection ? wireOfDeclined(error) : wireOf(error.reason)
+export const renderError = (error: Refusal | HttpRejection, jsonp?: string): Response => {
+  const { headers, status } = error instanceof HttpRejection ? rejectionHead(error) : refusalHead(error.reason)
   return jsonp === undefined
     ? text(status, error.message, headers)
     : script(jsonp, JSON.stringify({ error: { code: status, message: error.message } }))

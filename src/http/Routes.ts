@@ -9,50 +9,57 @@ import {
 import { IpNetwork } from "effect/net"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
-import { Authentication } from "./Authentication.ts"
-import { makeDocumentation } from "#http/api/Documentation.ts"
-import { makeHealth } from "./Health.ts"
-import { hubCallbacks, makeHubCallbackEndpoint } from "#http/websub/HubCallbackEndpoint.ts"
-import { makeWebSubEndpoint } from "#http/websub/WebSubEndpoint.ts"
-import * as Reply from "./Reply.ts"
-import { Bodies } from "./RequestBody.ts"
-import { Streams } from "#http/stream/Streams.ts"
 import { makeApiEndpoint } from "#http/api/ApiEndpoint.ts"
-import { makeXmppLogins } from "./XmppLogins.ts"
+import { makeDocumentation } from "#http/api/Documentation.ts"
+import { StreamRegistry } from "#http/stream/StreamRegistry.ts"
+import * as StreamRegistryLayer from "#http/stream/StreamRegistryLayer.ts"
+import { hubCallbackPath, makeHubCallbackEndpoint } from "#http/websub/HubCallbackEndpoint.ts"
+import { makeWebSubEndpoint } from "#http/websub/WebSubEndpoint.ts"
+import * as AuthenticationLayer from "./AuthenticationLayer.ts"
+import { makeHealth } from "./Health.ts"
+import * as Reply from "./Reply.ts"
+import { BodyMemory } from "./RequestBody.ts"
+import { makeXmppLoginCheck } from "./XmppLoginCheck.ts"
 
-/** Where the API answers, with or without a slash at the end; older clients post to the second. */
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Paths of the API, with or without a slash at the end. Older clients use the second one. */
 const apiPaths = ["/", "/hubbub"] as const
 
-/** With the `?` that is missing where clients ask as an old sample prints it, `/stream/&hub.mode=…`; undefined for a path below. */
+/** The URL of a stream; undefined for another path. Inserts the `?` that is missing in `/stream/&hub.mode=…`, an old sample. */
 const streamUrl = (url: string): string | undefined =>
   /^\/stream\/?(?:\?|$)/.test(url) ? url : /^\/stream\/?&/.test(url) ? url.replace("&", "?") : undefined
 
-/** The router takes `//stream` for `/stream`, as clients ask whose base URL ends in a slash; who reads the path itself is given one. */
-const withOneSlash = (request: HttpServerRequest.HttpServerRequest) =>
+/**
+ * Reduces slashes at the start of the path to one. Clients whose base URL ends in a slash send `//stream`. The router accepts this
+ * path, but handlers parse the URL themselves.
+ */
+const withOneSlash = (request: Request) =>
   request.url.startsWith("//") ? request.modify({ url: request.url.replace(/^\/+/, "/") }) : request
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { hubOpen, trustedProxies, xmppComponent } = yield* Settings
-  const webhook = yield* makeApiEndpoint
-  const { healthz, readyz } = yield* makeHealth
-  for (const path of apiPaths) yield* router.add("*", path, webhook("api"))
-  const stream = webhook("stream")
-  yield* router.add("*", "/stream/*", (given) => {
-    const request = withOneSlash(given)
+  const api = yield* makeApiEndpoint
+  for (const path of apiPaths) yield* router.add("*", path, api("api"))
+  const stream = api("stream")
+  yield* router.add("*", "/stream/*", (received) => {
+    const request = withOneSlash(received)
     const url = streamUrl(request.url)
     return url === undefined ? Effect.succeed(notFound(request.url)) : stream(request.modify({ url }))
   })
   if (hubOpen) yield* router.add("*", "/hub", yield* makeWebSubEndpoint)
-  yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(nothingKept(method)))
+  yield* router.add("*", "/dev/null", ({ method }) => Effect.succeed(respondAsNullDevice(method)))
   const hubCallback = yield* makeHubCallbackEndpoint
-  yield* router.add("*", `${hubCallbacks}*`, (request) => hubCallback(withOneSlash(request)))
+  yield* router.add("*", `${hubCallbackPath}*`, (request) => hubCallback(withOneSlash(request)))
   const { openapi, page } = yield* makeDocumentation
   yield* router.add("*", "/openapi.json", openapi)
   yield* router.add("*", "/docs", page)
-  if (xmppComponent !== undefined) yield* router.add("*", "/internal/xmpp/auth", yield* makeXmppLogins)
+  if (xmppComponent !== undefined) yield* router.add("*", "/internal/xmpp/auth", yield* makeXmppLoginCheck)
+  const { healthz, readyz } = yield* makeHealth
   yield* router.add("*", "/healthz", healthz)
   yield* router.add("*", "/readyz", readyz)
-  yield* router.addGlobalMiddleware(answerFailures)
+  yield* router.addGlobalMiddleware(renderFailures)
   if (trustedProxies.length > 0) {
     const networks = trustedProxies.map(IpNetwork.fromStringUnsafe)
     yield* router.addGlobalMiddleware(HttpMiddleware.xForwardedHeaders({ trustedProxies: networks }))
@@ -60,48 +67,51 @@ const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
 }))
 
 /**
- * The null device, for notifications that come by an address that was not known for it when it was subscribed.
+ * The null device as a callback. Windhover recognizes its own base URL and sends nothing there; a POST arrives only through another
+ * address of the same server, and is discarded.
  *
- * A challenge is not repeated: a stranger's hub that asks here would send whatever the stranger subscribes to.
+ * The response repeats no challenge: otherwise another hub could be made to deliver a stranger's subscriptions here.
  */
-const nothingKept = (method: string): HttpServerResponse.HttpServerResponse => {
-  if (method === "POST") return Reply.done
+const respondAsNullDevice = (method: string): Response => {
+  if (method === "POST") return Reply.noContent
   return method === "GET" || method === "HEAD"
     ? Reply.text(
       200,
-      "This is the null device: as a hub.callback it has nothing delivered, and what is posted here is not kept."
+      "This is the null device: notifications for it as a hub.callback are not delivered, and a POST to it is discarded."
     )
     : Reply.wrongMethod(method, "GET, HEAD, POST")
 }
 
-/** Whatever happens, the caller gets a sentence; what should not have happened is logged. */
-const answerFailures = (
-  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled>
-): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled> =>
-  Effect.catchCause(answer, (cause) => {
-    // Nobody is there any more to be answered.
-    if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+/** Turns every failure into a response with a sentence, and logs unexpected failures. */
+const renderFailures = (handler: Effect.Effect<Response, Types.unhandled>): Effect.Effect<Response, Types.unhandled> =>
+  Effect.catchCause(handler, (cause) => {
+    if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt // the client has disconnected
     const error = Option.getOrUndefined<unknown>(Cause.findErrorOption(cause))
     return error instanceof HttpServerError.HttpServerError && error.reason._tag === "RouteNotFound"
       ? Effect.succeed(notFound(error.request.url))
-      : Effect.as(Effect.logError("a request could not be answered", cause), somethingIsWrong)
+      : Effect.as(Effect.logError("HTTP request failed unexpectedly; the client gets status 500", cause), internalError)
   })
 
-const notFound = (url: string) =>
+const notFound = (url: string): Response =>
   Reply.text(404, `There is nothing at ${quote(url.split("?", 1)[0] ?? "")}; the API is at /, with a hub.mode.`)
 
-const somethingIsWrong = Reply.text(500, "Something is wrong inside Windhover; its log says more.")
+const internalError = Reply.text(500, "Something is wrong inside Windhover; its log says more.")
 
-/** Everything that is served over HTTP. */
-export const layer = routes.pipe(Layer.provide([Authentication.layer, Bodies.layer, Streams.layer]))
-
-/** Who stops the server waits for its answers: streams are ended before. */
-const endStreams = Layer.effectDiscard(
-  Effect.flatMap(Streams, ({ close }) => Effect.addFinalizer(() => close))
+/** All routes of the HTTP server. */
+export const layer = routes.pipe(
+  Layer.provide([AuthenticationLayer.layer, BodyMemory.layer, StreamRegistryLayer.layer])
 )
 
-/** The same behind an `HttpServer`. A log line a request would halve what it can serve; where it listens is told by who starts it. */
+/** Ends the streams at shutdown, because the server waits for open responses. */
+const endStreams = Layer.effectDiscard(
+  Effect.flatMap(StreamRegistry, ({ close }) => Effect.addFinalizer(() => close))
+)
+
+/**
+ * The routes behind an `HttpServer`. Requests are not logged, because one log line per request would halve the throughput. The command
+ * line prints the address instead of the server.
+ */
 export const layerServed = endStreams.pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, disableListenLog: true })),
-  Layer.provide(Streams.layer)
+  Layer.provide(StreamRegistryLayer.layer)
 )

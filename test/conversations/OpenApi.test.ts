@@ -2,8 +2,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { Script } from "node:vm"
-import { answers } from "#http/api/Contract.ts"
 import { document } from "#http/api/OpenApi.ts"
+import * as ResponseSchemas from "#http/api/ResponseSchemas.ts"
 import { version } from "#layers/outbound/Version.ts"
 import * as ConversationWorld from "#test/support/ConversationWorld.ts"
 import type { RawAnswer } from "#test/support/RawHttp.ts"
@@ -70,10 +70,10 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
     Effect.gen(function*() {
       const { get, topic } = yield* opened
       const cases = [
-        [answers.list, "/?hub.mode=list"],
-        [answers.listDetailed, "/?hub.mode=list&detailed=true&search[format]=json"],
-        [answers.retrieve, `/?hub.mode=retrieve&format=json&hub.topic=${topic}`],
-        [answers.authenticate, "/?hub.mode=authenticate&rights=true"]
+        [ResponseSchemas.Subscriptions, "/?hub.mode=list"],
+        [ResponseSchemas.DetailedSubscriptions, "/?hub.mode=list&detailed=true&search[format]=json"],
+        [ResponseSchemas.Retrieved, `/?hub.mode=retrieve&format=json&hub.topic=${topic}`],
+        [ResponseSchemas.GrantedRights, "/?hub.mode=authenticate&rights=true"]
       ] as const
       for (const [schema, target] of cases) {
         const answer = yield* get(target)
@@ -81,7 +81,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
         assert.isUndefined(problemOf(schema, answer), target)
       }
       const list = yield* get("/?hub.mode=list")
-      assert.match(problemOf(answers.listDetailed, list) ?? "", /Expected SubscriptionsInDetail/)
+      assert.match(problemOf(ResponseSchemas.DetailedSubscriptions, list) ?? "", /Expected SubscriptionsInDetail/)
     }))
 
   it.effect("names the bounds at which requests are refused", () =>

@@ -4,7 +4,7 @@ import type { Hub } from "#actors/operations/Hub.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import * as Cursor from "#http/stream/Cursor.ts"
-import * as Frames from "#http/stream/Frames.ts"
+import * as Framing from "#http/stream/Framing.ts"
 import { basic } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
 
@@ -18,14 +18,14 @@ describe("what strangers write cannot begin a field of a stream", () => {
   it.each(forged)("in an entry, as JSON: %j", (text) => {
     const entry = { id: text, title: { value: text, type: "text" } }
     const body = renderJson({ status: { feed: text, http: text }, header: { title: entry.title }, entries: [entry] })
-    assert.deepStrictEqual(fieldsOf(Frames.frame("events", body, "notification", "1")), [
+    assert.deepStrictEqual(fieldsOf(Framing.frame("events", body, "notification", "1")), [
       "event",
       "id",
       "data",
       "",
       ""
     ])
-    assert.strictEqual(Frames.frame("lines", body, "notification", undefined).toString().split("\n").length, 2)
+    assert.strictEqual(Framing.frame("lines", body, "notification", undefined).toString().split("\n").length, 2)
   })
 
   it.each(forged)("in an entry, as Atom: %j", (text) => {
@@ -36,13 +36,13 @@ describe("what strangers write cannot begin a field of a stream", () => {
       extNamespace: "urn:x",
       self: text
     })
-    const fields = fieldsOf(Frames.frame("events", body, "notification", "1"))
+    const fields = fieldsOf(Framing.frame("events", body, "notification", "1"))
     assert.deepStrictEqual(fields.filter((field) => field !== "data"), ["event", "id", "", ""])
   })
 
   it.each(forged)("in a JSON document: %j", (text) => {
-    const json = Frames.compactJson(Buffer.from(JSON.stringify({ [text]: text }, null, "\r\n")))
-    assert.deepStrictEqual(fieldsOf(Frames.frame("events", json ?? "", "notification", "1")), [
+    const json = Framing.compactJson(Buffer.from(JSON.stringify({ [text]: text }, null, "\r\n")))
+    assert.deepStrictEqual(fieldsOf(Framing.frame("events", json ?? "", "notification", "1")), [
       "event",
       "id",
       "data",
@@ -52,9 +52,9 @@ describe("what strangers write cannot begin a field of a stream", () => {
   })
 
   it.each(forged)("in an id: %j", (text) => {
-    const fields = fieldsOf(Frames.frame("events", "{}", "notification", text))
+    const fields = fieldsOf(Framing.frame("events", "{}", "notification", text))
     assert.deepStrictEqual(fields, ["event", "id", "data", "", ""])
-    assert.notInclude(Frames.idField(text), "\0")
+    assert.notInclude(Framing.idField(text), "\0")
   })
 
   it.each([
@@ -71,17 +71,17 @@ describe("what strangers write cannot begin a field of a stream", () => {
     "5:1.".repeat(5_000)
   ])(
     "in an id that a client brings back: %j",
-    (text) => assert.isUndefined(Cursor.read(text, [5]))
+    (text) => assert.isUndefined(Cursor.parse(text, [5]))
   )
 
   it("an id that was given out is read as it was written, for the resources that are still there", () => {
     const one = new Map([[41, 7]])
     const many = new Map([[41, 7], [42, 0], [1_000_000, 36 ** 6]])
-    assert.deepStrictEqual(Cursor.read(Cursor.write(one), [41]), one)
-    assert.deepStrictEqual(Cursor.read(Cursor.write(many), [...many.keys()]), many)
-    assert.deepStrictEqual(Cursor.read(Cursor.write(many), [42, 43]), new Map([[42, 0]]))
-    assert.isUndefined(Cursor.read(Cursor.write(many), [43]))
-    assert.isUndefined(Cursor.read(Cursor.write(one), [41, 42]))
+    assert.deepStrictEqual(Cursor.parse(Cursor.format(one), [41]), one)
+    assert.deepStrictEqual(Cursor.parse(Cursor.format(many), [...many.keys()]), many)
+    assert.deepStrictEqual(Cursor.parse(Cursor.format(many), [42, 43]), new Map([[42, 0]]))
+    assert.isUndefined(Cursor.parse(Cursor.format(many), [43]))
+    assert.isUndefined(Cursor.parse(Cursor.format(one), [41, 42]))
   })
 
   it.effect("by lastEventId: it is not repeated", () =>

@@ -6,6 +6,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { Authentication } from "#http/Authentication.ts"
+import * as AuthenticationLayer from "#http/AuthenticationLayer.ts"
 import { merge } from "#http/Parameters.ts"
 import * as Settings from "#layers/Settings.ts"
 import { caller } from "#test/support/Api.ts"
@@ -41,7 +42,7 @@ const known = Layer.mock(AccountStore, {
 })
 
 const withStore = (store: Layer.Layer<AccountStore>, settings: Partial<SettingsValues> = {}) =>
-  Effect.provide(Authentication.layer.pipe(Layer.provide([store, Settings.layerValues(settings)])))
+  Effect.provide(AuthenticationLayer.layer.pipe(Layer.provide([store, Settings.layerValues(settings)])))
 
 const good = `Basic ${base64("alice:wonder:land")}`
 const bad = `Basic ${base64("alice:guess")}`

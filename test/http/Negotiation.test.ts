@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { askedFormat, matches } from "#http/Negotiation.ts"
+import { readFormat, matches } from "#http/Negotiation.ts"
 import { merge } from "#http/Parameters.ts"
 
 const asked = (format: string, accept: string | undefined) =>
-  Effect.flatMap(merge([["format", format]], []), (parameters) => askedFormat(parameters, accept))
+  Effect.flatMap(merge([["format", format]], []), (parameters) => readFormat(parameters, accept))
 
-describe("askedFormat", () => {
+describe("readFormat", () => {
   it.effect.each(
     [
       ["", undefined, undefined],

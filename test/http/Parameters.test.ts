@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { byPage, format } from "#http/api/Contract.ts"
+import { formatSchema, integer } from "#http/api/ParameterSchemas.ts"
 import fc from "fast-check"
 import { maxParameters, merge, normalizeName, type Pair, type Parameters } from "#http/Parameters.ts"
+
+const byPage = integer(1, 500, 20, "")
 
 const of = (query: ReadonlyArray<Pair>, body: ReadonlyArray<Pair> = []): Effect.Effect<Parameters> =>
   Effect.orDie(merge(query, body))
@@ -102,7 +104,7 @@ describe("Parameters", () => {
 
   it.effect("reads words in any case", () =>
     Effect.gen(function*() {
-      const read = (text: string) => Effect.flatMap(of([["format", text]]), (p) => p.choice("format", format))
+      const read = (text: string) => Effect.flatMap(of([["format", text]]), (p) => p.choice("format", formatSchema))
       assert.strictEqual(yield* read(" JSON "), "json")
       assert.strictEqual(yield* sentence(read("xml")), "format can be json or atom; received \"xml\".")
     }))

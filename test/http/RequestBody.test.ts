@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpRejection } from "#http/HttpRejection.ts"
-import { maxBodySize, reading } from "#http/RequestBody.ts"
+import { maxBodySize, withParameters } from "#http/RequestBody.ts"
 import { MemoryBudget } from "#http/MemoryBudget.ts"
 
-const room = new MemoryBudget({ each: maxBodySize + 1024, all: maxBodySize + 1024 })
-const read = (request: HttpServerRequest.HttpServerRequest) => reading(room, request, Effect.succeed)
+const budget = new MemoryBudget({ maxPerKey: maxBodySize + 1024, maxTotal: maxBodySize + 1024 })
+const read = (request: HttpServerRequest.HttpServerRequest) => withParameters(budget, request, Effect.succeed)
 
 const sent = (body: RequestInit["body"], type: string | undefined, query = "") => {
   const bytes = typeof body === "string"

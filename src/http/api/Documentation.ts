@@ -2,38 +2,42 @@ import { Effect, Scope } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { ProductVersion } from "#domain/ports/ProductVersion.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { document } from "./OpenApi.ts"
 import * as Reply from "#http/Reply.ts"
+import { document } from "./OpenApi.ts"
 
-/** What the page may load and do: its own scripts and styles, which are within it, and calls to this very service. */
-const policy =
+/** Content-Security-Policy of the page: inline scripts and styles, and requests to this service alone. */
+const contentSecurityPolicy =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** The API's description: for programs, and as a page for people. Made, and the page loaded, when somebody looks at it. */
+/** The OpenAPI document, and Swagger UI over it. The first request creates both. */
 export const makeDocumentation = Effect.gen(function*() {
   const settings = yield* Settings
   const version = yield* ProductVersion
   const scope = yield* Effect.scope
-  const described = yield* Effect.cached(Effect.sync(() => document(settings, version)))
+  const openApi = yield* Effect.cached(Effect.sync(() => document(settings, version)))
   const page = yield* Effect.cached(
     Effect.gen(function*() {
       const { makePage } = yield* Effect.promise(() => import("./DocumentationPage.ts"))
-      return yield* makePage(yield* described)
+      return yield* makePage(yield* openApi)
     }).pipe(Scope.provide(scope))
   )
 
   return {
     openapi: Reply.onlyGet(
       Effect.map(
-        described,
-        (text) => Reply.json(JSON.stringify(text), { "cache-control": "no-cache", vary: "Accept-Encoding" })
+        openApi,
+        (description) =>
+          Reply.json(JSON.stringify(description), { "cache-control": "no-cache", vary: "Accept-Encoding" })
       )
     ),
     page: Reply.onlyGet(
       Effect.map(
         Effect.scoped(Effect.flatten(page)),
-        HttpServerResponse.setHeaders({ "content-security-policy": policy, "x-content-type-options": "nosniff" })
+        HttpServerResponse.setHeaders({
+          "content-security-policy": contentSecurityPolicy,
+          "x-content-type-options": "nosniff"
+        })
       )
     )
   }

@@ -1,5 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { hash } from "node:crypto"
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
@@ -7,27 +8,25 @@ import { parse } from "#domain/Topic.ts"
 import type { Parameters } from "#http/Parameters.ts"
 import { isSignature } from "#http/Signatures.ts"
 
-/** Contents that are remembered. */
-const maxUsed = 10_000
+/** Contents that Windhover remembers. */
+const maxAccepted = 10_000
 
 /**
- * Contents that were taken, of all topics: a signature tells neither for which topic it was made nor when, so that who has seen one could
- * bring it again. In memory: after a restart, and on another runner, one comes through once more.
+ * Digests of accepted contents, for all topics. A signature names no topic and no time, so an eavesdropper could replay a content.
+ *
+ * The memory belongs to the process: after a restart, or on another runner, a replay succeeds once more.
  */
-export class UsedContents {
-  readonly #digests = new Set<string>()
+export class AcceptedContents {
+  readonly #digests = new BoundedMap<string, true>(maxAccepted)
 
-  /** False when it was used before. */
-  use(body: Uint8Array): boolean {
+  /** Remembers a content. False when the content was accepted before. */
+  add(body: Uint8Array): boolean {
     const digest = digestOf(body)
     if (this.#digests.has(digest)) return false
-    this.#digests.add(digest)
-    const [oldest] = this.#digests
-    if (this.#digests.size > maxUsed && oldest !== undefined) this.#digests.delete(oldest)
+    this.#digests.set(digest, true)
     return true
   }
 
-  /** It came to nothing. */
   forget(body: Uint8Array): void {
     this.#digests.delete(digestOf(body))
   }
@@ -36,17 +35,16 @@ export class UsedContents {
 const digestOf = (body: Uint8Array): string => hash("sha256", body, "base64")
 
 /**
- * The document that a publisher sent along with its ping; undefined where there is none, and where it is one that was sent before:
- * then the topic is fetched, which gives what its publisher says today.
+ * Reads the document of a fat ping. Undefined for a plain ping and for a repeated content; Windhover then fetches the topic.
  *
- * All subscribers of the topic will get it, whoever they are, so that the right to publish is not enough: it has to be signed with the secret
- * that the operator gave to the publisher of this very topic (`WINDHOVER_PUBLISHERS`).
+ * The document reaches all subscribers of the topic, so the right to publish is not enough: the signature needs the secret that the
+ * operator gave to the topic's publisher (`WINDHOVER_PUBLISHERS`).
  */
-export const contentOf = Effect.fnUntraced(function*(
+export const readFatPing = Effect.fnUntraced(function*(
   parameters: Parameters,
   topics: ReadonlyArray<string>,
   publishers: SettingsValues["publishers"],
-  used: UsedContents
+  accepted: AcceptedContents
 ): Effect.fn.Return<PushedDocument | undefined, Refusal> {
   const content = yield* parameters.one("hub.content")
   const signature = yield* parameters.one("hub.signature")
@@ -76,6 +74,6 @@ export const contentOf = Effect.fnUntraced(function*(
   if (!isSignature(signature, body, Redacted.value(publisher.secret))) {
     return yield* badParameter("hub.signature", "hub.signature is not that of hub.content with the publisher's secret.")
   }
-  if (!used.use(body)) return undefined
+  if (!accepted.add(body)) return undefined
   return { contentType: /^\s*[{[]/.test(content) ? "application/json" : "application/xml; charset=utf-8", body }
 })

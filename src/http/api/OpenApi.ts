@@ -1,65 +1,92 @@
 import { Schema } from "effect"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
-import { answers, hubRequests, requests, streamRequest } from "./Contract.ts"
+import { hubParameters } from "#http/websub/WebSubParameters.ts"
+import type { Operation } from "./Operation.ts"
+import { operations } from "./Operations.ts"
 
 type Json = { readonly [key: string]: unknown }
 
-/** The JSON Schema (2020-12, as OpenAPI 3.1 has it) of what is on the wire. */
+type Parameters = Schema.Codec<unknown>
+
+/** The JSON Schema (2020-12, as in OpenAPI 3.1) of an encoded value. */
 const schemaOf = (schema: Schema.Codec<unknown>): Json => {
   const { definitions, schema: root } = Schema.toJsonSchemaDocument(schema)
-  return inlined(root, definitions) as Json
+  return inline(root, definitions) as Json
 }
 
-/** Definitions stand where they are used: schemas are small, and each is whole by itself. */
-const inlined = (value: unknown, definitions: Json): unknown => {
-  if (Array.isArray(value)) return value.map((one) => inlined(one, definitions))
+/** Replaces references by their definitions, so that each small schema is complete by itself. */
+const inline = (value: unknown, definitions: Json): unknown => {
+  if (Array.isArray(value)) return value.map((item) => inline(item, definitions))
   if (typeof value !== "object" || value === null) return value
   const name = "$ref" in value && typeof value.$ref === "string" ? value.$ref.split("/").at(-1) : undefined
-  if (name !== undefined) return inlined(definitions[name], definitions)
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inlined(one, definitions)]))
+  if (name !== undefined) return inline(definitions[name], definitions)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inline(item, definitions)]))
 }
+
+/** The parameters of a mode with `hub.mode` in front. */
+const requestSchema = (mode: string, parameters: Parameters): Json => {
+  const { additionalProperties, properties, required, type } = schemaOf(parameters)
+  return {
+    type,
+    properties: { "hub.mode": schemaOf(Schema.Literal(mode)), ...properties as Json },
+    required: ["hub.mode", ...required as ReadonlyArray<string> | undefined ?? []],
+    additionalProperties
+  }
+}
+
+const text = { "text/plain": { schema: { type: "string" } } }
 
 const sentence = {
-  "text/plain": { schema: { type: "string", description: "What was wrong, received, and is right." } }
+  "text/plain": { schema: { type: "string", description: "The problem, the received value, and a correct one." } }
 }
 
-const refusals: { readonly [status: string]: string } = {
-  400: "The body is no JSON object, no multipart, or ended early.",
-  401: "No credentials, or wrong ones.",
-  403: "The token does not have the right; it is named.",
-  404: "Not subscribed to that resource.",
-  405: "This needs another method; Allow names it.",
+const errors: { readonly [status: string]: string } = {
+  400: "The body is not a JSON object or not valid multipart, or ended early.",
+  401: "The credentials are missing or wrong.",
+  403: "The token lacks the right that the response names.",
+  404: "The account has no subscription to the resource.",
+  405: "The operation needs another method; see Allow.",
   408: "The request did not arrive in time.",
-  413: "Too many bytes or parameters.",
-  415: "The body is of a type that is not read, or compressed.",
-  422: "A parameter is missing or cannot be used, the callback did not confirm, or it cannot be done.",
+  413: "The request has too many bytes or parameters.",
+  415: "The body is compressed or has an unsupported type.",
+  422: "A parameter is missing or invalid, the callback did not confirm, or the operation is impossible.",
   429: "Too many requests, open streams or failed logins; see Retry-After.",
   431: "The header of the request is too large.",
-  500: "Something is wrong inside; the log says more.",
-  503: "The database or the owner of the resource is away for the moment, or too much waits already; see Retry-After."
+  500: "Internal error; the log has the details.",
+  503: "The database or the owner of the resource is unavailable, or a queue is full; see Retry-After."
 }
 
-const refused = Object.fromEntries(
-  Object.entries(refusals).map(([status, description]) => [status, { description, content: sentence }])
+const errorResponses = Object.fromEntries(
+  Object.entries(errors).map(([status, description]) => [status, { description, content: sentence }])
 )
 
-/** Of the open hub: nobody logs in there, and nobody is told what others have subscribed to. */
-const refusedByHub = Object.fromEntries(
-  Object.entries(refused).filter(([status]) => !["401", "403", "404"].includes(status))
+/** Errors of the open hub, which has no logins and reveals no subscriptions. */
+const hubErrorResponses = Object.fromEntries(
+  Object.entries(errorResponses).filter(([status]) => !["401", "403", "404"].includes(status))
 )
 
 const done = { description: "Done." }
-const pending = { description: "Accepted; the callback is asked in the background." }
-const json = (...schemas: ReadonlyArray<Schema.Codec<unknown>>) => ({
-  "application/json": { schema: oneOf(schemas) }
-})
+const pending = { description: "Accepted; Windhover asks the callback in the background." }
 const atom = { "application/atom+xml": { schema: { type: "string" } } }
 
-const oneOf = (schemas: ReadonlyArray<Schema.Codec<unknown>>) => ({ oneOf: schemas.map(schemaOf) })
+const modes: ReadonlyArray<readonly [mode: string, operation: Operation]> = Object.entries(operations)
+const changing = modes.filter(([, { changesState }]) => changesState)
+const reading = modes.filter(([, { changesState }]) => !changesState)
 
-const modes = (...names: ReadonlyArray<keyof typeof requests>) => oneOf(names.map((name) => requests[name]))
+const namesOf = (entries: typeof modes): string => entries.map(([mode]) => mode).join(", ")
 
-/** Parameters in the body, in each of the ways that are read. */
+const requestsOf = (entries: typeof modes): Json => ({
+  oneOf: entries.map(([mode, { parameters }]) => requestSchema(mode, parameters))
+})
+
+const responsesOf = (entries: typeof modes): Json => ({
+  "application/json": {
+    schema: { oneOf: [...new Set(entries.flatMap(([, { responses }]) => responses))].map(schemaOf) }
+  },
+  ...atom
+})
+
+/** Parameters in the body, once per format that Windhover reads. */
 const body = (schema: Json) => ({
   required: true,
   content: Object.fromEntries(
@@ -67,7 +94,7 @@ const body = (schema: Json) => ({
   )
 })
 
-/** One object of parameters whose properties are the names in the query. */
+/** Parameters in the query, as one object. */
 const query = (
   schema: Json
 ) => [{ name: "parameters", in: "query", required: true, style: "form", explode: true, schema }]
@@ -75,100 +102,111 @@ const query = (
 const openHub = (): Json => ({
   get: {
     operationId: "aboutHub",
-    summary: "What the open hub is",
+    summary: "Describes the open hub",
     security: [],
-    responses: {
-      200: { description: "In a sentence or two.", content: { "text/plain": { schema: { type: "string" } } } },
-      ...refusedByHub
-    }
+    responses: { 200: { description: "A short text.", content: text }, ...hubErrorResponses }
   },
   post: {
     operationId: "tellHub",
-    summary: "subscribe, unsubscribe, publish, without credentials: the callback is asked",
+    summary: `${Object.keys(hubParameters).join(", ")} without credentials; the callback confirms`,
     security: [],
-    requestBody: body(oneOf(Object.values(hubRequests))),
+    requestBody: body({
+      oneOf: Object.entries(hubParameters).map(([mode, parameters]) => requestSchema(mode, parameters))
+    }),
     responses: {
       202: pending,
-      204: { description: "The ping is taken; or, with hub.verify=sync, the callback has agreed." },
-      ...refusedByHub
+      204: { description: "The hub has accepted the ping, or with hub.verify=sync the callback has confirmed." },
+      ...hubErrorResponses
     }
   }
 })
 
-/** The methods and addresses of the API. */
-const paths = (hubOpen: boolean): Json => ({
-  "/": {
-    get: {
-      operationId: "ask",
-      summary: "list, retrieve, replay, authenticate: what hub.mode says",
-      parameters: query(modes("list", "retrieve", "replay", "authenticate")),
-      responses: {
-        200: {
-          description:
-            "What was asked for. A resource that is no feed comes as its own bytes, with its own type, unless a format was asked for.",
-          content: {
-            ...json(answers.list, answers.listDetailed, answers.retrieve, answers.authenticate),
-            ...atom,
-            "text/javascript": { schema: { type: "string", description: "With callback: a script (JSONP)." } }
-          }
-        },
-        204: done,
-        304: { description: "What If-None-Match names is still right." },
-        ...refused
-      }
-    },
-    post: {
-      operationId: "tell",
-      summary: "subscribe, unsubscribe, publish: what hub.mode says; everything that GET does as well",
-      requestBody: body(modes("subscribe", "unsubscribe", "publish", "list", "retrieve", "replay", "authenticate")),
-      responses: {
-        200: {
-          description: "With retrieve=true: what is stored. Otherwise as with GET.",
-          content: { ...json(answers.retrieve, answers.list, answers.listDetailed, answers.authenticate), ...atom }
-        },
-        202: pending,
-        204: done,
-        ...refused
-      }
+const api = (): Json => ({
+  get: {
+    operationId: "ask",
+    summary: `${namesOf(reading)}, selected by hub.mode`,
+    parameters: query(requestsOf(reading)),
+    responses: {
+      200: {
+        description:
+          "The result. A resource that is not a feed keeps its own bytes and type, unless the client requests a format.",
+        content: {
+          ...responsesOf(reading),
+          "text/javascript": { schema: { type: "string", description: "With callback: a script (JSONP)." } }
+        }
+      },
+      204: done,
+      304: { description: "The representation that If-None-Match names is current." },
+      ...errorResponses
     }
   },
-  "/stream": {
+  post: {
+    operationId: "tell",
+    summary: `${namesOf(changing)}, selected by hub.mode, and every operation of GET`,
+    requestBody: body(requestsOf([...changing, ...reading])),
+    responses: {
+      200: {
+        description: "With retrieve=true: the stored entries. Otherwise as with GET.",
+        content: responsesOf([...changing, ...reading])
+      },
+      202: pending,
+      204: done,
+      ...errorResponses
+    }
+  }
+})
+
+/** The operations with `streamParameters`. */
+const stream = (): Json => {
+  const [streamed, ...more] = modes.flatMap(([mode, { streamParameters }]) =>
+    streamParameters === undefined ? [] : [requestSchema(mode, streamParameters)]
+  )
+  return {
     get: {
       operationId: "stream",
-      summary: "retrieve, and what comes after it",
-      parameters: query(schemaOf(streamRequest)),
+      summary: "retrieve, followed by future entries",
+      parameters: query(more.length === 0 ? streamed ?? {} : { oneOf: [streamed, ...more] }),
       responses: {
         200: {
-          description:
-            "Past entries, then future ones; with wait=poll those that came, none when nothing came in time.",
+          description: "Past entries, then future ones. With wait=poll: the next entries, or none after 55 s.",
           content: {
             "text/event-stream": { schema: { type: "string" } },
             "application/x-ndjson": { schema: { type: "string" } },
-            ...json(answers.retrieve),
-            ...atom
+            ...responsesOf(modes.filter(([, { streamParameters }]) => streamParameters !== undefined))
           }
         },
-        304: { description: "With wait=poll: nothing came in time, and what If-None-Match names is still right." },
-        ...refused
+        304: {
+          description:
+            "With wait=poll: no entry came in time, and the representation that If-None-Match names is current."
+        },
+        ...errorResponses
       }
     }
-  },
+  }
+}
+
+const probe = (operationId: string, summary: string): Json => ({
+  get: {
+    operationId,
+    summary,
+    security: [],
+    responses: {
+      200: { description: "Yes.", content: { "text/plain": { schema: { const: "ok" } } } },
+      503: { description: "No.", content: sentence }
+    }
+  }
+})
+
+const paths = (hubOpen: boolean): Json => ({
+  "/": api(),
+  "/stream": stream(),
   ...(hubOpen ? { "/hub": openHub() } : {}),
-  ...Object.fromEntries(["/healthz", "/readyz"].map((path) => [path, {
-    get: {
-      operationId: path.slice(1),
-      summary: path === "/healthz" ? "Whether the service can work" : "Whether it does",
-      security: [],
-      responses: {
-        200: { description: "Yes.", content: { "text/plain": { schema: { const: "ok" } } } },
-        503: { description: "No.", content: sentence }
-      }
-    }
-  }]))
+  "/healthz": probe("healthz", "Health: the database is readable and writable"),
+  "/readyz": probe("readyz", "Readiness: the runner's partitions are awake")
 })
 
 /**
- * The OpenAPI 3.1 document of the API and the open hub, from the schemas that decode their requests.
+ * The OpenAPI 3.1 document of the API and the open hub, from the table of operations and the schemas of its requests.
  * `version` is the version of the product.
  */
 export const document = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | "hubOpen">, version: string) => ({
@@ -176,7 +214,7 @@ export const document = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | 
   info: {
     title: "Windhover",
     version,
-    description: "Watches any URL and pushes what is new.",
+    description: "Watches any URL and pushes new content.",
     license: { name: "MIT", identifier: "MIT" }
   },
   servers: [{ url: baseUrl }],

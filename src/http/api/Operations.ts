@@ -1,55 +1,50 @@
-import { Effect } from "effect"
-import type { HttpServerResponse } from "effect/http"
+import { Effect, Schema } from "effect"
 import type { Hub, RetrieveRequest } from "#actors/operations/Hub.ts"
-import { type Caller, type Right, rights } from "#domain/Account.ts"
-import type { SettingsValues } from "#domain/ports/Settings.ts"
+import { rights } from "#domain/Account.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
-import * as Search from "#domain/Search.ts"
-import { quote } from "#domain/Topic.ts"
-import * as Contract from "./Contract.ts"
 import { requireRight } from "#http/Authentication.ts"
-import type { HttpRejection } from "#http/HttpRejection.ts"
-import { contentOf, type UsedContents } from "./FatPing.ts"
-import { wantedFormat } from "#http/Negotiation.ts"
-import type { Parameters } from "#http/Parameters.ts"
+import { readBounded, readPublishedTopics, readVerification } from "#http/HubParameters.ts"
+import { readRequestedFormat } from "#http/Negotiation.ts"
 import * as Reply from "#http/Reply.ts"
-import * as Representations from "./Representations.ts"
+import { readFatPing } from "./FatPing.ts"
+import { renderList } from "./ListResponse.ts"
+import type { ApiCall, Operation } from "./Operation.ts"
+import * as Parameter from "./ParameterSchemas.ts"
+import * as ResponseSchemas from "./ResponseSchemas.ts"
+import { renderRetrieved } from "./RetrieveResponse.ts"
+import { readSearch } from "./SearchParameters.ts"
 
-/** One call of the API, read and authenticated. */
-export interface Call {
-  readonly caller: Caller
-  readonly method: string
-  readonly parameters: Parameters
-  readonly accept: string | undefined
-  readonly ifNoneMatch: string | undefined
-  readonly lastEventId: string | undefined
-  /** Name of the function that the page of the caller wants to be handed the answer. */
-  readonly jsonp: string | undefined
-  readonly service: Representations.Service & Pick<SettingsValues, "publishers"> & {
-    readonly usedContents: UsedContents
-  }
+const { optional } = Parameter
+
+/** Bytes of a `hub.secret`, at most (WebSub). */
+const maxSecretLength = 200
+
+const page = Parameter.integer(1, 1_000_000_000, 1, "Pages count from 1.")
+const byPage = Parameter.integer(1, 500, 20, "Subscriptions per page.")
+const retrieveCount = Parameter.integer(1, 50, 10, "Entries, at most.")
+const replayCount = Parameter.integer(1, 50, 1, "Entries in the notification.")
+
+export const waitSchema = Schema.Literals(["stream", "poll"]).annotate({
+  description: "stream sends future entries as they arrive; poll responds with the next ones."
+})
+
+const retrieveParameters = {
+  "hub.topic": optional(Parameter.topic),
+  "hub.callback": optional(Parameter.text("Retrieves the entries of all subscriptions with this callback.")),
+  ...Parameter.searchKeys("hub.callback"),
+  count: optional(retrieveCount.schema),
+  before: optional(Parameter.text("Id of an entry; selects entries published before it.")),
+  after: optional(Parameter.text("Id of an entry; selects entries published after it.")),
+  format: optional(Parameter.formatSchema),
+  callback: optional(Parameter.jsonpFunction)
 }
 
-/** What a `hub.mode` does. */
-export interface Operation {
-  /** Undefined: any credential may. */
-  readonly right: Right | undefined
-  /** It changes something, so that no GET does it: links and images are fetched without being asked for. */
-  readonly changes: boolean
-  readonly run: (
-    hub: Hub["Service"],
-    call: Call
-  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal | HttpRejection>
-}
-
-const maxPublished = 500
-
-const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
+const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall) {
   const { accept, caller, parameters } = call
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
-  const { feedsOnly, format } = yield* wantedFormat(parameters, accept)
-  const secret = yield* bounded(parameters, "hub.secret", Contract.maxSecretLength)
+  const { feedsOnly, format } = yield* readRequestedFormat(parameters, accept)
+  const secret = yield* readBounded(parameters, "hub.secret", maxSecretLength)
   const retrieve = yield* parameters.flag("retrieve")
   if (retrieve) yield* requireRight(caller, "retrieve")
   const discover = parameters.has("hub.discover") ? yield* parameters.flag("hub.discover") : undefined
@@ -60,63 +55,65 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
     ...(format !== undefined && { format }),
     ...(feedsOnly && { feedsOnly }),
     ...(secret !== undefined && { secret }),
-    ...(yield* verification(parameters)),
+    ...(yield* readVerification(parameters)),
     ...(discover !== undefined && { discover }),
     face: "api",
     retrieve
   })
-  if (outcome === "pending") return Reply.instead(Reply.pending, discovered)
+  if (outcome === "pending") return Reply.withSelfLink(Reply.accepted, discovered)
   return representation === undefined
-    ? Reply.instead(Reply.done, discovered)
-    : yield* Representations.reply(representation, { ...call, format, feedsOnly, ifNoneMatch: undefined })
+    ? Reply.withSelfLink(Reply.noContent, discovered)
+    : yield* renderRetrieved(representation, { ...call, format, feedsOnly, ifNoneMatch: undefined })
 })
 
-const unsubscribe = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: Call) {
+const unsubscribe = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: ApiCall) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
   const outcome = yield* hub.unsubscribe({
     caller,
     topic: topic ?? "",
     ...(callback !== undefined && { callback }),
-    ...(yield* verification(parameters)),
+    ...(yield* readVerification(parameters)),
     face: "api"
-  }).pipe(Effect.mapError(notSubscribedHere))
-  return outcome === "pending" ? Reply.pending : Reply.done
+  }).pipe(Effect.mapError(asBadParameter))
+  return outcome === "pending" ? Reply.accepted : Reply.noContent
 })
 
-/** There is nothing to find at the address of an unsubscription, so that it is no 404: the request cannot be done as it is. */
-const notSubscribedHere = (refusal: Refusal): Refusal =>
+/** An unsubscription without a subscription is 422 and not 404, because the request itself is wrong. */
+const asBadParameter = (refusal: Refusal): Refusal =>
   refusal.reason instanceof NotSubscribed ? badParameter("hub.topic", refusal.message) : refusal
 
-const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMatch, jsonp, parameters }: Call) {
-  const search = yield* searchOf(parameters, "search")
-  const page = yield* parameters.integer("page", Contract.page)
-  const byPage = yield* parameters.integer("by_page", Contract.byPage)
+const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMatch, jsonp, parameters }: ApiCall) {
+  const search = yield* readSearch(parameters, "search")
+  const pageNumber = yield* parameters.integer("page", page)
+  const pageSize = yield* parameters.integer("by_page", byPage)
   const detailed = yield* parameters.flag("detailed")
   const { items, total } = yield* hub.list({
     caller,
-    page,
-    byPage,
+    page: pageNumber,
+    byPage: pageSize,
     counted: detailed,
     presence: detailed,
     ...(search !== undefined && { search: search.search })
   })
-  const meta = total === undefined ? undefined : { total, page, byPage, search: search?.sent ?? {} }
-  return Representations.list(items, { detailed: meta, jsonp, ifNoneMatch })
+  const meta = total === undefined
+    ? undefined
+    : { total, page: pageNumber, byPage: pageSize, search: search?.sent ?? {} }
+  return renderList(items, { detailed: meta, jsonp, ifNoneMatch })
 })
 
-/** What a retrieve is asked for. */
-export const retrieval = Effect.fnUntraced(function*({ caller, parameters }: Call) {
+/** Reads the parameters of a retrieve, for a single response or for a stream. */
+export const readRetrieveRequest = Effect.fnUntraced(function*({ caller, parameters }: ApiCall) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
-  const search = callback === undefined ? yield* searchOf(parameters, "hub.callback") : undefined
+  const search = callback === undefined ? yield* readSearch(parameters, "hub.callback") : undefined
   if (topic === undefined && callback === undefined && search === undefined) {
     return yield* badParameter(
       "hub.topic",
       "Please provide a hub.topic, the URL of a resource that you are subscribed to, or a hub.callback, the callback of your subscriptions."
     )
   }
-  const count = yield* parameters.integer("count", Contract.retrieveCount)
+  const count = yield* parameters.integer("count", retrieveCount)
   const before = yield* parameters.one("before")
   const after = yield* parameters.one("after")
   return {
@@ -130,13 +127,13 @@ export const retrieval = Effect.fnUntraced(function*({ caller, parameters }: Cal
   } satisfies RetrieveRequest
 })
 
-export const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: Call) {
-  const format = yield* wantedFormat(call.parameters, call.accept)
-  const representation = yield* hub.retrieve(yield* retrieval(call))
-  return yield* Representations.reply(representation, { ...call, ...format })
+const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall) {
+  const requested = yield* readRequestedFormat(call.parameters, call.accept)
+  const representation = yield* hub.retrieve(yield* readRetrieveRequest(call))
+  return yield* renderRetrieved(representation, { ...call, ...requested })
 })
 
-const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: Call) {
+const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: ApiCall) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
   if (callback === undefined) {
@@ -145,109 +142,115 @@ const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parame
       "Please provide a hub.callback: the callback of the subscription whose notification is wanted again."
     )
   }
-  const count = yield* parameters.integer("count", Contract.replayCount)
+  const count = yield* parameters.integer("count", replayCount)
   const async = yield* parameters.flag("async")
   yield* hub.replay({ caller, topic: topic ?? "", callback, count, async })
-  return Reply.done
+  return Reply.noContent
 })
 
-/** The topics that a ping names. */
-export const publishedTopics = Effect.fnUntraced(function*(parameters: Parameters) {
-  const sent = [...parameters.all("hub.url"), ...parameters.all("hub.topic")]
-  // A comma ends a URL only where the next one starts: it may be a part of it.
-  const topics = [...new Set(sent.flatMap((value) => value.split(/\s*,\s*(?=https?:\/\/)/i)).map((url) => url.trim()))]
-  if (topics.length === 0) {
-    return yield* badParameter(
-      "hub.url",
-      "Please provide a hub.url: the URL of the resource that has new content; it can be repeated."
-    )
-  }
-  if (topics.length > maxPublished) {
-    return yield* badParameter(
-      "hub.url",
-      `hub.url names ${topics.length} URLs; at most ${maxPublished} are accepted in one request.`
-    )
-  }
-  return topics
-})
-
-const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters, service }: Call) {
-  const topics = yield* publishedTopics(parameters)
-  const content = yield* contentOf(parameters, topics, service.publishers, service.usedContents)
+const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters, service }: ApiCall) {
+  const topics = yield* readPublishedTopics(parameters)
+  const content = yield* readFatPing(parameters, topics, service.publishers, service.acceptedContents)
   yield* hub.publish(topics, { accountId: caller.account.id, ...(content !== undefined && { content }) }).pipe(
-    // it may be sent again
-    Effect.tapError(() => Effect.sync(() => content !== undefined && service.usedContents.forget(content.body)))
+    // the publisher may send the same content again after a failure
+    Effect.tapError(() => Effect.sync(() => content !== undefined && service.acceptedContents.forget(content.body)))
   )
-  return Reply.done
+  return Reply.noContent
 })
 
-const authenticate = Effect.fnUntraced(function*(_hub: Hub["Service"], { caller, jsonp, parameters }: Call) {
-  if (!(yield* parameters.flag("rights")) && jsonp === undefined) return Reply.done
+const authenticate = Effect.fnUntraced(function*(_hub: Hub["Service"], { caller, jsonp, parameters }: ApiCall) {
+  if (!(yield* parameters.flag("rights")) && jsonp === undefined) return Reply.noContent
   const granted = JSON.stringify(Object.fromEntries(rights.map((right) => [right, caller.rights.has(right)])))
   return jsonp === undefined ? Reply.json(granted) : Reply.script(jsonp, granted)
 })
 
-/** By `hub.mode`. */
-export const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
-  ["subscribe", { right: "subscribe", changes: true, run: subscribe }],
-  ["unsubscribe", { right: "unsubscribe", changes: true, run: unsubscribe }],
-  ["list", { right: "list", changes: false, run: list }],
-  ["retrieve", { right: "retrieve", changes: false, run: retrieve }],
-  // It sends something, but is a GET in the contract: it repeats what the callback has had already.
-  ["replay", { right: "retrieve", changes: false, run: replay }],
-  ["publish", { right: "publish", changes: true, run: publish }],
-  ["authenticate", { right: undefined, changes: false, run: authenticate }]
-])
-
-/** PubSubHubbub 0.3 lets a subscriber send both words, in the order that it prefers. */
-export const verification = Effect.fnUntraced(function*(parameters: Parameters) {
-  const words = parameters.all("hub.verify").flatMap((value) => value.split(",")).map((word) =>
-    word.trim().toLowerCase()
-  )
-  const verify = words.find((word) => word === "sync" || word === "async")
-  if (verify === undefined && words.length > 0) {
-    return yield* badParameter("hub.verify", `hub.verify can be sync or async; received ${quote(words.join(","))}.`)
+/** The operations by `hub.mode`. A new operation is a new entry here. */
+export const operations = {
+  subscribe: {
+    right: "subscribe",
+    changesState: true,
+    parameters: Schema.Struct({
+      "hub.topic": Parameter.topic,
+      "hub.callback": Parameter.callback,
+      "hub.secret": optional(Parameter.text("Signs the notifications.", maxSecretLength)),
+      ...Parameter.verification,
+      "hub.discover": optional(
+        Schema.Boolean.annotate({
+          description:
+            "For an HTML page that advertises feeds. true subscribes to its first feed, false to the page. " +
+            "Without the parameter, Windhover refuses the page and names its feeds."
+        })
+      ),
+      format: optional(Parameter.formatSchema),
+      retrieve: optional(Parameter.flag("Whether the response contains the stored entries."))
+    }),
+    responses: [ResponseSchemas.Retrieved],
+    run: subscribe
+  },
+  unsubscribe: {
+    right: "unsubscribe",
+    changesState: true,
+    parameters: Schema.Struct({
+      "hub.topic": Parameter.topic,
+      "hub.callback": optional(Parameter.callback),
+      ...Parameter.verification
+    }),
+    responses: [],
+    run: unsubscribe
+  },
+  list: {
+    right: "list",
+    changesState: false,
+    parameters: Schema.Struct({
+      page: optional(page.schema),
+      by_page: optional(byPage.schema),
+      detailed: optional(Parameter.flag("Whether the response is an object with the status of each resource.")),
+      ...Parameter.searchKeys("search"),
+      callback: optional(Parameter.jsonpFunction)
+    }),
+    responses: [ResponseSchemas.Subscriptions, ResponseSchemas.DetailedSubscriptions],
+    run: list
+  },
+  retrieve: {
+    right: "retrieve",
+    changesState: false,
+    parameters: Schema.Struct(retrieveParameters),
+    streamParameters: Schema.Struct({ ...retrieveParameters, wait: optional(waitSchema) }),
+    responses: [ResponseSchemas.Retrieved],
+    run: retrieve
+  },
+  replay: {
+    right: "retrieve",
+    // GET is allowed, as in the original service: a replay repeats content that the callback has received before
+    changesState: false,
+    parameters: Schema.Struct({
+      "hub.topic": Parameter.topic,
+      "hub.callback": Parameter.callback,
+      count: optional(replayCount.schema),
+      async: optional(Parameter.flag("Whether to respond before the callback accepts the notification."))
+    }),
+    responses: [],
+    run: replay
+  },
+  publish: {
+    right: "publish",
+    changesState: true,
+    parameters: Schema.Struct({
+      "hub.url": Parameter.text(Parameter.publishedUrl),
+      "hub.content": optional(Parameter.text("The new document of a single URL.")),
+      "hub.signature": optional(Parameter.text("sha256=HEX, the HMAC of hub.content with the publisher's secret."))
+    }),
+    responses: [],
+    run: publish
+  },
+  authenticate: {
+    right: undefined,
+    changesState: false,
+    parameters: Schema.Struct({
+      rights: optional(Parameter.flag("Whether the response lists the rights of the credentials.")),
+      callback: optional(Parameter.jsonpFunction)
+    }),
+    responses: [ResponseSchemas.GrantedRights],
+    run: authenticate
   }
-  const verifyToken = yield* bounded(parameters, "hub.verify_token", Contract.maxVerifyTokenLength)
-  return { ...(verify !== undefined && { verify }), ...(verifyToken !== undefined && { verifyToken }) }
-})
-
-/** What was received stays out of the sentence: it can be a secret. */
-export const bounded = (
-  parameters: Parameters,
-  name: string,
-  maximum: number
-): Effect.Effect<string | undefined, Refusal> =>
-  Effect.flatMap(parameters.one(name), (value) => {
-    const length = value === undefined ? 0 : Buffer.byteLength(value)
-    return length > maximum
-      ? Effect.fail(badParameter(name, `${name} has ${length} bytes; at most ${maximum} are accepted.`))
-      : Effect.succeed(value)
-  })
-
-/** The search under a name (`search[feed][url]=…`), and how it was sent; undefined where there is none. */
-const searchOf = Effect.fnUntraced(function*(parameters: Parameters, name: string) {
-  if (name === "search" && parameters.all(name).length > 0) {
-    return yield* badParameter(name, `search has to say what is searched: search[KEY]=…, where KEY is one of ${keys}.`)
-  }
-  const sent: Array<readonly [key: string, text: string]> = []
-  for (const key of parameters.below(name)) {
-    const text = yield* parameters.one(`${name}.${key}`)
-    if (text !== undefined) sent.push([key, text])
-  }
-  if (sent.length === 0) return undefined
-  return { search: yield* Effect.fromResult(Search.parse(sent, name)), sent: nested(sent) }
-})
-
-const keys = Search.keys.join(", ")
-
-/** `feed.url` as `{feed: {url}}`; only keys that are known come here. */
-const nested = (sent: ReadonlyArray<readonly [key: string, text: string]>) => {
-  const tree: Record<string, string | Record<string, string>> = {}
-  for (const [key, text] of sent) {
-    const [group = "", name] = key.split(".")
-    const below = tree[group]
-    tree[group] = name === undefined ? text : { ...(typeof below === "object" && below), [name]: text }
-  }
-  return tree
-}
+} satisfies { readonly [mode: string]: Operation }

@@ -1,75 +1,77 @@
 import type { ServerResponse } from "node:http"
 
-/** Bytes that Node is given at once: each piece that it has passed on shows that the client reads. */
-const piece = 65_536
+/** Bytes per write to Node. Each drained piece proves that the client reads. */
+const maxPieceBytes = 65_536
 
 /**
- * The open end of a stream: writes what it is given, bounded by how fast the client reads.
+ * Writes a stream to Node's response, no faster than the client reads.
  *
- * Node's response is used as it is: what a stack of streams costs for each of ten thousand connections, is paid for each event.
+ * The class uses the response directly, because a stack of streams would cost time for each event of ten thousand connections.
  */
 export class StreamWriter {
   readonly #response: ServerResponse
-  /** Called when there is room again after `write` was false. */
+  /** Called when the stream has room again after `write` has returned false. */
   onRoom: () => void = () => {}
-  /** Looks at the connection since it has taken no more; 0 while it does. */
-  #stalled = 0
-  #full = false
-  /** What Node was not given yet, in order. */
+  /** Progress checks in a row without progress. */
+  #stalledChecks = 0
+  #isFull = false
+  /** Chunks that Node has not received yet, in order. */
   readonly #waiting: Array<Uint8Array> = []
 
   constructor(response: ServerResponse, headers: { readonly [name: string]: string }) {
     this.#response = response
-    response.on("error", ignored)
-    response.on("drain", () => this.#drained())
+    response.on("error", ignore)
+    response.on("drain", () => this.#onDrain())
     response.writeHead(200, headers)
     response.flushHeaders()
   }
 
-  /** False when no more is to be written until there is room: at most one document, and what fits Node's buffer, wait. */
+  /**
+   * Writes a document. False when the caller has to wait for `onRoom`: at most one document waits, besides Node's buffer.
+   */
   write(bytes: Uint8Array | string): boolean {
     if (this.#response.writableEnded || this.#response.destroyed) return false
-    if (bytes.length <= piece && this.#waiting.length === 0) this.#full = !this.#response.write(bytes)
+    if (bytes.length <= maxPieceBytes && this.#waiting.length === 0) this.#isFull = !this.#response.write(bytes)
     else {
       this.#waiting.push(typeof bytes === "string" ? Buffer.from(bytes) : bytes)
-      if (!this.#full) this.#writeWaiting()
+      if (!this.#isFull) this.#writeWaiting()
     }
-    return !this.#full
+    return !this.#isFull
   }
 
-  /** Piece after piece, as long as there is room. */
+  /** Writes waiting chunks piece by piece while Node has room. */
   #writeWaiting(): void {
-    this.#full = false
-    for (let [next] = this.#waiting; next !== undefined && !this.#full; [next] = this.#waiting) {
-      this.#full = !this.#response.write(next.subarray(0, piece))
-      if (next.length > piece) this.#waiting[0] = next.subarray(piece)
+    this.#isFull = false
+    for (let [next] = this.#waiting; next !== undefined && !this.#isFull; [next] = this.#waiting) {
+      this.#isFull = !this.#response.write(next.subarray(0, maxPieceBytes))
+      if (next.length > maxPieceBytes) this.#waiting[0] = next.subarray(maxPieceBytes)
       else this.#waiting.shift()
     }
   }
 
-  get full(): boolean {
-    return this.#full
+  get isFull(): boolean {
+    return this.#isFull
   }
 
-  #drained(): void {
-    this.#stalled = 0
-    if (!this.#full) return
+  #onDrain(): void {
+    this.#stalledChecks = 0
+    if (!this.#isFull) return
     this.#writeWaiting()
-    if (!this.#full) this.onRoom()
+    if (!this.#isFull) this.onRoom()
   }
 
-  /** Who has read nothing between two looks, although something waits for it, is cut off; who reads slowly is not. */
-  look(): void {
-    if (!this.#full) this.#stalled = 0
-    else if (++this.#stalled > 1) this.#response.destroy()
+  /** Disconnects a client that has read no byte between two checks although bytes wait. A slow reader stays connected. */
+  checkProgress(): void {
+    if (!this.#isFull) this.#stalledChecks = 0
+    else if (++this.#stalledChecks > 1) this.#response.destroy()
   }
 
-  /** The end of the stream, in good order; a client that does not take it any more is not waited for. */
+  /** Ends the stream. Disconnects a client that does not read, instead of waiting for its last bytes. */
   end(): void {
-    if (this.#full) this.#response.destroy()
+    if (this.#isFull) this.#response.destroy()
     else this.#response.end()
   }
 }
 
-/** What happens to the connection is seen by its close. */
-const ignored = () => undefined
+/** The `close` event reports every end of the connection. */
+const ignore = () => undefined

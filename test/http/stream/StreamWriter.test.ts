@@ -33,18 +33,18 @@ const kib = 1024
 
 const open = () => {
   const connection = new Slow()
-  const outlet = new StreamWriter(connection as unknown as ServerResponse, {})
+  const writer = new StreamWriter(connection as unknown as ServerResponse, {})
   let rooms = 0
-  outlet.onRoom = () => void rooms++
-  return { connection, outlet, rooms: () => rooms }
+  writer.onRoom = () => void rooms++
+  return { connection, writer, rooms: () => rooms }
 }
 
 describe("the open end of a stream", () => {
   it("stays open for who reads slowly, until all has come through", async () => {
-    const { connection, outlet, rooms } = open()
-    assert.isFalse(outlet.write(Buffer.alloc(250 * kib)))
+    const { connection, writer, rooms } = open()
+    assert.isFalse(writer.write(Buffer.alloc(250 * kib)))
     for (const received of [64, 128, 192]) {
-      outlet.look()
+      writer.checkProgress()
       await connection.take()
       assert.strictEqual(connection.received, received * kib)
       assert.isFalse(connection.destroyed)
@@ -53,32 +53,32 @@ describe("the open end of a stream", () => {
     await connection.take()
     assert.strictEqual(connection.received, 250 * kib)
     assert.strictEqual(rooms(), 1)
-    assert.isFalse(outlet.full)
+    assert.isFalse(writer.isFull)
   })
 
   it("is closed at the second look for who reads nothing", async () => {
-    const { connection, outlet } = open()
-    outlet.write(Buffer.alloc(250 * kib))
+    const { connection, writer } = open()
+    writer.write(Buffer.alloc(250 * kib))
     await connection.take()
-    outlet.look()
+    writer.checkProgress()
     assert.isFalse(connection.destroyed)
-    outlet.look()
+    writer.checkProgress()
     assert.isTrue(connection.destroyed)
   })
 
   it("keeps the order of what is written while something waits", async () => {
-    const { connection, outlet } = open()
+    const { connection, writer } = open()
     const seen: Array<string> = []
     const write = connection._write.bind(connection)
     connection._write = (chunk, encoding, done) => {
       seen.push(`${chunk.toString("latin1", 0, 1)}${chunk.length}`)
       write(chunk, encoding, done)
     }
-    outlet.write("a".repeat(65 * kib))
-    outlet.write("b")
-    assert.isTrue(outlet.full)
+    writer.write("a".repeat(65 * kib))
+    writer.write("b")
+    assert.isTrue(writer.isFull)
     for (let i = 0; i < 3; i++) await connection.take()
     assert.deepStrictEqual(seen, [`a${64 * kib}`, `a${kib}`, "b1"])
-    assert.isFalse(outlet.full)
+    assert.isFalse(writer.isFull)
   })
 })

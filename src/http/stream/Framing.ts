@@ -1,8 +1,8 @@
 import { render, type SenderIdentity } from "#domain/delivery/Delivery.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
-import type { Asked } from "#http/Negotiation.ts"
+import type { Format } from "#domain/Subscription.ts"
 
-/** How the documents of a stream follow each other: as server-sent events, a line each, or one Atom document after the other. */
+/** How documents follow each other in a stream: as server-sent events, as one JSON line each, or as one Atom document each. */
 export type Framing = "events" | "lines" | "atom"
 
 export const contentTypes: { readonly [framing in Framing]: string } = {
@@ -12,10 +12,10 @@ export const contentTypes: { readonly [framing in Framing]: string } = {
 }
 
 /**
- * What means nothing: it keeps proxies from closing what is only quiet, and shows which clients are gone.
+ * Heartbeats. They keep proxies from closing an idle stream, and reveal clients that are gone.
  *
- * A space before a line of JSON belongs to its document, where an empty line would be none; a line break after an Atom document is read over,
- * where anything else before the next one's `<?xml` would be an error.
+ * Parsers skip a space before a line of JSON, but not an empty line. They skip a line break after an Atom document, but no other
+ * character before the next `<?xml`.
  */
 export const heartbeats: { readonly [framing in Framing]: Buffer } = {
   events: Buffer.from(":\n\n"),
@@ -24,16 +24,16 @@ export const heartbeats: { readonly [framing in Framing]: Buffer } = {
 }
 
 /**
- * A document in its frame; `id` is given to server-sent events only.
+ * Frames a document; only server-sent events carry the `id`.
  *
- * Every line of it gets its field name: a line break in a stranger's text (CR counts as one) cannot begin a field of its own.
+ * Each line of the document gets its own `data:`, because a line break (CR too) in a publisher's text could start another field.
  */
 export const frame = (framing: Framing, body: Uint8Array | string, event: string, id: string | undefined): Buffer =>
   framing === "events"
     ? Buffer.from(`event: ${event}\n${idField(id)}${dataFields(body)}\n`)
     : Buffer.concat([Buffer.from(body), newline])
 
-/** The `id` alone, for listeners who hear the same and have other cursors. NUL would make a client ignore it, a line break end it. */
+/** The `id` field alone, for listeners that share a frame but not a cursor. Removes line breaks and NUL, which would break the field. */
 export const idField = (id: string | undefined): string =>
   id === undefined ? "" : `id: ${id.replaceAll(/[\r\n\0]/g, "")}\n`
 
@@ -44,18 +44,18 @@ const newline = Buffer.from("\n")
 
 const decoder = new TextDecoder()
 
-/** The notification as a document of this format; undefined where it can be none: a stream carries feeds, and JSON as JSON. */
-export const documentOf = (
+/** Renders a notification in the format. Undefined when a stream cannot carry the notification: only feeds, and JSON as JSON, can be streamed. */
+export const renderNotification = (
   notification: Notification,
   topic: string,
-  format: Asked,
+  format: Format,
   sender: SenderIdentity
 ): Uint8Array | string | undefined =>
   notification.news._tag === "Document"
     ? format === "json" ? compactJson(notification.news.document.body) : undefined
     : render(notification, { face: "api", topic, format }, sender).body
 
-/** JSON on one line; undefined when it is none. */
+/** JSON on one line; undefined for other bytes. `JSON.parse` without a schema, because every valid document passes unchanged. */
 export const compactJson = (bytes: Uint8Array): string | undefined => {
   try {
     return JSON.stringify(JSON.parse(decoder.decode(bytes)))

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { makePings } from "#http/api/Pings.ts"
+import { makePingThrottle } from "#http/websub/PingThrottle.ts"
 
 const topic = "http://feeds.example/a"
 
@@ -9,7 +9,7 @@ const topic = "http://feeds.example/a"
 const makeCollected = Effect.gen(function*() {
   const passed: Array<string> = []
   const recorded: Array<boolean | undefined> = []
-  const pings = yield* makePings((topics, publishing) =>
+  const pings = yield* makePingThrottle((topics, publishing) =>
     Effect.sync(() => {
       passed.push(...topics)
       recorded.push(publishing.recorded)

@@ -1,0 +1,130 @@
+import { Clock, Effect, Layer, Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
+import type { Caller } from "#domain/Account.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
+import { type Refusal, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
+import { Authentication } from "./Authentication.ts"
+import { clientAddress } from "./ClientAddress.ts"
+import { type Credentials, parseAuthorization, readCredentials, unauthenticated } from "./Credentials.ts"
+import type { Parameters } from "./Parameters.ts"
+import { ProvenCredentials } from "./ProvenCredentials.ts"
+import { type RateLimit, RateLimiter } from "./RateLimiter.ts"
+
+/** Failed logins of one address, or of one login for `authenticateFor`. */
+const failureLimit: RateLimit = { burst: 10, perMinute: 10 }
+
+/** Longest wait that failures beyond the limit add up to. */
+const maxDebtMs = 15 * 60_000
+
+/** Keys that each limiter remembers. */
+const maxKeys = 100_000
+
+export const layer = Layer.effect(
+  Authentication,
+  Effect.gen(function*() {
+    const accounts = yield* AccountStore
+    const { requestsPerMinute } = yield* Settings
+    const verify = makeVerifier(accounts)
+    const limitRequests = makeRequestLimiter(requestsPerMinute)
+
+    const authenticate = Effect.fn("Authentication.authenticate")(function*(
+      request: HttpServerRequest.HttpServerRequest,
+      parameters: Parameters
+    ) {
+      const caller = yield* verify(yield* readCredentials(request, parameters), clientAddress(request))
+      if (limitRequests !== undefined) yield* limitRequests(caller.credential)
+      return caller
+    })
+
+    const authenticateFor = Effect.fn("Authentication.authenticateFor")(function*(
+      request: HttpServerRequest.HttpServerRequest
+    ) {
+      const credentials = yield* parseAuthorization(request.headers["authorization"] ?? "")
+      return yield* verify(credentials, `login:${credentials.login}`)
+    })
+
+    return Authentication.of({ authenticate, authenticateFor })
+  })
+)
+
+/** Returns a function that finds the caller of credentials. A failure counts against `source`: an address or a login. */
+const makeVerifier = (accounts: AccountStore["Service"]) => {
+  const failures = new RateLimiter(failureLimit, { maxKeys, maxDebtMs })
+  const proven = new ProvenCredentials()
+  const queues = new LoginQueues()
+
+  const lookUp = Effect.fnUntraced(function*({ login, secret }: Credentials, hash: string, source: string) {
+    const now = yield* Clock.currentTimeMillis
+    const waitMs = failures.waitMs(source, now)
+    if (waitMs > 0 && !proven.has(hash)) return yield* tooManyFailures(waitMs)
+    const caller = yield* refuseWhileUnavailable(accounts.authenticate(login, secret))
+    if (Option.isNone(caller)) {
+      failures.use(source, now)
+      proven.remove(hash)
+      return yield* unauthenticated("The login or the token is not right. Send login:token, or login:password.")
+    }
+    proven.add(hash)
+    return caller.value
+  })
+
+  return (credentials: Credentials, source: string): Effect.Effect<Caller, Refusal> => {
+    const hash = proven.hash(credentials)
+    const lookingUp = lookUp(credentials, hash, source)
+    return proven.has(hash) ? lookingUp : queues.through(source, lookingUp)
+  }
+}
+
+/** Returns a function that counts a request of a credential and fails beyond the limit; undefined without a limit. */
+const makeRequestLimiter = (requestsPerMinute: number | undefined) => {
+  if (requestsPerMinute === undefined) return undefined
+  const requests = new RateLimiter(
+    { burst: requestsPerMinute, perMinute: requestsPerMinute },
+    { maxKeys, maxDebtMs: 0 }
+  )
+  return Effect.fnUntraced(function*(credential: string) {
+    const now = yield* Clock.currentTimeMillis
+    const waitMs = requests.waitMs(credential, now)
+    if (waitMs > 0) return yield* tooManyRequests(waitMs)
+    requests.use(credential, now)
+  })
+}
+
+/**
+ * A queue for each source of unproven credentials. Each source runs at most ten lookups at once, so that parallel guesses meet the
+ * failure limit.
+ */
+class LoginQueues {
+  readonly #queues = new Map<string, { readonly semaphore: FifoSemaphore; users: number }>()
+
+  through<A, E>(source: string, lookUp: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const queue = this.#queues.get(source) ?? { semaphore: new FifoSemaphore(failureLimit.burst), users: 0 }
+        queue.users++
+        this.#queues.set(source, queue)
+        return queue
+      }),
+      ({ semaphore }) => semaphore.withPermit(lookUp),
+      (queue) => Effect.sync(() => --queue.users === 0 && this.#queues.delete(source))
+    )
+  }
+}
+
+const throttle = (sentence: string) => (waitMs: number): Refusal => {
+  const seconds = Math.ceil(waitMs / 1000)
+  return refuse(new Throttled({ message: `${sentence}; try again in ${seconds} seconds.`, retryAfter: seconds }))
+}
+
+const tooManyFailures = throttle("Too many logins from this address have failed")
+const tooManyRequests = throttle("Too many requests with this token")
+
+/** An unreachable database is 503 and never 401, so that no client discards a good token. A defect ends in the log. */
+const refuseWhileUnavailable = <A>(effect: Effect.Effect<A, StoreError>): Effect.Effect<A, Refusal> =>
+  Effect.catch(effect, (error) => error.reason._tag === "Unavailable" ? Effect.fail(loginsUnavailable) : Effect.die(error))
+
+const loginsUnavailable = refuse(
+  new Unavailable({ message: "Logins cannot be checked at the moment; try again in some seconds.", retryAfter: 5 })
+)

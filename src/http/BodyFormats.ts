@@ -1,0 +1,87 @@
+import { Effect, Result, Schema } from "effect"
+import { quote } from "#domain/Topic.ts"
+import { type HttpRejection, malformed, unsupportedBody } from "./HttpRejection.ts"
+import { maxDepth, maxParameters, type Pair, tooManyParameters } from "./Parameters.ts"
+
+type Parsed = Effect.Effect<Iterable<Pair>, HttpRejection>
+
+/** Parses the parameters of a body. Without a Content-Type, a body that starts with `{` is JSON, every other body a form. */
+export const parseBody = (bytes: ArrayBuffer, contentType: string): Parsed => {
+  const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? ""
+  if (type === "multipart/form-data") return parseMultipart(bytes, contentType)
+  const text = new TextDecoder().decode(bytes)
+  if (type === "application/x-www-form-urlencoded") return parseForm(text)
+  if (type === "application/json" || type.endsWith("+json")) return parseJson(text)
+  if (type === "") return text.trimStart().startsWith("{") ? parseJson(text) : parseForm(text)
+  return Effect.fail(
+    unsupportedBody(
+      `The body has the Content-Type ${
+        quote(contentType)
+      }; send the parameters as application/x-www-form-urlencoded, ` +
+        "multipart/form-data or application/json."
+    )
+  )
+}
+
+/** Parses `name=value&name=value`, of a query or a body. */
+export const parseForm = (text: string): Parsed => {
+  let ampersands = 0
+  for (let at = text.indexOf("&"); at >= 0; at = text.indexOf("&", at + 1)) {
+    if (++ampersands > maxParameters) return Effect.fail(tooManyParameters)
+  }
+  return Effect.succeed(text === "" ? [] : new URLSearchParams(text))
+}
+
+const parseMultipart = (bytes: ArrayBuffer, contentType: string): Parsed =>
+  Effect.gen(function*() {
+    const form = yield* Effect.tryPromise({
+      try: () => new Response(bytes, { headers: { "content-type": contentType } }).formData(),
+      catch: () =>
+        malformed("The body is no valid multipart/form-data: check its boundary and that each part has a name.")
+    })
+    const pairs: Array<Pair> = []
+    for (const [name, value] of form) {
+      if (pairs.length >= maxParameters) return yield* tooManyParameters
+      pairs.push([name, typeof value === "string" ? value : yield* Effect.promise(() => value.text())])
+    }
+    return pairs
+  })
+
+const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+
+/** Parses a JSON object. `null` counts as absent; booleans and numbers become text; an array repeats its parameter. */
+const parseJson = (text: string): Parsed => {
+  const excerpt = quote(text.slice(0, 40))
+  const decoded = decodeJson(text)
+  if (Result.isFailure(decoded)) {
+    return Effect.fail(malformed(`The body is no valid JSON: it starts with ${excerpt}.`))
+  }
+  const document = decoded.success
+  if (typeof document !== "object" || document === null || Array.isArray(document)) {
+    return Effect.fail(malformed(`The JSON body has to be an object of parameters; received ${excerpt}.`))
+  }
+  return Effect.fromResult(flatten(document))
+}
+
+/** Joins nested names with dots: `{"hub": {"topic": "x"}}` is `hub.topic=x`. */
+const flatten = (document: object): Result.Result<ReadonlyArray<Pair>, HttpRejection> => {
+  const pairs: Array<Pair> = []
+  let visited = 0
+  const visit = (name: string, value: unknown, depth: number): HttpRejection | undefined => {
+    if (++visited > maxParameters) return tooManyParameters
+    if (value === null) return undefined
+    if (typeof value !== "object") {
+      pairs.push([name, String(value)])
+      return undefined
+    }
+    if (depth > maxDepth) return malformed(`The JSON body is nested deeper than ${maxDepth} levels at ${quote(name)}.`)
+    for (const [key, item] of Object.entries(value)) {
+      const path = Array.isArray(value) ? name : name === "" ? key : `${name}.${key}`
+      const problem = visit(path, item, depth + 1)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+  const problem = visit("", document, 0)
+  return problem === undefined ? Result.succeed(pairs) : Result.fail(problem)
+}

@@ -1,0 +1,19 @@
+import { Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { isIPv6 } from "node:net"
+
+/**
+ * The client's address as a key for limits. An IPv6 address stands for its /64 network, because one host can use 2^64 addresses.
+ */
+export const clientAddress = (request: HttpServerRequest.HttpServerRequest): string => {
+  const address = Option.getOrElse(request.remoteAddress, () => "")
+  return isIPv6(address) && !address.includes(".") ? networkOf(address) : address
+}
+
+const networkOf = (address: string): string => {
+  const [head = "", tail] = address.split("::")
+  const groups = head === "" ? [] : head.split(":")
+  const rest = tail === undefined || tail === "" ? [] : tail.split(":")
+  const zeros = Array.from({ length: 8 - groups.length - rest.length }, () => "0")
+  return [...groups, ...(tail === undefined ? [] : zeros), ...rest].slice(0, 4).join(":")
+}

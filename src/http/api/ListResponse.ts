@@ -1,0 +1,67 @@
+import type { HttpServerResponse } from "effect/http"
+import type { ListedSubscription } from "#actors/operations/Hub.ts"
+import { statusOf } from "#domain/poll/Resource.ts"
+import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
+import { statusToJson } from "#domain/render/NotificationJson.ts"
+import { shownFormat } from "#domain/Subscription.ts"
+import * as Reply from "#http/Reply.ts"
+import { replyTagged } from "./EntityTag.ts"
+
+/** Page, number of matches and search, as `meta` of a detailed list. */
+interface ListMeta {
+  readonly total: number
+  readonly page: number
+  readonly byPage: number
+  /** The search as the client sent it. */
+  readonly search: object
+}
+
+export interface ListOptions {
+  readonly jsonp: string | undefined
+  readonly ifNoneMatch: string | undefined
+  /** Makes the response an object with the status of each resource; undefined for a plain array. */
+  readonly detailed: ListMeta | undefined
+}
+
+/** Renders subscriptions as a JSON array, or in detail as an object. */
+export const renderList = (
+  items: ReadonlyArray<ListedSubscription>,
+  { detailed, ifNoneMatch, jsonp }: ListOptions
+): HttpServerResponse.HttpServerResponse => {
+  const json = JSON.stringify(
+    detailed === undefined
+      ? items.map((item) => ({ subscription: subscriptionJson(item, {}) }))
+      : {
+        subscriptions: items.map((item) => ({
+          subscription: {
+            ...subscriptionJson(item, { status: statusToJson(statusOf(item.resource, item.subscription.topic)) }),
+            deliveries: item.deliveries,
+            ...(item.subscription.channel === "xmpp" && { xmpp: xmppJson(item) })
+          }
+        })),
+        meta: { ...detailed, by_page: detailed.byPage }
+      }
+  )
+  return jsonp === undefined ? replyTagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json)
+}
+
+const subscriptionJson = ({ resource, subscription }: SubscriptionItem, details: object) => ({
+  format: shownFormat(subscription, resource),
+  endpoint: subscription.endpoint,
+  secret: subscription.secret ?? null,
+  feed: { title: resource.header?.title?.value ?? null, url: subscription.topic, ...details }
+})
+
+/** State of an XMPP subscription: active or paused, online if Windhover knows, and its bounces. Times are in seconds. */
+const xmppJson = ({ bounces, presence, subscription: { state } }: ListedSubscription) => ({
+  state,
+  ...(presence !== undefined && presence !== "unknown" && { online: presence === "online" }),
+  ...(bounces !== undefined && {
+    bounces: {
+      count: bounces.count,
+      since: Math.floor(bounces.since / 1000),
+      last: Math.floor(bounces.lastAt / 1000),
+      message: bounces.message
+    }
+  })
+})

@@ -1,0 +1,55 @@
+import { Schema } from "effect"
+import { keys } from "#domain/Search.ts"
+import { maxCallbackLength } from "#domain/Subscription.ts"
+import { maxTopicLength } from "#domain/Topic.ts"
+import type { IntegerParameter } from "#http/Parameters.ts"
+
+/** Schemas of parameters that several operations share. Handlers decode requests with them, and `OpenApi` describes them. */
+
+/** Bytes of a `hub.verify_token`, at most, because the URL of the verification repeats the token. */
+export const maxVerifyTokenLength = 1024
+
+export const optional = Schema.optionalKey
+
+export const integer = (
+  minimum: number,
+  maximum: number,
+  fallback: number,
+  description: string
+): IntegerParameter => ({
+  schema: Schema.Int.check(Schema.isBetween({ minimum, maximum })).annotate({ default: fallback, description }),
+  minimum,
+  maximum,
+  fallback
+})
+
+export const text = (description: string, maxLength?: number) =>
+  (maxLength === undefined ? Schema.String : Schema.String.check(Schema.isMaxLength(maxLength))).annotate({
+    description
+  })
+
+export const flag = (description: string) => Schema.Boolean.annotate({ default: false, description })
+
+export const topic = text("URL of the resource.", maxTopicLength)
+export const callback = text("URL that receives the notifications by POST.", maxCallbackLength)
+export const publishedUrl = "URL with new content. Repeat the parameter, or separate several URLs with commas."
+export const jsonpFunction = text("Name of a JavaScript function that receives the response (JSONP).", 128)
+
+export const formatSchema = Schema.Literals(["json", "atom"]).annotate({
+  description:
+    "Format of feeds; the Accept header can request one too. Other resources keep their own bytes without this parameter."
+})
+
+const verify = Schema.Literals(["sync", "async"]).annotate({
+  description: "Whether Windhover asks the callback before or after its response."
+})
+
+/** `hub.verify` and `hub.verify_token`. */
+export const verification = {
+  "hub.verify": optional(verify),
+  "hub.verify_token": optional(text("The verification request repeats this text.", maxVerifyTokenLength))
+}
+
+/** The keys of a search under a name: `search[feed.url]`. */
+export const searchKeys = (name: string) =>
+  Object.fromEntries(keys.map((key) => [`${name}[${key}]`, optional(text(`Searches for ${key}; see docs/http.md.`))]))

@@ -1,0 +1,75 @@
+import { Effect, Result, Schema } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import type { Representation } from "#actors/operations/Hub.ts"
+import type { Document } from "#domain/delivery/Notification.ts"
+import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { renderAtom } from "#domain/render/AtomXml.ts"
+import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
+import { renderJson } from "#domain/render/NotificationJson.ts"
+import type { RequestedFormat } from "#http/Negotiation.ts"
+import * as Reply from "#http/Reply.ts"
+import { replyTagged } from "./EntityTag.ts"
+import type { ApiCall } from "./Operation.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** The client's wishes for a response. */
+type ResponseOptions = RequestedFormat & Pick<ApiCall, "jsonp" | "ifNoneMatch" | "service">
+
+/**
+ * Renders stored content: a feed in the requested format (Atom by default), every other resource as its own bytes unless the client
+ * requests a format.
+ */
+export const renderRetrieved = (
+  representation: Representation,
+  options: ResponseOptions
+): Effect.Effect<Response, Refusal> => {
+  const { document, header, status } = representation
+  const { feedsOnly, format, ifNoneMatch, jsonp, service: { extNamespace, hub } } = options
+  if (jsonp !== undefined && format === "atom") return Effect.fail(jsonpNeedsJson)
+  if (document !== undefined && (format === undefined || feedsOnly || isInFormat(document, format))) {
+    return renderDocument(document, options)
+  }
+  const entries = document === undefined ? representation.entries : [documentToEntry(document, status)]
+  if (jsonp !== undefined || format === "json") {
+    const json = renderJson({ status, header, entries, retrieve: true })
+    return Effect.succeed(jsonp === undefined ? replyTagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json))
+  }
+  const links = { self: status.feed, hub }
+  return Effect.succeed(
+    replyTagged(renderAtom({ status, header, entries, extNamespace, ...links }), ifNoneMatch, Reply.atom)
+  )
+}
+
+const jsonpNeedsJson = badParameter(
+  "callback",
+  "callback (JSONP) goes with the JSON format only; received format=atom. Leave one of them out."
+)
+
+const renderDocument = (
+  { body, contentType }: Document,
+  { ifNoneMatch, jsonp }: ResponseOptions
+): Effect.Effect<Response, Refusal> => {
+  if (jsonp !== undefined) return Effect.map(minifyJson(body), (json) => Reply.script(jsonp, json))
+  const type = headerValueOf(contentType)
+  return Effect.succeed(replyTagged(body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
+}
+
+const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+
+/** Only valid JSON may enter a script, because a publisher controls the bytes. */
+const minifyJson = (body: Uint8Array): Effect.Effect<string, Refusal> =>
+  Result.match(decodeJson(new TextDecoder().decode(body)), {
+    onSuccess: (value) => Effect.succeed(JSON.stringify(value)),
+    onFailure: () =>
+      Effect.fail(
+        badParameter(
+          "callback",
+          "callback (JSONP) goes with feeds and JSON only, and this resource is neither. Leave it out."
+        )
+      )
+  })
+
+/** The publisher's Content-Type, if its characters are valid in a header. */
+const headerValueOf = (contentType: string): string =>
+  /^[\x20-\x7e]+$/.test(contentType) ? contentType : "application/octet-stream"

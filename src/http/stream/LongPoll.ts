@@ -1,0 +1,73 @@
+import { Deferred, Effect } from "effect"
+import type { FollowStart, Hub, Representation, RetrieveRequest } from "#actors/operations/Hub.ts"
+import type { Notification } from "#domain/delivery/Notification.ts"
+import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import type { ApiCall } from "#http/api/Operation.ts"
+import { renderRetrieved } from "#http/api/RetrieveResponse.ts"
+import { readRequestedFormat } from "#http/Negotiation.ts"
+import type { OpenStream } from "./StreamRegistry.ts"
+
+/** Longest wait of a poll. Proxies commonly close a connection after 60 s without bytes. */
+const pollTimeout = "55 seconds"
+
+/** A retrieve that waits for future content. */
+export interface FollowedRetrieve {
+  readonly call: ApiCall
+  readonly request: RetrieveRequest
+  readonly followed: FollowStart
+  readonly connection: OpenStream
+}
+
+/** Responds with the stored content, or waits for the first new content when the client has all of it. */
+export const poll = Effect.fnUntraced(function*(
+  hub: Hub["Service"],
+  { call, connection, followed: { heads, past, topics }, request }: FollowedRetrieve
+) {
+  const requested = yield* readRequestedFormat(call.parameters, call.accept)
+  const respond = (representation: Representation) => renderRetrieved(representation, { ...call, ...requested })
+  const first = yield* respond(past)
+  if (first.status === 200 && (past.entries.length > 0 || past.document !== undefined)) return first
+  const news = yield* awaitNews(hub, heads, connection)
+  if (news === undefined) return first
+  const current = yield* hub.retrieve(request)
+  // the new entry may have a date outside of the retrieve, so the notification itself is the fallback
+  const hasContent = current.entries.length > 0 || current.document !== undefined
+  return yield* respond(hasContent ? current : representationOf(news, topics))
+})
+
+/** The next notification with content; undefined after the timeout and at shutdown. */
+const awaitNews = Effect.fnUntraced(function*(
+  hub: Hub["Service"],
+  heads: ReadonlyMap<number, number>,
+  connection: OpenStream
+) {
+  const news = yield* Deferred.make<Notification | undefined, Refusal>()
+  connection.onEnd = () => Deferred.doneUnsafe(news, Effect.undefined)
+  yield* hub.listen({
+    cursors: new Map(heads),
+    take: ({ notification }) => {
+      if (notification.news._tag === "Failure") return true // a failure has no content
+      Deferred.doneUnsafe(news, Effect.succeed(notification))
+      return false
+    },
+    missed: () => undefined,
+    fail: () => Deferred.doneUnsafe(news, Effect.fail(unreadable))
+  })
+  return yield* Deferred.await(news).pipe(
+    Effect.timeoutOrElse({ duration: pollTimeout, orElse: () => Effect.undefined })
+  )
+})
+
+const unreadable = refuse(
+  new Unavailable({ message: "New notifications cannot be read for the moment. Please try again.", retryAfter: 5 })
+)
+
+const representationOf = (
+  { header, news, resourceId, status }: Notification,
+  topics: ReadonlyMap<number, string>
+): Representation => ({
+  status: { ...status, feed: topics.get(resourceId) ?? "" },
+  ...(header !== undefined && { header }),
+  entries: news._tag === "Entries" ? news.entries : [],
+  ...(news._tag === "Document" && { document: news.document })
+})

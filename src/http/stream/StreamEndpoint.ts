@@ -1,0 +1,152 @@
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Deferred, Effect, type Scope } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { ServerResponse } from "node:http"
+import { Hub } from "#actors/operations/Hub.ts"
+import { hubUrlOf, type SenderIdentity } from "#domain/delivery/Delivery.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { renderAtom } from "#domain/render/AtomXml.ts"
+import { renderJson } from "#domain/render/NotificationJson.ts"
+import type { Format } from "#domain/Subscription.ts"
+import { quote } from "#domain/Topic.ts"
+import type { ApiCall } from "#http/api/Operation.ts"
+import { readRetrieveRequest, waitSchema } from "#http/api/Operations.ts"
+import { accepts, readFormat } from "#http/Negotiation.ts"
+import * as Reply from "#http/Reply.ts"
+import * as Cursor from "./Cursor.ts"
+import * as Framing from "./Framing.ts"
+import { type FollowedRetrieve, poll } from "./LongPoll.ts"
+import { frameGap, makeListener, type StartedStream } from "./StreamListener.ts"
+import { StreamRegistry } from "./StreamRegistry.ts"
+import { StreamWriter } from "./StreamWriter.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** How a retrieve waits for future content. */
+export type Wait = "poll" | Framing.Framing
+
+/** Reads `wait`; undefined for an immediate response. A client that accepts server-sent events gets events even without `wait`. */
+export const readWait = Effect.fnUntraced(function*({ accept, parameters }: ApiCall) {
+  const wait = yield* parameters.choice("wait", waitSchema)
+  if (wait === "poll") return "poll"
+  if (accepts(accept, Framing.contentTypes.events)) return "events"
+  if (wait === undefined) return undefined
+  return (yield* readFormat(parameters, accept)) === "json" ? "lines" : "atom"
+})
+
+/** A stream before its first byte. */
+interface OpenedStream extends FollowedRetrieve {
+  readonly format: Format
+}
+
+/**
+ * Streams and long polls. Each step drops the values of the step before: with ten thousand open streams, no page of past entries stays
+ * in memory.
+ */
+export const makeStreamEndpoint = Effect.gen(function*() {
+  const hub = yield* Hub
+  const registry = yield* StreamRegistry
+  const sender = yield* Settings
+
+  const open = Effect.fnUntraced(function*(call: ApiCall, wait: Wait) {
+    if (wait !== "poll" && call.jsonp !== undefined) return yield* noJsonp
+    const connection = yield* registry.admit(call.caller)
+    const request = yield* readRetrieveRequest(call)
+    const followed = yield* hub.follow(request)
+    const requested = yield* readFormat(call.parameters, call.accept)
+    const format = requested ?? (wait === "events" ? "json" : "atom")
+    return { call, request, followed, connection, format } satisfies OpenedStream
+  })
+
+  return (request: HttpServerRequest.HttpServerRequest, call: ApiCall, wait: Wait) =>
+    open(call, wait).pipe(
+      Effect.flatMap((opened): Effect.Effect<Response, Refusal, Scope.Scope> =>
+        wait === "poll" ? poll(hub, opened) : Effect.flatMap(
+          start(nodeResponseOf(request), wait, opened, sender),
+          (started) =>
+            started === undefined
+              ? Effect.succeed(Reply.streamHead(Framing.contentTypes[wait]))
+              : follow(hub, started, sender)
+        )
+      ),
+      Effect.scoped
+    )
+})
+
+const nodeResponseOf = (request: HttpServerRequest.HttpServerRequest) =>
+  NodeHttpServerRequest.toServerResponse(request) as ServerResponse
+
+const noJsonp = badParameter(
+  "callback",
+  "callback (JSONP) does not work with a stream, because a stream never ends. Use wait=poll or server-sent events, or leave it out."
+)
+
+/** Writes headers and past entries. A client that resumes gets no past entries. Undefined for HEAD. */
+const start = Effect.fnUntraced(function*(
+  response: ServerResponse,
+  framing: Framing.Framing,
+  { call, connection, followed, format }: OpenedStream,
+  settings: Settings["Service"]
+) {
+  const cursors = new Map(followed.heads)
+  const resumption = yield* resume(call, cursors)
+  const past = yield* renderPast(followed.past, format, settings)
+  if (call.method === "HEAD") return undefined
+  const writer = new StreamWriter(response, Reply.streamHeaders(Framing.contentTypes[framing]))
+  if (resumption === "unknown" && framing === "events") writer.write(frameGap(null, cursors))
+  if (resumption !== "resumed") writer.write(Framing.frame(framing, past, "notification", Cursor.format(cursors)))
+  return { topics: followed.topics, format, framing, writer, cursors, connection } satisfies StartedStream
+})
+
+/** Moves the cursors back to the client's last event. */
+const resume = Effect.fnUntraced(function*(call: ApiCall, cursors: Map<number, number>) {
+  const id = call.lastEventId ?? (yield* call.parameters.one("lastEventId"))
+  if (id === undefined || id === "") return "new"
+  const sequences = Cursor.parse(id, [...cursors.keys()])
+  if (sequences === undefined) return "unknown"
+  for (const [resource, sequence] of sequences) {
+    if (sequence > (cursors.get(resource) ?? 0)) return "unknown"
+  }
+  for (const [resource, sequence] of sequences) cursors.set(resource, sequence)
+  return "resumed"
+})
+
+/** Renders the past entries as one document. */
+const renderPast = (
+  { document, entries, header, status }: OpenedStream["followed"]["past"],
+  format: Format,
+  { baseUrl, extNamespace, hubOpen }: Settings["Service"]
+): Effect.Effect<string, Refusal> => {
+  if (document !== undefined) {
+    const json = format === "json" ? Framing.compactJson(document.body) : undefined
+    return json === undefined ? Effect.fail(notStreamed(document.contentType)) : Effect.succeed(json)
+  }
+  if (format === "json") return Effect.succeed(renderJson({ status, header, entries }))
+  const links = { self: status.feed, ...(hubOpen && { hub: hubUrlOf({ baseUrl, hubOpen }) }) }
+  return Effect.succeed(renderAtom({ status, header, entries, extNamespace, ...links }))
+}
+
+const notStreamed = (contentType: string) =>
+  badParameter(
+    "wait",
+    `A stream carries feeds, and JSON documents with format=json; this resource is ${quote(contentType)}. ` +
+      "Use wait=poll, or a callback."
+  )
+
+/** Writes notifications until the client disconnects, loses its right, or Windhover stops. */
+const follow = Effect.fnUntraced(function*(hub: Hub["Service"], started: StartedStream, sender: SenderIdentity) {
+  const { connection, framing, writer } = started
+  const ended = yield* Deferred.make<void>()
+  const end = () => Deferred.doneUnsafe(ended, Effect.void)
+  connection.onHeartbeat = () => {
+    if (!writer.isFull) writer.write(Framing.heartbeats[framing])
+    writer.checkProgress()
+  }
+  connection.onEnd = end
+  writer.onRoom = yield* hub.listen(makeListener(started, sender, end))
+  if (!writer.isFull) writer.onRoom() // room may have appeared before `onRoom` was set
+  yield* Deferred.await(ended)
+  writer.end()
+  return HttpServerResponse.empty()
+})

@@ -1,0 +1,30 @@
+import { Context, type Effect, type Scope } from "effect"
+import type { Caller } from "#domain/Account.ts"
+import type { Refusal } from "#domain/Refusal.ts"
+
+/** An open stream or long poll. One object and one finalizer each, because ten thousand may be open. */
+export class OpenStream {
+  /** Called every 15 s. */
+  onHeartbeat: () => void = () => {}
+  #end: (() => void) | undefined
+  #hasEnded = false
+
+  /** Called when Windhover stops or the credential loses its right; at once when this has happened before. */
+  set onEnd(end: () => void) {
+    this.#end = end
+    if (this.#hasEnded) end()
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.#end?.()
+  }
+}
+
+/** The open streams and long polls of this runner: their number, heartbeats and end. */
+export class StreamRegistry extends Context.Service<StreamRegistry, {
+  /** Admits a stream for the scope. Refuses the stream when the account or the runner has reached its maximum. */
+  readonly admit: (caller: Caller) => Effect.Effect<OpenStream, Refusal, Scope.Scope>
+  /** Ends all streams, so that a shutdown does not wait for them. */
+  readonly close: Effect.Effect<void>
+}>()("windhover/http/stream/StreamRegistry") {}

@@ -1,0 +1,142 @@
+import { Effect, Layer, Schedule } from "effect"
+import type { Caller } from "#domain/Account.ts"
+import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { type Refusal, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
+import { OpenStream, StreamRegistry } from "./StreamRegistry.ts"
+
+/** Seconds between two heartbeats of a stream. */
+const heartbeatSeconds = 15
+
+/** Interval between permission checks of open streams. */
+const permissionCheckInterval = "15 seconds"
+
+export const layer = Layer.effect(
+  StreamRegistry,
+  Effect.gen(function*() {
+    const accounts = yield* AccountStore
+    const streams = new StreamTable(yield* Settings)
+    yield* Effect.sync(() => streams.beat()).pipe(
+      Effect.delay("1 second"),
+      Effect.repeat(Schedule.forever),
+      Effect.forkScoped
+    )
+    yield* endUnauthorized(streams, accounts).pipe(
+      Effect.catchTag(
+        "StoreError",
+        (error) => Effect.logWarning("Permissions of open streams not checked; trying again in 15 s", error.message)
+      ),
+      Effect.delay(permissionCheckInterval),
+      Effect.repeat(Schedule.forever),
+      Effect.forkScoped
+    )
+    return StreamRegistry.of({
+      admit: (caller) =>
+        Effect.map(
+          Effect.acquireRelease(
+            Effect.suspend(() => streams.add(caller)),
+            (entry) => Effect.sync(() => streams.remove(caller, entry))
+          ),
+          ({ stream }) => stream
+        ),
+      close: Effect.sync(() => streams.close())
+    })
+  })
+)
+
+/** Ends the streams of revoked tokens, of tokens without the right to retrieve, and of old passwords. */
+const endUnauthorized = (streams: StreamTable, accounts: AccountStore["Service"]) =>
+  Effect.gen(function*() {
+    const credentials = streams.credentials()
+    if (credentials.length === 0) return
+    const rights = yield* accounts.rightsOf(credentials)
+    for (const credential of credentials) {
+      if (rights.get(credential)?.has("retrieve") !== true) streams.endAllOf(credential)
+    }
+  })
+
+/** A stream, and the sets that contain it. */
+interface TableEntry {
+  readonly stream: OpenStream
+  readonly slot: Set<OpenStream>
+  readonly sameCredential: Set<OpenStream>
+}
+
+/** The open streams by credential and by heartbeat. */
+class StreamTable {
+  readonly #maxPerAccount: number
+  readonly #accounts: KeyedCounter<number>
+  readonly #byCredential = new Map<string, Set<OpenStream>>()
+  /** One timer serves all streams: each second a fifteenth of the streams gets its heartbeat. */
+  readonly #wheel = Array.from({ length: heartbeatSeconds }, () => new Set<OpenStream>())
+  #second = 0
+  #isClosing = false
+
+  constructor({ maxStreams, maxStreamsPerAccount }: Pick<Settings["Service"], "maxStreams" | "maxStreamsPerAccount">) {
+    this.#maxPerAccount = maxStreamsPerAccount
+    this.#accounts = new KeyedCounter({ maxPerKey: maxStreamsPerAccount, maxTotal: maxStreams })
+  }
+
+  add({ account: { id }, credential }: Caller): Effect.Effect<TableEntry, Refusal> {
+    const count = this.#accounts.get(id)
+    if (!this.#accounts.tryAdd(id)) {
+      return Effect.fail(count >= this.#maxPerAccount ? tooManyOfAccount(count) : tooManyStreams)
+    }
+    const stream = new OpenStream()
+    if (this.#isClosing) stream.end()
+    const slot = this.#currentSlot()
+    slot.add(stream)
+    let sameCredential = this.#byCredential.get(credential)
+    if (sameCredential === undefined) this.#byCredential.set(credential, sameCredential = new Set())
+    sameCredential.add(stream)
+    return Effect.succeed({ stream, slot, sameCredential })
+  }
+
+  remove({ account: { id }, credential }: Caller, { sameCredential, slot, stream }: TableEntry): void {
+    this.#accounts.remove(id)
+    slot.delete(stream)
+    sameCredential.delete(stream)
+    if (sameCredential.size === 0 && this.#byCredential.get(credential) === sameCredential) {
+      this.#byCredential.delete(credential)
+    }
+  }
+
+  /** Sends the heartbeats of one second. */
+  beat(): void {
+    this.#second = (this.#second + 1) % heartbeatSeconds
+    for (const stream of this.#currentSlot()) stream.onHeartbeat()
+  }
+
+  credentials(): ReadonlyArray<string> {
+    return [...this.#byCredential.keys()]
+  }
+
+  endAllOf(credential: string): void {
+    for (const stream of this.#byCredential.get(credential) ?? []) stream.end()
+  }
+
+  close(): void {
+    this.#isClosing = true
+    for (const credential of this.credentials()) this.endAllOf(credential)
+  }
+
+  #currentSlot(): Set<OpenStream> {
+    return this.#wheel[this.#second] ?? new Set()
+  }
+}
+
+const tooManyOfAccount = (count: number) =>
+  refuse(
+    new Throttled({
+      message: `This account has ${count} open streams and polls, its maximum; close some of them.`,
+      retryAfter: 30
+    })
+  )
+
+const tooManyStreams = refuse(
+  new Unavailable({
+    message: "No more streams can be held open here for the moment. Please try again.",
+    retryAfter: 30
+  })
+)

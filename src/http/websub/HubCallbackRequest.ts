@@ -1,0 +1,55 @@
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
+import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import type { Intent } from "#domain/websub/HubSubscription.ts"
+import { type BodyLimits, readBytes } from "#http/BodyReader.ts"
+import { type HttpRejection, malformed, tooLarge, tooSlow, unsupportedBody } from "#http/HttpRejection.ts"
+import type { Reservation } from "#http/MemoryBudget.ts"
+
+/** Bytes of a pushed document, at most. The store accepts no larger document. */
+const maxDocument = 8 * 1024 * 1024
+
+/** Time in which a pushed document has to arrive. */
+const arrivalTimeout = "10 seconds"
+
+/** Parses a hub's verification of intent, or its denial; undefined for another request. */
+export const parseIntent = (parameters: URLSearchParams): Intent | undefined => {
+  const mode = parameters.get("hub.mode")?.toLowerCase()
+  const topic = parameters.get("hub.topic")
+  if (topic === null) return undefined
+  if (mode === "denied") return { mode, topic, reason: parameters.get("hub.reason") ?? "no reason given" }
+  if (mode !== "subscribe" && mode !== "unsubscribe" || !parameters.has("hub.challenge")) return undefined
+  const lease = parameters.get("hub.lease_seconds") ?? ""
+  return { mode, topic, ...(/^\d{1,15}$/.test(lease) ? { leaseSeconds: Number(lease) } : {}) }
+}
+
+/** Reads the document that a hub pushes. */
+export const readDocument = (
+  request: HttpServerRequest.HttpServerRequest,
+  reservation: Reservation
+): Effect.Effect<PushedDocument, Refusal | HttpRejection> => {
+  const { headers } = request
+  const encoding = headers["content-encoding"]?.toLowerCase() ?? "identity"
+  if (encoding !== "identity") return Effect.fail(compressed)
+  const contentType = headers["content-type"] ?? "application/octet-stream"
+  return Effect.map(readBytes(request, reservation, limits), (body) => ({ contentType, body })).pipe(
+    Effect.timeoutOrElse({ duration: arrivalTimeout, orElse: () => Effect.fail(late) })
+  )
+}
+
+const compressed = unsupportedBody("Send the document uncompressed, without a Content-Encoding.")
+
+const late = tooSlow(`The document did not arrive within ${arrivalTimeout}; send it again.`)
+
+/** Refusal of a hub while other pushes take all room. */
+export const tooManyPushes = refuse(
+  new Unavailable({ message: "Too many documents are pushed at once. Please send it again.", retryAfter: 5 })
+)
+
+const limits: BodyLimits = {
+  maxBytes: maxDocument,
+  tooLarge: tooLarge(`The document has more than ${maxDocument} bytes; send less.`),
+  outOfMemory: tooManyPushes,
+  brokenOff: malformed("The document ended early or could not be read; send it again.")
+}
