@@ -123,7 +123,10 @@ const tooManyRequests = throttle("Too many requests with this token")
 
 /** An unreachable database is 503 and never 401, so that no client discards a good token. A defect ends in the log. */
 const refuseWhileUnavailable = <A>(effect: Effect.Effect<A, StoreError>): Effect.Effect<A, Refusal> =>
-  Effect.catch(effect, (error) => error.reason._tag === "Unavailable" ? Effect.fail(loginsUnavailable) : Effect.die(error))
+  Effect.catch(
+    effect,
+    (error) => error.reason._tag === "Unavailable" ? Effect.fail(loginsUnavailable) : Effect.die(error)
+  )
 
 const loginsUnavailable = refuse(
   new Unavailable({ message: "Logins cannot be checked at the moment; try again in some seconds.", retryAfter: 5 })

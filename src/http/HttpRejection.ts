@@ -46,7 +46,7 @@ export class HttpRejection extends Schema.TaggedError<HttpRejection>()("HttpReje
   }
 }
 
-export const reject = (reason: HttpRejectionReason): HttpRejection => new HttpRejection({ reason })
+const reject = (reason: HttpRejectionReason): HttpRejection => new HttpRejection({ reason })
 
 export const malformed = (message: string): HttpRejection => reject(new Malformed({ message }))
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
-import { maxVerifyTokenLength } from "#http/api/ParameterSchemas.ts"
+import { maxVerifyTokenLength } from "./ParameterSchemas.ts"
 import type { Parameters } from "./Parameters.ts"
 
 /** URLs of one ping, at most. */

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { Format } from "#domain/Subscription.ts"
-import { formatSchema } from "#http/api/ParameterSchemas.ts"
+import { formatSchema } from "./ParameterSchemas.ts"
 import type { Parameters } from "./Parameters.ts"
 
 /** The format that a client requests, and its scope. */

@@ -10,7 +10,8 @@ import { IpNetwork } from "effect/net"
 import { Settings } from "#domain/ports/Settings.ts"
 import { quote } from "#domain/Topic.ts"
 import { makeApiEndpoint } from "#http/api/ApiEndpoint.ts"
-import { makeDocumentation } from "#http/api/Documentation.ts"
+import { makeDocumentation } from "./Documentation.ts"
+import { makeStreamEndpoint } from "#http/stream/StreamEndpoint.ts"
 import { StreamRegistry } from "#http/stream/StreamRegistry.ts"
 import * as StreamRegistryLayer from "#http/stream/StreamRegistryLayer.ts"
 import { hubCallbackPath, makeHubCallbackEndpoint } from "#http/websub/HubCallbackEndpoint.ts"
@@ -40,7 +41,7 @@ const withOneSlash = (request: Request) =>
 
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { hubOpen, trustedProxies, xmppComponent } = yield* Settings
-  const api = yield* makeApiEndpoint
+  const api = yield* makeApiEndpoint(yield* makeStreamEndpoint)
   for (const path of apiPaths) yield* router.add("*", path, api("api"))
   const stream = api("stream")
   yield* router.add("*", "/stream/*", (received) => {

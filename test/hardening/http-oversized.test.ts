@@ -58,7 +58,7 @@ describe("oversized requests", () => {
       assert.deepStrictEqual([first.status, first.headers.get("retry-after"), first.body], [
         503,
         "5",
-        "Too many large requests are under way. Please send it again."
+        "Too many large requests are under way. Please try again."
       ])
       for (const connection of slow.filter((connection) => connection !== refused)) {
         yield* connection.send("x".repeat(size - sent))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readFormat, matches } from "#http/Negotiation.ts"
+import { matches, readFormat } from "#http/Negotiation.ts"
 import { merge } from "#http/Parameters.ts"
 
 const asked = (format: string, accept: string | undefined) =>

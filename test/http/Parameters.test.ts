@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { formatSchema, integer } from "#http/api/ParameterSchemas.ts"
+import { formatSchema, integer } from "#http/ParameterSchemas.ts"
 import fc from "fast-check"
 import { maxParameters, merge, normalizeName, type Pair, type Parameters } from "#http/Parameters.ts"
 

@@ -167,6 +167,8 @@ const rules: ReadonlyArray<Rule> = [
   ...([
     ["stream", "websub"],
     ["websub", "stream"],
+    ["websub", "api"],
+    ["api", "stream"],
     ["api", "websub"]
   ] as const).map(([room, sister]) => ({
     at: `src/http/${room}`,

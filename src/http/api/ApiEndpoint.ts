@@ -12,7 +12,6 @@ import { isJsonpName } from "#http/Jsonp.ts"
 import type { Parameters } from "#http/Parameters.ts"
 import * as Reply from "#http/Reply.ts"
 import { BodyMemory, withParameters } from "#http/RequestBody.ts"
-import { makeStreamEndpoint, readWait } from "#http/stream/StreamEndpoint.ts"
 import { AcceptedContents } from "./FatPing.ts"
 import type { ApiCall, Operation, ServiceInfo } from "./Operation.ts"
 import { operations } from "./Operations.ts"
@@ -23,14 +22,16 @@ type Response = HttpServerResponse.HttpServerResponse
 /** Address of a request: `/` serves every operation, `/stream` only streams and long polls. */
 type Address = "api" | "stream"
 
+/** Serves a stream or a long poll; undefined when the client does not wait for future content. */
+type StreamHandler = (request: Request, call: ApiCall) => Effect.Effect<Response | undefined, Refusal>
+
 /**
  * The handlers of the API, which select an operation by `hub.mode`. Every failure becomes a response.
  */
-export const makeApiEndpoint = Effect.gen(function*() {
+export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler) {
   const hub = yield* Hub
   const authentication = yield* Authentication
   const budget = yield* BodyMemory
-  const stream = yield* makeStreamEndpoint
   const settings = yield* Settings
   const service: ServiceInfo = {
     extNamespace: settings.extNamespace,
@@ -53,8 +54,8 @@ export const makeApiEndpoint = Effect.gen(function*() {
     const { accept, "if-none-match": ifNoneMatch, "last-event-id": lastEventId } = request.headers
     const call: ApiCall = { caller, method, parameters, accept, ifNoneMatch, lastEventId, jsonp, service }
     const canStream = operation.streamParameters !== undefined
-    const wait = canStream ? yield* readWait(call) : undefined
-    if (wait !== undefined) return yield* stream(request, call, wait)
+    const streamed = canStream ? yield* stream(request, call) : undefined
+    if (streamed !== undefined) return streamed
     if (address === "api") return yield* operation.run(hub, call)
     return yield* canStream ? missingWait : notStreamable(given)
   })

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { rights } from "#domain/Account.ts"
-import { optional } from "./ParameterSchemas.ts"
+import { optional } from "#http/ParameterSchemas.ts"
 
 /** Schemas of the JSON responses, for `OpenApi`. Times are seconds since 1970. */
 

@@ -24,10 +24,10 @@ import { StreamWriter } from "./StreamWriter.ts"
 type Response = HttpServerResponse.HttpServerResponse
 
 /** How a retrieve waits for future content. */
-export type Wait = "poll" | Framing.Framing
+type Wait = "poll" | Framing.Framing
 
 /** Reads `wait`; undefined for an immediate response. A client that accepts server-sent events gets events even without `wait`. */
-export const readWait = Effect.fnUntraced(function*({ accept, parameters }: ApiCall) {
+const readWait = Effect.fnUntraced(function*({ accept, parameters }: ApiCall) {
   const wait = yield* parameters.choice("wait", waitSchema)
   if (wait === "poll") return "poll"
   if (accepts(accept, Framing.contentTypes.events)) return "events"
@@ -41,7 +41,7 @@ interface OpenedStream extends FollowedRetrieve {
 }
 
 /**
- * Streams and long polls. Each step drops the values of the step before: with ten thousand open streams, no page of past entries stays
+ * Streams and long polls. Returns undefined for a retrieve that does not wait. Each step drops the values of the step before: with ten thousand open streams, no page of past entries stays
  * in memory.
  */
 export const makeStreamEndpoint = Effect.gen(function*() {
@@ -59,7 +59,7 @@ export const makeStreamEndpoint = Effect.gen(function*() {
     return { call, request, followed, connection, format } satisfies OpenedStream
   })
 
-  return (request: HttpServerRequest.HttpServerRequest, call: ApiCall, wait: Wait) =>
+  const respond = (request: HttpServerRequest.HttpServerRequest, call: ApiCall, wait: Wait) =>
     open(call, wait).pipe(
       Effect.flatMap((opened): Effect.Effect<Response, Refusal, Scope.Scope> =>
         wait === "poll" ? poll(hub, opened) : Effect.flatMap(
@@ -72,6 +72,9 @@ export const makeStreamEndpoint = Effect.gen(function*() {
       ),
       Effect.scoped
     )
+
+  return (request: HttpServerRequest.HttpServerRequest, call: ApiCall): Effect.Effect<Response | undefined, Refusal> =>
+    Effect.flatMap(readWait(call), (wait) => wait === undefined ? Effect.undefined : respond(request, call, wait))
 })
 
 const nodeResponseOf = (request: HttpServerRequest.HttpServerRequest) =>

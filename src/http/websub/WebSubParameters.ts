@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { signatureMethods } from "#domain/Subscription.ts"
 import * as Lease from "#domain/websub/Lease.ts"
-import * as Parameter from "#http/api/ParameterSchemas.ts"
+import * as Parameter from "#http/ParameterSchemas.ts"
 
 const { optional } = Parameter
 

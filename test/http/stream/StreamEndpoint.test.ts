@@ -5,7 +5,7 @@ import type { Hub, Representation } from "#actors/operations/Hub.ts"
 import type { Listener } from "#actors/operations/Listeners.ts"
 import type { Document, News } from "#domain/delivery/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { document } from "#http/api/OpenApi.ts"
+import { document } from "#http/OpenApi.ts"
 import { accounts, basic, caller } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
 

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { keys } from "#domain/Search.ts"
 import { maxCallbackLength } from "#domain/Subscription.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
-import type { IntegerParameter } from "#http/Parameters.ts"
+import type { IntegerParameter } from "./Parameters.ts"
 
 /** Schemas of parameters that several operations share. Handlers decode requests with them, and `OpenApi` describes them. */
 
