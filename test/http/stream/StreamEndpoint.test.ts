@@ -219,8 +219,8 @@ describe("a stream of server-sent events", () => {
       assert.deepStrictEqual(yield* connection.receiveLines(8), [
         "event: gap",
         "id: 3",
-        "data: {\"missed\":2,\"message\":\"Notifications that came after your last event are not kept any more; " +
-        "hub.mode=retrieve gives the entries that are stored.\"}",
+        "data: {\"missed\":2,\"message\":\"Notifications after your last event are no longer kept; " +
+        "hub.mode=retrieve returns the stored entries.\"}",
         "",
         "event: notification",
         "id: 4",
