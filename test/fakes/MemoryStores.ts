@@ -38,7 +38,7 @@ export class Faults extends Context.Service<Faults, {
   readonly up: Effect.Effect<void>
   /** The next `record` is written, and its answer lost: it fails as `unavailable` all the same. */
   readonly loseAnswer: Effect.Effect<void>
-}>()("windhover//fakes/MemoryStores/Faults") {}
+}>()("windhover/test/fakes/MemoryStores/Faults") {}
 
 /**
  * All stores over one state in memory, on the time of `Clock`: for tests on `TestClock`.

@@ -1,0 +1,86 @@
+import { Effect, Layer } from "effect"
+import * as MessageStorage from "effect/cluster/MessageStorage"
+import * as RunnerHealth from "effect/cluster/RunnerHealth"
+import * as Runners from "effect/cluster/Runners"
+import * as RunnerStorage from "effect/cluster/RunnerStorage"
+import * as Sharding from "effect/cluster/Sharding"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as ActorsLayer from "#actors/ActorsLayer.ts"
+import { shardingConfig } from "#actors/cluster/Runner.ts"
+import * as Senders from "#actors/subscription/Senders.ts"
+import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
+import * as Routes from "#http/Routes.ts"
+import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
+import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
+import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
+import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
+import * as Network from "#layers/outbound/Network.ts"
+import * as Version from "#layers/outbound/Version.ts"
+import * as Database from "#layers/postgres/Database.ts"
+import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
+import * as SettingsLayer from "#layers/Settings.ts"
+import * as StoresSql from "#layers/sql/StoresSql.ts"
+import * as FeedReader from "#layers/workers/FeedReader.ts"
+import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
+import * as XmppSender from "#xmpp/Sender.ts"
+import * as XmppService from "#xmpp/Service.ts"
+
+/** The cluster of a single process: it holds every partition and needs no network. */
+export const layerSingleRunner = Sharding.layer.pipe(
+  Layer.provide(Runners.layerNoop),
+  Layer.provide(MessageStorage.layerNoop),
+  Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
+  Layer.provide(ShardingConfig.layer(shardingConfig))
+)
+
+/** Sockets of a cluster are loaded for several runners only. */
+const layerRunner = Layer.unwrap(Effect.gen(function*() {
+  const { runnerAddress } = yield* Settings
+  if (runnerAddress === undefined) return layerSingleRunner
+  const { layer } = yield* Effect.promise(() => import("#main/cli/ClusterRunner.ts"))
+  return layer(runnerAddress)
+}))
+
+/** The ports to documents, callbacks and hubs: `Fetcher`, `Deliverer`, `IntentVerifier`, `HubClient`, `FeedReader`, `Selector`. */
+export const layerOutbound = Layer.mergeAll(
+  FetcherUndici.layerNoDeps,
+  DelivererHttp.layerNoDeps,
+  IntentVerifierHttp.layerNoDeps,
+  HubClientHttp.layerNoDeps,
+  FeedReader.layer,
+  SelectorWorker.layer
+).pipe(Layer.provide(Network.layer))
+
+/** All stores over the database of the settings. */
+export const layerStores = StoresSql.layer
+
+/** The `Hub` over its ports, with webhooks as the only channel: resources are polled and notifications delivered, but no face listens. */
+export const layerHub = ActorsLayer.layer.pipe(Layer.provide(Senders.layer))
+
+/** The `Hub` with the HTTP and XMPP faces, over stores and settings. Shutdown stops the server first, then the actors. */
+export const layerService = Layer.mergeAll(Routes.layerServed, XmppService.layer).pipe(
+  Layer.provideMerge(ActorsLayer.layer),
+  Layer.provide(XmppSender.layer),
+  Layer.provide(Senders.layer)
+)
+
+/** Gives `service` its HTTP server, runner, outbound ports and stores. `beside` starts with them, before the service. */
+export const provideServer = <A, E, R, A2, E2, R2>(service: Layer.Layer<A, E, R>, beside: Layer.Layer<A2, E2, R2>) =>
+  service.pipe(
+    Layer.provide(Layer.mergeAll(layerRunner, layerOutbound, beside)),
+    Layer.provide(HttpServerNode.layerSettings),
+    Layer.provideMerge(HttpServerNode.layer),
+    Layer.provideMerge(layerStores),
+    Layer.provide(Version.layer)
+  )
+
+/**
+ * A whole Windhover inside another Effect program: database, actors, HTTP and XMPP, for as long as the scope lives.
+ *
+ * `settings` replace the defaults; environment variables are not read. Provides the `Hub`, every store and the HTTP server.
+ */
+export const layer = (settings: Partial<SettingsValues> = {}) =>
+  provideServer(layerService, Layer.empty).pipe(
+    Layer.provide(Database.layer),
+    Layer.provide(SettingsLayer.layerValues(settings))
+  )
