@@ -3,7 +3,7 @@ import { Effect, Layer, Option } from "effect"
 import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import { shardingConfig } from "#actors/cluster/Runner.ts"
 import * as ShardLease from "#actors/cluster/ShardLease.ts"
-import { listenError } from "#layers/server/ListenError.ts"
+import { toListenError } from "#layers/server/ListenError.ts"
 
 /** A runner that is one of several, by the address at which the others reach it: the database says who holds what. */
 export const layer = ({ host, port }: { readonly host: string; readonly port: number }) => {
@@ -19,7 +19,7 @@ export const layer = ({ host, port }: { readonly host: string; readonly port: nu
       Layer.build(joined),
       "SocketServerError",
       ({ reason }) =>
-        Effect.fail(listenError({ host, port, hostVariable: variable, portVariable: variable }, reason.cause))
+        Effect.fail(toListenError({ host, port, hostVariable: variable, portVariable: variable }, reason.cause))
     )
   )
 }

@@ -1,57 +1,46 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 
-/** Where time comes from, in milliseconds. */
-export interface Sources {
-  /** Of the system, since the epoch: somebody may set it. */
+/** Two clocks, in milliseconds. */
+export interface TimeSources {
+  /** The system's time since the epoch. An operator or a time server may set it back. */
   readonly wall: () => number
-  /** Since any moment: it only ever goes on. */
+  /** Time since an arbitrary moment. It never goes back. */
   readonly monotonic: () => number
 }
 
-/** While it is ahead of the system's time, it goes so much slower: an hour is made good in four days, a second in two minutes. */
-const slower = 0.01
+/** Slowdown while the clock is ahead of the system's: it makes up an hour in four days, a second in two minutes. */
+const slowdown = 0.01
 
-/** Milliseconds that are worth a line in the log. */
-const remarkable = 5_000
+/** Differences to the system's clock that are logged. */
+const minLoggedMs = 5_000
 
 /**
  * Time since the epoch that never goes back.
  *
- * A jump forward is followed at once. When the system's clock is set back, alarms that stand behind it would all be an hour late, or a year:
- * so it goes on from where it is, a little slower, until the other has caught up.
+ * The clock follows a jump forward at once. After the system's clock is set back, alarms would be late by an hour or a year. The clock
+ * therefore continues from its own time, slightly slower, until the system's clock has caught up.
  */
-export const steady = ({ monotonic, wall }: Sources) => {
+export const makeSteadyClock = ({ monotonic, wall }: TimeSources) => {
   let time = wall()
   let readAt = monotonic()
   const now = (): number => {
-    const at = monotonic()
-    const elapsed = at - readAt
-    const there = wall()
-    readAt = at
-    time = Math.max(there, time + elapsed * (time + elapsed > there ? 1 - slower : 1))
+    const monotonicNow = monotonic()
+    const elapsed = monotonicNow - readAt
+    const wallNow = wall()
+    readAt = monotonicNow
+    time = Math.max(wallNow, time + elapsed * (time + elapsed > wallNow ? 1 - slowdown : 1))
     return Math.floor(time)
   }
   return { now, ahead: () => now() - wall() }
 }
 
-const system: Sources = { wall: Date.now, monotonic: () => performance.now() }
+const system: TimeSources = { wall: Date.now, monotonic: () => performance.now() }
 
-/** The clock of a service; says so when it is ahead of the system's. */
+/** The service's clock. Logs a warning when it is 5 s or more ahead of the system's clock. */
 export const layer = Layer.unwrap(Effect.gen(function*() {
-  const { ahead, now } = steady(system)
+  const { ahead, now } = makeSteadyClock(system)
   const clock = Clock.Clock.defaultValue()
-  let told = false
-  yield* Effect.suspend(() => {
-    const milliseconds = ahead()
-    if (milliseconds < remarkable) told = false
-    if (told || milliseconds < remarkable) return Effect.void
-    told = true
-    return Effect.logWarning(
-      `The system's clock was set back by ${
-        Math.round(milliseconds / 1000)
-      } s; Windhover goes on with its own, which comes nearer by a hundredth.`
-    )
-  }).pipe(Effect.repeat(Schedule.spaced("10 seconds")), Effect.forkScoped)
+  yield* Effect.forkScoped(warnWhenAhead(ahead))
   return Layer.succeed(Clock.Clock, {
     currentTimeMillisUnsafe: now,
     currentTimeMillis: Effect.sync(now),
@@ -62,3 +51,18 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
     sleep: (duration) => clock.sleep(duration)
   })
 }))
+
+/** Checks every 10 s, and warns once for each time that the system's clock is set back. */
+const warnWhenAhead = (ahead: () => number) => {
+  let isLogged = false
+  return Effect.suspend(() => {
+    const aheadMs = ahead()
+    if (aheadMs < minLoggedMs) isLogged = false
+    if (isLogged || aheadMs < minLoggedMs) return Effect.void
+    isLogged = true
+    return Effect.logWarning(
+      `The system's clock was set back by ${Math.round(aheadMs / 1000)} s. `
+        + "Windhover keeps its own time and runs 1 % slower until both agree."
+    )
+  }).pipe(Effect.repeat(Schedule.spaced("10 seconds")))
+}

@@ -78,8 +78,8 @@ describe("address guard", () => {
   const publicSite = "127.0.0.2"
   const split = {
     guard: {
-      address: (address: string) => (address === publicSite ? undefined : "a private address"),
-      port: () => undefined
+      explainAddress: (address: string) => (address === publicSite ? undefined : "a private address"),
+      explainPort: () => undefined
     }
   }
 
@@ -91,7 +91,7 @@ describe("address guard", () => {
         addresses: type === "AAAA" ? [] : asked++ === 0 ? [publicSite] : ["127.0.0.1"],
         ttl: 0
       }))
-      const layer = outside({ ...split, nameServers: [names.address], minTtl: 0 })
+      const layer = outside({ ...split, nameServers: [names.address], minTtlMs: 0 })
       const [first, second] = yield* Effect.gen(function*() {
         const url = `http://rebind.example:${victim.port}/`
         return [yield* failureOf(url), yield* failureOf(url)] as const

@@ -41,7 +41,7 @@ describe("endless answers", () => {
       const failure = yield* failureAt(DeadlinesByHand.headRead(origin.url), 150, { url: origin.url, deadline: 150 })
       assert.strictEqual(failure, "Timeout: 127.0.0.1: no end of the answer within 0.15 s")
       yield* origin.quiet
-    }), { deadlines })
+    }), { timers: deadlines })
 
   live("a slow drip of header fields", () =>
     Effect.gen(function*() {
@@ -130,7 +130,7 @@ describe("endless answers", () => {
         assert.notInclude(ofConnections, 150)
         yield* silent.quiet
       }),
-    { deadlines }
+    { timers: deadlines }
   )
 
   live(
@@ -143,6 +143,6 @@ describe("endless answers", () => {
         assert.strictEqual(failure, "Timeout: 127.0.0.1: no end of the TLS handshake within 0.1 s")
         yield* origin.quiet
       }),
-    { connectTimeout: 100, deadlines }
+    { connectTimeoutMs: 100, timers: deadlines }
   )
 })

@@ -5,7 +5,7 @@ import type { RawConnection } from "#test/support/RawHttp.ts"
 import { serve } from "#test/support/Served.ts"
 
 /** With so little patience that a test can wait for its end. */
-const impatient = serve({}, undefined, {}, { header: 200, request: 400, check: 50, silence: 10_000 })
+const impatient = serve({}, undefined, {}, { headerMs: 200, requestMs: 400, checkIntervalMs: 50, idleMs: 10_000 })
 
 /** Keeps a connection alive with a byte now and then, as slow-loris does. */
 const dribble = (connection: RawConnection) =>
@@ -76,9 +76,9 @@ describe("clients that are slow on purpose", () => {
             document: { contentType: "text/plain", body: new Uint8Array(64 << 20) }
           })
       }
-      const timeouts = { header: 300_000, request: 300_000, check: 300_000, silence: 3_000 } // longer than the second one takes
+      const timeouts = { headerMs: 300_000, requestMs: 300_000, checkIntervalMs: 300_000, idleMs: 3_000 } // longer than the second one takes
       const settings = { maxStreams: 0, maxStreamsPerAccount: 0 }
-      const { connect } = yield* serve(hub, undefined, settings, timeouts, { each: 1, all: 1 })
+      const { connect } = yield* serve(hub, undefined, settings, timeouts, { maxPerAddress: 1, maxTotal: 1 })
       const stalled = yield* connect
       yield* stalled.pause
       yield* stalled.send(`GET /?hub.mode=retrieve&hub.topic=http://a/ HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)

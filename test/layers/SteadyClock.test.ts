@@ -4,31 +4,31 @@ import * as SteadyClock from "#layers/SteadyClock.ts"
 
 const hour = 3_600_000
 
-/** A clock over two that the test turns. */
+/** A steady clock over two clocks that the test moves. */
 const make = () => {
-  const at = { wall: 10 * hour, monotonic: 5 }
-  const clock = SteadyClock.steady({ wall: () => at.wall, monotonic: () => at.monotonic })
+  const time = { wall: 10 * hour, monotonic: 5 }
+  const clock = SteadyClock.makeSteadyClock({ wall: () => time.wall, monotonic: () => time.monotonic })
   const pass = (milliseconds: number) => {
-    at.wall += milliseconds
-    at.monotonic += milliseconds
+    time.wall += milliseconds
+    time.monotonic += milliseconds
   }
-  return { at, clock, pass }
+  return { time, clock, pass }
 }
 
 describe("SteadyClock", () => {
-  it("is the system's time, and follows it forward", () => {
-    const { at, clock, pass } = make()
+  it("is the system's time, and follows jumps forward", () => {
+    const { time, clock, pass } = make()
     assert.strictEqual(clock.now(), 10 * hour)
     pass(1_500)
     assert.strictEqual(clock.now(), 10 * hour + 1_500)
-    at.wall += hour
+    time.wall += hour
     assert.strictEqual(clock.now(), 11 * hour + 1_500)
     assert.strictEqual(clock.ahead(), 0)
   })
 
-  it("goes on when the system's is set back, a hundredth slower, until they agree", () => {
-    const { at, clock, pass } = make()
-    at.wall -= hour
+  it("continues 1 % slower after the system's clock is set back, until both agree", () => {
+    const { time, clock, pass } = make()
+    time.wall -= hour
     assert.strictEqual(clock.now(), 10 * hour)
     pass(1_000)
     assert.strictEqual(clock.now(), 10 * hour + 990)
@@ -40,10 +40,10 @@ describe("SteadyClock", () => {
     }
     assert.strictEqual(clock.ahead(), 0)
     pass(1_000)
-    assert.strictEqual(clock.now(), at.wall)
+    assert.strictEqual(clock.now(), time.wall)
   })
 
-  it.live("is what the service reads", () =>
+  it.live("is the clock of the service", () =>
     Effect.gen(function*() {
       const before = Date.now()
       const now = yield* Clock.currentTimeMillis

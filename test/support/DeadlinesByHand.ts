@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import * as diagnostics from "node:diagnostics_channel"
-import type { Deadline, TimerWheel } from "#layers/outbound/TimerWheel.ts"
+import type { WheelTimer, TimerWheel } from "#layers/outbound/TimerWheel.ts"
 
 export interface DeadlinesByHand extends TimerWheel {
   /** Milliseconds of all that were added, in order. */
@@ -11,12 +11,12 @@ export interface DeadlinesByHand extends TimerWheel {
 
 /** Deadlines that are over when the test says so, however slow the machine is. */
 export const make = (): DeadlinesByHand => {
-  const open = new Map<Deadline, number>()
+  const open = new Map<WheelTimer, number>()
   const added: Array<number> = []
   return {
     added,
     add: (milliseconds, expired) => {
-      const deadline: Deadline = { due: Infinity, expired, before: undefined, after: undefined }
+      const deadline: WheelTimer = { due: Infinity, onExpire: expired, previous: undefined, next: undefined }
       added.push(milliseconds)
       open.set(deadline, milliseconds)
       return deadline
@@ -27,7 +27,7 @@ export const make = (): DeadlinesByHand => {
     runOut: (milliseconds) =>
       Effect.sync(() => {
         for (const [deadline, given] of open) {
-          if (given === milliseconds && open.delete(deadline)) deadline.expired?.()
+          if (given === milliseconds && open.delete(deadline)) deadline.onExpire?.()
         }
       })
   }

@@ -10,7 +10,7 @@ import { accounts, writes } from "./Api.ts"
 import { open } from "./RawHttp.ts"
 
 /** Longer than any test lasts, however busy the machine is: only a test of who is slow has others. */
-const patient: HttpServerNode.Timeouts = { header: 300_000, request: 300_000, check: 300_000, silence: 300_000 }
+const patient: HttpServerNode.ServerTimeouts = { headerMs: 300_000, requestMs: 300_000, checkIntervalMs: 300_000, idleMs: 300_000 }
 
 /**
  * The routes behind a real socket, over a hub that a test makes up; gives a function that opens a connection.
@@ -20,7 +20,7 @@ export const serve = Effect.fnUntraced(
     hub: Partial<Hub["Service"]>,
     store: Layer.Layer<AccountStore> = accounts,
     settings: Partial<SettingsValues> = {},
-    timeouts: HttpServerNode.Timeouts = patient,
+    timeouts: HttpServerNode.ServerTimeouts = patient,
     spare?: Parameters<typeof HttpServerNode.layerWith>[1]
   ) {
     const services = yield* Layer.build(

@@ -1,40 +1,43 @@
 import ipaddr from "ipaddr.js"
 
 /**
- * Where Windhover never connects to, unless the operator allows private addresses.
+ * Addresses and ports that Windhover never connects to, unless the operator allows private addresses.
  *
- * Decided on the address that is about to be dialled, never on a name or on what a URL looks like: odd literals (decimal, octal, hex) are
- * dotted quads once the URL is parsed, and a name that answers differently the second time (rebinding) is asked only once.
+ * The guard judges the address that is about to be dialled, never a name or the look of a URL. URL parsing turns odd literals (decimal,
+ * octal, hex) into dotted quads. Each name is resolved once per connection, so DNS rebinding has no effect.
  */
-export interface Guard {
-  /** Why this IP address must not be connected to, as the end of a sentence ("a loopback address"); undefined = it may. */
-  readonly address: (address: string) => string | undefined
-  /** The same for a TCP port. */
-  readonly port: (port: number) => string | undefined
+export interface AddressGuard {
+  /** Why this IP address is forbidden, as the end of a sentence ("a loopback address"); undefined = allowed. */
+  readonly explainAddress: (address: string) => string | undefined
+  /** Why this TCP port is forbidden, in the same form. */
+  readonly explainPort: (port: number) => string | undefined
 }
 
-/** Only global unicast IPv4, and 2000::/3 less its special parts. */
-export const publicOnly: Guard = {
-  address: (address) => describe(address),
-  port: (port) => describePort(port)
+/** Allows global unicast IPv4, and 2000::/3 without its special ranges. */
+export const publicAddressesOnly: AddressGuard = {
+  explainAddress: (address) => explainAddress(address),
+  explainPort: (port) => foreignPorts.has(port) ? `port ${port} belongs to another protocol than HTTP` : undefined
 }
 
-/** The demo, tests, a trusted network: any address. Ports of other protocols stay closed. */
-export const anywhere: Guard = { address: () => undefined, port: publicOnly.port }
+/** Allows any address, for the demo, tests and trusted networks. Ports of other protocols stay closed. */
+export const anyAddress: AddressGuard = {
+  explainAddress: () => undefined,
+  explainPort: publicAddressesOnly.explainPort
+}
 
-const describe = (address: string): string | undefined => {
+const explainAddress = (address: string): string | undefined => {
   if (!ipaddr.isValid(address)) return "not an IP address"
   const ip = ipaddr.parse(address)
   const range: string = ip.range()
-  if (range !== "unicast") return words[range] ?? `an address of special use (${range})`
-  return ip.kind() === "ipv6" && !ip.match(globalUnicast) ? words.reserved : undefined
+  if (range !== "unicast") return rangeTexts[range] ?? `an address of special use (${range})`
+  return ip.kind() === "ipv6" && !ip.match(globalUnicast) ? rangeTexts.reserved : undefined
 }
 
-/** What IANA has given out of the IPv6 space; the rest holds, among others, the IPv4-compatible `::127.0.0.1`. */
+/** The IPv6 space that IANA assigns. The rest includes the IPv4-compatible `::127.0.0.1`. */
 const globalUnicast = ipaddr.parseCIDR("2000::/3")
 
-/** The address ranges' names in ipaddr.js, in words. */
-const words: Readonly<Record<string, string>> = {
+/** Texts for the range names of ipaddr.js. */
+const rangeTexts: Readonly<Record<string, string>> = {
   unspecified: "an address of this machine (unspecified)",
   broadcast: "a broadcast address",
   multicast: "a multicast address",
@@ -53,96 +56,16 @@ const words: Readonly<Record<string, string>> = {
   benchmarking: "a benchmarking address"
 }
 
-const describePort = (port: number): string | undefined =>
-  foreignPorts.has(port) ? `port ${port} belongs to another protocol than HTTP` : undefined
-
 /**
- * The "bad ports" of the WHATWG Fetch standard: a request there could be taken for mail, a remote login, IRC …
+ * The "bad ports" of the WHATWG Fetch standard: servers of mail, remote login, IRC and others could misread an HTTP request there.
  *
  * @see https://fetch.spec.whatwg.org/#port-blocking
  */
-const foreignPorts: ReadonlySet<number> = new Set([
-  0,
-  1,
-  7,
-  9,
-  11,
-  13,
-  15,
-  17,
-  19,
-  20,
-  21,
-  22,
-  23,
-  25,
-  37,
-  42,
-  43,
-  53,
-  69,
-  77,
-  79,
-  87,
-  95,
-  101,
-  102,
-  103,
-  104,
-  109,
-  110,
-  111,
-  113,
-  115,
-  117,
-  119,
-  123,
-  135,
-  137,
-  139,
-  143,
-  161,
-  179,
-  389,
-  427,
-  465,
-  512,
-  513,
-  514,
-  515,
-  526,
-  530,
-  531,
-  532,
-  540,
-  548,
-  554,
-  556,
-  563,
-  587,
-  601,
-  636,
-  989,
-  990,
-  993,
-  995,
-  1719,
-  1720,
-  1723,
-  2049,
-  3659,
-  4045,
-  4190,
-  5060,
-  5061,
-  6e3,
-  6566,
-  6665,
-  6666,
-  6667,
-  6668,
-  6669,
-  6679,
-  6697,
-  10080
-])
+const foreignPorts: ReadonlySet<number> = new Set(
+  [
+    "0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115",
+    "117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563",
+    "587 601 636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667",
+    "6668 6669 6679 6697 10080"
+  ].flatMap((line) => line.split(" ").map(Number))
+)

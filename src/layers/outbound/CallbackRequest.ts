@@ -1,112 +1,110 @@
-import type { Deadline, TimerWheel } from "./TimerWheel.ts"
-import { type AnswerHeaders, type BodyLimit, type Call, HttpExchange, type ResponseHandler } from "./HttpExchange.ts"
-import { NetworkError } from "./NetworkError.ts"
 import type { ConnectionPools } from "./ConnectionPools.ts"
+import { type BodyLimit, HttpExchange, type HttpRequest, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
+import { NetworkError } from "./NetworkError.ts"
+import type { TimerWheel, WheelTimer } from "./TimerWheel.ts"
 
 export interface CallbackRequestOptions {
-  readonly origins: ConnectionPools
-  readonly deadlines: TimerWheel
-  /** Milliseconds from the inquiry's turn at the origin to the end of the answer. */
-  readonly timeout: number
-  /** Bytes of the answer's body that are read. */
-  readonly answerBytes: number
+  readonly pools: ConnectionPools
+  readonly timers: TimerWheel
+  /** Time from the start of the exchange to the end of the response. */
+  readonly timeoutMs: number
+  /** Bytes of the response's body that are read. */
+  readonly maxResponseBytes: number
 }
 
-export interface Answer {
+export interface CallbackResponse {
   readonly status: number
-  /** Its beginning, as it came. */
+  /** The beginning of the body. */
   readonly body: Buffer
-  /** Of a redirect. */
+  /** Target of a redirect. */
   readonly location?: string
-  /** Milliseconds from the start of the request. */
+  /** Milliseconds from the start of the exchange. */
   readonly latency: number
 }
 
-/** Whoever waits for the answer; one of the two is called, once. */
-export interface CallbackRequester {
-  readonly answered: (answer: Answer) => void
-  readonly failed: (failure: NetworkError) => void
+/** One of the two callbacks is called, once. */
+export interface CallbackResponseHandler {
+  readonly onResponse: (response: CallbackResponse) => void
+  readonly onFailure: (failure: NetworkError) => void
 }
 
 /**
- * One request to a subscriber's callback, whose answer counts by its status and a few bytes: redirects are not followed.
+ * One request to a subscriber's callback. Its result is the status and the beginning of the body; redirects are not followed.
  *
- * Once the status is there, nothing that the callback does to the body takes it back.
+ * After the status has arrived, a broken body does not fail the request.
  */
 export class CallbackRequest implements ResponseHandler {
-  private readonly means: CallbackRequestOptions
-  private readonly inquirer: CallbackRequester
-  private readonly call: Call
+  private readonly options: CallbackRequestOptions
+  private readonly request: HttpRequest
+  private readonly handler: CallbackResponseHandler
   private exchange: HttpExchange
-  private retried = false
-  private deadline: Deadline | undefined
-  private started = 0
+  private isRetried = false
+  private timer: WheelTimer | undefined
+  private startedAt = 0
   private status = 0
   private location: string | undefined
 
-  constructor(means: CallbackRequestOptions, call: Call, inquirer: CallbackRequester) {
-    this.means = means
-    this.inquirer = inquirer
-    this.call = call
-    this.exchange = new HttpExchange(means.origins, call, this)
+  constructor(options: CallbackRequestOptions, request: HttpRequest, handler: CallbackResponseHandler) {
+    this.options = options
+    this.request = request
+    this.handler = handler
+    this.exchange = new HttpExchange(options.pools, request, this)
   }
 
   start(): void {
     this.exchange.start()
   }
 
-  /** The fiber was interrupted. */
-  stop(): void {
-    this.cancelDeadline()
+  /** Ends the request without a result, for an interrupted fiber. */
+  abandon(): void {
+    this.cancelTimer()
     this.exchange.abandon()
   }
 
-  begun(): void {
-    const { deadlines, timeout } = this.means
-    this.started = performance.now()
-    this.deadline = deadlines.add(timeout, () => this.expired())
+  onStart(): void {
+    this.startedAt = performance.now()
+    this.timer = this.options.timers.add(this.options.timeoutMs, () => this.onTimeout())
   }
 
-  answered(status: number, { location }: AnswerHeaders): BodyLimit {
+  onHeaders(status: number, { location }: ResponseHeaders): BodyLimit {
     this.status = status
     if (typeof location === "string") this.location = location
-    return { bytes: this.means.answerBytes, beyond: "cut" }
+    return { maxBytes: this.options.maxResponseBytes, onExcess: "cut" }
   }
 
-  ended(body: Buffer): void {
-    this.cancelDeadline()
-    const latency = performance.now() - this.started
+  onBody(body: Buffer): void {
+    this.cancelTimer()
+    const latency = performance.now() - this.startedAt
     const { location, status } = this
-    this.inquirer.answered({ status, body, latency, ...(location === undefined ? {} : { location }) })
+    this.handler.onResponse({ status, body, latency, ...(location === undefined ? {} : { location }) })
   }
 
-  failed(failure: NetworkError): void {
-    if (this.status !== 0) return this.ended(this.exchange.body())
-    this.cancelDeadline()
-    if (failure.closedEarly && this.call.method === "GET" && !this.retried) return this.retry()
-    this.inquirer.failed(failure)
+  onFailure(failure: NetworkError): void {
+    if (this.status !== 0) return this.onBody(this.exchange.body())
+    this.cancelTimer()
+    if (failure.isClosedEarly && this.request.method === "GET" && !this.isRetried) return this.retry()
+    this.handler.onFailure(failure)
   }
 
-  tooLarge(): void {
-    this.ended(this.exchange.body())
+  onTooLarge(): void {
+    this.onBody(this.exchange.body())
   }
 
-  private expired(): void {
+  private onTimeout(): void {
     this.exchange.abandon()
-    this.failed(
-      new NetworkError("Timeout", this.call.url.hostname, `no answer within ${this.means.timeout / 1000} s`)
-    )
+    const text = `no answer within ${this.options.timeoutMs / 1000} s`
+    this.onFailure(new NetworkError("Timeout", this.request.url.hostname, text))
   }
 
-  /** The server may have closed a kept connection just as it was used again. Only what is safe to ask twice is asked twice. */
+  /** The server may have closed an idle connection just before its reuse. Only a GET is safe to repeat. */
   private retry(): void {
-    this.retried = true
-    this.exchange = new HttpExchange(this.means.origins, this.call, this)
+    this.isRetried = true
+    this.exchange = new HttpExchange(this.options.pools, this.request, this)
     this.exchange.start()
   }
 
-  private cancelDeadline(): void {
-    if (this.deadline !== undefined) this.means.deadlines.cancel(this.deadline)
+  private cancelTimer(): void {
+    if (this.timer !== undefined) this.options.timers.cancel(this.timer)
   }
 }
 

@@ -1,117 +1,105 @@
-import { type AnswerHeaders, type BodyLimit, HttpExchange, type ResponseHandler } from "./HttpExchange.ts"
-import type { NetworkError } from "./NetworkError.ts"
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import type { ConnectionPools } from "./ConnectionPools.ts"
+import { type BodyLimit, HttpExchange, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
+import type { NetworkError } from "./NetworkError.ts"
 
-/** A GET that several may ask for. */
-export interface SharedCall {
+/** A GET whose response may serve several callers. */
+export interface CoalescedRequest {
   readonly url: URL
-  /** Flat: name, value, name, value … The answer is given to those only who ask with the same. */
+  /** Flat: name, value, name, value … Only callers with equal headers share a response. */
   readonly headers: Array<string>
-  /** Epoch ms: an answer that was asked for since then will do. */
+  /** Epoch ms. A response is fresh enough if its request began at this time or later. */
   readonly since: number
 }
 
-/** What an asker holds meanwhile. */
-export interface Asked {
+/** The caller's handle of a running fetch. */
+export interface PendingResponse {
   readonly abandon: () => void
-  /** Frees the answer; absent where others may have it too. */
-  readonly release?: () => void
+  /** Frees the memory of the body; absent if other callers may use the body, too. */
+  readonly freeBody?: () => void
 }
 
-/** An answer that others may still take. */
-interface Kept {
+interface CachedResponse {
   readonly began: number
   readonly ended: number
   readonly status: number
-  readonly headers: AnswerHeaders
+  readonly headers: ResponseHeaders
   readonly body: Buffer
 }
 
-/** Milliseconds for which an answer is kept, answers, and bytes of all their bodies; at most. */
-const keptFor = 10_000
-const mostKept = 256
-const mostBytes = 16 * 1024 * 1024
-
-/** Calls `answer` once the asker holds what it may abandon: it may ask again in its turn, and holds that instead from then on. */
-const soon = (answer: () => void): Asked => {
-  let wanted = true
-  queueMicrotask(() => {
-    if (wanted) answer()
-  })
-  return { abandon: () => wanted = false }
-}
+const cacheTtlMs = 10_000
+const maxCachedResponses = 256
+const maxCachedBytes = 16 * 1024 * 1024
 
 /**
- * Exchanges for askers who want the same at the same time: fragments of one page, and topics whose redirects lead to one URL.
+ * Coalesces equal requests: fragments of one page, and topics whose redirects lead to one URL.
  *
- * Who comes while it is under way hears the rest of it, who comes up to ten seconds later gets the answer, as long as it is new enough for him.
- * Nothing is shared of requests with credentials: those differ in their headers.
+ * A caller during a running exchange joins it. A caller within 10 s after its end gets the cached response if that is fresh enough.
+ * Requests with different credentials have different headers, so they never share a response.
  */
 export class CoalescedFetches {
-  readonly #origins: ConnectionPools
+  readonly #pools: ConnectionPools
   readonly #now: () => number
-  readonly #underWay = new Map<string, CoalescedFetch>()
-  /** The oldest first. */
-  readonly #kept = new Map<string, Kept>()
-  #bytes = 0
+  readonly #running = new Map<string, CoalescedFetch>()
+  readonly #cache = new BoundedMap<string, CachedResponse>(maxCachedResponses, {
+    maxWeight: maxCachedBytes,
+    weightOf: ({ body }) => body.length
+  })
 
-  constructor(origins: ConnectionPools, now: () => number) {
-    this.#origins = origins
+  constructor(pools: ConnectionPools, now: () => number) {
+    this.#pools = pools
     this.#now = now
   }
 
-  /** All askers of a URL read as much of an answer, and know nothing that the others may not. */
-  ask({ headers, since, url }: SharedCall, asker: ResponseHandler): Asked {
+  /** All handlers of one URL must return the same body limit. */
+  fetch({ headers, since, url }: CoalescedRequest, handler: ResponseHandler): PendingResponse {
     const key = [url.href, ...headers].join("\n")
-    const kept = this.#kept.get(key)
-    if (kept !== undefined && kept.began >= since && this.#now() - kept.ended <= keptFor) {
-      return soon(() => {
-        asker.answered(kept.status, kept.headers)
-        asker.ended(kept.body)
-      })
+    const cached = this.#cache.get(key)
+    if (cached !== undefined && cached.began >= since && this.#now() - cached.ended <= cacheTtlMs) {
+      return replay(cached, handler)
     }
-    const underWay = this.#underWay.get(key)
-    if (underWay !== undefined && underWay.began >= since) return underWay.join(asker)
-    const shared = new CoalescedFetch(this.#now(), () => {
-      if (this.#underWay.get(key) === shared) this.#underWay.delete(key)
-    }, (answer) => this.#keep(key, { ...answer, ended: this.#now() }))
-    this.#underWay.set(key, shared)
-    const asked = shared.join(asker)
-    shared.start(new HttpExchange(this.#origins, { url, method: "GET", headers }, shared))
-    return asked
+    const running = this.#running.get(key)
+    if (running !== undefined && running.began >= since) return running.join(handler)
+    const fetch = new CoalescedFetch(this.#now(), () => {
+      if (this.#running.get(key) === fetch) this.#running.delete(key)
+    }, (response) => this.#store(key, response))
+    this.#running.set(key, fetch)
+    const pending = fetch.join(handler)
+    fetch.start(new HttpExchange(this.#pools, { url, method: "GET", headers }, fetch))
+    return pending
   }
 
-  #keep(key: string, answer: Kept): void {
-    this.#drop(key)
-    if (answer.body.length > mostBytes / 4) return
-    this.#kept.set(key, answer)
-    this.#bytes += answer.body.length
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= mostKept && this.#bytes <= mostBytes) return
-      this.#drop(oldest)
-    }
-  }
-
-  #drop(key: string): void {
-    this.#bytes -= this.#kept.get(key)?.body.length ?? 0
-    this.#kept.delete(key)
+  #store(key: string, response: Omit<CachedResponse, "ended">): void {
+    if (response.body.length > maxCachedBytes / 4) this.#cache.delete(key)
+    else this.#cache.set(key, { ...response, ended: this.#now() })
   }
 }
 
-/** One exchange and all who wait for it. */
+/** Replays a response in a microtask, so that the caller has its handle first: on a redirect the caller replaces the handle. */
+const replay = ({ body, headers, status }: CachedResponse, handler: ResponseHandler): PendingResponse => {
+  let isAbandoned = false
+  queueMicrotask(() => {
+    if (isAbandoned) return
+    handler.onHeaders(status, headers)
+    handler.onBody(body)
+  })
+  return { abandon: () => isAbandoned = true }
+}
+
+/** One exchange and the handlers of all its callers. */
 class CoalescedFetch implements ResponseHandler {
   readonly began: number
-  readonly #over: () => void
-  readonly #keep: (answer: Omit<Kept, "ended">) => void
-  readonly #askers = new Set<ResponseHandler>()
+  readonly #onEnd: () => void
+  readonly #store: (response: Omit<CachedResponse, "ended">) => void
+  readonly #handlers = new Set<ResponseHandler>()
   #exchange: HttpExchange | undefined
-  #limit: BodyLimit = { bytes: 0, beyond: "cut" }
-  #answer: { readonly status: number; readonly headers: AnswerHeaders } | undefined
+  #limit: BodyLimit = { maxBytes: 0, onExcess: "cut" }
+  #head: { readonly status: number; readonly headers: ResponseHeaders } | undefined
 
-  constructor(began: number, over: () => void, keep: (answer: Omit<Kept, "ended">) => void) {
+  constructor(began: number, onEnd: () => void, store: (response: Omit<CachedResponse, "ended">) => void) {
     this.began = began
-    this.#over = over
-    this.#keep = keep
+    this.#onEnd = onEnd
+    this.#store = store
   }
 
   start(exchange: HttpExchange): void {
@@ -119,38 +107,38 @@ class CoalescedFetch implements ResponseHandler {
     exchange.start()
   }
 
-  join(asker: ResponseHandler): Asked {
-    this.#askers.add(asker)
-    if (this.#answer !== undefined) asker.answered(this.#answer.status, this.#answer.headers)
-    return { abandon: () => this.#leave(asker) }
+  join(handler: ResponseHandler): PendingResponse {
+    this.#handlers.add(handler)
+    if (this.#head !== undefined) handler.onHeaders(this.#head.status, this.#head.headers)
+    return { abandon: () => this.#leave(handler) }
   }
 
-  answered(status: number, headers: AnswerHeaders): BodyLimit {
-    this.#answer = { status, headers }
-    for (const asker of this.#askers) this.#limit = asker.answered(status, headers)
+  onHeaders(status: number, headers: ResponseHeaders): BodyLimit {
+    this.#head = { status, headers }
+    for (const handler of this.#handlers) this.#limit = handler.onHeaders(status, headers)
     return this.#limit
   }
 
-  ended(body: Buffer): void {
-    this.#over()
-    if (this.#answer !== undefined) this.#keep({ ...this.#answer, began: this.began, body })
-    for (const asker of this.#askers) asker.ended(body)
+  onBody(body: Buffer): void {
+    this.#onEnd()
+    if (this.#head !== undefined) this.#store({ ...this.#head, began: this.began, body })
+    for (const handler of this.#handlers) handler.onBody(body)
   }
 
-  failed(failure: NetworkError): void {
-    this.#over()
-    for (const asker of this.#askers) asker.failed(failure)
+  onFailure(failure: NetworkError): void {
+    this.#onEnd()
+    for (const handler of this.#handlers) handler.onFailure(failure)
   }
 
-  tooLarge(limit: number): void {
-    this.#over()
-    for (const asker of this.#askers) asker.tooLarge(limit)
+  onTooLarge(maxBytes: number): void {
+    this.#onEnd()
+    for (const handler of this.#handlers) handler.onTooLarge(maxBytes)
   }
 
-  /** The last one to go closes the connection. */
-  #leave(asker: ResponseHandler): void {
-    if (!this.#askers.delete(asker) || this.#askers.size > 0) return
-    this.#over()
+  /** The last caller to leave closes the connection. */
+  #leave(handler: ResponseHandler): void {
+    if (!this.#handlers.delete(handler) || this.#handlers.size > 0) return
+    this.#onEnd()
     this.#exchange?.abandon()
   }
 }

@@ -3,196 +3,207 @@ import Client from "undici/lib/dispatcher/client.js"
 
 export interface ConnectionPoolsOptions {
   readonly connect: buildConnector.connector
-  /** Connections of one origin, at most; exchanges beyond it wait their turn. */
-  readonly connectionsPerOrigin: number
-  /** Origins whose connections are kept open while nothing happens, at most: the longest unused is closed first. */
-  readonly maxIdleOrigins: number
-  /** Milliseconds for which an idle connection is kept when the server does not say. */
-  readonly keepAlive: number
+  /** Connections of one pool. Further exchanges wait for their turn. */
+  readonly maxConnectionsPerOrigin: number
+  /** Idle pools with open connections. Beyond it, the least recently used pool is closed. */
+  readonly maxIdlePools: number
+  /** Lifetime of an idle connection if the server announces none. */
+  readonly keepAliveMs: number
 }
 
-/** Bytes of an answer's header fields, at most. Node's 16 kB is less than some sites' Content-Security-Policy. */
+/** Bytes of a response's header fields. Node's 16 kB is less than some sites' Content-Security-Policy. */
 const maxHeaderSize = 64 * 1024
 
-/** What takes a turn at an origin: one exchange, over a connection that is its own until it leaves. */
+/** A request for a connection. It has the connection exclusively until it gives the connection back. */
 export interface PoolTicket {
-  readonly begin: (origin: ConnectionPool, connection: Client) => void
+  readonly onConnection: (pool: ConnectionPool, connection: Client) => void
 }
 
+/** The connections of one origin (scheme, host and port). */
 export interface ConnectionPool {
-  readonly name: string
-  /** All connections, with those that are not open at the moment. */
+  readonly origin: string
+  /** All connections, closed ones included: undici reopens them. */
   readonly connections: Set<Client>
-  /** Those of them that nobody uses, the last used at the end: it is taken first, and what is not needed any more falls idle. */
+  /** Unused connections, the most recently used last. The last one is taken first, so that surplus connections become idle. */
   readonly free: Array<Client>
-  /** Those of turns that have just ended, and free for the next in a moment. */
+  /** Connections whose exchange has just ended; free after undici's next turn. */
   readonly settling: Array<Client>
   readonly waiting: Set<PoolTicket>
+  /** Tickets that hold a connection. */
   active: number
-  /** Open connections. */
-  connected: number
+  openConnections: number
 }
 
 /**
- * The connections to all origins, bounded.
+ * Connection pools of all origins, bounded together.
  *
- * undici's Agent bounds each origin only; a poller of a million hosts needs a bound on all of them together. Its Pool would keep the
- * connections of one origin, but looks for a free one, and for what waits, at each request anew, which is a seventh of its cost.
+ * undici's Agent bounds each origin only, and a poller of a million hosts needs a total bound. undici's Pool searches a free connection and
+ * a waiting request anew for each request, which is a seventh of a request's cost.
  */
 export interface ConnectionPools {
-  /** Begins the turn now, or when one of the origin's turns ends. `leave` or `abandon` must follow once, whether it has begun or waits. */
-  readonly enter: (origin: string, turn: PoolTicket) => ConnectionPool
-  /** The exchange has come to its end; `connection` is the one that it was given, if it has begun. */
-  readonly leave: (origin: ConnectionPool, turn: PoolTicket, connection: Client | undefined) => void
-  /** The exchange is not to go on: its connection is closed. */
-  readonly abandon: (origin: ConnectionPool, turn: PoolTicket, connection: Client | undefined) => void
-  readonly close: () => Promise<void>
+  /** Gives the ticket a connection, now or later. Each ticket then needs one `release` or `destroy`, even a waiting one. */
+  acquire(origin: string, ticket: PoolTicket): ConnectionPool
+  /** Gives a connection back after a complete exchange. `connection` is undefined for a waiting ticket. */
+  release(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void
+  /** Closes the connection of an incomplete exchange. */
+  destroy(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void
+  close(): Promise<void>
 }
 
-export const make = (options: ConnectionPoolsOptions): ConnectionPools => {
-  const origins = new Map<string, ConnectionPool>()
-  /** In order of their last use. */
-  const idle = new Map<string, ConnectionPool>()
-  /** Of all origins, with those that are still closing. */
-  const connections = new Set<Client>()
+export const make = (options: ConnectionPoolsOptions): ConnectionPools => new Pools(options)
 
-  const open = (name: string): ConnectionPool => {
-    const origin: ConnectionPool = {
-      name,
+class Pools implements ConnectionPools {
+  readonly #options: ConnectionPoolsOptions
+  readonly #pools = new Map<string, ConnectionPool>()
+  /** Idle pools by origin, the least recently used first. */
+  readonly #idle = new Map<string, ConnectionPool>()
+  /** Connections of all pools, closing ones included. */
+  readonly #connections = new Set<Client>()
+  readonly #settle = eachAfterNextTurn((pool) => this.#onSettled(pool))
+
+  constructor(options: ConnectionPoolsOptions) {
+    this.#options = options
+  }
+
+  acquire(origin: string, ticket: PoolTicket): ConnectionPool {
+    const pool = this.#pools.get(origin) ?? this.#addPool(origin)
+    if (pool.settling.length > 0 || pool.active >= this.#options.maxConnectionsPerOrigin) {
+      pool.waiting.add(ticket)
+      return pool
+    }
+    if (pool.active === 0) this.#idle.delete(origin)
+    this.#start(pool, ticket)
+    return pool
+  }
+
+  release(pool: ConnectionPool, ticket: PoolTicket, reusable: Client | undefined): void {
+    if (pool.waiting.delete(ticket)) return
+    pool.active--
+    if (reusable !== undefined) pool.settling.push(reusable)
+    this.#settle(pool)
+  }
+
+  destroy(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void {
+    this.release(pool, ticket, undefined)
+    if (connection !== undefined) this.#drop(pool, connection, abandoned)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#connections].map((connection) => connection.destroy()))
+  }
+
+  #addPool(origin: string): ConnectionPool {
+    const pool: ConnectionPool = {
+      origin,
       connections: new Set(),
       free: [],
       settling: [],
       waiting: new Set(),
       active: 0,
-      connected: 0
+      openConnections: 0
     }
-    origins.set(name, origin)
-    return origin
+    this.#pools.set(origin, pool)
+    return pool
   }
 
-  const connect = (origin: ConnectionPool): Client => {
-    const connection = new Client(origin.name, {
-      connect: options.connect,
+  #start(pool: ConnectionPool, ticket: PoolTicket): void {
+    pool.active++
+    ticket.onConnection(pool, pool.free.pop() ?? this.#connect(pool))
+  }
+
+  #connect(pool: ConnectionPool): Client {
+    const { connect, keepAliveMs } = this.#options
+    const connection = new Client(pool.origin, {
+      connect,
       pipelining: 1,
-      keepAliveTimeout: options.keepAlive,
-      keepAliveMaxTimeout: options.keepAlive,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
       maxHeaderSize,
-      // One deadline covers connection, headers and body: these timers would be a second and a third.
+      // The exchange's own deadline covers connection, headers and body.
       headersTimeout: 0,
       bodyTimeout: 0,
       allowH2: false
     })
-    connection.on("connect", () => origin.connected++)
-    connection.on("disconnect", () => {
-      origin.connected--
-      const at = origin.free.indexOf(connection)
-      if (at >= 0) {
-        origin.free.splice(at, 1)
-        drop(origin, connection)
-      }
-      if (isQuiet(origin) && origin.connected === 0) forget(origin)
-    })
-    origin.connections.add(connection)
-    connections.add(connection)
+    connection.on("connect", () => pool.openConnections++)
+    connection.on("disconnect", () => this.#onDisconnect(pool, connection))
+    pool.connections.add(connection)
+    this.#connections.add(connection)
     return connection
   }
 
-  /** Closes a connection when its last answer has come; with `why` at once. */
-  const drop = (origin: ConnectionPool, connection: Client, why?: Error) => {
-    if (!origin.connections.delete(connection)) return
-    const dropped = () => connections.delete(connection)
-    if (why === undefined) connection.close(dropped)
-    else connection.destroy(why, dropped)
-  }
-
-  const forget = (origin: ConnectionPool) => {
-    if (origins.get(origin.name) === origin) {
-      origins.delete(origin.name)
-      idle.delete(origin.name)
+  #onDisconnect(pool: ConnectionPool, connection: Client): void {
+    pool.openConnections--
+    const index = pool.free.indexOf(connection)
+    if (index >= 0) {
+      pool.free.splice(index, 1)
+      this.#drop(pool, connection)
     }
-    origin.free.length = 0
-    for (const connection of origin.connections) drop(origin, connection)
+    if (isUnused(pool) && pool.openConnections === 0) this.#removePool(pool)
   }
 
-  /** Nothing happens there any more. */
-  const rest = (origin: ConnectionPool) => {
-    if (origin.connected === 0) return forget(origin)
-    idle.set(origin.name, origin)
-    if (idle.size <= options.maxIdleOrigins) return
-    for (const oldest of idle.values()) return forget(oldest)
-  }
-
-  const begin = (origin: ConnectionPool, turn: PoolTicket) => {
-    origin.active++
-    turn.begin(origin, origin.free.pop() ?? connect(origin))
-  }
-
-  const settled = eachAfterNextTurn((origin) => {
-    origin.free.push(...origin.settling.splice(0))
-    for (const turn of origin.waiting) {
-      if (origin.active >= options.connectionsPerOrigin) return
-      origin.waiting.delete(turn)
-      begin(origin, turn)
+  #onSettled(pool: ConnectionPool): void {
+    pool.free.push(...pool.settling.splice(0))
+    for (const ticket of pool.waiting) {
+      if (pool.active >= this.#options.maxConnectionsPerOrigin) return
+      pool.waiting.delete(ticket)
+      this.#start(pool, ticket)
     }
-    if (isQuiet(origin)) rest(origin)
-  })
-
-  const end = (origin: ConnectionPool, turn: PoolTicket, reusable: Client | undefined) => {
-    if (origin.waiting.delete(turn)) return
-    origin.active--
-    if (reusable !== undefined) origin.settling.push(reusable)
-    settled(origin)
+    if (isUnused(pool)) this.#park(pool)
   }
 
-  return {
-    enter: (name, turn) => {
-      const origin = origins.get(name) ?? open(name)
-      if (origin.settling.length > 0 || origin.active >= options.connectionsPerOrigin) {
-        origin.waiting.add(turn)
-        return origin
-      }
-      if (origin.active === 0) idle.delete(name)
-      begin(origin, turn)
-      return origin
-    },
-    leave: end,
-    abandon: (origin, turn, connection) => {
-      end(origin, turn, undefined)
-      if (connection !== undefined) drop(origin, connection, abandoned)
-    },
-    close: async () => {
-      await Promise.all([...connections].map((connection) => connection.destroy()))
+  /** Keeps an unused pool while it has open connections, and closes the pool beyond the maximum. */
+  #park(pool: ConnectionPool): void {
+    if (pool.openConnections === 0) return this.#removePool(pool)
+    this.#idle.set(pool.origin, pool)
+    if (this.#idle.size <= this.#options.maxIdlePools) return
+    for (const leastRecentlyUsed of this.#idle.values()) return this.#removePool(leastRecentlyUsed)
+  }
+
+  #removePool(pool: ConnectionPool): void {
+    if (this.#pools.get(pool.origin) === pool) {
+      this.#pools.delete(pool.origin)
+      this.#idle.delete(pool.origin)
     }
+    pool.free.length = 0
+    for (const connection of pool.connections) this.#drop(pool, connection)
+  }
+
+  /** Closes a connection after its last response, or at once with an error. */
+  #drop(pool: ConnectionPool, connection: Client, error?: Error): void {
+    if (!pool.connections.delete(connection)) return
+    const onClosed = () => this.#connections.delete(connection)
+    if (error === undefined) connection.close(onClosed)
+    else connection.destroy(error, onClosed)
   }
 }
 
 const abandoned = new Error("abandoned")
 
-const isQuiet = ({ active, settling, waiting }: ConnectionPool): boolean =>
+const isUnused = ({ active, settling, waiting }: ConnectionPool): boolean =>
   active === 0 && waiting.size === 0 && settling.length === 0
 
 /**
- * Calls `handle` for each origin given, once undici has seen the end of its exchange.
+ * Calls `handle` for each pool after undici has noticed the end of its exchange.
  *
- * undici frees a connection in the event loop's turn after the answer's end. Who asks again at once (the next hop of a redirect, the next
- * delivery) would be given a second connection, with a second TLS handshake.
+ * undici frees a connection one turn of the event loop after the end of the response. An immediate next request (a redirect, the next
+ * delivery) would otherwise open a second connection with a second TLS handshake.
  */
-const eachAfterNextTurn = (handle: (origin: ConnectionPool) => void): (origin: ConnectionPool) => void => {
+const eachAfterNextTurn = (handle: (pool: ConnectionPool) => void): (pool: ConnectionPool) => void => {
   let fresh = new Set<ConnectionPool>()
   let ripe = new Set<ConnectionPool>()
-  let running = false
-  const turn = () => {
+  let isRunning = false
+  const onTurn = () => {
     const due = ripe
     ripe = fresh
     fresh = new Set()
-    running = ripe.size > 0
-    if (running) setImmediate(turn)
-    for (const origin of due) handle(origin)
+    isRunning = ripe.size > 0
+    if (isRunning) setImmediate(onTurn)
+    for (const pool of due) handle(pool)
   }
-  return (origin) => {
-    fresh.add(origin)
-    if (running) return
-    running = true
-    setImmediate(turn)
+  return (pool) => {
+    fresh.add(pool)
+    if (isRunning) return
+    isRunning = true
+    setImmediate(onTurn)
   }
 }

@@ -1,82 +1,83 @@
 import { promisify } from "node:util"
 import zlib from "node:zlib"
 
-/** A body that is not what its Content-Encoding says, or grows beyond the cap. */
+/** A body that contradicts its Content-Encoding, or exceeds the maximum size after decompression. */
 export class DecompressionError extends Error {
-  readonly kind: "Encoding" | "TooLarge"
-  constructor(kind: "Encoding" | "TooLarge", message: string, options?: ErrorOptions) {
+  readonly _tag = "DecompressionError"
+  readonly reason: { readonly _tag: "Encoding" | "TooLarge" }
+  constructor(tag: "Encoding" | "TooLarge", message: string, options?: ErrorOptions) {
     super(message, options)
-    this.kind = kind
+    this.reason = { _tag: tag }
   }
 }
 
-export interface Packed {
+export interface CompressedBody {
   readonly bytes: Uint8Array
   /** The Content-Encoding field, as received. */
   readonly encoding: string | undefined
   readonly contentType: string | undefined
-  /** The transfer's end was marked (Content-Length, chunks): a stream without its own end was sent so, not cut on the way. */
-  readonly whole: boolean
-  /** Bytes of the result, at most. */
+  /** The transfer's end was marked (Content-Length, chunks). A compressed stream without its end was then sent so, not cut on the way. */
+  readonly isComplete: boolean
+  /** Bytes of the result. */
   readonly maxBytes: number
 }
 
-/** Layers of compression that are taken off, at most. */
+/** Layers of compression that are removed. */
 const maxLayers = 3
 
-/** Input beyond which the thread pool works: below, the way there and back costs more than the work. */
-const syncInput = 100_000
+/** Larger inputs go to the thread pool. For smaller inputs, the way to the pool and back costs more than the work. */
+const maxSyncInput = 100_000
 
-/** Output beyond which it does, too: a hundred kB may unfold to 32 MiB, a tenth of a second of everybody's time. */
-const syncOutput = 1_048_576
+/** Larger outputs go to the thread pool, too: 100 kB may unfold to 32 MiB, which blocks the event loop for a tenth of a second. */
+const maxSyncOutput = 1_048_576
 
 /**
- * Takes the compression off a body, forgiving what servers do: a header without compression, compression without a header or twice,
- * `deflate` without its zlib frame.
+ * Decompresses a body, and tolerates common mistakes of servers: a header without compression, compression without a header, compression
+ * applied twice, `deflate` without its zlib frame.
  *
- * Answers at once where it can. Throws or rejects with a `DecompressionError`.
+ * Returns small results synchronously. Throws or rejects with a `DecompressionError`.
  */
-export const decompress = (packed: Packed): Uint8Array | Promise<Uint8Array> => {
-  const { bytes, encoding } = packed
+export const decompress = (body: CompressedBody): Uint8Array | Promise<Uint8Array> => {
+  const { bytes, encoding } = body
   if (bytes.length === 0) return bytes
-  if (encoding === undefined) return isHiddenGzip(bytes, packed) ? unpack(bytes, ["gzip"], packed) : bytes
+  if (encoding === undefined) return isHiddenGzip(bytes, body) ? removeLayers(bytes, ["gzip"], body) : bytes
   const codings = codingsOf(encoding)
   if (codings.length > maxLayers) {
     throw new DecompressionError("Encoding", `compressed ${codings.length} times; at most ${maxLayers} are taken off`)
   }
-  return unpack(bytes, codings, packed)
+  return removeLayers(bytes, codings, body)
 }
 
-/** The codings to take off, outermost (last applied) first. */
+/** The codings of a Content-Encoding field, the outermost (last applied) first. */
 export const codingsOf = (encoding: string): ReadonlyArray<string> =>
   encoding.split(",").map((coding) => coding.trim().toLowerCase()).filter((coding) =>
     coding !== "" && coding !== "identity"
   ).toReversed()
 
-const unpack = (
+const removeLayers = (
   bytes: Uint8Array,
   codings: ReadonlyArray<string>,
-  packed: Packed,
-  layers = 0
+  body: CompressedBody,
+  removed = 0
 ): Uint8Array | Promise<Uint8Array> => {
   const [coding, ...inner] = codings
   if (coding === undefined) {
-    return layers < maxLayers && isHiddenGzip(bytes, packed) ? unpack(bytes, ["gzip"], packed, layers) : bytes
+    return removed < maxLayers && isHiddenGzip(bytes, body) ? removeLayers(bytes, ["gzip"], body, removed) : bytes
   }
-  const further = (unpacked: Uint8Array) => unpack(unpacked, inner, packed, layers + 1)
+  const removeInner = (decompressed: Uint8Array) => removeLayers(decompressed, inner, body, removed + 1)
   const format = formatOf(coding, bytes)
   if (format === undefined) {
-    if (looksPlain(bytes) || isGzip(bytes)) return further(bytes)
+    if (looksPlain(bytes) || isGzip(bytes)) return removeInner(bytes)
     throw new DecompressionError("Encoding", `the Content-Encoding ${JSON.stringify(coding.slice(0, 40))} is not known`)
   }
-  const unpacked = format === "plain" ? bytes : decode(format, bytes, coding, packed)
-  return unpacked instanceof Promise ? unpacked.then(further) : further(unpacked)
+  const decompressed = format === "plain" ? bytes : removeLayer(format, bytes, coding, body)
+  return decompressed instanceof Promise ? decompressed.then(removeInner) : removeInner(decompressed)
 }
 
-type Format = "gzip" | "br" | "zstd" | "inflate" | "inflateRaw"
+type CompressionFormat = "gzip" | "br" | "zstd" | "inflate" | "inflateRaw"
 
-/** What the bytes are, whatever the header calls them: gzip, zlib and zstd can be told by their first bytes. */
-const formatOf = (coding: string, bytes: Uint8Array): Format | "plain" | undefined => {
+/** The actual format of the bytes. The first bytes of gzip, zlib and zstd count more than the header. */
+const formatOf = (coding: string, bytes: Uint8Array): CompressionFormat | "plain" | undefined => {
   switch (coding) {
     case "gzip":
     case "x-gzip":
@@ -102,83 +103,84 @@ const isZlib = (bytes: Uint8Array): boolean => {
 const isZstd = (bytes: Uint8Array): boolean =>
   bytes[0] === 0x28 && bytes[1] === 0xb5 && bytes[2] === 0x2f && bytes[3] === 0xfd
 
-/** Text that the server compressed without saying so. An archive is left alone: there the compression is the document. */
-const isHiddenGzip = (bytes: Uint8Array, { contentType }: Packed): boolean =>
+/** Text that the server compressed without a Content-Encoding. An archive stays as it is, because its compression is the document. */
+const isHiddenGzip = (bytes: Uint8Array, { contentType }: CompressedBody): boolean =>
   isGzip(bytes) && contentType !== undefined && /^\s*text\/|[/+](?:xml|json)\b/i.test(contentType)
 
-/** Begins like XML, HTML or JSON, perhaps after a byte order mark and white space. */
+/** The bytes begin like XML, HTML or JSON, perhaps after a byte order mark and white space. */
 const looksPlain = (bytes: Uint8Array): boolean =>
   /^(?:\xef\xbb\xbf)?\s*[<{[]/.test(
     Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64)).toString("latin1")
   )
 
-const decode = (
-  format: Format,
+const removeLayer = (
+  format: CompressionFormat,
   bytes: Uint8Array,
   coding: string,
-  { maxBytes, whole }: Packed
+  { isComplete, maxBytes }: CompressedBody
 ): Uint8Array | Promise<Uint8Array> => {
-  const forgive = (error: unknown) => {
+  const plainOrThrow = (error: unknown) => {
     if (isOverflow(error)) {
       throw new DecompressionError("TooLarge", `larger than ${maxBytes} bytes after decompression`, { cause: error })
     }
     if (looksPlain(bytes)) return bytes
     throw new DecompressionError("Encoding", `the body is not valid ${coding}`, { cause: error })
   }
-  const orMember = (error: unknown) =>
+  const recover = (error: unknown) =>
     format === "gzip" && isWrongData(error)
-      ? firstMember(bytes, maxBytes).then((member) => member ?? forgive(error), forgive)
-      : forgive(error)
-  const later = () => async[format](bytes, optionsOf(format, whole, maxBytes)).catch(orMember)
-  if (bytes.length > syncInput) return later()
+      ? gunzipFirstMember(bytes, maxBytes).then((member) => member ?? plainOrThrow(error), plainOrThrow)
+      : plainOrThrow(error)
+  const inThreadPool = () => decompressors[format](bytes, optionsOf(format, isComplete, maxBytes)).catch(recover)
+  if (bytes.length > maxSyncInput) return inThreadPool()
   try {
-    return sync[format](bytes, optionsOf(format, whole, Math.min(maxBytes, syncOutput)))
+    return syncDecompressors[format](bytes, optionsOf(format, isComplete, Math.min(maxBytes, maxSyncOutput)))
   } catch (error) {
-    return isOverflow(error) && maxBytes > syncOutput ? later() : orMember(error)
+    return isOverflow(error) && maxBytes > maxSyncOutput ? inThreadPool() : recover(error)
   }
 }
 
 /**
- * What is packed in gzip with bytes behind its end that are none, as when a script prints after it was compressed. Curl and browsers read it.
+ * Decompresses a gzip member before trailing garbage, for instance the output of a script that prints after it compressed its page. Curl and
+ * browsers accept such bodies.
  *
- * Undefined when it is not whole: the checksum and the length (RFC 1952, 2.3.1) that belong to the result have to be there.
+ * Undefined if the member is incomplete: its checksum and its length (RFC 1952, 2.3.1) must follow.
  */
-const firstMember = async (bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | undefined> => {
-  const start = endOfHeader(bytes)
-  const unpacked = await async.inflateRaw(bytes.subarray(start), optionsOf("inflateRaw", false, maxBytes))
+const gunzipFirstMember = async (bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | undefined> => {
+  const start = gzipHeaderEnd(bytes)
+  const member = await decompressors.inflateRaw(bytes.subarray(start), optionsOf("inflateRaw", false, maxBytes))
   const trailer = Buffer.alloc(8)
-  trailer.writeUInt32LE(zlib.crc32(unpacked))
-  trailer.writeUInt32LE(unpacked.length, 4)
-  const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(trailer, start)
-  return at < 0 || isGzip(bytes.subarray(at + trailer.length)) ? undefined : unpacked
+  trailer.writeUInt32LE(zlib.crc32(member))
+  trailer.writeUInt32LE(member.length, 4)
+  const trailerStart = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(trailer, start)
+  return trailerStart < 0 || isGzip(bytes.subarray(trailerStart + trailer.length)) ? undefined : member
 }
 
-/** Where the header of gzip ends (RFC 1952, 2.3): after ten bytes, extra fields, a name, a comment and a checksum, each if its flag is set. */
-const endOfHeader = (bytes: Uint8Array): number => {
+/** A gzip header has ten bytes, then extra fields, a name, a comment and a checksum, each if its flag is set (RFC 1952, 2.3). */
+const gzipHeaderEnd = (bytes: Uint8Array): number => {
   const flags = bytes[3] ?? 0
-  let at = 10
-  if ((flags & 4) !== 0) at += 2 + (bytes[at] ?? 0) + 256 * (bytes[at + 1] ?? 0)
+  let end = 10
+  if ((flags & 4) !== 0) end += 2 + (bytes[end] ?? 0) + 256 * (bytes[end + 1] ?? 0)
   for (const flag of [8, 16]) {
-    if ((flags & flag) !== 0) at = bytes.indexOf(0, at) + 1
+    if ((flags & flag) !== 0) end = bytes.indexOf(0, end) + 1
   }
-  return (flags & 2) === 0 ? at : at + 2
+  return (flags & 2) === 0 ? end : end + 2
 }
 
-/** Other than that of a stream that was cut off. */
+/** Invalid data; a truncated stream has another code. */
 const isWrongData = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "Z_DATA_ERROR"
 
 const isOverflow = (error: unknown): boolean =>
   error instanceof RangeError && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
 
-/** gzip and deflate without their end are taken as far as they go, as browsers do. */
-const optionsOf = (format: Format, whole: boolean, maxOutputLength: number) => ({
+/** Truncated gzip and deflate streams are decompressed up to the truncation, as in browsers. */
+const optionsOf = (format: CompressionFormat, isComplete: boolean, maxOutputLength: number) => ({
   maxOutputLength,
   chunkSize: 64 * 1024,
-  ...(whole && format !== "br" && format !== "zstd" ? { finishFlush: zlib.constants.Z_SYNC_FLUSH } : {})
+  ...(isComplete && format !== "br" && format !== "zstd" ? { finishFlush: zlib.constants.Z_SYNC_FLUSH } : {})
 })
 
-const sync = {
+const syncDecompressors = {
   gzip: zlib.gunzipSync,
   br: zlib.brotliDecompressSync,
   zstd: zlib.zstdDecompressSync,
@@ -186,7 +188,7 @@ const sync = {
   inflateRaw: zlib.inflateRawSync
 }
 
-const async = {
+const decompressors = {
   gzip: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gunzip),
   br: promisify<Uint8Array, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress),
   zstd: promisify<Uint8Array, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress),

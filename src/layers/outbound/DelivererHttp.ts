@@ -1,22 +1,23 @@
 import { Effect, Layer } from "effect"
-import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#domain/ports/Deliverer.ts"
-import type { Call } from "./HttpExchange.ts"
+import { Deliverer, type DeliveryResponse, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
 import { CallbackRequest, excerptOf } from "./CallbackRequest.ts"
+import type { HttpRequest } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
-import { type NetworkError, Unsent } from "./NetworkError.ts"
-import { authorizationOf, httpUrl } from "./Redirects.ts"
-import { signatures } from "./Signing.ts"
+import { authorizationOf, parseHttpUrl } from "./Redirects.ts"
+import { signatureHeaders } from "./Signing.ts"
 
-/** Milliseconds for one delivery, from its turn at the callback's origin on. */
-const defaultTimeout = 10_000
+/** Time for one delivery, from the start of its exchange. */
+const defaultTimeoutMs = 10_000
 
-/** Bytes of the answer's body that are read (more: the connection is closed), and characters that the log keeps. */
-const answerBytes = 16 * 1024
+/** Bytes of the response's body that are read. A longer body closes the connection. */
+const maxResponseBytes = 16 * 1024
+
+/** Characters of the response's body in the delivery log. */
 const excerptLength = 500
 
-/** What a parcel's own headers may not name: it says how the message is framed, routed or trusted. */
-const reserved: ReadonlySet<string> = new Set([
+/** Headers that a parcel may not set, because they frame, route or authenticate the message. */
+const reservedHeaders: ReadonlySet<string> = new Set([
   "host",
   "content-type",
   "content-length",
@@ -31,51 +32,42 @@ const reserved: ReadonlySet<string> = new Set([
 ])
 
 export interface DelivererOptions {
-  /** Milliseconds. */
-  readonly timeout?: number
-  /** Deliveries under way at one origin; others to it wait, and only those. */
-  readonly perOrigin?: number
+  readonly timeoutMs?: number
+  /** Concurrent deliveries to one origin. Further deliveries to this origin wait. */
+  readonly maxPerOrigin?: number
 }
 
-/** Posts notifications over undici's `dispatch`. Every answer is an answer: a redirect is just a status. */
+/** Posts notifications with undici's `dispatch`. Any status is a result, also a redirect. */
 export const layerNoDepsWith = (options: DelivererOptions) =>
   Layer.effect(
     Deliverer,
     Effect.gen(function*() {
-      const { deadlines, origins: open, userAgent } = yield* Network
-      const origins = yield* open({
-        connectionsPerOrigin: options.perOrigin ?? 32,
-        maxIdleOrigins: 1_000,
-        keepAlive: 4_000
+      const { openPools, timers, userAgent } = yield* Network
+      const pools = yield* openPools({
+        maxConnectionsPerOrigin: options.maxPerOrigin ?? 32,
+        maxIdlePools: 1_000,
+        keepAliveMs: 4_000
       })
-      const timeout = options.timeout ?? defaultTimeout
+      const requestOptions = { pools, timers, timeoutMs: options.timeoutMs ?? defaultTimeoutMs, maxResponseBytes }
       return Deliverer.of({
-        post: (parcel, mayLeave) =>
+        post: (parcel, confirmSend) =>
           Effect.callback<DeliveryResponse, DeliveryError>((resume) => {
-            const url = httpUrl(parcel.callback)
-            if (url === undefined) {
-              return resume(
-                Effect.fail(
-                  new DeliveryError({
-                    reason: { _tag: "Protocol", message: "the callback is not an http or https URL" }
-                  })
-                )
-              )
-            }
-            const call: Call = {
+            const url = parseHttpUrl(parcel.callback)
+            if (url === undefined) return resume(Effect.fail(invalidCallback()))
+            const request: HttpRequest = {
               url,
               method: "POST",
               headers: headersOf(parcel, url, userAgent),
               body: parcel.body,
-              ...(mayLeave === undefined ? {} : { mayLeave })
+              ...(confirmSend === undefined ? {} : { confirmSend })
             }
-            const inquiry = new CallbackRequest({ origins, deadlines, timeout, answerBytes }, call, {
-              answered: ({ body, latency, status }) =>
+            const post = new CallbackRequest(requestOptions, request, {
+              onResponse: ({ body, latency, status }) =>
                 resume(Effect.succeed({ status, latency, excerpt: excerptOf(body, excerptLength) })),
-              failed: (failure) => resume(Effect.fail(errorOf(failure)))
+              onFailure: ({ message, reason }) => resume(Effect.fail(new DeliveryError({ reason: { _tag: reason._tag, message } })))
             })
-            inquiry.start()
-            return Effect.sync(() => inquiry.stop())
+            post.start()
+            return Effect.sync(() => post.abandon())
           })
       })
     })
@@ -85,28 +77,26 @@ export const layerNoDeps = layerNoDepsWith({})
 
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
-const errorOf = (failure: NetworkError): DeliveryError => {
-  const { kind, message } = failure
-  return new DeliveryError({ reason: { _tag: failure instanceof Unsent ? "Withheld" : kind, message } })
-}
+const invalidCallback = () =>
+  new DeliveryError({ reason: { _tag: "Protocol", message: "the callback is not an http or https URL" } })
 
 const headersOf = (parcel: Parcel, url: URL, userAgent: string): Array<string> => {
-  const headers = ["user-agent", userAgent, "content-type", fieldValue(parcel.contentType)]
+  const headers = ["user-agent", userAgent, "content-type", toFieldValue(parcel.contentType)]
   for (const [name, value] of parcel.headers) {
-    if (!reserved.has(name.toLowerCase())) headers.push(name, fieldValue(value))
+    if (!reservedHeaders.has(name.toLowerCase())) headers.push(name, toFieldValue(value))
   }
   const authorization = authorizationOf(url)
   if (authorization !== undefined) headers.push("authorization", authorization)
-  if (parcel.secret !== undefined) headers.push(...signatures(parcel.body, parcel.secret, parcel.signature).flat())
+  if (parcel.secret !== undefined) headers.push(...signatureHeaders(parcel.body, parcel.secret, parcel.signature).flat())
   return headers
 }
 
 /**
- * A text as the value of a header field: no line breaks or other control characters, UTF-8 bytes as the Latin-1 that undici writes.
+ * Encodes a text as the value of a header field: without control characters, as UTF-8 bytes in the Latin-1 string that undici writes.
  *
- * A topic is echoed as its subscriber wrote it, and may hold both.
+ * A notification repeats the topic as its subscriber wrote it, perhaps with line breaks and non-ASCII characters.
  */
-const fieldValue = (text: string): string => {
+const toFieldValue = (text: string): string => {
   const line = text.replace(/[\0-\x1f\x7f]+/g, "")
   return /^[\x20-\x7e]*$/.test(line) ? line : Buffer.from(line, "utf8").toString("latin1")
 }

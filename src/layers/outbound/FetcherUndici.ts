@@ -1,71 +1,70 @@
 import { Clock, Effect, Layer } from "effect"
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import * as Fingerprint from "#domain/Fingerprint.ts"
 import { type Fetched, Fetcher, FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
-import type { Deadline, TimerWheel } from "./TimerWheel.ts"
+import { CoalescedFetches, type PendingResponse } from "./CoalescedFetches.ts"
+import type { ConnectionPools } from "./ConnectionPools.ts"
 import { decompress, DecompressionError } from "./Decompression.ts"
-import { type AnswerHeaders, type BodyLimit, HttpExchange, type ResponseHandler } from "./HttpExchange.ts"
-import { free } from "./FreeMemory.ts"
+import { freeBytes } from "./FreeMemory.ts"
+import { type BodyLimit, HttpExchange, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
 import type { NetworkError } from "./NetworkError.ts"
-import type { ConnectionPools } from "./ConnectionPools.ts"
 import * as Redirects from "./Redirects.ts"
-import { type Asked, CoalescedFetches } from "./CoalescedFetches.ts"
+import type { TimerWheel, WheelTimer } from "./TimerWheel.ts"
 
-/** Milliseconds for a whole fetch. */
-const defaultDeadline = 30_000
+/** Time for a whole fetch. */
+const defaultDeadlineMs = 30_000
 
-/** Bytes of a document. */
 const defaultMaxBytes = 32 * 1024 * 1024
 
-/** Bytes that are read of an answer whose body nobody needs: error pages, and redirects (to keep the connection). */
-const errorBytes = 64 * 1024
-const redirectBytes = 16 * 1024
+/** Bytes that are read of error pages, and of redirects, to keep their connection open. */
+const maxErrorBytes = 64 * 1024
+const maxRedirectBytes = 16 * 1024
 
-interface Means {
-  readonly origins: ConnectionPools
-  readonly deadlines: TimerWheel
+interface FetchContext {
+  readonly pools: ConnectionPools
+  readonly timers: TimerWheel
   readonly userAgent: string
-  readonly shared: CoalescedFetches
-  /** URLs that redirects of others lead to: who asks for one shares it with them. The longest unused is forgotten first. */
-  readonly targets: Set<string>
+  readonly coalesced: CoalescedFetches
+  /** URLs that are known targets of redirects: fetches of these URLs are coalesced. */
+  readonly redirectTargets: BoundedMap<string, true>
 }
 
-/** Targets of redirects that are remembered, at most. */
-const maxTargets = 10_000
+const maxRedirectTargets = 10_000
 
-/** Feeds first, for servers that negotiate; `text/html` is not named, or an API would show its page for browsers. */
+/** Prefers feeds, for servers that negotiate. Without `text/html`, because an API would answer with its page for browsers. */
 const accept =
   "application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.8"
 
 const acceptEncoding = "gzip, deflate, br, zstd"
 
 /**
- * Fetches over undici's `dispatch`.
+ * Fetches with undici's `dispatch`.
  *
- * Everything between the call and its answer is callbacks of one object a fetch: as effects, redirects, deadline and decompression would cost
- * several times the fetch. Interrupting the effect closes the connection.
+ * One object with callbacks handles a whole fetch: as effects, redirects, deadline and decompression would cost several times the fetch.
+ * Interrupting the effect closes the connection.
  */
 export const layerNoDeps = Layer.effect(
   Fetcher,
   Effect.gen(function*() {
-    const network = yield* Network
-    const origins = yield* network.origins({ connectionsPerOrigin: 16, maxIdleOrigins: 1_000, keepAlive: 65_000 })
+    const { openPools, timers, userAgent } = yield* Network
+    const pools = yield* openPools({ maxConnectionsPerOrigin: 16, maxIdlePools: 1_000, keepAliveMs: 65_000 })
     const clock = yield* Clock.Clock
-    const means: Means = {
-      origins,
-      deadlines: network.deadlines,
-      userAgent: network.userAgent,
-      shared: new CoalescedFetches(origins, () => clock.currentTimeMillisUnsafe()),
-      targets: new Set()
+    const context: FetchContext = {
+      pools,
+      timers,
+      userAgent,
+      coalesced: new CoalescedFetches(pools, () => clock.currentTimeMillisUnsafe()),
+      redirectTargets: new BoundedMap(maxRedirectTargets)
     }
     return Fetcher.of({
       fetch: (request) =>
         Effect.callback<Fetched, FetchError>((resume) => {
-          const fetch = new Fetch(means, request, resume)
+          const fetch = new Fetch(context, request, resume)
           fetch.start()
-          return Effect.sync(() => fetch.stop())
+          return Effect.sync(() => fetch.abandon())
         })
     })
   })
@@ -75,60 +74,56 @@ export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
 type Resume = (result: Effect.Effect<Fetched, FetchError>) => void
 
-/** One fetch: exchanges, one after another, until an answer is no redirect. */
+/** One fetch: an exchange for each redirect, until a response is no redirect. */
 class Fetch implements ResponseHandler {
-  private readonly means: Means
+  private readonly context: FetchContext
   private readonly request: FetchRequest
   private readonly resume: Resume
   private readonly maxBytes: number
-  private readonly given: URL | undefined
+  private readonly requestedUrl: URL | undefined
   private url: URL
-  private exchange: Asked | undefined
-  private deadline: Deadline | undefined
+  private exchange: PendingResponse | undefined
+  private timer: WheelTimer | undefined
   private redirects = 0
-  private permanent = true
-  private retried = false
+  private isPermanent = true
+  private isRetried = false
   private status = 0
-  private headers: AnswerHeaders = {}
+  private headers: ResponseHeaders = {}
 
-  constructor(means: Means, request: FetchRequest, resume: Resume) {
-    this.means = means
+  constructor(context: FetchContext, request: FetchRequest, resume: Resume) {
+    this.context = context
     this.request = request
     this.resume = resume
     this.maxBytes = request.maxBytes ?? defaultMaxBytes
-    this.given = Redirects.httpUrl(request.url)
-    this.url = this.given ?? nowhere
+    this.requestedUrl = Redirects.parseHttpUrl(request.url)
+    this.url = this.requestedUrl ?? invalidUrl
   }
 
   start(): void {
-    if (this.given === undefined) return this.fail("Protocol", "not an http or https URL")
-    const milliseconds = this.request.deadline ?? defaultDeadline
-    this.deadline = this.means.deadlines.add(milliseconds, () => {
-      this.fail(
-        "Timeout",
-        `${this.url.hostname}: ${this.status === 0 ? "no answer" : "no end of the answer"} within ${
-          milliseconds / 1000
-        } s`
-      )
+    if (this.requestedUrl === undefined) return this.fail("Protocol", "not an http or https URL")
+    const milliseconds = this.request.deadline ?? defaultDeadlineMs
+    this.timer = this.context.timers.add(milliseconds, () => {
+      const missing = this.status === 0 ? "no answer" : "no end of the answer"
+      this.fail("Timeout", `${this.url.hostname}: ${missing} within ${milliseconds / 1000} s`)
     })
-    this.ask()
+    this.startExchange()
   }
 
-  /** The fiber was interrupted. */
-  stop(): void {
-    if (this.deadline !== undefined) this.means.deadlines.cancel(this.deadline)
+  /** Ends the fetch without a result, for an interrupted fiber. */
+  abandon(): void {
+    this.cancelTimer()
     this.exchange?.abandon()
   }
 
-  answered(status: number, headers: AnswerHeaders): BodyLimit {
+  onHeaders(status: number, headers: ResponseHeaders): BodyLimit {
     this.status = status
     this.headers = headers
-    if (Redirects.isRedirect(status)) return { bytes: redirectBytes, beyond: "cut" }
-    if (status >= 400) return { bytes: Math.min(errorBytes, this.maxBytes), beyond: "cut" }
-    return { bytes: this.maxBytes, beyond: "fail" }
+    if (Redirects.isRedirect(status)) return { maxBytes: maxRedirectBytes, onExcess: "cut" }
+    if (status >= 400) return { maxBytes: Math.min(maxErrorBytes, this.maxBytes), onExcess: "cut" }
+    return { maxBytes: this.maxBytes, onExcess: "fail" }
   }
 
-  ended(body: Buffer): void {
+  onBody(body: Buffer): void {
     const location = this.headers.location
     if (Redirects.isRedirect(this.status) && typeof location === "string" && location !== "") {
       return this.follow(location)
@@ -136,58 +131,59 @@ class Fetch implements ResponseHandler {
     try {
       const bytes = decompress({
         bytes: body,
-        encoding: joined(this.headers["content-encoding"]),
-        contentType: joined(this.headers["content-type"]),
-        whole: this.headers["content-length"] !== undefined || this.headers["transfer-encoding"] !== undefined,
+        encoding: joinValues(this.headers["content-encoding"]),
+        contentType: joinValues(this.headers["content-type"]),
+        isComplete: this.headers["content-length"] !== undefined || this.headers["transfer-encoding"] !== undefined,
         maxBytes: this.maxBytes
       })
       if (!(bytes instanceof Promise)) return this.succeed(bytes)
-      bytes.then((unpacked) => this.succeed(unpacked), (error: unknown) => this.undecodable(error))
+      bytes.then((decompressed) => this.succeed(decompressed), (error: unknown) => this.onUndecodable(error))
     } catch (error) {
-      this.undecodable(error)
+      this.onUndecodable(error)
     }
   }
 
-  failed(failure: NetworkError): void {
-    // A connection kept for the next fetch may be closed by the server just as that begins. A GET may be sent twice.
-    if (failure.closedEarly && !this.retried) {
-      this.retried = true
-      return this.ask()
+  onFailure(failure: NetworkError): void {
+    // The server may have closed an idle connection just before its reuse. A GET is safe to repeat.
+    if (failure.isClosedEarly && !this.isRetried) {
+      this.isRetried = true
+      return this.startExchange()
     }
-    this.fail(failure.kind, failure.message)
+    const { _tag } = failure.reason
+    this.fail(_tag === "Withheld" ? "Protocol" : _tag, failure.message)
   }
 
-  tooLarge(limit: number): void {
-    this.fail("TooLarge", `${this.url.hostname}: larger than ${limit} bytes`)
+  onTooLarge(maxBytes: number): void {
+    this.fail("TooLarge", `${this.url.hostname}: larger than ${maxBytes} bytes`)
   }
 
-  private ask(): void {
+  private startExchange(): void {
     this.status = 0
-    const call = { url: this.url, method: "GET", headers: this.requestHeaders() } as const
+    const request = { url: this.url, method: "GET", headers: this.requestHeaders() } as const
     const { since } = this.request
-    if (since !== undefined && this.isShared()) {
-      this.exchange = this.means.shared.ask({ ...call, since }, this)
+    if (since !== undefined && this.mayCoalesce()) {
+      this.exchange = this.context.coalesced.fetch({ ...request, since }, this)
       return
     }
-    const exchange = new HttpExchange(this.means.origins, call, this)
+    const exchange = new HttpExchange(this.context.pools, request, this)
     this.exchange = exchange
     exchange.start()
   }
 
-  /** Others may ask for the same, and get as much of it. */
-  private isShared(): boolean {
+  /** Other callers may fetch the same URL with the same limit. */
+  private mayCoalesce(): boolean {
     const { maxBytes, shared, url } = this.request
-    return maxBytes === undefined && (shared === true || this.redirects > 0 || this.means.targets.has(url))
+    return maxBytes === undefined && (shared === true || this.redirects > 0 || this.context.redirectTargets.has(url))
   }
 
   private requestHeaders(): Array<string> {
-    const headers = ["user-agent", this.means.userAgent, "accept", accept, "accept-encoding", acceptEncoding]
+    const headers = ["user-agent", this.context.userAgent, "accept", accept, "accept-encoding", acceptEncoding]
     const { etag, lastModified } = this.request
     if (isFieldValue(etag)) headers.push("if-none-match", etag)
     if (isFieldValue(lastModified)) headers.push("if-modified-since", lastModified)
-    const given = this.given
-    if (given !== undefined && Redirects.mayReceive(given, this.url)) {
-      const authorization = Redirects.authorizationOf(given)
+    const { requestedUrl } = this
+    if (requestedUrl !== undefined && Redirects.mayReceiveCredentials(requestedUrl, this.url)) {
+      const authorization = Redirects.authorizationOf(requestedUrl)
       if (authorization !== undefined) headers.push("authorization", authorization)
     }
     return headers
@@ -197,90 +193,82 @@ class Fetch implements ResponseHandler {
     if (++this.redirects > Redirects.maxRedirects) {
       return this.fail("Redirects", `${this.url.hostname}: more than ${Redirects.maxRedirects} redirects`)
     }
-    const target = Redirects.targetOf(location, this.url)
+    const target = Redirects.redirectTarget(location, this.url)
     if (target === undefined) {
       return this.fail("Redirects", `${this.url.hostname}: redirects to something that is no usable http or https URL`)
     }
-    if (!Redirects.isPermanent(this.status)) this.permanent = false
+    if (!Redirects.isPermanent(this.status)) this.isPermanent = false
     this.url = target
-    this.remember(target.href)
-    this.ask()
-  }
-
-  /** No topic is longer: nobody will ask for it. */
-  private remember(target: string): void {
-    const { targets } = this.means
-    if (target.length > maxTopicLength) return
-    targets.delete(target)
-    targets.add(target)
-    if (targets.size > maxTargets) { for (const oldest of targets) return void targets.delete(oldest) }
+    // A longer URL cannot be a topic.
+    if (target.href.length <= maxTopicLength) this.context.redirectTargets.set(target.href, true)
+    this.startExchange()
   }
 
   private succeed(body: Uint8Array): void {
-    this.cancelDeadline()
+    this.cancelTimer()
     const finalUrl = Redirects.withoutCredentials(this.url).href
     this.resume(Effect.succeed({
       status: this.status,
-      headers: flatten(this.headers),
+      headers: flattenHeaders(this.headers),
       body,
       signature: body.length === 0 ? emptySignature : Fingerprint.ofBytes(body),
       finalUrl,
-      ...(this.redirects > 0 && this.permanent && !this.hasCredentials() ? { permanentUrl: finalUrl } : {}),
-      ...this.releasing(body)
+      ...(this.redirects > 0 && this.isPermanent && !this.hasCredentials() ? { permanentUrl: finalUrl } : {}),
+      ...this.releaseOf(body)
     }))
   }
 
-  private releasing(body: Uint8Array): Pick<Fetched, "release"> {
+  private releaseOf(body: Uint8Array): Pick<Fetched, "release"> {
     const { exchange } = this
-    if (body.length === 0 || exchange?.release === undefined) return {}
-    // later: the answer's end is told in the midst of undici's reading of the last chunk
+    if (body.length === 0 || exchange?.freeBody === undefined) return {}
+    // In a microtask, because undici reports the end of the response while it still reads the last chunk.
     return {
       release: () =>
         queueMicrotask(() => {
-          exchange.release?.()
-          free(body)
+          exchange.freeBody?.()
+          freeBytes(body)
         })
     }
   }
 
-  /** A URL with credentials stays as its subscriber wrote it: the new one would lack them. */
+  /** A URL with credentials is not replaced after a permanent redirect, because the new URL would lack the credentials. */
   private hasCredentials(): boolean {
-    return this.given !== undefined && Redirects.authorizationOf(this.given) !== undefined
+    return this.requestedUrl !== undefined && Redirects.authorizationOf(this.requestedUrl) !== undefined
   }
 
-  private undecodable(error: unknown): void {
-    // Of an error page only the status counts.
-    if (this.status >= 400) return this.succeed(empty)
-    const kind = error instanceof DecompressionError ? error.kind : "Encoding"
-    this.fail(kind, `${this.url.hostname}: ${error instanceof Error ? error.message : "not readable"}`)
+  private onUndecodable(error: unknown): void {
+    // An error page counts by its status only.
+    if (this.status >= 400) return this.succeed(emptyBytes)
+    const tag = error instanceof DecompressionError ? error.reason._tag : "Encoding"
+    this.fail(tag, `${this.url.hostname}: ${error instanceof Error ? error.message : "not readable"}`)
   }
 
-  private fail(kind: FetchError["reason"]["_tag"], message: string): void {
-    this.stop()
-    this.resume(Effect.fail(new FetchError({ reason: { _tag: kind, message } })))
+  private fail(tag: FetchError["reason"]["_tag"], message: string): void {
+    this.abandon()
+    this.resume(Effect.fail(new FetchError({ reason: { _tag: tag, message } })))
   }
 
-  private cancelDeadline(): void {
-    if (this.deadline !== undefined) this.means.deadlines.cancel(this.deadline)
+  private cancelTimer(): void {
+    if (this.timer !== undefined) this.context.timers.cancel(this.timer)
   }
 }
 
-const nowhere = new URL("http://invalid/")
-const empty = new Uint8Array(0)
-const emptySignature = Fingerprint.ofBytes(empty)
+const invalidUrl = new URL("http://invalid/")
+const emptyBytes = new Uint8Array(0)
+const emptySignature = Fingerprint.ofBytes(emptyBytes)
 
-/** A validator is sent back as it came; one with control characters would be no header field. */
+/** Validators are sent back unchanged. A validator with control characters is not a valid header field, so it is not sent. */
 const isFieldValue = (value: string | undefined): value is string =>
   value !== undefined && /^[\t\x20-\x7e\x80-\xff]+$/.test(value)
 
-const joined = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+const joinValues = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof value === "string" || value === undefined ? value : value.join(", ")
 
-/** Repeated fields joined, in place: the object is this fetch's own. Cookies are nobody's business here. */
-const flatten = (headers: AnswerHeaders): { readonly [name: string]: string | undefined } => {
+/** Joins repeated fields. Cookies are dropped, because Windhover keeps none. */
+const flattenHeaders = (headers: ResponseHeaders): { readonly [name: string]: string | undefined } => {
   const flat: Record<string, string | undefined> = {}
   for (const name of Object.keys(headers)) {
-    if (name !== "set-cookie" && name !== "__proto__") flat[name] = joined(headers[name])
+    if (name !== "set-cookie" && name !== "__proto__") flat[name] = joinValues(headers[name])
   }
   return flat
 }

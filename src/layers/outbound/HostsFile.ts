@@ -1,28 +1,32 @@
 import { readFileSync, statSync } from "node:fs"
 import { isIP } from "node:net"
-import type { Address } from "./Address.ts"
 
-/** The names that this machine knows without asking: a hosts file, and `localhost`. */
-export interface HostsFile {
-  readonly find: (name: string) => ReadonlyArray<Address> | undefined
+export interface IpAddress {
+  readonly address: string
+  readonly family: 4 | 6
 }
 
-/** A hosts file, read again when it changes. A missing one is empty. */
-export const watch = (file: string, now: () => number): HostsFile => {
-  const changed = changes(file, now)
-  let names: ReadonlyMap<string, ReadonlyArray<Address>> = read(file)
+/** Names that this machine resolves without a name server: its hosts file, and `localhost`. */
+export interface HostsFile {
+  readonly find: (name: string) => ReadonlyArray<IpAddress> | undefined
+}
+
+/** Reads a hosts file, again after each change. A missing file is empty. */
+export const watchHostsFile = (file: string, now: () => number): HostsFile => {
+  const hasChanged = watchChanges(file, now)
+  let names = readHostsFile(file)
   return {
     find: (name) => {
       if (isLocalhost(name)) return localhost
-      if (changed()) names = read(file)
+      if (hasChanged()) names = readHostsFile(file)
       return names.get(name)
     }
   }
 }
 
-/** Tells whether a file has changed since it was asked last; looks at it every five seconds at most. */
-export const changes = (file: string, now: () => number): () => boolean => {
-  const stamp = atMostEvery(5_000, now, () => modified(file))
+/** Returns a function that tells if a file has changed since its last call. It checks the file every five seconds at most. */
+export const watchChanges = (file: string, now: () => number): () => boolean => {
+  const stamp = atMostEvery(5_000, now, () => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
   let before = stamp()
   return () => {
     const current = stamp()
@@ -32,33 +36,31 @@ export const changes = (file: string, now: () => number): () => boolean => {
   }
 }
 
-/** A value that is read again only after some milliseconds. */
+/** Caches a value for some milliseconds. */
 export const atMostEvery = <A>(milliseconds: number, now: () => number, read: () => A): () => A => {
   let value = read()
-  let last = now()
+  let readAt = now()
   return () => {
-    if (now() - last >= milliseconds) {
+    if (now() - readAt >= milliseconds) {
       value = read()
-      last = now()
+      readAt = now()
     }
     return value
   }
 }
 
-const modified = (file: string): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
-
-const read = (file: string) => {
+const readHostsFile = (file: string): ReadonlyMap<string, ReadonlyArray<IpAddress>> => {
   try {
-    return parse(readFileSync(file, "utf8"))
+    return parseHostsFile(readFileSync(file, "utf8"))
   } catch {
-    // No such file, or not ours to read: then it names nothing.
-    return new Map<string, ReadonlyArray<Address>>()
+    // A missing or unreadable file counts as empty.
+    return new Map<string, ReadonlyArray<IpAddress>>()
   }
 }
 
-/** `address name name … # comment`; IPv4 first, as the resolver orders them. */
-export const parse = (text: string): ReadonlyMap<string, ReadonlyArray<Address>> => {
-  const names = new Map<string, Array<Address>>()
+/** Parses lines of the form `address name name … # comment`. IPv4 addresses come first, as in DNS answers. */
+export const parseHostsFile = (text: string): ReadonlyMap<string, ReadonlyArray<IpAddress>> => {
+  const names = new Map<string, Array<IpAddress>>()
   for (const line of text.split("\n")) {
     const [address = "", ...aliases] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/)
     const family = isIP(address)
@@ -71,7 +73,7 @@ export const parse = (text: string): ReadonlyMap<string, ReadonlyArray<Address>>
   return new Map([...names].map(([name, addresses]) => [name, addresses.toSorted((a, b) => a.family - b.family)]))
 }
 
-/** RFC 6761: `localhost` and all below it are this machine, whatever anybody answers. */
+/** `localhost` and all names below it are this machine, regardless of DNS (RFC 6761). */
 const isLocalhost = (name: string): boolean => name === "localhost" || name.endsWith(".localhost")
 
-const localhost: ReadonlyArray<Address> = [{ address: "127.0.0.1", family: 4 }, { address: "::1", family: 6 }]
+const localhost: ReadonlyArray<IpAddress> = [{ address: "127.0.0.1", family: 4 }, { address: "::1", family: 6 }]

@@ -1,158 +1,161 @@
 import type { Client, Dispatcher } from "undici"
-import { explain, NetworkError, Unsent } from "./NetworkError.ts"
-import { free } from "./FreeMemory.ts"
 import type { ConnectionPool, ConnectionPools, PoolTicket } from "./ConnectionPools.ts"
+import { freeBytes } from "./FreeMemory.ts"
+import { NetworkError, toNetworkError } from "./NetworkError.ts"
 
-/** One request as undici takes it. */
-export interface Call {
+/** One request in the form that undici takes. */
+export interface HttpRequest {
   readonly url: URL
   readonly method: "GET" | "POST"
   /** Flat: name, value, name, value … */
   readonly headers: Array<string>
   readonly body?: Uint8Array
-  /** Asked just before the first byte is written; false: it is not, and the exchange fails with `Unsent`. */
-  readonly mayLeave?: () => boolean
+  /** Called just before the first byte is written. When it returns false, the exchange fails with the reason `Withheld`. */
+  readonly confirmSend?: () => boolean
 }
 
-export type AnswerHeaders = Record<string, string | Array<string> | undefined>
+export type ResponseHeaders = Record<string, string | Array<string> | undefined>
 
-/** How much of an answer's body is read. */
+/** How much of a response's body is read. */
 export interface BodyLimit {
-  readonly bytes: number
-  /** Beyond it: end the exchange well with what has been read, or call it a failure. */
-  readonly beyond: "cut" | "fail"
+  readonly maxBytes: number
+  /** A longer body is cut, or fails the exchange. */
+  readonly onExcess: "cut" | "fail"
 }
 
-/** Whoever asked. One of `ended` and `failed` is called, once, unless the exchange is abandoned. */
+/** Callbacks of one exchange. Either `onBody`, `onFailure` or `onTooLarge` ends it, once, unless the exchange is abandoned. */
 export interface ResponseHandler {
-  /** Its turn at the origin has come. */
-  readonly begun?: () => void
-  readonly answered: (status: number, headers: AnswerHeaders) => BodyLimit
-  readonly ended: (body: Buffer) => void
-  readonly failed: (failure: NetworkError) => void
-  readonly tooLarge: (limit: number) => void
+  /** The exchange has got a connection. */
+  readonly onStart?: () => void
+  readonly onHeaders: (status: number, headers: ResponseHeaders) => BodyLimit
+  readonly onBody: (body: Buffer) => void
+  readonly onFailure: (failure: NetworkError) => void
+  readonly onTooLarge: (maxBytes: number) => void
 }
 
-/** Header fields of an answer, at most; informational answers (1xx) before it, at most. */
-const maxFields = 500
+const maxHeaderFields = 500
+
+/** Informational responses (1xx) before the final response. */
 const maxInformational = 10
 
-const nothing = Buffer.alloc(0)
+const emptyBody = Buffer.alloc(0)
 
-/** A request and its answer over one of an origin's connections: no redirects, no decoding, no deadline. */
+/** A request and its response over a pooled connection, without redirects, decompression or deadline. */
 export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
-  private readonly origins: ConnectionPools
-  private readonly call: Call
-  private readonly asker: ResponseHandler
-  private origin: ConnectionPool | undefined
+  private readonly pools: ConnectionPools
+  private readonly request: HttpRequest
+  private readonly handler: ResponseHandler
+  private pool: ConnectionPool | undefined
   private connection: Client | undefined
-  private over = false
+  private isOver = false
   private informational = 0
   private status = 0
-  private limit: BodyLimit = { bytes: 0, beyond: "cut" }
+  private limit: BodyLimit = { maxBytes: 0, onExcess: "cut" }
   private readonly chunks: Array<Buffer> = []
   private size = 0
 
-  constructor(origins: ConnectionPools, call: Call, asker: ResponseHandler) {
-    this.origins = origins
-    this.call = call
-    this.asker = asker
+  constructor(pools: ConnectionPools, request: HttpRequest, handler: ResponseHandler) {
+    this.pools = pools
+    this.request = request
+    this.handler = handler
   }
 
   start(): void {
-    const origin = this.origins.enter(this.call.url.origin, this)
-    // While it waits for its turn it must know where to leave.
-    this.origin ??= origin
+    const pool = this.pools.acquire(this.request.url.origin, this)
+    // A waiting exchange needs its pool to withdraw the ticket. An exchange that has started already has it.
+    this.pool ??= pool
   }
 
-  /** Nobody waits for the answer any more: closes the connection, or gives the turn up. Silent. */
+  /** Closes the connection, or withdraws the ticket of a waiting exchange. Calls no handler. */
   abandon(): void {
-    if (this.over) return
-    this.over = true
-    if (this.origin !== undefined) this.origins.abandon(this.origin, this, this.connection)
+    if (this.isOver) return
+    this.isOver = true
+    if (this.pool !== undefined) this.pools.destroy(this.pool, this, this.connection)
   }
 
-  /** Nobody looks at what has come any more. */
-  release(): void {
-    for (const chunk of this.chunks) free(chunk)
+  /** Frees the memory of the body. No reader may use the body any more. */
+  freeBody(): void {
+    for (const chunk of this.chunks) freeBytes(chunk)
   }
 
-  begin(origin: ConnectionPool, connection: Client): void {
-    this.origin = origin
+  onConnection(pool: ConnectionPool, connection: Client): void {
+    this.pool = pool
     this.connection = connection
-    this.asker.begun?.()
-    const { body, headers, method, url } = this.call
+    this.handler.onStart?.()
+    const { body, headers, method, url } = this.request
     connection.dispatch({ path: url.pathname + url.search, method, headers, body: body ?? null }, this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.call.mayLeave?.() === false) controller.abort(new Unsent(this.call.url.hostname))
+    if (this.request.confirmSend?.() !== false) return
+    controller.abort(new NetworkError("Withheld", this.request.url.hostname, "taken back before it was sent"))
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
-    if (this.over) return
-    if (status < 200) return this.inform()
-    if (fieldsOf(controller.rawHeaders) > maxFields) {
-      return this.fail("Protocol", `the answer has more than ${maxFields} header fields`)
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    if (this.isOver) return
+    if (status < 200) return this.countInformational()
+    if (countFields(controller.rawHeaders) > maxHeaderFields) {
+      return this.fail(`the answer has more than ${maxHeaderFields} header fields`)
     }
     this.status = status
-    this.limit = this.asker.answered(status, headers)
-    if (this.limit.beyond === "fail" && Number(headers["content-length"]) > this.limit.bytes) this.overflow()
+    this.limit = this.handler.onHeaders(status, headers)
+    if (this.limit.onExcess === "fail" && Number(headers["content-length"]) > this.limit.maxBytes) this.failTooLarge()
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.over) return
-    const rest = this.limit.bytes - this.size
+    if (this.isOver) return
+    const room = this.limit.maxBytes - this.size
     this.size += chunk.length
-    if (chunk.length <= rest) {
+    if (chunk.length <= room) {
       this.chunks.push(chunk)
-    } else if (this.limit.beyond === "cut") {
-      this.chunks.push(chunk.subarray(0, rest))
+    } else if (this.limit.onExcess === "cut") {
+      this.chunks.push(chunk.subarray(0, room))
       this.abandon()
-      this.asker.ended(this.body())
+      this.handler.onBody(this.body())
     } else {
-      this.overflow()
+      this.failTooLarge()
     }
   }
 
   onResponseEnd(): void {
-    if (this.over) return
-    this.leave()
-    this.asker.ended(this.body())
+    if (this.isOver) return
+    this.releaseConnection()
+    this.handler.onBody(this.body())
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (this.over) return
-    this.leave()
-    this.asker.failed(explain(error, this.call.url.hostname, this.status !== 0))
+    if (this.isOver) return
+    this.releaseConnection()
+    this.handler.onFailure(toNetworkError(error, this.request.url.hostname, this.status !== 0))
   }
 
-  private overflow(): void {
-    this.abandon()
-    this.asker.tooLarge(this.limit.bytes)
-  }
-
-  private inform(): void {
-    if (++this.informational > maxInformational) this.fail("Protocol", "endless informational answers (1xx)")
-  }
-
-  private fail(kind: "Protocol", reason: string): void {
-    this.abandon()
-    this.asker.failed(new NetworkError(kind, this.call.url.hostname, reason))
-  }
-
-  private leave(): void {
-    this.over = true
-    if (this.origin !== undefined) this.origins.leave(this.origin, this, this.connection)
-  }
-
-  /** What has come of the answer's body, within the limit. */
+  /** The part of the body that has arrived, within the limit. */
   body(): Buffer {
     const [first] = this.chunks
-    if (first === undefined) return nothing
+    if (first === undefined) return emptyBody
     return this.chunks.length === 1 ? first : Buffer.concat(this.chunks)
+  }
+
+  private countInformational(): void {
+    if (++this.informational > maxInformational) this.fail("endless informational answers (1xx)")
+  }
+
+  private failTooLarge(): void {
+    this.abandon()
+    this.handler.onTooLarge(this.limit.maxBytes)
+  }
+
+  private fail(text: string): void {
+    this.abandon()
+    this.handler.onFailure(new NetworkError("Protocol", this.request.url.hostname, text))
+  }
+
+  private releaseConnection(): void {
+    this.isOver = true
+    if (this.pool !== undefined) this.pools.release(this.pool, this, this.connection)
   }
 }
 
-/** undici hands them over flat: name, value, name, value … */
-const fieldsOf = (raw: Dispatcher.DispatchController["rawHeaders"]): number => (Array.isArray(raw) ? raw.length / 2 : 0)
+/** undici's raw headers are flat: name, value, name, value … */
+const countFields = (raw: Dispatcher.DispatchController["rawHeaders"]): number =>
+  Array.isArray(raw) ? raw.length / 2 : 0

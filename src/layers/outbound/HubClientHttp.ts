@@ -1,74 +1,46 @@
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
+import { isOwn } from "#domain/OwnAddress.ts"
 import { HubClient, type HubRequest, HubRequestError } from "#domain/ports/HubClient.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { isOwn } from "#domain/OwnAddress.ts"
 import { callbackUrl } from "#domain/websub/HubSubscription.ts"
-import { type Answer, CallbackRequest, type CallbackRequestOptions, excerptOf } from "./CallbackRequest.ts"
+import { CallbackRequest, type CallbackRequestOptions, type CallbackResponse, excerptOf } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
-import type { NetworkError } from "./NetworkError.ts"
-import { httpUrl, maxRedirects, targetOf } from "./Redirects.ts"
+import { maxRedirects, parseHttpUrl, redirectTarget } from "./Redirects.ts"
 
-/** Milliseconds for one request to a hub; the oldest ones verify before they answer. */
-const timeout = 20_000
+/** Time for one request to a hub. Old hubs verify the callback before they respond. */
+const timeoutMs = 20_000
 
-/** Bytes of the answer that are read: a hub says in it what it does not like. */
-const answerBytes = 4 * 1024
+/** Bytes of the response that are read, for the hub's error message. */
+const maxResponseBytes = 4 * 1024
+
+/** Characters of the hub's error message that are logged and stored. */
 const excerptLength = 200
 
-/** Redirects of a POST that repeat it: the others would make a GET of it. */
-const repeating: ReadonlySet<number> = new Set([307, 308])
+/** Redirect statuses that repeat a POST. The other redirects turn it into a GET. */
+const repeatingStatuses: ReadonlySet<number> = new Set([307, 308])
 
 /**
- * Subscribes as WebSub has it, with what PubSubHubbub 0.3 needed beside it: parameters that a hub does not know it ignores.
+ * Subscribes at publishers' hubs with the parameters of WebSub and of PubSubHubbub 0.3. A hub ignores parameters that it does not know.
  *
  * @see https://www.w3.org/TR/websub/#subscriber-sends-subscription-request
  */
 export const layerNoDeps = Layer.effect(
   HubClient,
   Effect.gen(function*() {
-    const { deadlines, origins: open, userAgent } = yield* Network
+    const { openPools, timers, userAgent } = yield* Network
     const { baseUrl } = yield* Settings
-    const origins = yield* open({ connectionsPerOrigin: 4, maxIdleOrigins: 100, keepAlive: 4_000 })
-    const means: CallbackRequestOptions = { origins, deadlines, timeout, answerBytes }
-    const headers = ["user-agent", userAgent, "accept", "*/*", "content-type", "application/x-www-form-urlencoded"]
-
-    const post = (url: URL, body: Uint8Array) =>
-      Effect.callback<Answer, HubRequestError>((resume) => {
-        const inquiry = new CallbackRequest(means, { url, method: "POST", headers: [...headers], body }, {
-          answered: (answer) => resume(Effect.succeed(answer)),
-          failed: (failure) => resume(refuse(unreachable(failure)))
-        })
-        inquiry.start()
-        return Effect.sync(() => inquiry.stop())
-      })
-
-    /** Each hop is dialled like the first: the guard looks at its address. */
-    const follow = Effect.fnUntraced(function*(first: URL, body: Uint8Array) {
-      let url = first
-      for (let hops = 0; hops <= maxRedirects; hops++) {
-        if (isOwn(url.href, baseUrl)) return yield* refuse("the hub is this service itself")
-        const answer = yield* post(url, body)
-        if (!repeating.has(answer.status)) return answer
-        const target = targetOf(answer.location ?? "", url)
-        if (target === undefined) return yield* refuse("the hub redirects to something that is no http or https URL")
-        if (url.protocol === "https:" && target.protocol !== "https:") {
-          return yield* refuse("the hub redirects from https to http, where the secret could be read on the way")
-        }
-        url = target
-      }
-      return yield* refuse(`the hub redirects more than ${maxRedirects} times`)
-    })
-
+    const pools = yield* openPools({ maxConnectionsPerOrigin: 4, maxIdlePools: 100, keepAliveMs: 4_000 })
+    const post = postForm({ pools, timers, timeoutMs, maxResponseBytes }, userAgent)
     return HubClient.of({
-      send: Effect.fn("HubClient.ask")(function*(question: HubRequest) {
-        const url = httpUrl(question.hub)
+      send: Effect.fn("HubClient.send")(function*(request: HubRequest) {
+        const url = parseHttpUrl(request.hub)
         if (url === undefined) return yield* refuse("the hub has no http or https URL")
-        const { body, status } = yield* follow(url, formOf(question, baseUrl))
+        const { body, status } = yield* postFollowingRedirects(post, url, toForm(request, baseUrl), baseUrl)
         if (status >= 200 && status <= 299) return
-        const said = withoutSecrets(excerptOf(body, answerBytes), question).slice(0, excerptLength).trim()
-        return yield* refuse(`the hub answered ${status}${said === "" ? "" : `: ${said}`}`)
+        const text = withoutSecrets(excerptOf(body, maxResponseBytes), request).slice(0, excerptLength).trim()
+        return yield* refuse(`the hub answered ${status}${text === "" ? "" : `: ${text}`}`)
       }),
       makeCredentials: Effect.sync(() => ({
         callback: randomBytes(24).toString("base64url"),
@@ -80,8 +52,40 @@ export const layerNoDeps = Layer.effect(
 
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
-/** `hub.verify` is for hubs of before WebSub; `hub.signature` asks those that offer a choice (Windhover does) for more than SHA-1. */
-const formOf = ({ callback, leaseSeconds, mode, secret, topic }: HubRequest, baseUrl: string): Uint8Array => {
+type Post = (url: URL, body: Uint8Array) => Effect.Effect<CallbackResponse, HubRequestError>
+
+const postForm = (options: CallbackRequestOptions, userAgent: string): Post => (url, body) =>
+  Effect.callback((resume) => {
+    const headers = ["user-agent", userAgent, "accept", "*/*", "content-type", "application/x-www-form-urlencoded"]
+    const request = new CallbackRequest(options, { url, method: "POST", headers, body }, {
+      onResponse: (response) => resume(Effect.succeed(response)),
+      onFailure: ({ message }) => resume(refuse(`the hub could not be asked: ${message}`))
+    })
+    request.start()
+    return Effect.sync(() => request.abandon())
+  })
+
+/** The address guard judges each redirect target like the first URL. */
+const postFollowingRedirects = Effect.fnUntraced(
+  function*(post: Post, hub: URL, body: Uint8Array, baseUrl: string) {
+    let url = hub
+    for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+      if (isOwn(url.href, baseUrl)) return yield* refuse("the hub is this service itself")
+      const response = yield* post(url, body)
+      if (!repeatingStatuses.has(response.status)) return response
+      const target = redirectTarget(response.location ?? "", url)
+      if (target === undefined) return yield* refuse("the hub redirects to something that is no http or https URL")
+      if (url.protocol === "https:" && target.protocol !== "https:") {
+        return yield* refuse("the hub redirects from https to http, where the secret could be read on the way")
+      }
+      url = target
+    }
+    return yield* refuse(`the hub redirects more than ${maxRedirects} times`)
+  }
+)
+
+/** `hub.verify` serves hubs older than WebSub. `hub.signature` asks for more than SHA-1; hubs such as Windhover offer the choice. */
+const toForm = ({ callback, leaseSeconds, mode, secret, topic }: HubRequest, baseUrl: string): Uint8Array => {
   const form = new URLSearchParams({
     "hub.mode": mode,
     "hub.topic": topic,
@@ -96,10 +100,8 @@ const formOf = ({ callback, leaseSeconds, mode, secret, topic }: HubRequest, bas
   return new TextEncoder().encode(form.toString())
 }
 
-/** A hub may repeat what it was sent, and what it says is logged and stored. */
+/** A hub's error message is logged and stored, and it may repeat the request. */
 const withoutSecrets = (text: string, { callback, secret }: HubRequest): string =>
   text.replaceAll(callback, "(callback)").replaceAll(secret, "(secret)")
-
-const unreachable = ({ message }: NetworkError): string => `the hub could not be asked: ${message}`
 
 const refuse = (message: string): Effect.Effect<never, HubRequestError> => Effect.fail(new HubRequestError({ message }))

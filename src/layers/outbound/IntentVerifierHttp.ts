@@ -1,66 +1,66 @@
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
-import {
-  type Intent,
-  IntentNotConfirmed,
-  IntentVerifier,
-  type SubscriptionDenial
-} from "#domain/ports/IntentVerifier.ts"
+import { type SubscriptionDenial, type Intent, IntentNotConfirmed, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { quote } from "#domain/Topic.ts"
-import { type Answer, CallbackRequest, type CallbackRequester, excerptOf } from "./CallbackRequest.ts"
+import {
+  CallbackRequest,
+  type CallbackRequestOptions,
+  type CallbackResponse,
+  type CallbackResponseHandler,
+  excerptOf
+} from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
-import type { NetworkError } from "./NetworkError.ts"
-import { authorizationOf, httpUrl, withoutCredentials } from "./Redirects.ts"
+import type { NetworkErrorReason } from "./NetworkError.ts"
+import { authorizationOf, parseHttpUrl, withoutCredentials } from "./Redirects.ts"
 
-/** Milliseconds for one verification. */
-const defaultTimeout = 10_000
+/** Time for one verification. */
+const defaultTimeoutMs = 10_000
 
-/** Bytes of the answer that are read; a challenge has 32. */
-const answerBytes = 4 * 1024
+/** Bytes of the response that are read; a challenge has 32. */
+const maxResponseBytes = 4 * 1024
+
+export interface IntentVerifierOptions {
+  readonly timeoutMs?: number
+  /** Makes a fresh challenge. */
+  readonly challenge?: () => string
+}
 
 /**
- * Asks a callback for its consent.
+ * Verifies the intent of a subscriber with a GET to its callback.
  *
  * @see https://www.w3.org/TR/websub/#hub-verifies-intent
  */
-export const layerNoDepsWith = (options: { readonly timeout?: number; readonly challenge?: () => string }) =>
+export const layerNoDepsWith = (options: IntentVerifierOptions) =>
   Layer.effect(
     IntentVerifier,
     Effect.gen(function*() {
-      const { deadlines, origins: open, userAgent } = yield* Network
-      const origins = yield* open({ connectionsPerOrigin: 8, maxIdleOrigins: 100, keepAlive: 4_000 })
-      const means = { origins, deadlines, timeout: options.timeout ?? defaultTimeout, answerBytes }
-      const newChallenge = options.challenge ?? (() => randomBytes(16).toString("hex"))
-      const get = (url: URL, inquirer: CallbackRequester) => {
-        const authorization = authorizationOf(url)
-        const headers = ["user-agent", userAgent, "accept", "*/*"]
-        if (authorization !== undefined) headers.push("authorization", authorization)
-        const inquiry = new CallbackRequest(means, { url, method: "GET", headers }, inquirer)
-        inquiry.start()
-        return Effect.sync(() => inquiry.stop())
-      }
+      const { openPools, timers, userAgent } = yield* Network
+      const pools = yield* openPools({ maxConnectionsPerOrigin: 8, maxIdlePools: 100, keepAliveMs: 4_000 })
+      const requestOptions = { pools, timers, timeoutMs: options.timeoutMs ?? defaultTimeoutMs, maxResponseBytes }
+      const makeChallenge = options.challenge ?? (() => randomBytes(16).toString("hex"))
       return IntentVerifier.of({
         verify: Effect.fn("IntentVerifier.verify")((intent: Intent) =>
           Effect.callback<void, IntentNotConfirmed>((resume) => {
-            const challenge = newChallenge()
-            const url = withQuery(intent.callback, intentQuery(intent, challenge))
+            const challenge = makeChallenge()
+            const url = withParameters(intent.callback, intentParameters(intent, challenge))
             if (url === undefined) {
               return resume(
                 refuse(`We could not verify your callback Error: ${quote(intent.callback)} is not an http or https URL`)
               )
             }
-            return get(url, {
-              answered: (answer) => resume(judge(answer, url, intent, challenge)),
-              failed: (failure) => resume(refuse(unreachable(failure)))
+            return get(requestOptions, userAgent, url, {
+              onResponse: (response) => resume(judge(response, url, intent, challenge)),
+              onFailure: ({ reason }) => resume(refuse(unreachable(reason)))
             })
           })
         ),
         deny: Effect.fn("IntentVerifier.deny")((denial: SubscriptionDenial) =>
           Effect.callback<void>((resume) => {
-            const over = () => resume(Effect.void)
-            const url = withQuery(denial.callback, denialQuery(denial))
-            return url === undefined ? over() : get(url, { answered: over, failed: over })
+            const done = () => resume(Effect.void)
+            const url = withParameters(denial.callback, denialParameters(denial))
+            if (url === undefined) return done()
+            return get(requestOptions, userAgent, url, { onResponse: done, onFailure: done })
           })
         )
       })
@@ -71,9 +71,19 @@ export const layerNoDeps = layerNoDepsWith({})
 
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
-type Query = ReadonlyArray<readonly [name: string, value: string]>
+/** Starts a GET and returns its interruption. */
+const get = (options: CallbackRequestOptions, userAgent: string, url: URL, handler: CallbackResponseHandler) => {
+  const authorization = authorizationOf(url)
+  const headers = ["user-agent", userAgent, "accept", "*/*"]
+  if (authorization !== undefined) headers.push("authorization", authorization)
+  const request = new CallbackRequest(options, { url, method: "GET", headers }, handler)
+  request.start()
+  return Effect.sync(() => request.abandon())
+}
 
-const intentQuery = (intent: Intent, challenge: string): Query => [
+type Parameters = ReadonlyArray<readonly [name: string, value: string]>
+
+const intentParameters = (intent: Intent, challenge: string): Parameters => [
   ["hub.mode", intent.mode],
   ["hub.topic", intent.topic],
   ["hub.challenge", challenge],
@@ -81,15 +91,15 @@ const intentQuery = (intent: Intent, challenge: string): Query => [
   ...(intent.verifyToken === undefined ? [] : [["hub.verify_token", intent.verifyToken] as const])
 ]
 
-const denialQuery = ({ reason, topic }: SubscriptionDenial): Query => [
+const denialParameters = ({ reason, topic }: SubscriptionDenial): Parameters => [
   ["hub.mode", "denied"],
   ["hub.topic", topic],
   ["hub.reason", reason]
 ]
 
-/** The callback's own query stays in front, as it is; every value is percent-encoded. */
-const withQuery = (callback: string, parameters: Query): URL | undefined => {
-  const url = httpUrl(callback)
+/** Appends percent-encoded parameters to the callback's own query, which stays unchanged. */
+const withParameters = (callback: string, parameters: Parameters): URL | undefined => {
+  const url = parseHttpUrl(callback)
   if (url === undefined) return undefined
   const appended = parameters.map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`).join("&")
   url.search = url.search === "" ? appended : `${url.search}&${appended}`
@@ -97,9 +107,9 @@ const withQuery = (callback: string, parameters: Query): URL | undefined => {
   return url
 }
 
-/** The sentences are those of the wire that subscribers know; what follows a full stop is ours. */
+/** Subscribers know the first sentences from the original service. Windhover adds the sentences after them. */
 const judge = (
-  { body, status }: Answer,
+  { body, status }: CallbackResponse,
   url: URL,
   intent: Intent,
   challenge: string
@@ -108,7 +118,7 @@ const judge = (
   if (status < 200 || status > 299) {
     return refuse(`Make sure your callback returns a 2XX status code. You returned ${status} to ${shown}`)
   }
-  if (body.length < answerBytes && body.toString("utf8").trim() === challenge) return Effect.void
+  if (body.length < maxResponseBytes && body.toString("utf8").trim() === challenge) return Effect.void
   const callback = withoutCredentials(new URL(intent.callback)).href
   const received = body.length === 0 ? "an empty body" : quote(excerptOf(body, 60))
   return refuse(
@@ -116,8 +126,7 @@ const judge = (
   )
 }
 
-const unreachable = ({ kind, reason }: NetworkError): string =>
-  `We could not verify your callback Error: ${kind === "Timeout" ? `ETIMEDOUT (${reason})` : reason}`
+const unreachable = ({ _tag, text }: NetworkErrorReason): string =>
+  `We could not verify your callback Error: ${_tag === "Timeout" ? `ETIMEDOUT (${text})` : text}`
 
-const refuse = (message: string): Effect.Effect<never, IntentNotConfirmed> =>
-  Effect.fail(new IntentNotConfirmed({ message }))
+const refuse = (message: string): Effect.Effect<never, IntentNotConfirmed> => Effect.fail(new IntentNotConfirmed({ message }))

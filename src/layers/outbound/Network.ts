@@ -1,54 +1,54 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
-import { anywhere, type Guard, publicOnly } from "./AddressGuard.ts"
-import * as GuardedConnector from "./GuardedConnector.ts"
-import * as TimerWheel from "./TimerWheel.ts"
+import { type AddressGuard, anyAddress, publicAddressesOnly } from "./AddressGuard.ts"
 import * as ConnectionPools from "./ConnectionPools.ts"
 import * as DnsResolver from "./DnsResolver.ts"
+import * as GuardedConnector from "./GuardedConnector.ts"
+import * as TimerWheel from "./TimerWheel.ts"
 import { version } from "./Version.ts"
 
-/** What fetches, deliveries and verifications share: names, TLS sessions, deadlines, the guard. */
+/** Shared by fetches, deliveries and verifications: name resolution, TLS sessions, timers and the address guard. */
 export class Network extends Context.Service<Network, {
   readonly userAgent: string
-  readonly deadlines: TimerWheel.TimerWheel
-  /** Connections that end with the scope. */
-  readonly origins: (
-    bounds: Omit<ConnectionPools.ConnectionPoolsOptions, "connect">
+  readonly timers: TimerWheel.TimerWheel
+  /** Opens pools that close with the scope. */
+  readonly openPools: (
+    options: Omit<ConnectionPools.ConnectionPoolsOptions, "connect">
   ) => Effect.Effect<ConnectionPools.ConnectionPools, never, Scope.Scope>
 }>()("windhover/layers/outbound/Network") {}
 
 export interface NetworkOptions
-  extends DnsResolver.DnsResolverOptions, Omit<GuardedConnector.ConnectorOptions, "guard" | "resolver" | "deadlines">
+  extends DnsResolver.DnsResolverOptions, Omit<GuardedConnector.ConnectorOptions, "guard" | "resolver" | "timers">
 {
   readonly allowPrivate: boolean
   readonly baseUrl: string
-  /** Instead of what `allowPrivate` says. */
-  readonly guard?: Guard
-  /** Instead of those that run out by themselves. */
-  readonly deadlines?: TimerWheel.TimerWheel
+  /** Replaces the guard that `allowPrivate` selects. */
+  readonly guard?: AddressGuard
+  /** Replaces the timers of the system's clock. */
+  readonly timers?: TimerWheel.TimerWheel
 }
 
 const make = Effect.fnUntraced(function*(options: NetworkOptions) {
-  const deadlines = options.deadlines ??
-    (yield* Effect.acquireRelease(Effect.sync(TimerWheel.make), (it) => Effect.sync(it.close)))
+  const timers = options.timers ??
+    (yield* Effect.acquireRelease(Effect.sync(TimerWheel.make), (wheel) => Effect.sync(wheel.close)))
   const resolver = yield* Effect.acquireRelease(
     Effect.sync(() => DnsResolver.make(options)),
-    (it) => Effect.sync(it.close)
+    ({ close }) => Effect.sync(close)
   )
-  const guard = options.guard ?? (options.allowPrivate ? anywhere : publicOnly)
-  const connect = GuardedConnector.make({ ...options, guard, resolver, deadlines })
+  const guard = options.guard ?? (options.allowPrivate ? anyAddress : publicAddressesOnly)
+  const connect = GuardedConnector.make({ ...options, guard, resolver, timers })
   return Network.of({
     userAgent: `Windhover/${version} (+${options.baseUrl})`,
-    deadlines,
-    origins: (bounds) =>
+    timers,
+    openPools: (poolOptions) =>
       Effect.acquireRelease(
-        Effect.sync(() => ConnectionPools.make({ ...bounds, connect })),
-        (origins) => Effect.promise(origins.close)
+        Effect.sync(() => ConnectionPools.make({ ...poolOptions, connect })),
+        (pools) => Effect.promise(() => pools.close())
       )
   })
 })
 
 export const layer = Layer.effect(Network, Effect.flatMap(Settings, make))
 
-/** For tests and tools: no settings, other limits. */
+/** A network without settings and with other limits, for tests and tools. */
 export const layerWith = (options: NetworkOptions) => Layer.effect(Network, make(options))

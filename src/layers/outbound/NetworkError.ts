@@ -1,53 +1,51 @@
-/** The stage at which an exchange failed: the kinds that fetches and deliveries have in common. */
-export type FailureKind = "RefusedAddress" | "Dns" | "Connect" | "Tls" | "Timeout" | "Protocol"
+/** The stage at which an exchange failed. Fetch errors and delivery errors share these stages. */
+export type FailureStage = "RefusedAddress" | "Dns" | "Connect" | "Tls" | "Timeout" | "Protocol"
+
+/** `Withheld`: the sender withdrew the request before the first byte was written. `text` ends the sentence `host: …`. */
+export interface NetworkErrorReason {
+  readonly _tag: FailureStage | "Withheld"
+  readonly text: string
+}
 
 /**
- * Why no answer came: `host: reason` is a sentence for people, without anything secret of the URL.
+ * Reports why an exchange got no response. `host: text` is a sentence for people, without secrets of the URL.
  *
- * A plain `Error`, because it passes through undici and node's sockets before it becomes the error of a port.
+ * A plain `Error`, because it passes through undici and Node's sockets before it becomes the error of a port.
  */
 export class NetworkError extends Error {
-  readonly kind: FailureKind
-  readonly reason: string
-  /** The answer had not begun, on a connection that was closed: another connection may fare better. */
-  readonly closedEarly: boolean
+  readonly _tag = "NetworkError"
+  readonly reason: NetworkErrorReason
+  /** The server closed the connection before its response began: a retry on another connection may succeed. */
+  readonly isClosedEarly: boolean
   constructor(
-    kind: FailureKind,
+    tag: NetworkErrorReason["_tag"],
     host: string,
-    reason: string,
-    options?: ErrorOptions & { readonly closedEarly?: boolean }
+    text: string,
+    options?: ErrorOptions & { readonly isClosedEarly?: boolean }
   ) {
-    super(`${host}: ${reason}`, options)
-    this.kind = kind
-    this.reason = reason
-    this.closedEarly = options?.closedEarly ?? false
+    super(`${host}: ${text}`, options)
+    this.reason = { _tag: tag, text }
+    this.isClosedEarly = options?.isClosedEarly ?? false
   }
 }
 
-/** Who asked took the request back before the first byte was written. */
-export class Unsent extends NetworkError {
-  constructor(host: string) {
-    super("Protocol", host, "taken back before it was sent")
-  }
-}
-
-/** What a socket or undici reported, in words. `host` is named in the sentence. */
-export const explain = (error: unknown, host: string, answered = false): NetworkError => {
+/** Translates an error of a socket or of undici into words. `hasResponse`: the response had begun. */
+export const toNetworkError = (error: unknown, host: string, hasResponse = false): NetworkError => {
   if (error instanceof NetworkError) return error
   const code = codeOf(error)
-  const tls = tlsReason(code, error)
+  const tls = explainTls(code, error)
   if (tls !== undefined) return new NetworkError("Tls", host, tls, { cause: error })
-  if (code === "ETIMEDOUT" && !answered) return new NetworkError("Timeout", host, "no connection", { cause: error })
-  const connecting = connectReasons[code]
-  if (connecting !== undefined && !answered) return new NetworkError("Connect", host, connecting, { cause: error })
-  const early = !answered && closings.has(code)
-  const reason = answered && closings.has(code)
+  if (code === "ETIMEDOUT" && !hasResponse) return new NetworkError("Timeout", host, "no connection", { cause: error })
+  const connect = connectTexts[code]
+  if (connect !== undefined && !hasResponse) return new NetworkError("Connect", host, connect, { cause: error })
+  const isClosed = closingCodes.has(code)
+  const text = hasResponse && isClosed
     ? "the connection was closed before the answer was complete"
-    : protocolReasons[code] ?? `not readable as HTTP (${code})`
-  return new NetworkError("Protocol", host, reason, { cause: error, closedEarly: early })
+    : protocolTexts[code] ?? `not readable as HTTP (${code})`
+  return new NetworkError("Protocol", host, text, { cause: error, isClosedEarly: isClosed && !hasResponse })
 }
 
-/** The machine-readable name of an error; of several attempts, that of the last. */
+/** The code of an error; of several attempts, the code of the last. */
 export const codeOf = (error: unknown): string => {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors.at(-1))
   if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code
@@ -55,20 +53,20 @@ export const codeOf = (error: unknown): string => {
 }
 
 /** Node's TLS codes are OpenSSL's verification results, or start with ERR_SSL / ERR_TLS. */
-const tlsReason = (code: string, error: unknown): string | undefined => {
-  const known = certificateReasons[code]
-  if (known !== undefined) return known
+const explainTls = (code: string, error: unknown): string | undefined => {
+  const certificate = certificateTexts[code]
+  if (certificate !== undefined) return certificate
   if (code === "EPROTO" || code.startsWith("ERR_SSL_")) return `TLS handshake failed (${opensslReason(error) ?? code})`
   return code.startsWith("ERR_TLS_") ? `TLS failed (${code})` : undefined
 }
 
-/** "wrong version number" out of "…:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:…". */
+/** Extracts "wrong version number" from "…:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:…". */
 const opensslReason = (error: unknown): string | undefined =>
   error instanceof Error && "reason" in error && typeof error.reason === "string"
     ? error.reason.slice(0, 80)
     : undefined
 
-const certificateReasons: Readonly<Record<string, string>> = {
+const certificateTexts: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "certificate has expired",
   CERT_NOT_YET_VALID: "certificate is not valid yet",
   CERT_REVOKED: "certificate was revoked",
@@ -84,7 +82,7 @@ const certificateReasons: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "certificate is for another name"
 }
 
-const connectReasons: Readonly<Record<string, string>> = {
+const connectTexts: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   EHOSTUNREACH: "host unreachable",
   ENETUNREACH: "network unreachable",
@@ -96,10 +94,10 @@ const connectReasons: Readonly<Record<string, string>> = {
   ENFILE: "this machine has no free sockets"
 }
 
-/** The peer, or something on the way, ended the connection. */
-const closings: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "ECONNABORTED", "UND_ERR_SOCKET"])
+/** Codes for a connection that the peer or a middlebox ended. */
+const closingCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "ECONNABORTED", "UND_ERR_SOCKET"])
 
-const protocolReasons: Readonly<Record<string, string>> = {
+const protocolTexts: Readonly<Record<string, string>> = {
   ECONNRESET: "the connection was reset before an answer came",
   EPIPE: "the connection was closed before an answer came",
   ECONNABORTED: "the connection was closed before an answer came",

@@ -1,44 +1,43 @@
-/** Redirects that are followed in a row, at most. */
+/** Redirects that a fetch follows in a row. */
 export const maxRedirects = 5
 
-/** Characters of a Location, at most. */
-const maxLocation = 8_192
+const maxLocationLength = 8_192
 
-const statuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-const permanent: ReadonlySet<number> = new Set([301, 308])
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+const permanentStatuses: ReadonlySet<number> = new Set([301, 308])
 
-export const isRedirect = (status: number): boolean => statuses.has(status)
-export const isPermanent = (status: number): boolean => permanent.has(status)
+export const isRedirect = (status: number): boolean => redirectStatuses.has(status)
+export const isPermanent = (status: number): boolean => permanentStatuses.has(status)
 
 /**
- * Where a redirect leads; undefined when that is no http or https URL, or one of unreasonable length.
+ * Resolves the target of a redirect; undefined for a Location that is too long or is no http or https URL.
  *
- * Credentials in a Location are the redirecting server's idea, not the subscriber's: they are dropped. So is the fragment.
+ * Drops the fragment, and credentials in the Location: these come from the redirecting server, not from the subscriber.
  */
-export const targetOf = (location: string, from: URL): URL | undefined => {
-  if (location.length > maxLocation) return undefined
-  const target = httpUrl(decodeBytes(location).trim(), from.href)
+export const redirectTarget = (location: string, from: URL): URL | undefined => {
+  if (location.length > maxLocationLength) return undefined
+  const target = parseHttpUrl(decodeUtf8(location).trim(), from.href)
   return target === undefined ? undefined : withoutCredentials(target)
 }
 
-/** An absolute URL that this service speaks. */
-export const httpUrl = (text: string, base?: string): URL | undefined => {
+/** An absolute http or https URL. */
+export const parseHttpUrl = (text: string, base?: string): URL | undefined => {
   const url = URL.parse(text, base)
   return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url : undefined
 }
 
-/** Header fields arrive as Latin-1; many servers put UTF-8 into Location. */
-const decodeBytes = (location: string): string => {
+/** Header fields arrive as Latin-1, but many servers put UTF-8 into Location. */
+const decodeUtf8 = (location: string): string => {
   if (!/[\x80-\xff]/.test(location)) return location
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(location, "latin1"))
   } catch {
-    // Not UTF-8: then Latin-1 was meant.
+    // Invalid UTF-8 means that the server sent Latin-1.
     return location
   }
 }
 
-/** What may be shown, stored and told to others. */
+/** A URL without credentials and fragment, safe to show and store. */
 export const withoutCredentials = (url: URL): URL => {
   if (url.username === "" && url.password === "" && url.hash === "") return url
   const shown = new URL(url)
@@ -48,23 +47,24 @@ export const withoutCredentials = (url: URL): URL => {
   return shown
 }
 
-/** The value of Authorization for a URL's own credentials. */
+/** Authorization header for the credentials of a URL. */
 export const authorizationOf = (url: URL): string | undefined => {
   if (url.username === "" && url.password === "") return undefined
-  return `Basic ${Buffer.from(`${decode(url.username)}:${decode(url.password)}`, "utf8").toString("base64")}`
+  const credentials = `${decodePercent(url.username)}:${decodePercent(url.password)}`
+  return `Basic ${Buffer.from(credentials, "utf8").toString("base64")}`
 }
 
-const decode = (part: string): string => {
+const decodePercent = (part: string): string => {
   try {
     return decodeURIComponent(part)
   } catch {
-    // A bare percent sign: taken as it is.
+    // A bare percent sign stays as written.
     return part
   }
 }
 
-/** Credentials go to the origin that they were given for, and to its https side; never to another host or port, never back to http. */
-export const mayReceive = (credentialed: URL, target: URL): boolean =>
+/** Credentials go to their own origin and to its https side. Other hosts, other ports and http after https never receive credentials. */
+export const mayReceiveCredentials = (credentialed: URL, target: URL): boolean =>
   target.origin === credentialed.origin ||
   (target.hostname === credentialed.hostname && target.protocol === "https:" && target.port === "" &&
     credentialed.protocol === "http:" && credentialed.port === "")

@@ -2,12 +2,12 @@ import { createHmac } from "node:crypto"
 import type { SignatureMethod } from "#domain/Subscription.ts"
 
 /**
- * The headers by which a subscriber checks that a notification is ours: HMAC of the body's bytes with the subscription's secret.
+ * Headers with which a subscriber verifies a notification: the HMAC of the body under the subscription's secret.
  *
- * `X-Hub-Signature` is what PubSubHubbub 0.3 clients read, and WebSub's name for it. Its method is the one that the subscriber chose;
- * without a choice it is SHA-1, and SHA-256 stands beside it.
+ * `X-Hub-Signature` is the header of PubSubHubbub 0.3 and of WebSub. It uses the subscriber's method. Without a choice of method it uses
+ * SHA-1, and `X-Hub-Signature-256` adds SHA-256.
  */
-export const signatures = (
+export const signatureHeaders = (
   body: Uint8Array,
   secret: string,
   method?: SignatureMethod

@@ -1,129 +1,122 @@
 /**
- * One timer for the deadlines of all exchanges under way.
+ * One timer for the deadlines of all running exchanges.
  *
- * A hashed wheel: a deadline is put into the slot of its tick and taken out again at constant cost, which is what nearly all of them see.
- * A timer each, or `Effect.timeout`, would cost more than the rest of a cached poll.
+ * A hashed wheel: adding a deadline to its slot and cancelling it take constant time, and nearly all deadlines are cancelled. A Node timer
+ * or an `Effect.timeout` for each deadline would cost more than the rest of a cached poll.
  */
 export interface TimerWheel {
-  /** `expired` is called once, up to a tick late, unless the entry is cancelled before. */
-  readonly add: (milliseconds: number, expired: () => void) => Deadline
-  /** Lets go of `expired`, and of all that it holds. */
-  readonly cancel: (deadline: Deadline) => void
-  /** Deadlines that are neither over nor cancelled. */
+  /** Calls `onExpire` once, at most one tick late, unless the timer is cancelled first. */
+  readonly add: (milliseconds: number, onExpire: () => void) => WheelTimer
+  /** Drops the reference to `onExpire`, and so to everything that the callback holds. */
+  readonly cancel: (timer: WheelTimer) => void
+  /** Number of timers that have neither expired nor been cancelled. */
   readonly pending: () => number
   readonly close: () => void
 }
 
 /**
- * A link of its slot's ring, which begins and ends with the slot's own.
+ * A node in the linked ring of its slot. The ring begins and ends with the slot's own node.
  *
- * A Set that grows and shrinks all the time leaves its earlier tables behind; those that have grown old hold the exchanges that were in
- * them, and keep them from dying young.
+ * A Set that grows and shrinks constantly leaves old tables behind. Such tables, once tenured, keep dead exchanges alive.
  */
-export interface Deadline {
+export interface WheelTimer {
   readonly due: number
-  /** Undefined once it is over or cancelled. */
-  expired: (() => void) | undefined
-  before: Deadline | undefined
-  after: Deadline | undefined
+  /** Undefined after expiry or cancellation. */
+  onExpire: (() => void) | undefined
+  previous: WheelTimer | undefined
+  next: WheelTimer | undefined
 }
 
-/** Milliseconds of one slot. */
-const tick = 25
+const tickMs = 25
 
-/** Slots: a turn of the wheel takes 25.6 s; a longer deadline is passed over until its turn. */
+/** One turn of the wheel takes 25.6 s. Longer timers are skipped until their turn. */
 const slotCount = 1024
 
 export const make = (): TimerWheel => {
   const slots = Array.from({ length: slotCount }, emptySlot)
-  let timer: NodeJS.Timeout | undefined
+  let interval: NodeJS.Timeout | undefined
   let pending = 0
-  let done = 0
+  let lastTick = 0
 
-  /**
-   * After the sockets have been read: when the process has stood still (its machine was busy, or suspended), timers come first, and the
-   * answers that have come meanwhile would all be given up.
-   */
-  const look = () => {
-    if (timer !== undefined) turn()
-  }
-
-  const turn = () => {
+  const expireDue = () => {
     const now = performance.now()
-    const current = Math.floor(now / tick)
-    for (let at = Math.max(done, current - slotCount) + 1; at <= current; at++) {
-      for (const deadline of dueIn(slots[at % slotCount], now)) expire(deadline)
+    const currentTick = Math.floor(now / tickMs)
+    for (let tick = Math.max(lastTick, currentTick - slotCount) + 1; tick <= currentTick; tick++) {
+      for (const timer of findDue(slots[tick % slotCount], now)) expire(timer)
     }
-    done = current
+    lastTick = currentTick
     if (pending === 0) stop()
   }
 
-  const expire = (deadline: Deadline) => {
-    const { expired } = deadline
-    forget(deadline)
-    expired?.()
+  const expire = (timer: WheelTimer) => {
+    const { onExpire } = timer
+    remove(timer)
+    onExpire?.()
   }
 
-  const forget = (deadline: Deadline) => {
-    if (deadline.expired === undefined) return
-    deadline.expired = undefined
-    unlink(deadline)
+  const remove = (timer: WheelTimer) => {
+    if (timer.onExpire === undefined) return
+    timer.onExpire = undefined
+    unlink(timer)
     pending--
   }
 
   const start = () => {
-    done = Math.floor(performance.now() / tick)
-    // Sockets keep the process alive while there is something to wait for.
-    timer = setInterval(() => setImmediate(look), tick).unref()
+    lastTick = Math.floor(performance.now() / tickMs)
+    // `setImmediate` runs after the sockets have been read. After a standstill of the process (a busy or suspended machine), timers
+    // would otherwise run first and fail exchanges whose responses have already arrived.
+    const afterSockets = () => setImmediate(() => interval !== undefined && expireDue())
+    // Unreferenced: open sockets keep the process alive as long as a timer matters.
+    interval = setInterval(afterSockets, tickMs).unref()
   }
 
   const stop = () => {
-    clearInterval(timer)
-    timer = undefined
+    clearInterval(interval)
+    interval = undefined
   }
 
   return {
-    add: (milliseconds, expired) => {
-      if (timer === undefined) start()
+    add: (milliseconds, onExpire) => {
+      if (interval === undefined) start()
       const due = performance.now() + milliseconds
-      const deadline: Deadline = { due, expired, before: undefined, after: undefined }
-      // The tick after it is due: in its own tick it may still be early.
-      const slot = slots[(Math.floor(due / tick) + 1) % slotCount]
-      if (slot !== undefined) link(deadline, slot)
+      const timer: WheelTimer = { due, onExpire, previous: undefined, next: undefined }
+      // The slot after the due tick: within the due tick it could still be too early.
+      const slot = slots[(Math.floor(due / tickMs) + 1) % slotCount]
+      if (slot !== undefined) link(timer, slot)
       pending++
-      return deadline
+      return timer
     },
-    cancel: forget,
+    cancel: remove,
     pending: () => pending,
     close: stop
   }
 }
 
-const emptySlot = (): Deadline => {
-  const slot: Deadline = { due: Infinity, expired: undefined, before: undefined, after: undefined }
-  slot.before = slot.after = slot
+const emptySlot = (): WheelTimer => {
+  const slot: WheelTimer = { due: Infinity, onExpire: undefined, previous: undefined, next: undefined }
+  slot.previous = slot.next = slot
   return slot
 }
 
-/** Those of a slot that are over; one that expires may cancel another of them. */
-const dueIn = (slot: Deadline | undefined, now: number): ReadonlyArray<Deadline> => {
-  const over: Array<Deadline> = []
-  for (let deadline = slot?.after; deadline !== undefined && deadline !== slot; deadline = deadline.after) {
-    if (deadline.due <= now) over.push(deadline)
+/** Copies the due timers of a slot first, because an expiring timer may cancel another. */
+const findDue = (slot: WheelTimer | undefined, now: number): ReadonlyArray<WheelTimer> => {
+  const due: Array<WheelTimer> = []
+  for (let timer = slot?.next; timer !== undefined && timer !== slot; timer = timer.next) {
+    if (timer.due <= now) due.push(timer)
   }
-  return over
+  return due
 }
 
-/** As the last of the slot. */
-const link = (deadline: Deadline, slot: Deadline): void => {
-  deadline.before = slot.before
-  deadline.after = slot
-  if (slot.before !== undefined) slot.before.after = deadline
-  slot.before = deadline
+/** Appends a timer to the ring of its slot. */
+const link = (timer: WheelTimer, slot: WheelTimer): void => {
+  timer.previous = slot.previous
+  timer.next = slot
+  if (slot.previous !== undefined) slot.previous.next = timer
+  slot.previous = timer
 }
 
-const unlink = (deadline: Deadline): void => {
-  if (deadline.before !== undefined) deadline.before.after = deadline.after
-  if (deadline.after !== undefined) deadline.after.before = deadline.before
-  deadline.before = deadline.after = undefined
+const unlink = (timer: WheelTimer): void => {
+  if (timer.previous !== undefined) timer.previous.next = timer.next
+  if (timer.next !== undefined) timer.next.previous = timer.previous
+  timer.previous = timer.next = undefined
 }

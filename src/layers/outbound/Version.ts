@@ -1,13 +1,12 @@
-import { Layer } from "effect"
+import { Layer, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { ProductVersion } from "#domain/ports/ProductVersion.ts"
 
-const read = (): string => {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8"))
-  return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "0"
-}
+const Manifest = Schema.fromJsonString(Schema.Struct({ version: Schema.String }))
 
-/** Version of this Windhover, as package.json names it. */
-export const version = read()
+/** Version of this Windhover, from package.json. */
+export const version = Schema.decodeSync(Manifest)(
+  readFileSync(new URL("../../../package.json", import.meta.url), "utf8")
+).version
 
 export const layer = Layer.succeed(ProductVersion, version)

@@ -7,61 +7,64 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Settings } from "#domain/ports/Settings.ts"
 import { ConnectionLimits, type ConnectionLimitsOptions } from "./ConnectionLimits.ts"
-import { listenError } from "./ListenError.ts"
+import { toListenError } from "./ListenError.ts"
 import { defaultBaseUrl } from "#layers/Settings.ts"
 
-/** Milliseconds, from the start of a request. */
-export interface Timeouts {
-  /** For its header: who sends it byte by byte holds a connection no longer. */
-  readonly header: number
+/** Timeouts of connections; header and request count from the start of a request. */
+export interface ServerTimeouts {
+  /** For the header, so that a slow sender does not hold a connection. */
+  readonly headerMs: number
   /** For header and body. */
-  readonly request: number
-  /** Between two looks at what has run out. */
-  readonly check: number
-  /** In which no byte comes or goes: who reads nothing keeps no answer in memory for ever. */
-  readonly silence: number
+  readonly requestMs: number
+  /** Interval between the checks of both. */
+  readonly checkIntervalMs: number
+  /** Without a byte in either direction. A client that stops reading is disconnected then. */
+  readonly idleMs: number
 }
 
-/** A long poll is silent for 55 s; streams have their heartbeats. */
-const defaultTimeouts: Timeouts = { header: 15_000, request: 60_000, check: 2_000, silence: 120_000 }
+/** Long polls are silent for 55 s; streams send heartbeats. */
+const defaultTimeouts: ServerTimeouts = { headerMs: 15_000, requestMs: 60_000, checkIntervalMs: 2_000, idleMs: 120_000 }
 
-/** A connection may wait for its next request longer than the usual proxies keep it (60 s), so that the proxy closes first. */
-const keepAlive = 65_000
+/** Longer than common proxies keep idle connections (60 s), so that the proxy closes first. */
+const keepAliveMs = 65_000
 
-/** A topic of 2048 characters, percent-encoded, and a callback fit into the line of a GET. */
+/** The line of a GET has room for a percent-encoded topic of 2048 characters and a callback. */
 const maxHeaderSize = 32 * 1024
 
-/** Connections beyond those of streams: of one address, and of all. */
-const defaultSpare: ConnectionLimitsOptions = { each: 1_024, all: 8_192 }
+/** Connections beyond those of streams. */
+const defaultSpare: ConnectionLimitsOptions = { maxPerAddress: 1_024, maxTotal: 8_192 }
 
-/** Milliseconds that running requests have to finish when the server stops. */
-const grace = 10_000
+/** Time for running requests to finish at shutdown. */
+const shutdownTimeoutMs = 10_000
 
 /** The HTTP server at the address of the settings. */
-export const layerWith = (timeouts: Timeouts, spare: ConnectionLimitsOptions = defaultSpare) =>
+export const layerWith = (timeouts: ServerTimeouts, spare: ConnectionLimitsOptions = defaultSpare) =>
   Layer.unwrap(Effect.gen(function*() {
     const { host, maxStreams, maxStreamsPerAccount, port, trustedProxies } = yield* Settings
-    const limits = { each: maxStreamsPerAccount + spare.each, all: maxStreams + spare.all }
-    const connections = new ConnectionLimits(limits, isIn(trustedProxies))
-    const make = () => makeServer(timeouts, connections)
-    const listening = NodeHttpServer.layer(make, { host, port, gracefulShutdownTimeout: grace })
-    const place = { host, port, hostVariable: "WINDHOVER_HOST", portVariable: "WINDHOVER_PORT" }
+    const limits = { maxPerAddress: maxStreamsPerAccount + spare.maxPerAddress, maxTotal: maxStreams + spare.maxTotal }
+    const connections = new ConnectionLimits(limits, isWithin(trustedProxies))
+    const server = NodeHttpServer.layer(() => makeServer(timeouts, connections), {
+      host,
+      port,
+      gracefulShutdownTimeout: shutdownTimeoutMs
+    })
+    const address = { host, port, hostVariable: "WINDHOVER_HOST", portVariable: "WINDHOVER_PORT" }
     return Layer.effectContext(
-      Effect.mapError(Layer.build(listening), ({ cause }) => listenError(place, cause))
+      Effect.mapError(Layer.build(server), ({ cause }) => toListenError(address, cause))
     )
   }))
 
 export const layer = layerWith(defaultTimeouts)
 
-const isIn = (networks: ReadonlyArray<string>) => {
-  const known = networks.map(IpNetwork.fromStringUnsafe)
+const isWithin = (networks: ReadonlyArray<string>) => {
+  const parsed = networks.map(IpNetwork.fromStringUnsafe)
   return (address: string): boolean => {
-    const read = NetAddress.ipFromString(address.replace(/^::ffff:(?=\d+\.)/i, ""))
-    return Result.isSuccess(read) && known.some((network) => IpNetwork.contains(network, read.success))
+    const ip = NetAddress.ipFromString(address.replace(/^::ffff:(?=\d+\.)/i, ""))
+    return Result.isSuccess(ip) && parsed.some((network) => IpNetwork.contains(network, ip.success))
   }
 }
 
-/** Settings above a server that listens: a port that the system chose is known then, and so is the base URL that was not set. */
+/** Settings on top of a listening server. Its port, if chosen by the system, completes a base URL that is not configured. */
 export const layerSettings = Layer.effect(
   Settings,
   Effect.gen(function*() {
@@ -73,31 +76,50 @@ export const layerSettings = Layer.effect(
   })
 )
 
-const makeServer = (timeouts: Timeouts, connections: ConnectionLimits): Server => {
+const makeServer = (timeouts: ServerTimeouts, connections: ConnectionLimits): Server => {
   const server = createServer({
-    headersTimeout: timeouts.header,
-    requestTimeout: timeouts.request,
-    connectionsCheckingInterval: timeouts.check,
-    keepAliveTimeout: keepAlive,
+    headersTimeout: timeouts.headerMs,
+    requestTimeout: timeouts.requestMs,
+    connectionsCheckingInterval: timeouts.checkIntervalMs,
+    keepAliveTimeout: keepAliveMs,
     maxHeaderSize,
-    // Nothing here depends on the name that the caller used, and HTTP/1.0 has none.
+    // No route depends on the Host header, and HTTP/1.0 has none.
     requireHostHeader: false
   })
-  server.timeout = timeouts.silence
-  // nothing that comes over a connection too many is read as a request
-  const serving = server.listeners("connection")
-  server.removeAllListeners("connection").on("connection", (socket: Socket) => {
-    const leave = connections.enter(socket.remoteAddress ?? "")
-    if (leave === undefined) return refuseConnection(socket)
-    socket.once("close", leave)
-    for (const serve of serving) Reflect.apply(serve, server, [socket])
+  server.timeout = timeouts.idleMs
+  limitConnections(server, connections)
+  const responses = trackRequests(server)
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
+    response.writeHead(417, { "content-type": "text/plain; charset=utf-8" })
+    response.end("This server supports no expectation except 100-continue; leave the Expect header out.")
   })
-  const answering = new WeakMap<Duplex, ServerResponse>()
-  // The port is open before there is anything to answer with: who asks during a start is answered when it is done.
+  explainUnreadableRequests(server, responses)
+  return server
+}
+
+/** Rejects connections beyond a limit before Node reads a request from them. */
+const limitConnections = (server: Server, connections: ConnectionLimits): void => {
+  const listeners = server.listeners("connection")
+  server.removeAllListeners("connection").on("connection", (socket: Socket) => {
+    const leave = connections.tryEnter(socket.remoteAddress ?? "")
+    if (leave === undefined) return rejectConnection(socket)
+    socket.once("close", leave)
+    for (const listener of listeners) Reflect.apply(listener, server, [socket])
+  })
+}
+
+/**
+ * Returns the latest response of each connection.
+ *
+ * The port opens before the routes exist. Requests during the start wait, and are answered when the routes are ready.
+ */
+const trackRequests = (server: Server): WeakMap<Duplex, ServerResponse> => {
+  const responses = new WeakMap<Duplex, ServerResponse>()
   const early: Array<readonly [IncomingMessage, ServerResponse]> = []
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
-    answering.set(request.socket, response)
-    if (server.listenerCount("request") === 1) early.push([request, response])
+    responses.set(request.socket, response)
+    const hasRoutes = server.listenerCount("request") > 1
+    if (!hasRoutes) early.push([request, response])
   })
   server.on("newListener", (event) => {
     if (event !== "request") return
@@ -105,35 +127,33 @@ const makeServer = (timeouts: Timeouts, connections: ConnectionLimits): Server =
       for (const [request, response] of early.splice(0)) server.emit("request", request, response)
     })
   })
-  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
-    response.writeHead(417, { "content-type": "text/plain; charset=utf-8" })
-    response.end("The only expectation that is met here is 100-continue; leave the Expect header out.")
-  })
+  return responses
+}
+
+const explainUnreadableRequests = (server: Server, responses: WeakMap<Duplex, ServerResponse>): void => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const answer = answering.get(socket)
-    // In the middle of an answer a second one would be read as a part of the first.
-    if (!socket.writable || error.code === "ECONNRESET" || answer?.headersSent === true && !answer.writableFinished) {
-      return void socket.destroy()
-    }
-    const [status, sentence] = unreadable(error.code)
-    socket.end(lastWords(status, sentence))
+    const response = responses.get(socket)
+    // A client would read a second response within an unfinished one as its part.
+    const isUnfinished = response?.headersSent === true && !response.writableFinished
+    if (!socket.writable || error.code === "ECONNRESET" || isUnfinished) return void socket.destroy()
+    const [status, sentence] = parserResponse(error.code)
+    socket.end(finalResponse(status, sentence))
   })
-  return server
 }
 
-/** It counts in no limit, and so goes as soon as it was told why. */
-const refuseConnection = (socket: Socket): void => {
-  const words = "Too many connections are open. Please close some, or connect again later."
+/** The connection counts in no limit, so it closes right after the explanation. */
+const rejectConnection = (socket: Socket): void => {
+  const sentence = "Too many connections are open. Please close some, or connect again later."
   socket.on("error", () => socket.destroy()).resume()
-  socket.end(lastWords(503, words, "Retry-After: 10\r\n"), () => socket.destroy())
+  socket.end(finalResponse(503, sentence, "Retry-After: 10\r\n"), () => socket.destroy())
 }
 
-const lastWords = (status: number, sentence: string, headers = ""): string =>
+const finalResponse = (status: number, sentence: string, headers = ""): string =>
   `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
   `Content-Length: ${Buffer.byteLength(sentence)}\r\n${headers}Connection: close\r\n\r\n${sentence}`
 
-/** What is said to bytes that were no request, by the parser's code. */
-const unreadable = (code: string | undefined): readonly [status: number, sentence: string] => {
+/** The response to an unreadable request, by the error code of Node's parser. */
+const parserResponse = (code: string | undefined): readonly [status: number, sentence: string] => {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
       return [
@@ -145,6 +165,6 @@ const unreadable = (code: string | undefined): readonly [status: number, sentenc
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return [408, "The request did not arrive in time; send it again."]
     default:
-      return [400, "This is no HTTP/1.1 request that can be read; nothing was done."]
+      return [400, "The request is not readable as HTTP/1.1; it had no effect."]
   }
 }

@@ -39,7 +39,7 @@ const inTime = <A, R>(work: Effect.Effect<A, StoreError, R>, milliseconds: numbe
         fiber.interruptUnsafe()
       }
       const due = performance.now() + milliseconds
-      const lookLater = (): TimerWheel.Deadline => {
+      const lookLater = (): TimerWheel.WheelTimer => {
         const left = due - performance.now()
         return left <= suspicious ? deadlines.add(left, giveUp) : deadlines.add(suspicious, look)
       }

@@ -2,11 +2,11 @@ import { type Duration, Effect, Layer, Semaphore } from "effect"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
-import { joined, type Part } from "#layers/workers/feed-reader/Parts.ts"
-import type { Question } from "#layers/workers/feed-reader/worker.ts"
+import { joinParts, type ResultPart } from "#layers/workers/feed-reader/Parts.ts"
+import type { ReadRequest } from "#layers/workers/feed-reader/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
 
-export interface Options {
+export interface FeedReaderOptions {
   /** Documents of so many bytes and more go to the thread. */
   readonly largeFrom: number
   /** For reading one document in the thread. */
@@ -21,7 +21,7 @@ export interface Options {
  * Posting a small one costs more than reading it. A document that is not read within the deadline costs the thread its life, and so does
  * one that needs too much memory; the next large document gets a new thread.
  */
-export const layerWith = ({ largeFrom, deadline, startAfter }: Options): Layer.Layer<FeedReader> =>
+export const layerWith = ({ largeFrom, deadline, startAfter }: FeedReaderOptions): Layer.Layer<FeedReader> =>
   Layer.effect(
     FeedReader,
     Effect.gen(function*() {
@@ -46,10 +46,10 @@ export const layerWith = ({ largeFrom, deadline, startAfter }: Options): Layer.L
 
 export const layer = layerWith({ largeFrom: 500_000, deadline: "10 seconds", startAfter: "10 seconds" })
 
-type Thread = WorkerThread<Question, Part>
+type Thread = WorkerThread<ReadRequest, ResultPart>
 
 /** One part after the other: between them the event loop turns. */
-const allParts = Effect.fnUntraced(function*(thread: Thread, question: Question, deadline: Duration.Input) {
+const allParts = Effect.fnUntraced(function*(thread: Thread, question: ReadRequest, deadline: Duration.Input) {
   const late = "it takes too long"
   const entries: Array<RawEntry> = []
   let part = yield* thread.ask(question, deadline, late)
@@ -57,11 +57,11 @@ const allParts = Effect.fnUntraced(function*(thread: Thread, question: Question,
     entries.push(...part.entries)
     part = yield* thread.ask("more", deadline, late)
   }
-  return joined(part.result, [...entries, ...part.entries])
+  return joinParts(part.result, [...entries, ...part.entries])
 })
 
 const newThread = () =>
-  new WorkerThread<Question, Part>({
+  new WorkerThread<ReadRequest, ResultPart>({
     script: new URL("./feed-reader/worker.ts", import.meta.url),
     name: "feeds",
     maxOldGenerationSizeMb: 512,

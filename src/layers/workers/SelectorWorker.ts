@@ -1,7 +1,7 @@
 import { type Duration, Effect, Layer, Semaphore } from "effect"
 import { Selector, SelectorError } from "#domain/ports/Selector.ts"
-import { maxInput } from "#layers/workers/selector/Limits.ts"
-import type { Answer, Question } from "#layers/workers/selector/worker.ts"
+import { maxDocumentBytes } from "#layers/workers/selector/Limits.ts"
+import type { SelectResponse, SelectRequest } from "#layers/workers/selector/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
 
 /** Paths that wait to be looked at, at most: anybody may ask for it, and polls wait behind them. */
@@ -18,7 +18,7 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
     Effect.gen(function*() {
       const thread = yield* Effect.acquireRelease(
         Effect.sync(() =>
-          new WorkerThread<Question, Answer>({
+          new WorkerThread<SelectRequest, SelectResponse>({
             script: new URL("./selector/worker.ts", import.meta.url),
             name: "selector",
             maxOldGenerationSizeMb: 512,
@@ -29,7 +29,7 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
       )
       const turn = yield* Semaphore.make(1)
       let checks = 0
-      const ask = Effect.fnUntraced(function*(question: Question) {
+      const ask = Effect.fnUntraced(function*(question: SelectRequest) {
         const answer = yield* thread.ask(question, deadline, "it takes too long").pipe(
           Effect.mapError((why) => tooMuch(`nothing could be selected: ${why}`)),
           turn.withPermits(1)
@@ -48,9 +48,9 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
           })
         ),
         select: Effect.fn("Selector.select")(function*({ fragment, ...document }) {
-          if (document.bytes.length > maxInput) {
+          if (document.bytes.length > maxDocumentBytes) {
             return yield* tooMuch(
-              `the document has ${document.bytes.length} bytes; something is selected in at most ${maxInput}`
+              `the document has ${document.bytes.length} bytes; something is selected in at most ${maxDocumentBytes}`
             )
           }
           const answer = yield* ask({ fragment, document })

@@ -2,7 +2,7 @@ import { type Duration, Effect } from "effect"
 import { parentPort, Worker } from "node:worker_threads"
 
 /** A thread for work that a stranger's bytes can make long. Its script calls `answering`. */
-export interface Options {
+export interface WorkerThreadOptions {
   readonly script: URL
   readonly name: string
   readonly maxOldGenerationSizeMb: number
@@ -13,18 +13,18 @@ export interface Options {
 const ready = "ready"
 
 /** In the thread: answers questions one after the other, in the order in which they were asked. */
-export const answering = <Question, Answer>(answer: (question: Question) => Answer): void => {
+export const serveQuestions = <Question, Answer>(answer: (question: Question) => Answer): void => {
   parentPort?.on("message", (question: Question) => parentPort?.postMessage(answer(question)))
   parentPort?.postMessage(ready)
 }
 
 /** Started when it is first needed, or ahead, and after each loss. One question at a time. */
 export class WorkerThread<Question, Answer> {
-  readonly #options: Options
+  readonly #options: WorkerThreadOptions
   #worker: Worker | undefined
   #isReady = false
 
-  constructor(options: Options) {
+  constructor(options: WorkerThreadOptions) {
     this.#options = options
   }
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { anywhere, publicOnly } from "#layers/outbound/AddressGuard.ts"
+import { anyAddress, publicAddressesOnly } from "#layers/outbound/AddressGuard.ts"
 
 describe("AddressGuard", () => {
   const refused: ReadonlyArray<readonly [address: string, word: string]> = [
@@ -48,7 +48,7 @@ describe("AddressGuard", () => {
 
   for (const [address, word] of refused) {
     it(`refuses ${address} as ${word}`, () => {
-      assert.include(publicOnly.address(address) ?? "allowed", word)
+      assert.include(publicAddressesOnly.explainAddress(address) ?? "allowed", word)
     })
   }
 
@@ -64,7 +64,7 @@ describe("AddressGuard", () => {
     ]
   ) {
     it(`lets ${address} pass`, () => {
-      assert.isUndefined(publicOnly.address(address))
+      assert.isUndefined(publicAddressesOnly.explainAddress(address))
     })
   }
 
@@ -77,23 +77,23 @@ describe("AddressGuard", () => {
       for (
         const address of [quad, `192.168.${c}.${d}`, `::ffff:${quad}`, `::${hex}`, `64:ff9b::${hex}`, `2002:${hex}::1`]
       ) {
-        assert.isDefined(publicOnly.address(address), address)
+        assert.isDefined(publicAddressesOnly.explainAddress(address), address)
       }
     }))
   })
 
   it("closes the ports of other protocols, wherever they are", () => {
-    for (const guard of [publicOnly, anywhere]) {
-      assert.include(guard.port(25) ?? "", "port 25 belongs to another protocol")
-      assert.isDefined(guard.port(6667))
-      assert.isUndefined(guard.port(80))
-      assert.isUndefined(guard.port(443))
-      assert.isUndefined(guard.port(8080))
+    for (const guard of [publicAddressesOnly, anyAddress]) {
+      assert.include(guard.explainPort(25) ?? "", "port 25 belongs to another protocol")
+      assert.isDefined(guard.explainPort(6667))
+      assert.isUndefined(guard.explainPort(80))
+      assert.isUndefined(guard.explainPort(443))
+      assert.isUndefined(guard.explainPort(8080))
     }
   })
 
   it("lets all addresses pass when the operator said so", () => {
-    assert.isUndefined(anywhere.address("127.0.0.1"))
-    assert.isUndefined(anywhere.address("10.0.0.1"))
+    assert.isUndefined(anyAddress.explainAddress("127.0.0.1"))
+    assert.isUndefined(anyAddress.explainAddress("10.0.0.1"))
   })
 })

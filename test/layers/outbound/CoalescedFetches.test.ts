@@ -151,5 +151,5 @@ describe("what several ask for at the same time", () => {
       assert.deepStrictEqual(answers.map(({ reason }) => reason._tag), ["Timeout", "Timeout"])
       yield* origin.quiet // nothing is left open
       assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/page", "/slow", "/slow"])
-    }), { deadlines })
+    }), { timers: deadlines })
 })

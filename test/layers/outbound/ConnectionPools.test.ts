@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { createServer, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { buildConnector } from "undici"
-import { type AnswerHeaders, type BodyLimit, HttpExchange } from "#layers/outbound/HttpExchange.ts"
+import { type ResponseHeaders, type BodyLimit, HttpExchange } from "#layers/outbound/HttpExchange.ts"
 import type { NetworkError } from "#layers/outbound/NetworkError.ts"
 import * as ConnectionPools from "#layers/outbound/ConnectionPools.ts"
 
@@ -31,19 +31,19 @@ const open = (
 ) =>
   ConnectionPools.make({
     connect,
-    connectionsPerOrigin: bounds.perOrigin ?? 2,
-    maxIdleOrigins: bounds.idle ?? 10,
-    keepAlive: 60_000
+    maxConnectionsPerOrigin: bounds.perOrigin ?? 2,
+    maxIdlePools: bounds.idle ?? 10,
+    keepAliveMs: 60_000
   })
 
 /** A GET under way: its answer, and a way to give it up. */
 const get = (origins: ConnectionPools.ConnectionPools, url: string) => {
   const { promise, reject, resolve } = Promise.withResolvers<string>()
   const exchange = new HttpExchange(origins, { url: new URL(url), method: "GET", headers: [] }, {
-    answered: (_: number, __: AnswerHeaders): BodyLimit => ({ bytes: 1_000, beyond: "fail" }),
-    ended: (body) => resolve(body.toString()),
-    failed: (failure: NetworkError) => reject(failure),
-    tooLarge: () => reject(new Error("too large"))
+    onHeaders: (_: number, __: ResponseHeaders): BodyLimit => ({ maxBytes: 1_000, onExcess: "fail" }),
+    onBody: (body) => resolve(body.toString()),
+    onFailure: (failure: NetworkError) => reject(failure),
+    onTooLarge: () => reject(new Error("too large"))
   })
   exchange.start()
   return { answer: promise, abandon: () => exchange.abandon() }

@@ -8,7 +8,7 @@ const text = Buffer.from("<rss><channel><title>Grüße</title></channel></rss>".
 const binary = Buffer.from([0, 1, 2, 3, 250, 251])
 
 const read = (bytes: Uint8Array, encoding?: string, contentType = "text/xml", maxBytes = 1 << 20, whole = true) =>
-  decompress({ bytes, encoding, contentType, maxBytes, whole })
+  decompress({ bytes, encoding, contentType, maxBytes, isComplete: whole })
 
 /** What was answered at once. */
 const now = (answer: Uint8Array | Promise<Uint8Array>): Buffer => {
@@ -76,11 +76,11 @@ describe("Decompression", () => {
     const tail = Buffer.from("tail")
     const wrongSum = Buffer.from(zlib.gzipSync(text))
     wrongSum.writeUInt32LE(1, wrongSum.length - 8)
-    assert.strictEqual((await failure(Buffer.concat([wrongSum, tail]), "gzip")).kind, "Encoding")
+    assert.strictEqual((await failure(Buffer.concat([wrongSum, tail]), "gzip")).reason._tag, "Encoding")
     const broken = Buffer.concat([zlib.gzipSync(text).subarray(0, 10), Buffer.from([0xff, 0xff])])
-    assert.strictEqual((await failure(Buffer.concat([zlib.gzipSync(text), broken, tail]), "gzip")).kind, "Encoding")
+    assert.strictEqual((await failure(Buffer.concat([zlib.gzipSync(text), broken, tail]), "gzip")).reason._tag, "Encoding")
     const bomb = Buffer.concat([zlib.gzipSync(Buffer.alloc(1_000_000)), tail])
-    assert.strictEqual((await failure(bomb, "gzip", 100_000)).kind, "TooLarge")
+    assert.strictEqual((await failure(bomb, "gzip", 100_000)).reason._tag, "TooLarge")
   })
 
   it("finds gzip that no header names in text, and leaves archives alone", () => {
@@ -109,7 +109,7 @@ describe("Decompression", () => {
     broken[12] = (broken[12] ?? 0) ^ 0xff
     broken[13] = (broken[13] ?? 0) ^ 0xff
     assert.strictEqual((await failure(broken, "gzip")).message, "the body is not valid gzip")
-    assert.strictEqual((await failure(binary, "br")).kind, "Encoding")
+    assert.strictEqual((await failure(binary, "br")).reason._tag, "Encoding")
     assert.strictEqual((await failure(binary, "compress")).message, "the Content-Encoding \"compress\" is not known")
     assert.include((await failure(text, "gzip, gzip, gzip, gzip")).message, "compressed 4 times")
   })
@@ -138,7 +138,7 @@ describe("Decompression", () => {
         ] as const
       ) {
         const error = await failure(packed, encoding, size - 1)
-        assert.strictEqual(error.kind, "TooLarge", encoding)
+        assert.strictEqual(error.reason._tag, "TooLarge", encoding)
         assert.strictEqual(error.message, `larger than ${size - 1} bytes after decompression`)
       }
     }

@@ -65,7 +65,7 @@ describe("DelivererHttp", () => {
       mayLeave = true
       assert.strictEqual((yield* posted).status, 200)
       assert.strictEqual(callback.seen.length, 2)
-    }), { timeout: 5_000, perOrigin: 1 })
+    }), { timeoutMs: 5_000, maxPerOrigin: 1 })
 
   test("signs the bytes of the body with the secret, twice", () =>
     Effect.gen(function*() {
@@ -95,7 +95,7 @@ describe("DelivererHttp", () => {
       const error = yield* Effect.flip(post(parcel(callback.url)))
       assert.deepStrictEqual([error.reason._tag, error.message], ["Timeout", "127.0.0.1: no answer within 0.1 s"])
       yield* callback.quiet
-    }), { timeout: 100 })
+    }), { timeoutMs: 100 })
 
   test("gives a callback ten seconds where nothing else is said", () =>
     Effect.gen(function*() {
@@ -117,7 +117,7 @@ describe("DelivererHttp", () => {
       const answer = yield* Fiber.join(posted)
       assert.deepStrictEqual([answer.status, answer.excerpt], [200, "first bytes"])
       yield* callback.quiet
-    }).pipe(Effect.provide(layerWith({}, { deadlines })), Effect.scoped)
+    }).pipe(Effect.provide(layerWith({}, { timers: deadlines })), Effect.scoped)
   })
 
   test("reads a bounded part of the answer", () =>
@@ -174,7 +174,7 @@ describe("DelivererHttp", () => {
       }
       assert.deepStrictEqual((yield* Fiber.join(four)).map(({ status }) => status), [200, 200, 200, 200])
       assert.isAtMost(slow.connections(), 2)
-    }), { perOrigin: 2 })
+    }), { maxPerOrigin: 2 })
 
   test("sends credentials of the callback's URL as Basic authentication and tells nobody", () =>
     Effect.gen(function*() {

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { parse } from "#layers/outbound/HostsFile.ts"
+import { parseHostsFile } from "#layers/outbound/HostsFile.ts"
 import type { NetworkError } from "#layers/outbound/NetworkError.ts"
 import * as DnsResolver from "#layers/outbound/DnsResolver.ts"
 import { nameServer, type Zone } from "#test/support/NameServer.ts"
@@ -22,7 +22,7 @@ const resolverOf = Effect.fnUntraced(function*(zone: Zone, options: DnsResolver.
   const resolver = DnsResolver.make({
     nameServers: [server.address],
     hostsFile: "/nonexistent",
-    answerTimeout: 60_000, // who is not answered says so itself
+    answerTimeoutMs: 60_000, // who is not answered says so itself
     now: () => clock.now,
     ...options
   })
@@ -48,12 +48,12 @@ describe("Resolver", () => {
 
   it.effect("puts the TTL between its bounds", () =>
     Effect.gen(function*() {
-      const short = yield* resolverOf(only(["192.0.2.7"], 0), { minTtl: 10_000 })
+      const short = yield* resolverOf(only(["192.0.2.7"], 0), { minTtlMs: 10_000 })
       yield* short.addresses("a.example")
       short.clock.now += 9_999
       yield* short.addresses("a.example")
       assert.strictEqual(short.askedA(), 1)
-      const long = yield* resolverOf(only(["192.0.2.7"], 1_000_000), { maxTtl: 3_600_000 })
+      const long = yield* resolverOf(only(["192.0.2.7"], 1_000_000), { maxTtlMs: 3_600_000 })
       yield* long.addresses("a.example")
       long.clock.now += 3_600_000
       yield* long.addresses("a.example")
@@ -74,7 +74,7 @@ describe("Resolver", () => {
     Effect.gen(function*() {
       const { askedA, clock, resolver } = yield* resolverOf(() => ({ code: "NXDOMAIN" }))
       const first = yield* failure(resolver.resolve("gone.example"))
-      assert.deepStrictEqual([first.kind, first.message], ["Dns", "gone.example: there is no such name in the DNS"])
+      assert.deepStrictEqual([first.reason._tag, first.message], ["Dns", "gone.example: there is no such name in the DNS"])
       clock.now += 59_000
       yield* failure(resolver.resolve("gone.example"))
       assert.strictEqual(askedA(), 1)
@@ -109,9 +109,9 @@ describe("Resolver", () => {
 
   it.effect("gives up on name servers that do not answer", () =>
     Effect.gen(function*() {
-      const { resolver } = yield* resolverOf(() => undefined, { answerTimeout: 30 })
+      const { resolver } = yield* resolverOf(() => undefined, { answerTimeoutMs: 30 })
       const error = yield* failure(resolver.resolve("slow.example"))
-      assert.deepStrictEqual([error.kind, error.reason], ["Dns", "the name servers did not answer in time"])
+      assert.deepStrictEqual([error.reason._tag, error.reason.text], ["Dns", "the name servers did not answer in time"])
     }))
 
   it.effect("keeps a bounded number of names", () =>
@@ -155,7 +155,7 @@ describe("Resolver", () => {
     }))
 
   it("reads hosts files leniently", () => {
-    const names = parse("# comment\n\n 127.0.0.1  a\tb\nnonsense c\n999.1.1.1 d\n::1 a#b\r\n")
+    const names = parseHostsFile("# comment\n\n 127.0.0.1  a\tb\nnonsense c\n999.1.1.1 d\n::1 a#b\r\n")
     assert.deepStrictEqual([...names.keys()], ["a", "b"])
     assert.deepStrictEqual(names.get("a"), [{ address: "127.0.0.1", family: 4 }, { address: "::1", family: 6 }])
   })

@@ -1,6 +1,6 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import net from "node:net"
-import { anywhere } from "#layers/outbound/AddressGuard.ts"
+import { anyAddress } from "#layers/outbound/AddressGuard.ts"
 import * as GuardedConnector from "#layers/outbound/GuardedConnector.ts"
 import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
 
@@ -9,9 +9,9 @@ describe("Connector", () => {
     const socket = new net.Socket()
     const dialled = vi.spyOn(net, "connect").mockReturnValue(socket)
     const connect = GuardedConnector.make({
-      guard: anywhere,
+      guard: anyAddress,
       resolver: { resolve: () => Promise.resolve([]), close: () => undefined },
-      deadlines: TimerWheel.make()
+      timers: TimerWheel.make()
     })
     try {
       connect(

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { ServerResponse } from "node:http"
 import { HubClient } from "#domain/ports/HubClient.ts"
-import { anywhere, type Guard } from "#layers/outbound/AddressGuard.ts"
+import { anyAddress, type AddressGuard } from "#layers/outbound/AddressGuard.ts"
 import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
 import * as Network from "#layers/outbound/Network.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -10,9 +10,9 @@ import { authority } from "#test/support/Certificates.ts"
 import { serve, serveTls } from "#test/support/Servers.ts"
 
 /** 127.0.0.2 stands for a private address here. */
-const guard: Guard = {
-  ...anywhere,
-  address: (address) => address === "127.0.0.2" ? "a private address" : undefined
+const guard: AddressGuard = {
+  ...anyAddress,
+  explainAddress: (address) => address === "127.0.0.2" ? "a private address" : undefined
 }
 
 const baseUrl = "http://windhover.example/push"

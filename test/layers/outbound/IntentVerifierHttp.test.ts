@@ -99,7 +99,7 @@ describe("IntentVerifierHttp", () => {
         yield* refusal({ callback: silent.url }),
         "We could not verify your callback Error: ETIMEDOUT (no answer within 0.2 s)"
       )
-    }), { timeout: 200 })
+    }), { timeoutMs: 200 })
 
   test("says why a callback could not be asked", () =>
     Effect.gen(function*() {

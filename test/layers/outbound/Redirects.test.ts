@@ -3,8 +3,8 @@ import {
   authorizationOf,
   isPermanent,
   isRedirect,
-  mayReceive,
-  targetOf,
+  mayReceiveCredentials,
+  redirectTarget,
   withoutCredentials
 } from "#layers/outbound/Redirects.ts"
 
@@ -12,15 +12,15 @@ describe("Redirects", () => {
   const from = new URL("https://example.org/a/feed.xml?x=1")
 
   it("resolves a Location against the URL that sent it", () => {
-    assert.strictEqual(targetOf("/b", from)?.href, "https://example.org/b")
-    assert.strictEqual(targetOf("b", from)?.href, "https://example.org/a/b")
-    assert.strictEqual(targetOf("?y", from)?.href, "https://example.org/a/feed.xml?y")
-    assert.strictEqual(targetOf("//other.org/", from)?.href, "https://other.org/")
-    assert.strictEqual(targetOf("  http://other.org/ ", from)?.href, "http://other.org/")
+    assert.strictEqual(redirectTarget("/b", from)?.href, "https://example.org/b")
+    assert.strictEqual(redirectTarget("b", from)?.href, "https://example.org/a/b")
+    assert.strictEqual(redirectTarget("?y", from)?.href, "https://example.org/a/feed.xml?y")
+    assert.strictEqual(redirectTarget("//other.org/", from)?.href, "https://other.org/")
+    assert.strictEqual(redirectTarget("  http://other.org/ ", from)?.href, "http://other.org/")
   })
 
   it("drops fragment and credentials of a Location", () => {
-    assert.strictEqual(targetOf("https://eve:secret@other.org/#top", from)?.href, "https://other.org/")
+    assert.strictEqual(redirectTarget("https://eve:secret@other.org/#top", from)?.href, "https://other.org/")
   })
 
   it("goes nowhere but to http and https", () => {
@@ -35,14 +35,14 @@ describe("Redirects", () => {
         "http://[::1"
       ]
     ) {
-      assert.isUndefined(targetOf(location, from), location)
+      assert.isUndefined(redirectTarget(location, from), location)
     }
   })
 
   it("reads UTF-8 bytes in a Location, and Latin-1 where it is no UTF-8", () => {
     const bytes = (text: string, encoding: BufferEncoding) => Buffer.from(text, encoding).toString("latin1")
-    assert.strictEqual(targetOf(bytes("/größe", "utf8"), from)?.pathname, "/gr%C3%B6%C3%9Fe")
-    assert.strictEqual(targetOf(bytes("/größe", "latin1"), from)?.pathname, "/gr%C3%B6%C3%9Fe")
+    assert.strictEqual(redirectTarget(bytes("/größe", "utf8"), from)?.pathname, "/gr%C3%B6%C3%9Fe")
+    assert.strictEqual(redirectTarget(bytes("/größe", "latin1"), from)?.pathname, "/gr%C3%B6%C3%9Fe")
   })
 
   it("knows which redirects are for good", () => {
@@ -60,7 +60,7 @@ describe("Redirects", () => {
   })
 
   it("gives credentials to their own origin and its https side only", () => {
-    const may = (credentialed: string, target: string) => mayReceive(new URL(credentialed), new URL(target))
+    const may = (credentialed: string, target: string) => mayReceiveCredentials(new URL(credentialed), new URL(target))
     assert.isTrue(may("http://u:p@h/a", "http://h/b"))
     assert.isTrue(may("http://u:p@h/a", "https://h/b"))
     assert.isFalse(may("https://u:p@h/a", "http://h/a"))

@@ -68,7 +68,7 @@ describe("Deadlines", () => {
     assert.strictEqual(called, 0)
     assert.strictEqual(deadlines.pending(), 1)
     deadlines.cancel(far)
-    assert.deepStrictEqual([deadlines.pending(), far.expired], [0, undefined])
+    assert.deepStrictEqual([deadlines.pending(), far.onExpire], [0, undefined])
     deadlines.close()
   })
 })

@@ -22,7 +22,7 @@ const exchange = Effect.fnUntraced(function*(bytes: string) {
 
 const closing = { type: "text/plain; charset=utf-8", connection: "close" }
 
-/** What is said when this address cannot be listened on. */
+/** The error message for an address that the server cannot listen on. */
 const refusalAt = (host: string, port: number) =>
   Layer.build(HttpServerNode.layer).pipe(
     Effect.scoped,
@@ -32,22 +32,22 @@ const refusalAt = (host: string, port: number) =>
   )
 
 describe("HttpServerNode", () => {
-  it.live("says why it cannot listen, and which setting helps", () =>
+  it.live("gives the reason why it cannot listen, and the setting to change", () =>
     Effect.gen(function*() {
       const { port } = yield* taken(() => {})
       assert.strictEqual(
         yield* refusalAt("127.0.0.1", port),
-        `Port ${port} of 127.0.0.1 is taken: something else listens there, perhaps another Windhover. `
-          + "Stop it, or set WINDHOVER_PORT to another port."
+        `Port ${port} of 127.0.0.1 is taken: another program listens there, perhaps another Windhover. `
+          + "Stop that program, or set WINDHOVER_PORT to another port."
       )
       assert.strictEqual(
         yield* refusalAt("192.0.2.1", 0),
-        "WINDHOVER_HOST names the host \"192.0.2.1\", which is no address of this machine (EADDRNOTAVAIL); "
-          + "one that it has is needed, such as 127.0.0.1."
+        "WINDHOVER_HOST names the host \"192.0.2.1\", which is not an address of this machine (EADDRNOTAVAIL). "
+          + "Set an address of this machine, such as 127.0.0.1."
       )
     }))
 
-  it.live("answers what came before there was anything to answer with", () =>
+  it.live("answers requests that arrive before the routes exist", () =>
     Effect.gen(function*() {
       const came = yield* Deferred.make<void>()
       const note = () => setImmediate(() => void Deferred.doneUnsafe(came, Effect.void)) // told before it is handed on
@@ -85,7 +85,7 @@ describe("HttpServerNode", () => {
   it.live("refuses connections beyond the streams and what is spared, until others close", () =>
     Effect.gen(function*() {
       const settings = { maxStreams: 1, maxStreamsPerAccount: 1 }
-      const { connect } = yield* serve({}, accounts, settings, undefined, { each: 1, all: 1 })
+      const { connect } = yield* serve({}, accounts, settings, undefined, { maxPerAddress: 1, maxTotal: 1 })
       const authenticate = `GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`
       const [first] = [yield* connect, yield* connect]
       yield* first.send(authenticate)
@@ -122,16 +122,16 @@ describe("HttpServerNode", () => {
       assert.strictEqual(answer.status, 204)
     }))
 
-  it.live("says that bytes are no request", () =>
+  it.live("explains that bytes are not a request", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* exchange("\u0016\u0003\u0001 hello\r\n\r\n"), {
         status: 400,
-        body: "This is no HTTP/1.1 request that can be read; nothing was done.",
+        body: "The request is not readable as HTTP/1.1; it had no effect.",
         ...closing
       })
     }))
 
-  it.live("says that a header is too large", () =>
+  it.live("explains that a header is too large", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* exchange(`GET /?x=${"x".repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`), {
         status: 431,
@@ -140,12 +140,12 @@ describe("HttpServerNode", () => {
       })
     }))
 
-  it.live("meets no expectation but 100-continue", () =>
+  it.live("rejects expectations other than 100-continue", () =>
     Effect.gen(function*() {
       const answer = yield* exchange("POST / HTTP/1.1\r\nHost: a\r\nExpect: cake\r\nContent-Length: 0\r\n\r\n")
       assert.strictEqual(
         `${answer.status} ${answer.body}`,
-        "417 The only expectation that is met here is 100-continue; leave the Expect header out."
+        "417 This server supports no expectation except 100-continue; leave the Expect header out."
       )
     }))
 

@@ -3,7 +3,7 @@ import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
-import { partsOf } from "#layers/workers/feed-reader/Parts.ts"
+import { splitResult } from "#layers/workers/feed-reader/Parts.ts"
 import * as Reader from "#layers/workers/FeedReader.ts"
 
 const feed = (entries: number): Uint8Array => {
@@ -33,7 +33,7 @@ describe("FeedReader", () => {
       const items = Array.from({ length: 30 }, (_, n) => item(n)).join("")
       const bytes = new TextEncoder().encode(`<rss version="2.0"><channel><title>Big</title>${items}</channel></rss>`)
       const whole = readFeed(bytes)
-      assert.deepStrictEqual([...partsOf(whole)].map(({ entries }) => entries.length), [5, 5, 5, 5, 5, 5, 0])
+      assert.deepStrictEqual([...splitResult(whole)].map(({ entries }) => entries.length), [5, 5, 5, 5, 5, 5, 0])
       assert.deepStrictEqual(yield* read(bytes, {}), whole)
     }).pipe(Effect.provide(inThread)))
 

@@ -2,15 +2,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { spawnSync } from "node:child_process"
 import { WorkerThread } from "#layers/workers/WorkerThread.ts"
-import type { Part } from "#layers/workers/feed-reader/Parts.ts"
-import type { Question } from "#layers/workers/feed-reader/worker.ts"
+import type { ResultPart } from "#layers/workers/feed-reader/Parts.ts"
+import type { ReadRequest } from "#layers/workers/feed-reader/worker.ts"
 import { noThreads } from "#test/support/NoThreads.ts"
 
 const script = new URL("../../../src/layers/workers/feed-reader/worker.ts", import.meta.url)
 
 const thread = Effect.acquireRelease(
   Effect.sync(() =>
-    new WorkerThread<Question, Part>({
+    new WorkerThread<ReadRequest, ResultPart>({
       script,
       name: "test",
       maxOldGenerationSizeMb: 256,

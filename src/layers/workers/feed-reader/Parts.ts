@@ -2,7 +2,7 @@ import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { ReadResult } from "#domain/normalize/ReadFeed.ts"
 
 /** A part of the answer to one document; the last one has the result, whose own entries were sent before. */
-export interface Part {
+export interface ResultPart {
   readonly entries: ReadonlyArray<RawEntry>
   readonly result: ReadResult | undefined
 }
@@ -11,7 +11,7 @@ export interface Part {
 const LENGTH = 500_000
 
 /** Cuts a result between entries, so that none of its parts holds up the one who gets it. */
-export function* partsOf(result: ReadResult): Generator<Part> {
+export function* splitResult(result: ReadResult): Generator<ResultPart> {
   if (result._tag === "NotFeed") return yield { entries: [], result }
   let entries: Array<RawEntry> = []
   let length = 0
@@ -31,5 +31,5 @@ const lengthOf = ({ summary, content }: RawEntry): number =>
   500 + (summary?.value.length ?? 0) + (content ?? []).reduce((sum, { value }) => sum + value.length, 0)
 
 /** Gives `partsOf` back its result. */
-export const joined = (result: ReadResult, entries: ReadonlyArray<RawEntry>): ReadResult =>
+export const joinParts = (result: ReadResult, entries: ReadonlyArray<RawEntry>): ReadResult =>
   result._tag === "Feed" ? { ...result, feed: { ...result.feed, entries } } : result

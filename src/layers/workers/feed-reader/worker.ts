@@ -1,10 +1,10 @@
 /** The thread that reads large documents for `FeedReader`. */
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
-import { answering } from "#layers/workers/WorkerThread.ts"
-import { type Part, partsOf } from "./Parts.ts"
+import { serveQuestions } from "#layers/workers/WorkerThread.ts"
+import { type ResultPart, splitResult } from "./Parts.ts"
 
 /** What the thread is asked: to read a document, or for the next part of the answer. */
-export type Question = { readonly bytes: Uint8Array; readonly options: ReadOptions } | "more"
+export type ReadRequest = { readonly bytes: Uint8Array; readonly options: ReadOptions } | "more"
 
 const ITEM =
   `<item><title>Warm &amp; ready</title><link>https://a.example/1</link><guid>1</guid><dc:creator>x</dc:creator>
@@ -22,7 +22,7 @@ const SAMPLES = [
 const ROUNDS = 50
 
 /** Only who asks for more than there is gets it. */
-const NOTHING_LEFT: Part = { entries: [], result: { _tag: "NotFeed", kind: "empty", reason: "nothing is left" } }
+const NOTHING_LEFT: ResultPart = { entries: [], result: { _tag: "NotFeed", kind: "empty", reason: "nothing is left" } }
 
 /** So that the engine has compiled the reader before the first large document comes: cold, that one takes three times as long. */
 const warmUp = (): void => {
@@ -31,9 +31,9 @@ const warmUp = (): void => {
 }
 
 warmUp()
-let parts = partsOf(readFeed(new Uint8Array()))
+let parts = splitResult(readFeed(new Uint8Array()))
 
-answering((question: Question): Part => {
-  if (question !== "more") parts = partsOf(readFeed(question.bytes, question.options))
+serveQuestions((question: ReadRequest): ResultPart => {
+  if (question !== "more") parts = splitResult(readFeed(question.bytes, question.options))
   return parts.next().value ?? NOTHING_LEFT
 })

@@ -1,9 +1,9 @@
 import { type CheerioAPI, load } from "cheerio"
 import { decodeAs } from "#domain/normalize/bytes/DetectEncoding.ts"
-import { collected, messageOf, Unselectable } from "./Limits.ts"
+import { collectMatches, messageOf, SelectionError } from "./Limits.ts"
 import { compileCss } from "./Matching.ts"
 import { textOf } from "./Text.ts"
-import { hasFewNodes, Trees } from "./Trees.ts"
+import { hasFewNodes, TreeCache } from "./Trees.ts"
 
 export const checkCss = (path: string): void => void compiled(path, "html")
 
@@ -18,8 +18,8 @@ function* within(part: Part): Iterable<Part> {
 
 const isSmall = (document: CheerioAPI): boolean => hasFewNodes<Part>(document.root().get(), within)
 
-const pages = new Trees((bytes, contentType) => load(pageOf(bytes, contentType)), isSmall)
-const documents = new Trees((bytes, contentType) => load(pageOf(bytes, contentType), { xml: true }), isSmall)
+const pages = new TreeCache((bytes, contentType) => load(pageOf(bytes, contentType)), isSmall)
+const documents = new TreeCache((bytes, contentType) => load(pageOf(bytes, contentType), { xml: true }), isSmall)
 
 /** The outer HTML of all matches, in document order. */
 export const selectCss = (
@@ -28,17 +28,17 @@ export const selectCss = (
   path: string,
   syntax: "html" | "xml"
 ): ReadonlyArray<string> => {
-  const root = (syntax === "xml" ? documents : pages).of(bytes, contentType ?? "")
-  return collected(compiled(path, syntax)(root), (element) => root.html(element))
+  const root = (syntax === "xml" ? documents : pages).get(bytes, contentType ?? "")
+  return collectMatches(compiled(path, syntax)(root), (element) => root.html(element))
 }
 
 const compiled = (path: string, syntax: "html" | "xml"): ReturnType<typeof compileCss> => {
   const mistake = mistakeIn(path)
-  if (mistake !== undefined) throw new Unselectable("Invalid", `${JSON.stringify(path)} is no CSS path: ${mistake}`)
+  if (mistake !== undefined) throw new SelectionError("Invalid", `${JSON.stringify(path)} is no CSS path: ${mistake}`)
   try {
     return compileCss(path, syntax)
   } catch (error) {
-    throw new Unselectable("Invalid", `${JSON.stringify(path)} is no CSS path: ${messageOf(error)}`, { cause: error })
+    throw new SelectionError("Invalid", `${JSON.stringify(path)} is no CSS path: ${messageOf(error)}`, { cause: error })
   }
 }
 

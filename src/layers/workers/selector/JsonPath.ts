@@ -1,9 +1,9 @@
 import { JSONPathEnvironment, type JSONValue } from "json-p3"
 import { JSONPath } from "jsonpath-plus"
 import { withQuotedNames } from "#domain/poll/Fragment.ts"
-import { collected, maxDepth, messageOf, Unselectable } from "./Limits.ts"
+import { collectMatches, maxDepth, messageOf, SelectionError } from "./Limits.ts"
 import { textOf } from "./Text.ts"
-import { hasFewNodes, Trees } from "./Trees.ts"
+import { hasFewNodes, TreeCache } from "./Trees.ts"
 
 /** A value, and how it is reached from the root: names and indexes. */
 interface Found {
@@ -22,8 +22,8 @@ export const checkJsonPath = (path: string): void => void compile(path)
 /** JSON of what was selected: one value for a path that names one place, an array for all others. */
 export const selectJson = (bytes: Uint8Array, contentType: string | undefined, path: string) => {
   const query = compile(path)
-  const json = trees.of(bytes, contentType ?? "")
-  const parts = collected(query.find(json.plain), (found) => JSON.stringify(withDigits(found, json)))
+  const json = trees.get(bytes, contentType ?? "")
+  const parts = collectMatches(query.find(json.plain), (found) => JSON.stringify(withDigits(found, json)))
   return { matches: parts.length, json: query.single ? parts.join("") : `[${parts.join(",")}]` }
 }
 
@@ -37,7 +37,7 @@ const compile = (given: string): Query => {
   } catch (error) {
     const classic = classicQuery(path)
     if (classic !== undefined) return classic
-    throw new Unselectable("Invalid", `${JSON.stringify(given)} is no JSONPath (RFC 9535): ${messageOf(error)}`, {
+    throw new SelectionError("Invalid", `${JSON.stringify(given)} is no JSONPath (RFC 9535): ${messageOf(error)}`, {
       cause: error
     })
   }
@@ -95,7 +95,7 @@ const parse = (bytes: Uint8Array, contentType: string): Json => {
     const plain = JSON.parse(json) as JSONValue
     return { plain, exact: /\d{16}/.test(json) ? JSON.parse(json, keepingDigits) : plain }
   } catch (error) {
-    throw new Unselectable("Unfit", `the document is no JSON: ${messageOf(error)}`, { cause: error })
+    throw new SelectionError("Unfit", `the document is no JSON: ${messageOf(error)}`, { cause: error })
   }
 }
 
@@ -105,7 +105,7 @@ const isSmall = ({ exact, plain }: Json): boolean =>
     (value) => typeof value === "object" && value !== null ? Object.values(value) : []
   )
 
-const trees = new Trees(parse, isSmall)
+const trees = new TreeCache(parse, isSmall)
 
 /** A whole number that JavaScript would round (ids of 64 bits) goes out with the digits that it came with. */
 const keepingDigits = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>

@@ -1,6 +1,6 @@
 import type { CheerioAPI } from "cheerio"
 import { compile, type Options, selectAll } from "css-select"
-import { Unselectable } from "./Limits.ts"
+import { SelectionError } from "./Limits.ts"
 
 type Document = ReturnType<CheerioAPI["root"]>[number]
 type Node = Document | Document["children"][number]
@@ -44,7 +44,7 @@ class Clock {
     this.#steps += many
     if (this.#steps < stride) return
     this.#steps = 0
-    if (performance.now() > this.#end) throw new Unselectable("TooMuch", tooSlow)
+    if (performance.now() > this.#end) throw new SelectionError("TooMuch", tooSlow)
   }
 }
 

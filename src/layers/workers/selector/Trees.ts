@@ -12,7 +12,7 @@ const patience = 10_000
 /** Takes the tree from the kind that keeps one: all of them together keep one at most. */
 let letGo = (): void => undefined
 
-interface Kept<Tree> {
+interface CachedTree<Tree> {
   readonly bytes: Uint8Array
   /** How the bytes are to be read: by another charset they are another document. */
   readonly reading: string
@@ -27,17 +27,17 @@ interface Kept<Tree> {
  * Documents are compared byte for byte: a hash of the kind that is quick can be met on purpose, and strangers' documents would stand for each
  * other's. Whoever selects must not change the tree.
  */
-export class Trees<Tree> {
+export class TreeCache<Tree> {
   readonly #build: (bytes: Uint8Array, reading: string) => Tree
   readonly #isSmall: (tree: Tree) => boolean
-  #kept: Kept<Tree> | undefined
+  #kept: CachedTree<Tree> | undefined
 
   constructor(build: (bytes: Uint8Array, reading: string) => Tree, isSmall: (tree: Tree) => boolean) {
     this.#build = build
     this.#isSmall = isSmall
   }
 
-  of(bytes: Uint8Array, reading: string): Tree {
+  get(bytes: Uint8Array, reading: string): Tree {
     if (!this.#keeps(bytes, reading)) letGo()
     return this.#kept?.tree ?? this.#built(bytes, reading)
   }
@@ -53,7 +53,7 @@ export class Trees<Tree> {
     return tree
   }
 
-  #keep(one: Kept<Tree>): void {
+  #keep(one: CachedTree<Tree>): void {
     const timer = setTimeout(() => letGo(), patience).unref()
     this.#kept = one
     letGo = () => {

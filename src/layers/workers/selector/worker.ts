@@ -3,11 +3,11 @@ import type { Fragment } from "#domain/poll/Fragment.ts"
 import type { Selection, Syntax } from "#domain/ports/Selector.ts"
 import { checkCss, selectCss } from "./Css.ts"
 import { checkJsonPath, selectJson } from "./JsonPath.ts"
-import { messageOf, Unselectable } from "./Limits.ts"
-import { answering } from "#layers/workers/WorkerThread.ts"
+import { messageOf, SelectionError } from "./Limits.ts"
+import { serveQuestions } from "#layers/workers/WorkerThread.ts"
 
 /** What the thread is asked. Without a document: whether the path is one. */
-export interface Question {
+export interface SelectRequest {
   readonly fragment: Fragment
   readonly document?: {
     readonly syntax: Syntax
@@ -16,12 +16,12 @@ export interface Question {
   }
 }
 
-export type Answer =
+export type SelectResponse =
   | { readonly _tag: "Selected"; readonly selection: Selection }
   | { readonly _tag: "Checked" }
   | { readonly _tag: "Failed"; readonly reason: "Invalid" | "Unfit" | "TooMuch"; readonly message: string }
 
-const answer = ({ document, fragment: { language, path } }: Question): Answer => {
+const respond = ({ document, fragment: { language, path } }: SelectRequest): SelectResponse => {
   if (document === undefined) {
     if (language === "css") checkCss(path)
     else checkJsonPath(path)
@@ -35,10 +35,10 @@ const encoder = new TextEncoder()
 const select = (
   language: Fragment["language"],
   path: string,
-  { bytes, contentType, syntax }: NonNullable<Question["document"]>
+  { bytes, contentType, syntax }: NonNullable<SelectRequest["document"]>
 ): Selection => {
   if (language === "css") {
-    if (syntax === "json") throw new Unselectable("Unfit", "the document is JSON, and a CSS path selects in HTML")
+    if (syntax === "json") throw new SelectionError("Unfit", "the document is JSON, and a CSS path selects in HTML")
     const parts = selectCss(bytes, contentType, path, syntax)
     const type = syntax === "html" ? "text/html" : "application/xml"
     return {
@@ -46,17 +46,17 @@ const select = (
       document: { contentType: `${type}; charset=utf-8`, body: encoder.encode(parts.join("")) }
     }
   }
-  if (syntax !== "json") throw new Unselectable("Unfit", "the document is no JSON, and a JSONPath selects in JSON")
+  if (syntax !== "json") throw new SelectionError("Unfit", "the document is no JSON, and a JSONPath selects in JSON")
   const { json, matches } = selectJson(bytes, contentType, path)
   return { matches, document: { contentType: "application/json; charset=utf-8", body: encoder.encode(json) } }
 }
 
-const safely = (question: Question): Answer => {
+const respondSafely = (question: SelectRequest): SelectResponse => {
   try {
-    return answer(question)
+    return respond(question)
   } catch (error) {
     // what is not ours to know comes from a library at its limits: a stack that overflows, a string that is too long
-    const { reason, message } = error instanceof Unselectable
+    const { reason, message } = error instanceof SelectionError
       ? error
       : {
         reason: "TooMuch" as const,
@@ -66,4 +66,4 @@ const safely = (question: Question): Answer => {
   }
 }
 
-answering(safely)
+serveQuestions(respondSafely)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { checkCss, selectCss } from "#layers/workers/selector/Css.ts"
-import { Unselectable } from "#layers/workers/selector/Limits.ts"
+import { SelectionError } from "#layers/workers/selector/Limits.ts"
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -70,7 +70,7 @@ describe("Css", () => {
     ["> p", "nothing to find with this >"],
     ["+ p", "nothing to find with this +"]
   ])("refuses %s, which no element matches ever", (path, where) => {
-    assert.throws(() => checkCss(path), Unselectable, where)
+    assert.throws(() => checkCss(path), SelectionError, where)
   })
 
   it.each([
@@ -139,7 +139,7 @@ describe("Css", () => {
 
   it("ends with a long path that opens and never closes", () => {
     for (const part of ["[", "[\"", "\"", "\\", "/*", ":contains(", "(", "(1", "[a='"]) {
-      assert.throws(() => checkCss(`p${part.repeat(2_000)}!`), Unselectable)
+      assert.throws(() => checkCss(`p${part.repeat(2_000)}!`), SelectionError)
     }
   })
 

@@ -1,14 +1,14 @@
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { selectCss } from "#layers/workers/selector/Css.ts"
 import { selectJson } from "#layers/workers/selector/JsonPath.ts"
-import { hasFewNodes, Trees } from "#layers/workers/selector/Trees.ts"
+import { hasFewNodes, TreeCache } from "#layers/workers/selector/Trees.ts"
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 /** Trees that are the words of their documents, and which documents were read. */
 const counting = (isSmall: (words: ReadonlyArray<string>) => boolean = () => true) => {
   const read: Array<string> = []
-  const trees = new Trees((bytes, reading) => {
+  const trees = new TreeCache((bytes, reading) => {
     const text = new TextDecoder(reading).decode(bytes)
     read.push(`${reading} ${text.slice(0, 5)}`)
     return text.split(" ")
@@ -22,37 +22,37 @@ describe("Trees", () => {
 
   it("reads a document once for all fragments of it, and again when it is read in another way", () => {
     const { read, trees } = counting()
-    const first = trees.of(bytes("a é"), "utf-8")
-    assert.strictEqual(trees.of(bytes("a é"), "utf-8"), first)
-    assert.deepStrictEqual(trees.of(bytes("a é"), "latin1"), ["a", "Ã©"])
-    assert.deepStrictEqual(trees.of(bytes("a e"), "latin1"), ["a", "e"])
+    const first = trees.get(bytes("a é"), "utf-8")
+    assert.strictEqual(trees.get(bytes("a é"), "utf-8"), first)
+    assert.deepStrictEqual(trees.get(bytes("a é"), "latin1"), ["a", "Ã©"])
+    assert.deepStrictEqual(trees.get(bytes("a e"), "latin1"), ["a", "e"])
     assert.deepStrictEqual(read, ["utf-8 a é", "latin1 a Ã©", "latin1 a e"])
   })
 
   it("keeps the last one of all kinds", () => {
     const [one, other] = [counting(), counting()]
-    one.trees.of(bytes("a"), "utf-8")
-    one.trees.of(bytes("b"), "utf-8")
-    one.trees.of(bytes("a"), "utf-8")
+    one.trees.get(bytes("a"), "utf-8")
+    one.trees.get(bytes("b"), "utf-8")
+    one.trees.get(bytes("a"), "utf-8")
     assert.strictEqual(one.read.length, 3)
-    other.trees.of(bytes("a"), "utf-8")
-    other.trees.of(bytes("a"), "utf-8")
+    other.trees.get(bytes("a"), "utf-8")
+    other.trees.get(bytes("a"), "utf-8")
     assert.strictEqual(other.read.length, 1)
-    one.trees.of(bytes("a"), "utf-8")
+    one.trees.get(bytes("a"), "utf-8")
     assert.strictEqual(one.read.length, 4)
   })
 
   it("lets go of a tree before it builds another one", () => {
     const small = counting()
-    const looking = new Trees(() => small.trees.of(bytes("a"), "utf-8"), () => true)
-    small.trees.of(bytes("a"), "utf-8")
-    looking.of(bytes("b"), "utf-8")
+    const looking = new TreeCache(() => small.trees.get(bytes("a"), "utf-8"), () => true)
+    small.trees.get(bytes("a"), "utf-8")
+    looking.get(bytes("b"), "utf-8")
     assert.strictEqual(small.read.length, 2)
   })
 
   it("keeps none of more than a megabyte, and none that is large itself", () => {
     const { read, trees } = counting((words) => words.length < 3)
-    const ask = (text: string) => void trees.of(bytes(text), "utf-8")
+    const ask = (text: string) => void trees.get(bytes(text), "utf-8")
     const mebibyte = 1024 * 1024
     for (const text of ["a".repeat(mebibyte), "b".repeat(mebibyte + 1), "c c", "d d d"]) {
       ask(text)
@@ -63,23 +63,23 @@ describe("Trees", () => {
 
   it("lets go of a tree ten seconds after it was built, also when it is asked for all the time", () => {
     const { read, trees } = counting()
-    trees.of(bytes("a"), "utf-8")
+    trees.get(bytes("a"), "utf-8")
     vi.advanceTimersByTime(5_000)
-    trees.of(bytes("b"), "utf-8")
+    trees.get(bytes("b"), "utf-8")
     vi.advanceTimersByTime(9_999)
-    trees.of(bytes("b"), "utf-8")
+    trees.get(bytes("b"), "utf-8")
     assert.strictEqual(read.length, 2)
     vi.advanceTimersByTime(1)
-    trees.of(bytes("b"), "utf-8")
+    trees.get(bytes("b"), "utf-8")
     assert.strictEqual(read.length, 3)
   })
 
   it("keeps none that cannot be built", () => {
-    const trees = new Trees(() => {
+    const trees = new TreeCache(() => {
       throw new Error("no tree")
     }, () => true)
-    assert.throws(() => trees.of(bytes("a"), ""), "no tree")
-    assert.throws(() => trees.of(bytes("a"), ""), "no tree")
+    assert.throws(() => trees.get(bytes("a"), ""), "no tree")
+    assert.throws(() => trees.get(bytes("a"), ""), "no tree")
   })
 })
 
