@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import * as diagnostics from "node:diagnostics_channel"
-import type { WheelTimer, TimerWheel } from "#layers/outbound/TimerWheel.ts"
+import type { TimerWheel, WheelTimer } from "#layers/outbound/TimerWheel.ts"
 
 export interface DeadlinesByHand extends TimerWheel {
   /** Milliseconds of all that were added, in order. */

@@ -10,7 +10,12 @@ import { accounts, writes } from "./Api.ts"
 import { open } from "./RawHttp.ts"
 
 /** Longer than any test lasts, however busy the machine is: only a test of who is slow has others. */
-const patient: HttpServerNode.ServerTimeouts = { headerMs: 300_000, requestMs: 300_000, checkIntervalMs: 300_000, idleMs: 300_000 }
+const patient: HttpServerNode.ServerTimeouts = {
+  headerMs: 300_000,
+  requestMs: 300_000,
+  checkIntervalMs: 300_000,
+  idleMs: 300_000
+}
 
 /**
  * The routes behind a real socket, over a hub that a test makes up; gives a function that opens a connection.

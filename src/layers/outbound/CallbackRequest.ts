@@ -1,5 +1,11 @@
 import type { ConnectionPools } from "./ConnectionPools.ts"
-import { type BodyLimit, HttpExchange, type HttpRequest, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
+import {
+  type BodyLimit,
+  HttpExchange,
+  type HttpRequest,
+  type ResponseHandler,
+  type ResponseHeaders
+} from "./HttpExchange.ts"
 import { NetworkError } from "./NetworkError.ts"
 import type { TimerWheel, WheelTimer } from "./TimerWheel.ts"
 

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { Deliverer, type DeliveryResponse, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
+import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#domain/ports/Deliverer.ts"
 import { CallbackRequest, excerptOf } from "./CallbackRequest.ts"
 import type { HttpRequest } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
@@ -64,7 +64,8 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
             const post = new CallbackRequest(requestOptions, request, {
               onResponse: ({ body, latency, status }) =>
                 resume(Effect.succeed({ status, latency, excerpt: excerptOf(body, excerptLength) })),
-              onFailure: ({ message, reason }) => resume(Effect.fail(new DeliveryError({ reason: { _tag: reason._tag, message } })))
+              onFailure: ({ message, reason }) =>
+                resume(Effect.fail(new DeliveryError({ reason: { _tag: reason._tag, message } })))
             })
             post.start()
             return Effect.sync(() => post.abandon())
@@ -87,7 +88,9 @@ const headersOf = (parcel: Parcel, url: URL, userAgent: string): Array<string> =
   }
   const authorization = authorizationOf(url)
   if (authorization !== undefined) headers.push("authorization", authorization)
-  if (parcel.secret !== undefined) headers.push(...signatureHeaders(parcel.body, parcel.secret, parcel.signature).flat())
+  if (parcel.secret !== undefined) {
+    headers.push(...signatureHeaders(parcel.body, parcel.secret, parcel.signature).flat())
+  }
   return headers
 }
 

@@ -1,6 +1,11 @@
 import { Effect, Layer } from "effect"
 import { randomBytes } from "node:crypto"
-import { type SubscriptionDenial, type Intent, IntentNotConfirmed, IntentVerifier } from "#domain/ports/IntentVerifier.ts"
+import {
+  type Intent,
+  IntentNotConfirmed,
+  IntentVerifier,
+  type SubscriptionDenial
+} from "#domain/ports/IntentVerifier.ts"
 import { quote } from "#domain/Topic.ts"
 import {
   CallbackRequest,
@@ -129,4 +134,5 @@ const judge = (
 const unreachable = ({ _tag, text }: NetworkErrorReason): string =>
   `We could not verify your callback Error: ${_tag === "Timeout" ? `ETIMEDOUT (${text})` : text}`
 
-const refuse = (message: string): Effect.Effect<never, IntentNotConfirmed> => Effect.fail(new IntentNotConfirmed({ message }))
+const refuse = (message: string): Effect.Effect<never, IntentNotConfirmed> =>
+  Effect.fail(new IntentNotConfirmed({ message }))

@@ -1,7 +1,7 @@
 import { type Duration, Effect, Layer, Semaphore } from "effect"
 import { Selector, SelectorError } from "#domain/ports/Selector.ts"
 import { maxDocumentBytes } from "#layers/workers/selector/Limits.ts"
-import type { SelectResponse, SelectRequest } from "#layers/workers/selector/worker.ts"
+import type { SelectRequest, SelectResponse } from "#layers/workers/selector/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
 
 /** Paths that wait to be looked at, at most: anybody may ask for it, and polls wait behind them. */

@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { createServer, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { buildConnector } from "undici"
-import { type ResponseHeaders, type BodyLimit, HttpExchange } from "#layers/outbound/HttpExchange.ts"
+import { type BodyLimit, HttpExchange, type ResponseHeaders } from "#layers/outbound/HttpExchange.ts"
 import type { NetworkError } from "#layers/outbound/NetworkError.ts"
 import * as ConnectionPools from "#layers/outbound/ConnectionPools.ts"
 

@@ -78,7 +78,10 @@ describe("Decompression", () => {
     wrongSum.writeUInt32LE(1, wrongSum.length - 8)
     assert.strictEqual((await failure(Buffer.concat([wrongSum, tail]), "gzip")).reason._tag, "Encoding")
     const broken = Buffer.concat([zlib.gzipSync(text).subarray(0, 10), Buffer.from([0xff, 0xff])])
-    assert.strictEqual((await failure(Buffer.concat([zlib.gzipSync(text), broken, tail]), "gzip")).reason._tag, "Encoding")
+    assert.strictEqual(
+      (await failure(Buffer.concat([zlib.gzipSync(text), broken, tail]), "gzip")).reason._tag,
+      "Encoding"
+    )
     const bomb = Buffer.concat([zlib.gzipSync(Buffer.alloc(1_000_000)), tail])
     assert.strictEqual((await failure(bomb, "gzip", 100_000)).reason._tag, "TooLarge")
   })

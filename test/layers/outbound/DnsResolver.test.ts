@@ -74,7 +74,10 @@ describe("Resolver", () => {
     Effect.gen(function*() {
       const { askedA, clock, resolver } = yield* resolverOf(() => ({ code: "NXDOMAIN" }))
       const first = yield* failure(resolver.resolve("gone.example"))
-      assert.deepStrictEqual([first.reason._tag, first.message], ["Dns", "gone.example: there is no such name in the DNS"])
+      assert.deepStrictEqual([first.reason._tag, first.message], [
+        "Dns",
+        "gone.example: there is no such name in the DNS"
+      ])
       clock.now += 59_000
       yield* failure(resolver.resolve("gone.example"))
       assert.strictEqual(askedA(), 1)

@@ -21,7 +21,9 @@ it("gives the reason why the server cannot listen, and the setting to change", (
     messageOf("EACCES"),
     "This user may not listen on port 90 of 10.0.0.7. Set WINDHOVER_RUNNER_ADDRESS to a port above 1023."
   )
-  for (const code of ["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"]) assert.strictEqual(messageOf(code), foreignAddress(code))
+  for (const code of ["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN"]) {
+    assert.strictEqual(messageOf(code), foreignAddress(code))
+  }
   assert.strictEqual(
     messageOf("EMFILE"),
     "Windhover cannot listen on port 90 of 10.0.0.7 (listen EMFILE 10.0.0.7:90). "
