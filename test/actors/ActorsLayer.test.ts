@@ -5,8 +5,8 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { feed, hook, subscribe, watched } from "#test/support/Core.ts"
 import { layer } from "#test/support/World.ts"
 
-describe("the core", () => {
-  it.effect("polls at its seconds, notifies of new ids only, retries after 5, 10 and 15 s, and then drops", () =>
+describe("ActorsLayer", () => {
+  it.effect("polls on time, notifies of new ids only, retries after 5, 10 and 15 s, and then drops", () =>
     Effect.gen(function*() {
       const world = yield* watched("good", "bad")
       world.answer(hook("bad"), () => Effect.succeed(500))
@@ -25,7 +25,7 @@ describe("the core", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("several resources and subscriptions go on side by side, whatever one of them does", () =>
+  it.effect("keeps resources and subscriptions independent of failures in others", () =>
     Effect.gen(function*() {
       const world = yield* watched("good", "bad")
       world.answer(hook("bad"), () => Effect.succeed(503))

@@ -7,8 +7,8 @@ import { Retention } from "#domain/ports/Retention.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import * as Settings from "#layers/Settings.ts"
 
-describe("maintenance", () => {
-  it.effect("goes round the partitions that this runner holds, a step at a time", () =>
+describe("RetentionSweep", () => {
+  it.effect("visits the partitions of this runner in a circle, a step at a time", () =>
     Effect.gen(function*() {
       const steps: Array<string> = []
       const left = new Map([[3, 2]])
@@ -32,61 +32,65 @@ describe("maintenance", () => {
             return hubsLeft-- > 0 ? limit : 0
           })
       })
-      const held = new Map<number, PartitionActors>()
+      const awakePartitions = new Map<number, PartitionActors>()
       yield* Layer.build(RetentionSweep.layer.pipe(
         Layer.provide([
           retention,
-          Layer.succeed(AwakePartitions, held),
+          Layer.succeed(AwakePartitions, awakePartitions),
           Settings.layerValues({ keepDropped: 1, keepEntries: 50 })
         ])
       ))
       yield* TestClock.setTime(31 * 86_400_000)
-      assert.deepStrictEqual(steps, []) // nothing is held
-      const [actors] = [{} as PartitionActors] // nobody looks into it
-      for (const partition of [7, 3]) held.set(partition, actors)
+      assert.deepStrictEqual(steps, []) // no partition is awake
+      const [actors] = [{} as PartitionActors] // the sweep reads the keys only
+      for (const partition of [7, 3]) awakePartitions.set(partition, actors)
       yield* TestClock.adjust("12 minutes")
-      const round = (partition: number) =>
+      const stepsOf = (partition: number) =>
         steps.filter((step) => step.startsWith(`${partition}:`)).map((step) => step.slice(3))
-      assert.deepStrictEqual(round(7).map((step) => step.replace(/before .*/, "")), [
+      assert.deepStrictEqual(stepsOf(7).map((step) => step.replace(/before .*/, "")), [
         "deliveries ",
         "entries beyond 50 behind 0",
         "entries beyond 50 behind 10",
         "entries beyond 50 behind 20"
       ])
-      assert.deepStrictEqual(round(3).map((step) => step.replace(/before .*/, "")), [
+      assert.deepStrictEqual(stepsOf(3).map((step) => step.replace(/before .*/, "")), [
         "deliveries ",
         "deliveries ",
         "deliveries ",
         "entries beyond 50 behind 0"
       ])
       const hubSteps = steps.filter((step) => step.startsWith("hubs")).map((step) => Number(step.slice(12)))
-      assert.strictEqual(hubSteps.length, 3) // one more where the first time was not enough
+      assert.strictEqual(hubSteps.length, 3) // a second step where the first one hit its maximum
       for (const before of hubSteps) assert.isTrue(before >= 86_400_000 && before < 86_400_000 + 12 * 60_000)
     }))
 
-  it.effect("goes on when the database is away, and comes back to what it left", () =>
+  it.effect("resumes after an outage of the database with the partition that it left", () =>
     Effect.gen(function*() {
-      const asked: Array<string> = []
-      let away = true
+      const calls: Array<string> = []
+      let isDown = true
       const retention = Layer.mock(Retention, {
         pruneDeliveries: (_partition, before) =>
           Effect.suspend(() => {
-            asked.push(`${away ? "away" : "there"} ${before}`)
-            return away
-              ? Effect.fail(new StoreError({ reason: { _tag: "Unavailable", message: "It is away." } }))
+            calls.push(`${isDown ? "away" : "there"} ${before}`)
+            return isDown
+              ? Effect.fail(new StoreError({ reason: { _tag: "Unavailable", message: "Connection refused." } }))
               : Effect.succeed(0)
           }),
         pruneEntries: () => Effect.succeed({ deleted: 0, next: undefined }),
         pruneHubs: () => Effect.succeed(0)
       })
-      const held = new Map([[5, {} as PartitionActors]])
+      const awakePartitions = new Map([[5, {} as PartitionActors]])
       yield* TestClock.setTime(86_400_000)
       yield* Layer.build(RetentionSweep.layer.pipe(
-        Layer.provide([retention, Layer.succeed(AwakePartitions, held), Settings.layerValues({ keepDropped: 1 })])
+        Layer.provide([
+          retention,
+          Layer.succeed(AwakePartitions, awakePartitions),
+          Settings.layerValues({ keepDropped: 1 })
+        ])
       ))
       yield* TestClock.adjust("1 second")
-      away = false
+      isDown = false
       yield* TestClock.adjust("6 minutes")
-      assert.deepStrictEqual(asked, ["away 0", "there 337500"])
+      assert.deepStrictEqual(calls, ["away 0", "there 337500"])
     }))
 })

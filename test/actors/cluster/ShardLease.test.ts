@@ -17,7 +17,7 @@ const [mine, lost, unknown] = [1, 2, 3].map((id) => ShardId.make("default", id))
   ShardId.ShardId
 ]
 
-/** A database that takes a second for each answer, and gives two locks and confirms one. It fails over the third. */
+/** A database that answers after a second. It grants all locks but the third, and confirms the first only. */
 const storage = Layer.mock(RunnerStorage.RunnerStorage, {
   acquire: (_, shards) => {
     const asked = [...shards]
@@ -28,104 +28,104 @@ const storage = Layer.mock(RunnerStorage.RunnerStorage, {
   refresh: () => Effect.as(Effect.sleep("1 second"), [mine])
 })
 
-/** Whether a runner is sure of a shard at this moment. */
-const isSure = Effect.fnUntraced(function*(shard: ShardId.ShardId) {
-  const claim = (yield* ShardLease.ShardLeases).of(shard)
-  const asking = yield* Effect.forkChild(claim.awaitHeld, { startImmediately: true })
-  const answer = asking.pollUnsafe()
-  yield* Fiber.interrupt(asking)
-  assert.strictEqual(claim.isHeld(), answer !== undefined)
-  return claim.isHeld()
+/** True when the runner holds the lease of a shard now. */
+const isHeld = Effect.fnUntraced(function*(shard: ShardId.ShardId) {
+  const lease = (yield* ShardLease.ShardLeases).of(shard)
+  const awaiting = yield* Effect.forkChild(lease.awaitHeld, { startImmediately: true })
+  const answer = awaiting.pollUnsafe()
+  yield* Fiber.interrupt(awaiting)
+  assert.strictEqual(lease.isHeld(), answer !== undefined)
+  return lease.isHeld()
 })
 
-/** Does something that takes a second. */
-const done = Effect.fnUntraced(function*<A, E>(what: Effect.Effect<A, E>) {
-  const doing = yield* Effect.forkChild(what)
+/** Runs an effect that takes a second. */
+const runFor1s = Effect.fnUntraced(function*<A, E>(effect: Effect.Effect<A, E>) {
+  const running = yield* Effect.forkChild(effect)
   yield* TestClock.adjust("1 second")
-  return yield* Fiber.join(doing)
+  return yield* Fiber.join(running)
 })
 
-describe("the tenure of a runner", () => {
-  it.effect("ends eight seconds after the question whose answer was that it holds the lock", () =>
+describe("the lease of a runner", () => {
+  it.effect("ends eight seconds after the start of the statement that confirmed the lock", () =>
     Effect.gen(function*() {
       const { acquire, refresh } = yield* RunnerStorage.RunnerStorage
-      assert.isFalse(yield* isSure(mine))
-      assert.deepStrictEqual(yield* done(acquire(here, [mine, lost])), [mine, lost])
-      assert.isTrue(yield* isSure(mine))
+      assert.isFalse(yield* isHeld(mine))
+      assert.deepStrictEqual(yield* runFor1s(acquire(here, [mine, lost])), [mine, lost])
+      assert.isTrue(yield* isHeld(mine))
       yield* TestClock.adjust("5 seconds")
-      assert.deepStrictEqual(yield* done(refresh(here, [mine, lost])), [mine])
+      assert.deepStrictEqual(yield* runFor1s(refresh(here, [mine, lost])), [mine])
       yield* TestClock.adjust("6999 millis")
-      assert.isTrue(yield* isSure(mine))
+      assert.isTrue(yield* isHeld(mine))
       yield* TestClock.adjust("1 millis")
-      assert.isFalse(yield* isSure(mine))
+      assert.isFalse(yield* isHeld(mine))
     }).pipe(Effect.provide(ShardLease.layer.pipe(Layer.provide(storage)))))
 
-  it.effect("of a lock that was lost does not come back with another one", () =>
+  it.effect("of a lost lock does not come back with the next lock", () =>
     Effect.gen(function*() {
       const { acquire, refresh } = yield* RunnerStorage.RunnerStorage
-      const tenure = yield* ShardLease.ShardLeases
-      yield* done(acquire(here, [mine, lost]))
-      const [kept, first] = [tenure.of(mine), tenure.of(lost)]
+      const leases = yield* ShardLease.ShardLeases
+      yield* runFor1s(acquire(here, [mine, lost]))
+      const [kept, first] = [leases.of(mine), leases.of(lost)]
       assert.deepStrictEqual([kept.isHeld(), first.isHeld()], [true, true])
-      yield* done(refresh(here, [mine, lost]))
+      yield* runFor1s(refresh(here, [mine, lost]))
       assert.deepStrictEqual([kept.isHeld(), first.isHeld()], [true, false])
-      yield* done(acquire(here, [lost]))
-      assert.deepStrictEqual([first.isHeld(), tenure.of(lost).isHeld()], [false, true])
+      yield* runFor1s(acquire(here, [lost]))
+      assert.deepStrictEqual([first.isHeld(), leases.of(lost).isHeld()], [false, true])
     }).pipe(Effect.provide(ShardLease.layer.pipe(Layer.provide(storage)))))
 
-  it.effect("is in doubt once a question failed or was given up, until the next answer", () =>
+  it.effect("is not held after a failed or interrupted statement until the next confirmation", () =>
     Effect.gen(function*() {
       const { acquire, refresh } = yield* RunnerStorage.RunnerStorage
-      yield* done(acquire(here, [mine]))
-      const claim = (yield* ShardLease.ShardLeases).of(mine)
-      const states = [claim.isHeld()]
-      const given = yield* Effect.forkChild(refresh(here, [mine]), { startImmediately: true })
-      yield* Fiber.interrupt(given)
-      states.push(claim.isHeld())
-      yield* done(refresh(here, [mine]))
-      states.push(claim.isHeld())
+      yield* runFor1s(acquire(here, [mine]))
+      const lease = (yield* ShardLease.ShardLeases).of(mine)
+      const states = [lease.isHeld()]
+      const interrupted = yield* Effect.forkChild(refresh(here, [mine]), { startImmediately: true })
+      yield* Fiber.interrupt(interrupted)
+      states.push(lease.isHeld())
+      yield* runFor1s(refresh(here, [mine]))
+      states.push(lease.isHeld())
       const early = yield* Effect.forkChild(refresh(here, [mine]), { startImmediately: true })
       yield* Effect.flip(acquire(here, [unknown]))
-      states.push(claim.isHeld())
+      states.push(lease.isHeld())
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Fiber.join(early), [mine])
-      states.push(claim.isHeld())
+      states.push(lease.isHeld())
       assert.deepStrictEqual(states, [true, false, true, false, false])
     }).pipe(Effect.provide(ShardLease.layer.pipe(Layer.provide(storage)))))
 
-  it.effect("is waited for", () =>
+  it.effect("can be awaited", () =>
     Effect.gen(function*() {
       const { acquire } = yield* RunnerStorage.RunnerStorage
       const waiting = yield* Effect.forkChild((yield* ShardLease.ShardLeases).of(mine).awaitHeld)
       yield* TestClock.adjust("10 seconds")
       assert.isUndefined(waiting.pollUnsafe())
-      yield* done(acquire(here, [mine]))
+      yield* runFor1s(acquire(here, [mine]))
       yield* TestClock.adjust("100 millis")
       assert.isDefined(waiting.pollUnsafe())
     }).pipe(Effect.provide(ShardLease.layer.pipe(Layer.provide(storage)))))
 })
 
-/** The tenure of a runner that is sure until it is not. */
-const doubtful = () => {
+/** Leases that the test suspends and confirms. */
+const makeLeases = () => {
   const latch = Latch.makeUnsafe(true)
-  let isSure = true
+  let isLeaseHeld = true
   return {
-    doubt: () => {
-      isSure = false
+    suspendLeases: () => {
+      isLeaseHeld = false
       latch.closeUnsafe()
     },
-    know: () => {
-      isSure = true
+    confirmLeases: () => {
+      isLeaseHeld = true
       latch.openUnsafe()
     },
-    tenure: Layer.succeed(ShardLease.ShardLeases, { of: () => ({ isHeld: () => isSure, awaitHeld: latch.await }) })
+    layer: Layer.succeed(ShardLease.ShardLeases, { of: () => ({ isHeld: () => isLeaseHeld, awaitHeld: latch.await }) })
   }
 }
 
-describe("a partition whose runner is not sure of it", () => {
-  it.effect("is sent nothing of and recorded nothing in, and goes on when it is", () =>
+describe("a partition without its lease", () => {
+  it.effect("sends and records nothing, and resumes with its lease", () =>
     Effect.gen(function*() {
-      const { doubt, know, tenure } = doubtful()
+      const { suspendLeases, confirmLeases, layer } = makeLeases()
       yield* Effect.gen(function*() {
         const world = yield* watched("good", "bad")
         world.answer(hook("bad"), () => Effect.succeed(503))
@@ -134,7 +134,7 @@ describe("a partition whose runner is not sure of it", () => {
         yield* TestClock.adjust("1 second")
         world.answer(hook("bad"), () => Effect.succeed(200))
 
-        doubt()
+        suspendLeases()
         world.publish(feed, ["c", "b", "first"])
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("60 seconds")
@@ -146,23 +146,23 @@ describe("a partition whose runner is not sure of it", () => {
         const page = yield* EntryStore.use((entries) => entries.page({ resourceIds: [id], count: 10 }))
         assert.deepStrictEqual(page._tag === "Page" ? page.entries.map(({ entry }) => entry.id) : [], ["b", "first"])
 
-        know()
+        confirmLeases()
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(lines(world, "post").slice(2), [
           "63s post good.hooks.example/ c try 0",
           "63.01s post bad.hooks.example/ b try 1",
           "63.01s post bad.hooks.example/ c try 0"
         ])
-      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
+      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(layer))))
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("notes of what is left alone, and was never fetched, nothing over what another owner may have found", () =>
+  it.effect("writes no reason of a paused host over the results of another owner", () =>
     Effect.gen(function*() {
-      const { doubt, know, tenure } = doubtful()
+      const { suspendLeases, confirmLeases, layer } = makeLeases()
       yield* Effect.gen(function*() {
         const world = yield* watched("good")
         const other = `${feed}/other`
-        const noted = Effect.map(
+        const statusText = Effect.map(
           ResourceStore.use((resources) => resources.find(other)),
           (found) => Option.getOrThrow(found).http
         )
@@ -170,20 +170,20 @@ describe("a partition whose runner is not sure of it", () => {
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("1 second")
 
-        doubt()
+        suspendLeases()
         yield* subscribe("good", { topic: other })
         yield* TestClock.adjust("1 second")
-        assert.isUndefined(yield* noted)
+        assert.isUndefined(yield* statusText)
 
-        know()
+        confirmLeases()
         yield* TestClock.adjust("1 second")
-        assert.include(yield* noted, "asked to be left alone")
-      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
+        assert.include(yield* statusText, "asked to be left alone")
+      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(layer))))
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("does not send what waited for a place when it was still sure; that is no try", () =>
+  it.effect("does not send a delivery that waited for its permit, and counts no attempt", () =>
     Effect.gen(function*() {
-      const { doubt, know, tenure } = doubtful()
+      const { suspendLeases, confirmLeases, layer } = makeLeases()
       yield* Effect.gen(function*() {
         const world = yield* watched("hanging", "good")
         world.answer(hook("hanging"), hangs)
@@ -192,32 +192,32 @@ describe("a partition whose runner is not sure of it", () => {
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(lines(world, "post"), ["2.01s post hanging.hooks.example/ b try 0"])
 
-        doubt()
+        suspendLeases()
         yield* TestClock.adjust("60 seconds")
         assert.strictEqual(lines(world, "post").length, 1)
 
         world.answer(hook("hanging"), () => Effect.succeed(200))
-        know()
+        confirmLeases()
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(lines(world, "post").slice(1).toSorted(), [
           "63.01s post good.hooks.example/ b try 0",
           "63.01s post hanging.hooks.example/ b try 1"
         ])
-      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(tenure))))
+      }).pipe(Effect.provide(layerRunner.pipe(Layer.provide(layer))))
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues({ maxDeliveries: 1 }))))
 
-  it.effect("is stopped without waiting for that", () =>
+  it.effect("stops without waiting for its lease", () =>
     Effect.gen(function*() {
-      const { doubt, tenure } = doubtful()
+      const { suspendLeases, layer } = makeLeases()
       const scope = yield* Scope.make()
-      const runner = yield* Layer.build(layerRunner.pipe(Layer.provide(tenure))).pipe(Scope.provide(scope))
+      const runner = yield* Layer.build(layerRunner.pipe(Layer.provide(layer))).pipe(Scope.provide(scope))
       yield* Effect.gen(function*() {
         const world = yield* watched("bad")
         world.answer(hook("bad"), () => Effect.succeed(503))
         world.publish(feed, ["b", "first"])
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("1 second")
-        doubt()
+        suspendLeases()
         yield* TestClock.adjust("10 seconds")
         assert.deepStrictEqual(lines(world, "post"), ["2.01s post bad.hooks.example/ b try 0"])
       }).pipe(Effect.provide(runner))

@@ -12,7 +12,7 @@ import { documentOf, statusOnly } from "#test/support/World.ts"
 
 const topics = (count: number) => Array.from({ length: count }, (_, i) => `http://busy.example/${i}`)
 
-/** A host with so many topics; gives when each was fetched, in ms since the last look. */
+/** A host with `count` topics. `during` returns the topics that are fetched in that time, with the ms since its start. */
 const host = Effect.fnUntraced(function*(count: number) {
   const { actors, world } = yield* watchedFor(...topics(count))
   const server: { answer: () => Fetched; fetches: Array<readonly [topic: number, at: number]> } = {
@@ -33,7 +33,7 @@ const host = Effect.fnUntraced(function*(count: number) {
       (topic) => Effect.flatMap(stateOf(topic), ({ id }) => actors.resources.tell(id, ping)),
       { discard: true }
     ),
-    /** One more. */
+    /** Watches one more topic. */
     watch: Effect.fnUntraced(function*(given: string) {
       const topic = yield* Effect.fromResult(Topic.parse(given))
       const { resource } = yield* (yield* SubscriptionStore).subscribe({
@@ -60,7 +60,7 @@ const host = Effect.fnUntraced(function*(count: number) {
 const minute = 60_000
 
 describe("a host", () => {
-  it.effect("of many resources is fetched from ten times at once, then twenty times a second", () =>
+  it.effect("with many resources is fetched ten times at once, then twenty times a second", () =>
     Effect.gen(function*() {
       const { during, pingAll } = yield* host(50)
       yield* during(minute / 2)
@@ -72,7 +72,7 @@ describe("a host", () => {
       ])
     }).pipe(Effect.provide(layerDays())))
 
-  it.effect("that is overloaded is left alone by all of its resources, which do not come together afterwards", () =>
+  it.effect("that is overloaded is paused for all its resources, and their fetches are spread afterwards", () =>
     Effect.gen(function*() {
       const { during, server } = yield* host(50)
       yield* during(minute - 1_000)
@@ -88,7 +88,7 @@ describe("a host", () => {
       }
     }).pipe(Effect.provide(layerDays())))
 
-  it.effect("that is left alone is so after a restart as well, and its resources say when they are fetched", () =>
+  it.effect("that is paused postpones its resources, and their rows name the next fetch", () =>
     Effect.gen(function*() {
       const { during, server } = yield* host(50)
       yield* during(minute - 1_000)
@@ -103,7 +103,7 @@ describe("a host", () => {
       assert.isBelow(Math.max(...next), now + 11 * minute)
     }).pipe(Effect.provide(layerDays())))
 
-  it.effect("that is left alone is so after a restart by what comes due later, too", () =>
+  it.effect("that is paused stays paused after a restart of the partition", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const { during, server } = yield* Scope.provide(host(2), scope)
@@ -118,7 +118,7 @@ describe("a host", () => {
       assert.sameMembers((yield* during(2 * minute)).map(([topic]) => topic).slice(0, 2), [0, 1])
     }).pipe(Effect.provide(layerDays())))
 
-  it.effect("that is left alone is why a new resource has no document yet", () =>
+  it.effect("that is paused is the stated reason for the missing document of a new resource", () =>
     Effect.gen(function*() {
       const { during, server, watch } = yield* host(1)
       yield* during(minute - 1_000)
@@ -136,31 +136,35 @@ describe("a host", () => {
       assert.strictEqual(lastFetch, undefined)
     }).pipe(Effect.provide(layerDays())))
 
-  const left: ReadonlyArray<readonly [what: string, answer: Fetched, seconds: number]> = [
-    ["429 without more", statusOnly(429), 60],
+  const pauses: ReadonlyArray<readonly [name: string, answer: Fetched, seconds: number]> = [
+    ["429 alone", statusOnly(429), 60],
     ["429 with seconds", statusOnly(429, { "retry-after": "120" }), 120],
     ["429 with a date", statusOnly(429, { "retry-after": "Thu, 01 Jan 1970 00:05:00 GMT" }), 240],
     ["429 with zero", statusOnly(429, { "retry-after": "0" }), 0],
     ["429 with nonsense", statusOnly(429, { "retry-after": "soon" }), 60],
     ["429 with a week", statusOnly(429, { "retry-after": "604800" }), 3600],
     ["503 with seconds", statusOnly(503, { "retry-after": "120" }), 120],
-    ["503 without more, which may mean the one document", statusOnly(503), 0],
+    ["503 alone, perhaps about one document", statusOnly(503), 0],
     ["403 with Retry-After", statusOnly(403, { "retry-after": "120" }), 120],
-    ["403 of a limit that is used up", statusOnly(403, { "x-ratelimit-remaining": "0" }), 60],
-    ["403 that says when the limit ends", statusOnly(403, { "ratelimit-remaining": "0", "ratelimit-reset": "90" }), 90],
+    ["403 of an exhausted limit", statusOnly(403, { "x-ratelimit-remaining": "0" }), 60],
     [
-      "403 that says when the limit ends, as a date",
+      "403 with the end of the limit in seconds",
+      statusOnly(403, { "ratelimit-remaining": "0", "ratelimit-reset": "90" }),
+      90
+    ],
+    [
+      "403 with the end of the limit as a date",
       statusOnly(403, {
         "x-ratelimit-remaining": "0",
         "x-ratelimit-reset": "4102444800"
       }),
       3600
     ],
-    ["403 alone, which means the document", statusOnly(403), 0]
+    ["403 alone, about the document", statusOnly(403), 0]
   ]
 
-  for (const [what, answer, seconds] of left) {
-    it.effect(`that answers ${what} is left alone for ${seconds} s`, () =>
+  for (const [name, answer, seconds] of pauses) {
+    it.effect(`that answers ${name} is paused for ${seconds} s`, () =>
       Effect.gen(function*() {
         const { during, server } = yield* host(2)
         const ok = server.answer

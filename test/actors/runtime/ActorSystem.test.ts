@@ -10,15 +10,15 @@ const withBudget = (budget: Budget) => Effect.provideService(ActorBudget, budget
 
 const ample = () => withBudget(new Budget(1000, 1000))
 
-/** What happened and when, as `1s b`. */
-const journal = () => {
+/** Lines of events with their times, such as `1s b`. */
+const makeJournal = () => {
   const lines: Array<string> = []
   const note = (line: string) => Effect.map(Clock.currentTimeMillis, (now) => void lines.push(`${now / 1000}s ${line}`))
   return { lines, note }
 }
 
-/** An actor that counts its messages in its state and does something with each. */
-const counting = (
+/** Actors that count their messages in their state and handle each. */
+const makeCounting = (
   handle: (id: number, message: string, count: number) => Effect.Effect<void, string>,
   options: Partial<ActorOptions<{ count: number }, string, string, never>> = {}
 ) =>
@@ -35,11 +35,11 @@ const counting = (
     ...options
   })
 
-describe("Actors", () => {
-  it.effect("takes messages one by one, in order, and keeps its state in between", () =>
+describe("ActorSystem", () => {
+  it.effect("takes messages one by one, in order, and keeps the state in between", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
-      const actors = yield* counting((id, message, count) =>
+      const { lines, note } = makeJournal()
+      const actors = yield* makeCounting((id, message, count) =>
         Effect.andThen(Effect.sleep(100), note(`${id} ${message} ${count}`))
       )
       yield* actors.tell(1, "a")
@@ -51,9 +51,9 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines, ["0.1s 1 a 1", "0.1s 2 c 1", "0.2s 1 b 2", "1.1s 1 d 3"])
     }).pipe(Effect.scoped, ample()))
 
-  it.effect("rings at exactly its time; an alarm that is set anew takes the place of the earlier one", () =>
+  it.effect("fires an alarm exactly on time, and replaces an alarm that is set again", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
+      const { lines, note } = makeJournal()
       const actors = yield* ActorSystem.make<never, string, never, never>({
         name: "test",
         alarm: "alarm",
@@ -70,9 +70,9 @@ describe("Actors", () => {
       assert.deepStrictEqual(yield* actors.counts, { running: 0, resident: 2, alarms: 2 })
     }).pipe(Effect.scoped, ample()))
 
-  it.effect("a message that comes while the behaviour ends is not left behind", () =>
+  it.effect("runs again for a message that arrives while the behavior ends", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
+      const { lines, note } = makeJournal()
       const actors = yield* ActorSystem.make<never, string, never, never>({
         name: "test",
         alarm: "alarm",
@@ -89,10 +89,10 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines, ["0s a", "0.1s b"])
     }).pipe(Effect.scoped, ample()))
 
-  it.effect("a crashed actor is restarted without its state and with the messages that it had not taken", () =>
+  it.effect("restarts a crashed actor without its state, and with the messages that it had not taken", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
-      const actors = yield* counting((_id, message, count) =>
+      const { lines, note } = makeJournal()
+      const actors = yield* makeCounting((_id, message, count) =>
         message === "fail"
           ? Effect.fail("failure")
           : message === "die"
@@ -104,13 +104,16 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines, ["0s a 1", "0.25s b 1", "0.75s c 1"])
     }).pipe(Effect.scoped, ample()))
 
-  it.effect("an actor that always crashes gets an alarm again after five minutes; a good run starts the waits anew", () =>
+  it.effect("suspends an actor that always crashes for five minutes, and resets the waits after a completed run", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
+      const { lines, note } = makeJournal()
       let broken = true
-      const actors = yield* counting(() => Effect.andThen(note("runs"), broken ? Effect.die("defect") : Effect.void), {
-        restarts: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 2 }))
-      })
+      const actors = yield* makeCounting(
+        () => Effect.andThen(note("runs"), broken ? Effect.die("defect") : Effect.void),
+        {
+          restarts: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 2 }))
+        }
+      )
       for (let i = 0; i < 4; i++) yield* actors.tell(1, "work")
       yield* TestClock.adjust("302 seconds")
       assert.deepStrictEqual(lines, ["0s runs", "1s runs", "3s runs"])
@@ -130,11 +133,11 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines.slice(5), ["304s runs", "305s runs"])
     }).pipe(Effect.scoped, ample()))
 
-  it.effect("beyond the budget of the runner the least recently awake sleeps, and begins without state", () =>
+  it.effect("passivates the least recently used actor beyond the budget of the runner, which then starts without state", () =>
     Effect.gen(function*() {
       const counts: Array<string> = []
       const budget = new Budget(2, 1000)
-      const make = counting((id, _, count) => Effect.sync(() => void counts.push(`${id} ${count}`))).pipe(
+      const make = makeCounting((id, _, count) => Effect.sync(() => void counts.push(`${id} ${count}`))).pipe(
         withBudget(budget)
       )
       const [one, other] = [yield* make, yield* make]
@@ -150,7 +153,7 @@ describe("Actors", () => {
       ])
     }).pipe(Effect.scoped))
 
-  it.effect("an actor that keeps what no row says is not put to sleep", () =>
+  it.effect("never passivates a pinned actor", () =>
     Effect.gen(function*() {
       const starts: Array<number> = []
       const actors = yield* ActorSystem.make<true, string, never, never>({
@@ -172,34 +175,37 @@ describe("Actors", () => {
       assert.deepStrictEqual(starts, [1])
     }).pipe(Effect.scoped, withBudget(new Budget(0, 1000))))
 
-  it.effect("alarms of patient actors wait while too many of the runner are awake", () =>
+  it.effect("delays alarms of actors that need a slot while the runner has none", () =>
     Effect.gen(function*() {
-      let [awake, most, rung] = [0, 0, 0]
+      let [running, maxRunning, fired] = [0, 0, 0]
       const budget = new Budget(0, 10)
-      const make = counting(
+      const make = makeCounting(
         Effect.fnUntraced(function*() {
-          most = Math.max(most, ++awake)
+          maxRunning = Math.max(maxRunning, ++running)
           yield* Effect.sleep(100)
-          awake--
-          rung++
+          running--
+          fired++
         }),
         { needsSlot: true }
       ).pipe(withBudget(budget))
       const partitions = [yield* make, yield* make, yield* make]
       for (const actors of partitions) for (let id = 0; id < 100; id++) yield* actors.wakeAt(id, 0)
       yield* TestClock.adjust("2900 millis")
-      assert.isBelow(rung, 300)
+      assert.isBelow(fired, 300)
       yield* TestClock.adjust("200 millis")
-      assert.deepStrictEqual([rung, most, budget.slotsInUse], [300, 10, 0])
+      assert.deepStrictEqual([fired, maxRunning, budget.slotsInUse], [300, 10, 0])
     }).pipe(Effect.scoped))
 
-  it.effect("stop interrupts what runs, forgets mailbox and alarm, and is no crash", () =>
+  it.effect("interrupts a stopped actor, drops its mailbox and alarm, and counts no crash", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
-      const actors = yield* counting((_id, message) =>
-        Effect.andThen(note(message), Effect.sleep("10 seconds")).pipe(Effect.onInterrupt(() => note("interrupted"))), {
-        name: "stopped"
-      })
+      const { lines, note } = makeJournal()
+      const actors = yield* makeCounting(
+        (_id, message) =>
+          Effect.andThen(note(message), Effect.sleep("10 seconds")).pipe(Effect.onInterrupt(() => note("interrupted"))),
+        {
+          name: "stopped"
+        }
+      )
       yield* actors.tell(1, "a")
       yield* actors.tell(1, "b")
       yield* actors.wakeAt(1, 5000)
@@ -214,7 +220,7 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines.slice(2), ["61s c"])
     }).pipe(Effect.scoped, ample()))
 
-  it.effect("who was not to be put to sleep, and has crashed, sleeps like any other", () =>
+  it.effect("passivates a pinned actor after a crash", () =>
     Effect.gen(function*() {
       const actors = yield* ActorSystem.make<never, string, never, never>({
         name: "test",
@@ -230,11 +236,11 @@ describe("Actors", () => {
       assert.strictEqual((yield* actors.counts).resident, 0)
     }).pipe(Effect.scoped, withBudget(new Budget(0, 1000))))
 
-  it.effect("drain lets awake actors finish their message and begins no other; the end of the scope interrupts", () =>
+  it.effect("drains: running actors finish their message and start no other; the end of the scope interrupts them", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
+      const { lines, note } = makeJournal()
       const scope = yield* Scope.make()
-      const actors = yield* counting((_id, message) =>
+      const actors = yield* makeCounting((_id, message) =>
         Effect.andThen(Effect.sleep(`${Number(message)} seconds`), note(`${message} done`)).pipe(
           Effect.onInterrupt(() => note(`${message} interrupted`))
         )
@@ -252,7 +258,7 @@ describe("Actors", () => {
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual(lines, ["3s 3 done", "8s 8 done"])
       const running = yield* Scope.make()
-      const others = yield* counting(() =>
+      const others = yield* makeCounting(() =>
         Effect.andThen(Effect.sleep("1 minute"), note("done")).pipe(
           Effect.onInterrupt(() => note("interrupted"))
         )
@@ -263,10 +269,10 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines.slice(2), ["9s interrupted"])
     }).pipe(Effect.scoped, ample()))
 
-  it.effect("drain waits for who is awake, although all of them have rested before", () =>
+  it.effect("drains running actors that were idle before", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
-      const actors = yield* counting((_id, message) =>
+      const { lines, note } = makeJournal()
+      const actors = yield* makeCounting((_id, message) =>
         Effect.andThen(Effect.sleep("3 seconds"), note(`${message} done`))
       )
       yield* actors.tell(1, "first")
@@ -282,11 +288,11 @@ describe("Actors", () => {
       assert.deepStrictEqual(lines, ["3s first done", "13s second done"])
     }).pipe(Effect.scoped, ample()))
 
-  it.effect("a defect while an alarm rings is survived, and loses neither it nor others", () =>
+  it.effect("survives a defect of a mailbox while an alarm fires, and loses no alarm", () =>
     Effect.gen(function*() {
-      const { lines, note } = journal()
+      const { lines, note } = makeJournal()
       let defects = 0
-      const actors = yield* counting((id, message) => note(`${id} ${message}`), {
+      const actors = yield* makeCounting((id, message) => note(`${id} ${message}`), {
         join: (waiting, message) => {
           if (defects++ < 1) throw new Error("defect")
           waiting.push(message)

@@ -8,8 +8,8 @@ const drain = (alarms: AlarmQueue, now = Infinity): Array<number> => {
   return ids
 }
 
-describe("Alarms", () => {
-  it("gives due alarms in order of time, and keeps the rest", () => {
+describe("AlarmQueue", () => {
+  it("returns due alarms in order of time, and keeps the later ones", () => {
     const alarms = new AlarmQueue()
     alarms.set(7, 30)
     alarms.set(4, 10)
@@ -19,7 +19,7 @@ describe("Alarms", () => {
     assert.strictEqual(alarms.size, 1)
   })
 
-  it("tells when the first alarm changed", () => {
+  it("reports a changed first alarm", () => {
     const alarms = new AlarmQueue()
     assert.deepStrictEqual([alarms.set(1, 10), alarms.set(2, 20), alarms.set(2, 5), alarms.set(1, 7)], [
       true,
@@ -29,7 +29,7 @@ describe("Alarms", () => {
     ])
   })
 
-  it("an alarm that is set again moves: a million changes of mind leave one entry", () => {
+  it("moves an alarm that is set again: a million changes leave one entry", () => {
     const alarms = new AlarmQueue()
     alarms.set(2, 500_000)
     for (let i = 0; i < 1_000_000; i++) alarms.set(1, i)
@@ -39,7 +39,7 @@ describe("Alarms", () => {
 
   it("behaves as a map sorted by time", () => {
     const step = fc.record({
-      kind: fc.constantFrom("set", "set", "set", "clear", "due"),
+      kind: fc.constantFrom("set", "set", "set", "clear", "takeDue"),
       id: fc.integer({ min: 0, max: 60 }),
       at: fc.nat(1000)
     })

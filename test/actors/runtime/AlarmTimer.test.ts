@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type AlarmSource, AlarmTimer, minSpacingMs, type Timer } from "#actors/runtime/AlarmTimer.ts"
 
-/** A bell whose time the test moves, and ringers that write down when they are rung. */
+/** A timer on a clock that the test moves, and sources that record their firings. */
 const world = () => {
   let time = 1_000
   let waiting: { readonly at: number; readonly wake: () => void } | undefined
@@ -14,26 +14,26 @@ const world = () => {
       return () => void (waiting = waiting === mine ? undefined : waiting)
     }
   }
-  const bell = new AlarmTimer()
-  const rung: Array<string> = []
-  const ringer = (name: string) => {
+  const alarmTimer = new AlarmTimer()
+  const fired: Array<string> = []
+  const makeSource = (name: string) => {
     const alarms: Array<number> = []
-    const one: AlarmSource = {
+    const source: AlarmSource = {
       get next() {
         return alarms[0]
       },
       fire: (now) => {
-        while ((alarms[0] ?? Infinity) <= now) rung.push(`${now} ${name} ${alarms.shift()}`)
+        while ((alarms[0] ?? Infinity) <= now) fired.push(`${now} ${name} ${alarms.shift()}`)
       }
     }
-    bell.add(one, timer)
+    alarmTimer.add(source, timer)
     const set = (at: number) => {
       alarms.push(at)
-      bell.expect(one, at)
+      alarmTimer.expect(source, at)
     }
-    return { one, set }
+    return { source, set }
   }
-  const until = (end: number) => {
+  const advanceTo = (end: number) => {
     for (; waiting !== undefined && waiting.at <= end;) {
       const due = waiting
       waiting = undefined
@@ -42,24 +42,24 @@ const world = () => {
     }
     time = end
   }
-  return { bell, ringer, rung, timer, until, timers: () => timers, waits: () => waiting?.at }
+  return { alarmTimer, makeSource, fired, timer, advanceTo, timers: () => timers, nextWake: () => waiting?.at }
 }
 
-describe("Bell", () => {
-  it("rings at exactly its time after a silence", () => {
-    const { ringer, rung, until } = world()
-    ringer("a").set(1_007)
-    until(2_000)
-    assert.deepStrictEqual(rung, ["1007 a 1007"])
+describe("AlarmTimer", () => {
+  it("fires exactly on time after idling", () => {
+    const { makeSource, fired, advanceTo } = world()
+    makeSource("a").set(1_007)
+    advanceTo(2_000)
+    assert.deepStrictEqual(fired, ["1007 a 1007"])
   })
 
-  it("rings together what is due within its spacing of the last ring, whoever's it is", () => {
-    const { ringer, rung, timers, until } = world()
-    const [a, b] = [ringer("a"), ringer("b")]
+  it("fires alarms of all sources together that are due within its spacing of the last firing", () => {
+    const { makeSource, fired, timers, advanceTo } = world()
+    const [a, b] = [makeSource("a"), makeSource("b")]
     for (const at of [1_100, 1_105, 1_119]) a.set(at)
     for (const at of [1_101, 1_121]) b.set(at)
-    until(2_000)
-    assert.deepStrictEqual(rung, [
+    advanceTo(2_000)
+    assert.deepStrictEqual(fired, [
       "1100 a 1100",
       "1120 b 1101",
       "1120 a 1105",
@@ -69,43 +69,43 @@ describe("Bell", () => {
     assert.deepStrictEqual([minSpacingMs, timers()], [20, 3])
   })
 
-  it("an earlier alarm takes the place of a later one, a later one changes nothing", () => {
-    const { ringer, rung, timers, until, waits } = world()
-    const [a, b] = [ringer("a"), ringer("b")]
+  it("replaces a later alarm by an earlier one, and ignores a later one", () => {
+    const { makeSource, fired, timers, advanceTo, nextWake } = world()
+    const [a, b] = [makeSource("a"), makeSource("b")]
     a.set(5_000)
     b.set(6_000)
-    assert.deepStrictEqual([timers(), waits()], [1, 5_000])
-    b.one.fire(6_000)
+    assert.deepStrictEqual([timers(), nextWake()], [1, 5_000])
+    b.source.fire(6_000)
     b.set(3_000)
-    assert.deepStrictEqual([timers(), waits()], [2, 3_000])
-    until(9_000)
-    assert.deepStrictEqual(rung, ["6000 b 6000", "3000 b 3000", "5000 a 5000"])
+    assert.deepStrictEqual([timers(), nextWake()], [2, 3_000])
+    advanceTo(9_000)
+    assert.deepStrictEqual(fired, ["6000 b 6000", "3000 b 3000", "5000 a 5000"])
   })
 
-  it("rings those whose time has come and nobody else; in vain, once, where it has become later", () => {
-    const { bell, ringer, rung, timer, until } = world()
-    ringer("a").set(1_500)
-    const asked: Array<number> = []
-    const late = { next: 1_100, fire: (now: number) => void asked.push(now) }
-    bell.add(late, timer)
-    bell.expect(late, 1_100)
+  it("fires only due sources, and wakes once in vain for a source whose alarm has moved back", () => {
+    const { alarmTimer, makeSource, fired, timer, advanceTo } = world()
+    makeSource("a").set(1_500)
+    const firings: Array<number> = []
+    const late = { next: 1_100, fire: (now: number) => void firings.push(now) }
+    alarmTimer.add(late, timer)
+    alarmTimer.expect(late, 1_100)
     late.next = 1_800
-    until(1_700)
-    assert.deepStrictEqual([asked, rung], [[1_100], ["1500 a 1500"]])
-    until(1_800)
-    assert.deepStrictEqual(asked, [1_100, 1_800])
+    advanceTo(1_700)
+    assert.deepStrictEqual([firings, fired], [[1_100], ["1500 a 1500"]])
+    advanceTo(1_800)
+    assert.deepStrictEqual(firings, [1_100, 1_800])
   })
 
-  it("rings what is overdue at once, and is silent when the last one has gone", () => {
-    const { bell, ringer, rung, until, waits } = world()
-    const [a, b] = [ringer("a"), ringer("b")]
+  it("fires an overdue alarm at once, and stops with its last source", () => {
+    const { alarmTimer, makeSource, fired, advanceTo, nextWake } = world()
+    const [a, b] = [makeSource("a"), makeSource("b")]
     a.set(10)
-    until(1_000)
-    assert.deepStrictEqual(rung, ["1000 a 10"])
+    advanceTo(1_000)
+    assert.deepStrictEqual(fired, ["1000 a 10"])
     b.set(2_000)
-    bell.remove(a.one)
-    assert.strictEqual(waits(), 2_000)
-    bell.remove(b.one)
-    assert.strictEqual(waits(), undefined)
+    alarmTimer.remove(a.source)
+    assert.strictEqual(nextWake(), 2_000)
+    alarmTimer.remove(b.source)
+    assert.strictEqual(nextWake(), undefined)
   })
 })
