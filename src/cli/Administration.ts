@@ -16,7 +16,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import * as Jid from "#domain/Jid.ts"
-import { type HubReport, maxStrikes } from "#domain/websub/HubSubscription.ts"
+import { type HubReport, maxConsecutiveMisses } from "#domain/websub/HubSubscription.ts"
 
 /** What an administrator asked for cannot be done; `message` says why and what to do. */
 export class AdministrationError extends Schema.TaggedError<AdministrationError>()("AdministrationError", {
@@ -153,8 +153,8 @@ const inWords = (outcome: PingOutcome | undefined): string => {
   }
 }
 
-const trustInWords = ({ strikes, trusted }: HubReport): string =>
-  strikes >= maxStrikes ? "no: dead" : trusted === 0 ? "no" : `for ${trusted}`
+const trustInWords = ({ consecutiveMisses, reliable }: HubReport): string =>
+  consecutiveMisses >= maxConsecutiveMisses ? "no: dead" : reliable === 0 ? "no" : `for ${reliable}`
 
 const minPasswordLength = 8
 

@@ -32,7 +32,7 @@ layer(Administration.layer.pipe(Layer.provideMerge(MemoryStores.layer)))("Admini
   it.effect("tells how publishers' hubs do, and which of them are relied on", () =>
     Effect.gen(function*() {
       const administration = yield* Administration.Administration
-      const { save, tally } = yield* HubSubscriptionStore
+      const { save, addCounts } = yield* HubSubscriptionStore
       const upstream = {
         resourceId: 1,
         partition: 1,
@@ -41,17 +41,17 @@ layer(Administration.layer.pipe(Layer.provideMerge(MemoryStores.layer)))("Admini
         topic: "https://feeds.example/",
         state: "active",
         failures: 0,
-        trusted: true,
+        reliable: true,
         revision: 0
       } as const
       yield* save(upstream)
-      yield* save({ ...upstream, resourceId: 2, trusted: false })
-      yield* tally([
-        { hub: "https://dead.example/", pushed: 1, missed: 0, strikes: 0 },
-        { hub: "https://good.example/", pushed: 7, missed: 2, strikes: 0 },
-        { hub: "https://new.example/", pushed: 0, missed: 1, strikes: 1 }
+      yield* save({ ...upstream, resourceId: 2, reliable: false })
+      yield* addCounts([
+        { hub: "https://dead.example/", pushed: 1, missed: 0, consecutiveMisses: 0 },
+        { hub: "https://good.example/", pushed: 7, missed: 2, consecutiveMisses: 0 },
+        { hub: "https://new.example/", pushed: 0, missed: 1, consecutiveMisses: 1 }
       ])
-      yield* tally([{ hub: "https://dead.example/", pushed: 0, missed: 3, strikes: 3 }])
+      yield* addCounts([{ hub: "https://dead.example/", pushed: 0, missed: 3, consecutiveMisses: 3 }])
       assert.deepStrictEqual(yield* administration.hubs(10), [
         { hub: "https://good.example/", subscriptions: 2, pushed: 7, missed: 2, trust: "for 1" },
         { hub: "https://dead.example/", subscriptions: 0, pushed: 1, missed: 3, trust: "no: dead" },

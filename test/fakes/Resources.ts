@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { Delivery, News } from "#domain/delivery/Notification.ts"
 import { type PollWrite, ResourceStore, type SubscribedResource } from "#domain/ports/ResourceStore.ts"
-import { type Polled, profileOf } from "#domain/poll/Resource.ts"
+import { type UnchangedPoll, resourceProfileOf } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { bodiesOf, checkLength, documentOf, newsOf, notificationOf } from "#layers/sql/NotificationContent.ts"
 import { type Arrived, gone, loaded, operation, type State, subscribersOf, toldOf } from "./State.ts"
@@ -44,7 +44,7 @@ const seenBy = (state: State, accountId: number, url: string): SubscribedResourc
   )
   if (resource === undefined || oldest === undefined) return undefined
   const { format } = oldest.subscription
-  return { resource: profileOf(resource), ...(format !== undefined && { format }) }
+  return { resource: resourceProfileOf(resource), ...(format !== undefined && { format }) }
 }
 
 const alarms = (state: State, partition: number, now: number) => {
@@ -64,7 +64,7 @@ const fragments = (state: State, page: string, now: number): ReadonlyArray<numbe
 
 const day = 24 * 60 * 60_000
 
-const touch = (state: State, polled: Polled) => {
+const touch = (state: State, polled: UnchangedPoll) => {
   const stored = state.resources.get(polled.id)
   if (stored === undefined) return
   const newer = (stored.lastFetch ?? polled.lastFetch) - polled.lastFetch

@@ -6,13 +6,13 @@ import type { AttemptResult, Delivery, Document } from "#domain/delivery/Notific
 import type { LoggedAttempt, LoggedDenial } from "#domain/ports/DeliveryLog.ts"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { maxCounted, type ResourceState, resubscribed } from "#domain/poll/Resource.ts"
-import { hasEnded } from "#domain/websub/Lease.ts"
+import { maxCountedSubscribers, type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
+import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import type { ClaimedVerification, VerificationLane } from "#domain/ports/VerificationQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { NewPing, Ping } from "#domain/ports/Pings.ts"
 import type { SlidingWindow } from "#domain/websub/SlidingWindow.ts"
-import type { HubSubscription, Tally } from "#domain/websub/HubSubscription.ts"
+import type { HubCounts, HubSubscription } from "#domain/websub/HubSubscription.ts"
 
 /** A ping, and the account that it belongs to. */
 export interface RecordedPing {
@@ -53,7 +53,7 @@ export interface State {
 }
 
 export interface Counted {
-  readonly tally: Tally
+  readonly tally: HubCounts
   /** Epoch ms: when the last count came in. */
   readonly countedAt: number
 }
@@ -133,7 +133,7 @@ export const isLive = (subscription: Subscription, now: number): boolean =>
 /** Live, or of the hub face and being verified: what happens meanwhile waits for its callback to agree. */
 const isTold = (subscription: Subscription, now: number): boolean =>
   isLive(subscription, now) ||
-  subscription.face === "hub" && subscription.state === "pending" && !hasEnded(subscription, now)
+  subscription.face === "hub" && subscription.state === "pending" && !hasLeaseEnded(subscription, now)
 
 /** The subscriptions of a resource that are told of what is new, oldest first. */
 export const toldOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
@@ -145,9 +145,9 @@ export const subscribersOf = (state: State, resourceId: number, now: number): Re
 
 /** A resource as it is loaded: with what there is of subscribers. */
 export const loaded = (state: State, resource: ResourceState, now: number): ResourceState =>
-  resubscribed(resource, {
-    subscribers: Math.min(subscribersOf(state, resource.id, now).length, maxCounted),
-    ...(isOnHub(state, resource.id, now) && { onHub: true })
+  withSubscribers(resource, {
+    subscribers: Math.min(subscribersOf(state, resource.id, now).length, maxCountedSubscribers),
+    ...(isOnHub(state, resource.id, now) && { hasHubSubscribers: true })
   })
 
 const isOnHub = (state: State, resourceId: number, now: number): boolean =>

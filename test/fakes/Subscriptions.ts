@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
 import { anonymous } from "#domain/Account.ts"
-import { hasEnded } from "#domain/websub/Lease.ts"
+import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { type NewSubscription, type SubscriptionItem, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { initialPeriod, profileOf, type ResourceState } from "#domain/poll/Resource.ts"
+import { initialPeriodSeconds, resourceProfileOf, type ResourceState } from "#domain/poll/Resource.ts"
 import { isInRange, matchAll, type Search } from "#domain/Search.ts"
 import { shownFormat, type Subscription } from "#domain/Subscription.ts"
 import { siteOf } from "#domain/Topic.ts"
@@ -114,7 +114,7 @@ const listed = (state: State, { bounces, queue, subscription }: Subscriber, coun
   const dropped = queued.filter((row) => row.dropped).length
   return {
     subscription,
-    resource: profileOf(resourceOf(state, subscription.resourceId)),
+    resource: resourceProfileOf(resourceOf(state, subscription.resourceId)),
     ...(counted && { deliveries: { waiting: queued.length - dropped, dropped } }),
     ...(counted && bounces !== undefined && { bounces })
   }
@@ -130,7 +130,7 @@ const subscribe = (state: State, wanted: NewSubscription, now: number) => {
   const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
   const existing = single(state, wanted)
   const stands = wanted.state === "pending" && existing?.subscription.state === "active" &&
-    !hasEnded(existing.subscription, now)
+    !hasLeaseEnded(existing.subscription, now)
   const subscription = stands ? existing.subscription : subscriptionOf(
     wanted,
     resourceId,
@@ -169,7 +169,7 @@ const remove = (state: State, id: number): boolean => {
 }
 
 const removeEnded = (state: State, limit: number, now: number) => {
-  const ended = [...state.subscriptions.values()].filter(({ subscription }) => hasEnded(subscription, now))
+  const ended = [...state.subscriptions.values()].filter(({ subscription }) => hasLeaseEnded(subscription, now))
   return ended.slice(0, limit).map(({ partition, subscription: { id, resourceId } }) => {
     remove(state, id)
     return { id, resourceId, partition }
@@ -185,7 +185,7 @@ const create = (state: State, wanted: NewSubscription, now: number): number => {
     host: wanted.topic.host,
     partition: wanted.partition,
     nextFetch: now,
-    period: initialPeriod,
+    period: initialPeriodSeconds,
     failures: 0,
     kind: "unknown",
     inError: false,

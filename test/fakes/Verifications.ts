@@ -10,7 +10,7 @@ import {
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
-import { allot, nextTurn, withTurn } from "#domain/websub/SlidingWindow.ts"
+import { addRequest, allocate, nextAllowedAt } from "#domain/websub/SlidingWindow.ts"
 import { operation, type State, type Waiting } from "./State.ts"
 
 export const make = (state: State): VerificationQueue["Service"] =>
@@ -25,8 +25,8 @@ export const make = (state: State): VerificationQueue["Service"] =>
     takeTurn: Effect.fn("QuestionQueue.turn")((place, perMinute) =>
       operation(state, (now) => {
         const turns = state.turns.get(place) ?? []
-        const at = nextTurn(turns, now, perMinute)
-        if (at === now) state.turns.set(place, withTurn(turns, now, perMinute))
+        const at = nextAllowedAt(turns, now, perMinute)
+        if (at === now) state.turns.set(place, addRequest(turns, now, perMinute))
         return at - now
       })
     )
@@ -65,13 +65,13 @@ const claim = (
       about(state, one.verification.subscription)[0] === one
     )
     .toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
-  const { asked, moved, turns } = perMinute === undefined
-    ? { asked: due.slice(0, limit), moved: [], turns: [] }
-    : allot(due, (site) => state.turns.get(site) ?? [], now, { limit, perMinute })
-  for (const [site, taken] of turns) state.turns.set(site, taken)
-  for (const { dueAt, one } of moved) put(state, { ...one, claimed: false, dueAt })
-  for (const one of asked) put(state, { ...one, claimed: true, dueAt: now + claimTimeMs })
-  return asked.map(({ id, verification: question }): ClaimedVerification => ({ id, verification: question }))
+  const { allowed, deferred, windows } = perMinute === undefined
+    ? { allowed: due.slice(0, limit), deferred: [], windows: [] }
+    : allocate(due, (site) => state.turns.get(site) ?? [], now, { limit, perMinute })
+  for (const [site, taken] of windows) state.turns.set(site, taken)
+  for (const { dueAt, one } of deferred) put(state, { ...one, claimed: false, dueAt })
+  for (const one of allowed) put(state, { ...one, claimed: true, dueAt: now + claimTimeMs })
+  return allowed.map(({ id, verification: question }): ClaimedVerification => ({ id, verification: question }))
 }
 
 const put = (state: State, one: Waiting) => state.questions.set(one.id, one)

@@ -2,7 +2,7 @@ import { assert, describe, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
-import type { HubSubscription, Tally } from "#domain/websub/HubSubscription.ts"
+import type { HubCounts, HubSubscription } from "#domain/websub/HubSubscription.ts"
 import { at, newSubscription, type Stores, subscribe, unique, wantedBy } from "#test/support/StoreFixture.ts"
 
 const find = (id: number) => Effect.map(HubSubscriptionStore.use((store) => store.find(id)), Option.getOrUndefined)
@@ -10,7 +10,7 @@ const byCallback = (callback: string) =>
   Effect.map(HubSubscriptionStore.use((store) => store.byCallback(callback)), Option.getOrUndefined)
 const save = (upstream: HubSubscription) => HubSubscriptionStore.use((store) => store.save(upstream))
 const remove = (upstream: HubSubscription) => HubSubscriptionStore.use((store) => store.remove(upstream))
-const tally = (...tallies: ReadonlyArray<Tally>) => HubSubscriptionStore.use((store) => store.tally(tallies))
+const tally = (...tallies: ReadonlyArray<HubCounts>) => HubSubscriptionStore.use((store) => store.addCounts(tallies))
 
 const idle = (resourceId: number, change: Partial<HubSubscription> = {}): HubSubscription => ({
   resourceId,
@@ -20,7 +20,7 @@ const idle = (resourceId: number, change: Partial<HubSubscription> = {}): HubSub
   topic: "https://feeds.example/ü#a",
   state: "idle",
   failures: 0,
-  trusted: false,
+  reliable: false,
   revision: 0,
   ...change
 })
@@ -40,17 +40,17 @@ export const upstreamStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
           leaseUntil: 1_700_000_123_456,
           dueAt: 1_600_000_000_001,
           failures: 3,
-          trusted: true,
+          reliable: true,
           problem: "it's \"no\" é"
         })
         assert.strictEqual(yield* save(full), true)
         const stored = { ...full, revision: 1 }
-        assert.deepStrictEqual(yield* find(resource.id), { upstream: stored, watched: true })
+        assert.deepStrictEqual(yield* find(resource.id), { subscription: stored, watched: true })
         assert.deepStrictEqual(yield* byCallback(callback), stored)
         const all = yield* HubSubscriptionStore.use((store) => store.ofPartition(partition))
         assert.deepStrictEqual(all.filter(({ resourceId }) => resourceId === resource.id), [stored])
         assert.strictEqual(yield* save({ ...idle(resource.id, { hubs: [], state: "leaving" }), revision: 1 }), true)
-        assert.deepStrictEqual((yield* find(resource.id))?.upstream, {
+        assert.deepStrictEqual((yield* find(resource.id))?.subscription, {
           ...idle(resource.id, { hubs: [], state: "leaving" }),
           revision: 2
         })
@@ -73,7 +73,7 @@ export const upstreamStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(outcomes.toSorted(), [false, true])
         assert.strictEqual(yield* save(idle(resource.id, { revision: 1, failures: 1 })), true)
         assert.strictEqual(yield* save(idle(resource.id, { revision: 1, failures: 2 })), false)
-        assert.strictEqual((yield* find(resource.id))?.upstream.failures, 1)
+        assert.strictEqual((yield* find(resource.id))?.subscription.failures, 1)
         yield* remove(idle(resource.id, { revision: 1 }))
         assert.isDefined(yield* find(resource.id))
         yield* remove(idle(resource.id, { revision: 2 }))
@@ -100,28 +100,38 @@ export const upstreamStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const hub = `https://${unique("hub")}.example/`
         const other = `https://${unique("hub")}.example/`
         const struck = (strikes: number) =>
-          Effect.map(HubSubscriptionStore.use((store) => store.struck(strikes)), (hubs) =>
+          Effect.map(HubSubscriptionStore.use((store) => store.unreliableHubs(strikes)), (hubs) =>
             hubs.filter((one) => one === hub || one === other))
         yield* Effect.all([
-          tally({ hub, pushed: 0, missed: 2, strikes: 1 }, { hub: other, pushed: 0, missed: 1, strikes: 0 }),
-          tally({ hub: other, pushed: 0, missed: 1, strikes: 0 }, { hub, pushed: 0, missed: 5, strikes: 1 })
+          tally({ hub, pushed: 0, missed: 2, consecutiveMisses: 1 }, {
+            hub: other,
+            pushed: 0,
+            missed: 1,
+            consecutiveMisses: 0
+          }),
+          tally({ hub: other, pushed: 0, missed: 1, consecutiveMisses: 0 }, {
+            hub,
+            pushed: 0,
+            missed: 5,
+            consecutiveMisses: 1
+          })
         ], { concurrency: 2 })
-        yield* tally({ hub, pushed: 0, missed: 1, strikes: 1 })
+        yield* tally({ hub, pushed: 0, missed: 1, consecutiveMisses: 1 })
         assert.deepStrictEqual([yield* struck(3), yield* struck(4)], [[hub], []])
-        yield* tally({ hub, pushed: 1, missed: 1, strikes: 1 })
+        yield* tally({ hub, pushed: 1, missed: 1, consecutiveMisses: 1 })
         assert.deepStrictEqual(yield* struck(1), [])
         const { resource } = yield* newSubscription()
         const fresh = `https://${unique("hub")}.example/`
-        yield* save(idle(resource.id, { hub: fresh, state: "active", trusted: true }))
+        yield* save(idle(resource.id, { hub: fresh, state: "active", reliable: true }))
         const own = [fresh, hub, other]
         const reports = yield* HubSubscriptionStore.use((store) =>
           store.hubs(10_000)
         )
         assert.deepStrictEqual(reports.filter((one) => own.includes(one.hub)), [
-          { hub: fresh, subscriptions: 1, trusted: 1, pushed: 0, missed: 0, strikes: 0 },
+          { hub: fresh, subscriptions: 1, reliable: 1, pushed: 0, missed: 0, consecutiveMisses: 0 },
           ...[
-            { hub, subscriptions: 0, trusted: 0, pushed: 1, missed: 9, strikes: 0 },
-            { hub: other, subscriptions: 0, trusted: 0, pushed: 0, missed: 2, strikes: 0 }
+            { hub, subscriptions: 0, reliable: 0, pushed: 1, missed: 9, consecutiveMisses: 0 },
+            { hub: other, subscriptions: 0, reliable: 0, pushed: 0, missed: 2, consecutiveMisses: 0 }
           ].toSorted((a, b) => a.hub < b.hub ? -1 : 1)
         ])
         assert.strictEqual((yield* HubSubscriptionStore.use((store) => store.hubs(1))).length, 1)

@@ -5,7 +5,7 @@ import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { maxStoredLength, type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { profileOf, type ResourceState, statusOf } from "#domain/poll/Resource.ts"
+import { resourceProfileOf, type ResourceState, statusOf } from "#domain/poll/Resource.ts"
 import {
   at,
   entry,
@@ -45,8 +45,11 @@ const full = (state: ResourceState): ResourceState => ({
   lastParse: 1_700_000_000_456,
   etag: "W/\"a'b\\c\"",
   lastModified: "Tue, 14 Nov 2023 22:13:20 GMT",
-  lastFull: 1_699_999_000_001,
-  learned: { distrust: "suspect", moved: { to: "https://new.example/", since: 1_699_000_000_000, settled: true } },
+  lastUnconditionalFetch: 1_699_999_000_001,
+  serverProfile: {
+    validatorTrust: "suspect",
+    permanentRedirect: { to: "https://new.example/", since: 1_699_000_000_000, settled: true }
+  },
   signature: 2n ** 64n - 1n,
   inError: true,
   header: { title: { value: "A \u{1f985} \"title\" \u0000 \ud800", type: "text" }, updated: 0 },
@@ -82,7 +85,7 @@ const states = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* subscribe(wantedBy(account.id, { topic, endpoint: "https://other.example/", format: "atom" }))
       const wanted = full(resource)
       yield* record(unchanged(wanted))
-      const resourceSeen = profileOf(wanted)
+      const resourceSeen = resourceProfileOf(wanted)
       assert.deepStrictEqual(
         yield* store.findSubscribed(account.id, resource.url),
         Option.some({ resource: resourceSeen, format: "json" as const })
@@ -506,15 +509,15 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const wanted = wantedBy(0, { face: "hub", state: "pending" })
       const pending = yield* subscribe(wanted)
-      assert.deepStrictEqual([pending.resource.onHub, pending.resource.subscribers], [true, 0])
+      assert.deepStrictEqual([pending.resource.hasHubSubscribers, pending.resource.subscribers], [true, 0])
       const whole = { contentType: "text/xml", body: Uint8Array.of(60) }
       const [waiting] = yield* record({ ...found(pending.resource, [entry("a")]), whole })
       assert.deepStrictEqual([waiting?.subscriptionId, waiting?.sequence], [pending.subscription.id, 1])
       yield* subscribe({ ...wanted, state: "active", leaseUntil: 5_000 })
       const load = (now: number) => at(now)(ResourceStore.use((store) => store.load(pending.resource.id)))
       const [before, after] = [Option.getOrThrow(yield* load(4_999)), Option.getOrThrow(yield* load(5_000))]
-      assert.deepStrictEqual([before.onHub, before.subscribers], [true, 1])
-      assert.deepStrictEqual([after.onHub, after.subscribers], [undefined, 0])
+      assert.deepStrictEqual([before.hasHubSubscribers, before.subscribers], [true, 1])
+      assert.deepStrictEqual([after.hasHubSubscribers, after.subscribers], [undefined, 0])
       const { resource } = yield* subscribe({ ...wantedBy((yield* newAccount).id), topic: wanted.topic })
       assert.strictEqual(Option.getOrThrow(yield* ResourceStore.use((store) => store.load(resource.id))).subscribers, 1)
     }))

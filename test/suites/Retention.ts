@@ -135,7 +135,7 @@ const hubs = (it: Vitest.MethodsNonLive<Stores>) => {
       )
       assert.ok(one !== undefined && two !== undefined && young !== undefined && asked !== undefined)
       const count = (hub: string, ms: number, strikes = 0) =>
-        at(ms)(store.tally([{ hub, pushed: 0, missed: 1, strikes }]))
+        at(ms)(store.addCounts([{ hub, pushed: 0, missed: 1, consecutiveMisses: strikes }]))
       yield* retention.pruneHubs(1_000, 10_000) // of other tests
       yield* Effect.all([count(two, 2_000), count(one, 1_000, 5), count(young, 1_500), count(asked, 1_000)])
       yield* count(young, 4_000)
@@ -148,7 +148,7 @@ const hubs = (it: Vitest.MethodsNonLive<Stores>) => {
         topic: resource.url,
         state: "idle",
         failures: 0,
-        trusted: false,
+        reliable: false,
         revision: 0
       })
       const left = Effect.map(
@@ -160,6 +160,6 @@ const hubs = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.sameMembers([...yield* left], [two, young, asked])
       assert.strictEqual(yield* retention.pruneHubs(3_000, 10), 1)
       assert.sameMembers([...yield* left], [young, asked])
-      assert.notInclude(yield* store.struck(1), one)
+      assert.notInclude(yield* store.unreliableHubs(1), one)
     }))
 }

@@ -3,7 +3,7 @@ import { Effect, Option, Result } from "effect"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { profileOf, type ResourceState } from "#domain/poll/Resource.ts"
+import { resourceProfileOf, type ResourceState } from "#domain/poll/Resource.ts"
 import { matchAll, parse } from "#domain/Search.ts"
 import {
   at,
@@ -373,7 +373,7 @@ const listing = (it: Vitest.MethodsNonLive<Stores>) => {
       ]
       yield* Outbox.use((outbox) => outbox.drop(deliveries[0] ?? assert.fail(), { code: 500, message: "It failed." }))
       const store = yield* SubscriptionStore
-      const shown = { subscription, resource: profileOf(state) }
+      const shown = { subscription, resource: resourceProfileOf(state) }
       const query = { accountId: account.id, page: 1, byPage: 20 }
       assert.deepStrictEqual(yield* store.list(query), { items: [shown], total: undefined })
       const counted = { items: [{ ...shown, deliveries: { waiting: 2, dropped: 1 } }], total: 1 }

@@ -1,5 +1,5 @@
 import { Clock, Effect, Layer, Random } from "effect"
-import { boundsOf } from "#domain/poll/PollingInterval.ts"
+import { intervalBoundsOf } from "#domain/poll/PollingInterval.ts"
 import { type HostPause, HostPauses } from "#domain/ports/HostPauses.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { HostThrottle } from "#actors/limits/HostThrottle.ts"
@@ -47,7 +47,7 @@ const makeStartActors = Effect.gen(function*() {
   const subscription = yield* Subscription.SubscriptionBehavior
   const hubSubscription = yield* HubSubscription.HubSubscriptionBehavior
   const withBudget = Effect.provideService(ActorBudget, yield* ActorBudget)
-  const { maxPeriod } = boundsOf(settings)
+  const { maxPeriod } = intervalBoundsOf(settings)
 
   return Effect.fnUntraced(function*(partition: number, lease: ShardLease, throttle: HostThrottle) {
     const reloadResource = (id: number) => Effect.suspend(() => resources.tell(id, { _tag: "Reload" }))
@@ -66,12 +66,12 @@ const makeStartActors = Effect.gen(function*() {
       (id, message) => Effect.suspend(() => hubSubscriptions.tell(id, message))
     )
     const context: Resource.PartitionContext = {
-      hosts: throttle,
-      holdOff: (pause) => pauseHost(hostPauses, partition, throttle, pause),
-      fed: hubDirectory,
-      call: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
+      hostThrottle: throttle,
+      pauseHost: (pause) => pauseHost(hostPauses, partition, throttle, pause),
+      hubDirectory,
+      wakeResource: (id) => Effect.suspend(() => resources.tell(id, Resource.poll)),
       deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery }),
-      sure: lease.awaitHeld
+      awaitLease: lease.awaitHeld
     }
     const resources = yield* ActorSystem.make<Resource.State, Resource.Message, never, never>({
       name: "resource",
@@ -92,8 +92,8 @@ const makeStartActors = Effect.gen(function*() {
       never
     >({
       name: "hub subscription",
-      alarm: HubSubscriptionMessage.look,
-      behavior: (self) => hubSubscription.run(self, { fed: hubDirectory, pollSoon }),
+      alarm: HubSubscriptionMessage.check,
+      behavior: (self) => hubSubscription.run(self, { hubDirectory, pollSoon }),
       join: HubSubscriptionMessage.join
     }).pipe(withBudget)
     return { resources, subscriptions, hubSubscriptions, hubDirectory, pollSoon } satisfies PartitionActors

@@ -4,7 +4,7 @@ import * as Sharding from "effect/cluster/Sharding"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { partitionCount } from "#domain/Topic.ts"
-import { named } from "#domain/websub/HubSubscription.ts"
+import { describeHubs } from "#domain/websub/HubSubscription.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as Resource from "#actors/resource/Resource.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
@@ -96,15 +96,15 @@ export const layerOverdueSweep = Layer.effectDiscard(Effect.gen(function*() {
 
 /** Exchanges the counts of hubs with the other runners every 10 s, and polls the resources of hubs that no longer push. */
 export const layerHubReliability = Layer.effectDiscard(Effect.gen(function*() {
-  const { enabled, settle } = yield* HubReliability
+  const { enabled, synchronize } = yield* HubReliability
   const awake = yield* AwakePartitions
   const settleAndPoll = Effect.gen(function*() {
-    const doubted = yield* settle
+    const doubted = yield* synchronize
     if (doubted.size === 0) return
-    yield* Effect.logWarning(`Hubs no longer push; their resources are polled at the usual rate: ${named(doubted)}`)
+    yield* Effect.logWarning(`Hubs no longer push; their resources are polled at the usual rate: ${describeHubs(doubted)}`)
     yield* Effect.forEach(
       awake.values(),
-      ({ hubDirectory, pollSoon }) => Effect.forEach(hubDirectory.of(doubted), pollSoon, { discard: true }),
+      ({ hubDirectory, pollSoon }) => Effect.forEach(hubDirectory.resourcesRelyingOn(doubted), pollSoon, { discard: true }),
       { discard: true }
     )
   })

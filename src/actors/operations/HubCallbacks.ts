@@ -1,7 +1,7 @@
 import { Clock, Effect, Option } from "effect"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
-import { agreed, type HubSubscription, type Intent, receives } from "#domain/websub/HubSubscription.ts"
+import { applyIntent, type HubSubscription, type HubIntent, acceptsPush } from "#domain/websub/HubSubscription.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { refuseStoreErrors } from "./Refusing.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
@@ -9,7 +9,7 @@ import { Partitions } from "#actors/cluster/Partitions.ts"
 /** What hubs of publishers send to the callbacks of this service, at whichever runner. */
 export interface HubCallbacks {
   /** Whether the subscription of a callback wants what its hub asks or tells. */
-  readonly confirmIntent: (callback: string, intent: Intent) => Effect.Effect<boolean, Refusal>
+  readonly confirmIntent: (callback: string, intent: HubIntent) => Effect.Effect<boolean, Refusal>
   /** The subscription of a callback, when it takes what is pushed. */
   readonly findReceiver: (callback: string) => Effect.Effect<PushReceiver | undefined, Refusal>
   /** What is new in the document is stored when it returns. */
@@ -28,10 +28,10 @@ export const makeHubCallbacks = Effect.gen(function*() {
   const partitions = yield* Partitions
   const scope = yield* Effect.scope
 
-  const confirmIntent = Effect.fn("Hub.confirmIntent")(function*(callback: string, intent: Intent) {
+  const confirmIntent = Effect.fn("Hub.confirmIntent")(function*(callback: string, intent: HubIntent) {
     for (let i = 0; i < tries; i++) {
       const known = Option.getOrUndefined(yield* refuseStoreErrors(store.byCallback(callback)))
-      const next = known === undefined ? undefined : agreed(known, intent, yield* Clock.currentTimeMillis)
+      const next = known === undefined ? undefined : applyIntent(known, intent, yield* Clock.currentTimeMillis)
       if (next === undefined) return false
       if (!(yield* refuseStoreErrors(store.save(next)))) continue
       yield* Effect.forkIn(partitions.reloadHubSubscription(next.partition, next.resourceId), scope)
@@ -42,7 +42,7 @@ export const makeHubCallbacks = Effect.gen(function*() {
 
   const findReceiver = Effect.fn("Hub.findReceiver")(function*(callback: string) {
     const known = Option.getOrUndefined(yield* refuseStoreErrors(store.byCallback(callback)))
-    if (known?.secret === undefined || !receives(known)) return undefined
+    if (known?.secret === undefined || !acceptsPush(known)) return undefined
     const { hub, partition, resourceId, secret } = known
     return { hub, partition, resourceId, secret } satisfies PushReceiver
   })

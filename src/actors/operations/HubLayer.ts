@@ -90,7 +90,7 @@ export const layer = Layer.effect(
         mode,
         topic: request.topic,
         callback,
-        leaseSeconds: mode === "subscribe" ? Lease.none : "",
+        leaseSeconds: mode === "subscribe" ? Lease.unlimitedLeaseSeconds : "",
         ...tokenOf(request)
       }).pipe(Effect.mapError(({ message }) => refuse(new NotVerified({ message }))))
 
@@ -140,7 +140,7 @@ export const layer = Layer.effect(
       const question = {
         mode: "subscribe" as const,
         subscription: wanted,
-        leaseSeconds: Lease.none,
+        leaseSeconds: Lease.unlimitedLeaseSeconds,
         ...tokenOf(request)
       }
       if (Option.isSome(yield* refuseStoreErrors(subscriptions.find(wanted)))) return yield* askLater(question)

@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, Option, Queue, Schedule } from "effect"
-import { hasEnded } from "#domain/websub/Lease.ts"
+import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import {
@@ -89,7 +89,7 @@ export const layer = Layer.effect(
     const subscribe = Effect.fnUntraced(function*(question: Extract<Verification, { mode: "subscribe" }>) {
       const { leaseSeconds, subscription } = question
       const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
-      const stands = known?.state === "active" && !hasEnded(known, yield* Clock.currentTimeMillis)
+      const stands = known?.state === "active" && !hasLeaseEnded(known, yield* Clock.currentTimeMillis)
       const begun = stands ? undefined : yield* pending(subscription, known)
       yield* verify(question, { mode: "subscribe", leaseSeconds }).pipe(
         Effect.tapError(() => begun === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(begun)))

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { anonymous } from "#domain/Account.ts"
 import * as Callback from "#domain/Callback.ts"
-import { granted, hasEnded } from "#domain/websub/Lease.ts"
+import { grantLease, hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { isOwn } from "#domain/OwnAddress.ts"
 import {
   quotaKeyOf,
@@ -73,7 +73,7 @@ export const layer = Layer.effect(
       function*(wanted: NewSubscription): Effect.fn.Return<VerificationLane | undefined, Refusal> {
         const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(wanted)))
         if (known === undefined) return undefined
-        const stands = known.state !== "pending" && !hasEnded(known, yield* Clock.currentTimeMillis)
+        const stands = known.state !== "pending" && !hasLeaseEnded(known, yield* Clock.currentTimeMillis)
         return stands ? "standing" : "strangers"
       }
     )
@@ -88,7 +88,7 @@ export const layer = Layer.effect(
         {
           mode: "subscribe",
           subscription: wanted,
-          leaseSeconds: granted(request.leaseSeconds),
+          leaseSeconds: grantLease(request.leaseSeconds),
           ...(request.verifyToken === undefined ? {} : { verifyToken: request.verifyToken })
         },
         known ?? "strangers",

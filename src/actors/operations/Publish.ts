@@ -52,7 +52,10 @@ export const makePublish = Effect.gen(function*() {
       resources.find(canonical),
       canonical.includes("#") ? Effect.succeed([]) : resources.findFragments(canonical, maxFragments)
     ], { concurrency: 2 })
-    const itself = Option.filter(found, ({ onHub, subscribers }) => subscribers > 0 || onHub === true)
+    const itself = Option.filter(
+      found,
+      ({ hasHubSubscribers, subscribers }) => subscribers > 0 || hasHubSubscribers === true
+    )
     return { found, itself, fragments: inPage.map((id) => ({ id, partition })) }
   })
 

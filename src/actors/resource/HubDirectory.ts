@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { advertised, type HubLinks } from "#domain/poll/HubLinks.ts"
+import { type HubLinks, hubLinksOf } from "#domain/poll/HubLinks.ts"
 import { type Fingerprint, ofString } from "#domain/Fingerprint.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { isOwn } from "#domain/OwnAddress.ts"
@@ -7,11 +7,11 @@ import type { HubSubscription } from "#domain/websub/HubSubscription.ts"
 import type { HubReliability } from "./HubReliability.ts"
 import type { Message } from "./HubSubscriptionMessage.ts"
 
-interface Known {
+interface KnownHub {
   readonly hub: string
   /** Of what is advertised. */
-  readonly print: Fingerprint
-  readonly trusted: boolean
+  readonly fingerprint: Fingerprint
+  readonly reliable: boolean
 }
 
 /**
@@ -19,7 +19,7 @@ interface Known {
  * a hub does nothing.
  */
 export class HubDirectory {
-  readonly #known = new Map<number, Known>()
+  readonly #known = new Map<number, KnownHub>()
   readonly #trust: HubReliability["Service"]
   readonly #baseUrl: string
   readonly #tell: (id: number, message: Message) => Effect.Effect<void>
@@ -34,8 +34,8 @@ export class HubDirectory {
     this.#tell = tell
   }
 
-  set({ hub, hubs, resourceId, topic, trusted }: HubSubscription): void {
-    this.#known.set(resourceId, { hub, print: printOf({ hubs, topic }), trusted })
+  set({ hub, hubs, resourceId, topic, reliable }: HubSubscription): void {
+    this.#known.set(resourceId, { hub, fingerprint: fingerprintOf({ hubs, topic }), reliable: reliable })
   }
 
   delete(id: number): void {
@@ -43,57 +43,58 @@ export class HubDirectory {
   }
 
   /** The resources that rely on one of these hubs. */
-  of(hubs: ReadonlySet<string>): ReadonlyArray<number> {
-    return [...this.#known].filter(([, { hub, trusted }]) => trusted && hubs.has(hub)).map(([id]) => id)
+  resourcesRelyingOn(hubs: ReadonlySet<string>): ReadonlyArray<number> {
+    return [...this.#known].filter(([, { hub, reliable }]) => reliable && hubs.has(hub)).map(([id]) => id)
   }
 
   /** Polls of this resource only make sure that its hub pushes. */
   isPushedByHub(id: number): boolean {
     const known = this.#known.size === 0 ? undefined : this.#known.get(id)
-    return known !== undefined && known.trusted && !this.#trust.isDoubted(known.hub)
+    return known !== undefined && known.reliable && !this.#trust.isUnreliable(known.hub)
   }
 
   /** A resource as it is known now, by a fetch or from its row. */
-  look(resource: ResourceState): Effect.Effect<void> {
+  observe(resource: ResourceState): Effect.Effect<void> {
     const known = this.#known.get(resource.id)
     const found = this.#trust.enabled ? this.#advertised(resource) : undefined
     if (found === undefined) {
       return known === undefined
         ? Effect.void
-        : this.#tell(resource.id, { _tag: "Found", resource, found: nothing(resource) })
+        : this.#tell(resource.id, { _tag: "Found", resource, found: noHubLinks(resource) })
     }
-    if (known === undefined ? !isWatched(resource) : known.print === printOf(found)) return Effect.void
+    if (known === undefined ? !isWatched(resource) : known.fingerprint === fingerprintOf(found)) return Effect.void
     return this.#tell(resource.id, { _tag: "Found", resource, found })
   }
 
   /** Its subscriptions have changed. */
-  reloaded(resource: ResourceState): Effect.Effect<void> {
-    return this.#known.has(resource.id) ? this.#tell(resource.id, { _tag: "Reload" }) : this.look(resource)
+  reload(resource: ResourceState): Effect.Effect<void> {
+    return this.#known.has(resource.id) ? this.#tell(resource.id, { _tag: "Reload" }) : this.observe(resource)
   }
 
   /** A fetch has found so many entries (or a document) that the hub has not pushed yet. */
-  news(id: number, count: number): Effect.Effect<void> {
+  reportPolledEntries(id: number, count: number): Effect.Effect<void> {
     return this.#known.has(id) ? this.#tell(id, { _tag: "News", count }) : Effect.void
   }
 
   /** The hub has pushed. */
-  pushed(id: number): Effect.Effect<void> {
+  reportPush(id: number): Effect.Effect<void> {
     const known = this.#known.get(id)
     if (known === undefined) return Effect.void
-    this.#trust.count({ hub: known.hub, pushed: 1, missed: 0, strikes: 0 })
+    this.#trust.addCounts({ hub: known.hub, pushed: 1, missed: 0, consecutiveMisses: 0 })
     return this.#tell(id, { _tag: "Pushed" })
   }
 
   /** This service is no hub of its own. */
   #advertised(resource: ResourceState): HubLinks | undefined {
-    const found = advertised(resource)
+    const found = hubLinksOf(resource)
     const hubs = found?.hubs.filter((hub) => !isOwn(hub, this.#baseUrl)) ?? []
     return found === undefined || hubs.length === 0 ? undefined : { ...found, hubs }
   }
 }
 
-const isWatched = ({ onHub, subscribers }: ResourceState): boolean => subscribers > 0 || onHub === true
+const isWatched = ({ hasHubSubscribers, subscribers }: ResourceState): boolean =>
+  subscribers > 0 || hasHubSubscribers === true
 
-const nothing = ({ url }: ResourceState): HubLinks => ({ hubs: [], topic: url })
+const noHubLinks = ({ url }: ResourceState): HubLinks => ({ hubs: [], topic: url })
 
-const printOf = ({ hubs, topic }: HubLinks): Fingerprint => ofString(JSON.stringify([hubs, topic]))
+const fingerprintOf = ({ hubs, topic }: HubLinks): Fingerprint => ofString(JSON.stringify([hubs, topic]))

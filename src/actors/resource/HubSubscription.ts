@@ -10,7 +10,7 @@ import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { HubRequestPacer } from "#actors/limits/HubRequestPacer.ts"
 
 export interface State {
-  upstream: Model.HubSubscription | undefined
+  subscription: Model.HubSubscription | undefined
   watched: boolean
   /** What a poll has found, and until when the hub may push it. */
   missing: { readonly count: number; readonly until: number } | undefined
@@ -18,7 +18,7 @@ export interface State {
 
 /** What a subscription at a hub needs of its partition. */
 export interface HubSubscriptionContext {
-  readonly fed: HubDirectory
+  readonly hubDirectory: HubDirectory
   /** Nothing is pushed any more: polls are frequent from now on. */
   readonly pollSoon: (id: number) => Effect.Effect<void>
 }
@@ -38,27 +38,27 @@ export const layer = Layer.effect(
 
     const load = Effect.fnUntraced(function*(id: number) {
       const found = Option.getOrUndefined(yield* whenAvailable(store.find(id)))
-      return { upstream: found?.upstream, watched: found?.watched ?? false }
+      return { subscription: found?.subscription, watched: found?.watched ?? false }
     })
 
     /** The row is this now. Whoever relied on the hub and cannot any more is polled. */
     const take = (
       state: State,
       id: number,
-      upstream: Model.HubSubscription | undefined,
+      subscription: Model.HubSubscription | undefined,
       around: HubSubscriptionContext
     ) => {
-      const lost = state.upstream?.trusted === true && upstream?.trusted !== true
-      state.upstream = upstream
-      if (upstream === undefined) around.fed.delete(id)
-      else around.fed.set(upstream)
+      const lost = state.subscription?.reliable === true && subscription?.reliable !== true
+      state.subscription = subscription
+      if (subscription === undefined) around.hubDirectory.delete(id)
+      else around.hubDirectory.set(subscription)
       return lost ? around.pollSoon(id) : Effect.void
     }
 
     const reload = Effect.fnUntraced(function*(state: State, id: number, around: HubSubscriptionContext) {
-      const { upstream, watched } = yield* load(id)
+      const { subscription, watched } = yield* load(id)
       state.watched = watched
-      yield* take(state, id, upstream, around)
+      yield* take(state, id, subscription, around)
     })
 
     /** False when the row has changed meanwhile; then the state is what it is now. */
@@ -76,19 +76,23 @@ export const layer = Layer.effect(
 
     /** The hub may verify before it answers: what its refusal means depends on what the row is by then. */
     const ask = Effect.fnUntraced(
-      function*(state: State, { mode, next }: Extract<Model.Step, { _tag: "Ask" }>, around: HubSubscriptionContext) {
+      function*(
+        state: State,
+        { mode, next }: Extract<Model.HubSubscriptionStep, { _tag: "Ask" }>,
+        around: HubSubscriptionContext
+      ) {
         const { callback, hub, resourceId, secret, topic } = next
         if (!(yield* save(state, next, around)) || callback === undefined || secret === undefined) return
-        const leaseSeconds = Model.wantedLease
+        const leaseSeconds = Model.requestedLeaseSeconds
         const refusal = yield* client.send({ hub, mode, topic, callback, secret, leaseSeconds }).pipe(
           Effect.as(undefined),
           Effect.catchTag("HubRefused", Effect.succeed)
         )
-        const { upstream: asked } = state
+        const { subscription: asked } = state
         yield* reload(state, resourceId, around)
-        if (refusal === undefined || asked === undefined || state.upstream?.revision !== asked.revision) return
+        if (refusal === undefined || asked === undefined || state.subscription?.revision !== asked.revision) return
         yield* Effect.logInfo(`${new URL(hub).host} does not ${mode} a topic: ${refusal.message}`)
-        yield* save(state, Model.refused(asked, refusal.message, yield* Clock.currentTimeMillis), around)
+        yield* save(state, Model.recordRefusal(asked, refusal.message, yield* Clock.currentTimeMillis), around)
       }
     )
 
@@ -102,20 +106,20 @@ export const layer = Layer.effect(
             break
           case "Found": {
             yield* reload(state, self.id, around)
-            const next = Model.found(state.upstream, message.resource, message.found)
+            const next = Model.withHubLinks(state.subscription, message.resource, message.found)
             if (next !== undefined && (yield* save(state, next, around))) yield* reload(state, self.id, around)
             break
           }
           case "News": {
-            if (state.upstream?.state !== "active") break
+            if (state.subscription?.state !== "active") break
             const now = yield* Clock.currentTimeMillis
-            const { count = 0, until = now + Model.grace } = state.missing ?? {}
+            const { count = 0, until = now + Model.pushTimeoutMs } = state.missing ?? {}
             state.missing = { count: count + message.count, until }
             break
           }
           case "Pushed": {
             state.missing = undefined
-            const next = state.upstream === undefined ? undefined : Model.pushed(state.upstream)
+            const next = state.subscription === undefined ? undefined : Model.recordPush(state.subscription)
             if (next !== undefined) yield* save(state, next, around)
           }
         }
@@ -124,11 +128,11 @@ export const layer = Layer.effect(
 
     /** The time for a push is over. */
     const miss = Effect.fnUntraced(
-      function*(state: State, upstream: Model.HubSubscription, now: number, around: HubSubscriptionContext) {
+      function*(state: State, subscription: Model.HubSubscription, now: number, around: HubSubscriptionContext) {
         const missed = state.missing?.count ?? 0
         state.missing = undefined
-        trust.count({ hub: upstream.hub, pushed: 0, missed, strikes: upstream.trusted ? 1 : 0 })
-        const next = Model.missed(upstream, now)
+        trust.addCounts({ hub: subscription.hub, pushed: 0, missed, consecutiveMisses: subscription.reliable ? 1 : 0 })
+        const next = Model.recordMissedPush(subscription, now)
         if (next !== undefined) yield* save(state, next, around)
       }
     )
@@ -137,25 +141,25 @@ export const layer = Layer.effect(
       const state = self.state ??= { ...(yield* load(self.id)), missing: undefined }
       while (true) {
         yield* hear(self, state, around)
-        const { missing, upstream } = state
+        const { missing, subscription } = state
         self.pinned = missing !== undefined
-        if (upstream === undefined) return undefined
+        if (subscription === undefined) return undefined
         const now = yield* Clock.currentTimeMillis
         if (missing !== undefined && missing.until <= now) {
-          yield* miss(state, upstream, now, around)
+          yield* miss(state, subscription, now, around)
           continue
         }
-        const step = Model.next(upstream, state.watched && trust.enabled, yield* client.makeCredentials, now)
+        const step = Model.nextStep(subscription, state.watched && trust.enabled, yield* client.makeCredentials, now)
         if (step._tag === "Wait" || self.draining()) {
-          return earliest(step._tag === "Wait" ? step.until : upstream.dueAt, missing?.until)
+          return earliest(step._tag === "Wait" ? step.until : subscription.dueAt, missing?.until)
         }
         if (step._tag === "Save") {
           yield* save(state, step.next, around)
         } else if (step._tag === "Remove") {
-          yield* whenAvailable(store.remove(upstream))
+          yield* whenAvailable(store.remove(subscription))
           yield* reload(state, self.id, around)
         } else {
-          const turn = turns.reserve(self.id, upstream.hub, now)
+          const turn = turns.reserve(self.id, subscription.hub, now)
           if (turn > now) return earliest(turn, missing?.until)
           turns.release(self.id)
           yield* ask(state, step, around)

@@ -15,7 +15,7 @@ export type Message =
   | { readonly _tag: "News"; readonly count: number }
   | { readonly _tag: "Pushed" }
 
-export const look: Message = { _tag: "Look" }
+export const check: Message = { _tag: "Look" }
 
 /** Of messages of a kind that wait the last one counts; news add up, until the hub pushes. */
 export const join = (waiting: Array<Message>, message: Message): void => {

@@ -2,22 +2,22 @@ import { Clock, Context, Deferred, Effect, Layer, Option, Random, Result } from 
 import { isItsOwnTopic } from "#domain/poll/HubLinks.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
-import { outcomeOf } from "#domain/poll/PingOutcome.ts"
+import { pingOutcomeOf } from "#domain/poll/PingOutcome.ts"
 import {
   answered,
   broughtBy,
   countOf,
   heldBack,
   holdOff,
-  isMaintenanceDue,
+  isStepMaintenanceDue,
   keepsBody,
   type PollContext,
   type PollResult,
+  type PollStep,
   read,
   request,
   selected,
   stateAfter,
-  type Step,
   unanswered,
   unreadable,
   unselectable,
@@ -25,8 +25,8 @@ import {
   withMaintenance,
   withMoved
 } from "#domain/poll/Poll.ts"
-import { boundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
-import { lookedAt, pornRank } from "#domain/poll/PornRank.ts"
+import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
+import { maxRankedEntries, pornRank } from "#domain/poll/PornRank.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { HostPause } from "#domain/ports/HostPauses.ts"
 import { FeedReader, type ReadOptions } from "#domain/ports/FeedReader.ts"
@@ -35,7 +35,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { type ResourceState, resubscribed } from "#domain/poll/Resource.ts"
+import { type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
 import type { PollTrigger } from "#domain/poll/Status.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import type { HubDirectory } from "./HubDirectory.ts"
@@ -81,17 +81,17 @@ export const ping: Message = { _tag: "Ping" }
 export interface State {
   resource: ResourceState
   /** Entries, new and updated, of the last answer. */
-  brought: number
+  entryCount: number
   /** When the last ping came that no fetch has answered yet, epoch ms. */
-  pinged: number | undefined
+  pingedAt: number | undefined
   /** What the fetch for that ping finds, a hub has pushed. */
   pushedByHub: boolean
   /** Documents that were pushed, oldest first; bounded. */
-  readonly pushed: Array<Push>
+  readonly pushes: Array<Push>
   /** Who waits for a document; it is fetched for them at once. */
-  readonly waiting: Array<Deferred.Deferred<boolean>>
+  readonly waitingForDocument: Array<Deferred.Deferred<boolean>>
   /** Who waits for the fetch that comes instead of a push, in its time as for a ping. */
-  readonly instead: Array<Deferred.Deferred<boolean>>
+  readonly waitingForRefetch: Array<Deferred.Deferred<boolean>>
 }
 
 /** Alarms, pings and reloads that wait say the same as one of them. */
@@ -113,25 +113,31 @@ const refuse = ({ done }: FirstFetch): void => void Deferred.doneUnsafe(done, Ef
 
 /** The hub waits for that fetch as it would for the push; where many wait, one that will come is enough. */
 const fetchInstead = (state: State, push: Push, now: number): void => {
-  state.pinged = now
+  state.pingedAt = now
   push.document = undefined
   if (push.byHub) state.pushedByHub = true
-  if (push.byHub && state.instead.length < maxPushed) state.instead.push(push.done)
+  if (push.byHub && state.waitingForRefetch.length < maxPushed) state.waitingForRefetch.push(push.done)
   else release(push)
 }
 
-const answerWaiting = ({ instead, waiting }: State): void => {
-  if (waiting.length === 0 && instead.length === 0) return
-  for (const done of [...waiting.splice(0), ...instead.splice(0)]) Deferred.doneUnsafe(done, Effect.succeed(true))
+const answerWaiting = ({ waitingForRefetch, waitingForDocument }: State): void => {
+  if (waitingForDocument.length === 0 && waitingForRefetch.length === 0) return
+  for (const done of [...waitingForDocument.splice(0), ...waitingForRefetch.splice(0)]) {
+    Deferred.doneUnsafe(done, Effect.succeed(true))
+  }
 }
 
 /** Those who have given up count no more. */
 const attend = (state: State, message: FirstFetch): void => {
-  if (state.waiting.length >= maxWaiting) {
-    state.waiting.splice(0, maxWaiting, ...state.waiting.filter((done) => !Deferred.isDoneUnsafe(done)))
+  if (state.waitingForDocument.length >= maxWaiting) {
+    state.waitingForDocument.splice(
+      0,
+      maxWaiting,
+      ...state.waitingForDocument.filter((done) => !Deferred.isDoneUnsafe(done))
+    )
   }
-  if (state.waiting.length >= maxWaiting) refuse(message)
-  else state.waiting.push(message.done)
+  if (state.waitingForDocument.length >= maxWaiting) refuse(message)
+  else state.waitingForDocument.push(message.done)
 }
 
 /** Who waits for a document of one resource at once. */
@@ -153,15 +159,15 @@ const lateness = 60_000
 
 /** What a resource needs of its partition. */
 export interface PartitionContext {
-  readonly hosts: HostThrottle
+  readonly hostThrottle: HostThrottle
   /** A host asked to be left alone. */
-  readonly holdOff: (pause: HostPause) => Effect.Effect<void>
+  readonly pauseHost: (pause: HostPause) => Effect.Effect<void>
   /** Wakes a resource whose turn it is. */
-  readonly call: (id: number) => Effect.Effect<void>
+  readonly wakeResource: (id: number) => Effect.Effect<void>
   readonly deliver: (delivery: Delivery) => Effect.Effect<void>
   /** Returns when no other runner can have the partition. */
-  readonly sure: Effect.Effect<void>
-  readonly fed: HubDirectory
+  readonly awaitLease: Effect.Effect<void>
+  readonly hubDirectory: HubDirectory
 }
 
 export class ResourceBehavior extends Context.Service<ResourceBehavior, {
@@ -180,35 +186,35 @@ export const layer = Layer.effect(
     const entries = yield* EntryStore
     const settings = yield* Settings
     const { tell } = yield* Listeners
-    const bounds = { ...boundsOf(settings), followMovedIds: settings.followMovedIds }
-    const boundsFed = { ...bounds, fed: true }
+    const bounds = { ...intervalBoundsOf(settings), followMovedIds: settings.followMovedIds }
+    const boundsWhenPushed = { ...bounds, pushedByHub: true }
     const places = yield* FetchLimiter.make(settings.maxFetches)
     const random = yield* Random.Random
     const jitter = (yield* Jitter) ?? (() => random.nextDoubleUnsafe())
     const clock = yield* Clock.Clock
 
-    const loaded = Effect.fnUntraced(function*(self: Self<State, Message>, { fed }: PartitionContext) {
+    const loaded = Effect.fnUntraced(function*(self: Self<State, Message>, { hubDirectory }: PartitionContext) {
       const stored = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
       if (stored === undefined) return undefined
       const resource = rightInTime(stored, yield* Clock.currentTimeMillis)
-      yield* fed.look(resource)
+      yield* hubDirectory.observe(resource)
       return self.state = {
         resource,
-        brought: 0,
-        pinged: undefined,
+        entryCount: 0,
+        pingedAt: undefined,
         pushedByHub: false,
-        pushed: [],
-        waiting: [],
-        instead: []
+        pushes: [],
+        waitingForDocument: [],
+        waitingForRefetch: []
       }
     })
 
     /** Its subscriptions have changed. */
-    const reloaded = Effect.fnUntraced(function*(state: State, { fed }: PartitionContext) {
+    const reloaded = Effect.fnUntraced(function*(state: State, { hubDirectory }: PartitionContext) {
       const resource = yield* whenAvailable(store.load(state.resource.id))
       if (Option.isNone(resource)) return
-      state.resource = resubscribed(state.resource, resource.value)
-      yield* fed.reloaded(state.resource)
+      state.resource = withSubscribers(state.resource, resource.value)
+      yield* hubDirectory.reload(state.resource)
     })
 
     /** Written lazily. The row as well, so that the next owner neither sleeps for hours nor comes too soon. */
@@ -216,15 +222,20 @@ export const layer = Layer.effect(
       store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
 
     /** When it is not the turn of this resource: the time at which to look again. */
-    const get = (resource: ResourceState, wanted: FetchRequest, now: number, { call, hosts }: PartitionContext) => {
+    const get = (
+      resource: ResourceState,
+      wanted: FetchRequest,
+      now: number,
+      { wakeResource, hostThrottle }: PartitionContext
+    ) => {
       let wait = 1
       return Effect.suspend((): Effect.Effect<number | Result.Result<Fetched, FetchError>> => {
-        wait = hosts.enter(resource.host, resource.id, now)
+        wait = hostThrottle.enter(resource.host, resource.id, now)
         return wait === 0 ? Effect.result(places.run(fetcher.fetch(wanted))) : Effect.succeed(wait)
       }).pipe(
         Effect.onExit(() => {
-          const called = wait === 0 ? hosts.leave(resource.host, clock.currentTimeMillisUnsafe()) : nobody
-          return called.length === 0 ? Effect.void : Effect.forEach(called, call, { discard: true })
+          const called = wait === 0 ? hostThrottle.leave(resource.host, clock.currentTimeMillisUnsafe()) : nobody
+          return called.length === 0 ? Effect.void : Effect.forEach(called, wakeResource, { discard: true })
         })
       )
     }
@@ -254,7 +265,7 @@ export const layer = Layer.effect(
 
     /** The row first, then the subscriptions: if nobody hears, the row speaks later. */
     const record = Effect.fnUntraced(function*(state: State, change: PollWrite, around: PartitionContext) {
-      const deliveries = yield* whenAvailable(Effect.andThen(around.sure, store.record(change)))
+      const deliveries = yield* whenAvailable(Effect.andThen(around.awaitLease, store.record(change)))
       state.resource = change.state
       if (change.announce !== undefined) yield* tell(state.resource.id)
       yield* Effect.forEach(deliveries, around.deliver, { discard: true })
@@ -268,13 +279,13 @@ export const layer = Layer.effect(
     }
 
     const perform = (state: State, step: PollResult, around: PartitionContext): Effect.Effect<void> => {
-      state.brought = countOf(step)
+      state.entryCount = countOf(step)
       return step._tag === "Quiet" ? touch(state, step.state) : record(state, step.change, around)
     }
 
     /** What is in the document. */
     const looked = Effect.fnUntraced(
-      function*(resource: ResourceState, answer: Fetched, first: Exclude<Step, PollResult>, at: PollContext) {
+      function*(resource: ResourceState, answer: Fetched, first: Exclude<PollStep, PollResult>, at: PollContext) {
         const step = first._tag === "Read" ? yield* readDocument(resource, answer, first.options, at) : first
         return step._tag === "Select" ? yield* select(resource, answer, step, at) : step
       }
@@ -283,7 +294,7 @@ export const layer = Layer.effect(
     /** By the newest entries, those of this very step first. Of what is no feed there is nothing to judge. */
     const ranked = Effect.fnUntraced(function*(step: PollResult) {
       const { header, host, id } = stateAfter(step)
-      const stored = yield* entries.page({ resourceIds: [id], count: lookedAt }).pipe(
+      const stored = yield* entries.page({ resourceIds: [id], count: maxRankedEntries }).pipe(
         Effect.map((page) => page._tag === "Page" ? page.entries.map(({ entry }) => entry) : []),
         Effect.catchTag("StoreError", () => Effect.succeed([]))
       )
@@ -307,11 +318,11 @@ export const layer = Layer.effect(
       // where a redirect has led, another one has said so
       const pause = until === undefined || until <= at.now
         ? undefined
-        : around.holdOff({ host: new URL(answer.finalUrl).hostname, since: at.now, until })
+        : around.pauseHost({ host: new URL(answer.finalUrl).hostname, since: at.now, until })
       const settle = (done: PollResult) => {
         if (!keepsBody(done)) answer.release?.()
         const step = withMoved(done, answer, at)
-        return settings.pornRank && isMaintenanceDue(step, at.now)
+        return settings.pornRank && isStepMaintenanceDue(step, at.now)
           ? Effect.flatMap(ranked(step), (rank) => perform(state, withMaintenance(step, at.now, rank), around))
           : perform(state, withMaintenance(step, at.now), around)
       }
@@ -326,19 +337,19 @@ export const layer = Layer.effect(
     }
 
     /** A document was read: what it says of its hub, and what the hub should have pushed. */
-    const tellHub = (done: PollResult, { fed }: PartitionContext, pushedByHub: boolean) => {
+    const tellHub = (done: PollResult, { hubDirectory }: PartitionContext, pushedByHub: boolean) => {
       if (done._tag === "Quiet" || stateAfter(done).failures > 0) return Effect.void
       const { announce, state: resource } = done.change
       const news = announce?._tag === "Entries" ? announce.ids.length : announce?._tag === "Document" ? 1 : 0
       return news === 0 || pushedByHub
-        ? fed.look(resource)
-        : Effect.andThen(fed.look(resource), fed.news(resource.id, news))
+        ? hubDirectory.observe(resource)
+        : Effect.andThen(hubDirectory.observe(resource), hubDirectory.reportPolledEntries(resource.id, news))
     }
 
     /** Whoever waits for the record of a ping waits; the news do not. */
-    const answerPings = (before: ResourceState, { brought, resource: after }: State, until: number) =>
+    const answerPings = (before: ResourceState, { entryCount, resource: after }: State, until: number) =>
       Effect.catchTag(
-        pings.resolve(after.id, until, outcomeOf(before, after, brought)),
+        pings.resolve(after.id, until, pingOutcomeOf(before, after, entryCount)),
         "StoreError",
         (error) => Effect.logWarning(`what came of a ping is not recorded: ${error.message}`)
       )
@@ -350,7 +361,9 @@ export const layer = Layer.effect(
     const pushed = Effect.fnUntraced(
       function*(state: State, push: Push, now: number, around: PartitionContext) {
         const before = state.resource
-        if (push.document === undefined || push.byHub && (before.onHub === true || !isItsOwnTopic(before))) {
+        if (
+          push.document === undefined || push.byHub && (before.hasHubSubscribers === true || !isItsOwnTopic(before))
+        ) {
           return fetchInstead(state, push, now)
         }
         const { body, contentType } = push.document
@@ -363,9 +376,9 @@ export const layer = Layer.effect(
         }
         const at: PollContext = {
           now,
-          occasion: "push",
+          trigger: "push",
           jitter: jitter(),
-          ...(around.fed.isPushedByHub(before.id) ? boundsFed : bounds)
+          ...(around.hubDirectory.isPushedByHub(before.id) ? boundsWhenPushed : bounds)
         }
         const step = answered(before, answer, at)
         const read = step._tag === "Read" || step._tag === "Select" ? yield* looked(before, answer, step, at) : step
@@ -374,7 +387,7 @@ export const layer = Layer.effect(
         yield* perform(state, read, around)
         yield* answerPings(before, state, now)
         // only now: a fetch that was under way may have found the same, and told of it as missed
-        if (push.byHub) yield* around.fed.pushed(before.id)
+        if (push.byHub) yield* around.hubDirectory.reportPush(before.id)
         release(push)
       }
     )
@@ -383,11 +396,11 @@ export const layer = Layer.effect(
      * Its host wants to be left alone. The row as well: it says when the next fetch is, and the next owner of the resource, who has heard nothing
      * of the host, comes no sooner. Who waits for the first document is told why there is none.
      */
-    const putOff = Effect.fnUntraced(function*(state: State, until: number, { sure }: PartitionContext) {
+    const putOff = Effect.fnUntraced(function*(state: State, until: number, { awaitLease }: PartitionContext) {
       const { resource } = state
       if (resource.lastFetch === undefined) {
         const change = heldBack(resource, until)
-        if (change.state.http !== resource.http) yield* whenAvailable(Effect.andThen(sure, store.record(change)))
+        if (change.state.http !== resource.http) yield* whenAvailable(Effect.andThen(awaitLease, store.record(change)))
         state.resource = change.state
         return answerWaiting(state)
       }
@@ -406,46 +419,46 @@ export const layer = Layer.effect(
         const { changed, hastened } = hear(self, state, clock.currentTimeMillisUnsafe())
         if (changed) yield* reloaded(state, around)
         if (hastened) yield* write(state.resource)
-        self.pinned = state.pinged !== undefined || state.pushed.length > 0 || state.waiting.length > 0
+        self.pinned = state.pingedAt !== undefined || state.pushes.length > 0 || state.waitingForDocument.length > 0
         const now = clock.currentTimeMillisUnsafe()
-        const push = state.pushed.shift()
+        const push = state.pushes.shift()
         if (push !== undefined) {
           yield* pushed(state, push, now, around)
           continue
         }
         const next = due(state, now)
         // who asked for the first document while it came has it already
-        if (typeof next !== "string" && state.pinged === undefined) {
+        if (typeof next !== "string" && state.pingedAt === undefined) {
           answerWaiting(state)
           self.pinned = false
         }
         if (typeof next !== "string" || self.draining()) return typeof next === "string" ? undefined : next.at
-        const heldUntil = around.hosts.pausedUntil(state.resource.host, self.id, now)
+        const heldUntil = around.hostThrottle.pausedUntil(state.resource.host, self.id, now)
         if (heldUntil !== undefined) {
           yield* putOff(state, heldUntil, around)
           return heldUntil
         }
-        const { pinged, pushedByHub } = state
+        const { pingedAt, pushedByHub } = state
         state.pushedByHub = false
-        state.pinged = undefined // a ping that comes from now on causes one more fetch
-        const wanted = request(state.resource, now, pinged)
+        state.pingedAt = undefined // a ping that comes from now on causes one more fetch
+        const wanted = request(state.resource, now, pingedAt)
         const result = yield* get(state.resource, wanted, now, around)
         if (typeof result === "number") {
-          state.pinged = pinged
+          state.pingedAt = pingedAt
           state.pushedByHub = pushedByHub
           return result
         }
         const at = {
           now: clock.currentTimeMillisUnsafe(),
-          occasion: next,
-          asked: wanted.url,
+          trigger: next,
+          requestedUrl: wanted.url,
           jitter: jitter(),
-          ...(around.fed.isPushedByHub(self.id) ? boundsFed : bounds)
+          ...(around.hubDirectory.isPushedByHub(self.id) ? boundsWhenPushed : bounds)
         }
         const before = state.resource
         yield* conclude(state, result, at, around, pushedByHub)
-        if (pushedByHub) yield* around.fed.pushed(self.id)
-        if (pinged !== undefined) yield* answerPings(before, state, now)
+        if (pushedByHub) yield* around.hubDirectory.reportPush(self.id)
+        if (pingedAt !== undefined) yield* answerPings(before, state, now)
         answerWaiting(state)
       }
     })
@@ -462,14 +475,14 @@ const hear = (self: Self<State, Message>, state: State, now: number) => {
   let hastened = false
   for (let message = self.take(); message !== undefined; message = self.take()) {
     if (message._tag === "Ping") {
-      state.pinged = now
+      state.pingedAt = now
       state.pushedByHub ||= message.byHub === true
     }
     if (message._tag === "Push") {
-      if (state.resource.lastFetch === undefined || state.pushed.length >= maxPushed) {
+      if (state.resource.lastFetch === undefined || state.pushes.length >= maxPushed) {
         fetchInstead(state, message, now)
       } else {
-        state.pushed.push(message)
+        state.pushes.push(message)
       }
     }
     if (message._tag === "Sooner" && state.resource.nextFetch > message.at) {
@@ -490,14 +503,14 @@ const rightInTime = (resource: ResourceState, now: number): ResourceState => {
   return { ...resource, nextFetch: planned, ...(lastFetch !== undefined && { lastFetch: Math.min(lastFetch, now) }) }
 }
 
-type Select = Extract<Step, { _tag: "Select" }>
+type Select = Extract<PollStep, { _tag: "Select" }>
 
 /** Why to fetch now, or when to look again. Nobody polls for a resource without subscribers. */
 const due = (state: State, now: number): PollTrigger | { readonly at: number | undefined } => {
   const { lastFetch, nextFetch, subscribers } = state.resource
   // what is known of a resource that nobody watched is old: who waits wants it as it is now
-  if (state.waiting.length > 0 && (lastFetch === undefined || subscribers === 0)) return "ring"
-  if (state.pinged !== undefined) {
+  if (state.waitingForDocument.length > 0 && (lastFetch === undefined || subscribers === 0)) return "ring"
+  if (state.pingedAt !== undefined) {
     const earliest = (lastFetch ?? 0) + pingSpacing
     return earliest <= now ? "ping" : { at: earliest }
   }

@@ -9,7 +9,7 @@ import {
   nextTry,
   restartWaiting
 } from "#domain/delivery/Delivery.ts"
-import { hasEnded } from "#domain/websub/Lease.ts"
+import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
 import type { DeliveryResponse } from "#domain/ports/Deliverer.ts"
@@ -233,7 +233,7 @@ export const layer = Layer.effect(
         const first = state.ahead[0]
         if (first === undefined) return undefined
         const now = yield* Clock.currentTimeMillis
-        if (hasEnded(state.subscription, now)) return undefined
+        if (hasLeaseEnded(state.subscription, now)) return undefined
         if (isEarly(state, first, now)) return goOn
         if (self.draining()) return undefined
         if (!around.lease.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), goOn)

@@ -12,7 +12,7 @@ export interface Fragment {
  */
 export const fragmentOf = (url: string): Fragment | undefined => {
   const at = url.indexOf("#")
-  const path = at < 0 ? "" : decoded(url.slice(at + 1)).trim()
+  const path = at < 0 ? "" : decodeLeniently(url.slice(at + 1)).trim()
   return path === "" ? undefined : { language: path.startsWith("$") ? "jsonpath" : "css", path }
 }
 
@@ -23,7 +23,7 @@ export const withoutFragment = (url: string): string => {
 }
 
 /** A `%` that encodes nothing stands for itself. */
-const decoded = (text: string): string => {
+const decodeLeniently = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -38,10 +38,10 @@ const decoded = (text: string): string => {
 }
 
 /** Characters that a name may have without quotes (RFC 9535, member-name-shorthand). */
-const shorthand = /^[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*$/
+const shorthandName = /^[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*$/
 const bareName = /[^.[\]()*'"\s,=<>!&|?~^`]+/y
 /** A name that no number and no operator of a filter begins like. */
-const unmistakable = /^[@$#]./
+const unambiguousName = /^[@$#]./
 
 /**
  * Quotes the bare names that people write although RFC 9535 does not have them: `$..@graph` is `$..["@graph"]`.
@@ -64,7 +64,7 @@ export const withQuotedNames = (path: string): string => {
     const dots = character !== "." ? 0 : path.charAt(at + 1) === "." ? 2 : 1
     bareName.lastIndex = at + dots
     const name = dots === 0 ? "" : bareName.exec(path)?.[0] ?? ""
-    if (name !== "" && !shorthand.test(name) && (depth === 0 || unmistakable.test(name))) {
+    if (name !== "" && !shorthandName.test(name) && (depth === 0 || unambiguousName.test(name))) {
       quoted += `${dots === 2 ? ".." : ""}[${JSON.stringify(name)}]`
       at += dots + name.length
     } else {

@@ -2,29 +2,29 @@ import { decodeAs } from "#domain/normalize/bytes/DetectEncoding.ts"
 import { siteOf } from "#domain/Topic.ts"
 
 /** Bytes of a page that are looked at, and characters of a place that are kept. */
-const mostBytes = 262_144
-const mostOfPlace = 500
+const maxInspectedBytes = 262_144
+const maxLocationLength = 500
 
 /** An answer that a redirect has led to, as opposed to the one that was asked for. */
-interface Answered {
+interface RedirectedAnswer {
   readonly finalUrl: string
   readonly permanentUrl?: string
   readonly body: Uint8Array
 }
 
 /** What was asked for, be it with another scheme or a `www.` before it: no redirect has led to another place. */
-export const here = ""
+export const sameLocation = ""
 
 /** The place that redirects have led to: host and path, or `here`. */
-export const placeOf = (asked: string, finalUrl: string): string => {
-  if (finalUrl === asked) return here
-  const there = plain(finalUrl)
-  return there === plain(asked) ? here : there
+export const locationOf = (asked: string, finalUrl: string): string => {
+  if (finalUrl === asked) return sameLocation
+  const there = hostAndPathOf(finalUrl)
+  return there === hostAndPathOf(asked) ? sameLocation : there
 }
 
-const plain = (address: string): string => {
+const hostAndPathOf = (address: string): string => {
   const { hostname, pathname } = new URL(address)
-  return `${hostname.replace(/^www\./, "")}${pathname.replace(/\/$/, "")}`.slice(0, mostOfPlace)
+  return `${hostname.replace(/^www\./, "")}${pathname.replace(/\/$/, "")}`.slice(0, maxLocationLength)
 }
 
 /**
@@ -34,16 +34,16 @@ const plain = (address: string): string => {
  * site, or to a field for a password. A page that moves for good is redirected to permanently; and one that was redirected before may be so again,
  * to the page of the day or another mirror. Undefined: it is not known where the last document was.
  */
-export const isLoginWall = (asked: string, before: string | undefined, answer: Answered): boolean => {
-  const place = placeOf(asked, answer.finalUrl)
-  if (before !== here || place === here || answer.permanentUrl !== undefined) return false
-  return siteOfPlace(place) !== siteOfPlace(plain(asked)) || asksForPassword(answer.body)
+export const isLoginWall = (asked: string, before: string | undefined, answer: RedirectedAnswer): boolean => {
+  const place = locationOf(asked, answer.finalUrl)
+  if (before !== sameLocation || place === sameLocation || answer.permanentUrl !== undefined) return false
+  return siteOfLocation(place) !== siteOfLocation(hostAndPathOf(asked)) || asksForPassword(answer.body)
 }
 
-const siteOfPlace = (place: string): string => siteOf(place.split("/", 1).join())
+const siteOfLocation = (place: string): string => siteOf(place.split("/", 1).join())
 
 const passwordField = /<input\s(?:[^<>]{0,1000}?\s)?type\s*=\s*["']?password\b/i
 
 /** The words of HTML are the same in all encodings that pages have. */
 const asksForPassword = (body: Uint8Array): boolean =>
-  passwordField.test(decodeAs(body.subarray(0, mostBytes), "latin1"))
+  passwordField.test(decodeAs(body.subarray(0, maxInspectedBytes), "latin1"))

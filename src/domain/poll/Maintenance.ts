@@ -3,7 +3,7 @@ import type { ResourceState } from "./Resource.ts"
 const DAY = 24 * 60 * 60_000
 
 /** Whether a cycle of a resource is over: the first begins with its first document, each takes at least a day. */
-export const isDue = ({ lastMaintenanceAt, lastParse }: ResourceState, now: number): boolean =>
+export const isMaintenanceDue = ({ lastMaintenanceAt, lastParse }: ResourceState, now: number): boolean =>
   lastMaintenanceAt === undefined ? lastParse !== undefined : now - lastMaintenanceAt >= DAY
 
 /**
@@ -13,7 +13,7 @@ export const isDue = ({ lastMaintenanceAt, lastParse }: ResourceState, now: numb
  * no updates, so the first cycle begins with none and knows no velocity. `popularity` starts at 0 and grows by one with ten times the subscribers.
  * `pornRank` is undefined where nobody asks for it.
  */
-export const maintained = (state: ResourceState, now: number, pornRank?: number): ResourceState => {
+export const maintain = (state: ResourceState, now: number, pornRank?: number): ResourceState => {
   const { entriesSinceMaintenance, lastMaintenanceAt, pornRank: _, subscribers, velocity, ...others } = state
   const begun = {
     ...others,

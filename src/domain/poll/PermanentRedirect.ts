@@ -8,7 +8,7 @@ export interface PermanentRedirect {
   /** They have done so for days: the new URL is asked directly. */
   readonly settled?: true
   /** Epoch ms: when the topic itself, asked since, failed last. */
-  readonly topicFailed?: number
+  readonly topicFailedAt?: number
 }
 
 /** What a fetch of the topic, or of the URL that it has moved to, says about that. */
@@ -16,7 +16,7 @@ export interface RedirectObservation {
   /** The topic, without its fragment. */
   readonly topic: string
   /** The URL that was asked. */
-  readonly asked: string
+  readonly requestedUrl: string
   /** Where a chain of only permanent redirects led, if there was one. */
   readonly permanentUrl: string | undefined
   readonly outcome: "success" | "failure" | "overload"
@@ -25,25 +25,27 @@ export interface RedirectObservation {
 }
 
 /** A redirect that is called permanent is often a mistake, a network's own page, or a night's maintenance. */
-const trial = 3 * 24 * 60 * 60_000
+const settleAfterMs = 3 * 24 * 60 * 60_000
 
 /**
  * What is known after a fetch; the same object where nothing is new.
  *
  * A failure of the new URL is the end of it: the topic is asked again, and whatever that answers counts. One of the topic is only noted.
  */
-export const movedAfter = (
+export const nextRedirect = (
   known: PermanentRedirect | undefined,
   witness: RedirectObservation
 ): PermanentRedirect | undefined => {
-  const { asked, now, outcome, permanentUrl, topic } = witness
-  const direct = known?.settled === true && asked === known.to
-  if (outcome !== "success" && known?.settled === true && asked === topic) return { ...known, topicFailed: now }
+  const { requestedUrl, now, outcome, permanentUrl, topic } = witness
+  const direct = known?.settled === true && requestedUrl === known.to
+  if (outcome !== "success" && known?.settled === true && requestedUrl === topic) {
+    return { ...known, topicFailedAt: now }
+  }
   if (outcome !== "success") return direct && outcome === "failure" ? undefined : known
   if (direct) return known
   if (permanentUrl === undefined || !mayReplace(topic, permanentUrl)) return undefined
   if (permanentUrl !== known?.to) return { to: permanentUrl, since: now }
-  return known.settled === true || now - known.since < trial ? known : { ...known, settled: true }
+  return known.settled === true || now - known.since < settleAfterMs ? known : { ...known, settled: true }
 }
 
 /** Not a topic's own URL, and not one without the protection that the topic has. */

@@ -12,15 +12,15 @@ export type PingOutcome =
   | { readonly _tag: "Failed"; readonly code: number; readonly message: string }
 
 /** What a fetch came to, by the resource before and after it, and the entries that were new or updated. */
-export const outcomeOf = (before: ResourceState, after: ResourceState, entries: number): PingOutcome => {
+export const pingOutcomeOf = (before: ResourceState, after: ResourceState, entries: number): PingOutcome => {
   const code = after.code ?? 0
   if (after.failures > 0) return { _tag: "Failed", code, message: after.http ?? "" }
   if (entries > 0) return { _tag: "Changed", code, entries }
-  return isOther(before, after) ? { _tag: "Changed", code, entries: 0 } : { _tag: "Unchanged", code }
+  return hasDocumentChanged(before, after) ? { _tag: "Changed", code, entries: 0 } : { _tag: "Unchanged", code }
 }
 
 /** Of a fragment only what is selected counts. */
-const isOther = (before: ResourceState, { kind, signature, slices }: ResourceState): boolean => {
+const hasDocumentChanged = (before: ResourceState, { kind, signature, slices }: ResourceState): boolean => {
   if (kind === "feed") return false
   if (kind !== "html-fragment" && kind !== "json-fragment") return signature !== before.signature
   const [previous] = unpackAll(before.slices)

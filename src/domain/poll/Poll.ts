@@ -1,4 +1,4 @@
-import { headerOf, namesHub, withLinks, withLinksOf } from "./HubLinks.ts"
+import { documentHeader, hasHub, withHeaderLinks, withKnownHubLinks } from "./HubLinks.ts"
 import {
   compareDocument,
   findNewEntries,
@@ -12,27 +12,27 @@ import { ofBytes, packAll, unpackAll } from "#domain/Fingerprint.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
 import { httpDate } from "#domain/HttpDate.ts"
-import { isDue, maintained } from "./Maintenance.ts"
-import { movedAfter } from "./PermanentRedirect.ts"
+import { isMaintenanceDue, maintain } from "./Maintenance.ts"
+import { nextRedirect } from "./PermanentRedirect.ts"
 import { openAtEnd } from "#domain/normalize/xml/MarkupParser.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
-import { type Bounds, hintOf, nextFetch, nextPeriod, type Pace } from "./PollingInterval.ts"
+import { hintOf, type IntervalBounds, type IntervalInput, nextFetch, nextPeriod } from "./PollingInterval.ts"
 import type { Fetched, FetchError, FetchRequest } from "#domain/ports/Fetcher.ts"
 import type { ReaderError, ReadOptions, ReadResult } from "#domain/ports/FeedReader.ts"
 import { type Announcement, maxStoredLength, type PollWrite } from "#domain/ports/ResourceStore.ts"
 import type { Selection, SelectorError, Syntax } from "#domain/ports/Selector.ts"
 import type { ResourceKind, ResourceState, ServerProfile } from "./Resource.ts"
-import { fetched, isFailureOf, type PollTrigger } from "./Status.ts"
-import { type Validators, validatorsAfter } from "./Validators.ts"
-import { isLoginWall, placeOf } from "./LoginWall.ts"
+import { describeFetch, isSameFailure, type PollTrigger } from "./Status.ts"
+import { nextValidators, type Validators } from "./Validators.ts"
+import { isLoginWall, locationOf } from "./LoginWall.ts"
 
 /** What a poll knows besides the resource and the answer. */
-export interface PollContext extends Bounds {
+export interface PollContext extends IntervalBounds {
   /** Epoch ms. */
   readonly now: number
-  readonly occasion: PollTrigger
+  readonly trigger: PollTrigger
   /** The URL that was asked, when it may not be the topic. */
-  readonly asked?: string
+  readonly requestedUrl?: string
   /** 0 up to 1, see `Polling.nextFetch`. */
   readonly jitter: number
   /** See `Change.Options`. */
@@ -47,7 +47,7 @@ export interface PollContext extends Bounds {
  *           │                               └─► Select in it ─► Changed (likewise)
  *           └─ anything else ──────────────► Changed when that becomes its error state, else Quiet
  */
-export type Step =
+export type PollStep =
   | { readonly _tag: "Quiet"; readonly state: ResourceState }
   | { readonly _tag: "Changed"; readonly change: PollWrite }
   | { readonly _tag: "Read"; readonly options: ReadOptions }
@@ -60,7 +60,7 @@ export type Step =
   }
 
 /** A step that is decided. */
-export type PollResult = Exclude<Step, { _tag: "Read" | "Select" }>
+export type PollResult = Exclude<PollStep, { _tag: "Read" | "Select" }>
 
 const DAY = 24 * 60 * 60_000
 
@@ -72,10 +72,12 @@ const DAY = 24 * 60 * 60_000
  * An answer will do that another resource was given since this one was due, or since the last ping (`pinged`, epoch ms).
  */
 export const request = (state: ResourceState, now: number, pinged?: number): FetchRequest => {
-  const { distrust, moved } = state.learned ?? {}
+  const { validatorTrust, permanentRedirect } = state.serverProfile ?? {}
   const whole = state.signature === undefined || state.inError || isUnproven(state, now)
-  const bare = whole || distrust === "trial"
-  const url = moved?.settled === true && (!whole || hasTopicFailed(state)) ? moved.to : withoutFragment(state.url)
+  const bare = whole || validatorTrust === "trial"
+  const url = permanentRedirect?.settled === true && (!whole || hasTopicFailed(state))
+    ? permanentRedirect.to
+    : withoutFragment(state.url)
   return {
     url,
     since: pinged ?? Math.min(state.nextFetch, now),
@@ -86,19 +88,20 @@ export const request = (state: ResourceState, now: number, pinged?: number): Fet
 }
 
 /** For a day nothing but the server's word has said what is there. */
-const isUnproven = ({ lastFull }: ResourceState, now: number): boolean => now - (lastFull ?? 0) >= DAY
+const isUnproven = ({ lastUnconditionalFetch }: ResourceState, now: number): boolean =>
+  now - (lastUnconditionalFetch ?? 0) >= DAY
 
 /** Whether the fetch of the day has found nothing at the topic itself, and is still to be made. */
-const hasTopicFailed = ({ lastFull, learned }: ResourceState): boolean =>
-  (learned?.moved?.topicFailed ?? 0) > (lastFull ?? 0)
+const hasTopicFailed = ({ lastUnconditionalFetch, serverProfile }: ResourceState): boolean =>
+  (serverProfile?.permanentRedirect?.topicFailedAt ?? 0) > (lastUnconditionalFetch ?? 0)
 
 /** Whether an answer is the fetch of the day: else one who holds the new place of a topic could keep it from its owner for ever. */
 const isOfDay = (state: ResourceState, at: PollContext): boolean =>
-  at.occasion !== "push" &&
-  (at.asked === undefined || at.asked === withoutFragment(state.url) || hasTopicFailed(state))
+  at.trigger !== "push" &&
+  (at.requestedUrl === undefined || at.requestedUrl === withoutFragment(state.url) || hasTopicFailed(state))
 
 /** The first look at an answer: most polls end here. */
-export const answered = (state: ResourceState, answer: Fetched, at: PollContext): Step => {
+export const answered = (state: ResourceState, answer: Fetched, at: PollContext): PollStep => {
   const { status } = answer
   if (status === 304 && state.signature === undefined) return failure(state, 304, unasked, at)
   if (status === 304 || isSuccess(status) && isSame(state, answer, at)) return unchanged(state, answer, at)
@@ -118,11 +121,11 @@ const unasked =
  * too: they may have come with the hub of somebody who held the server for an hour, and Link headers are no part of them.
  */
 const isSame = (state: ResourceState, answer: Fetched, at: PollContext): boolean => {
-  const { header, inError, learned, signature } = state
+  const { header, inError, serverProfile, signature } = state
   if (answer.signature !== signature || inError) return false
-  if (at.occasion === "push") return true
-  return learned?.pushedAfter === undefined &&
-    !(isOfDay(state, at) && isUnproven(state, at.now) && namesHub(header, answer))
+  if (at.trigger === "push") return true
+  return serverProfile?.statusBeforePush === undefined &&
+    !(isOfDay(state, at) && isUnproven(state, at.now) && hasHub(header, answer))
 }
 
 /** What a status alone does not say: a page that only a browser gets past, which no waiting mends. */
@@ -138,7 +141,7 @@ const readOptions = (state: ResourceState, answer: Fetched, at: PollContext): Re
   ...(answer.headers["content-language"] === undefined ? {} : { contentLanguage: answer.headers["content-language"] }),
   url: answer.finalUrl,
   // a document that was pushed may hold only what is new, beside nothing that was read before
-  ...(state.slices.length === 0 || at.occasion === "push" ? {} : { seenSlices: unpackAll(state.slices) })
+  ...(state.slices.length === 0 || at.trigger === "push" ? {} : { seenSlices: unpackAll(state.slices) })
 })
 
 /**
@@ -148,26 +151,27 @@ const readOptions = (state: ResourceState, answer: Fetched, at: PollContext): Re
 const unchanged = (state: ResourceState, answer: Fetched, at: PollContext): PollResult => {
   const recovered = state.failures > 0
   const on = scheduled(state, answer, "unchanged", at)
-  const moved = recovered ? { ...calm(on), http: fetched(at.occasion, answer.status, on.period) } : on
-  if (at.occasion === "push") {
+  const moved = recovered ? { ...calm(on), http: describeFetch(at.trigger, answer.status, on.period) } : on
+  if (at.trigger === "push") {
     const pushed = state.code === 304 ? { ...moved, code: 304 } : moved
     return recovered ? { _tag: "Changed", change: silent(pushed) } : { _tag: "Quiet", state: pushed }
   }
   const whole = answer.status !== 304 && isOfDay(state, at) && isUnproven(state, at.now)
-  const next = whole ? { ...moved, lastFull: at.now } : moved
-  const held = validatorsAfter(heldBy(state), answer, { news: false, afterSilence: false, now: at.now })
+  const next = whole ? { ...moved, lastUnconditionalFetch: at.now } : moved
+  const held = nextValidators(heldBy(state), answer, { changed: false, afterNotModified: false, now: at.now })
   const settled = held.etag === state.etag && held.lastModified === state.lastModified &&
-    held.distrust === state.learned?.distrust && held.caught === state.learned?.caught && !whole
+    held.trust === state.serverProfile?.validatorTrust && held.caughtLyingAt === state.serverProfile?.caughtLyingAt &&
+    !whole
   const place = placeAfter(state, state.kind, answer, at)
-  if (settled && !recovered && place === state.learned?.place) return { _tag: "Quiet", state: next }
-  return { _tag: "Changed", change: silent(withValidators(next, held, { place })) }
+  if (settled && !recovered && place === state.serverProfile?.lastLocation) return { _tag: "Quiet", state: next }
+  return { _tag: "Changed", change: silent(withValidators(next, held, { lastLocation: place })) }
 }
 
 /** Without what a failure has left behind. */
-const calm = ({ learned, ...state }: ResourceState): ResourceState => ({
+const calm = ({ serverProfile, ...state }: ResourceState): ResourceState => ({
   ...state,
   failures: 0,
-  ...learning({ ...learned, doubtedSince: undefined })
+  ...learning({ ...serverProfile, unreadableSince: undefined })
 })
 
 /** No answer came. */
@@ -200,16 +204,16 @@ const failure = (
     lastFetch: at.now,
     nextFetch: nextFetch(at.now, again, at.jitter, notBefore)
   }
-  const log = fetched(at.occasion, code, timed.period)
+  const log = describeFetch(at.trigger, code, timed.period)
   const next: ResourceState = {
     ...timed,
     ...health,
-    ...(answers ? doubted(state.learned, at.now) : {}),
+    ...(answers ? doubted(state.serverProfile, at.now) : {}),
     http: text === undefined ? log : `${log}: ${text}`
   }
   if (announced) return { _tag: "Changed", change: { ...silent(next), announce: { _tag: "Failure" } } }
   // the same again is no news for the row either
-  return state.code === code && isFailureOf(state.http, text)
+  return state.code === code && isSameFailure(state.http, text)
     ? { _tag: "Quiet", state: next }
     : { _tag: "Changed", change: silent(next) }
 }
@@ -217,7 +221,7 @@ const failure = (
 /** Whether a document that was read in part has to be read whole after all. */
 export const wantsWhole = (state: ResourceState, result: ReadResult): boolean =>
   result._tag === "Feed" && result.skipped > 0 && (
-    state.learned?.brokenOff !== undefined ||
+    state.serverProfile?.truncatedAt !== undefined ||
     needsWholeDocument(memoryOf(state), { entries: result.feed.entries, skipped: result.skipped })
   )
 
@@ -237,7 +241,7 @@ export const read = (
   answer: Fetched,
   result: ReadResult,
   at: PollContext
-): Exclude<Step, { _tag: "Read" }> => {
+): Exclude<PollStep, { _tag: "Read" }> => {
   if (result._tag === "Feed") return feedRead(state, answer, result, at)
   const kind = result.kind === "json" ? "json" : "other"
   if (result.kind === "empty" || isDoubtful(state, kind, at.now)) {
@@ -262,10 +266,11 @@ export const read = (
 /** Milliseconds of answers that cannot be read, until a feed that is none any more is taken for what it is now. */
 const patience = 3 * DAY
 
-const isPatient = ({ learned }: ResourceState, now: number): boolean => now - (learned?.doubtedSince ?? now) < patience
+const isPatient = ({ serverProfile }: ResourceState, now: number): boolean =>
+  now - (serverProfile?.unreadableSince ?? now) < patience
 
-const doubted = (learned: ServerProfile | undefined, now: number): Pick<ResourceState, "learned"> => ({
-  learned: { ...learned, doubtedSince: learned?.doubtedSince ?? now }
+const doubted = (learned: ServerProfile | undefined, now: number): Pick<ResourceState, "serverProfile"> => ({
+  serverProfile: { ...learned, unreadableSince: learned?.unreadableSince ?? now }
 })
 
 /** An error page with a good status, or the page of a hotel's network, makes no other kind of a feed or of a JSON document. */
@@ -275,18 +280,18 @@ const isDoubtful = (state: ResourceState, kind: ResourceKind, now: number): bool
 /** Likewise of a page, where a redirect tells; see `isWall`. */
 const isBehindWall = (state: ResourceState, answer: Fetched, at: PollContext): boolean =>
   state.lastParse !== undefined && isOfPage(state.kind) && isPatient(state, at.now) &&
-  isLoginWall(askedFor(state, at), state.learned?.place, answer)
+  isLoginWall(askedFor(state, at), state.serverProfile?.lastLocation, answer)
 
 const isOfPage = (kind: ResourceKind): boolean => kind === "other" || kind === "html-fragment"
 
-const askedFor = ({ url }: ResourceState, at: PollContext): string => at.asked ?? withoutFragment(url)
+const askedFor = ({ url }: ResourceState, at: PollContext): string => at.requestedUrl ?? withoutFragment(url)
 
 /** What is pushed has come from no place. */
 const placeAfter = (state: ResourceState, kind: ResourceKind, answer: Fetched, at: PollContext) =>
-  at.occasion === "push"
-    ? state.learned?.place
+  at.trigger === "push"
+    ? state.serverProfile?.lastLocation
     : isOfPage(kind)
-    ? placeOf(askedFor(state, at), answer.finalUrl)
+    ? locationOf(askedFor(state, at), answer.finalUrl)
     : undefined
 
 /** The page of a network that wants a login is mostly one of another host. */
@@ -301,9 +306,9 @@ const feedRead = (
   { feed, skipped, slices }: Extract<ReadResult, { _tag: "Feed" }>,
   at: PollContext
 ): PollResult => {
-  const pushed = at.occasion === "push"
+  const pushed = at.trigger === "push"
   const breaksOff = feed.repairs.includes(openAtEnd)
-  const brokenOff = state.learned?.brokenOff
+  const brokenOff = state.serverProfile?.truncatedAt
   const decision = findNewEntries(memoryOf(state), { entries: feed.entries, skipped }, at.now, {
     ...at,
     partial: pushed,
@@ -314,15 +319,18 @@ const feedRead = (
     return failure(state, 0, `too large: an entry of ${tooLong} bytes; at most ${maxStoredLength} are kept`, at)
   }
   const fresh = decision.fresh.length + decision.updated.length
-  const { learned, ...base } = parsed(state, answer, "feed", fresh > 0, at, decision.outcome)
+  const { serverProfile, ...base } = parsed(state, answer, "feed", fresh > 0, at, decision.outcome)
   const isFirst = state.seen.length === 0
   const next: ResourceState = {
     ...base,
     ...learning({
-      ...learned,
-      brokenOff: pushed || breaksOff && !isFirst ? brokenOff : breaksOff ? at.now : undefined
+      ...serverProfile,
+      truncatedAt: pushed || breaksOff && !isFirst ? brokenOff : breaksOff ? at.now : undefined
     }),
-    header: kept(state.header, pushed ? withLinksOf(state.header, feed.header) : withLinks(feed.header, answer)),
+    header: kept(
+      state.header,
+      pushed ? withKnownHubLinks(state.header, feed.header) : withHeaderLinks(feed.header, answer)
+    ),
     seen: decision.memory.seen,
     slices: pushed ? state.slices : slices === undefined ? new Uint8Array() : packAll(slices),
     idPolicy: decision.memory.idPolicy,
@@ -353,8 +361,8 @@ const kept = (before: FeedHeader | undefined, header: FeedHeader): FeedHeader =>
 }
 
 /** The feed itself, where subscriptions of the hub face want it. One that cannot be kept is not sent to them. */
-const wholeOf = ({ onHub }: ResourceState, answer: Fetched): { readonly whole?: Document } =>
-  onHub === undefined || answer.body.length > maxStoredLength
+const wholeOf = ({ hasHubSubscribers }: ResourceState, answer: Fetched): { readonly whole?: Document } =>
+  hasHubSubscribers === undefined || answer.body.length > maxStoredLength
     ? {}
     : { whole: { contentType: answer.headers["content-type"] ?? "application/xml", body: answer.body } }
 
@@ -388,7 +396,7 @@ export const selected = (
   state: ResourceState,
   answer: Fetched,
   { document, matches }: Selection,
-  { fragment: { language }, links }: Pick<Extract<Step, { _tag: "Select" }>, "fragment" | "links">,
+  { fragment: { language }, links }: Pick<Extract<PollStep, { _tag: "Select" }>, "fragment" | "links">,
   at: PollContext
 ): PollResult => {
   const kind = language === "css" ? "html-fragment" : "json-fragment"
@@ -429,9 +437,9 @@ const recorded = (
     return failure(state, 0, `too large: ${document.body.length} bytes; at most ${maxStoredLength} are kept`, at)
   }
   const { header: before, ...known } = state
-  const header = at.occasion === "push" ? before : headerOf(links, answer)
-  const { learned, ...others } = known
-  const placed = { ...others, ...learning({ ...learned, place: placeAfter(state, kind, answer, at) }) }
+  const header = at.trigger === "push" ? before : documentHeader(links, answer)
+  const { serverProfile, ...others } = known
+  const placed = { ...others, ...learning({ ...serverProfile, lastLocation: placeAfter(state, kind, answer, at) }) }
   const named = header === undefined ? placed : { ...placed, header: kept(before, header) }
   const changed = verdict === "changed"
   const counted = changed ? { ...named, entriesSinceMaintenance: named.entriesSinceMaintenance + 1 } : named
@@ -455,27 +463,27 @@ const parsed = (
   const next = scheduled({ ...state, kind }, answer, changed ? "changed" : "unchanged", at)
   const held = heldBy(state)
   const found = {
-    news: changed && !(isByBytes(kind) && isWeak(held)),
-    afterSilence: lastAnswer(state) === 304 && isUnproven(state, at.now),
+    changed: changed && !(isByBytes(kind) && isWeak(held)),
+    afterNotModified: lastAnswer(state) === 304 && isUnproven(state, at.now),
     now: at.now
   }
-  const pushed = at.occasion === "push"
-  const validators = pushed ? held : validatorsAfter(held, answer, found)
-  const lessons = { doubtedSince: undefined, pushedAfter: pushed ? lastAnswer(state) : undefined }
+  const pushed = at.trigger === "push"
+  const validators = pushed ? held : nextValidators(held, answer, found)
+  const lessons = { unreadableSince: undefined, statusBeforePush: pushed ? lastAnswer(state) : undefined }
   return {
     ...withValidators(next, validators, lessons),
     failures: 0,
     inError: false,
-    http: fetched(at.occasion, answer.status, next.period, outcome),
+    http: describeFetch(at.trigger, answer.status, next.period, outcome),
     lastParse: at.now,
-    ...(isOfDay(state, at) ? { lastFull: at.now } : {}),
+    ...(isOfDay(state, at) ? { lastUnconditionalFetch: at.now } : {}),
     signature: answer.signature
   }
 }
 
 /** The status of the last answer of the server; a push is none. */
-const lastAnswer = ({ code, learned }: ResourceState): number | undefined =>
-  code === 200 ? learned?.pushedAfter ?? code : code
+const lastAnswer = ({ code, serverProfile }: ResourceState): number | undefined =>
+  code === 200 ? serverProfile?.statusBeforePush ?? code : code
 
 const scheduled = (
   state: ResourceState,
@@ -491,13 +499,13 @@ const scheduled = (
     period,
     lastFetch: at.now,
     // what is pushed again and again must not put off the poll that finds what was not
-    nextFetch: at.occasion === "push" ? Math.min(next, Math.max(state.nextFetch, at.now)) : next
+    nextFetch: at.trigger === "push" ? Math.min(next, Math.max(state.nextFetch, at.now)) : next
   }
 }
 
 const periodAfter = (
   { kind, lastFetch, period, subscribers, velocity }: ResourceState,
-  outcome: Pace["outcome"],
+  outcome: IntervalInput["outcome"],
   at: PollContext,
   hint: number
 ): number =>
@@ -509,39 +517,47 @@ const isByBytes = (kind: ResourceKind): boolean => kind === "json" || kind === "
 /** The server says that documents with this tag mean the same, not that they are the same (RFC 9110, 8.8.1). */
 const isWeak = ({ etag }: Validators): boolean => etag?.startsWith("W/") ?? false
 
-const heldBy = ({ etag, lastModified, learned }: ResourceState): Validators => ({
+const heldBy = ({ etag, lastModified, serverProfile }: ResourceState): Validators => ({
   etag,
   lastModified,
-  distrust: learned?.distrust,
-  caught: learned?.caught
+  trust: serverProfile?.validatorTrust,
+  caughtLyingAt: serverProfile?.caughtLyingAt
 })
 
 const withValidators = (
-  { etag: _, lastModified: __, learned, ...state }: ResourceState,
-  { caught, distrust, etag, lastModified }: Validators,
+  { etag: _, lastModified: __, serverProfile, ...state }: ResourceState,
+  { caughtLyingAt, trust, etag, lastModified }: Validators,
   lessons: Lessons
 ): ResourceState => ({
   ...state,
   ...(etag === undefined ? {} : { etag }),
   ...(lastModified === undefined ? {} : { lastModified }),
-  ...learning({ ...learned, distrust, caught, ...lessons })
+  ...learning({ ...serverProfile, validatorTrust: trust, caughtLyingAt: caughtLyingAt, ...lessons })
 })
 
 /** What is learned, undefined where it is forgotten. */
 type Lessons = { readonly [K in keyof ServerProfile]: ServerProfile[K] | undefined }
 
 /** Nothing is kept where nothing was learned. */
-const learning = (lessons: Lessons): Pick<ResourceState, "learned"> => {
+const learning = (lessons: Lessons): Pick<ResourceState, "serverProfile"> => {
   const learned: { -readonly [K in keyof ServerProfile]: ServerProfile[K] } = {}
-  const { brokenOff, caught, distrust, doubtedSince, moved, place, pushedAfter } = lessons
-  if (distrust !== undefined) learned.distrust = distrust
-  if (caught !== undefined) learned.caught = caught
-  if (doubtedSince !== undefined) learned.doubtedSince = doubtedSince
-  if (moved !== undefined) learned.moved = moved
-  if (brokenOff !== undefined) learned.brokenOff = brokenOff
-  if (place !== undefined) learned.place = place
-  if (pushedAfter !== undefined) learned.pushedAfter = pushedAfter
-  return Object.keys(learned).length === 0 ? {} : { learned }
+  const {
+    truncatedAt,
+    caughtLyingAt,
+    validatorTrust,
+    unreadableSince,
+    permanentRedirect,
+    lastLocation,
+    statusBeforePush
+  } = lessons
+  if (validatorTrust !== undefined) learned.validatorTrust = validatorTrust
+  if (caughtLyingAt !== undefined) learned.caughtLyingAt = caughtLyingAt
+  if (unreadableSince !== undefined) learned.unreadableSince = unreadableSince
+  if (permanentRedirect !== undefined) learned.permanentRedirect = permanentRedirect
+  if (truncatedAt !== undefined) learned.truncatedAt = truncatedAt
+  if (lastLocation !== undefined) learned.lastLocation = lastLocation
+  if (statusBeforePush !== undefined) learned.statusBeforePush = statusBeforePush
+  return Object.keys(learned).length === 0 ? {} : { serverProfile: learned }
 }
 
 /** When to come again, epoch ms: `Retry-After` in seconds or as a date; else the end of a limit that is used up. A day at most. */
@@ -587,28 +603,28 @@ const isSpent = (headers: Fetched["headers"]): boolean =>
 /** The step, and with it what the answer (undefined: there was none) says of where the topic has moved; nearly always that is nothing. */
 export const withMoved = (step: PollResult, answer: Fetched | undefined, at: PollContext): PollResult => {
   const state = stateAfter(step)
-  const { failures, learned, url } = state
-  if (learned?.moved === undefined && answer?.permanentUrl === undefined) return step
+  const { failures, serverProfile, url } = state
+  if (serverProfile?.permanentRedirect === undefined && answer?.permanentUrl === undefined) return step
   const topic = withoutFragment(url)
-  const moved = movedAfter(learned?.moved, {
+  const moved = nextRedirect(serverProfile?.permanentRedirect, {
     topic,
-    asked: at.asked ?? topic,
+    requestedUrl: at.requestedUrl ?? topic,
     permanentUrl: answer?.permanentUrl,
     outcome: failures === 0 ? "success" : answer !== undefined && isOverloaded(answer) ? "overload" : "failure",
     now: at.now
   })
-  if (moved === learned?.moved) return step
-  const { learned: _, ...others } = state
-  return withState(step, { ...others, ...learning({ ...learned, moved }) })
+  if (moved === serverProfile?.permanentRedirect) return step
+  const { serverProfile: _, ...others } = state
+  return withState(step, { ...others, ...learning({ ...serverProfile, permanentRedirect: moved }) })
 }
 
 /** The step, and with it the maintenance of the resource where that is due: once a day a row is written that nothing else asks for. */
 export const withMaintenance = (step: PollResult, now: number, pornRank?: number): PollResult => {
   const state = stateAfter(step)
-  return isDue(state, now) ? withState(step, maintained(state, now, pornRank)) : step
+  return isMaintenanceDue(state, now) ? withState(step, maintain(state, now, pornRank)) : step
 }
 
-export const isMaintenanceDue = (step: PollResult, now: number): boolean => isDue(stateAfter(step), now)
+export const isStepMaintenanceDue = (step: PollResult, now: number): boolean => isMaintenanceDue(stateAfter(step), now)
 
 /** The entries that a step brings, newest first. */
 export const broughtBy = (step: PollResult): ReadonlyArray<Entry> =>

@@ -3,7 +3,7 @@ import { httpDate } from "#domain/HttpDate.ts"
 import type { ResourceKind } from "./Resource.ts"
 
 /** What a fetch told about how soon to come again. */
-export interface Pace {
+export interface IntervalInput {
   readonly kind: ResourceKind
   /** Seconds, as it was; `undefined` before the first fetch. */
   readonly period: number | undefined
@@ -17,27 +17,29 @@ export interface Pace {
 }
 
 /** Seconds, both settings of the operator. */
-export interface Bounds {
+export interface IntervalBounds {
   /** The shortest period of a feed; anything else has five times that. */
   readonly minPeriod: number
   /** The longest period of a resource that somebody waits for and that answers. */
   readonly maxPeriod: number
   /** A hub pushes what is new: polls only make sure. */
-  readonly fed?: boolean
+  readonly pushedByHub?: boolean
 }
 
 /** As the settings have them. */
-export const boundsOf = (settings: { readonly minPeriod: number; readonly maxPeriod: number | undefined }): Bounds => ({
+export const intervalBoundsOf = (
+  settings: { readonly minPeriod: number; readonly maxPeriod: number | undefined }
+): IntervalBounds => ({
   minPeriod: settings.minPeriod,
   maxPeriod: settings.maxPeriod ?? settings.minPeriod * 15
 })
 
-const HOUR = 3600
-const DAY = 24 * HOUR
+const secondsPerHour = 3600
+const secondsPerDay = 24 * secondsPerHour
 /** How many times the longest period lies between the polls of a resource whose hub is relied on: four hours instead of 15 minutes. */
-const BACKUP = 16
+const pushedPeriodFactor = 16
 /** Polls for each entry that is to be expected. */
-const POLLS_PER_ENTRY = 4
+const pollsPerEntry = 4
 
 /**
  * The next period of a resource, in whole seconds.
@@ -47,25 +49,25 @@ const POLLS_PER_ENTRY = 4
  * failures take it to a day.
  * What the publisher asks for is a floor, up to `maxPeriod` too: some ask to come once a year. Where a hub pushes, sixteen times `maxPeriod`.
  */
-export const nextPeriod = (pace: Pace, { fed, maxPeriod, minPeriod }: Bounds): number => {
+export const nextPeriod = (pace: IntervalInput, { pushedByHub, maxPeriod, minPeriod }: IntervalBounds): number => {
   const { kind, outcome, period } = pace
   const shortest = kind === "feed" || kind === "unknown" ? minPeriod : minPeriod * 5
   const ceiling = Math.max(maxPeriod, shortest)
-  const floor = clamp(pace.hint, shortest, ceiling)
+  const floor = clampPeriod(pace.hint, shortest, ceiling)
   const failed = outcome === "failed" || outcome === "unreadable"
   if (period === undefined) return failed ? shortest : floor
-  if (failed) return clamp(period * 2, shortest, outcome === "failed" ? DAY : ceiling)
-  if (fed === true) return clamp(ceiling * BACKUP, shortest, DAY)
+  if (failed) return clampPeriod(period * 2, shortest, outcome === "failed" ? secondsPerDay : ceiling)
+  if (pushedByHub === true) return clampPeriod(ceiling * pushedPeriodFactor, shortest, secondsPerDay)
   const wished = outcome === "changed" ? period / 2 : period * 1.5
-  return clamp(wished, floor, Math.max(floor, Math.min(longest(pace), ceiling)))
+  return clampPeriod(wished, floor, Math.max(floor, Math.min(longestQuietPeriod(pace), ceiling)))
 }
 
 /** Seconds that silence may grow to: ten times the subscribers halve what is left of the patience. */
-const longest = ({ subscribers, velocity }: Pace): number =>
-  DAY / (POLLS_PER_ENTRY * Math.max(velocity ?? 1, 1)) / (1 + Math.log10(Math.max(subscribers, 1)))
+const longestQuietPeriod = ({ subscribers, velocity }: IntervalInput): number =>
+  secondsPerDay / (pollsPerEntry * Math.max(velocity ?? 1, 1)) / (1 + Math.log10(Math.max(subscribers, 1)))
 
-const clamp = (seconds: number, least: number, most: number): number =>
-  Math.round(Math.min(Math.max(seconds, least), most, DAY))
+const clampPeriod = (seconds: number, least: number, most: number): number =>
+  Math.round(Math.min(Math.max(seconds, least), most, secondsPerDay))
 
 /** Answers' headers with lower-case names. */
 interface Headers {
@@ -77,12 +79,12 @@ interface Headers {
  * and `Expires`; without end in an hour or on a day that is to be skipped.
  */
 export const hintOf = (headers: Headers, hints: PollingHints | undefined, now: number): number => {
-  const fresh = freshness(headers, now)
+  const fresh = cacheLifetime(headers, now)
   if (hints === undefined) return fresh
-  return isSkipped(hints, new Date(now)) ? Infinity : Math.max(fresh, (hints.ttl ?? 0) * 60, syndicated(hints))
+  return isSkipped(hints, new Date(now)) ? Infinity : Math.max(fresh, (hints.ttl ?? 0) * 60, syndicationPeriod(hints))
 }
 
-const freshness = (headers: Headers, now: number): number => {
+const cacheLifetime = (headers: Headers, now: number): number => {
   const control = headers["cache-control"] ?? ""
   if (/\bno-(?:cache|store)\b/i.test(control)) return 0
   const age = /\bmax-age\s*=\s*"?(\d{1,9})/i.exec(control)?.[1]
@@ -92,14 +94,14 @@ const freshness = (headers: Headers, now: number): number => {
 }
 
 const periods: { readonly [name: string]: number | undefined } = {
-  hourly: HOUR,
-  daily: DAY,
-  weekly: 7 * DAY,
-  monthly: 30 * DAY,
-  yearly: 365 * DAY
+  hourly: secondsPerHour,
+  daily: secondsPerDay,
+  weekly: 7 * secondsPerDay,
+  monthly: 30 * secondsPerDay,
+  yearly: 365 * secondsPerDay
 }
 
-const syndicated = ({ updateFrequency, updatePeriod }: PollingHints): number => {
+const syndicationPeriod = ({ updateFrequency, updatePeriod }: PollingHints): number => {
   if (updatePeriod === undefined && updateFrequency === undefined) return 0
   return (periods[(updatePeriod ?? "daily").trim().toLowerCase()] ?? 0) / (updateFrequency ?? 1)
 }
@@ -123,7 +125,7 @@ export const nextFetch = (now: number, period: number, jitter: number, notBefore
   Math.max(now + Math.round(period * 1000 * (1 + jitter / 10)), notBefore)
 
 /** Milliseconds from now to the furthest poll: a day, and the tenth that spreads. */
-const horizon = 1.1 * DAY * 1000
+const maxPlanAheadMs = 1.1 * secondsPerDay * 1000
 
 /** When to fetch what was planned for `at`: at once, when that was by a clock that was far ahead, and has been set right since. */
-export const plannedFetch = (at: number, now: number): number => at > now + horizon ? now : at
+export const plannedFetch = (at: number, now: number): number => at > now + maxPlanAheadMs ? now : at

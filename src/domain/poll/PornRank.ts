@@ -2,13 +2,13 @@ import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 
 /** Entries that are looked at: the newest ones. */
-export const lookedAt = 25
+export const maxRankedEntries = 25
 
 /**
  * Words that mean pornography in a title, whatever stands around them. What has another sense as well (escort, nude, strip, adult) is not
  * among them: a feed of a museum or of cars is not to be found by its words.
  */
-const words: ReadonlySet<string> = new Set(
+const explicitWords: ReadonlySet<string> = new Set(
   ("anilingus bdsm blowjob blowjobs bukkake camgirl camgirls camsex clit creampie creampies cumshot cumshots cunnilingus deepthroat dildo " +
     "dildos footjob fucked fucking gangbang gangbangs gloryhole handjob handjobs hentai hardcoreporn jizz milf milfs masturbating " +
     "masturbation nsfw orgasm orgasms porn porno pornos pornography pornhub pornstar pornstars pr0n pussies pussy rimjob sexcam sexcams " +
@@ -29,17 +29,19 @@ export const pornRank = (
 ): number | undefined => {
   const texts = [
     ...(header === undefined ? [] : [[header.title?.value, header.subtitle?.value, ...termsOf(header), host]]),
-    ...entries.slice(0, lookedAt).map((entry) => [entry.title?.value, ...termsOf(entry)])
-  ].map((parts) => parts.filter((part) => part !== undefined).join(" ").slice(0, longest)).filter((text) => text !== "")
+    ...entries.slice(0, maxRankedEntries).map((entry) => [entry.title?.value, ...termsOf(entry)])
+  ].map((parts) => parts.filter((part) => part !== undefined).join(" ").slice(0, maxTextLength)).filter((text) =>
+    text !== ""
+  )
   if (texts.length === 0) return undefined
   return Math.round(texts.filter(isExplicit).length / texts.length * 100) / 100
 }
 
 /** Characters of one text that are looked at. */
-const longest = 2_000
+const maxTextLength = 2_000
 
 const termsOf = ({ categories }: Pick<Entry, "categories">): ReadonlyArray<string> =>
   categories?.map(({ term }) => term) ?? []
 
 const isExplicit = (text: string): boolean =>
-  text.toLowerCase().match(/[\p{L}\p{N}]+/gu)?.some((word) => words.has(word)) ?? false
+  text.toLowerCase().match(/[\p{L}\p{N}]+/gu)?.some((word) => explicitWords.has(word)) ?? false

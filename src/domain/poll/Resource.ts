@@ -33,9 +33,9 @@ export interface ResourceState {
   readonly etag?: string
   readonly lastModified?: string
   /** Last GET without validators; one a day is sent. */
-  readonly lastFull?: number
+  readonly lastUnconditionalFetch?: number
   /** What the answers of many days have taught about its server. */
-  readonly learned?: ServerProfile
+  readonly serverProfile?: ServerProfile
   /** xxh64 of the last body that was read with success, fetched or pushed. */
   readonly signature?: bigint
   /** In the error state: its status-only notification has been sent. */
@@ -57,64 +57,68 @@ export interface ResourceState {
   /** Active subscriptions, when the state was loaded; counted up to `maxCounted`. */
   readonly subscribers: number
   /** There are subscriptions of the hub face, pending ones included: they get a feed as it is, so that its bytes are kept with its news. */
-  readonly onHub?: true
+  readonly hasHubSubscribers?: true
 }
 
 /** What only the next poll of a resource needs. */
-const inner = [
+const internalFields = [
   "url",
   "host",
   "partition",
   "failures",
   "etag",
   "lastModified",
-  "lastFull",
-  "learned",
+  "lastUnconditionalFetch",
+  "serverProfile",
   "signature",
   "inError",
   "seen",
   "slices",
   "idPolicy",
   "subscribers",
-  "onHub"
+  "hasHubSubscribers"
 ] as const satisfies ReadonlyArray<keyof ResourceState>
 
 /** What is told of a resource. */
-export type ResourceProfile = Omit<ResourceState, typeof inner[number]>
+export type ResourceProfile = Omit<ResourceState, typeof internalFields[number]>
 
-export const profileOf = (state: ResourceState): ResourceProfile => Struct.omit(state, inner)
+export const resourceProfileOf = (state: ResourceState): ResourceProfile => Struct.omit(state, internalFields)
 
 /** Rarely anything; kept as JSON. */
 export interface ServerProfile {
   /** Against its validators. */
-  readonly distrust?: ValidatorTrust
+  readonly validatorTrust?: ValidatorTrust
   /** Epoch ms: when its server was found to be lying last; with `distrust` only. */
-  readonly caught?: number
-  readonly moved?: PermanentRedirect
+  readonly caughtLyingAt?: number
+  readonly permanentRedirect?: PermanentRedirect
   /** Epoch ms: since then its server has answered, and nothing could be read of it. */
-  readonly doubtedSince?: number
+  readonly unreadableSince?: number
   /** Of a page, or a part of one: the place that temporary redirects led to when it was fetched last, see `Wall.placeOf`. */
-  readonly place?: string
+  readonly lastLocation?: string
   /** Epoch ms: the first document broke off then, and none was whole since. */
-  readonly brokenOff?: number
+  readonly truncatedAt?: number
   /** The last document was pushed, and none was fetched since. The status that the server had answered last before. */
-  readonly pushedAfter?: number
+  readonly statusBeforePush?: number
 }
 
 /** The state with the subscribers of one that was loaded later. */
-export const resubscribed = (
-  { onHub: _, ...state }: ResourceState,
-  { onHub, subscribers }: Pick<ResourceState, "onHub" | "subscribers">
-): ResourceState => ({ ...state, subscribers, ...(onHub === undefined ? {} : { onHub }) })
+export const withSubscribers = (
+  { hasHubSubscribers: _, ...state }: ResourceState,
+  { hasHubSubscribers, subscribers }: Pick<ResourceState, "hasHubSubscribers" | "subscribers">
+): ResourceState => ({
+  ...state,
+  subscribers,
+  ...(hasHubSubscribers === undefined ? {} : { hasHubSubscribers: hasHubSubscribers })
+})
 
 /** Counting all subscriptions of a very popular resource at each load would cost more than the load. */
-export const maxCounted = 1_000
+export const maxCountedSubscribers = 1_000
 
 /** Seconds between polls of a resource that was never fetched. */
-export const initialPeriod = 900
+export const initialPeriodSeconds = 900
 
 /** The hot part: what an unchanged poll moves. */
-export interface Polled {
+export interface UnchangedPoll {
   readonly id: number
   readonly nextFetch: number
   readonly lastFetch: number

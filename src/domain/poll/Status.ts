@@ -31,11 +31,11 @@ export interface Status {
 export type PollTrigger = "ring" | "ping" | "push" | "late"
 
 /** The log line of a fetch, in the wire's grammar: `Fetched (ring) 200 900 and parsed 1/30 entries`. */
-export const fetched = (occasion: PollTrigger, code: number, period: number, outcome?: string): string =>
+export const describeFetch = (occasion: PollTrigger, code: number, period: number, outcome?: string): string =>
   `Fetched (${occasion}) ${code} ${period}${outcome === undefined ? "" : ` and ${outcome}`}`
 
 /** Whether a log line tells of a failure with this reason, at whatever fetch. */
-export const isFailureOf = (http: string | undefined, reason: string | undefined): boolean => {
+export const isSameFailure = (http: string | undefined, reason: string | undefined): boolean => {
   const found = /^Fetched \(\w+\) \d+ \d+(?:: (.*))?$/s.exec(http ?? "")
   return found !== null && found[1] === reason
 }

@@ -18,25 +18,25 @@ export type ValidatorTrust = "suspect" | "lying" | "trial"
 export interface Validators {
   readonly etag?: string | undefined
   readonly lastModified?: string | undefined
-  readonly distrust?: ValidatorTrust | undefined
+  readonly trust?: ValidatorTrust | undefined
   /** Epoch ms: when the server was found to be lying last. */
-  readonly caught?: number | undefined
+  readonly caughtLyingAt?: number | undefined
 }
 
 /** Whether there was something new in the document, and whether validators were held back to find out what is there. */
-export interface Finding {
-  readonly news: boolean
+export interface DocumentComparison {
+  readonly changed: boolean
   /** The last answer before this one was 304, and this time nothing was asked that a 304 could answer. */
-  readonly afterSilence: boolean
+  readonly afterNotModified: boolean
   /** Epoch ms. */
   readonly now: number
 }
 
 /** Two versions of a document within so many ms may have the same Last-Modified (RFC 9110, 8.8.2.2). */
-const coarse = 60_000
+const lastModifiedResolutionMs = 60_000
 
 /** A server may be mended: after so many ms it is tried once more. */
-const grudge = 7 * 24 * 60 * 60_000
+const retrustAfterMs = 7 * 24 * 60 * 60_000
 
 /**
  * The validators to hold after an answer that is a 304 or a document.
@@ -44,38 +44,38 @@ const grudge = 7 * 24 * 60 * 60_000
  * Those of a 304 that repeats none stay in force, those of another document go. One that stayed the same while there were news names no
  * document. When news come out only because nothing was held back for the server to compare, the server is asked with the old ones once more.
  */
-export const validatorsAfter = (
+export const nextValidators = (
   held: Validators,
   answer: Fetched,
-  { afterSilence, news, now }: Finding
+  { afterNotModified, changed, now }: DocumentComparison
 ): Validators => {
   const { etag, "last-modified": lastModified } = answer.headers
   const given = { etag, lastModified }
-  if (held.distrust === "lying") return lyingAfter(held, answer, given, now)
+  if (held.trust === "lying") return nextLyingValidators(held, answer, given, now)
   if (answer.status === 304) {
-    return held.distrust === undefined
+    return held.trust === undefined
       ? { etag: etag ?? held.etag, lastModified: lastModified ?? held.lastModified }
-      : { distrust: "lying", caught: now }
+      : { trust: "lying", caughtLyingAt: now }
   }
-  if (news && namesNothing(held, given, now)) return { distrust: "lying", caught: now }
-  if (held.distrust === "trial") {
-    return news ? { ...held, distrust: "suspect" } : { ...given, distrust: "trial", caught: held.caught }
+  if (changed && identifyNoVersion(held, given, now)) return { trust: "lying", caughtLyingAt: now }
+  if (held.trust === "trial") {
+    return changed ? { ...held, trust: "suspect" } : { ...given, trust: "trial", caughtLyingAt: held.caughtLyingAt }
   }
-  return news && afterSilence ? { ...held, distrust: "suspect" } : given
+  return changed && afterNotModified ? { ...held, trust: "suspect" } : given
 }
 
 /** Nothing is sent that a 304 could answer, so that the trial costs nobody any news: they show whether what was held then has changed with them. */
-const lyingAfter = (held: Validators, answer: Fetched, given: Validators, now: number): Validators => {
-  const { caught = now } = held
+const nextLyingValidators = (held: Validators, answer: Fetched, given: Validators, now: number): Validators => {
+  const { caughtLyingAt = now } = held
   const names = given.etag !== undefined || given.lastModified !== undefined
-  return answer.status !== 304 && names && now - caught >= grudge
-    ? { ...given, distrust: "trial", caught }
-    : { distrust: "lying", caught }
+  return answer.status !== 304 && names && now - caughtLyingAt >= retrustAfterMs
+    ? { ...given, trust: "trial", caughtLyingAt }
+    : { trust: "lying", caughtLyingAt }
 }
 
 /** Whether the server would have called another document the same. With an ETag nothing else counts (RFC 9110, 13.2.2). */
-const namesNothing = (held: Validators, given: Validators, now: number): boolean => {
+const identifyNoVersion = (held: Validators, given: Validators, now: number): boolean => {
   if (held.etag !== undefined || given.etag !== undefined) return held.etag === given.etag
   return held.lastModified !== undefined && held.lastModified === given.lastModified &&
-    now - Date.parse(held.lastModified) > coarse
+    now - Date.parse(held.lastModified) > lastModifiedResolutionMs
 }

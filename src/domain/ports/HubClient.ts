@@ -1,5 +1,5 @@
 import { Context, type Effect, Schema } from "effect"
-import type { Fresh } from "#domain/websub/HubSubscription.ts"
+import type { CallbackCredentials } from "#domain/websub/HubSubscription.ts"
 
 /** What a publisher's hub is asked for. */
 export interface HubRequest {
@@ -22,5 +22,5 @@ export class HubClient extends Context.Service<HubClient, {
   /** The hub has taken the question. What it decides is told to the callback. */
   readonly send: (question: HubRequest) => Effect.Effect<void, HubRequestError>
   /** A callback and a secret that nobody can guess. */
-  readonly makeCredentials: Effect.Effect<Fresh>
+  readonly makeCredentials: Effect.Effect<CallbackCredentials>
 }>()("windhover/domain/ports/HubClient") {}

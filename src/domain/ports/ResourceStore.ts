@@ -1,7 +1,7 @@
 import { Context, type Effect, type Option } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { Delivery, Document } from "#domain/delivery/Notification.ts"
-import type { Polled, ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
+import type { ResourceProfile, ResourceState, UnchangedPoll } from "#domain/poll/Resource.ts"
 import type { Format } from "#domain/Subscription.ts"
 import type { StoreError } from "./StoreError.ts"
 
@@ -75,7 +75,7 @@ export class ResourceStore extends Context.Service<ResourceStore, {
    * An unchanged poll: kept in memory and written in bulk within 2 s; `find`, `load` and `alarms` of this process see it at once.
    * Lost by a crash, it is polled again: harmless. One that is older than the last written fetch changes nothing.
    */
-  readonly touch: (polled: Polled) => Effect.Effect<void>
+  readonly touch: (polled: UnchangedPoll) => Effect.Effect<void>
   /**
    * A changed poll: state, entries, the notification, one delivery a subscription and the credits, in one transaction; batched over actors.
    * Active subscriptions get one each, whose lease has not ended, in order of their ids. Those of the hub face only where there is a document

@@ -1,8 +1,8 @@
 import type { Link } from "#domain/feed/Entry.ts"
 
 /** Characters of a Link header that are read, and links of it. */
-const mostCharacters = 16_384
-const mostLinks = 100
+const maxHeaderLength = 16_384
+const maxHeaderLinks = 100
 
 const target = /[\s,]*<([^<>]*)>/y
 const parameter = /\s*;\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/y
@@ -14,30 +14,30 @@ const parameter = /\s*;\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|
  *
  * @see https://www.rfc-editor.org/rfc/rfc8288#section-3
  */
-export const parse = (header: string | undefined, base: string): ReadonlyArray<Link> => {
-  const text = header?.slice(0, mostCharacters) ?? ""
+export const parseLinkHeader = (header: string | undefined, base: string): ReadonlyArray<Link> => {
+  const text = header?.slice(0, maxHeaderLength) ?? ""
   const links: Array<Link> = []
-  for (let at = 0; at < text.length && links.length < mostLinks;) {
+  for (let at = 0; at < text.length && links.length < maxHeaderLinks;) {
     target.lastIndex = at
     const found = target.exec(text)
     if (found === null) {
-      at = after(text, at)
+      at = afterComma(text, at)
       continue
     }
-    const { end, parameters } = parametersAt(text, target.lastIndex)
+    const { end, parameters } = readParameters(text, target.lastIndex)
     at = end
     links.push(...linksTo(URL.parse(found[1]?.trim() ?? "", base)?.href, parameters))
   }
   return links
 }
 
-const after = (text: string, at: number): number => {
+const afterComma = (text: string, at: number): number => {
   const comma = text.indexOf(",", at)
   return comma < 0 ? text.length : comma + 1
 }
 
 /** Of repeated parameters the first counts. */
-const parametersAt = (text: string, start: number) => {
+const readParameters = (text: string, start: number) => {
   const parameters = new Map<string, string>()
   let end = start
   while (true) {

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
-import type { Intent } from "#domain/websub/HubSubscription.ts"
+import type { HubIntent } from "#domain/websub/HubSubscription.ts"
 import { type BodyLimits, readBytes } from "#http/BodyReader.ts"
 import { type HttpRejection, malformed, tooLarge, tooSlow, unsupportedBody } from "#http/HttpRejection.ts"
 import type { Reservation } from "#http/MemoryBudget.ts"
@@ -14,7 +14,7 @@ const maxDocument = 8 * 1024 * 1024
 const arrivalTimeout = "10 seconds"
 
 /** Parses a hub's verification of intent, or its denial; undefined for another request. */
-export const parseIntent = (parameters: URLSearchParams): Intent | undefined => {
+export const parseIntent = (parameters: URLSearchParams): HubIntent | undefined => {
   const mode = parameters.get("hub.mode")?.toLowerCase()
   const topic = parameters.get("hub.topic")
   if (topic === null) return undefined

@@ -15,8 +15,8 @@ export const signatureSchema = Schema.Literals(signatureMethods).annotate({
 /** A requested lease outside of the granted range is moved to the nearer end. Negative numbers and other text are rejected. */
 export const leaseSecondsSchema = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 999_999_999_999_999 }))
   .annotate({
-    default: Lease.granted(undefined),
-    description: `Requested lease in seconds. The hub grants ${Lease.granted(0)} to ${Lease.granted(Infinity)} seconds.`
+    default: Lease.grantLease(undefined),
+    description: `Requested lease in seconds. The hub grants ${Lease.grantLease(0)} to ${Lease.grantLease(Infinity)} seconds.`
   })
 
 /** Parameters of the open hub by `hub.mode`. The hub ignores other parameters. */

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { isOwn } from "#domain/OwnAddress.ts"
 import { HubClient, type HubRequest, HubRequestError } from "#domain/ports/HubClient.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { callbackUrl } from "#domain/websub/HubSubscription.ts"
+import { hubCallbackUrl } from "#domain/websub/HubSubscription.ts"
 import { CallbackRequest, type CallbackRequestOptions, type CallbackResponse, excerptOf } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
@@ -89,7 +89,7 @@ const toForm = ({ callback, leaseSeconds, mode, secret, topic }: HubRequest, bas
   const form = new URLSearchParams({
     "hub.mode": mode,
     "hub.topic": topic,
-    "hub.callback": callbackUrl(baseUrl, callback),
+    "hub.callback": hubCallbackUrl(baseUrl, callback),
     "hub.verify": "async"
   })
   if (mode === "subscribe") {

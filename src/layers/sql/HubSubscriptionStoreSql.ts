@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
-import type { HubReport, HubSubscription, Tally } from "#domain/websub/HubSubscription.ts"
+import type { HubCounts, HubReport, HubSubscription } from "#domain/websub/HubSubscription.ts"
 import { told } from "./ResourceRows.ts"
 import { column, instant, legalText, millis } from "./Values.ts"
 import { retryConflicts, run } from "./Query.ts"
@@ -36,7 +36,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const find = Effect.fn("UpstreamStore.find")(function*(resourceId: number) {
+    const find = Effect.fn("HubSubscriptionStore.find")(function*(resourceId: number) {
       const now = yield* Clock.currentTimeMillis
       const rows = yield* run(sql.unsafe<UpstreamRow & { readonly watched: boolean }>(
         `select ${columns}, exists (select from subscriptions u where u.resource_id = p.resource_id and ${
@@ -46,18 +46,18 @@ export const layer = Layer.effect(
       ))
       return Option.map(
         Option.fromNullishOr(rows[0]),
-        (row) => ({ upstream: upstreamOf(row), watched: row.watched })
+        (row) => ({ subscription: upstreamOf(row), watched: row.watched })
       )
     })
 
-    const byCallback = Effect.fn("UpstreamStore.byCallback")(function*(callback: string) {
+    const byCallback = Effect.fn("HubSubscriptionStore.byCallback")(function*(callback: string) {
       const rows = yield* run(
         sql.unsafe<UpstreamRow>(`select ${columns} from hub_subscriptions p where p.callback = $1`, [callback])
       )
       return Option.map(Option.fromNullishOr(rows[0]), upstreamOf)
     })
 
-    const ofPartition = Effect.fn("UpstreamStore.ofPartition")(function*(partition: number) {
+    const ofPartition = Effect.fn("HubSubscriptionStore.ofPartition")(function*(partition: number) {
       const rows = yield* run(
         sql.unsafe<UpstreamRow>(
           `select ${columns} from hub_subscriptions p where p.partition = $1::int2 order by p.resource_id`,
@@ -67,12 +67,12 @@ export const layer = Layer.effect(
       return rows.map(upstreamOf)
     })
 
-    const save = Effect.fn("UpstreamStore.save")(function*(upstream: HubSubscription) {
+    const save = Effect.fn("HubSubscriptionStore.save")(function*(upstream: HubSubscription) {
       const rows = yield* run(sql.unsafe(upstream.revision === 0 ? insertSql : updateSql, parametersOf(upstream)))
       return rows.length > 0
     })
 
-    const remove = Effect.fn("UpstreamStore.remove")(function*({ resourceId, revision }: HubSubscription) {
+    const remove = Effect.fn("HubSubscriptionStore.remove")(function*({ resourceId, revision }: HubSubscription) {
       yield* run(
         sql.unsafe(`delete from hub_subscriptions where resource_id = $1::int8 and revision = $2::int4`, [
           BigInt(resourceId),
@@ -81,28 +81,37 @@ export const layer = Layer.effect(
       )
     })
 
-    const tally = Effect.fn("UpstreamStore.tally")(function*(tallies: ReadonlyArray<Tally>) {
+    const tally = Effect.fn("HubSubscriptionStore.addCounts")(function*(tallies: ReadonlyArray<HubCounts>) {
       const now = yield* Clock.currentTimeMillis
       const sorted = tallies.toSorted((a, b) => a.hub < b.hub ? -1 : 1) // two runners do not wait for each other
       yield* run(retryConflicts(sql.unsafe(tallySql, [
         column.texts(sorted.map(({ hub }) => hub)),
         column.numbers(sorted.map(({ pushed }) => pushed)),
         column.numbers(sorted.map(({ missed }) => missed)),
-        column.integers(sorted.map(({ strikes }) => strikes)),
+        column.integers(sorted.map(({ consecutiveMisses }) => consecutiveMisses)),
         now
       ])))
     })
 
-    const struck = Effect.fn("UpstreamStore.struck")(function*(strikes: number) {
+    const struck = Effect.fn("HubSubscriptionStore.unreliableHubs")(function*(strikes: number) {
       const rows = yield* run(
         sql.unsafe<{ hub: string }>(`select hub from hubs where failed_resources >= $1::int4 order by hub`, [strikes])
       )
       return rows.map(({ hub }) => hub)
     })
 
-    const hubs = Effect.fn("UpstreamStore.hubs")((limit: number) => run(sql.unsafe<HubReport>(hubsSql, [limit])))
+    const hubs = Effect.fn("HubSubscriptionStore.hubs")((limit: number) => run(sql.unsafe<HubReport>(hubsSql, [limit])))
 
-    return HubSubscriptionStore.of({ find, byCallback, ofPartition, save, remove, tally, struck, hubs })
+    return HubSubscriptionStore.of({
+      find,
+      byCallback,
+      ofPartition,
+      save,
+      remove,
+      addCounts: tally,
+      unreliableHubs: struck,
+      hubs
+    })
   })
 )
 
@@ -131,13 +140,13 @@ const tallySql = `
 
 /** A hub without counts has subscriptions, and a hub without subscriptions has counts: hence the full join. */
 const hubsSql = `
-  select hub, coalesce(u.subscriptions, 0)::float8 as subscriptions, coalesce(u.trusted, 0)::float8 as trusted,
+  select hub, coalesce(u.subscriptions, 0)::float8 as subscriptions, coalesce(u.reliable, 0)::float8 as reliable,
     coalesce(h.pushed_documents, 0)::float8 as pushed, coalesce(h.missed_entries, 0)::float8 as missed,
-    coalesce(h.failed_resources, 0) as strikes
+    coalesce(h.failed_resources, 0) as "consecutiveMisses"
   from hubs h full join (
     select hub, count(*) filter (where state = ${
   states.indexOf("active")
-}) as subscriptions, count(*) filter (where trusted) as trusted
+}) as subscriptions, count(*) filter (where trusted) as reliable
     from hub_subscriptions group by hub
   ) u using (hub)
   order by coalesce(u.subscriptions, 0) desc, hub collate "C" limit $1::int4`
@@ -154,7 +163,7 @@ const parametersOf = (upstream: HubSubscription) => [
   upstream.leaseUntil ?? null,
   upstream.dueAt ?? null,
   upstream.failures,
-  upstream.trusted,
+  upstream.reliable,
   upstream.problem === undefined ? null : legalText(upstream.problem),
   upstream.revision
 ]
@@ -171,7 +180,7 @@ const upstreamOf = (row: UpstreamRow): HubSubscription => ({
   ...(row.lease === null ? {} : { leaseUntil: row.lease }),
   ...(row.due === null ? {} : { dueAt: row.due }),
   failures: row.failures,
-  trusted: row.trusted,
+  reliable: row.trusted,
   ...(row.problem === null ? {} : { problem: row.problem }),
   revision: row.revision
 })

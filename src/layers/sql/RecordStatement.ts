@@ -177,7 +177,7 @@ export const recordParameters = (
     column.integers(states.map(({ kind }) => kinds.indexOf(kind))),
     column.texts(states.map(({ http }) => http)),
     column.numbers(states.map(({ lastParse }) => lastParse)),
-    column.numbers(states.map(({ lastFull }) => lastFull)),
+    column.numbers(states.map(({ lastUnconditionalFetch }) => lastUnconditionalFetch)),
     column.texts(states.map(({ etag }) => etag)),
     column.texts(states.map(({ lastModified }) => lastModified)),
     column.hashes(states.map(({ signature }) => signature ?? null)),
@@ -203,7 +203,7 @@ export const recordParameters = (
     column.numbers(states.map(({ lastMaintenanceAt }) => lastMaintenanceAt)),
     column.texts(changes.map(({ whole }) => whole?.contentType)),
     column.bytes(changes.map(({ whole }) => whole?.body)),
-    column.texts(states.map(({ learned }) => json(learned)))
+    column.texts(states.map(({ serverProfile }) => json(serverProfile)))
   ]
 }
 

@@ -1,6 +1,6 @@
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import {
-  maxCounted,
+  maxCountedSubscribers,
   type ResourceKind,
   type ResourceProfile,
   type ResourceState,
@@ -81,7 +81,7 @@ select r.id::float8 as id, r.url, r.host, r.partition, ${profileColumns},
 } as last_full, t.etag, t.last_modified, t.server_profile as learned, t.fingerprint as signature, t.in_error, t.seen, t.slices, r.id_policy,
   (select count(*) from (select from subscriptions u where u.resource_id = r.id and ${
   live("u")
-} limit ${maxCounted}) counted)::int4 as subscribers,
+} limit ${maxCountedSubscribers}) counted)::int4 as subscribers,
   exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${told("u")}) as on_hub
 from ${resourceTables}`
 
@@ -117,15 +117,15 @@ export const resourceOf = (row: ResourceRow): ResourceState => ({
   host: row.host,
   partition: row.partition,
   failures: row.failures,
-  ...optional("lastFull", row.last_full),
+  ...optional("lastUnconditionalFetch", row.last_full),
   ...optional("etag", row.etag),
   ...optional("lastModified", row.last_modified),
-  ...optional("learned", row.learned === null ? null : JSON.parse(row.learned) as ServerProfile),
+  ...optional("serverProfile", row.learned === null ? null : JSON.parse(row.learned) as ServerProfile),
   ...optional("signature", row.signature === null ? null : unsigned(row.signature)),
   inError: row.in_error,
   seen: copyOf(row.seen),
   slices: copyOf(row.slices),
   ...optional("idPolicy", row.id_policy === null ? null : JSON.parse(row.id_policy) as unknown),
   subscribers: row.subscribers,
-  ...(row.on_hub ? { onHub: true } : {})
+  ...(row.on_hub ? { hasHubSubscribers: true } : {})
 })

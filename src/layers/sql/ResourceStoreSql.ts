@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import { ofString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
-import type { Polled, ResourceProfile } from "#domain/poll/Resource.ts"
+import type { UnchangedPoll, ResourceProfile } from "#domain/poll/Resource.ts"
 import { partitionCount } from "#domain/Topic.ts"
 import { checkLength, newsOf, notificationOf } from "./NotificationContent.ts"
 import { batched, chunksOf } from "./Batched.ts"
@@ -33,8 +33,8 @@ export const layer = Layer.effect(
   ResourceStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    let touched = new Map<number, Polled>()
-    let flushing: ReadonlyMap<number, Polled> = new Map()
+    let touched = new Map<number, UnchangedPoll>()
+    let flushing: ReadonlyMap<number, UnchangedPoll> = new Map()
 
     /** The stored row may be behind: an unchanged poll is seen before it is written. */
     const current = <R extends ResourceProfile>(resource: R): R => {
@@ -126,7 +126,7 @@ export const layer = Layer.effect(
         Effect.onExit((exit) => Effect.sync(() => keep(Exit.isSuccess(exit) ? new Map() : flushing)))
       )
     })
-    const keep = (unwritten: ReadonlyMap<number, Polled>) => {
+    const keep = (unwritten: ReadonlyMap<number, UnchangedPoll>) => {
       for (const [id, polled] of unwritten) if (!touched.has(id)) touched.set(id, polled)
       flushing = new Map()
     }
@@ -212,7 +212,7 @@ const touchSql = `
   where s.resource_id = p.id and (s.last_fetch is null or s.last_fetch <= ${instant("p.last_fetch")}
     or s.last_fetch > ${instant("p.last_fetch")} + interval '1 day')`
 
-const touchParameters = (rows: ReadonlyArray<Polled>) => [
+const touchParameters = (rows: ReadonlyArray<UnchangedPoll>) => [
   column.ids(rows.map(({ id }) => id)),
   column.numbers(rows.map(({ nextFetch }) => nextFetch)),
   column.numbers(rows.map(({ lastFetch }) => lastFetch)),

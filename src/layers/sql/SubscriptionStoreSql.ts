@@ -8,7 +8,7 @@ import {
   SubscriptionStore
 } from "#domain/ports/SubscriptionStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { initialPeriod } from "#domain/poll/Resource.ts"
+import { initialPeriodSeconds } from "#domain/poll/Resource.ts"
 import { matchAll, type Search } from "#domain/Search.ts"
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
 import { batched } from "./Batched.ts"
@@ -89,7 +89,7 @@ export const layer = Layer.effect(
         insert into schedule (resource_id, next_fetch, period) select id, ${instant("$4::float8")}, $5::int4 from r
       )
       insert into resource_state (resource_id) select id from r`,
-        [canonical, host, wanted.partition, now, initialPeriod]
+        [canonical, host, wanted.partition, now, initialPeriodSeconds]
       )
       return (yield* resourceId(canonical)) ?? 0
     })

@@ -12,7 +12,7 @@ import {
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
-import { allot, nextTurn, type SlidingWindow, withTurn } from "#domain/websub/SlidingWindow.ts"
+import { addRequest, allocate, nextAllowedAt, type SlidingWindow } from "#domain/websub/SlidingWindow.ts"
 import { column, instant } from "./Values.ts"
 import { retryConflicts, run } from "./Query.ts"
 
@@ -128,20 +128,20 @@ const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, l
   const rows = yield* selectDue(sql, lane, now)
   if (rows.length === 0) return []
   const pacing = perMinute === undefined ? undefined : yield* lockPacing(sql, rows.map(({ site }) => site))
-  const { asked, moved, turns } = perMinute === undefined
-    ? { asked: rows.slice(0, limit), moved: [], turns: [] }
-    : allot(rows, (site) => pacing?.get(site) ?? [], now, { limit, perMinute })
-  yield* Effect.forEach(turns, ([site, requestedAt]) => savePacing(sql, site, requestedAt), { discard: true })
+  const { allowed, deferred, windows } = perMinute === undefined
+    ? { allowed: rows.slice(0, limit), deferred: [], windows: [] }
+    : allocate(rows, (site) => pacing?.get(site) ?? [], now, { limit, perMinute })
+  yield* Effect.forEach(windows, ([site, requestedAt]) => savePacing(sql, site, requestedAt), { discard: true })
   yield* sql.unsafe(
     `update verifications v set due_at = ${instant("p.due")}, claimed = p.claimed
     from unnest($1::int8[], $2::float8[], $3::bool[]) p(id, due, claimed) where v.id = p.id`,
     [
-      column.ids([...asked.map(({ id }) => id), ...moved.map(({ one }) => one.id)]),
-      column.numbers([...asked.map(() => now + claimTimeMs), ...moved.map(({ dueAt }) => dueAt)]),
-      column.booleans([...asked.map(() => true), ...moved.map(() => false)])
+      column.ids([...allowed.map(({ id }) => id), ...deferred.map(({ one }) => one.id)]),
+      column.numbers([...allowed.map(() => now + claimTimeMs), ...deferred.map(({ dueAt }) => dueAt)]),
+      column.booleans([...allowed.map(() => true), ...deferred.map(() => false)])
     ]
   )
-  return asked.map(({ id, request }): ClaimedVerification => ({
+  return allowed.map(({ id, request }): ClaimedVerification => ({
     id,
     verification: JSON.parse(request) as Verification
   }))
@@ -178,8 +178,8 @@ const takeTurn = (sql: SqlClient.SqlClient) =>
     const now = yield* Clock.currentTimeMillis
     return yield* run(retryConflicts(sql.withTransaction(Effect.gen(function*() {
       const requestedAt = (yield* lockPacing(sql, [site])).get(site) ?? []
-      const at = nextTurn(requestedAt, now, perMinute)
-      if (at === now) yield* savePacing(sql, site, withTurn(requestedAt, now, perMinute))
+      const at = nextAllowedAt(requestedAt, now, perMinute)
+      if (at === now) yield* savePacing(sql, site, addRequest(requestedAt, now, perMinute))
       return at - now
     }))))
   })

@@ -42,7 +42,7 @@ const pushBytes = Effect.fnUntraced(function*(callback: string, body: Uint8Array
 
 const known = Effect.gen(function*() {
   const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
-  return Option.getOrUndefined(yield* (yield* HubSubscriptionStore).find(resource.id))?.upstream
+  return Option.getOrUndefined(yield* (yield* HubSubscriptionStore).find(resource.id))?.subscription
 })
 
 /** A feed that names a hub is watched, and the hub has verified the subscription. */
@@ -134,7 +134,7 @@ describe("a resource that names a hub", () => {
       ])
       assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
       yield* TestClock.adjust("6 minutes")
-      assert.strictEqual((yield* known)?.trusted, true)
+      assert.strictEqual((yield* known)?.reliable, true)
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched when its hub pushes nothing that can be read; that is no miss either", () =>
@@ -146,7 +146,7 @@ describe("a resource that names a hub", () => {
       yield* Fiber.join(pushing)
       assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
       yield* TestClock.adjust("6 minutes")
-      assert.strictEqual((yield* known)?.trusted, true)
+      assert.strictEqual((yield* known)?.reliable, true)
     }).pipe(Effect.provide(layer)))
 
   it.effect("is polled as before when its hub has missed something, and its hub is asked again", () =>
@@ -157,13 +157,13 @@ describe("a resource that names a hub", () => {
       assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
       yield* TestClock.adjust("6 minutes")
       assert.strictEqual(lines(world, "subscribe").length, 1)
-      assert.strictEqual((yield* known)?.trusted, false)
+      assert.strictEqual((yield* known)?.reliable, false)
       world.log.length = 0
       yield* TestClock.adjust("5 minutes")
       assert.isAtLeast(lines(world, "poll").length, 4)
       yield* push("callback-1", ["fourth"])
       yield* TestClock.adjust(0)
-      assert.strictEqual((yield* known)?.trusted, true)
+      assert.strictEqual((yield* known)?.reliable, true)
     }).pipe(Effect.provide(layer)))
 
   it.effect("keeps its trust when the push comes after the poll, within five minutes", () =>
@@ -175,7 +175,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
       yield* push("callback-1", ["third"])
       yield* TestClock.adjust("6 minutes")
-      assert.strictEqual((yield* known)?.trusted, true)
+      assert.strictEqual((yield* known)?.reliable, true)
       assert.strictEqual(lines(world, "subscribe").length, 0)
     }).pipe(Effect.provide(layer)))
 
@@ -197,7 +197,7 @@ describe("a resource that names a hub", () => {
       yield* TestClock.adjust("6 minutes")
       yield* Fiber.join(pinging)
       assert.strictEqual(lines(world, "post good.hooks.example/ fourth").length, 1)
-      assert.deepStrictEqual([(yield* known)?.trusted, lines(world, "subscribe")], [true, []])
+      assert.deepStrictEqual([(yield* known)?.reliable, lines(world, "subscribe")], [true, []])
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched when what was pushed could not be stored in time: it is not kept", () =>
@@ -251,7 +251,7 @@ describe("a resource that names a hub", () => {
       const world = yield* fed
       const store = yield* HubSubscriptionStore
       publish(world, "second", "first")
-      yield* store.tally([{ hub, pushed: 0, missed: 3, strikes: 3 }])
+      yield* store.addCounts([{ hub, pushed: 0, missed: 3, consecutiveMisses: 3 }])
       yield* TestClock.adjust("6 minutes")
       assert.isAtLeast(lines(world, "poll").length, 4)
       yield* push("callback-1", ["third"])
@@ -354,7 +354,7 @@ describe("a resource that names a hub", () => {
         assert.strictEqual((yield* known)?.hub, hub)
         assert.strictEqual(lines(world, "post").length, 1)
         const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
-        assert.isUndefined(resource.learned?.pushedAfter)
+        assert.isUndefined(resource.serverProfile?.statusBeforePush)
       }).pipe(Effect.provide(layer)))
   }
 

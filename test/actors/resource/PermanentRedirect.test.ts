@@ -54,8 +54,8 @@ describe("permanent redirects", () => {
       world.serve(feed, () => Effect.succeed(documentOf(["first"])))
       yield* TestClock.adjust("1 hour")
       polled(world)
-      const { inError, learned } = yield* stateOf(feed)
-      assert.deepStrictEqual({ inError, learned }, { inError: false, learned: undefined })
+      const { inError, serverProfile } = yield* stateOf(feed)
+      assert.deepStrictEqual({ inError, serverProfile }, { inError: false, serverProfile: undefined })
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(polled(world).new, 0)
       assert.deepStrictEqual(world.parcels, [])
@@ -68,7 +68,7 @@ describe("permanent redirects", () => {
       yield* TestClock.adjust("2 days")
       site.permanent = false
       yield* TestClock.adjust("1 hour")
-      assert.isUndefined((yield* stateOf(feed)).learned)
+      assert.isUndefined((yield* stateOf(feed)).serverProfile)
       site.permanent = true
       yield* TestClock.adjust("2 days")
       assert.strictEqual(polled(world).new, 0)
@@ -84,11 +84,11 @@ describe("permanent redirects", () => {
           world.serve(to, () => Effect.sync(() => ({ ...documentOf([`${count++}`, ...site.ids]), finalUrl: to })))
         }
         yield* TestClock.adjust("4 days")
-        assert.strictEqual((yield* stateOf(feed)).learned?.moved?.settled, true)
+        assert.strictEqual((yield* stateOf(feed)).serverProfile?.permanentRedirect?.settled, true)
         world.serve(feed, () => Effect.succeed(documentOf(["own", "first"])))
         yield* TestClock.adjust("25 hours")
         assert.strictEqual(lines(world, "post good.hooks.example/ own").length, 1)
-        assert.isUndefined((yield* stateOf(feed)).learned)
+        assert.isUndefined((yield* stateOf(feed)).serverProfile)
         polled(world)
         yield* TestClock.adjust("1 hour")
         assert.strictEqual(polled(world).new, 0)

@@ -56,8 +56,8 @@ describe("validators", () => {
       yield* TestClock.adjust("2 days")
       assert.strictEqual(lines(world, "post good.hooks.example/ c").length, 1)
       assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
-      const { etag, learned } = yield* stateOf(feed)
-      assert.deepStrictEqual([etag, learned?.distrust], [undefined, "lying"])
+      const { etag, serverProfile } = yield* stateOf(feed)
+      assert.deepStrictEqual([etag, serverProfile?.validatorTrust], [undefined, "lying"])
     }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
 
   for (const mended of [true, false]) {
@@ -69,26 +69,26 @@ describe("validators", () => {
         yield* TestClock.adjust("1 hour")
         Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
         yield* TestClock.adjust("2 days")
-        const { caught = assert.fail("not caught") } = (yield* stateOf(feed)).learned ?? {}
+        const { caughtLyingAt = assert.fail("not caught") } = (yield* stateOf(feed)).serverProfile ?? {}
         lies = !mended
         Object.assign(server, { ids: ["c", "b", "first"], etag: "\"3\"", asked: [] })
-        yield* TestClock.adjust(caught + 7 * 86_400_000 - (yield* Clock.currentTimeMillis) - 1)
-        assert.deepStrictEqual((yield* stateOf(feed)).learned, { distrust: "lying", caught })
+        yield* TestClock.adjust(caughtLyingAt + 7 * 86_400_000 - (yield* Clock.currentTimeMillis) - 1)
+        assert.deepStrictEqual((yield* stateOf(feed)).serverProfile, { validatorTrust: "lying", caughtLyingAt })
         yield* TestClock.adjust("1 day")
-        assert.deepStrictEqual((yield* stateOf(feed)).learned, { distrust: "trial", caught })
+        assert.deepStrictEqual((yield* stateOf(feed)).serverProfile, { validatorTrust: "trial", caughtLyingAt })
         assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
         Object.assign(server, { ids: ["d", "c", "b", "first"], etag: "\"4\"", asked: [] })
         yield* nextFetch
         assert.strictEqual(lines(world, "post good.hooks.example/ d").length, 1)
         for (let i = 0; i < 3; i++) yield* nextFetch
-        const { etag, learned } = yield* stateOf(feed)
+        const { etag, serverProfile } = yield* stateOf(feed)
         if (mended) {
           assert.deepStrictEqual(server.asked, ["whole", "\"3\"", "\"4\"", "\"4\""])
-          assert.deepStrictEqual([etag, learned], ["\"4\"", undefined])
+          assert.deepStrictEqual([etag, serverProfile], ["\"4\"", undefined])
         } else {
           assert.deepStrictEqual(server.asked, ["whole", "\"3\"", "whole", "whole"])
-          assert.isAbove(learned?.caught ?? 0, caught)
-          assert.strictEqual(learned?.distrust, "lying")
+          assert.isAbove(serverProfile?.caughtLyingAt ?? 0, caughtLyingAt)
+          assert.strictEqual(serverProfile?.validatorTrust, "lying")
         }
       }).pipe(Effect.provide(layerDays({ minPeriod: 3_600, maxPeriod: 3_600 }))))
   }
@@ -102,11 +102,11 @@ describe("validators", () => {
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
       yield* nextFetch
       assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
-      assert.deepStrictEqual((yield* stateOf(feed)).learned, { distrust: "suspect" })
+      assert.deepStrictEqual((yield* stateOf(feed)).serverProfile, { validatorTrust: "suspect" })
       yield* nextFetch
       yield* nextFetch
       assert.deepStrictEqual(server.asked.slice(-3), ["whole", "\"1\"", "\"2\""])
-      assert.isUndefined((yield* stateOf(feed)).learned)
+      assert.isUndefined((yield* stateOf(feed)).serverProfile)
     }).pipe(Effect.provide(layerDays())))
 
   for (const pushed of [["pushed"], ["first"]]) {
@@ -130,7 +130,7 @@ describe("validators", () => {
           yield* TestClock.adjust("15 minutes")
         }
         assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
-        assert.strictEqual((yield* stateOf(feed)).learned?.distrust, "lying")
+        assert.strictEqual((yield* stateOf(feed)).serverProfile?.validatorTrust, "lying")
       }).pipe(Effect.provide(layerDays())))
   }
 
@@ -142,12 +142,12 @@ describe("validators", () => {
       while ((yield* stateOf(feed)).nextFetch < 86_400_000) yield* nextFetch
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
       yield* nextFetch
-      const { id, learned } = yield* stateOf(feed)
-      assert.deepStrictEqual(learned, { distrust: "suspect" })
+      const { id, serverProfile } = yield* stateOf(feed)
+      assert.deepStrictEqual(serverProfile, { validatorTrust: "suspect" })
       const document = { contentType: "application/json", body: documentOf(server.ids).body }
       yield* actors.resources.tell(id, { _tag: "Push", document, byHub: false, done: yield* Deferred.make<boolean>() })
       yield* TestClock.adjust(1)
       const after = yield* stateOf(feed)
-      assert.deepStrictEqual([after.learned, after.etag], [{ distrust: "suspect" }, "\"1\""])
+      assert.deepStrictEqual([after.serverProfile, after.etag], [{ validatorTrust: "suspect" }, "\"1\""])
     }).pipe(Effect.provide(layerDays())))
 })

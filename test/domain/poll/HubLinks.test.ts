@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { advertised, feedsOf, isItsOwnTopic } from "#domain/poll/HubLinks.ts"
+import { feedsOf, hubLinksOf, isItsOwnTopic } from "#domain/poll/HubLinks.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { answered, type PollContext, read, selected } from "#domain/poll/Poll.ts"
@@ -8,7 +8,7 @@ import type { ResourceState } from "#domain/poll/Resource.ts"
 import { initialState } from "#test/support/Resources.ts"
 
 const url = "http://feeds.example/a.xml"
-const at: PollContext = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
+const at: PollContext = { now: 1_000_000, trigger: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
 
 const answer = (text: string, link?: string): Fetched => {
   const body = new TextEncoder().encode(text)
@@ -34,20 +34,20 @@ const self = "<link rel=\"self\" href=\"https://feeds.example/self.xml\"/>"
 
 describe("what a publisher advertises", () => {
   it("is in the document of a feed", () => {
-    assert.deepStrictEqual(advertised(after(initialState({ url }), answer(atom("1", hub + self)))), {
+    assert.deepStrictEqual(hubLinksOf(after(initialState({ url }), answer(atom("1", hub + self)))), {
       hubs: ["https://hub.example/"],
       topic: "https://feeds.example/self.xml"
     })
     const rss =
       `<rss xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>t</title><atom:link rel="hub" href="https://h.example/"/>
       <item><guid>1</guid></item></channel></rss>`
-    assert.deepStrictEqual(advertised(after(initialState({ url }), answer(rss))), {
+    assert.deepStrictEqual(hubLinksOf(after(initialState({ url }), answer(rss))), {
       hubs: ["https://h.example/"],
       topic: url
     })
     const json = { version: "https://jsonfeed.org/version/1.1", feed_url: "https://f.example/j", items: [], title: "t" }
     const hubs = [{ type: "WebSub", url: "https://h.example/" }]
-    assert.deepStrictEqual(advertised(after(initialState({ url }), answer(JSON.stringify({ ...json, hubs })))), {
+    assert.deepStrictEqual(hubLinksOf(after(initialState({ url }), answer(JSON.stringify({ ...json, hubs })))), {
       hubs: ["https://h.example/"],
       topic: "https://f.example/j"
     })
@@ -56,14 +56,14 @@ describe("what a publisher advertises", () => {
   it("is first what the Link header says, for any kind", () => {
     const link = "<https://first.example/>; rel=hub, <https://topic.example/>; rel=self"
     const first = { hubs: ["https://first.example/"], topic: "https://topic.example/" }
-    assert.deepStrictEqual(advertised(after(initialState({ url }), answer(atom("1", hub + self), link))), {
+    assert.deepStrictEqual(hubLinksOf(after(initialState({ url }), answer(atom("1", hub + self), link))), {
       ...first,
       hubs: ["https://first.example/", "https://hub.example/"]
     })
-    assert.deepStrictEqual(advertised(after(initialState({ url }), answer("{\"a\":1}", link))), first)
-    assert.deepStrictEqual(advertised(after(initialState({ url }), answer("bytes", link))), first)
+    assert.deepStrictEqual(hubLinksOf(after(initialState({ url }), answer("{\"a\":1}", link))), first)
+    assert.deepStrictEqual(hubLinksOf(after(initialState({ url }), answer("bytes", link))), first)
     assert.deepStrictEqual(
-      advertised(after(initialState({ url: `${url}#p` }), answer("<html><p>x</p></html>", link))),
+      hubLinksOf(after(initialState({ url: `${url}#p` }), answer("<html><p>x</p></html>", link))),
       first
     )
   })
@@ -72,30 +72,32 @@ describe("what a publisher advertises", () => {
     const html =
       `<html><head>${hub}<link rel=alternate type=application/atom+xml href=/f></head><body><p>x</p></body></html>`
     const page = after(initialState({ url }), answer(html))
-    assert.deepStrictEqual(advertised(page), { hubs: ["https://hub.example/"], topic: url })
+    assert.deepStrictEqual(hubLinksOf(page), { hubs: ["https://hub.example/"], topic: url })
     assert.deepStrictEqual(feedsOf(page), ["http://feeds.example/f"])
     const part = after(initialState({ url: `${url}#p` }), answer(html))
-    assert.deepStrictEqual([advertised(part), feedsOf(part)], [{ hubs: ["https://hub.example/"], topic: url }, []])
+    assert.deepStrictEqual([hubLinksOf(part), feedsOf(part)], [{ hubs: ["https://hub.example/"], topic: url }, []])
   })
 
   it("is forgotten when it is there no more", () => {
     const before = after(initialState({ url }), answer("{\"a\":1}", "<https://first.example/>; rel=hub"))
-    assert.isUndefined(advertised(after(before, answer("{\"a\":2}"))))
-    assert.isUndefined(advertised(after(after(initialState({ url }), answer(atom("1", hub))), answer(atom("2")))))
+    assert.isUndefined(hubLinksOf(after(before, answer("{\"a\":2}"))))
+    assert.isUndefined(hubLinksOf(after(after(initialState({ url }), answer(atom("1", hub))), answer(atom("2")))))
   })
 
   it("is five hubs at most, none with credentials, and nothing but http", () => {
     const links = Array.from({ length: 9 }, (_, i) => `<https://h${i}.example/>; rel=hub`)
     const odd = "<https://u:p@h.example/>; rel=hub, <ftp://h.example/>; rel=hub, <https://h0.example/>; rel=hub"
     const state = after(initialState({ url }), answer("bytes", `${odd}, ${links.join(", ")}`))
-    assert.deepStrictEqual(advertised(state)?.hubs, [0, 1, 2, 3, 4].map((i) => `https://h${i}.example/`))
+    assert.deepStrictEqual(hubLinksOf(state)?.hubs, [0, 1, 2, 3, 4].map((i) => `https://h${i}.example/`))
   })
 })
 
 describe("the topic of a hub", () => {
   const own = (url: string, self: string, moved?: string) => {
     const state = after(initialState({ url }), answer("{}", `<https://hub.example/>; rel=hub, <${self}>; rel=self`))
-    return isItsOwnTopic(moved === undefined ? state : { ...state, learned: { moved: { to: moved, since: 0 } } })
+    return isItsOwnTopic(
+      moved === undefined ? state : { ...state, serverProfile: { permanentRedirect: { to: moved, since: 0 } } }
+    )
   }
 
   it("is the resource itself by its URL, however that is written, or by the one that it has moved to", () => {
@@ -117,13 +119,13 @@ describe("the topic of a hub", () => {
 describe("a resource whose URL holds credentials", () => {
   it("names no hub: they are not told to a third party", () => {
     for (const url of ["https://anna:pa55@f.example/a", "https://anna@f.example/a", "https://:pa55@f.example/a#p"]) {
-      assert.isUndefined(advertised(after(initialState({ url }), answer("{}", "<https://hub.example/>; rel=hub"))))
+      assert.isUndefined(hubLinksOf(after(initialState({ url }), answer("{}", "<https://hub.example/>; rel=hub"))))
     }
   })
 })
 
 describe("a document that is pushed", () => {
-  const push: PollContext = { ...at, occasion: "push", now: 2_000_000 }
+  const push: PollContext = { ...at, trigger: "push", now: 2_000_000 }
   const many = Array.from({ length: 30 }, (_, i) => `e${i}`).join(" ")
 
   it("unsets none of the entries that it leaves out, however many are pushed", () => {
@@ -138,10 +140,13 @@ describe("a document that is pushed", () => {
     const link = "<https://hub.example/>; rel=hub"
     const before = after(initialState({ url }), answer(atom(many), link))
     const next = after(before, answer(atom("new", "<link rel=\"hub\" href=\"https://other.example/\"/>")), push)
-    assert.deepStrictEqual(advertised(next), advertised(before))
-    assert.deepStrictEqual([next.lastFull, next.slices.length], [before.lastFull, before.slices.length])
+    assert.deepStrictEqual(hubLinksOf(next), hubLinksOf(before))
+    assert.deepStrictEqual([next.lastUnconditionalFetch, next.slices.length], [
+      before.lastUnconditionalFetch,
+      before.slices.length
+    ])
     assert.isAtMost(next.nextFetch, Math.max(before.nextFetch, push.now))
     const json = after(initialState({ url }), answer("{\"a\":1}", link))
-    assert.deepStrictEqual(advertised(after(json, answer("{\"a\":2}"), push)), advertised(json))
+    assert.deepStrictEqual(hubLinksOf(after(json, answer("{\"a\":2}"), push)), hubLinksOf(json))
   })
 })

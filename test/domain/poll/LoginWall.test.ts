@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { here, isLoginWall, placeOf } from "#domain/poll/LoginWall.ts"
+import { isLoginWall, locationOf, sameLocation } from "#domain/poll/LoginWall.ts"
 
 const asked = "https://news.example/list"
 const form = "<html><form><input name=user><INPUT\n name=pass type='Password'></form>"
@@ -9,7 +9,7 @@ const wall = (
   page = "<html>",
   known: { before?: string | undefined; permanent?: true } = {}
 ) =>
-  isLoginWall(asked, "before" in known ? known.before : here, {
+  isLoginWall(asked, "before" in known ? known.before : sameLocation, {
     finalUrl,
     body: new TextEncoder().encode(page),
     ...(known.permanent === true ? { permanentUrl: finalUrl } : {})
@@ -17,9 +17,9 @@ const wall = (
 
 describe("Wall", () => {
   it("knows the place that redirects lead to, without what one page is reached with and without", () => {
-    assert.strictEqual(placeOf("http://a.example/x", "https://www.a.example/x/?session=1"), here)
-    assert.strictEqual(placeOf("http://a.example/x", "https://a.example/en/x?y"), "a.example/en/x")
-    assert.strictEqual(placeOf("http://a.example/", `http://a.example/${"x".repeat(9_000)}`)?.length, 500)
+    assert.strictEqual(locationOf("http://a.example/x", "https://www.a.example/x/?session=1"), sameLocation)
+    assert.strictEqual(locationOf("http://a.example/x", "https://a.example/en/x?y"), "a.example/en/x")
+    assert.strictEqual(locationOf("http://a.example/", `http://a.example/${"x".repeat(9_000)}`)?.length, 500)
   })
 
   it("is a page of another site, or one that asks for a password, where no redirect led before", () => {

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { movedAfter, type PermanentRedirect, type RedirectObservation } from "#domain/poll/PermanentRedirect.ts"
+import { nextRedirect, type PermanentRedirect, type RedirectObservation } from "#domain/poll/PermanentRedirect.ts"
 
 const DAY = 86_400_000
 const topic = "http://old.example/feed"
 const to = "http://new.example/feed"
 
 const after = (known: PermanentRedirect | undefined, witness: Partial<RedirectObservation>) =>
-  movedAfter(known, { topic, asked: topic, permanentUrl: to, outcome: "success", now: 4 * DAY, ...witness })
+  nextRedirect(known, { topic, requestedUrl: topic, permanentUrl: to, outcome: "success", now: 4 * DAY, ...witness })
 
 const settled: PermanentRedirect = { to, since: DAY, settled: true }
 
@@ -17,7 +17,7 @@ describe("a topic that has moved", () => {
     assert.strictEqual(after(first, { now: 4 * DAY - 1 }), first)
     assert.deepStrictEqual(after(first, { now: 4 * DAY }), settled)
     assert.strictEqual(after(settled, {}), settled)
-    assert.strictEqual(after(settled, { asked: to, permanentUrl: undefined }), settled)
+    assert.strictEqual(after(settled, { requestedUrl: to, permanentUrl: undefined }), settled)
   })
 
   it("begins again with another place, and is forgotten when one fetch is not redirected", () => {
@@ -31,10 +31,10 @@ describe("a topic that has moved", () => {
   })
 
   it("is asked itself again when the new place fails, but not when that is only overloaded", () => {
-    assert.isUndefined(after(settled, { asked: to, permanentUrl: undefined, outcome: "failure" }))
-    assert.strictEqual(after(settled, { asked: to, permanentUrl: undefined, outcome: "overload" }), settled)
+    assert.isUndefined(after(settled, { requestedUrl: to, permanentUrl: undefined, outcome: "failure" }))
+    assert.strictEqual(after(settled, { requestedUrl: to, permanentUrl: undefined, outcome: "overload" }), settled)
     const silent = after(settled, { permanentUrl: undefined, outcome: "failure" })
-    assert.deepStrictEqual(silent, { ...settled, topicFailed: 4 * DAY })
+    assert.deepStrictEqual(silent, { ...settled, topicFailedAt: 4 * DAY })
   })
 
   it("has not moved to itself, to http from https, or beyond the length of a topic", () => {

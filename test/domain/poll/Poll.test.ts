@@ -16,7 +16,7 @@ import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { initialState } from "#test/support/Resources.ts"
 
-const at: PollContext = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
+const at: PollContext = { now: 1_000_000, trigger: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
 
 /** What a feed comes to whose entry has so many characters. */
 const polled = (length: number) => {
@@ -131,7 +131,7 @@ describe("Poll", () => {
     assert.deepStrictEqual(
       [
         keepsBody(step(rss, state)),
-        keepsBody(step(rss, { ...state, onHub: true })),
+        keepsBody(step(rss, { ...state, hasHubSubscribers: true })),
         keepsBody(page),
         keepsBody(step("a page", stateAfter(page)))
       ],
@@ -204,7 +204,7 @@ describe("Poll", () => {
       state = next
       announced = announce?._tag === "Entries" ? announce.ids : []
     }
-    assert.deepStrictEqual([announced, state.learned], [told, left ? { brokenOff: at.now } : undefined])
+    assert.deepStrictEqual([announced, state.serverProfile], [told, left ? { truncatedAt: at.now } : undefined])
   })
 
   it("stores a large entry that is not too large", () => {
@@ -227,7 +227,7 @@ describe("Poll", () => {
   })
 
   it("shares what was asked for since it was due, or since the last ping; the answer to a part of a page is kept for others", () => {
-    const due = { nextFetch: 5_000, lastFull: 5_000, signature: 1n }
+    const due = { nextFetch: 5_000, lastUnconditionalFetch: 5_000, signature: 1n }
     const wanted = (known: Partial<ResourceState>, pinged?: number) => {
       const { since, shared, url } = request(initialState({ ...due, ...known }), 7_000, pinged)
       return { since, shared, url }
@@ -237,7 +237,11 @@ describe("Poll", () => {
     assert.deepStrictEqual(wanted({ nextFetch: 9_000 }, 6_900), { since: 6_900, shared: undefined, url })
     assert.deepStrictEqual(wanted({ url: `${url}#p` }), { since: 5_000, shared: true, url })
     const moved = { to: "https://feeds.example/b", since: 0, settled: true } as const
-    assert.deepStrictEqual(wanted({ learned: { moved } }), { since: 5_000, shared: true, url: moved.to })
+    assert.deepStrictEqual(wanted({ serverProfile: { permanentRedirect: moved } }), {
+      since: 5_000,
+      shared: true,
+      url: moved.to
+    })
   })
 
   it("reads known bytes once a day, for hubs that are named no more or newly, and never where none are named", () => {
@@ -250,20 +254,26 @@ describe("Poll", () => {
       finalUrl: "http://feeds.example/a.xml"
     }
     const now = 2 * day
-    const known: Partial<ResourceState> = { signature: 1n, lastFull: now - day, header: {} }
+    const known: Partial<ResourceState> = { signature: 1n, lastUnconditionalFetch: now - day, header: {} }
     const step = (state: Partial<ResourceState>, more: Partial<PollContext> = {}, link?: string) =>
       answered(initialState({ ...known, ...state }), { ...answer, headers: { link } }, { ...at, now, ...more })._tag
     const header = { links: [{ rel: "hub", href: "http://hub.example/" }] }
     const link = "<http://hub.example/>; rel=hub"
     assert.strictEqual(step({}), "Changed") // that it was compared whole is recorded
     assert.deepStrictEqual([step({ header }), step({}, {}, link)], ["Read", "Read"])
-    const soon = { lastFull: now - day + 1 }
+    const soon = { lastUnconditionalFetch: now - day + 1 }
     assert.deepStrictEqual([step({ ...soon, header }), step(soon, {}, link)], ["Quiet", "Quiet"])
-    assert.deepStrictEqual(step({ header }, { occasion: "push" }), "Quiet")
+    assert.deepStrictEqual(step({ header }, { trigger: "push" }), "Quiet")
     // whom the topic redirects to does not speak for it
     const moved = { to: "http://new.example/", since: 0, settled: true } as const
-    assert.strictEqual(step({ header, learned: { moved } }, { asked: moved.to }), "Quiet")
-    assert.strictEqual(step({ header, learned: { moved } }, { asked: "http://feeds.example/a.xml" }), "Read")
+    assert.strictEqual(
+      step({ header, serverProfile: { permanentRedirect: moved } }, { requestedUrl: moved.to }),
+      "Quiet"
+    )
+    assert.strictEqual(
+      step({ header, serverProfile: { permanentRedirect: moved } }, { requestedUrl: "http://feeds.example/a.xml" }),
+      "Read"
+    )
   })
 
   it("tells the reader what the server says of charset and language", () => {
@@ -287,11 +297,12 @@ describe("Poll", () => {
         const step = read(state, page(text), readFeed(page(text).body), at)
         return step._tag === "Changed" ? step.change.state : assert.fail(step._tag)
       }
-      const { caught, distrust } = poll(poll(initialState(), "<html>token 1"), "<html>token 2").learned ?? {}
-      return { caught, distrust }
+      const { caughtLyingAt, validatorTrust } =
+        poll(poll(initialState(), "<html>token 1"), "<html>token 2").serverProfile ?? {}
+      return { caughtLyingAt, validatorTrust }
     }
-    assert.deepStrictEqual(learned("W/\"1\""), { caught: undefined, distrust: undefined })
-    assert.deepStrictEqual(learned("\"1\""), { distrust: "lying", caught: at.now })
+    assert.deepStrictEqual(learned("W/\"1\""), { caughtLyingAt: undefined, validatorTrust: undefined })
+    assert.deepStrictEqual(learned("\"1\""), { validatorTrust: "lying", caughtLyingAt: at.now })
   })
 
   it("keeps a status that is true: each other failure is recorded, the same again is not, and so is the end of a short one", () => {
@@ -306,7 +317,7 @@ describe("Poll", () => {
       kind: "feed",
       lastFetch: 1,
       lastParse: 1,
-      lastFull: at.now,
+      lastUnconditionalFetch: at.now,
       code: 200,
       period: 60,
       signature: 1n

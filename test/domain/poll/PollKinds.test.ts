@@ -8,7 +8,7 @@ import { type Selection, SelectorError } from "#domain/ports/Selector.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { initialState } from "#test/support/Resources.ts"
 
-const at: PollContext = { now: 1_000_000, occasion: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
+const at: PollContext = { now: 1_000_000, trigger: "ring", jitter: 0, minPeriod: 60, maxPeriod: 900 }
 
 const threeDays = 3 * 86_400_000
 
@@ -92,7 +92,7 @@ describe("kinds of resources", () => {
     )
     const json = stateAfter(poll(initialState(), "{}", "application/json"))
     assert.strictEqual(stateAfter(poll(json, page)).kind, "json")
-    const settled = poll({ ...portal, learned: { doubtedSince: at.now - threeDays } }, page)
+    const settled = poll({ ...portal, serverProfile: { unreadableSince: at.now - threeDays } }, page)
     assert.deepStrictEqual([stateAfter(settled).kind, announced(settled)], ["other", undefined])
   })
 
@@ -134,13 +134,13 @@ describe("kinds of resources", () => {
     assert.deepStrictEqual([announced(back), stateAfter(back).inError], [undefined, false])
     const patient = {
       ...stateAfter(walled),
-      learned: { ...stateAfter(walled).learned, doubtedSince: at.now - threeDays + 1 }
+      learned: { ...stateAfter(walled).serverProfile, unreadableSince: at.now - threeDays + 1 }
     }
     assert.isTrue(stateAfter(pollAt(patient, login, loginUrl)).inError)
-    const tired = { ...patient, learned: { ...patient.learned, doubtedSince: at.now - threeDays } }
+    const tired = { ...patient, learned: { ...patient.learned, unreadableSince: at.now - threeDays } }
     const settled = pollAt(tired, login, loginUrl)
-    assert.deepStrictEqual([announced(settled), stateAfter(settled).learned], ["Document", {
-      place: "feeds.example/login"
+    assert.deepStrictEqual([announced(settled), stateAfter(settled).serverProfile], ["Document", {
+      lastLocation: "feeds.example/login"
     }])
     assert.strictEqual(announced(pollAt(stateAfter(settled), `${login}2`, loginUrl)), "Document")
   })
@@ -148,13 +148,17 @@ describe("kinds of resources", () => {
   it("remember where redirects have led to a page, although its bytes did not change", () => {
     const url = "http://feeds.example/page"
     const fetched = { ...answer(page), finalUrl: "http://feeds.example/en" }
-    const known = { ...stateAfter(poll(initialState({ url }), page)), lastFull: at.now, learned: {} }
+    const known = { ...stateAfter(poll(initialState({ url }), page)), lastUnconditionalFetch: at.now, learned: {} }
     const step = answered(known, fetched, at)
-    assert.deepStrictEqual(step._tag === "Changed" && step.change.state.learned, { place: "feeds.example/en" })
+    assert.deepStrictEqual(step._tag === "Changed" && step.change.state.serverProfile, {
+      lastLocation: "feeds.example/en"
+    })
     const again = answered(step._tag === "Changed" ? step.change.state : assert.fail(step._tag), fetched, at)
     assert.strictEqual(again._tag, "Quiet")
     const home = answered(stateAfter(again._tag === "Quiet" ? again : assert.fail()), { ...fetched, finalUrl: url }, at)
-    assert.deepStrictEqual(home._tag === "Changed" ? home.change.state.learned : assert.fail(home._tag), { place: "" })
+    assert.deepStrictEqual(home._tag === "Changed" ? home.change.state.serverProfile : assert.fail(home._tag), {
+      lastLocation: ""
+    })
   })
 
   it.each([404, 410])(

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { hintOf, nextFetch, nextPeriod, type Pace } from "#domain/poll/PollingInterval.ts"
+import { hintOf, type IntervalInput, nextFetch, nextPeriod } from "#domain/poll/PollingInterval.ts"
 
 const bounds = { minPeriod: 60, maxPeriod: 900 }
 
-const pace = (fields: Partial<Pace>): Pace => ({
+const pace = (fields: Partial<IntervalInput>): IntervalInput => ({
   kind: "feed",
   period: 900,
   outcome: "unchanged",
@@ -14,10 +14,10 @@ const pace = (fields: Partial<Pace>): Pace => ({
   ...fields
 })
 
-const next = (fields: Partial<Pace>): number => nextPeriod(pace(fields), bounds)
+const next = (fields: Partial<IntervalInput>): number => nextPeriod(pace(fields), bounds)
 
 /** Where silence takes it. */
-const settled = (fields: Partial<Pace>): number => {
+const settled = (fields: Partial<IntervalInput>): number => {
   let period = 60
   for (let poll = 0; poll < 40; poll++) period = next({ period, ...fields })
   return period

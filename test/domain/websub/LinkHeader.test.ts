@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { parse } from "#domain/websub/LinkHeader.ts"
+import { parseLinkHeader } from "#domain/websub/LinkHeader.ts"
 
 const base = "https://blog.example/feeds/a"
-const read = (header: string | undefined) => parse(header, base).map(({ href, rel }) => `${rel} ${href}`)
+const read = (header: string | undefined) => parseLinkHeader(header, base).map(({ href, rel }) => `${rel} ${href}`)
 
 describe("a Link header", () => {
   it("names a link for each of its relations, resolved against the document", () => {
@@ -15,7 +15,7 @@ describe("a Link header", () => {
       "self https://blog.example/feeds/a?b=c,d;e",
       "alternate https://blog.example/feeds/a?b=c,d;e"
     ])
-    assert.deepStrictEqual(parse("</a>; title=\"a \\\"b\\\", <c>; rel=hub\"; rel=next; type=text/x", base), [
+    assert.deepStrictEqual(parseLinkHeader("</a>; title=\"a \\\"b\\\", <c>; rel=hub\"; rel=next; type=text/x", base), [
       { href: "https://blog.example/a", rel: "next", type: "text/x" }
     ])
   })
@@ -35,10 +35,10 @@ describe("a Link header", () => {
     const pieces = fc.constantFrom("<", ">", ";", ",", "\"", "\\", "=", " ", "rel", "hub", "http://a.example/")
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 500 }), (parts) => {
-        for (const { href } of parse(parts.join(""), base)) assert.isTrue(URL.canParse(href))
+        for (const { href } of parseLinkHeader(parts.join(""), base)) assert.isTrue(URL.canParse(href))
       })
     )
     assert.deepStrictEqual(read("<".repeat(1_000_000)), [])
-    assert.strictEqual(parse("<a>;rel=hub,".repeat(100_000), base).length, 100)
+    assert.strictEqual(parseLinkHeader("<a>;rel=hub,".repeat(100_000), base).length, 100)
   })
 })

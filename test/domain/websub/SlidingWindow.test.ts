@@ -1,32 +1,37 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { allot, nextTurn, type SlidingWindow, withTurn } from "#domain/websub/SlidingWindow.ts"
+import { addRequest, allocate, nextAllowedAt, type SlidingWindow } from "#domain/websub/SlidingWindow.ts"
 
 const sites = (allotted: ReadonlyArray<{ readonly site: string }>) => allotted.map(({ site }) => site)
 
 describe("Turns", () => {
   it("come at once until a minute is full, then a minute after the oldest of them", () => {
     assert.deepStrictEqual(
-      [nextTurn([], 5, 2), nextTurn([1], 5, 2), nextTurn([1, 3], 5, 2), nextTurn([1, 3], 70_000, 2)],
+      [
+        nextAllowedAt([], 5, 2),
+        nextAllowedAt([1], 5, 2),
+        nextAllowedAt([1, 3], 5, 2),
+        nextAllowedAt([1, 3], 70_000, 2)
+      ],
       [5, 5, 60_001, 70_000]
     )
-    assert.deepStrictEqual(withTurn([1, 3], 60_001, 2), [3, 60_001])
+    assert.deepStrictEqual(addRequest([1, 3], 60_001, 2), [3, 60_001])
   })
 
   it("hold under a bound that was lowered meanwhile", () => {
-    assert.strictEqual(nextTurn([1, 2, 3], 5, 1), 60_003)
-    assert.deepStrictEqual(withTurn([1, 2, 3], 60_003, 1), [60_003])
+    assert.strictEqual(nextAllowedAt([1, 2, 3], 5, 1), 60_003)
+    assert.deepStrictEqual(addRequest([1, 2, 3], 60_003, 1), [60_003])
   })
 
   it("are allotted in order, each site for itself, up to a limit", () => {
     const due = ["a", "a", "b", "a", "c"].map((site) => ({ site }))
     const taken = (site: string): SlidingWindow => site === "b" ? [0, 1] : []
-    const { asked, moved, turns } = allot(due, taken, 1_000, { limit: 9, perMinute: 2 })
-    assert.deepStrictEqual(sites(asked), ["a", "a", "c"])
-    assert.deepStrictEqual(moved.map(({ dueAt, one }) => [one.site, dueAt]), [["b", 60_000], ["a", 61_000]])
-    assert.deepStrictEqual([...turns], [["a", [1_000, 1_000]], ["c", [1_000]]])
-    const few = allot(due, taken, 1_000, { limit: 2, perMinute: 2 })
-    assert.deepStrictEqual([sites(few.asked), few.moved], [["a", "a"], []])
+    const { allowed, deferred, windows } = allocate(due, taken, 1_000, { limit: 9, perMinute: 2 })
+    assert.deepStrictEqual(sites(allowed), ["a", "a", "c"])
+    assert.deepStrictEqual(deferred.map(({ dueAt, one }) => [one.site, dueAt]), [["b", 60_000], ["a", 61_000]])
+    assert.deepStrictEqual([...windows], [["a", [1_000, 1_000]], ["c", [1_000]]])
+    const few = allocate(due, taken, 1_000, { limit: 2, perMinute: 2 })
+    assert.deepStrictEqual([sites(few.allowed), few.deferred], [["a", "a"], []])
   })
 
   it("never hold more than a minute may, whenever they are taken", () => {
@@ -39,8 +44,8 @@ describe("Turns", () => {
         const all: Array<number> = []
         for (const pause of pauses) {
           now += pause
-          if (nextTurn(turns, now, perMinute) > now) continue
-          turns = withTurn(turns, now, perMinute)
+          if (nextAllowedAt(turns, now, perMinute) > now) continue
+          turns = addRequest(turns, now, perMinute)
           all.push(now)
         }
         for (const start of all) {
