@@ -134,10 +134,10 @@ describe("kinds of resources", () => {
     assert.deepStrictEqual([announced(back), stateAfter(back).inError], [undefined, false])
     const patient = {
       ...stateAfter(walled),
-      learned: { ...stateAfter(walled).serverProfile, unreadableSince: at.now - threeDays + 1 }
+      serverProfile: { ...stateAfter(walled).serverProfile, unreadableSince: at.now - threeDays + 1 }
     }
     assert.isTrue(stateAfter(pollAt(patient, login, loginUrl)).inError)
-    const tired = { ...patient, learned: { ...patient.learned, unreadableSince: at.now - threeDays } }
+    const tired = { ...patient, serverProfile: { ...patient.serverProfile, unreadableSince: at.now - threeDays } }
     const settled = pollAt(tired, login, loginUrl)
     assert.deepStrictEqual([announced(settled), stateAfter(settled).serverProfile], ["Document", {
       lastLocation: "feeds.example/login"
@@ -148,7 +148,7 @@ describe("kinds of resources", () => {
   it("remember where redirects have led to a page, although its bytes did not change", () => {
     const url = "http://feeds.example/page"
     const fetched = { ...answer(page), finalUrl: "http://feeds.example/en" }
-    const known = { ...stateAfter(poll(initialState({ url }), page)), lastUnconditionalFetch: at.now, learned: {} }
+    const known = { ...stateAfter(poll(initialState({ url }), page)), lastUnconditionalFetch: at.now, serverProfile: {} }
     const step = answered(known, fetched, at)
     assert.deepStrictEqual(step._tag === "Changed" && step.change.state.serverProfile, {
       lastLocation: "feeds.example/en"
