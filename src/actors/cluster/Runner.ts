@@ -101,10 +101,13 @@ export const layerHubReliability = Layer.effectDiscard(Effect.gen(function*() {
   const settleAndPoll = Effect.gen(function*() {
     const doubted = yield* synchronize
     if (doubted.size === 0) return
-    yield* Effect.logWarning(`Hubs no longer push; their resources are polled at the usual rate: ${describeHubs(doubted)}`)
+    yield* Effect.logWarning(
+      `Hubs no longer push; their resources are polled at the usual rate: ${describeHubs(doubted)}`
+    )
     yield* Effect.forEach(
       awake.values(),
-      ({ hubDirectory, pollSoon }) => Effect.forEach(hubDirectory.resourcesRelyingOn(doubted), pollSoon, { discard: true }),
+      ({ hubDirectory, pollSoon }) =>
+        Effect.forEach(hubDirectory.resourcesRelyingOn(doubted), pollSoon, { discard: true }),
       { discard: true }
     )
   })

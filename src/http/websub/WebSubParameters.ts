@@ -16,7 +16,9 @@ export const signatureSchema = Schema.Literals(signatureMethods).annotate({
 export const leaseSecondsSchema = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 999_999_999_999_999 }))
   .annotate({
     default: Lease.grantLease(undefined),
-    description: `Requested lease in seconds. The hub grants ${Lease.grantLease(0)} to ${Lease.grantLease(Infinity)} seconds.`
+    description: `Requested lease in seconds. The hub grants ${Lease.grantLease(0)} to ${
+      Lease.grantLease(Infinity)
+    } seconds.`
   })
 
 /** Parameters of the open hub by `hub.mode`. The hub ignores other parameters. */

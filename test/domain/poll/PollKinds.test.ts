@@ -148,7 +148,11 @@ describe("kinds of resources", () => {
   it("remember where redirects have led to a page, although its bytes did not change", () => {
     const url = "http://feeds.example/page"
     const fetched = { ...answer(page), finalUrl: "http://feeds.example/en" }
-    const known = { ...stateAfter(poll(initialState({ url }), page)), lastUnconditionalFetch: at.now, serverProfile: {} }
+    const known = {
+      ...stateAfter(poll(initialState({ url }), page)),
+      lastUnconditionalFetch: at.now,
+      serverProfile: {}
+    }
     const step = answered(known, fetched, at)
     assert.deepStrictEqual(step._tag === "Changed" && step.change.state.serverProfile, {
       lastLocation: "feeds.example/en"

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   acceptsPush,
-  type CallbackCredentials,
   applyIntent,
+  type CallbackCredentials,
   describeHubs,
   type HubSubscription,
   type HubSubscriptionStep,
