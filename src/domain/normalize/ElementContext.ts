@@ -1,19 +1,18 @@
 import type { Draft } from "./Draft.ts"
-import { getExactAttribute } from "#domain/normalize/xml/Element.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
 import { isBase, resolve } from "./Urls.ts"
+import { type Element, getExactAttribute } from "./xml/Element.ts"
 
-/** Reads one element into what stands around it. */
+/** Reads one element into the draft of the feed, entry, source or object around the element. */
 export type ElementReader = (element: Element, draft: Draft, context: ElementContext) => void
 
-/** The elements of one namespace that are understood, by their lower-case local name. */
+/** Readers of the known elements of one namespace, by local name in lower case. */
 export type Vocabulary = { readonly [key: string]: ElementReader | undefined }
 
-/** What an element inherits from those around it. */
+/** The properties that an element inherits from its ancestors. */
 export interface ElementContext {
-  /** What relative references are resolved against; empty when nothing is known. */
+  /** The base of relative references. Empty when unknown. */
   readonly base: string
-  /** `xml:base` is in force: the base is the publisher's word, not a guess. */
+  /** The base comes from `xml:base`, so it is the publisher's word and not a guess. */
   readonly declared: boolean
   /** `xml:lang`. */
   readonly language: string | undefined
@@ -21,7 +20,7 @@ export interface ElementContext {
   readonly read: ElementReader
 }
 
-/** The context inside an element: changed by `xml:base` and `xml:lang` alone. */
+/** The context inside an element. Only `xml:base` and `xml:lang` change a context. */
 export const enterElement = (element: Element, context: ElementContext): ElementContext => {
   if (element.attributes.length === 0) return context
   const base = getExactAttribute(element, "xml:base")
@@ -35,7 +34,11 @@ const changeBase = (context: ElementContext, reference: string): ElementContext 
   return isBase(base) ? { ...context, base, declared: true } : context
 }
 
-/** Reads all elements inside another one. */
+/** Resolves a reference that stands in this element. */
+export const resolveIn = (element: Element, context: ElementContext, reference: string): string =>
+  resolve(enterElement(element, context).base, reference)
+
+/** Reads all elements inside another element. */
 export const readChildren = (parent: Element, draft: Draft, context: ElementContext): void => {
   for (const child of parent.children) if (typeof child !== "string") context.read(child, draft, context)
 }

@@ -1,29 +1,10 @@
-import type { ElementReader, Vocabulary } from "./ElementContext.ts"
 import type { DraftKind } from "./Draft.ts"
-import { activityStreams } from "./namespaces/ActivityStreams.ts"
-import { admin } from "./namespaces/Admin.ts"
+import type { ElementReader, Vocabulary } from "./ElementContext.ts"
 import { atom } from "./namespaces/Atom.ts"
 import { atomInRss } from "./namespaces/AtomInRss.ts"
-import { content } from "./namespaces/Content.ts"
-import { creativeCommons, rdfLicense } from "./namespaces/CreativeCommons.ts"
-import { dublinCore } from "./namespaces/DublinCore.ts"
-import { enclosures } from "./namespaces/Enclosures.ts"
-import { feedBurner } from "./namespaces/FeedBurner.ts"
-import { geo } from "./namespaces/Geo.ts"
-import { geoRss } from "./namespaces/GeoRss.ts"
-import { gml } from "./namespaces/Gml.ts"
-import { itunes } from "./namespaces/Itunes.ts"
-import { media } from "./namespaces/Media.ts"
-import { podcast } from "./namespaces/Podcast.ts"
+import { namespaces } from "./namespaces/Registry.ts"
 import { rssChannel, rssItem } from "./namespaces/Rss.ts"
-import { scripting } from "./namespaces/Scripting.ts"
-import { slash } from "./namespaces/Slash.ts"
-import { syndication } from "./namespaces/Syndication.ts"
-import { threading } from "./namespaces/Threading.ts"
-import { wellFormedWeb } from "./namespaces/WellFormedWeb.ts"
-import { xhtml } from "./namespaces/Xhtml.ts"
-import type { NamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
+import type { Element, NamespaceKey } from "./xml/Element.ts"
 
 /** Maps, not objects: a publisher's element may be called `constructor`. */
 type ReaderMap = ReadonlyMap<string, ElementReader>
@@ -36,30 +17,7 @@ const makeReaderMap = (...vocabularies: ReadonlyArray<Vocabulary>): ReaderMap =>
   )
 
 const modules: ReadonlyMap<NamespaceKey, ReaderMap> = new Map(
-  Object.entries({
-    dc: dublinCore,
-    dcterms: dublinCore,
-    content,
-    xhtml,
-    slash,
-    sy: syndication,
-    wfw: wellFormedWeb,
-    thr: threading,
-    media,
-    itunes,
-    georss: geoRss,
-    geo,
-    icbm: geo,
-    gml,
-    creativecommons: creativeCommons,
-    cc: rdfLicense,
-    feedburner: feedBurner,
-    activity: activityStreams,
-    podcast,
-    admin,
-    source: scripting,
-    enc: enclosures
-  }).map(([key, vocabulary]) => [key, makeReaderMap(vocabulary)])
+  namespaces.map(({ key, vocabulary }) => [key, makeReaderMap(vocabulary)])
 )
 
 /**

@@ -1,19 +1,19 @@
 import type { Link, Text } from "#domain/feed/Entry.ts"
+import { buildSource } from "#domain/normalize/BuildModel.ts"
+import { Draft, dropUndefined } from "#domain/normalize/Draft.ts"
 import {
   type ElementContext,
   type ElementReader,
   enterElement,
   readChildren,
+  resolveIn,
   type Vocabulary
 } from "#domain/normalize/ElementContext.ts"
-import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
-import { Draft, dropUndefined } from "#domain/normalize/Draft.ts"
-import { buildSource } from "#domain/normalize/BuildModel.ts"
+import { readDateInto } from "#domain/normalize/FieldReaders.ts"
 import { addLink, parseLength, readLink } from "#domain/normalize/Links.ts"
 import { addPerson, readPerson } from "#domain/normalize/Persons.ts"
 import { getNonEmptyText, readAtomText } from "#domain/normalize/Texts.ts"
-import { type Element, getText, getValue } from "#domain/normalize/xml/Element.ts"
-import { resolve } from "#domain/normalize/Urls.ts"
+import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
 
 /** Atom 1.0 (RFC 4287) and 0.3, in feeds, entries and sources, and as guests in RSS. */
 export const atom: Vocabulary = {
@@ -29,14 +29,14 @@ export const atom: Vocabulary = {
   info: readTextInto("info"),
   content: (element, draft, context) => {
     const text = readAtomText(element, context)
-    const src = text.src === undefined ? text : { ...text, src: resolve(enterElement(element, context).base, text.src) }
+    const src = text.src === undefined ? text : { ...text, src: resolveIn(element, context, text.src) }
     if (src.value !== "" || src.src !== undefined) (draft.content ??= []).push(src)
   },
-  updated: readAtomDateInto("updated"),
-  modified: readAtomDateInto("updated"),
-  published: readAtomDateInto("published"),
-  issued: readAtomDateInto("published"),
-  created: readAtomDateInto("created"),
+  updated: readDateInto("updated"),
+  modified: readDateInto("updated"),
+  published: readDateInto("published"),
+  issued: readDateInto("published"),
+  created: readDateInto("created"),
   link: (element, draft, context) => {
     const link = readLink(element, context)
     addLink(draft, link)
@@ -53,7 +53,7 @@ export const atom: Vocabulary = {
     const uri = getValue(element, "uri") ?? getValue(element, "url")
     draft.generator ??= dropUndefined({
       name: getNonEmptyText(element),
-      uri: uri === undefined ? undefined : resolve(enterElement(element, context).base, uri),
+      uri: uri === undefined ? undefined : resolveIn(element, context, uri),
       version: getValue(element, "version")
     })
   },
@@ -75,16 +75,10 @@ function readTextInto(field: "title" | "subtitle" | "summary" | "rights" | "info
   }
 }
 
-function readAtomDateInto(field: "updated" | "published" | "created"): ElementReader {
-  return (element, draft) => {
-    draft[field] = parseDate(getText(element)) ?? draft[field]
-  }
-}
-
 function readAddressInto(field: "icon" | "logo"): ElementReader {
   return (element, draft, context) => {
     const address = getNonEmptyText(element)
-    if (address !== undefined) draft[field] ??= resolve(enterElement(element, context).base, address)
+    if (address !== undefined) draft[field] ??= resolveIn(element, context, address)
   }
 }
 

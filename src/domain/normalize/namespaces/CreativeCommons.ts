@@ -1,30 +1,41 @@
-import { type ElementContext, enterElement, type Vocabulary } from "#domain/normalize/ElementContext.ts"
+import { type ElementContext, resolveIn } from "#domain/normalize/ElementContext.ts"
 import { addLinkTo } from "#domain/normalize/Links.ts"
 import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
-import { resolve } from "#domain/normalize/Urls.ts"
+import type { Namespace } from "./Namespace.ts"
 
 /** Licences as the module for RSS 2.0 gives them: the text is the address. */
-export const creativeCommons: Vocabulary = {
-  license: (element, draft, context) => {
-    const license = readLicense(element, context)
-    if (license === undefined) return
-    draft.license ??= license
-    addLinkTo(draft, "license", license)
+export const creativeCommons: Namespace = {
+  key: "creativecommons",
+  uris: [
+    "http://backend.userland.com/creativecommonsrssmodule",
+    "http://cyber.law.harvard.edu/rss/creativecommonsrssmodule.html"
+  ],
+  vocabulary: {
+    license: (element, draft, context) => {
+      const license = readLicense(element, context)
+      if (license === undefined) return
+      draft.license ??= license
+      addLinkTo(draft, "license", license)
+    }
   }
 }
 
 /** Licences in RDF, an attribute; in RSS 2.0 the module made for it goes before. */
-export const rdfLicense: Vocabulary = {
-  license: (element, draft, context) => {
-    const license = readLicense(element, context)
-    if (license === undefined) return
-    draft.fallbacks.license ??= license
-    addLinkTo(draft, "license", license)
+export const rdfLicense: Namespace = {
+  key: "cc",
+  uris: ["http://web.resource.org/cc", "http://creativecommons.org/ns#"],
+  vocabulary: {
+    license: (element, draft, context) => {
+      const license = readLicense(element, context)
+      if (license === undefined) return
+      draft.fallbacks.license ??= license
+      addLinkTo(draft, "license", license)
+    }
   }
 }
 
 const readLicense = (element: Element, context: ElementContext): string | undefined => {
   const address = getValue(element, "resource") ?? getValue(element, "about") ?? getNonEmptyText(element)
-  return address === undefined ? undefined : resolve(enterElement(element, context).base, address)
+  return address === undefined ? undefined : resolveIn(element, context, address)
 }

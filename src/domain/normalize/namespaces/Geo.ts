@@ -1,19 +1,29 @@
-import type { Draft } from "#domain/normalize/Draft.ts"
-import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
-import { readChildren } from "#domain/normalize/ElementContext.ts"
 import { addPoint, parsePoints } from "#domain/normalize/Coordinates.ts"
+import type { Draft } from "#domain/normalize/Draft.ts"
+import { readChildren } from "#domain/normalize/ElementContext.ts"
 import { type Element, getText, getTrimmedText } from "#domain/normalize/xml/Element.ts"
+import type { Namespace } from "./Namespace.ts"
 
 /** W3C Basic Geo, and the ICBM module, which has the same under longer names. The two halves stand beside each other or in a `Point`. */
-export const geo: Vocabulary = {
-  lat: readLatitude,
-  latitude: readLatitude,
-  long: readLongitude,
-  lon: readLongitude,
-  longitude: readLongitude,
-  lat_long: (element, draft) => addPoint(draft, parsePoints(getText(element))[0]),
-  point: readChildren,
-  location: readChildren
+export const geo: Namespace = {
+  key: "geo",
+  uris: ["http://www.w3.org/2003/01/geo/wgs84_pos#", "http://www.w3.org/2003/01/geo/wgs84_pos"],
+  vocabulary: {
+    lat: readLatitude,
+    latitude: readLatitude,
+    long: readLongitude,
+    lon: readLongitude,
+    longitude: readLongitude,
+    lat_long: (element, draft) => addPoint(draft, parsePoints(getText(element))[0]),
+    point: readChildren,
+    location: readChildren
+  }
+}
+
+export const icbm: Namespace = {
+  ...geo,
+  key: "icbm",
+  uris: ["http://geourl.org/rss/module", "http://postneo.com/icbm"]
 }
 
 function readLatitude(element: Element, draft: Draft): void {

@@ -1,16 +1,21 @@
 import type { Point } from "#domain/feed/Entry.ts"
-import type { ElementContext, Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { addPoint, parsePoints, setShape } from "#domain/normalize/Coordinates.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
+import type { ElementContext } from "#domain/normalize/ElementContext.ts"
 import { type Element, getChildElements, getText, getTrimmedText, getValue } from "#domain/normalize/xml/Element.ts"
+import type { Namespace } from "./Namespace.ts"
 
 /** The shapes of GML that GeoRSS uses. */
-export const gml: Vocabulary = {
-  point: (element, draft) => addPoint(draft, readPoints(element)[0]),
-  linestring: (element, draft) => setShape(draft, "LineString", readPoints(element)),
-  polygon: (element, draft) => setShape(draft, "Polygon", readPoints(element)),
-  envelope: readBox,
-  box: readBox
+export const gml: Namespace = {
+  key: "gml",
+  uris: ["http://www.opengis.net/gml"],
+  vocabulary: {
+    point: (element, draft) => addPoint(draft, readPoints(element)[0]),
+    linestring: (element, draft) => setShape(draft, "LineString", readPoints(element)),
+    polygon: (element, draft) => setShape(draft, "Polygon", readPoints(element)),
+    envelope: readBox,
+    box: readBox
+  }
 }
 
 function readBox(element: Element, draft: Draft, _context: ElementContext): void {

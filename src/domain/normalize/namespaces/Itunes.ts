@@ -1,76 +1,85 @@
-import type { ElementReader, Vocabulary } from "#domain/normalize/ElementContext.ts"
-import { enterElement } from "#domain/normalize/ElementContext.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
+import type { ElementReader } from "#domain/normalize/ElementContext.ts"
+import { resolveIn } from "#domain/normalize/ElementContext.ts"
 import { addPerson, parsePerson, readPerson } from "#domain/normalize/Persons.ts"
 import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import { type Element, getChildElements, getText, getTrimmedText, getValue } from "#domain/normalize/xml/Element.ts"
-import { resolve } from "#domain/normalize/Urls.ts"
+import type { Namespace } from "./Namespace.ts"
 
 /** The scheme under which iTunes' categories and keywords stand among the entry's categories. */
 const itunesScheme = "http://www.itunes.com/"
 const maxTerms = 200
 
 /** Apple's podcast tags. They complete what the dialect's own elements do not say. */
-export const itunes: Vocabulary = {
-  author: (element, draft) => {
-    const author = getNonEmptyText(element)
-    getItunes(draft).author ??= author
-    draft.fallbacks.author ??= author
-  },
-  owner: (element, draft, context) => {
-    const owner = readPerson(element, context)
-    getItunes(draft).owner ??= owner
-    draft.fallbacks.publisher ??= owner
-    // Atom has no publisher: who stands behind a feed without being its author is a contributor there.
-    if (draft.kind === "feed") draft.fallbacks.contributor ??= owner
-  },
-  image: readImage,
-  explicit: (element, draft) => {
-    getItunes(draft).explicit ??= parseBoolean(element)
-  },
-  /** Apple takes nothing but `Yes`: all else leaves the podcast listed. */
-  block: (element, draft) => {
-    getItunes(draft).block ??= /^[Yy]es$/.test(getText(element))
-  },
-  /** What an image was before `itunes:image` existed. */
-  link: (element, draft, context) => {
-    if (getValue(element, "rel") === "image") readImage(element, draft, context)
-  },
-  complete: (element, draft) => {
-    getItunes(draft).complete ??= getTrimmedText(element).toLowerCase() === "yes"
-  },
-  keywords: (element, draft) => {
-    const keywords = getTrimmedText(element).split(",").map((word) => word.trim()).filter((word) => word !== "").slice(
-      0,
-      maxTerms
-    )
-    if (keywords.length > 0) getItunes(draft).keywords ??= keywords
-    for (const term of keywords) addTerm(draft, term)
-  },
-  category: readItunesCategory,
-  duration: readFieldInto("duration"),
-  episode: readFieldInto("episode"),
-  episodetype: readFieldInto("episodeType"),
-  order: readFieldInto("order"),
-  season: readFieldInto("season"),
-  subtitle: readFieldInto("subtitle"),
-  summary: readFieldInto("summary"),
-  title: readFieldInto("title"),
-  type: readFieldInto("type"),
-  isclosedcaptioned: readFieldInto("closedCaptioned"),
-  "new-feed-url": (element, draft, context) => {
-    const address = getNonEmptyText(element)
-    if (address !== undefined) getItunes(draft).newFeedUrl ??= resolve(enterElement(element, context).base, address)
-  },
-  contributor: (element, draft) => {
-    draft.contributors = addPerson(draft.contributors, parsePerson(getText(element)))
+export const itunes: Namespace = {
+  key: "itunes",
+  uris: [
+    "http://www.itunes.com/dtds/podcast-1.0.dtd",
+    "http://www.itunes.com/dtds/podcast",
+    "http://example.com/dtds/podcast-1.0.dtd"
+  ],
+  vocabulary: {
+    author: (element, draft) => {
+      const author = getNonEmptyText(element)
+      getItunes(draft).author ??= author
+      draft.fallbacks.author ??= author
+    },
+    owner: (element, draft, context) => {
+      const owner = readPerson(element, context)
+      getItunes(draft).owner ??= owner
+      draft.fallbacks.publisher ??= owner
+      // Atom has no publisher: who stands behind a feed without being its author is a contributor there.
+      if (draft.kind === "feed") draft.fallbacks.contributor ??= owner
+    },
+    image: readImage,
+    explicit: (element, draft) => {
+      getItunes(draft).explicit ??= parseBoolean(element)
+    },
+    /** Apple takes nothing but `Yes`: all else leaves the podcast listed. */
+    block: (element, draft) => {
+      getItunes(draft).block ??= /^[Yy]es$/.test(getText(element))
+    },
+    /** What an image was before `itunes:image` existed. */
+    link: (element, draft, context) => {
+      if (getValue(element, "rel") === "image") readImage(element, draft, context)
+    },
+    complete: (element, draft) => {
+      getItunes(draft).complete ??= getTrimmedText(element).toLowerCase() === "yes"
+    },
+    keywords: (element, draft) => {
+      const keywords = getTrimmedText(element).split(",").map((word) => word.trim()).filter((word) => word !== "")
+        .slice(
+          0,
+          maxTerms
+        )
+      if (keywords.length > 0) getItunes(draft).keywords ??= keywords
+      for (const term of keywords) addTerm(draft, term)
+    },
+    category: readItunesCategory,
+    duration: readFieldInto("duration"),
+    episode: readFieldInto("episode"),
+    episodetype: readFieldInto("episodeType"),
+    order: readFieldInto("order"),
+    season: readFieldInto("season"),
+    subtitle: readFieldInto("subtitle"),
+    summary: readFieldInto("summary"),
+    title: readFieldInto("title"),
+    type: readFieldInto("type"),
+    isclosedcaptioned: readFieldInto("closedCaptioned"),
+    "new-feed-url": (element, draft, context) => {
+      const address = getNonEmptyText(element)
+      if (address !== undefined) getItunes(draft).newFeedUrl ??= resolveIn(element, context, address)
+    },
+    contributor: (element, draft) => {
+      draft.contributors = addPerson(draft.contributors, parsePerson(getText(element)))
+    }
   }
 }
 
 function readImage(...[element, draft, context]: Parameters<ElementReader>): void {
   const address = getValue(element, "href") ?? getValue(element, "url") ?? getNonEmptyText(element)
   if (address === undefined) return
-  const url = resolve(enterElement(element, context).base, address)
+  const url = resolveIn(element, context, address)
   getItunes(draft).image ??= url
   draft.fallbacks.image ??= { url }
 }

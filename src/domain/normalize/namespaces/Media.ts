@@ -1,71 +1,76 @@
 import type { Media, MediaContent } from "#domain/feed/Entry.ts"
-import {
-  type ElementContext,
-  type ElementReader,
-  enterElement,
-  type Vocabulary
-} from "#domain/normalize/ElementContext.ts"
 import { type Draft, dropUndefined, type Writable } from "#domain/normalize/Draft.ts"
+import { type ElementContext, type ElementReader, enterElement, resolveIn } from "#domain/normalize/ElementContext.ts"
 import { getNonEmptyText, readText } from "#domain/normalize/Texts.ts"
 import { type Element, findChild, getAttribute, getChildElements, getValue } from "#domain/normalize/xml/Element.ts"
-import { resolve } from "#domain/normalize/Urls.ts"
+import type { Namespace } from "./Namespace.ts"
 import { parseSize } from "./Rss.ts"
 
 const maxMedia = 100
 const defaultScheme = "http://search.yahoo.com/mrss/category_schema"
 
 /** Media RSS. What stands in a group or beside a content is of the entry, as most publishers mean it. */
-export const media: Vocabulary = {
-  group: readSameNamespace,
-  content: (element, draft, context) => {
-    const contents = getMedia(draft).contents ??= []
-    if (contents.length < maxMedia) {
-      const content = readMediaContent(element, context)
-      contents.push(content)
-      if (draft.kind === "feed" && isImage(content)) draft.fallbacks.image ??= dropUndefined({ url: content.url })
+export const media: Namespace = {
+  key: "media",
+  uris: ["http://search.yahoo.com/mrss", "http://video.search.yahoo.com/mrss", "http://tools.search.yahoo.com/mrss"],
+  vocabulary: {
+    group: readSameNamespace,
+    content: (element, draft, context) => {
+      const contents = getMedia(draft).contents ??= []
+      if (contents.length < maxMedia) {
+        const content = readMediaContent(element, context)
+        contents.push(content)
+        if (draft.kind === "feed" && isImage(content)) draft.fallbacks.image ??= dropUndefined({ url: content.url })
+      }
+      readSameNamespace(element, draft, context)
+    },
+    thumbnail: (element, draft, context) => {
+      const url = getValue(element, "url") ?? getNonEmptyText(element)
+      const thumbnails = getMedia(draft).thumbnails ??= []
+      if (url === undefined || thumbnails.length >= maxMedia) return
+      thumbnails.push({
+        url: resolveIn(element, context, url),
+        ...dropUndefined({
+          width: parseSize(getValue(element, "width")),
+          height: parseSize(getValue(element, "height"))
+        })
+      })
+    },
+    title: (element, draft, context) => {
+      const title = readText(element, context, "text")
+      if (title.value === "") return
+      getMedia(draft).title ??= title.value
+      draft.fallbacks.title ??= title
+    },
+    description: readMediaTextInto("description"),
+    keywords: readMediaTextInto("keywords"),
+    rating: readMediaTextInto("rating"),
+    credit: (element, draft) => {
+      const name = getNonEmptyText(element)
+      const credits = getMedia(draft).credits ??= []
+      if (name !== undefined && credits.length < maxMedia) {
+        credits.push({ value: name, ...dropUndefined({ role: getValue(element, "role") }) })
+      }
+    },
+    category: (element, draft) => {
+      const label = getValue(element, "label")
+      const term = getNonEmptyText(element) ?? label
+      const scheme = getAttribute(element, "scheme") ?? defaultScheme
+      if (term !== undefined) {
+        ;(draft.categories ??= []).push({
+          term,
+          ...dropUndefined({ scheme: scheme === "" ? undefined : scheme, label })
+        })
+      }
+    },
+    player: (element, draft, context) => {
+      const url = getValue(element, "url")
+      if (url !== undefined) getMedia(draft).player ??= resolveIn(element, context, url)
+    },
+    copyright: (element, draft, context) => {
+      const text = readText(element, context, "text")
+      if (text.value !== "") draft.rights ??= text
     }
-    readSameNamespace(element, draft, context)
-  },
-  thumbnail: (element, draft, context) => {
-    const url = getValue(element, "url") ?? getNonEmptyText(element)
-    const thumbnails = getMedia(draft).thumbnails ??= []
-    if (url === undefined || thumbnails.length >= maxMedia) return
-    thumbnails.push({
-      url: resolve(enterElement(element, context).base, url),
-      ...dropUndefined({ width: parseSize(getValue(element, "width")), height: parseSize(getValue(element, "height")) })
-    })
-  },
-  title: (element, draft, context) => {
-    const title = readText(element, context, "text")
-    if (title.value === "") return
-    getMedia(draft).title ??= title.value
-    draft.fallbacks.title ??= title
-  },
-  description: readMediaTextInto("description"),
-  keywords: readMediaTextInto("keywords"),
-  rating: readMediaTextInto("rating"),
-  credit: (element, draft) => {
-    const name = getNonEmptyText(element)
-    const credits = getMedia(draft).credits ??= []
-    if (name !== undefined && credits.length < maxMedia) {
-      credits.push({ value: name, ...dropUndefined({ role: getValue(element, "role") }) })
-    }
-  },
-  category: (element, draft) => {
-    const label = getValue(element, "label")
-    const term = getNonEmptyText(element) ?? label
-    const scheme = getAttribute(element, "scheme") ?? defaultScheme
-    if (term !== undefined) {
-      ;(draft.categories ??= []).push({ term, ...dropUndefined({ scheme: scheme === "" ? undefined : scheme, label }) })
-    }
-  },
-  player: (element, draft, context) => {
-    const url = getValue(element, "url")
-    if (url !== undefined) getMedia(draft).player ??= resolve(enterElement(element, context).base, url)
-  },
-  copyright: (element, draft, context) => {
-    const text = readText(element, context, "text")
-    if (text.value !== "") draft.rights ??= text
   }
 }
 
@@ -91,7 +96,7 @@ const readMediaContent = (element: Element, context: ElementContext): MediaConte
   const url = getValue(element, "url")
   const title = findChild(element, "title")
   return dropUndefined({
-    url: url === undefined ? undefined : resolve(enterElement(element, context).base, url),
+    url: url === undefined ? undefined : resolveIn(element, context, url),
     type: getValue(element, "type"),
     medium: getValue(element, "medium"),
     width: parseSize(getValue(element, "width")),

@@ -1,29 +1,37 @@
-import type { ElementContext, Vocabulary } from "#domain/normalize/ElementContext.ts"
 import type { Draft } from "#domain/normalize/Draft.ts"
+import type { ElementContext } from "#domain/normalize/ElementContext.ts"
 import { addExtension } from "#domain/normalize/Extensions.ts"
 import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
+import type { Namespace } from "./Namespace.ts"
 
 /** Podcasting 2.0: elements with one value, which is their text or the address in an attribute. */
-export const podcast: Vocabulary = Object.fromEntries(
-  [
-    "guid",
-    "medium",
-    "locked",
-    "funding",
-    "transcript",
-    "chapters",
-    "season",
-    "episode",
-    "location",
-    "license",
-    "person",
-    "soundbite",
-    "trailer",
-    "image"
-  ]
-    .map((key) => [key, keepValue])
-)
+export const podcast: Namespace = {
+  key: "podcast",
+  uris: [
+    "http://podcastindex.org/namespace/1.0",
+    "http://github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md"
+  ],
+  vocabulary: Object.fromEntries(
+    [
+      "guid",
+      "medium",
+      "locked",
+      "funding",
+      "transcript",
+      "chapters",
+      "season",
+      "episode",
+      "location",
+      "license",
+      "person",
+      "soundbite",
+      "trailer",
+      "image"
+    ]
+      .map((key) => [key, keepValue])
+  )
+}
 
 function keepValue(element: Element, draft: Draft, _context: ElementContext): void {
   addExtension(

@@ -1,17 +1,19 @@
 import type { Image, Source } from "#domain/feed/Entry.ts"
+import { buildSource } from "#domain/normalize/BuildModel.ts"
+import { Draft, dropUndefined } from "#domain/normalize/Draft.ts"
 import {
   type ElementContext,
   type ElementReader,
   enterElement,
   readChildren,
+  resolveIn,
   type Vocabulary
 } from "#domain/normalize/ElementContext.ts"
-import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
-import { Draft, dropUndefined } from "#domain/normalize/Draft.ts"
-import { buildSource } from "#domain/normalize/BuildModel.ts"
+import { addContent, readDateInto } from "#domain/normalize/FieldReaders.ts"
 import { addLink, parseLength, readLink } from "#domain/normalize/Links.ts"
 import { addPerson, parsePerson, readPerson } from "#domain/normalize/Persons.ts"
 import { getNonEmptyText, readText } from "#domain/normalize/Texts.ts"
+import { resolve } from "#domain/normalize/Urls.ts"
 import {
   type Element,
   findChild,
@@ -22,7 +24,6 @@ import {
   getValue,
   hasElements
 } from "#domain/normalize/xml/Element.ts"
-import { resolve } from "#domain/normalize/Urls.ts"
 
 /** Hours, days and attributes that are looked at. */
 const maxListed = 50
@@ -48,7 +49,7 @@ const channelAndItem: Vocabulary = {
       ;(draft.categories ??= []).push({ term, ...dropUndefined({ scheme, label: getValue(element, "label") }) })
     }
   },
-  pubdate: readRssDateInto("published"),
+  pubdate: readDateInto("published"),
   language: (element, draft) => {
     draft.language = getNonEmptyText(element) ?? draft.language
   },
@@ -70,7 +71,7 @@ export const rssChannel: Vocabulary = {
     draft.publisher ??= person
     draft.fallbacks.webmaster ??= person
   },
-  lastbuilddate: readRssDateInto("updated"),
+  lastbuilddate: readDateInto("updated"),
   generator: (element, draft) => {
     const name = getNonEmptyText(element)
     if (name !== undefined) {
@@ -136,7 +137,7 @@ export const rssItem: Vocabulary = {
     const href = getValue(element, "url") ?? getValue(element, "href") ??
       getNonEmptyText(findChild(element, "url") ?? element)
     if (href === undefined) return
-    const url = resolve(enterElement(element, context).base, href)
+    const url = resolveIn(element, context, href)
     const type = getValue(element, "type")
     addLink(draft, {
       href: url,
@@ -145,7 +146,7 @@ export const rssItem: Vocabulary = {
     })
     if (type?.startsWith("image/") === true) draft.fallbacks.image ??= { url }
   },
-  expirationdate: readRssDateInto("expired"),
+  expirationdate: readDateInto("expired"),
   source: (element, draft, context) => {
     draft.source ??= readRssSource(element, context)
   }
@@ -156,17 +157,6 @@ function readRssTextInto(field: "subtitle" | "summary" | "rights", expected: "te
     const text = readText(element, context, expected)
     if (draft[field] === undefined && text.value !== "") draft[field] = text
   }
-}
-
-function readRssDateInto(field: "published" | "updated" | "expired"): ElementReader {
-  return (element, draft) => {
-    draft[field] = parseDate(getText(element)) ?? draft[field]
-  }
-}
-
-function addContent(element: Element, draft: Draft, context: ElementContext): void {
-  const content = readText(element, context, "html")
-  if (content.value !== "") (draft.content ??= []).push(content)
 }
 
 const readAddress = (element: Element, context: ElementContext): string =>

@@ -1,12 +1,16 @@
-import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { readExtension } from "#domain/normalize/Extensions.ts"
+import type { Namespace } from "./Namespace.ts"
 
 /** Dave Winer's `source` namespace: the Markdown that an item was written in, and what it belongs to. */
-export const scripting: Vocabulary = {
-  markdown: readExtension("source"),
-  account: readExtension("source"),
-  inreplyto: readExtension("source"),
-  likes: readExtension("source"),
-  localtime: readExtension("source"),
-  self: readExtension("source")
+export const scripting: Namespace = {
+  key: "source",
+  uris: ["http://source.scripting.com"],
+  vocabulary: {
+    markdown: readExtension("source"),
+    account: readExtension("source"),
+    inreplyto: readExtension("source"),
+    likes: readExtension("source"),
+    localtime: readExtension("source"),
+    self: readExtension("source")
+  }
 }

@@ -1,16 +1,20 @@
-import type { Vocabulary } from "#domain/normalize/ElementContext.ts"
 import { readExtension } from "#domain/normalize/Extensions.ts"
 import { getNonEmptyText } from "#domain/normalize/Texts.ts"
+import type { Namespace } from "./Namespace.ts"
 
 /** RSS 1.0 syndication: how often the publisher means to be polled. */
-export const syndication: Vocabulary = {
-  updateperiod: (element, draft) => {
-    const period = getNonEmptyText(element)
-    if (period !== undefined) (draft.hints ??= {}).updatePeriod ??= period
-  },
-  updatefrequency: (element, draft) => {
-    const frequency = Number(getNonEmptyText(element))
-    if (frequency > 0) (draft.hints ??= {}).updateFrequency ??= frequency
-  },
-  updatebase: readExtension("sy")
+export const syndication: Namespace = {
+  key: "sy",
+  uris: ["http://purl.org/rss/1.0/modules/syndication"],
+  vocabulary: {
+    updateperiod: (element, draft) => {
+      const period = getNonEmptyText(element)
+      if (period !== undefined) (draft.hints ??= {}).updatePeriod ??= period
+    },
+    updatefrequency: (element, draft) => {
+      const frequency = Number(getNonEmptyText(element))
+      if (frequency > 0) (draft.hints ??= {}).updateFrequency ??= frequency
+    },
+    updatebase: readExtension("sy")
+  }
 }

@@ -1,13 +1,12 @@
-import type { ElementReader, Vocabulary } from "#domain/normalize/ElementContext.ts"
-import { readText } from "#domain/normalize/Texts.ts"
+import { addContent } from "#domain/normalize/FieldReaders.ts"
+import type { Namespace } from "./Namespace.ts"
 
 /** A body of XHTML beside the description. */
-export const xhtml: Vocabulary = {
-  body: addXhtml,
-  div: addXhtml
-}
-
-function addXhtml(...[element, draft, context]: Parameters<ElementReader>): void {
-  const text = readText(element, context, "html")
-  if (text.value !== "") (draft.content ??= []).push(text)
+export const xhtml: Namespace = {
+  key: "xhtml",
+  uris: ["http://www.w3.org/1999/xhtml"],
+  vocabulary: {
+    body: addContent,
+    div: addContent
+  }
 }

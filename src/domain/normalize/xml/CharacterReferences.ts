@@ -1,17 +1,11 @@
 import { decodeHTMLStrict } from "entities"
 
-/**
- * Character references, as publishers use them.
- *
- * HTML's names are known without a DTD; a reference that means nothing stays as it is written; numbers in 128..159 are read as
- * windows-1252, which is what those who write them mean; numbers of characters that XML forbids give U+FFFD.
- */
-/** What windows-1252 has at 0x80 to 0x9f. */
+/** Characters 0x80 to 0x9f of windows-1252. */
 export const WINDOWS_1252 =
   "\u20ac\u0081\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u008d\u017d\u008f"
   + "\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178"
 
-/** Entities that the document's own DTD declares, by name, and how many characters they may still become in it. */
+/** Entities that the document's own DTD declares, by name, and the characters by which they may still expand the document. */
 export interface DeclaredEntities {
   readonly values: ReadonlyMap<string, string>
   budget: number
@@ -23,11 +17,16 @@ const AMPERSAND = 38
 const SEMICOLON = 59
 const maxReferenceLength = 66
 
-/** The text with its references replaced, from left to right and once: `&amp;lt;` gives `&lt;`. */
+/**
+ * The text with its character references replaced once, from left to right: `&amp;lt;` gives `&lt;`.
+ *
+ * HTML's names need no DTD. An unknown reference stays as written. Numbers 128 to 159 mean windows-1252, as their authors intend.
+ * Numbers of characters that XML forbids give U+FFFD.
+ */
 export const decodeReferences = (text: string, declared: DeclaredEntities = noEntities): string =>
   decodeReferencesBetween(text, 0, text.length, text.indexOf("&"), declared)
 
-/** The text between these positions with its references replaced; `first` is where the first `&` stands, at `start` or behind. */
+/** As `decodeReferences`, between two positions. `first` is the position of the first `&`, at `start` or behind. */
 export const decodeReferencesBetween = (
   text: string,
   start: number,
@@ -59,10 +58,10 @@ export const decodeReferencesBetween = (
 
 const L = 108
 
-/** By the codes of their first letters: `amp`, `gt`, `lt`, `quot`. */
+/** `amp`, `gt`, `lt` and `quot`, by the codes of their first letters. */
 const frequentReferences: { readonly [code: number]: string | undefined } = { 97: "&", 103: ">", [L]: "<", 113: "\"" }
 
-/** Where the semicolon of one of these is, of which escaped markup is full; 0 for another. */
+/** The semicolon of a frequent reference, or 0 for another reference. Escaped markup consists of these. */
 const findFrequentEnd = (text: string, start: number): number => {
   const first = text.charCodeAt(start)
   if (first === L || first === 103) {
@@ -81,10 +80,10 @@ interface EscapedTag {
 const maxTagLength = 12
 /** A power of two. */
 const cacheSlots = 64
-/** Tags of late: a glance at the last one alike takes the place of two references. */
+/** Recent tags. A match saves decoding two references. */
 const recentTags: Array<EscapedTag | undefined> = []
 
-/** The whole tag that begins with the `&lt;` there. */
+/** The whole escaped tag that begins with the `&lt;` at `start`. */
 const matchEscapedTag = (text: string, start: number): EscapedTag | undefined => {
   const name = start + 4
   let end = name
@@ -100,13 +99,13 @@ const matchEscapedTag = (text: string, start: number): EscapedTag | undefined =>
   return tag
 }
 
-/** Not cut out of the document, of which a slice would keep all in memory. */
+/** New strings, because a substring keeps the whole document in memory. */
 const makeEscapedTag = (name: string): EscapedTag => ({ escaped: `&lt;${name}&gt;`, plain: `<${name}>` })
 
-/** Small letters, digits and the slash. */
+/** Whether the code is a small letter, a digit or the slash. */
 const isTagCharacter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 47 && code <= 57)
 
-/** Where its semicolon is; -1 for an ampersand that begins no reference. */
+/** The semicolon of a reference; -1 for an ampersand without a reference. */
 const findReferenceEnd = (text: string, start: number): number => {
   const last = Math.min(text.length, start + maxReferenceLength)
   for (let at = start; at < last; at++) {
@@ -117,7 +116,7 @@ const findReferenceEnd = (text: string, start: number): number => {
   return -1
 }
 
-/** What the reference between these positions means; `undefined` when it means nothing. */
+/** The characters of the reference between two positions, or `undefined` for an unknown reference. */
 const resolveReference = (text: string, start: number, end: number, declared: DeclaredEntities): string | undefined => {
   if (text.charCodeAt(start) !== 35) return resolveName(text.slice(start, end), declared)
   const digits = text.slice(start + 1, end)
@@ -136,7 +135,7 @@ const resolveName = (name: string, declared: DeclaredEntities): string | undefin
 
 const htmlName = /^[A-Za-z][A-Za-z0-9]{1,31}$/
 
-/** Declared entities may only grow a document so far: a long one used often is an attack. */
+/** Bounds the expansion, because frequent use of a long entity is an attack. */
 const spendBudget = (value: string, declared: DeclaredEntities): string | undefined => {
   declared.budget -= value.length
   return declared.budget < 0 ? undefined : value
@@ -157,8 +156,8 @@ const entityDeclaration = /<!ENTITY\s+([\w.-]{1,64})\s+(?:"([^"]{0,1024})"|'([^'
 /**
  * The general entities that a DTD's internal subset declares.
  *
- * Nothing external is resolved, and a value's own references are replaced only where they are characters: an entity never contains
- * another one, so that no amount of nesting ("billion laughs") grows.
+ * External entities are ignored. A value's own references are replaced only if they are characters. So an entity never contains another
+ * entity, and nested entities ("billion laughs") do not expand.
  */
 export const parseEntityDeclarations = (subset: string): DeclaredEntities => {
   const values = new Map<string, string>()

@@ -1,9 +1,10 @@
-import type { NamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts"
+/** Short name of a namespace, such as `dc`; see `NamespaceKeys`. An unknown namespace has its URI as key. */
+export type NamespaceKey = string
 
 /**
- * An element of a document, as the tokenizer leaves it.
+ * An element of a document, as the parser leaves it.
  *
- * Built for speed: most elements hold nothing but text, and these have no array. Attributes are a flat list of names and values.
+ * Built for speed: most elements hold only text and so have no array. Attributes are a flat list of names and values.
  */
 export interface Element {
   /** Local name as written. */
@@ -12,18 +13,18 @@ export interface Element {
   readonly key: string
   readonly prefix: string
   readonly namespace: NamespaceKey
-  /** Raw name, value, raw name, value … Decoded. */
+  /** Raw name, decoded value, raw name, decoded value … */
   readonly attributes: ReadonlyArray<string>
-  /** The whole text, as long as there is no child. */
+  /** The whole text, as long as the element has no child. */
   text: string
-  /** Elements and texts in document order; empty when there is only text. */
+  /** Elements and texts in document order. Empty when the element holds only text. */
   children: Array<Node>
 }
 
 export type Node = Element | string
 
 export const noAttributes: ReadonlyArray<string> = []
-/** Shared by all elements without children: compared by identity, never changed. */
+/** Shared by all elements without children: compared by identity and never changed. */
 export const noChildren: Array<Node> = []
 
 export const appendChild = (parent: Element, child: Element): void => {
@@ -53,7 +54,7 @@ export const findChild = (parent: Element, key: string): Element | undefined => 
   return undefined
 }
 
-/** All text inside, markup left out, untrimmed. */
+/** All text inside an element, without markup, untrimmed. */
 export const getText = (element: Element): string => {
   if (element.children === noChildren) return element.text
   let text = ""
@@ -70,7 +71,11 @@ export const getExactAttribute = (element: Element, name: string): string | unde
   return undefined
 }
 
-/** The value of an attribute in any case and with any prefix but `xml`: `rdf:resource`, `HREF`, `atom:href` are met in feeds. */
+/**
+ * The value of an attribute, in any case and with any prefix but `xml`.
+ *
+ * Feeds contain `rdf:resource`, `HREF` and `atom:href`.
+ */
 export const getAttribute = (element: Element, name: string): string | undefined => {
   const { attributes } = element
   if (attributes.length === 0) return undefined
@@ -83,14 +88,14 @@ export const getAttribute = (element: Element, name: string): string | undefined
   return undefined
 }
 
-/** Spares most names that are not meant from being cut and lowered. */
+/** Rejects most other names before they are cut and lowered. */
 const hasSameEnd = (raw: string, name: string): boolean =>
   raw.length >= name.length && (raw.charCodeAt(raw.length - 1) | 32) === (name.charCodeAt(name.length - 1) | 32)
 
 const getLocalName = (raw: string): string | undefined =>
   raw.startsWith("xml") ? undefined : raw.slice(raw.indexOf(":") + 1).toLowerCase()
 
-/** As `attribute`, trimmed; an empty value is absent. */
+/** The trimmed value of an attribute, found as by `getAttribute`. An empty value is absent. */
 export const getValue = (element: Element, name: string): string | undefined => {
   const found = getAttribute(element, name)?.trim()
   return found === "" ? undefined : found

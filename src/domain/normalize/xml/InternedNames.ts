@@ -4,10 +4,10 @@ const maxInternedLength = 32
 const recentNames: Array<string> = []
 
 /**
- * The word between these positions, as one string for all its uses where it is met often.
+ * The name between two positions, as one shared string for all its uses.
  *
- * Attributes are called by few names. That spares cutting them out, and makes comparing them with names in the source a glance:
- * the engine keeps property names as one string each.
+ * Attributes have few names, so a shared string saves most substrings. V8 keeps each property name as one string, so comparisons with
+ * names in the source compare pointers.
  */
 export const internName = (text: string, start: number, end: number): string => {
   const length = end - start
@@ -22,7 +22,7 @@ export const internName = (text: string, start: number, end: number): string => 
   return word ?? (internedNames.size < maxInternedNames ? addName(cut) : cut)
 }
 
-/** All words that were met, as long as they are few: a document may be made of nothing but new ones. */
+/** At most 1,000 names, because a hostile document can consist of new names. */
 const internedNames = new Map<string, string>()
 const maxInternedNames = 1000
 
@@ -32,5 +32,5 @@ const addName = (cut: string): string => {
   return word
 }
 
-/** A copy, too: what is cut out of a document keeps all of it in memory. */
+/** Also a copy, because a substring keeps the whole document in memory. */
 const toPropertyName = (word: string): string => Object.keys({ [word]: true })[0] ?? word

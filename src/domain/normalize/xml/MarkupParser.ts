@@ -1,16 +1,9 @@
-import {
-  type DeclaredEntities,
-  decodeReferencesBetween,
-  noEntities,
-  parseEntityDeclarations
-} from "./CharacterReferences.ts"
-import { NamespaceScope } from "./NamespaceScope.ts"
-import type { TagName } from "./NamespaceScope.ts"
-import { internName } from "./InternedNames.ts"
-import { appendChild, appendText, noAttributes, noChildren } from "./Element.ts"
-import type { Element } from "./Element.ts"
+import { BANG, GREATER, isNameEnd, isNameStart, isSpace, LESS, QUESTION, SLASH } from "./Ascii.ts"
+import { appendChild, appendText, type Element, noAttributes, noChildren } from "./Element.ts"
+import { MarkupScanner, startsMarkup } from "./MarkupScanner.ts"
+import { NamespaceScope, type TagName } from "./NamespaceScope.ts"
 
-/** A document's elements under a nameless root, and what had to be repaired to get them. */
+/** The elements of a document under a nameless root, and the repairs that were necessary. */
 export interface MarkupTree {
   readonly root: Element
   readonly repairs: ReadonlyArray<string>
@@ -18,39 +11,23 @@ export interface MarkupTree {
 
 const maxDepth = 256
 const maxElements = 300_000
-const maxAttributes = 512
-/** An end tag closes no element further up than this. */
+/** Levels above the open element at which an end tag still closes an element. */
 const maxUnclosed = 64
-
-/** The repair of a document that breaks off, or lacks its last end tags. */
-export const openAtEnd = "elements closed that were open at the end of the document"
-const maxSubsetLength = 65_536
 const maxStrayEndTags = 100
 
-const TAB = 9
-const LINE_FEED = 10
-const RETURN = 13
-const SPACE = 32
-const BANG = 33
-const DOUBLE_QUOTE = 34
-const QUOTE = 39
-const SLASH = 47
-const LESS = 60
-const EQUALS = 61
-const GREATER = 62
-const QUESTION = 63
+/** The repair of a document that is truncated, or lacks its last end tags. */
+export const openAtEnd = "elements closed that were open at the end of the document"
 
 /**
- * Reads markup into a tree whatever its state: it never throws, takes linear time, and nests at most 256 deep.
+ * Reads markup in any state into a tree. Never throws, takes linear time, and nests at most 256 deep.
  *
  * The texts are one document, whole or cut between its entries.
- * What publishers break most is repaired as they meant it: a bare `&` or `<`, an end tag that is missing or misspelt, an entry inside
- * an entry, a CDATA section or comment that never ends, HTML's void elements, a document that stops in the middle.
+ * The parser repairs the usual faults of publishers: a bare `&` or `<`, a missing or misspelt end tag, an entry inside an entry,
+ * an unclosed CDATA section or comment, HTML's void elements, a truncated document.
  */
 export const parseMarkup = (texts: ReadonlyArray<string>): MarkupTree => new MarkupParser().read(texts)
 
-class MarkupParser {
-  private text = ""
+class MarkupParser extends MarkupScanner {
   private readonly root: Element = {
     name: "",
     key: "",
@@ -60,102 +37,72 @@ class MarkupParser {
     text: "",
     children: noChildren
   }
-  private readonly repairs = new Set<string>()
-  private readonly missing = new Set<string>()
-  private at = 0
   private current = this.root
   private scope = NamespaceScope.root
   private name = this.scope.name("")
-  /** The open elements, their names and their scopes, outermost first. What lies beyond `depth` is left over. */
+  /** The open elements, their names and their scopes, outermost first. Items above `depth` are leftovers. */
   private readonly open: Array<Element> = [this.root]
   private readonly names: Array<TagName> = [this.name]
   private readonly scopes: Array<NamespaceScope> = [this.scope]
   private depth = 0
-  /** Where on the stack the open entry is; 0 for none. */
+  /** Depth of the open entry, or 0. */
   private entry = 0
-  /** Start tags beyond the deepest level that are still open. */
+  /** Open start tags beyond the deepest level. */
   private beyond = 0
   private count = 0
-  private selfClosing = false
-  /** The next `]]>`, as far as it was looked for. */
+  /** The next `]]>`. */
   private sectionEnd = -1
-  /** The next `<![CDATA[` behind the present one, likewise. */
+  /** The next `<![CDATA[` behind the present one. */
   private sectionStart = -1
-  /** The next `&`, and the next `<` and `>` behind the beginning of a value, likewise. */
-  private ampersand = -1
-  private less = -1
-  private greater = -1
-  /** End tags that closed nothing since the last start tag. */
+  /** Names of end tags that closed no element since the last start tag. */
   private readonly strays = new Set<string>()
   private openLower: ReadonlySet<string> | undefined
-  private declared: DeclaredEntities = noEntities
 
   read(texts: ReadonlyArray<string>): MarkupTree {
-    for (const text of texts) this.readPiece(text)
-    if (this.count >= maxElements) this.repaired("too many elements: the rest was left out")
-    else if (this.depth > 0) this.repaired(openAtEnd)
+    for (const text of texts) this.readText(text)
+    if (this.count >= maxElements) this.repair("too many elements: the rest was left out")
+    else if (this.depth > 0) this.repair(openAtEnd)
     return { root: this.root, repairs: [...this.repairs] }
   }
 
-  private readPiece(text: string): void {
-    this.text = text
-    this.at = 0
+  private readText(text: string): void {
+    this.start(text)
     this.sectionEnd = -1
     this.sectionStart = -1
-    this.ampersand = -1
-    this.less = -1
-    this.greater = -1
-    this.missing.clear()
-    if (text.charCodeAt(0) !== LESS) this.beforeTags()
-    while (this.at < text.length && this.count < maxElements) this.step()
+    if (text.charCodeAt(0) !== LESS) this.readBeforeTags()
+    while (this.at < text.length && this.count < maxElements) this.readNext()
   }
 
-  private beforeTags(): void {
-    if (this.count > 0) return this.characters()
+  private readBeforeTags(): void {
+    if (this.count > 0) return this.readCharacters()
     const less = this.text.indexOf("<")
     this.at = less < 0 ? this.text.length : less
-    if (this.text.slice(0, Math.min(this.at, 1000)).trim() !== "") this.repaired("text before the document skipped")
+    if (this.text.slice(0, Math.min(this.at, 1000)).trim() !== "") this.repair("text before the document skipped")
   }
 
-  private repaired(what: string): void {
-    this.repairs.add(what)
-  }
-
-  /** One tag, section or declaration, and the text after it. */
-  private step(): void {
+  /** Reads one tag, section or declaration, and the text behind. */
+  private readNext(): void {
     const next = this.text.charCodeAt(this.at + 1)
-    if (next === SLASH) this.endTag()
-    else if (next === BANG) this.declaration()
-    else if (next === QUESTION) this.instruction()
-    else if (startsName(next)) this.startTag()
-    else this.bareLess()
-    if (this.at < this.text.length && this.text.charCodeAt(this.at) !== LESS) this.characters()
+    if (next === SLASH) this.readEndTag()
+    else if (next === BANG) this.readDeclaration()
+    else if (next === QUESTION) this.skipTo("?>", 2)
+    else if (isNameStart(next)) this.readStartTag()
+    else this.readBareLess()
+    if (this.at < this.text.length && this.text.charCodeAt(this.at) !== LESS) this.readCharacters()
   }
 
-  private characters(): void {
+  private readCharacters(): void {
     const { text } = this
     const start = this.at
     let at = start
-    while (isSpaceCode(text.charCodeAt(at))) at++
-    if (this.name.container && text.charCodeAt(at) === LESS) {
+    while (isSpace(text.charCodeAt(at))) at++
+    if (this.name.isContainer && text.charCodeAt(at) === LESS) {
       this.at = at
       return
     }
     const end = text.indexOf("<", at)
     this.at = end < 0 ? text.length : end
-    this.append(this.decoded(start, this.at))
-  }
-
-  /** The text between these positions. The next `&` is looked for once, however many texts are without. */
-  private decoded(start: number, end: number): string {
-    const { text } = this
-    if (this.ampersand < start) {
-      const found = text.indexOf("&", start)
-      this.ampersand = found < 0 ? text.length : found
-    }
-    return this.ampersand >= end
-      ? text.slice(start, end)
-      : decodeReferencesBetween(text, start, end, this.ampersand, this.declared)
+    this.append(this.decode(start, this.at))
   }
 
   private append(text: string): void {
@@ -164,47 +111,47 @@ class MarkupParser {
     else appendText(current, text)
   }
 
-  /** Up to the next `<` that begins something. */
-  private bareLess(): void {
+  /** Reads up to the next `<` that begins markup. */
+  private readBareLess(): void {
     const { text } = this
-    this.repaired("a bare < kept as text")
+    this.repair("a bare < kept as text")
     let end = this.at
     do end = text.indexOf("<", end + 1)
     while (end >= 0 && !startsMarkup(text.charCodeAt(end + 1)))
     if (end < 0) end = text.length
-    this.append(this.decoded(this.at, end))
+    this.append(this.decode(this.at, end))
     this.at = end
   }
 
-  private startTag(): void {
+  private readStartTag(): void {
     const { text } = this
     let at = this.at + 1
-    while (at < text.length && !isNameEndCode(text.charCodeAt(at))) at++
+    while (at < text.length && !isNameEnd(text.charCodeAt(at))) at++
     const start = this.at + 1
     const end = at
     this.at = at
     this.selfClosing = false
     const code = text.charCodeAt(at)
-    const attributes = code === GREATER ? this.plainTag() : this.attributes()
+    const attributes = code === GREATER ? this.skipTagEnd() : this.readAttributes()
     if (this.depth >= maxDepth && !/(?:item|entry)$/.test(text.slice(start, end))) {
-      return this.tooDeep(this.selfClosing)
+      return this.skipTooDeep(this.selfClosing)
     }
     const scope = attributes === noAttributes ? this.scope : this.scope.with(attributes)
     this.begin(scope.nameAt(text, start, end), attributes, scope)
   }
 
-  private plainTag(): ReadonlyArray<string> {
+  private skipTagEnd(): ReadonlyArray<string> {
     this.at++
     return noAttributes
   }
 
   private begin(name: TagName, attributes: ReadonlyArray<string>, scope: NamespaceScope): void {
-    if (name.entry && !this.name.parent && !this.selfClosing) this.closeBeforeEntry()
-    else if (name.fact && this.entry > 0 && this.names[this.entry + 1]?.text === true && this.depth > this.entry) {
+    if (name.isEntry && !this.name.mayHoldEntries && !this.selfClosing) this.closeBeforeEntry()
+    else if (name.isFact && this.entry > 0 && this.names[this.entry + 1]?.isText === true && this.depth > this.entry) {
       this.closeText()
     }
-    const alone = this.selfClosing || name.void
-    if (this.depth >= maxDepth) return this.tooDeep(alone)
+    const alone = this.selfClosing || name.isVoid
+    if (this.depth >= maxDepth) return this.skipTooDeep(alone)
     this.count++
     const element: Element = {
       name: name.local,
@@ -219,14 +166,14 @@ class MarkupParser {
     if (!alone) this.push(element, name, scope)
   }
 
-  private tooDeep(alone: boolean): void {
+  private skipTooDeep(alone: boolean): void {
     if (!alone) this.beyond++
-    this.repaired("elements nested too deeply: the innermost were left out")
+    this.repair("elements nested too deeply: the innermost were left out")
   }
 
   private push(element: Element, name: TagName, scope: NamespaceScope): void {
     const depth = ++this.depth
-    if (name.entry && this.entry === 0) this.entry = depth
+    if (name.isEntry && this.entry === 0) this.entry = depth
     if (this.strays.size > 0) {
       this.strays.clear()
       this.openLower = undefined
@@ -250,21 +197,21 @@ class MarkupParser {
     this.scope = this.scopes[depth] ?? this.scope
   }
 
-  /** No entry stands inside an entry, a title or the like: their end tags are missing. */
+  /** An entry begins inside another entry, a title or the like, because end tags are missing. */
   private closeBeforeEntry(): void {
     let depth = this.depth
-    while (depth > 0 && this.names[depth]?.parent === false) depth--
-    this.repaired("elements closed before an entry")
+    while (depth > 0 && this.names[depth]?.mayHoldEntries === false) depth--
+    this.repair("elements closed before an entry")
     this.closeTo(depth)
   }
 
-  /** A date or id inside a title or the like: the text's end tag is missing. */
+  /** A date or id begins inside a title or the like, because the text's end tag is missing. */
   private closeText(): void {
-    this.repaired("elements closed before the next of the entry")
+    this.repair("elements closed before the next of the entry")
     this.closeTo(this.entry)
   }
 
-  private endTag(): void {
+  private readEndTag(): void {
     const { text } = this
     const start = this.at + 2
     const { raw } = this.name
@@ -272,13 +219,13 @@ class MarkupParser {
     if (text.charCodeAt(end) === GREATER && this.beyond === 0 && text.startsWith(raw, start) && this.depth > 0) {
       this.at = end + 1
       this.closeTo(this.depth - 1)
-    } else this.oddEndTag(start)
+    } else this.readOddEndTag(start)
   }
 
-  private oddEndTag(start: number): void {
+  private readOddEndTag(start: number): void {
     const { text } = this
     let at = start
-    while (at < text.length && !isNameEndCode(text.charCodeAt(at))) at++
+    while (at < text.length && !isNameEnd(text.charCodeAt(at))) at++
     const name = text.slice(start, at)
     while (at < text.length && text.charCodeAt(at) !== GREATER && text.charCodeAt(at) !== LESS) at++
     this.at = text.charCodeAt(at) === GREATER ? at + 1 : at
@@ -287,21 +234,22 @@ class MarkupParser {
   }
 
   private closeNamed(raw: string): void {
-    if (this.strays.has(raw) || this.strays.size >= maxStrayEndTags && !this.openNames().has(raw.toLowerCase())) return
-    const depth = this.lastOpen(raw)
+    if (this.strays.has(raw)) return
+    if (this.strays.size >= maxStrayEndTags && !this.getOpenNames().has(raw.toLowerCase())) return
+    const depth = this.findOpen(raw)
     if (depth === 0) {
       this.strays.add(raw)
-      this.repaired("an end tag without its start tag left out")
+      this.repair("an end tag without its start tag left out")
     } else {
       if (depth !== this.depth || this.name.raw !== raw) {
-        this.repaired("elements closed whose end tag was missing or misspelt")
+        this.repair("elements closed whose end tag was missing or misspelt")
       }
       this.closeTo(depth - 1)
     }
   }
 
-  /** Where on the stack an end tag's element is, if need be in another case; 0 for nowhere near. */
-  private lastOpen(raw: string): number {
+  /** Depth of the element that an end tag closes, if need be in another case; 0 for none nearby. */
+  private findOpen(raw: string): number {
     const lower = raw.toLowerCase()
     const lowest = Math.max(1, this.depth - maxUnclosed)
     let similar = 0
@@ -314,129 +262,27 @@ class MarkupParser {
     return similar > 0 ? similar : this.names[this.entry]?.lower === lower ? this.entry : 0
   }
 
-  /** Collected only in a flood of end tags that close nothing: then the stack stays as it is. */
-  private openNames(): ReadonlySet<string> {
+  /** Collected only in a flood of stray end tags, because then the stack does not change. */
+  private getOpenNames(): ReadonlySet<string> {
     return this.openLower ??= new Set(this.names.slice(0, this.depth + 1).map(({ lower }) => lower))
   }
 
-  /** From behind the tag's name to behind its end. */
-  private attributes(): ReadonlyArray<string> {
+  private readDeclaration(): void {
     const { text } = this
-    let found: Array<string> | undefined
-    for (;;) {
-      this.skipSpace()
-      const code = text.charCodeAt(this.at)
-      if (code === GREATER) {
-        this.at++
-        break
-      }
-      if (code === SLASH && text.charCodeAt(this.at + 1) === GREATER) {
-        this.selfClosing = true
-        this.at += 2
-        break
-      }
-      if (code === LESS || this.at >= text.length) {
-        this.repaired("a tag without its >")
-        break
-      }
-      const name = this.attributeName()
-      const value = this.attributeValue()
-      if (name === "") continue
-      found ??= []
-      if (found.length < 2 * maxAttributes) found.push(name, value)
-    }
-    return found ?? noAttributes
-  }
-
-  private attributeName(): string {
-    const { text } = this
-    const start = this.at
-    let at = start
-    for (; at < text.length; at++) {
-      const code = text.charCodeAt(at)
-      if (code === EQUALS || isNameEndCode(code) && (code !== SLASH || text.charCodeAt(at + 1) === GREATER)) break
-    }
-    this.at = at
-    return internName(text, start, at)
-  }
-
-  private attributeValue(): string {
-    const { text } = this
-    if (text.charCodeAt(this.at) !== EQUALS) {
-      this.skipSpace()
-      if (text.charCodeAt(this.at) !== EQUALS) return ""
-    }
-    this.at++
-    this.skipSpace()
-    const code = text.charCodeAt(this.at)
-    return code === DOUBLE_QUOTE ? this.quoted("\"") : code === QUOTE ? this.quoted("'") : this.unquoted()
-  }
-
-  private quoted(quote: string): string {
-    const start = this.at + 1
-    const end = this.seek(quote, start)
-    if (end < 0 || this.endsBefore(start, end)) {
-      this.repaired("an attribute without its closing quote")
-      this.at = start
-      return this.unquoted()
-    }
-    this.at = end + 1
-    return this.decoded(start, end)
-  }
-
-  /** Whether the tag ends, and another one begins, before a quote that must then belong to something else. */
-  private endsBefore(start: number, quote: number): boolean {
-    const { text } = this
-    if (this.less < start) this.less = indexOrEnd(text, "<", start)
-    if (this.less > quote) return false
-    if (this.greater < start) this.greater = indexOrEnd(text, ">", start)
-    return this.greater < this.less && startsMarkup(text.charCodeAt(this.less + 1))
-  }
-
-  private unquoted(): string {
-    const { text } = this
-    const start = this.at
-    let at = start
-    for (; at < text.length; at++) {
-      const code = text.charCodeAt(at)
-      if (code === GREATER || isSpaceCode(code) || code === SLASH && text.charCodeAt(at + 1) === GREATER) break
-    }
-    this.at = at
-    return this.decoded(start, at)
-  }
-
-  private declaration(): void {
-    const { text } = this
-    if (text.startsWith("<![CDATA[", this.at)) this.section()
+    if (text.startsWith("<![CDATA[", this.at)) this.readSection()
     else if (text.startsWith("<!--", this.at)) this.skipTo("-->", 4)
-    else if (text.startsWith("<!DOCTYPE", this.at) || text.startsWith("<!doctype", this.at)) this.doctype()
+    else if (text.startsWith("<!DOCTYPE", this.at) || text.startsWith("<!doctype", this.at)) this.readDoctype()
     else this.skipTo(">", 2)
   }
 
-  private instruction(): void {
-    this.skipTo("?>", 2)
-  }
-
-  /** Behind the needle, or, where it is missing, behind the next `>`. */
-  private skipTo(needle: string, from: number): void {
-    const end = this.seek(needle, this.at + from)
-    if (end >= 0) {
-      this.at = end + needle.length
-      return
-    }
-    this.repaired("a comment or declaration without its end")
-    const greater = this.seek(">", this.at + from)
-    this.at = greater < 0 ? this.text.length : greater + 1
-  }
-
-  private section(): void {
+  private readSection(): void {
     const { text } = this
     const start = this.at + 9
     if (this.sectionEnd < start) this.sectionEnd = this.seek("]]>", start)
     const end = this.sectionEnd
-    const lost = this.lostEnd(start, end < 0 ? text.length : end)
+    const lost = this.findLostEnd(start, end < 0 ? text.length : end)
     if (lost >= 0) {
-      this.repaired("a CDATA section without its end")
+      this.repair("a CDATA section without its end")
       this.append(text.slice(start, lost))
       this.at = lost
     } else {
@@ -446,77 +292,25 @@ class MarkupParser {
   }
 
   /**
-   * Where a section must have ended that has no end of its own.
+   * The most likely end of a section without its own `]]>`, or -1.
    *
-   * That is so when there is no `]]>` at all, or when the section contains the end tag of its element and then another section's start.
+   * A section has lost its end when there is no `]]>` at all. The same holds when the section contains the end tag of its element and
+   * then the start of another section.
    */
-  private lostEnd(start: number, end: number): number {
-    if (end < this.text.length && this.nextSection(start) > end) return -1
+  private findLostEnd(start: number, end: number): number {
+    if (end < this.text.length && this.findNextSection(start) > end) return -1
     const section = this.text.slice(start, end)
     const close = section.indexOf(`</${this.name.raw}`)
     if (end === this.text.length) return close < 0 ? end : start + close
     return close >= 0 && section.includes("<![CDATA[", close) ? start + close : -1
   }
 
-  /** Where the next section begins, looked for once. */
-  private nextSection(from: number): number {
+  /** The start of the next section, or the end of the text. */
+  private findNextSection(from: number): number {
     if (this.sectionStart < from) {
       const found = this.seek("[CDATA", from) // `<` and longer needles are slower to find
       this.sectionStart = found < 0 ? this.text.length : found
     }
     return this.sectionStart
   }
-
-  /** A DTD is skipped: only the characters that its internal subset names are kept. */
-  private doctype(): void {
-    const { text } = this
-    const greater = this.seek(">", this.at)
-    const subset = this.seek("[", this.at)
-    if (greater < 0) this.at = text.length
-    else if (subset < 0 || subset > greater) this.at = greater + 1
-    else {
-      const end = this.subsetEnd(subset)
-      if (this.declared === noEntities) {
-        this.declared = parseEntityDeclarations(text.slice(subset, Math.min(end, subset + maxSubsetLength)))
-      }
-      const close = this.seek(">", end)
-      this.at = close < 0 ? text.length : close + 1
-    }
-  }
-
-  private subsetEnd(from: number): number {
-    const end = this.seek("]>", from)
-    return end >= 0 ? end : Math.max(this.seek("]", from), from)
-  }
-
-  private skipSpace(): void {
-    const { text } = this
-    while (isSpaceCode(text.charCodeAt(this.at))) this.at++
-  }
-
-  /** As indexOf; what was not found once is not searched again, so that a flood of openings without an end stays linear. */
-  private seek(needle: string, from: number): number {
-    if (this.missing.has(needle)) return -1
-    const found = this.text.indexOf(needle, from)
-    if (found < 0) this.missing.add(needle)
-    return found
-  }
 }
-
-/** The end of the text when there is none. */
-const indexOrEnd = (text: string, needle: string, from: number): number => {
-  const found = text.indexOf(needle, from)
-  return found < 0 ? text.length : found
-}
-
-const isSpaceCode = (code: number): boolean =>
-  code <= SPACE && (code === SPACE || code === LINE_FEED || code === RETURN || code === TAB)
-
-const startsMarkup = (code: number): boolean => code === SLASH || code === BANG || code === QUESTION || startsName(code)
-
-const startsName = (code: number): boolean =>
-  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || code === 58 || code > 127
-
-/** Letters are told by one comparison. */
-const isNameEndCode = (code: number): boolean =>
-  code <= GREATER && (code === GREATER || code === SLASH || code === LESS || isSpaceCode(code))

@@ -1,11 +1,7 @@
-import {
-  guessNamespaceKey,
-  isKnownNamespace,
-  type NamespaceKey,
-  toNamespaceKey
-} from "#domain/normalize/namespaces/NamespaceKeys.ts"
+import { guessNamespaceKey, isKnownNamespace, toNamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts"
+import type { NamespaceKey } from "./Element.ts"
 
-/** A tag's name, taken apart and looked up once for all its uses in a scope. */
+/** A tag's name with its properties. All uses of the name in a scope share one value. */
 export interface TagName {
   readonly raw: string
   readonly lower: string
@@ -13,17 +9,17 @@ export interface TagName {
   readonly key: string
   readonly prefix: string
   readonly namespace: NamespaceKey
-  /** White space between its children means nothing. */
-  readonly container: boolean
-  readonly entry: boolean
-  /** May have entries inside: a feed, inline content, and what nobody knows. */
-  readonly parent: boolean
-  /** The entry's text: it holds HTML at most. */
-  readonly text: boolean
-  /** Never stands inside a text. */
-  readonly fact: boolean
-  /** HTML's elements without content, which nobody closes. `link` is not among them: it has content in RSS. */
-  readonly void: boolean
+  /** White space between the element's children has no meaning. */
+  readonly isContainer: boolean
+  readonly isEntry: boolean
+  /** A feed, inline content or an element of an unknown namespace: entries inside are legal. */
+  readonly mayHoldEntries: boolean
+  /** A text of an entry, with HTML at most. */
+  readonly isText: boolean
+  /** A date, id or the like, never found inside a text. */
+  readonly isFact: boolean
+  /** An HTML element without content and so without an end tag. `link` does not count, because RSS links have content. */
+  readonly isVoid: boolean
 }
 
 const containerNames = new Set([
@@ -42,7 +38,7 @@ const containerNames = new Set([
   "group",
   "owner"
 ])
-/** Children of an entry that hold a text, perhaps with HTML in it. */
+/** Children of an entry that hold plain text or HTML. */
 const textNames = new Set([
   "title",
   "link",
@@ -56,25 +52,24 @@ const textNames = new Set([
   "updated",
   "published"
 ])
-/** Those of them that no HTML element is called like. */
+/** Names among `textNames` that are no names of HTML elements. */
 const factNames = new Set(["guid", "pubdate", "description", "category", "comments", "id", "updated", "published"])
 const parentNames = new Set(["rss", "rdf", "feed", "channel", "items", "content"])
 const voidNames = new Set(["br", "hr", "img", "input", "wbr", "col", "area", "embed", "param"])
 const maxDeclarations = 64
 const maxScopeDepth = 32
-/** Scopes of whole documents that are kept. */
+/** Scopes of whole documents that are shared. */
 const maxScopes = 100
 const maxKeyLength = 4096
-/** Names that a scope keeps. */
 const maxNamesPerScope = 1000
 /** A power of two. */
 const cacheSlots = 64
 
 /**
- * The namespace declarations in force at some element, chained to those around it.
+ * The namespace declarations at an element, chained to the declarations of its ancestors.
  *
- * Scopes of documents are kept: a feed declares the same at each poll, and so do all feeds of one software. What they know of names follows
- * from the declarations alone, so that it does not matter to whom a scope served before.
+ * Documents share scopes, because a feed declares the same namespaces at each poll, and so do all feeds of one software. The names in a
+ * scope follow from the declarations alone, so any document can use the scope.
  */
 export class NamespaceScope {
   private readonly parent: NamespaceScope | undefined
@@ -82,7 +77,7 @@ export class NamespaceScope {
   private readonly names = new Map<string, TagName>()
   private readonly recent: Array<TagName | undefined> = []
   private readonly depth: number
-  /** Scopes inside the outermost one, by what they declare. */
+  /** Shared scopes of the root, by their declarations. */
   private readonly inner = new Map<string, NamespaceScope>()
 
   constructor(parent: NamespaceScope | undefined, uris: ReadonlyMap<string, string>) {
@@ -91,10 +86,10 @@ export class NamespaceScope {
     this.depth = parent === undefined ? 0 : parent.depth + 1
   }
 
-  /** The outermost scope of all documents. */
+  /** The outermost scope, the same for all documents. */
   static readonly root = new NamespaceScope(undefined, new Map([["xml", "http://www.w3.org/XML/1998/namespace"]]))
 
-  /** The scope inside an element with these attributes: this very one if none of them declares anything. */
+  /** The scope inside an element with these attributes: this scope if no attribute declares a namespace. */
   with(attributes: ReadonlyArray<string>): NamespaceScope {
     let declared: Map<string, string> | undefined
     let key = ""
@@ -125,7 +120,7 @@ export class NamespaceScope {
     return scope
   }
 
-  /** The name that stands there. Tags repeat: a glance at the last one alike saves cutting the name out and hashing it. */
+  /** The name between two positions. A cache of recent names saves a substring and a hash for most tags. */
   nameAt(text: string, start: number, end: number): TagName {
     const slot = (text.charCodeAt(start) * 7 + text.charCodeAt(end - 1) * 31 + end - start) & (cacheSlots - 1)
     const recent = this.recent[slot]
@@ -154,7 +149,7 @@ export class NamespaceScope {
   }
 }
 
-/** Names of all documents, by their raw form: feeds are written in few words. */
+/** Names of all documents, by their raw form. Feeds use few names. */
 const sharedNames = new Map<string, Array<TagName>>()
 const maxSharedNames = 3000
 const maxSharedNameLength = 64
@@ -170,7 +165,7 @@ const getTagName = (raw: string, namespace: NamespaceKey): TagName => {
   return name
 }
 
-/** What is cut out of a document keeps all of it in memory. */
+/** A copy, because a substring keeps the whole document in memory. */
 const copyString = (cut: string): string => Array.from(cut).join("")
 
 const makeTagName = (cut: string, namespace: NamespaceKey): TagName => {
@@ -186,12 +181,12 @@ const makeTagName = (cut: string, namespace: NamespaceKey): TagName => {
     key,
     prefix,
     namespace: isKnownNamespace(namespace) ? namespace : copyString(namespace),
-    container: raw === "" || containerNames.has(key),
-    entry: key === "item" || key === "entry",
-    parent: raw === "" || parentNames.has(key) && namespace !== "media" ||
+    isContainer: raw === "" || containerNames.has(key),
+    isEntry: key === "item" || key === "entry",
+    mayHoldEntries: raw === "" || parentNames.has(key) && namespace !== "media" ||
       !isKnownNamespace(namespace) && prefix !== "",
-    text: prefix === "" && textNames.has(key),
-    fact: prefix === "" && factNames.has(key) && namespace !== "xhtml",
-    void: voidNames.has(key) && (prefix === "" || namespace === "xhtml")
+    isText: prefix === "" && textNames.has(key),
+    isFact: prefix === "" && factNames.has(key) && namespace !== "xhtml",
+    isVoid: voidNames.has(key) && (prefix === "" || namespace === "xhtml")
   }
 }
