@@ -6,8 +6,8 @@ import { getExactAttribute } from "#domain/normalize/xml/Element.ts"
 import type { Element } from "#domain/normalize/xml/Element.ts"
 import { readAtomElement } from "./Vocabularies.ts"
 
-/** Atom 0.3 and 1.0: a feed, or a single entry as a document. */
-export const readAtom = (root: Element, { url, language, most }: DialectOptions): ParsedFeed => {
+/** Reads Atom 0.3 and 1.0: a feed, or a document with a single entry. */
+export const readAtom = (root: Element, { url, language, maxEntries }: DialectOptions): ParsedFeed => {
   const outside = makeFeedContext(root, readAtomElement, url)
   if (root.key === "entry") return { version: "atom10", header: {}, entries: readEntries([[root, outside]], language) }
   const context = enterElement(root, outside)
@@ -22,11 +22,11 @@ export const readAtom = (root: Element, { url, language, most }: DialectOptions)
   return {
     version: detectAtomVersion(root),
     header: buildHeader(draft),
-    entries: readEntries(found.slice(0, most), draft.language, inheritAuthors(draft))
+    entries: readEntries(found.slice(0, maxEntries), draft.language, inheritAuthors(draft))
   }
 }
 
-/** RFC 4287, 4.2.1: an entry without authors has those of its source, else those of the feed. */
+/** Gives an entry without authors the authors of its source, or else of the feed (RFC 4287, 4.2.1). */
 const inheritAuthors = ({ authors }: Draft) => (_element: Element, entry: Draft): void => {
   const inherited = entry.source?.authors ?? authors
   if (inherited !== undefined) entry.authors ??= [...inherited]

@@ -8,10 +8,10 @@ import { addPerson, parsePerson } from "./Persons.ts"
 
 const maxCategories = 500
 
-/** What was found is written, and stays. */
+/** A writable `T`. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The entry that a draft has become. Its id is the publisher's, or absent. One field after the other, since entries are many. */
+/** Builds the entry of a draft. The id is the publisher's, or absent. One assignment per field is fastest, and entries are many. */
 export const buildEntry = (draft: Draft): RawEntry => {
   applyFallbacks(draft)
   draft.published ??= draft.fallbacks.date
@@ -53,7 +53,7 @@ export const buildEntry = (draft: Draft): RawEntry => {
   return found
 }
 
-/** Where RSS has both, the summary is the shorter. */
+/** If RSS has a summary and a description, the description becomes content. */
 const applySummary = (draft: Draft): void => {
   const { summary } = draft.fallbacks
   if (summary === undefined) return
@@ -98,7 +98,7 @@ export const buildHeader = (draft: Draft): FeedHeader => {
   })
 }
 
-/** `undefined` for a source that says nothing. */
+/** Builds the source of a draft; `undefined` for an empty source. */
 export const buildSource = (draft: Draft, { language }: ElementContext): Source | undefined => {
   applyFallbacks(draft)
   const source = dropUndefined({
@@ -135,7 +135,7 @@ export const buildObject = (draft: Draft): ActivityObject => {
   })
 }
 
-/** Lets the fallbacks of all kinds of drafts take their places, and drops lists that stayed empty. */
+/** Fills absent fields from the fallbacks, and drops empty lists. */
 const applyFallbacks = (draft: Draft): void => {
   const { fallbacks } = draft
   draft.id ??= fallbacks.id
@@ -154,7 +154,7 @@ const applyFallbacks = (draft: Draft): void => {
   draft.objectTypes = dropEmptyList(draft.objectTypes)
 }
 
-/** iTunes' author stands in when nobody else is named, if only by an address. */
+/** Uses the iTunes author if no author has a name. */
 const applyAuthors = (draft: Draft): void => {
   const author = draft.fallbacks.author === undefined ? undefined : parsePerson(draft.fallbacks.author)
   if (author !== undefined && !draft.authors?.some(({ name }) => name !== undefined)) {

@@ -4,7 +4,7 @@ import type { Draft } from "./Draft.ts"
 const maxShapePoints = 10_000
 const maxPoints = 50
 
-/** Pairs of numbers as GeoRSS writes them: latitude before longitude, separated by spaces or commas. */
+/** Parses points of GeoRSS: latitude before longitude, separated by spaces or commas. */
 export const parsePoints = (text: string): ReadonlyArray<Point> => {
   const numbers = text.trim().split(/[\s,]+/, 2 * maxShapePoints).map(Number)
   const points: Array<Point> = []

@@ -8,16 +8,15 @@ import type { Element } from "#domain/normalize/xml/Element.ts"
 import { isBase, resolve } from "./Urls.ts"
 import { isCore } from "./Vocabularies.ts"
 
-/** What a dialect is told besides the document. */
+/** Inputs of a dialect besides the document. */
 export interface DialectOptions {
   readonly url: string | undefined
-  /** The language that the server names. */
+  /** Language from the server's `Content-Language`. */
   readonly language: string | undefined
-  /** Entries read at most. */
-  readonly most: number
+  readonly maxEntries: number
 }
 
-/** A document as its dialect reads it. */
+/** A feed document in the model, with the ids of the publisher. */
 export interface ParsedFeed {
   readonly version: FeedVersion
   readonly header: FeedHeader
@@ -28,10 +27,10 @@ export const isEntry = (element: Element): boolean =>
   (element.key === "item" || element.key === "entry") && isCore(element)
 
 /**
- * The context of a feed.
+ * Makes the context of a feed.
  *
- * Without xml:base, relative references are resolved against the feed's address: its own word on where it lives (`self`), else the URL
- * that it was fetched from. But a feed that lives on another host than its site (FeedBurner, a store of files) was written for the site.
+ * Without `xml:base`, the base is the feed's `self` link, or else its URL. When the feed and its site have different hosts (FeedBurner, a
+ * file store), the base is the site.
  */
 export const makeFeedContext = (feed: Element, read: ElementReader, url: string | undefined): ElementContext => {
   const own = findBaseLink(feed, "self") ?? url
@@ -42,7 +41,7 @@ export const makeFeedContext = (feed: Element, read: ElementReader, url: string 
 
 const getHost = (url: string): string | undefined => URL.parse(url)?.hostname.replace(/^www\./, "")
 
-/** A link usable as base. A self link to a name without a dot is what a publisher's test machine left behind. */
+/** A link that can be a base. A host without a dot does not count, because it is a leftover of the publisher's test machine. */
 const findBaseLink = (feed: Element, rel: string): string | undefined => {
   for (const child of feed.children) {
     if (typeof child === "string" || child.key !== "link" || (getExactAttribute(child, "rel") ?? "alternate") !== rel) {
@@ -54,7 +53,7 @@ const findBaseLink = (feed: Element, rel: string): string | undefined => {
   return undefined
 }
 
-/** Reads entries, each in the context that it inherits; `language` is the feed's. */
+/** Reads entries, each in its inherited context. `language` is the language of the feed. */
 export const readEntries = (
   found: ReadonlyArray<readonly [element: Element, context: ElementContext]>,
   language: string | undefined,

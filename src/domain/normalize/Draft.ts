@@ -1,19 +1,19 @@
 import type * as Model from "#domain/feed/Entry.ts"
 import type { FeedHeader, PollingHints } from "#domain/feed/Feed.ts"
 
-/** `T` while it is written: nothing is there yet, and all may change. */
+/** A mutable `T` whose fields may still be absent. */
 export type Writable<T> = {
   -readonly [K in keyof T]?: (T[K] extends ReadonlyArray<infer E> | undefined ? Array<E> : T[K]) | undefined
 }
 
-/** What a draft is of: some elements mean another thing in a feed than in an entry. */
+/** Kind of a draft. Some elements have another meaning in a feed than in an entry. */
 export type DraftKind = "feed" | "entry" | "source" | "object"
 
 /**
- * A feed, entry, source or activity object while its elements are read.
+ * A feed, entry, source or activity object during the reading of its elements.
  *
- * All fields exist from the beginning, so that drafts are alike for the engine, whatever a publisher writes. What a field may fall back to
- * is kept beside it: the order of elements must not decide.
+ * All fields exist from the start, so that V8 sees one shape. Fallbacks have their own fields, because the order of elements must not
+ * decide.
  */
 export class Draft {
   readonly kind: DraftKind
@@ -59,7 +59,7 @@ export class Draft {
   verbs: Array<string> | undefined = undefined
   objects: Array<Model.ActivityObject> | undefined = undefined
   objectTypes: Array<string> | undefined = undefined
-  /** What takes the place of a field that is not there. */
+  /** Values for fields that stay absent. */
   readonly fallbacks: Fallbacks = new Fallbacks()
 
   constructor(kind: DraftKind) {
@@ -77,15 +77,15 @@ class Fallbacks {
   author: string | undefined = undefined
   publisher: Model.Person | undefined = undefined
   contributor: Model.Person | undefined = undefined
-  /** A feed that names nobody else is the webmaster's. */
+  /** Author of a feed without other authors. */
   webmaster: Model.Person | undefined = undefined
-  /** Links that are only followed where the dialect's own is missing, the better one first. */
+  /** Alternate links for a draft without a link of the dialect, best first. */
   links: Array<Model.Link> | undefined = undefined
   image: Model.Image | undefined = undefined
   license: string | undefined = undefined
-  /** The address of the first enclosure before it was counted. */
+  /** URL of the first enclosure before FeedBurner replaced it. */
   enclosure: string | undefined = undefined
-  /** RSS's summary, which leaves the description to be the content. */
+  /** RSS's `summary`. With a summary, the description is the content. */
   summary: Model.Text | undefined = undefined
   latitude: number | undefined = undefined
   longitude: number | undefined = undefined
@@ -94,7 +94,7 @@ class Fallbacks {
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
 
-/** Without the fields that are undefined: in the model, what is not known is absent. */
+/** Removes undefined fields, because unknown values are absent in the model. */
 export const dropUndefined = <T extends object>(fields: T): Defined<T> => {
   const result: Defined<T> = {}
   for (const key in fields) {

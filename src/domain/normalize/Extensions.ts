@@ -5,7 +5,7 @@ import { getNonEmptyText } from "./Texts.ts"
 const maxNames = 64
 const maxValues = 32
 
-/** Keeps a simple value of a namespace under its name; a second one makes a list. */
+/** Keeps a simple value of a namespace under its name. A second value makes a list. */
 export const addExtension = (draft: Draft, namespace: string, name: string, value: string | undefined): void => {
   if (value === undefined) return
   const names = (draft.extensions ??= {})[namespace] ??= {}
@@ -16,6 +16,6 @@ export const addExtension = (draft: Draft, namespace: string, name: string, valu
   else if (known.length < maxValues) known.push(value)
 }
 
-/** A reader that keeps an element's text. */
+/** Makes a reader that keeps an element's text. */
 export const readExtension = (namespace: string): ElementReader => (element, draft) =>
   addExtension(draft, namespace, element.name, getNonEmptyText(element))

@@ -3,7 +3,7 @@ import { getChildElements, getExactAttribute, getValue } from "#domain/normalize
 import type { Element } from "#domain/normalize/xml/Element.ts"
 
 const feedRoots = new Set(["rss", "rdf", "feed", "channel", "entry"])
-/** A feed may be wrapped: in a proxy's page, in a SOAP envelope. Not deeper than this. */
+/** Depth at which a feed may stand inside a proxy's page or a SOAP envelope. */
 const maxWrapperDepth = 12
 
 interface Refused {
@@ -11,19 +11,19 @@ interface Refused {
   readonly reason: string
 }
 
-/** Most letters of the world, without what stands in tags that are none. */
+/** Names in most scripts, without the characters of texts in angle brackets. */
 const elementName = /^[\p{L}_][\p{L}\p{M}\p{N}._-]*$/u
 
 /**
- * The element that is the feed, wherever it stands; or what the document is instead.
+ * Finds the element of the feed, or the kind of a document without a feed.
  *
- * `inText`: other characters stand before the first tag, and nothing says that it is XML, such as in a text that shows an address in `<>`.
+ * `inText`: characters precede the first tag, and no XML declaration follows. So the document may be a text with an address in `<>`.
  */
 export const findFeedElement = (document: Element, inText: boolean): Element | Refused => {
   const first = getChildElements(document)[0]
   if (first === undefined) return { kind: "other", reason: "text or binary data without markup" }
   const isElement = elementName.test(first.name)
-  // a text may quote a feed
+  // A text may quote a feed.
   const feed = inText && !isElement ? undefined : searchFeed(document, 0)
   if (feed !== undefined) return feed
   if (first.key === "html" || isHtml(document)) return { kind: "html", reason: "an HTML page, not a feed" }
@@ -40,7 +40,7 @@ const searchFeed = (parent: Element, depth: number): Element | undefined => {
   return undefined
 }
 
-/** `feed`, `channel` and `entry` are words of other vocabularies too: they need a feed's namespace or children. */
+/** Whether an element is a feed. `feed`, `channel` and `entry` also need a feed's namespace or children, because other vocabularies have these names. */
 const isFeed = (element: Element): boolean => {
   if (!feedRoots.has(element.key)) return false
   if (element.key === "rss") return true

@@ -1,11 +1,11 @@
 import type { Link } from "#domain/feed/Entry.ts"
 import { decodeReferences } from "#domain/normalize/xml/CharacterReferences.ts"
 
-/** Characters of a page that are looked at, and links that are kept. */
+/** Limits per page. */
 const maxCharacters = 524_288
 const maxLinks = 100
 
-/** What stands in a head; the first other element ends it, whether the head was closed or not. */
+/** Elements of a head. The first other element ends the head. */
 const headElements = new Set([
   "html",
   "head",
@@ -19,18 +19,16 @@ const headElements = new Set([
   "template"
 ])
 
-/** Their content is text, or is not in force. */
+/** Elements whose content is text or has no effect. */
 const opaqueElements = new Set(["title", "script", "style", "noscript", "template"])
 
 const tagPattern = /<(\/?)([a-z][^\s/>]*)/iy
 const attributePattern = /[\s/]*([^\s/>=][^\s/>=]*)(?:\s*=\s*(?:"([^"]*)(?:"|$)|'([^']*)(?:'|$)|([^\s>]*)))?/y
 
 /**
- * Reads the `<link>` elements in the head of a page: `hub`, `self`, and `alternate` where that is a feed. Addresses are absolute.
+ * Reads `<link>` elements in the head of a page: `hub`, `self`, and `alternate` links to feeds. URLs are absolute.
  *
- * Links in the body count for nothing: there, visitors may have written them.
- *
- * Linear in the characters; it never throws.
+ * Links in the body do not count, because visitors can write there. Takes linear time and never throws.
  *
  * @see https://www.w3.org/TR/websub/#discovery
  */
@@ -59,7 +57,7 @@ export const readHeadLinks = (html: string, url: string | undefined): ReadonlyAr
   return links
 }
 
-/** Behind the next `mark`; at the end where there is none. */
+/** The position behind the next `mark`, or the end of the text. */
 const skipBehind = (text: string, mark: string, from: number): number => {
   const found = text.indexOf(mark, from)
   return found < 0 ? text.length : found + mark.length
@@ -115,6 +113,6 @@ const feedTypes = new Set([
   "application/feed+json"
 ])
 
-/** `application/json` is not among them: there it is most often the page's own data, for scripts. */
+/** Whether a link leads to a feed. `application/json` does not count, because such links mostly lead to data for scripts. */
 const isFeedLink = (rels: ReadonlySet<string>, type: string | undefined): boolean =>
   rels.has("feed") || rels.has("alternate") && !rels.has("stylesheet") && type !== undefined && feedTypes.has(type)

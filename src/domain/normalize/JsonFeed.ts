@@ -5,31 +5,31 @@ import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
 import type { DialectOptions, ParsedFeed } from "./Dialect.ts"
 import { dropUndefined } from "./Draft.ts"
 import { addPerson } from "./Persons.ts"
-import { resolveMarkup } from "./Markup.ts"
+import { resolveMarkup } from "./ResolveMarkup.ts"
 import { isAbsolute, isBase, resolve } from "./Urls.ts"
 
 type JsonObject = { readonly [key: string]: unknown }
 
-/** Whether parsed JSON is a JSON Feed: it says so, or it has items that look like one. */
+/** Whether parsed JSON is a JSON Feed, by its version or by its fields. */
 export const isJsonFeed = (document: unknown): document is JsonObject =>
   isObject(document) && Array.isArray(document["items"])
   && (readText(document["version"])?.includes("jsonfeed.org") === true || looksLikeFeed(document))
 
-/** Some leave the version out. */
+/** Recognizes a feed without a version. */
 const looksLikeFeed = ({ title, feed_url, home_page_url }: JsonObject): boolean =>
   readText(title) !== undefined && (readText(feed_url) ?? readText(home_page_url)) !== undefined
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** JSON Feed 1.0 and 1.1. A field of the wrong type is absent, but for numbers where texts should be. */
-export const readJsonFeed = (document: JsonObject, { url, language, most }: DialectOptions): ParsedFeed => {
+/** Reads JSON Feed 1.0 and 1.1. A field of the wrong type is absent, except that numbers become texts. */
+export const readJsonFeed = (document: JsonObject, { url, language, maxEntries }: DialectOptions): ParsedFeed => {
   const base = chooseBase(document, url)
   const header = readHeader(document, base, language)
   return {
     version: readText(document["version"])?.endsWith("/1.1") === true ? "json11" : "json1",
     header,
-    entries: toList(document["items"]).filter(isObject).slice(0, most).map((item) => readItem(item, base, header))
+    entries: toList(document["items"]).filter(isObject).slice(0, maxEntries).map((item) => readItem(item, base, header))
   }
 }
 
@@ -77,7 +77,7 @@ const readItem = (item: JsonObject, base: string, feed: FeedHeader): RawEntry =>
     ]),
     published: readDate(item["date_published"]),
     updated: readDate(item["date_modified"]),
-    // An item without authors has those of the feed, says the specification.
+    // The specification gives an item without authors the authors of the feed.
     authors: readAuthors(item, base) ?? feed.authors,
     categories: readTags(item["tags"]),
     language: readText(item["language"]) ?? feed.language,
@@ -91,7 +91,7 @@ const toList = (value: unknown): ReadonlyArray<unknown> =>
 const dropEmptyList = <T>(values: ReadonlyArray<T>): ReadonlyArray<T> | undefined =>
   values.length === 0 ? undefined : values
 
-/** Ids are written as numbers too. */
+/** Reads a text. Some ids are numbers. */
 const readText = (value: unknown): string | undefined => {
   const plain = typeof value === "string" ? value.trim() : typeof value === "number" ? String(value) : ""
   return plain === "" ? undefined : plain
@@ -138,7 +138,7 @@ const readAttachment = (attachment: JsonObject, base: string): ReadonlyArray<Lin
   }]
 }
 
-/** 1.1 has a list of authors, 1.0 one author; both may stand beside each other for old readers. */
+/** Reads the author list of 1.1 and the single author of 1.0. Some feeds have both. */
 const readAuthors = (of: JsonObject, base: string): ReadonlyArray<Person> | undefined =>
   [...toList(of["authors"]).slice(0, 100), ...toList(of["author"])].filter(isObject)
     .map((author) => readAuthor(author, base))

@@ -7,10 +7,10 @@ import { getAttribute, getTrimmedText, getValue } from "#domain/normalize/xml/El
 import type { Element } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "./Urls.ts"
 
-/** The long form that RFC 4287 allows for registered relations. */
+/** The long form of registered relations in RFC 4287. */
 const ianaRelation = /^https?:\/\/www\.iana\.org\/assignments\/(?:link-relations\/|relation\/)/
 
-/** An Atom link; the address may be the element's text, as in RSS. `href` is empty when there is none. */
+/** Reads an Atom link. The element's text may be the URL, as in RSS. Without a URL, `href` is empty. */
 export const readLink = (element: Element, around: ElementContext): Link => {
   const context = enterElement(element, around)
   return {
@@ -25,19 +25,19 @@ export const readLink = (element: Element, around: ElementContext): Link => {
   }
 }
 
-/** An empty reference is the document itself (RFC 3986), which makes sense where the publisher says what that is. */
+/** An empty reference means the document itself (RFC 3986), but only counts if the publisher declares a base. */
 const readHref = (element: Element, { base, declared }: ElementContext): string => {
   const written = getValue(element, "href") ?? getTrimmedText(element)
   return written === "" && declared && getAttribute(element, "href") !== undefined ? base : resolve(base, written)
 }
 
-/** Bytes; `undefined` for what is no number of them. */
+/** Parses a number of bytes. */
 export const parseLength = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 
 const maxLinks = 500
 
-/** Of equal links only the first is kept, and one without an address only if it says something else. */
+/** Adds a link, unless an equal link exists. A link without a URL needs another attribute. */
 export const addLink = (draft: Draft, link: Link): void => {
   const links = draft.links ??= []
   if (links.length >= maxLinks || link.href === "" && isBare(link)) return

@@ -11,7 +11,7 @@ const localPart = /[\w.+!#$%&'*/=?^`{|}~-]{1,64}$/
 const domainPart = /^[\w-]{1,63}(?:\.[\w-]{1,63}){0,10}/
 const maxTextLength = 1000
 
-/** `john@a.example (John Doe)`, `John Doe <john@a.example>`, either alone, and what is made of them. */
+/** Parses `john@a.example (John Doe)`, `John Doe <john@a.example>`, a name, an address, and variants. */
 export const parsePerson = (text: string): Person | undefined => {
   const plain = dropLinks(text).trim()
   if (plain === "") return undefined
@@ -21,10 +21,10 @@ export const parsePerson = (text: string): Person | undefined => {
   return name === "" ? { email } : { name, email }
 }
 
-/** arXiv links its authors inside the name. */
+/** Removes links inside a name. arXiv has such names. */
 const dropLinks = (text: string): string => text.includes("</a>") ? text.replace(/<\/?a(?:\s[^<>]*)?>/gi, "") : text
 
-/** Looks around the first `@`. */
+/** Finds an address around the first `@`. */
 const findEmail = (text: string): string | undefined => {
   const at = text.indexOf("@")
   const before = localPart.exec(text.slice(Math.max(0, at - 64), at))?.[0]
@@ -52,7 +52,7 @@ interface PersonParts {
   links?: Array<Link>
 }
 
-/** A person construct: of elements (Atom, iTunes), of words (RSS), or of words where elements should be. */
+/** Reads a person from child elements (Atom, iTunes) or from a text (RSS). */
 export const readPerson = (element: Element, around: ElementContext): Person | undefined => {
   if (!hasElements(element)) return parsePerson(element.text)
   const context = enterElement(element, around)
@@ -64,7 +64,7 @@ export const readPerson = (element: Element, around: ElementContext): Person | u
   return Object.keys(person).length === 0 ? parsePerson(getText(element)) : splitName(person)
 }
 
-/** With words between the elements: `<author>Jane <email>jane@a.example</email></author>`. */
+/** Adds the text between the elements: `<author>Jane <email>jane@a.example</email></author>`. */
 const addLooseText = (element: Element, parts: PersonParts): Person => {
   const loose = parsePerson(element.children.filter((child) => typeof child === "string").join(" "))
   const name = parts.name ?? (parts.email === undefined ? loose?.name : undefined)
@@ -84,7 +84,7 @@ const readPart = (child: Element, parts: PersonParts, context: ElementContext): 
   else if (child.key === "object-type") (parts.objectTypes ??= []).push(text)
 }
 
-/** Some write the address into the name: `<name>john@a.example (John)</name>`. */
+/** Splits a name that contains an address: `<name>john@a.example (John)</name>`. */
 const splitName = (person: Person): Person => {
   if (person.name === undefined || person.email !== undefined || !person.name.includes("@")) return person
   const { name: _name, ...rest } = person
@@ -100,7 +100,7 @@ const isSamePerson = (known: Person, person: Person): boolean =>
 
 const maxPersons = 100
 
-/** Adds a person once: whoever is there under the same name only gets what was not known. */
+/** Adds a person, or completes the known person with the same name. */
 export const addPerson = (
   persons: Array<Person> | undefined,
   person: Person | undefined

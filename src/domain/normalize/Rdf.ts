@@ -3,7 +3,7 @@ import { readChannel } from "./Rss.ts"
 import { getChildElements } from "#domain/normalize/xml/Element.ts"
 import type { Element } from "#domain/normalize/xml/Element.ts"
 
-/** RSS 0.90 and 1.0, which are RDF: items, image and text input stand beside the channel; and RSS 1.1. */
+/** Reads RSS 0.90 and 1.0, where items stand beside the channel, and RSS 1.1. */
 export const readRdf = (root: Element, outside: DialectOptions): ParsedFeed => ({
   version: detectVersion(root),
   ...readChannel(root, outside)

@@ -22,24 +22,24 @@ import {
 import { openAtEnd, parseMarkup } from "#domain/normalize/xml/MarkupParser.ts"
 import { type Element, getChildElements, hasElements } from "#domain/normalize/xml/Element.ts"
 
-/** A feed as read: its entries carry the publisher's ids, or none. `EntryId` gives every entry one. */
+/** A feed whose entries have the publisher's ids, or no id. `EntryId` completes the ids. */
 export interface RawFeed extends Omit<Feed, "entries"> {
   readonly entries: ReadonlyArray<RawEntry>
 }
 
 export interface ReadOptions {
-  /** The header as sent; its charset counts. */
+  /** The Content-Type header as sent, with its charset. */
   readonly contentType?: string
-  /** The header as sent: the language of a feed that names none. */
+  /** The Content-Language header as sent: the language of a feed without a language. */
   readonly contentLanguage?: string
-  /** Where the document came from at last, after redirects: a base of relative references. */
+  /** Final URL of the document, after redirects. A base of relative references. */
   readonly url?: string
   /**
-   * Fingerprints of entries whose bytes were read before. Entries with these bytes are left out, where the document is plain enough
-   * to tell its entries apart without parsing.
+   * Fingerprints of entry bytes that were read before. Such entries are skipped, if the document is plain enough to separate its entries
+   * without parsing.
    */
   readonly seenSlices?: ReadonlySet<Fingerprint>
-  /** Entries read at most, from the top of the document. Default 5000. */
+  /** Limit of entries, counted from the top of the document. Default 5,000. */
   readonly maxEntries?: number
 }
 
@@ -47,29 +47,29 @@ export type ReadResult =
   | {
     readonly _tag: "Feed"
     readonly feed: RawFeed
-    /** Fingerprints of the bytes of all entries, read or not; `undefined` when the document had to be read whole. */
+    /** Fingerprints of the bytes of all entries, skipped ones too. `undefined` when the document was read whole. */
     readonly slices: ReadonlyArray<Fingerprint> | undefined
-    /** Entries left out because their bytes are in `seenSlices`. */
+    /** Number of entries skipped because of `seenSlices`. */
     readonly skipped: number
   }
   | {
     readonly _tag: "NotFeed"
     readonly kind: "html" | "json" | "xml" | "other" | "empty"
-    /** In words for a person. */
+    /** A sentence for a person. */
     readonly reason: string
-    /** Of an HTML page: its hubs, itself, and the feeds that it advertises. */
+    /** HTML pages only: links to hubs, to the page itself and to its feeds. */
     readonly links?: ReadonlyArray<Link>
   }
 
 const defaultMaxEntries = 5000
 
-/** Characters, such as a warning of the publisher's server, behind which a document is still XML when it says so. */
+/** Characters that may precede an XML declaration, such as a warning of the publisher's server. */
 const maxCharactersBeforeXml = 2000
 
 /**
- * Reads a document of any feed dialect. Pure and synchronous; it never throws, whatever the bytes.
+ * Reads a document of any feed dialect. Pure and synchronous. Never throws.
  *
- * Time is linear in the bytes, memory bounded by depth and count: see `Tokenizer`. A field that cannot be read is absent.
+ * Takes linear time. `MarkupParser` limits depth and number of elements. An unreadable field is absent.
  */
 export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResult => {
   const slices = startsLikeJson(bytes) ? undefined : findEntrySlices(bytes, options.maxEntries ?? defaultMaxEntries)
@@ -80,7 +80,7 @@ export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResu
     : readUnseenSlices(bytes, encoding, slices, ranges, options)
 }
 
-/** White space and a byte order mark may stand before. */
+/** Ignores white space and a byte order mark. */
 const startsLikeJson = (bytes: Uint8Array): boolean => {
   const first = bytes.subarray(0, 100).find((byte) => byte > 32 && byte < 128)
   return first === 0x7b || first === 0x5b
@@ -100,9 +100,9 @@ const readWholeDocument = (
 }
 
 /**
- * Reads the entries that were not seen, between head and tail; if none was seen, all.
+ * Reads the head, the unseen entries and the tail of a document. Without a seen entry, reads all entries.
  *
- * What the slices could not see shows in the number of entries: then the document is read whole after all.
+ * If the parser finds another number of entries than the slices, the document is read whole after all.
  */
 const readUnseenSlices = (
   bytes: Uint8Array,
@@ -156,11 +156,11 @@ interface NotFeed {
 
 const makeDialectOptions = ({ url, contentLanguage, maxEntries = defaultMaxEntries }: ReadOptions): DialectOptions => {
   const language = contentLanguage?.trim()
-  // A list of languages names those of the audience, not that of the text.
+  // A list of languages describes the audience and not the text.
   return {
     url,
     language: language !== undefined && /^[A-Za-z-]{2,35}$/.test(language) ? language : undefined,
-    most: maxEntries
+    maxEntries
   }
 }
 
@@ -175,7 +175,7 @@ const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // JSON has no undefined: nothing else gives it
+    return undefined // No JSON value is undefined.
   }
 }
 
@@ -185,7 +185,7 @@ const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): ReadTexts 
   const feed = findFeedElement(root, !/^\s*</.test(first) && !/<\?xml\s/.test(first.slice(0, maxCharactersBeforeXml)))
   if (!("kind" in feed)) {
     const reading = chooseDialect(feed)(feed, makeDialectOptions(options))
-    // taken for an empty feed, it would make news of all entries of the whole one
+    // As an empty feed, the document would make every entry of the next one new.
     return reading.entries.length === 0 && repairs.includes(openAtEnd)
       ? { kind: "empty", reason: "the feed breaks off before its first entry" }
       : { reading, repairs }
@@ -197,7 +197,7 @@ const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): ReadTexts 
   return links.length === 0 ? feed : { ...feed, links }
 }
 
-/** Nobody can say what it would have been, and so it is not taken for what it is from now on. */
+/** Whether a document ends within its first tag, so that its kind is unknown. */
 const endsInFirstTag = (document: Element, repairs: ReadonlyArray<string>, text: string): boolean => {
   const [first, another] = getChildElements(document)
   if (first === undefined) return /^\s*<\?xml(?=\s|$)/.test(text)

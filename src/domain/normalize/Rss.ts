@@ -15,14 +15,17 @@ const rssVersions: { readonly [version: string]: string | undefined } = {
   "0.94": "rss094"
 }
 
-/** RSS 0.91 to 2.0. Items are taken wherever publishers put them: in the channel, beside it, or in a list of their own. */
+/** Reads RSS 0.91 to 2.0, with items inside the channel, beside the channel or in a separate list. */
 export const readRss = (root: Element, outside: DialectOptions): ParsedFeed => {
   const version = getValue(root, "version") ?? ""
   return { version: rssVersions[version] ?? (version.startsWith("2") ? "rss20" : "rss"), ...readChannel(root, outside) }
 }
 
-/** Header and items of anything with a channel. */
-export const readChannel = (root: Element, { url, language, most }: DialectOptions): Omit<ParsedFeed, "version"> => {
+/** Reads the header and items of a document with a channel. */
+export const readChannel = (
+  root: Element,
+  { url, language, maxEntries }: DialectOptions
+): Omit<ParsedFeed, "version"> => {
   const channel = findChild(root, "channel") ?? root
   const around = enterElement(root, makeFeedContext(channel, readRssElement, url))
   const context = channel === root ? around : enterElement(channel, around)
@@ -33,7 +36,7 @@ export const readChannel = (root: Element, { url, language, most }: DialectOptio
   draft.id ??= getAbout(channel)
   readCdfAttributes(channel, draft)
   draft.language ??= dropEmpty(context.language) ?? language
-  return { header: buildHeader(draft), entries: readEntries(items.slice(0, most), draft.language, completeItem) }
+  return { header: buildHeader(draft), entries: readEntries(items.slice(0, maxEntries), draft.language, completeItem) }
 }
 
 const readParts = (
@@ -60,7 +63,7 @@ const collectItems = (
   for (const child of getChildElements(list)) if (isEntry(child)) items.push([child, context])
 }
 
-/** RSS 1.0's id is the item's `rdf:about`; a guid that is a permalink stands in for the link. */
+/** Completes an item: RSS 1.0's id is `rdf:about`, and a permalink guid can replace the link. */
 const completeItem = (element: Element, draft: Draft): void => {
   if (draft.idIsPermalink === true && draft.id !== undefined && isBase(draft.id)) {
     ;(draft.fallbacks.links ??= []).push({ href: draft.id, rel: "alternate" })
@@ -71,7 +74,7 @@ const completeItem = (element: Element, draft: Draft): void => {
 
 const getAbout = (element: Element): string | undefined => dropEmpty(getExactAttribute(element, "rdf:about")?.trim())
 
-/** CDF, RSS's forerunner, has attributes where RSS has elements: `<ITEM HREF="…" LASTMOD="…">`. */
+/** Reads the attributes of CDF, the forerunner of RSS: `<ITEM HREF="…" LASTMOD="…">`. */
 const readCdfAttributes = (element: Element, draft: Draft): void => {
   const href = draft.links === undefined ? getValue(element, "href") : undefined
   const modified = draft.updated === undefined ? getValue(element, "lastmod") : undefined

@@ -1,19 +1,20 @@
 import type { Text } from "#domain/feed/Entry.ts"
 import type { ElementContext } from "./ElementContext.ts"
 import { enterElement } from "./ElementContext.ts"
-import { resolveMarkup, serializeInner } from "./Markup.ts"
+import { resolveMarkup } from "./ResolveMarkup.ts"
+import { serializeInner } from "./SerializeMarkup.ts"
 import { getChildElements, getText, getTrimmedText, getValue, hasElements } from "#domain/normalize/xml/Element.ts"
 import type { Element } from "#domain/normalize/xml/Element.ts"
 
 const htmlPattern = /<[a-zA-Z!/?][^<>]*>|&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});/i
 
-/** Whether a value that should be plain text is HTML after all: it has a tag or a character reference. */
+/** Whether a supposed plain text contains a tag or a character reference. */
 const looksLikeHtml = (text: string): boolean => htmlPattern.test(text)
 
 /**
- * A text of RSS, Dublin Core and the like, which do not say how to read it.
+ * Reads a text of RSS, Dublin Core and other vocabularies without a type attribute.
  *
- * Where markup is expected (`html`) it is HTML; a title is HTML when it looks so. Markup that somebody forgot to escape is kept as markup.
+ * With `expected` "html", the text is HTML; a title is HTML if it looks like HTML. Unescaped markup stays markup.
  */
 export const readText = (element: Element, around: ElementContext, expected: "text" | "html"): Text => {
   const context = enterElement(element, around)
@@ -47,7 +48,7 @@ const textTypes: { readonly [type: string]: string | undefined } = {
   "application/xhtml+xml": "xhtml"
 }
 
-/** An Atom text construct or content, of Atom 1.0 (`type`) or 0.3 (`type` and `mode`). */
+/** Reads an Atom text construct or content, of Atom 1.0 (`type`) or 0.3 (`type` and `mode`). */
 export const readAtomText = (element: Element, around: ElementContext): Text => {
   const context = enterElement(element, around)
   const written = getValue(element, "type") ?? "text"
@@ -71,24 +72,24 @@ const readContent = (element: Element, type: string, mode: string | undefined, c
   return serializeInner(type === "xhtml" ? unwrapDiv(element) : element, context).trim()
 }
 
-/** Atom wants one `div` around XHTML that is not part of it. */
+/** Removes the `div` that Atom requires around XHTML. */
 const unwrapDiv = (element: Element): Element => {
   const [first, second] = getChildElements(element)
   const alone = first?.key === "div" && second === undefined
   return alone && element.children.every((child) => typeof child !== "string" || child.trim() === "") ? first : element
 }
 
-/** Media types other than text and XML are base64 in Atom 1.0. */
+/** Atom 1.0 encodes media types other than text and XML in base64. */
 const isBinary = (element: Element, type: string): boolean =>
   type.includes("/") && !hasElements(element) && !/^text\/|[+/]xml$/i.test(type)
 
-/** Stays as it is when it is not base64, or not of a text. */
+/** Decodes base64, or returns the value unchanged if it is not the base64 of a UTF-8 text. */
 const decodeBase64Text = (encoded: string): string => {
   const plain = encoded.replace(/\s+/g, "")
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(toBytes(atob(plain)))
   } catch {
-    return encoded // no base64, or the bytes of an image
+    return encoded // invalid base64, or the bytes of an image
   }
 }
 
@@ -98,7 +99,7 @@ const toBytes = (binary: string): Uint8Array => {
   return bytes
 }
 
-/** An element's text where only words are wanted. */
+/** The trimmed text of an element, or `undefined` when empty. */
 export const getNonEmptyText = (element: Element): string | undefined => {
   const text = getText(element).trim()
   return text === "" ? undefined : text

@@ -4,13 +4,13 @@ const lineBreaks = /[\t\n\r]+\s*/g
 export const isAbsolute = (reference: string): boolean =>
   reference.startsWith("http://") || reference.startsWith("https://") || schemePattern.test(reference)
 
-/** Whether relative references can be resolved against it: `tag:` and `mailto:` cannot be a base. */
+/** Whether a URL can be a base of relative references. `tag:` and `mailto:` cannot. */
 export const isBase = (url: string): boolean => /^(?:https?|ftp|file):/i.test(url)
 
 /**
- * A reference as an absolute URL, as far as `base` allows; `base` may be empty.
+ * Resolves a reference against `base`, which may be empty.
  *
- * What is absolute already stays as it is written but for white space: links double as ids, and a normalised one would be another.
+ * An absolute URL only loses white space, because links also serve as ids and a normalized id is another id.
  */
 export const resolve = (base: string, reference: string): string => {
   const plain = joinLines(reference.trim())
@@ -21,12 +21,12 @@ export const resolve = (base: string, reference: string): string => {
   return resolved === undefined ? plain : restoreLetters(resolved, plain)
 }
 
-/** A path from the root that the URL parser would only copy. */
+/** A path from the root that the URL parser leaves unchanged. */
 const plainPath = /^\/(?!\/)[\w/~.,:;@+$()!*&=?-]*$/
 
 const lastOrigin = { base: "", origin: "null" }
 
-/** Of the base that was asked for last, since a feed's references have one. */
+/** The origin of a base. The last result is kept, because the references of a feed share one base. */
 const getOrigin = (base: string): string => {
   if (lastOrigin.base !== base) {
     lastOrigin.origin = URL.parse(base)?.origin ?? "null"
@@ -35,7 +35,7 @@ const getOrigin = (base: string): string => {
   return lastOrigin.origin
 }
 
-/** Letters beyond ASCII as the publisher wrote them: an address stays the IRI that it is. */
+/** Restores letters beyond ASCII as the publisher wrote them, so that an IRI stays an IRI. */
 const restoreLetters = (resolved: string, reference: string): string =>
   /[^\0-\x7f]/.test(reference)
     ? resolved.replace(/(?:%[89A-Fa-f][0-9A-Fa-f])+/g, (encoded) => decodeLetters(encoded, reference) ?? encoded)
@@ -46,10 +46,10 @@ const decodeLetters = (encoded: string, reference: string): string | undefined =
     const letters = decodeURIComponent(encoded)
     return reference.includes(letters) ? letters : undefined
   } catch {
-    return undefined // no UTF-8: it was encoded before
+    return undefined // invalid UTF-8, so the publisher encoded these bytes
   }
 }
 
-/** Some publishers' templates break URLs over lines. */
+/** Joins a URL that a publisher's template breaks into lines. */
 const joinLines = (url: string): string =>
   url.includes("\n") || url.includes("\t") || url.includes("\r") ? url.replace(lineBreaks, "") : url

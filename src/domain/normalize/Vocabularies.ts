@@ -6,7 +6,7 @@ import { namespaces } from "./namespaces/Registry.ts"
 import { rssChannel, rssItem } from "./namespaces/Rss.ts"
 import type { Element, NamespaceKey } from "./xml/Element.ts"
 
-/** Maps, not objects: a publisher's element may be called `constructor`. */
+/** A map, because an element may have the name `constructor`. */
 type ReaderMap = ReadonlyMap<string, ElementReader>
 
 const makeReaderMap = (...vocabularies: ReadonlyArray<Vocabulary>): ReaderMap =>
@@ -23,7 +23,7 @@ const modules: ReadonlyMap<NamespaceKey, ReaderMap> = new Map(
 /**
  * Whether an element belongs to the dialect itself.
  *
- * RSS has no namespace; some give it one of their own, and some forget Atom's.
+ * RSS has no namespace, but some publishers declare their own. Others forget the namespace of Atom.
  */
 export const isCore = ({ namespace, prefix }: Element): boolean =>
   namespace === "" || namespace === "rss" || namespace === "atom" || prefix === "" && !modules.has(namespace)
@@ -41,7 +41,7 @@ const rssChannelReaders = makeReaderMap(atomInRss, rssChannel)
 const rssItemReaders = makeReaderMap(atomInRss, rssItem)
 const rssModules = new Map([...modules, ["atom", makeReaderMap(atomInRss)] as const])
 
-/** Reads an element of RSS or of a guest in it. */
+/** Reads an element of RSS, or of another namespace inside RSS. */
 export const readRssElement: ElementReader = makeDialectReader(
   (kind) => kind === "feed" || kind === "source" ? rssChannelReaders : rssItemReaders,
   rssModules
@@ -50,7 +50,7 @@ export const readRssElement: ElementReader = makeDialectReader(
 const atomFeedReaders = makeReaderMap(rssChannel, atom)
 const atomEntryReaders = makeReaderMap(rssItem, atom)
 
-/** Reads an element of Atom or of a guest in it. RSS names that strayed into Atom are understood too. */
+/** Reads an element of Atom, or of another namespace inside Atom. Elements of RSS also count. */
 export const readAtomElement: ElementReader = makeDialectReader(
   (kind) => kind === "entry" ? atomEntryReaders : atomFeedReaders,
   modules

@@ -1,10 +1,10 @@
-/** Bytes as whole words, four bytes each; `head` bytes stand before the first, and up to three behind the last. */
+/** Bytes as words of four bytes. `head` bytes come before the first word, and up to three bytes behind the last. */
 export interface AlignedWords {
   readonly words: Int32Array
   readonly head: number
 }
 
-/** A view may begin at any byte, its words may not. */
+/** Aligns words within the bytes, because a word can only begin at a multiple of four. */
 export const alignWords = (bytes: Uint8Array): AlignedWords => {
   const head = -bytes.byteOffset & 3
   return bytes.length < head
@@ -13,9 +13,9 @@ export const alignWords = (bytes: Uint8Array): AlignedWords => {
 }
 
 /**
- * Finds a byte, four at a time.
+ * Finds a byte by comparing four bytes at a time.
  *
- * For the short ways between tags that is several times faster than `Uint8Array.indexOf`, and not slower on long ones.
+ * Over the short distances between tags, several times faster than `Uint8Array.indexOf`. Not slower over long distances.
  */
 export class ByteSearch {
   private readonly bytes: Uint8Array
@@ -29,14 +29,14 @@ export class ByteSearch {
     this.head = head
   }
 
-  /** Where the byte stands next, at `from` or behind; -1 for nowhere. */
+  /** The next position of the byte, at `from` or behind; -1 without a match. */
   find(byte: number, from: number): number {
     const { bytes, words, head } = this
     let at = from
     for (; at < bytes.length && ((at - head) & 3) !== 0; at++) if (bytes[at] === byte) return at
     const pattern = byte * 0x01010101
     let word = Math.max(0, (at - head) >> 2)
-    // Not zero where a byte is that of the pattern.
+    // The expression is not zero where a byte equals the pattern.
     for (; word < words.length; word++) {
       const difference = (words[word] ?? 0) ^ pattern
       if (((difference - 0x01010101) & ~difference & 0x80808080) !== 0) break

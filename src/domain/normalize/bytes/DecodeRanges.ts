@@ -1,13 +1,14 @@
-import { cleanText, decodeAs, type DetectedEncoding, isCleanUtf8 } from "./DetectEncoding.ts"
+import { cleanText, isCleanUtf8 } from "./CleanText.ts"
+import { decodeAs, type DetectedEncoding } from "./DetectEncoding.ts"
 import type { ByteRange } from "./EntrySlices.ts"
 
-/** Parts of a document as text, in order, and what had to be cleaned in them. */
+/** Texts of parts of a document, in order, and the repairs of their cleaning. */
 export interface DecodedText {
   readonly texts: ReadonlyArray<string>
   readonly repairs: ReadonlyArray<string>
 }
 
-/** Decodes these parts of a document, as far as that is not done yet, and nothing else of it. */
+/** Decodes parts of a document, unless the detection of the encoding decoded them already. */
 export const decodeRanges = (
   bytes: Uint8Array,
   ranges: ReadonlyArray<ByteRange>,
@@ -27,7 +28,7 @@ export const decodeRanges = (
   return { texts, repairs: [...repairs] }
 }
 
-/** The same list, or both the whole document. */
+/** Whether both lists are identical, or both cover the whole document. */
 const isSameRanges = (some: ReadonlyArray<ByteRange>, others: ReadonlyArray<ByteRange>): boolean => {
   if (some === others) return true
   const [one] = some
@@ -35,7 +36,7 @@ const isSameRanges = (some: ReadonlyArray<ByteRange>, others: ReadonlyArray<Byte
   return some.length === 1 && others.length === 1 && one?.[0] === other?.[0] && one?.[1] === other?.[1]
 }
 
-/** Where bytes and characters are counted alike, the range of one is that of the other. */
+/** Cuts the part out of the whole text where each byte is one character; else decodes the part. */
 const decodePart = (part: Uint8Array, start: number, { decoded, isSingleByte, name }: DetectedEncoding): string => {
   const whole = isSingleByte && decoded?.texts.length === 1 ? decoded.texts[0] : undefined
   return whole === undefined ? decodeAs(part, name) : whole.slice(start, start + part.length)

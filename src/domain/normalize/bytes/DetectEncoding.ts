@@ -1,27 +1,25 @@
-import { alignWords } from "./ByteSearch.ts"
-import { WINDOWS_1252 } from "#domain/normalize/xml/CharacterReferences.ts"
 import type { ByteRange } from "./EntrySlices.ts"
 
-/** How a document's bytes are to be read. */
+/** The encoding of a document. */
 export interface DetectedEncoding {
   /** WHATWG name. */
   readonly name: string
   readonly repairs: ReadonlyArray<string>
-  /** Each byte is a character. */
+  /** Each byte is one character. */
   readonly isSingleByte: boolean
-  /** The whole text, where finding the encoding gave it already. */
+  /** The whole text, if the detection decoded the document. */
   readonly decoded: DecodedParts | undefined
 }
 
-/** The text of each of these parts of a document. */
+/** Parts of a document and their texts. */
 export interface DecodedParts {
   readonly ranges: ReadonlyArray<ByteRange>
   readonly texts: ReadonlyArray<string>
 }
 
-/** What a document says about its encoding before anything is decoded. */
+/** Hints about the encoding, known before decoding. */
 interface EncodingHints {
-  /** From a byte order mark, or from the zero bytes around the first `<`: certain. */
+  /** From a byte order mark or from the zero bytes around the first `<`. Always right. */
   readonly certain: string | undefined
   /** `charset` of the Content-Type header, lower case. */
   readonly http: string | undefined
@@ -38,7 +36,7 @@ const readHints = (bytes: Uint8Array, contentType: string | undefined): Encoding
   xml: xmlEncoding.exec(readHead(bytes))?.[1]?.toLowerCase()
 })
 
-/** The XML declaration, or the beginning of a document that does not begin with one. */
+/** The XML declaration, or the first 512 bytes of a document without a declaration. */
 const readHead = (bytes: Uint8Array): string => {
   let head = ""
   const declaration = bytes[0] === 0x3c && bytes[1] === 0x3f ? bytes.subarray(0, 512).indexOf(0x3e) : -1
@@ -61,14 +59,15 @@ const findWideTag = ([a, b, c, d]: Uint8Array): string | undefined => {
 }
 
 /**
- * Finds the encoding.
+ * Detects the encoding of a document. The first rule that applies decides:
  *
- * A byte order mark decides; else bytes that are valid UTF-8 are UTF-8 whatever is declared (publishers' servers declare what they please);
- * else the HTTP charset, then the XML declaration, whichever fits without an error; else the declared one with U+FFFD for what does not fit;
- * undeclared bytes that are no UTF-8 are windows-1252.
+ * 1. A byte order mark.
+ * 2. Valid UTF-8 is UTF-8 in spite of other declarations, because publishers' servers often declare a wrong charset.
+ * 3. The HTTP charset or the encoding of the XML declaration, if the bytes decode without an error.
+ * 4. The declared encoding, with U+FFFD for invalid bytes. Without a declaration: windows-1252.
  *
- * To try an encoding is to decode: `ranges` cut the document, between characters of encodings that have ASCII's `<`, into parts whose texts
- * are not too long.
+ * A trial decodes the document. `ranges` cut the document into parts, so that no text is too long. The cuts are between characters of
+ * any encoding with ASCII's `<`.
  */
 export const detectEncoding = (
   bytes: Uint8Array,
@@ -93,90 +92,14 @@ interface DocumentParts {
   readonly ranges: ReadonlyArray<ByteRange>
 }
 
-/** The text of a whole document, or of a part that was cut between characters; as it came, see `cleaned`. */
+/** The text of a document, or of a part cut between characters. Not cleaned, see `cleanText`. */
 export const decodeAs = (bytes: Uint8Array, name: string): string => getDecoder(name, false)?.decode(bytes) ?? ""
 
-/** Whether `<` and the letters of tags are the bytes that they are in ASCII, and no part of other characters. */
+/** Whether tags have the same bytes as in ASCII, and no other character contains these bytes. */
 export const isAsciiLike = ({ name, isSingleByte }: DetectedEncoding): boolean => isSingleByte || isAsciiSuperset(name)
 
 const isAsciiSuperset = (name: string): boolean =>
   name === "utf-8" || /^(?:windows-|iso-8859-|koi8-|euc-|macintosh|x-mac-|ibm866)/.test(name)
-
-/** Without characters that no document may have, and what had to be done. */
-export const cleanText = (text: string): { readonly text: string; readonly repairs: ReadonlyArray<string> } => {
-  if (!uncleanCharacter.test(text)) return { text, repairs: [] }
-  const legal = text.replace(forbiddenCharacters, "")
-  const repaired = legal.replace(c1Controls, (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character)
-  return {
-    text: repaired,
-    repairs: [
-      ...legal === text ? [] : ["control characters removed"],
-      ...repaired === legal ? [] : ["windows-1252 characters inside other text"]
-    ]
-  }
-}
-
-const uncleanCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\x80-\x9f\ufffe\uffff]/
-const forbiddenCharacters = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+/g
-/** Unicode has controls there that nobody uses: such bytes of windows-1252 were taken for Latin-1 somewhere on the way. */
-const c1Controls = /[\x80-\x9f]/g
-
-/**
- * Whether `cleaned` would have nothing to do with the text of these bytes; false is no answer.
- *
- * Sixteen bytes at a time, which is several times faster than to search the text: most have neither a control nor a character beyond ASCII.
- * Only where one has, its four bytes are looked at one by one.
- */
-export const isCleanUtf8 = (bytes: Uint8Array): boolean => {
-  const { words, head } = alignWords(bytes)
-  const last = words.length & ~3
-  for (let at = 0; at < last; at += 4) {
-    const first = markOddBytes(words[at] ?? 0)
-    const second = markOddBytes(words[at + 1] ?? 0)
-    const third = markOddBytes(words[at + 2] ?? 0)
-    const fourth = markOddBytes(words[at + 3] ?? 0)
-    if (((first | second | third | fourth) & highBits) === 0) continue
-    const start = head + 4 * at
-    if ((first & highBits) !== 0 && hasUncleanBytes(bytes, start, start + 4)) return false
-    if ((second & highBits) !== 0 && hasUncleanBytes(bytes, start + 4, start + 8)) return false
-    if ((third & highBits) !== 0 && hasUncleanBytes(bytes, start + 8, start + 12)) return false
-    if ((fourth & highBits) !== 0 && hasUncleanBytes(bytes, start + 12, start + 16)) return false
-  }
-  return !hasUncleanBytes(bytes, 0, head) && !hasUncleanBytes(bytes, head + 4 * last, bytes.length)
-}
-
-const highBits = 0x80808080
-
-/** The highest bit of a byte is set where it is below 32, as line ends are too, or above 127. */
-const markOddBytes = (word: number): number => word - 0x20202020 | word
-
-const CLEAN = 0
-const FORBIDDEN_BYTE = 1
-/** With it begin U+0080 to U+00BF. */
-const LEADS_TO_CONTROL = 2
-/** With it begin U+F000 to U+FFFF. */
-const LEADS_TO_LAST = 3
-
-const byteKinds = new Uint8Array(256)
-for (let byte = 0; byte < 32; byte++) if (byte !== 9 && byte !== 10 && byte !== 13) byteKinds[byte] = FORBIDDEN_BYTE
-byteKinds[0xc2] = LEADS_TO_CONTROL
-byteKinds[0xef] = LEADS_TO_LAST
-
-const hasUncleanBytes = (bytes: Uint8Array, start: number, end: number): boolean => {
-  for (let at = start; at < end; at++) {
-    const kind = byteKinds[bytes[at] ?? 32] ?? CLEAN
-    if (
-      kind !== CLEAN && (kind === FORBIDDEN_BYTE || isUncleanSequence(kind, bytes[at + 1] ?? 0, bytes[at + 2] ?? 0))
-    ) {
-      return true
-    }
-  }
-  return false
-}
-
-/** U+0080 to U+009F, U+FFFE and U+FFFF. */
-const isUncleanSequence = (kind: number, second: number, third: number): boolean =>
-  kind === LEADS_TO_CONTROL ? second < 0xa0 : second === 0xbf && third >= 0xbe
 
 const decodeUtf32 = (bytes: Uint8Array, little: boolean): string => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -194,7 +117,7 @@ const detectByTrial = (parts: DocumentParts, { http, xml }: EncodingHints): Dete
   const utf8 = decodeStrictly(parts, "utf-8")
   if (utf8 !== undefined) {
     if (first === undefined || first === "utf-8") return utf8
-    // Plain ASCII is in nearly every encoding: the publisher may be right.
+    // Plain ASCII is valid in nearly every encoding, so the declaration counts.
     if (utf8.isSingleByte && !first.startsWith("iso-2022")) return { ...utf8, name: first }
     if (isMoreLikelyUtf8(first, utf8)) return { ...utf8, repairs: [`declared ${first}, but is utf-8`] }
   }
@@ -208,9 +131,9 @@ const detectByTrial = (parts: DocumentParts, { http, xml }: EncodingHints): Dete
 }
 
 /**
- * Whether bytes that are valid UTF-8, and not all ASCII, are UTF-8 although another encoding is declared.
+ * Whether valid UTF-8 beyond ASCII outweighs a declaration of another encoding.
  *
- * A few characters of a multi-byte encoding may look like UTF-8 by accident.
+ * A few characters of a multi-byte encoding can look like UTF-8 by accident.
  */
 const isMoreLikelyUtf8 = (declared: string, { excess }: StrictDecoding): boolean =>
   !/^(?:gb|big5|euc-|shift_jis|iso-2022)/.test(declared) || excess > 8
@@ -241,11 +164,11 @@ const makeLossyEncoding = (name: string): DetectedEncoding => ({
 })
 
 interface StrictDecoding extends DetectedEncoding {
-  /** Bytes more than characters. */
+  /** Number of bytes minus number of characters. */
   readonly excess: number
 }
 
-/** `undefined` when the bytes are not in this encoding. */
+/** Decodes the parts, or `undefined` when a byte is invalid in this encoding. */
 const decodeStrictly = ({ bytes, ranges }: DocumentParts, name: string): StrictDecoding | undefined => {
   const fitting = getDecoder(name, true)
   if (fitting === undefined) return undefined
@@ -270,7 +193,7 @@ const decodeStrictly = ({ bytes, ranges }: DocumentParts, name: string): StrictD
   }
 }
 
-/** UTF-16 and 32 cannot be declared in letters that were just read as ASCII. */
+/** UTF-16 and UTF-32. A declaration in ASCII letters contradicts these. */
 const wideEncoding = /^(?:utf-?(?:16|32)|ucs|unicode|iso-10646)/
 
 const canonicalizeLabel = (label: string | undefined): string | undefined => {

@@ -1,25 +1,30 @@
 import { type Fingerprint, ofBytes } from "#domain/Fingerprint.ts"
+import {
+  BANG,
+  CLOSE_BRACKET,
+  COLON,
+  DASH,
+  GREATER,
+  isNameEnd,
+  isSpace,
+  LESS,
+  OPEN_BRACKET,
+  QUESTION,
+  SLASH
+} from "#domain/normalize/xml/Ascii.ts"
 import { ByteSearch } from "./ByteSearch.ts"
 
-/** Where the entries of a document stand in its bytes: each from its `<` to behind its `>`, in order, never nested. */
+/** The byte ranges of a document's entries: each from its `<` to behind its `>`, in order and never nested. */
 export interface EntrySlices {
   readonly starts: ReadonlyArray<number>
   readonly ends: ReadonlyArray<number>
 }
 
-const BANG = 33
-const SLASH = 47
-const COLON = 58
-const LESS = 60
-const GREATER = 62
-const QUESTION = 63
-const BRACKET = 93
-
 /**
- * Finds the entries of an XML document without parsing it; `undefined` when that cannot be done safely.
+ * Finds the entries of an XML document without parsing; `undefined` when the document is too odd.
  *
- * Only tags named like the first entry count; sections, comments and instructions are passed over. What this cannot see (an entry in an
- * attribute, an entry that a parser would repair) shows in the number of entries that are read, and the caller compares that.
+ * Only tags with the name of the first entry count. Sections, comments and instructions are skipped. The scanner misses an entry in an
+ * attribute, or an entry that a parser repairs. Then the parser reads another number of entries, and the caller compares both numbers.
  */
 export const findEntrySlices = (bytes: Uint8Array, most: number): EntrySlices | undefined =>
   new EntryScanner(bytes).scan(most)
@@ -30,10 +35,10 @@ export const fingerprintSlices = (bytes: Uint8Array, { starts, ends }: EntrySlic
 
 export type ByteRange = readonly [start: number, end: number]
 
-/** Strings of more than 128 kB are allocated apart, which costs more than to read them. */
+/** V8 allocates strings above 128 kB apart, which costs more than reading them. */
 const maxRangeBytes = 60_000
 
-/** The whole document, cut before entries where it is large. */
+/** The ranges of the whole document. Large documents are cut before entries. */
 export const splitIntoRanges = (bytes: Uint8Array, { starts }: EntrySlices): ReadonlyArray<ByteRange> => {
   if (bytes.length <= maxRangeBytes) return [[0, bytes.length]]
   const ranges: Array<ByteRange> = []
@@ -46,7 +51,7 @@ export const splitIntoRanges = (bytes: Uint8Array, { starts }: EntrySlices): Rea
   return [...ranges, [from, bytes.length]]
 }
 
-/** The document without the entries that `isSeen`; white space between entries is left out with them. */
+/** The ranges of the document without its seen entries, and without the white space between entries. */
 export const findUnseenRanges = (
   bytes: Uint8Array,
   { starts, ends }: EntrySlices,
@@ -63,7 +68,7 @@ export const findUnseenRanges = (
 }
 
 const isBlank = (bytes: Uint8Array, start: number, end: number): boolean => {
-  for (let at = start; at < end; at++) if (!isSpaceByte(bytes[at])) return false
+  for (let at = start; at < end; at++) if (!isSpace(bytes[at] ?? 0)) return false
   return true
 }
 
@@ -72,7 +77,7 @@ class EntryScanner {
   private readonly search: ByteSearch
   private readonly starts: Array<number> = []
   private readonly ends: Array<number> = []
-  /** The entries' tag with its prefix; empty until the first one is met. */
+  /** Tag name of the entries, with its prefix. Empty before the first entry. */
   private name: Uint8Array = new Uint8Array()
   private at = 0
   private depth = 0
@@ -93,18 +98,18 @@ class EntryScanner {
     return this.depth > 0 || this.starts.length === 0 ? undefined : { starts: this.starts, ends: this.ends }
   }
 
-  /** False when it has no end, or is a DTD that declares something. */
+  /** False for markup without an end, and for a DTD with declarations. */
   private passOver(kind: number): boolean {
     if (kind === QUESTION) return this.skipBehind(QUESTION, 1)
-    if (this.startsWith(SECTION)) return this.skipBehind(BRACKET, 2)
-    if (this.startsWith(COMMENT)) return this.skipBehind(DASH, 2)
+    if (this.startsWith(sectionStart)) return this.skipBehind(CLOSE_BRACKET, 2)
+    if (this.startsWith(commentStart)) return this.skipBehind(DASH, 2)
     const end = this.search.find(GREATER, this.at)
     const subset = this.bytes.subarray(this.at, end).includes(OPEN_BRACKET)
     this.at = end + 1
     return end >= 0 && !subset
   }
 
-  /** Moves behind the next `>` that stands behind so many of the byte. */
+  /** Moves behind the next `>` that follows `times` repetitions of the byte. */
   private skipBehind(byte: number, times: number): boolean {
     const { bytes, search } = this
     for (let at = search.find(byte, this.at + 2); at >= 0; at = search.find(byte, at + 1)) {
@@ -142,21 +147,21 @@ class EntryScanner {
     return end >= 0
   }
 
-  /** The name at the current `<`, if it is `item` or `entry` with or without a prefix. */
+  /** The name at the current `<`, if the local name is `item` or `entry`; else empty. */
   private entryName(): Uint8Array {
     const { bytes } = this
     const start = this.at + 1
     let local = start
     let end = start
-    for (; end - start < maxNameBytes && !isNameEnd(bytes[end]); end++) if (bytes[end] === COLON) local = end + 1
+    for (; end - start < maxNameBytes && !isNameEndByte(bytes[end]); end++) if (bytes[end] === COLON) local = end + 1
     const name = bytes.subarray(start, end)
-    return isEqual(bytes, local, end, ITEM) || isEqual(bytes, local, end, ENTRY) ? name : noBytes
+    return isEqual(bytes, local, end, itemName) || isEqual(bytes, local, end, entryName) ? name : noBytes
   }
 
   private isNamed(start: number): boolean {
     const { bytes, name } = this
     for (let at = 0; at < name.length; at++) if (bytes[start + at] !== name[at]) return false
-    return isNameEnd(bytes[start + name.length])
+    return isNameEndByte(bytes[start + name.length])
   }
 
   private startsWith(opening: Uint8Array): boolean {
@@ -166,14 +171,12 @@ class EntryScanner {
 }
 
 const maxNameBytes = 40
-const DASH = 45
-const OPEN_BRACKET = 91
 const noBytes = new Uint8Array()
-const ascii = new TextEncoder()
-const SECTION = ascii.encode("<![CDATA[")
-const COMMENT = ascii.encode("<!--")
-const ITEM = ascii.encode("item")
-const ENTRY = ascii.encode("entry")
+const encoder = new TextEncoder()
+const sectionStart = encoder.encode("<![CDATA[")
+const commentStart = encoder.encode("<!--")
+const itemName = encoder.encode("item")
+const entryName = encoder.encode("entry")
 
 const isEqual = (bytes: Uint8Array, start: number, end: number, word: Uint8Array): boolean => {
   if (end - start !== word.length) return false
@@ -181,7 +184,5 @@ const isEqual = (bytes: Uint8Array, start: number, end: number, word: Uint8Array
   return true
 }
 
-const isSpaceByte = (byte: number | undefined): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9
-
-const isNameEnd = (byte: number | undefined): boolean =>
-  isSpaceByte(byte) || byte === GREATER || byte === SLASH || byte === LESS || byte === undefined
+/** A name also ends where the bytes end. */
+const isNameEndByte = (byte: number | undefined): boolean => byte === undefined || isNameEnd(byte)

@@ -10,11 +10,11 @@ interface TimeMatch {
   readonly minute: number
   readonly second: number
   readonly zone: string
-  /** What is left of the text: the date. */
+  /** The rest of the text, with the date. */
   readonly rest: string
 }
 
-/** Dates by their words: weekday, day, month, year, time and zone in any order and many languages. White space is collapsed. */
+/** Parses a date by its words: weekday, day, month, year, time and zone, in any order and many languages. White space is collapsed. */
 export const parseFreeDate = (text: string): number | undefined => {
   const clock = parseTime(text.replace(/ ?\([^)]*\)$/, ""))
   if (clock === undefined) return undefined
@@ -24,7 +24,7 @@ export const parseFreeDate = (text: string): number | undefined => {
 
 const midnight = { hour: 0, minute: 0, second: 0 }
 
-/** `undefined` for a time that cannot be: a fourth number after the seconds. */
+/** Finds the time in a text; `undefined` for a fourth number after the seconds. */
 const parseTime = (text: string): TimeMatch | undefined => {
   const match = timePattern.exec(text)
   if (match === null || isDottedDate(text, match)) {
@@ -47,11 +47,11 @@ const parseTime = (text: string): TimeMatch | undefined => {
   }
 }
 
-/** `31.12.2003` looks like a time too. */
+/** Whether the match is a date such as `31.12.2003`. */
 const isDottedDate = (text: string, match: RegExpExecArray): boolean =>
   /^[\sT,-]?\d{1,2}\.\d{1,2}\.\d{2,4}/.test(text.slice(match.index))
 
-/** asctime and Twitter put the year after the time: `Thu Aug 30 17:26:16 +0200 2012`, `Sun Jan 4 16:29:06 PST 2004`. */
+/** Finds a year after the time, as in asctime and Twitter: `Thu Aug 30 17:26:16 +0200 2012`, `Sun Jan 4 16:29:06 PST 2004`. */
 const findYearAfterTime = (tail: string, before: string): { readonly year: string; readonly zone: string } => {
   const match = /(?:^| )(\d{4})$/.exec(tail) ?? /^(\d{4})(?: |$)/.exec(tail)
   if (match === null || /\b\d{4}\b/.test(before)) return { year: "", zone: tail }
@@ -66,7 +66,7 @@ interface DateParts {
 
 const fillerWord = /^(?:de|del|of|the|le|am|um|den|a|à|at|d|r|г|-)$/i
 
-/** `undefined` when a word is neither part of a date nor a weekday before it. */
+/** Parses the day; `undefined` when a word is neither part of a date nor a weekday. */
 const parseDay = (text: string): { year: number; month: number; day: number } | undefined => {
   const found: DateParts = { year: undefined, month: undefined, day: undefined }
   const numbers: Array<string> = []
@@ -82,7 +82,7 @@ const parseDay = (text: string): { year: number; month: number; day: number } | 
   return year === undefined || month === undefined || day === undefined ? undefined : { year, month, day }
 }
 
-/** A word: the month, a weekday before all numbers, or something at the end. */
+/** Reads a word: the month, a weekday before all numbers, or a word after the date. */
 const readWord = (token: string, numbers: number, found: DateParts): boolean => {
   const month = parseMonth(token)
   if (month !== undefined) {
@@ -95,7 +95,7 @@ const readWord = (token: string, numbers: number, found: DateParts): boolean => 
 const numericDate = /^(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})$/
 const dateWithMonthName = /^(\d{1,4})[-/.]([\p{L}]+)\.?[-/.](\d{1,4})$/u
 
-/** `9/15/2006`, `15.9.2006`, `15-Sep-06`, `2004-július-13`. */
+/** Reads `9/15/2006`, `15.9.2006`, `15-Sep-06`, `2004-július-13`. */
 const readCompound = (token: string, found: DateParts): boolean => {
   const mixed = dateWithMonthName.exec(token)
   const month = mixed === null ? undefined : parseMonth(mixed[2] ?? "")
@@ -112,7 +112,7 @@ const readCompound = (token: string, found: DateParts): boolean => {
   return digits !== null
 }
 
-/** With slashes the month comes first, as in America, unless it cannot. */
+/** With slashes the month comes first, as in America, unless the number is above 12. */
 const orderNumericDate = (token: string, first: string, second: number, third: string): DateParts => {
   if (first.length === 4) return { year: Number(first), month: second, day: Number(third) }
   const a = Number(first)
@@ -120,7 +120,7 @@ const orderNumericDate = (token: string, first: string, second: number, third: s
   return { year: expandYear(third), month: monthFirst ? a : second, day: monthFirst ? second : a }
 }
 
-/** Gives bare numbers their meaning, in the order they stand. */
+/** Assigns bare numbers to year, day and month, in document order. */
 const assignNumbers = (numbers: ReadonlyArray<string>, found: DateParts): void => {
   for (const digits of numbers) {
     const value = Number(digits)

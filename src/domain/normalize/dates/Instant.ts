@@ -1,6 +1,6 @@
 import { parseZoneOffset } from "./TimeZones.ts"
 
-/** A date and time as written; what is not given is 0, or 1 for month and day. */
+/** A date and time as written. Missing numbers are 0, or 1 for month and day. */
 export interface WrittenDate {
   readonly year: number
   readonly month: number
@@ -12,7 +12,7 @@ export interface WrittenDate {
   readonly zone: string
 }
 
-/** The instant of a written date, if there is such a day and such an hour. */
+/** The instant of a written date; `undefined` for an impossible day or hour. */
 export const toInstant = (written: WrittenDate): number | undefined => {
   const { year, month, day, hour, minute, second } = written
   if (month < 1 || month > 12 || day < 1 || day > countDays(year, month)) return undefined
@@ -30,7 +30,7 @@ export const countDays = (year: number, month: number): number =>
 
 const maxInstant = Date.UTC(9999, 11, 31, 23, 59, 59)
 
-/** Epoch ms of a time that exists; minutes may be any number. */
+/** Epoch ms of a valid time. Minutes may be any number. */
 export const toEpochMs = (
   year: number,
   month: number,
@@ -45,11 +45,11 @@ export const toEpochMs = (
   return time > maxInstant ? undefined : time
 }
 
-/** Two digits mean 1970 to 2069. */
+/** Expands a year of two digits to 1970 to 2069. */
 export const expandYear = (digits: string): number =>
   digits.length > 2 ? Number(digits) : Number(digits) + (Number(digits) < 70 ? 2000 : 1900)
 
-/** Hours 1..12 with am or pm as 0..23. */
+/** Converts hours 1 to 12 with am or pm to 0 to 23. */
 export const to24Hours = (hour: number, half: string | undefined): number => {
   if (half === undefined) return hour
   const afternoon = /^p/i.test(half)

@@ -1,4 +1,4 @@
-/** Month names and abbreviations that stand in feeds, by month; lower case, NFC, no final dot. */
+/** Month names and abbreviations of feeds, by month, in lower case and NFC, without a final dot. */
 const monthNames: ReadonlyArray<string> = [
   "jan january janvier janv januar jän jänner enero ene gennaio gen januari janeiro január ιαν янв января styczeń stycznia ocak leden ledna jaan",
   "feb february février févr fév fevrier februar febrero febbraio februari fevereiro fev február februári φεβ фев февр февраля luty lutego şubat únor února",
@@ -18,7 +18,7 @@ const monthsByName: ReadonlyMap<string, number> = new Map(
   monthNames.flatMap((names, index) => names.split(" ").map((name) => [name, index + 1] as const))
 )
 
-/** As most feeds write them. */
+/** The usual form in feeds. */
 const englishAbbreviations: ReadonlyMap<string, number> = new Map(
   ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].map((
     name,
@@ -28,10 +28,10 @@ const englishAbbreviations: ReadonlyMap<string, number> = new Map(
 
 const englishBeginning = /^(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/
 
-/** Weekdays that begin like an English month. */
+/** Beginnings of weekdays and other words that resemble an English month. */
 const weekdayBeginning = /^(?:mardi|marte|maan|mayb|domi|dece?n)/
 
-/** 1..12. English months are recognised by their beginning: `Septembr`, `Janury`. */
+/** Parses a month as 1 to 12. The beginning is enough for English months: `Septembr`, `Janury`. */
 export const parseMonth = (word: string): number | undefined => {
   const short = englishAbbreviations.get(word)
   if (short !== undefined) return short
@@ -43,5 +43,5 @@ export const parseMonth = (word: string): number | undefined => {
   return monthsByName.get(plain.slice(0, 3))
 }
 
-/** Words that are a month in one language and a weekday in another; the later one in the date is the month. */
+/** Whether a word is a month in one language and a weekday in another. The last such word of a date is the month. */
 export const mayBeWeekday = (word: string): boolean => /^(?:mar|jeu|dom|gen|lun|mer|sam)$/.test(word.toLowerCase())

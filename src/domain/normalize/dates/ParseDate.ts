@@ -5,10 +5,10 @@ import { countDays, expandYear, to24Hours, toEpochMs, toInstant } from "./Instan
 const maxDateLength = 120
 
 /**
- * The epoch ms of a date in any of the forms that feeds use; `undefined` for what is no date.
+ * Parses a date in any form of feeds into epoch ms; `undefined` for other texts.
  *
- * RFC 822 in all its sloppiness, ISO 8601 and W3C-DTF with parts missing, asctime, Unix seconds, dates with slashes or dots, month names
- * in a dozen languages, named zones. A date without a zone is UTC. Fractions of a second are dropped.
+ * Forms: sloppy RFC 822, ISO 8601 and W3C-DTF with missing parts, asctime, Unix seconds, slashes, dots, month names in a dozen languages,
+ * named zones. A date without a zone is UTC. Fractions of a second are dropped.
  */
 export const parseDate = (text: string): number | undefined => {
   const plain = text.trim()
@@ -26,7 +26,7 @@ const COLON = 58
 const CAPITAL_T = 84
 const CAPITAL_Z = 90
 
-/** `Mon, 02 Sep 2024 12:00:00 +0000`, or `2 Sep`, or `GMT`: what most of RSS uses, by the places of its digits. */
+/** Parses `Mon, 02 Sep 2024 12:00:00 +0000`, also with `2 Sep` or `GMT`, by position. Most RSS feeds have this form. */
 const parseMailDate = (text: string): number | undefined => {
   if (text.charCodeAt(3) !== COMMA || text.charCodeAt(4) !== SPACE) return undefined
   const day = text.charCodeAt(6) === SPACE ? 1 : 2
@@ -48,7 +48,7 @@ const parseMailDate = (text: string): number | undefined => {
 const parseMailZone = (text: string, at: number): number =>
   text.length === at + 5 ? parseOffset(text, at, at + 3) : text.length === at + 3 && text.endsWith("GMT") ? 0 : MISSING
 
-/** `2024-09-02T12:00:00Z` or `+00:00`, perhaps with a fraction: what most of Atom uses, likewise. */
+/** Parses `2024-09-02T12:00:00Z`, also with a fraction or `+00:00`, by position. Most Atom feeds have this form. */
 const parseIsoDate = (text: string): number | undefined => {
   if (text.charCodeAt(10) !== CAPITAL_T || text.charCodeAt(4) !== MINUS || text.charCodeAt(7) !== MINUS) {
     return undefined
@@ -73,10 +73,10 @@ const parseIsoZone = (text: string, at: number): number => {
   return text.length === at + 6 && text.charCodeAt(at + 3) === COLON ? parseOffset(text, at, at + 4) : MISSING
 }
 
-/** Makes every comparison with the bounds below fail. */
+/** Fails every comparison with a bound. */
 const MISSING = Number.NaN
 
-/** The number that these digits are. */
+/** Parses `count` decimal digits. */
 const parseDigits = (text: string, start: number, count: number): number => {
   let number = 0
   for (let at = start; at < start + count; at++) {
@@ -87,14 +87,14 @@ const parseDigits = (text: string, start: number, count: number): number => {
   return number
 }
 
-/** Minutes, of a sign, two digits of hours right behind it, and two of minutes. */
+/** Parses a sign, two digits of hours, and two digits of minutes at `minutes`. The result is in minutes. */
 const parseOffset = (text: string, sign: number, minutes: number): number => {
   const offset = parseDigits(text, sign + 1, 2) * 60 + parseDigits(text, minutes, 2)
   const code = text.charCodeAt(sign)
   return code === PLUS ? offset : code === MINUS ? -offset : MISSING
 }
 
-/** The instant, when all of it is in its bounds and `hh:mm:ss` stands at `time`; else slower readers may find something. */
+/** The instant, if all parts are within bounds and `hh:mm:ss` stands at `time`; else slower parsers try. */
 const checkedInstant = (
   year: number,
   month: number,
@@ -112,7 +112,7 @@ const checkedInstant = (
   return whole ? toEpochMs(year, month, day, hour, minute - offset, Math.min(second, 59)) : undefined
 }
 
-/** No date has more, whatever its language: `Monday, 2 September 2024 at 12:00:00 (Central European Summer Time)`. */
+/** More than the words of any date: `Monday, 2 September 2024 at 12:00:00 (Central European Summer Time)`. */
 const maxWords = 14
 
 const parseRareDate = (text: string): number | undefined =>
@@ -122,7 +122,7 @@ const tryRareFormats = (text: string): number | undefined =>
   parseUnixTime(text) ?? parseEastAsianDate(text) ?? parseShortYearDate(text) ?? parseLooseIsoDate(text) ??
     parseSlashedDate(text) ?? parseFreeDate(text)
 
-/** Seconds or milliseconds since 1970, as some scripts print. */
+/** Parses seconds or milliseconds since 1970. */
 const parseUnixTime = (text: string): number | undefined =>
   /^\d{9,10}$/.test(text)
     ? Number(text) * 1000
@@ -133,7 +133,7 @@ const parseUnixTime = (text: string): number | undefined =>
 const eastAsianDate =
   /^(\d{4})(?:년|年|-)\s*(\d{1,2})(?:월|月|-)\s*(\d{1,2})(?:일|日)?\s*(?:(오전|오후|上午|下午|午前|午後)\s*)?(?:(\d{1,2}):(\d{2}):?(\d{2})?)?\s*(.*)$/
 
-/** `2004년 5월 28일 오후 1:31:15`, `2004-05-28 오후 11:23`, `2004年5月28日`. Korean times are Korea's where no zone is given. */
+/** Parses `2004년 5월 28일 오후 1:31:15`, `2004-05-28 오후 11:23`, `2004年5月28日`. Without a zone, Korean times are Korea's. */
 const parseEastAsianDate = (text: string): number | undefined => {
   const match = /[년年오上下午]/.test(text) ? eastAsianDate.exec(text) : null
   if (match === null) return undefined
@@ -154,7 +154,7 @@ const parseEastAsianDate = (text: string): number | undefined => {
   })
 }
 
-/** ISO 8601:1988 allowed to leave out the century: `03-12-31`, `031231`, `-0312`, `-03-12`, and the day of the year in `03335`. */
+/** Parses ISO 8601:1988 without a century: `03-12-31`, `031231`, `-0312`, `-03-12`, and the day of the year in `03335`. */
 const parseShortYearDate = (text: string): number | undefined => {
   const day = /^(\d{2})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{2})(\d{2})(\d{2})$/.exec(text) ??
     /^-(\d{2})-?(\d{2})$/.exec(text)
@@ -190,7 +190,7 @@ const parseLooseIsoDate = (text: string): number | undefined => {
 
 const slashedDate = /^(?:[\p{L}.]+,? )?(\d{4})\/(\d{1,2})\/(\d{1,2})(?:[ T,-]+(\d{1,2}):(\d{2})(?::(\d{2}))? ?(.*))?$/u
 
-/** `Fri, 2006/09/15 08:19:53 EDT`. */
+/** Parses `Fri, 2006/09/15 08:19:53 EDT`. */
 const parseSlashedDate = (text: string): number | undefined => {
   const match = slashedDate.exec(text)
   if (match === null) return undefined

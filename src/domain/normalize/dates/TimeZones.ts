@@ -1,4 +1,4 @@
-/** Minutes east of Greenwich of the abbreviations in use; where they are ambiguous, of the one that feeds mean. */
+/** Minutes east of Greenwich, by abbreviation. An ambiguous abbreviation has the meaning that is usual in feeds. */
 const offsetMinutes: { readonly [abbreviation: string]: number } = {
   z: 0,
   ut: 0,
@@ -64,7 +64,7 @@ const offsetMinutes: { readonly [abbreviation: string]: number } = {
 
 const numericZone = /^(?:(?:GMT|UTC|UT|Z|[A-Z]{3,4})\s*)?([+-])\s*(\d{1,2}):?(\d{2})?(?::?\d{2})?\s*(?:Z|GMT|UTC)?$/i
 
-/** What a wall clock shows: the offset of a named zone depends on it. */
+/** Time of a wall clock. The offset of a named zone depends on this time. */
 export interface WallTime {
   readonly year: number
   readonly month: number
@@ -74,9 +74,9 @@ export interface WallTime {
 }
 
 /**
- * Minutes to subtract from the wall time to get UTC.
+ * Parses a zone into the minutes to subtract from the wall time to get UTC.
  *
- * None is UTC, and so is an abbreviation that nobody knows; `undefined` for what is no zone at all.
+ * An absent zone and an unknown abbreviation mean UTC. `undefined` for texts that are no zone.
  */
 export const parseZoneOffset = (zone: string, wall: WallTime): number | undefined => {
   const plain = zone.replace(/\s*\([^)]*\)\s*$/, "").trim()
@@ -95,7 +95,7 @@ const parseNumericOffset = ([, sign, hours, minutes]: ReadonlyArray<string | und
 const formatters = new Map<string, Intl.DateTimeFormat | undefined>()
 const maxFormatters = 600
 
-/** The offset of a place such as `Europe/Berlin` at that wall time; 0 for a place that is not known. */
+/** The offset of a place such as `Europe/Berlin` at a wall time; 0 for an unknown place. */
 const findPlaceOffset = (place: string, wall: WallTime): number => {
   const clock = getFormatter(place)
   if (clock === undefined) return 0
@@ -127,6 +127,6 @@ const makeFormatter = (timeZone: string): Intl.DateTimeFormat | undefined => {
       minute: number
     })
   } catch {
-    return undefined // no such place
+    return undefined // unknown place
   }
 }

@@ -7,7 +7,7 @@ import type { Namespace } from "./Namespace.ts"
 
 const maxActivities = 50
 
-/** Atom Activity Streams 1.0: what was done (verb), to what (object), by whom (actor, which is the author by another name). */
+/** Atom Activity Streams 1.0: verb, object and actor. The actor is an author. */
 export const activityStreams: Namespace = {
   key: "activity",
   uris: ["http://activitystrea.ms/spec/1.0", "http://activitystrea.ms/schema/1.0"],

@@ -2,7 +2,7 @@ import { addExtension } from "#domain/normalize/Extensions.ts"
 import { getValue } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** RSS 1.0 administration: the generator by its address. */
+/** RSS 1.0 administration: the URL of the generator. */
 export const admin: Namespace = {
   key: "admin",
   uris: ["http://webns.net/mvcb"],

@@ -15,7 +15,7 @@ import { addPerson, readPerson } from "#domain/normalize/Persons.ts"
 import { getNonEmptyText, readAtomText } from "#domain/normalize/Texts.ts"
 import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
 
-/** Atom 1.0 (RFC 4287) and 0.3, in feeds, entries and sources, and as guests in RSS. */
+/** Atom 1.0 (RFC 4287) and 0.3, in feeds, entries and sources. `atomInRss` adapts these readers to RSS. */
 export const atom: Vocabulary = {
   id: (element, draft) => {
     draft.id ??= getNonEmptyText(element)
@@ -91,7 +91,7 @@ function readAtomCategory(element: Element, draft: Draft, _context: ElementConte
   }
 }
 
-/** RFC 4685: the replies to an entry as a page or as a feed, and how many there are. */
+/** Adds a `replies` link (RFC 4685): a page or feed of replies, and their number. */
 const addReplies = (element: Element, draft: Draft, { href, type }: Link): void => {
   if (type !== undefined && /^application\/(?:atom|rss|rdf)\+xml/.test(type)) draft.commentsFeed ??= href
   else draft.comments ??= href

@@ -3,7 +3,7 @@ import { addLink, readLink } from "#domain/normalize/Links.ts"
 import { getNonEmptyText, readAtomText } from "#domain/normalize/Texts.ts"
 import { atom } from "./Atom.ts"
 
-/** Atom's elements as guests in RSS: where RSS has an element of its own for the same thing, Atom's only stands in for it. */
+/** Elements of Atom inside RSS. Where RSS has an own element for the same value, Atom's element is the fallback. */
 export const atomInRss: Vocabulary = {
   ...atom,
   id: (element, draft) => {

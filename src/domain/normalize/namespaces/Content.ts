@@ -4,7 +4,7 @@ import { readText } from "#domain/normalize/Texts.ts"
 import { type Element, getChildElements } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** RSS 1.0 content: the whole entry. It goes before any other content. */
+/** RSS 1.0 content: the whole entry, preferred to other content. */
 export const content: Namespace = {
   key: "content",
   uris: ["http://purl.org/rss/1.0/modules/content"],
@@ -13,7 +13,7 @@ export const content: Namespace = {
       const text = readText(element, context, "html")
       if (text.value !== "") draft.content = [text, ...draft.content ?? []].slice(0, maxContents)
     },
-    /** The module's older form: a bag of items, each with its value. */
+    /** The older form: a bag of items with a value each. */
     items: (element, draft, context) => {
       const texts = readValues(element, context)
       if (texts.length > 0) draft.content = [...draft.content ?? [], ...texts].slice(0, maxContents)

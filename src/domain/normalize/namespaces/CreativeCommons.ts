@@ -4,7 +4,7 @@ import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** Licences as the module for RSS 2.0 gives them: the text is the address. */
+/** Licenses in the module for RSS 2.0: the text is the URL. */
 export const creativeCommons: Namespace = {
   key: "creativecommons",
   uris: [
@@ -21,7 +21,7 @@ export const creativeCommons: Namespace = {
   }
 }
 
-/** Licences in RDF, an attribute; in RSS 2.0 the module made for it goes before. */
+/** Licenses in RDF: an attribute is the URL. A fallback for the module for RSS 2.0. */
 export const rdfLicense: Namespace = {
   key: "cc",
   uris: ["http://web.resource.org/cc", "http://creativecommons.org/ns#"],

@@ -6,7 +6,7 @@ import { getNonEmptyText, readText } from "#domain/normalize/Texts.ts"
 import { getText } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** Dublin Core elements and terms. What the dialect itself says of the same thing goes before. */
+/** Dublin Core elements. Elements of the dialect itself take precedence. */
 export const dublinCore: Namespace = {
   key: "dc",
   uris: ["http://purl.org/dc/elements/1.1", "http://purl.org/dc/elements/1.0"],

@@ -4,7 +4,7 @@ import { addLink, parseLength } from "#domain/normalize/Links.ts"
 import { getValue } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** RSS 1.0 has no enclosures; this module has, as Craigslist uses it: the address is `rdf:resource`. */
+/** Enclosures in RSS 1.0, as in Craigslist's feeds: the URL is `rdf:resource`. */
 export const enclosures: Namespace = {
   key: "enc",
   uris: ["http://purl.oclc.org/net/rss_2.0/enc#"],

@@ -2,7 +2,7 @@ import { resolveIn } from "#domain/normalize/ElementContext.ts"
 import { getNonEmptyText, readText } from "#domain/normalize/Texts.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** FeedBurner replaces links by counted ones, and tells the originals. */
+/** Original links behind the counted links of FeedBurner. */
 export const feedBurner: Namespace = {
   key: "feedburner",
   uris: ["http://rssnamespace.org/feedburner/ext/1.0"],
@@ -15,7 +15,7 @@ export const feedBurner: Namespace = {
       const address = getNonEmptyText(element)
       if (address !== undefined) draft.fallbacks.enclosure ??= resolveIn(element, context, address)
     },
-    /** A sentence for people who open the feed in a browser. */
+    /** A sentence for browsers. */
     browserfriendly: (element, draft, context) => {
       const info = readText(element, context, "text")
       if (info.value !== "") draft.info ??= info

@@ -4,7 +4,7 @@ import { readChildren } from "#domain/normalize/ElementContext.ts"
 import { type Element, getText, getTrimmedText } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** W3C Basic Geo, and the ICBM module, which has the same under longer names. The two halves stand beside each other or in a `Point`. */
+/** W3C Basic Geo: latitude and longitude, side by side or in a `Point`. */
 export const geo: Namespace = {
   key: "geo",
   uris: ["http://www.w3.org/2003/01/geo/wgs84_pos#", "http://www.w3.org/2003/01/geo/wgs84_pos"],
@@ -20,6 +20,7 @@ export const geo: Namespace = {
   }
 }
 
+/** The ICBM module: W3C Basic Geo with longer names. */
 export const icbm: Namespace = {
   ...geo,
   key: "icbm",

@@ -4,7 +4,7 @@ import { readExtension } from "#domain/normalize/Extensions.ts"
 import { getText } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** GeoRSS Simple, and the door to GeoRSS GML (`where`). */
+/** GeoRSS Simple. `where` contains the shapes of GML. */
 export const geoRss: Namespace = {
   key: "georss",
   uris: ["http://www.georss.org/georss", "http://www.georss.org/georss/10", "http://www.georss.org"],

@@ -5,7 +5,7 @@ import type { ElementContext } from "#domain/normalize/ElementContext.ts"
 import { type Element, getChildElements, getText, getTrimmedText, getValue } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** The shapes of GML that GeoRSS uses. */
+/** Shapes of GML in GeoRSS. */
 export const gml: Namespace = {
   key: "gml",
   uris: ["http://www.opengis.net/gml"],
@@ -25,7 +25,7 @@ function readBox(element: Element, draft: Draft, _context: ElementContext): void
 
 const readPoints = (element: Element): ReadonlyArray<Point> => orderAxes(element, parsePoints(joinPositions(element)))
 
-/** Latitude stands first, unless the reference system is a projected one (EPSG numbers other than 4000s) or CRS84: x before y. */
+/** Puts latitude first. Projected reference systems (EPSG numbers outside of 4000 to 4999) and CRS84 have x before y. */
 const orderAxes = (element: Element, points: ReadonlyArray<Point>): ReadonlyArray<Point> => {
   const system = getValue(element, "srsname") ?? ""
   const number = /EPSG\D*(?:[\d.]*:)?(\d{4,6})$/i.exec(system)?.[1]
@@ -35,7 +35,7 @@ const orderAxes = (element: Element, points: ReadonlyArray<Point>): ReadonlyArra
 
 const positionElements = new Set(["pos", "poslist", "coordinates"])
 
-/** All positions inside, however deep: a polygon's stand in `exterior/LinearRing`. */
+/** All positions inside an element, at any depth. A polygon has `exterior/LinearRing`. */
 const joinPositions = (element: Element): string => {
   let found = ""
   for (const child of element.children) {

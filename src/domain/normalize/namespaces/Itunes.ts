@@ -6,11 +6,11 @@ import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import { type Element, getChildElements, getText, getTrimmedText, getValue } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** The scheme under which iTunes' categories and keywords stand among the entry's categories. */
+/** Scheme of iTunes categories and keywords among the categories of an entry. */
 const itunesScheme = "http://www.itunes.com/"
 const maxTerms = 200
 
-/** Apple's podcast tags. They complete what the dialect's own elements do not say. */
+/** Apple's podcast tags. Elements of the dialect itself take precedence. */
 export const itunes: Namespace = {
   key: "itunes",
   uris: [
@@ -28,18 +28,18 @@ export const itunes: Namespace = {
       const owner = readPerson(element, context)
       getItunes(draft).owner ??= owner
       draft.fallbacks.publisher ??= owner
-      // Atom has no publisher: who stands behind a feed without being its author is a contributor there.
+      // Atom has no publisher, so the owner of a feed becomes a contributor.
       if (draft.kind === "feed") draft.fallbacks.contributor ??= owner
     },
     image: readImage,
     explicit: (element, draft) => {
       getItunes(draft).explicit ??= parseBoolean(element)
     },
-    /** Apple takes nothing but `Yes`: all else leaves the podcast listed. */
+    /** Apple only accepts `Yes`. Other values leave the podcast listed. */
     block: (element, draft) => {
       getItunes(draft).block ??= /^[Yy]es$/.test(getText(element))
     },
-    /** What an image was before `itunes:image` existed. */
+    /** The image element before `itunes:image` existed. */
     link: (element, draft, context) => {
       if (getValue(element, "rel") === "image") readImage(element, draft, context)
     },

@@ -9,7 +9,7 @@ import { parseSize } from "./Rss.ts"
 const maxMedia = 100
 const defaultScheme = "http://search.yahoo.com/mrss/category_schema"
 
-/** Media RSS. What stands in a group or beside a content is of the entry, as most publishers mean it. */
+/** Media RSS. Elements inside a group or content belong to the entry, as most publishers intend. */
 export const media: Namespace = {
   key: "media",
   uris: ["http://search.yahoo.com/mrss", "http://video.search.yahoo.com/mrss", "http://tools.search.yahoo.com/mrss"],

@@ -5,7 +5,7 @@ import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** Podcasting 2.0: elements with one value, which is their text or the address in an attribute. */
+/** Podcasting 2.0: elements with one value, either a text or a URL in an attribute. */
 export const podcast: Namespace = {
   key: "podcast",
   uris: [

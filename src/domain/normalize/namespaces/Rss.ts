@@ -25,10 +25,10 @@ import {
   hasElements
 } from "#domain/normalize/xml/Element.ts"
 
-/** Hours, days and attributes that are looked at. */
+/** Hours, days or attributes per element. */
 const maxListed = 50
 
-/** What RSS 0.9x, 1.0 and 2.0 say of channels and items alike. */
+/** Elements of channels and items in RSS 0.9x, 1.0 and 2.0. */
 const channelAndItem: Vocabulary = {
   title: (element, draft, context) => {
     const title = readText(element, context, "text")
@@ -162,7 +162,7 @@ function readRssTextInto(field: "subtitle" | "summary" | "rights", expected: "te
 const readAddress = (element: Element, context: ElementContext): string =>
   resolve(enterElement(element, context).base, getTrimmedText(element))
 
-/** RSS 2.0 gives title and URL; some aggregators put a whole Atom source there. */
+/** Reads a source: title and URL in RSS 2.0, or a whole Atom source of an aggregator. */
 const readRssSource = (element: Element, around: ElementContext): Source | undefined => {
   const context = enterElement(element, around)
   const draft = new Draft("source")
@@ -176,7 +176,7 @@ const readRssSource = (element: Element, around: ElementContext): Source | undef
   return buildSource(draft, context)
 }
 
-/** An image in any of RSS's ways: children, text, an attribute. */
+/** Reads an image from children, text or an attribute. */
 const readRssImage = (element: Element, around: ElementContext): Image => {
   const context = enterElement(element, around)
   const url = getChildText(element, "url") ?? getValue(element, "href") ?? getValue(element, "url") ??
@@ -198,7 +198,7 @@ const getChildText = (element: Element, key: string): string | undefined => {
   return part === undefined ? undefined : getNonEmptyText(part)
 }
 
-/** Pixels. */
+/** Parses a number of pixels or bytes. */
 export const parseSize = (text: string | undefined): number | undefined => {
   const size = text === undefined ? Number.NaN : Number.parseInt(text, 10)
   return size >= 0 ? size : undefined

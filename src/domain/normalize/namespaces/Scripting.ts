@@ -1,7 +1,7 @@
 import { readExtension } from "#domain/normalize/Extensions.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** Dave Winer's `source` namespace: the Markdown that an item was written in, and what it belongs to. */
+/** Dave Winer's `source` namespace: the Markdown, account and replies of an item. */
 export const scripting: Namespace = {
   key: "source",
   uris: ["http://source.scripting.com"],

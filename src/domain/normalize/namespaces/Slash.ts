@@ -2,7 +2,7 @@ import { readExtension } from "#domain/normalize/Extensions.ts"
 import { getTrimmedText } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** Slashdot's module: the number of comments, and where the entry was filed. */
+/** Slashdot's module: number of comments, section and department. */
 export const slash: Namespace = {
   key: "slash",
   uris: ["http://purl.org/rss/1.0/modules/slash"],

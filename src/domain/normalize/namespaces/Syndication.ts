@@ -2,7 +2,7 @@ import { readExtension } from "#domain/normalize/Extensions.ts"
 import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** RSS 1.0 syndication: how often the publisher means to be polled. */
+/** RSS 1.0 syndication: the publisher's polling interval. */
 export const syndication: Namespace = {
   key: "sy",
   uris: ["http://purl.org/rss/1.0/modules/syndication"],

@@ -3,7 +3,7 @@ import { readExtension } from "#domain/normalize/Extensions.ts"
 import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** The Comment API: the feed of an entry's comments, and where to post one. */
+/** The Comment API: the feed of an entry's comments, and the URL for new comments. */
 export const wellFormedWeb: Namespace = {
   key: "wfw",
   uris: ["http://wellformedweb.org/commentapi"],

@@ -1,7 +1,7 @@
 import { addContent } from "#domain/normalize/FieldReaders.ts"
 import type { Namespace } from "./Namespace.ts"
 
-/** A body of XHTML beside the description. */
+/** An XHTML body as content. */
 export const xhtml: Namespace = {
   key: "xhtml",
   uris: ["http://www.w3.org/1999/xhtml"],

@@ -1,79 +1,16 @@
-import type { ElementContext } from "./ElementContext.ts"
-import { enterElement } from "./ElementContext.ts"
-import type { Element, Node } from "#domain/normalize/xml/Element.ts"
 import { isAbsolute, resolve } from "./Urls.ts"
+import { isLetter, isSpace } from "./xml/Ascii.ts"
 
-const voidElements = new Set([
-  "br",
-  "hr",
-  "img",
-  "input",
-  "meta",
-  "link",
-  "area",
-  "base",
-  "col",
-  "embed",
-  "param",
-  "source",
-  "track",
-  "wbr"
-])
-
-/** Vocabularies whose elements HTML knows without a prefix. */
-const unprefixedNamespaces = new Set(["xhtml", "svg", "mathml", "", "rss", "atom"])
-
-/** The children as HTML, in order, with relative references resolved. */
-export const serializeInner = (element: Element, context: ElementContext): string =>
-  serializeNodes(element.children, element.text, context)
-
-const serializeNodes = (children: ReadonlyArray<Node>, text: string, context: ElementContext): string => {
-  let markup = escapeText(text)
-  for (const child of children) markup += typeof child === "string" ? escapeText(child) : serializeOuter(child, context)
-  return markup
-}
-
-const serializeOuter = (element: Element, around: ElementContext): string => {
-  const context = enterElement(element, around)
-  const name = element.prefix === "" || unprefixedNamespaces.has(element.namespace)
-    ? element.name
-    : `${element.prefix}:${element.name}`
-  const start = `<${name}${serializeAttributes(element, context)}`
-  if (element.text === "" && element.children.length === 0 && voidElements.has(name)) return `${start} />`
-  return `${start}>${serializeNodes(element.children, element.text, context)}</${name}>`
-}
-
-const serializeAttributes = (element: Element, context: ElementContext): string => {
-  let markup = ""
-  for (let at = 0; at < element.attributes.length; at += 2) {
-    const name = element.attributes[at] ?? ""
-    const value = element.attributes[at + 1] ?? ""
-    if (
-      isDeclaration(name) && unprefixedNamespaces.has(element.namespace) && element.namespace !== "svg" &&
-      element.namespace !== "mathml"
-    ) continue
-    if (name === "xml:base" || !attributeName.test(name)) continue
-    markup += ` ${name}="${
-      escapeAttribute(urlAttributes.has(name) ? resolveAttribute(context.base, name, value) : value)
-    }"`
-  }
-  return markup
-}
-
-const attributeName = /^[A-Za-z_:][\w:.-]*$/
-
-const isDeclaration = (name: string): boolean => name === "xmlns" || name.startsWith("xmlns:")
-
-const escapeText = (text: string): string =>
+export const escapeText = (text: string): string =>
   specialCharacter.test(text) ? text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") : text
 
-const escapeAttribute = (text: string): string =>
+export const escapeAttribute = (text: string): string =>
   specialCharacter.test(text) ? escapeText(text).replace(/"/g, "&quot;") : text
 
 const specialCharacter = /[&<>"]/
 
-/** Attributes whose value is a URL, in HTML of any age. */
-const urlAttributes = new Set([
+/** Attributes with a URL, in HTML of any version. */
+export const urlAttributes = new Set([
   "href",
   "src",
   "cite",
@@ -89,20 +26,20 @@ const urlAttributes = new Set([
   "srcset"
 ])
 
-const resolveAttribute = (base: string, name: string, value: string): string =>
+export const resolveAttribute = (base: string, name: string, value: string): string =>
   base === "" || value === "" ? value : name === "srcset" ? resolveSrcset(base, value) : resolve(base, value)
 
-/** `a.png 1x, b.png 2x` */
+/** Resolves a list such as `a.png 1x, b.png 2x`. */
 const resolveSrcset = (base: string, value: string): string =>
   value.slice(0, maxValueLength).split(/,\s+/).map((candidate) =>
     candidate.trim().replace(/^\S+/, (url) => resolve(base, url))
   ).join(", ")
 
 /**
- * HTML with its relative references resolved.
+ * Resolves the relative references in HTML.
  *
- * Only the values of URL attributes change; all else stays byte for byte. Looks at each `=`, since most markup has nothing to resolve:
- * one pass, and nothing is built until a relative reference is met.
+ * Only values of URL attributes change. One pass over the `=` of the markup, because most markup has no relative reference: the result
+ * is built only after the first one.
  */
 export const resolveMarkup = (markup: string, base: string): string => {
   if (base === "" || !markup.includes("<")) return markup
@@ -125,10 +62,10 @@ export const resolveMarkup = (markup: string, base: string): string => {
   return copied === 0 ? markup : result + markup.slice(copied)
 }
 
-/** References resolved in one text at most. */
+/** Resolved references per text. */
 const maxReferences = 5000
 
-/** The last two letters of the names above: most attributes have others. */
+/** Last two letters of the names of URL attributes, a quick test that most attributes fail. */
 const nameEndings = new Uint8Array(128 * 128)
 for (const name of urlAttributes) {
   nameEndings[name.charCodeAt(name.length - 2) * 128 + name.charCodeAt(name.length - 1)] = 1
@@ -142,7 +79,7 @@ interface Span {
   readonly end: number
 }
 
-/** Where the value stands, if it is a relative reference that needs a base. */
+/** The position of the value, if the value is a relative reference. */
 const findRelativeValue = (markup: string, sign: number): Span | undefined => {
   let start = sign + 1
   while (isSpace(markup.charCodeAt(start))) start++
@@ -175,8 +112,6 @@ const asRelative = (markup: string, start: number, end: number): Span | undefine
 const endsUnquoted = (code: number): boolean =>
   isSpace(code) || code === 62 || code === 34 || code === 39 || code === 60
 
-const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
-
 const maxNameLength = 12
 
 const getNameBefore = (markup: string, sign: number): string => {
@@ -187,9 +122,7 @@ const getNameBefore = (markup: string, sign: number): string => {
   return isSpace(markup.charCodeAt(start - 1)) ? markup.slice(start, end).toLowerCase() : ""
 }
 
-const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90)
-
-/** Tells whether a position is inside a tag; positions are asked for from left to right. */
+/** Tells whether a position is inside a tag. Positions must come from left to right. */
 class TagFinder {
   private readonly markup: string
   private less = -1
