@@ -1,8 +1,8 @@
 /** Codes of the ASCII characters of markup. They are the same for bytes and for UTF-16 units. */
-export const TAB = 9
-export const LINE_FEED = 10
-export const RETURN = 13
-export const SPACE = 32
+const TAB = 9
+const LINE_FEED = 10
+const RETURN = 13
+const SPACE = 32
 export const BANG = 33
 export const DOUBLE_QUOTE = 34
 export const QUOTE = 39
