@@ -1,7 +1,7 @@
 import { Effect, Result, Schema } from "effect"
 import { quote } from "#domain/Topic.ts"
 import { type HttpRejection, malformed, unsupportedBody } from "./HttpRejection.ts"
-import { maxDepth, maxParameters, type Pair, tooManyParameters } from "./Parameters.ts"
+import { maxNestingDepth, maxParameters, type Pair, tooManyParameters } from "./Parameters.ts"
 
 type Parsed = Effect.Effect<Iterable<Pair>, HttpRejection>
 
@@ -74,7 +74,9 @@ const flatten = (document: object): Result.Result<ReadonlyArray<Pair>, HttpRejec
       pairs.push([name, String(value)])
       return undefined
     }
-    if (depth > maxDepth) return malformed(`The JSON body is nested deeper than ${maxDepth} levels at ${quote(name)}.`)
+    if (depth > maxNestingDepth) {
+      return malformed(`The JSON body is nested deeper than ${maxNestingDepth} levels at ${quote(name)}.`)
+    }
     for (const [key, item] of Object.entries(value)) {
       const path = Array.isArray(value) ? name : name === "" ? key : `${name}.${key}`
       const problem = visit(path, item, depth + 1)

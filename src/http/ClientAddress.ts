@@ -7,10 +7,10 @@ import { isIPv6 } from "node:net"
  */
 export const clientAddress = (request: HttpServerRequest.HttpServerRequest): string => {
   const address = Option.getOrElse(request.remoteAddress, () => "")
-  return isIPv6(address) && !address.includes(".") ? networkOf(address) : address
+  return isIPv6(address) && !address.includes(".") ? networkPrefixOf(address) : address
 }
 
-const networkOf = (address: string): string => {
+const networkPrefixOf = (address: string): string => {
   const [head = "", tail] = address.split("::")
   const groups = head === "" ? [] : head.split(":")
   const rest = tail === undefined || tail === "" ? [] : tail.split(":")

@@ -3,7 +3,7 @@ import { HttpServerResponse } from "effect/http"
 import { ProductVersion } from "#domain/ports/ProductVersion.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Reply from "./Reply.ts"
-import { document } from "./OpenApi.ts"
+import { describeApi } from "./OpenApi.ts"
 
 /** Content-Security-Policy of the page: inline scripts and styles, and requests to this service alone. */
 const contentSecurityPolicy =
@@ -15,7 +15,7 @@ export const makeDocumentation = Effect.gen(function*() {
   const settings = yield* Settings
   const version = yield* ProductVersion
   const scope = yield* Effect.scope
-  const openApi = yield* Effect.cached(Effect.sync(() => document(settings, version)))
+  const openApi = yield* Effect.cached(Effect.sync(() => describeApi(settings, version)))
   const page = yield* Effect.cached(
     Effect.gen(function*() {
       const { makePage } = yield* Effect.promise(() => import("./DocumentationPage.ts"))

@@ -1,22 +1,22 @@
 import { Schema } from "effect"
 
-const message = { message: Schema.String }
+const fields = { message: Schema.String }
 
 /** The body cannot be parsed, or ended early. */
-export class Malformed extends Schema.TaggedClass<Malformed>()("Malformed", message) {}
+export class Malformed extends Schema.TaggedClass<Malformed>()("Malformed", fields) {}
 
 /** The resource takes other methods, named in `allow` (`GET, HEAD`). */
 export class MethodNotAllowed
-  extends Schema.TaggedClass<MethodNotAllowed>()("MethodNotAllowed", { ...message, allow: Schema.String }) {}
+  extends Schema.TaggedClass<MethodNotAllowed>()("MethodNotAllowed", { ...fields, allow: Schema.String }) {}
 
 /** The body did not arrive in time. */
-export class TooSlow extends Schema.TaggedClass<TooSlow>()("TooSlow", message) {}
+export class TooSlow extends Schema.TaggedClass<TooSlow>()("TooSlow", fields) {}
 
 /** The request has too many bytes or parameters. */
-export class TooLarge extends Schema.TaggedClass<TooLarge>()("TooLarge", message) {}
+export class TooLarge extends Schema.TaggedClass<TooLarge>()("TooLarge", fields) {}
 
 /** The body has a Content-Type or Content-Encoding that Windhover does not read. */
-export class UnsupportedBody extends Schema.TaggedClass<UnsupportedBody>()("UnsupportedBody", message) {}
+export class UnsupportedBody extends Schema.TaggedClass<UnsupportedBody>()("UnsupportedBody", fields) {}
 
 export type HttpRejectionReason = Malformed | MethodNotAllowed | TooSlow | TooLarge | UnsupportedBody
 

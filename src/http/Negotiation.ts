@@ -24,11 +24,11 @@ export const readRequestedFormat = (
   accept: string | undefined
 ): Effect.Effect<RequestedFormat, Refusal> =>
   Effect.map(parameters.choice("format", formatSchema), (explicit) => {
-    const format = explicit ?? acceptedFormat(accept ?? "")
+    const format = explicit ?? formatOfAccept(accept ?? "")
     return { format, feedsOnly: format !== undefined && explicit === undefined }
   })
 
-const acceptedFormat = (accept: string): Format | undefined => {
+const formatOfAccept = (accept: string): Format | undefined => {
   const json = qualityOf(accept, "application/json")
   const atom = qualityOf(accept, "application/atom+xml")
   if (json > 0 && json >= atom) return "json"

@@ -6,8 +6,6 @@ import { operations } from "#http/api/Operations.ts"
 
 type Json = { readonly [key: string]: unknown }
 
-type Parameters = Schema.Codec<unknown>
-
 /** The JSON Schema (2020-12, as in OpenAPI 3.1) of an encoded value. */
 const schemaOf = (schema: Schema.Codec<unknown>): Json => {
   const { definitions, schema: root } = Schema.toJsonSchemaDocument(schema)
@@ -24,7 +22,7 @@ const inline = (value: unknown, definitions: Json): unknown => {
 }
 
 /** The parameters of a mode with `hub.mode` in front. */
-const requestSchema = (mode: string, parameters: Parameters): Json => {
+const requestSchema = (mode: string, parameters: Schema.Codec<unknown>): Json => {
   const { additionalProperties, properties, required, type } = schemaOf(parameters)
   return {
     type,
@@ -69,19 +67,21 @@ const done = { description: "Done." }
 const pending = { description: "Accepted; Windhover asks the callback in the background." }
 const atom = { "application/atom+xml": { schema: { type: "string" } } }
 
-const modes: ReadonlyArray<readonly [mode: string, operation: Operation]> = Object.entries(operations)
-const changing = modes.filter(([, { changesState }]) => changesState)
-const reading = modes.filter(([, { changesState }]) => !changesState)
+type OperationEntries = ReadonlyArray<readonly [mode: string, operation: Operation]>
 
-const namesOf = (entries: typeof modes): string => entries.map(([mode]) => mode).join(", ")
+const operationEntries: OperationEntries = Object.entries(operations)
+const changing = operationEntries.filter(([, { changesState }]) => changesState)
+const reading = operationEntries.filter(([, { changesState }]) => !changesState)
 
-const requestsOf = (entries: typeof modes): Json => ({
+const namesOf = (entries: OperationEntries): string => entries.map(([mode]) => mode).join(", ")
+
+const requestsOf = (entries: OperationEntries): Json => ({
   oneOf: entries.map(([mode, { parameters }]) => requestSchema(mode, parameters))
 })
 
-const responsesOf = (entries: typeof modes): Json => ({
+const responsesOf = (entries: OperationEntries): Json => ({
   "application/json": {
-    schema: { oneOf: [...new Set(entries.flatMap(([, { responses }]) => responses))].map(schemaOf) }
+    schema: { oneOf: [...new Set(entries.flatMap(([, { responses = [] }]) => responses))].map(schemaOf) }
   },
   ...atom
 })
@@ -158,7 +158,7 @@ const api = (): Json => ({
 
 /** The operations with `streamParameters`. */
 const stream = (): Json => {
-  const [streamed, ...more] = modes.flatMap(([mode, { streamParameters }]) =>
+  const [streamed, ...more] = operationEntries.flatMap(([mode, { streamParameters }]) =>
     streamParameters === undefined ? [] : [requestSchema(mode, streamParameters)]
   )
   return {
@@ -172,7 +172,7 @@ const stream = (): Json => {
           content: {
             "text/event-stream": { schema: { type: "string" } },
             "application/x-ndjson": { schema: { type: "string" } },
-            ...responsesOf(modes.filter(([, { streamParameters }]) => streamParameters !== undefined))
+            ...responsesOf(operationEntries.filter(([, { streamParameters }]) => streamParameters !== undefined))
           }
         },
         304: {
@@ -209,7 +209,7 @@ const paths = (hubOpen: boolean): Json => ({
  * The OpenAPI 3.1 document of the API and the open hub, from the table of operations and the schemas of its requests.
  * `version` is the version of the product.
  */
-export const document = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | "hubOpen">, version: string) => ({
+export const describeApi = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | "hubOpen">, version: string) => ({
   openapi: "3.1.0",
   info: {
     title: "Windhover",

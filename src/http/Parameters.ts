@@ -7,10 +7,10 @@ import { type HttpRejection, tooLarge } from "./HttpRejection.ts"
 export const maxParameters = 1000
 
 /** Characters of a name, brackets included. */
-const maxNameLength = 256
+const maxParameterNameLength = 256
 
 /** Parts of a name: `search[feed][url]` has three. */
-export const maxDepth = 8
+export const maxNestingDepth = 8
 
 export type Pair = readonly [name: string, value: string]
 
@@ -114,7 +114,7 @@ export const normalizeName = (name: string): string | undefined => {
   const parts = splitName(name)
   // `[]` or `[0]` at the end marks a repeated parameter
   while (parts.length > 1 && /^\d*$/.test(parts.at(-1) ?? "")) parts.pop()
-  return parts.length > maxDepth ? undefined : parts.join(".")
+  return parts.length > maxNestingDepth ? undefined : parts.join(".")
 }
 
 const splitName = (name: string): Array<string> => {
@@ -153,13 +153,13 @@ const collect = Effect.fnUntraced(function*(pairs: Iterable<Pair>) {
 })
 
 const checkName = (given: string): Effect.Effect<string, Refusal> => {
-  if (given.length > maxNameLength) {
+  if (given.length > maxParameterNameLength) {
     return Effect.fail(
       badParameter(
         quote(given),
         `The name of a parameter has ${given.length} characters: ${
           quote(given)
-        }; at most ${maxNameLength} are read. Send parameters as name=value&name=value.`
+        }; at most ${maxParameterNameLength} are read. Send parameters as name=value&name=value.`
       )
     )
   }
@@ -168,7 +168,7 @@ const checkName = (given: string): Effect.Effect<string, Refusal> => {
     ? Effect.fail(
       badParameter(
         quote(given),
-        `The name of a parameter is nested too deep: ${quote(given)}; at most ${maxDepth} parts are read.`
+        `The name of a parameter is nested too deep: ${quote(given)}; at most ${maxNestingDepth} parts are read.`
       )
     )
     : Effect.succeed(name)

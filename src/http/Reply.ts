@@ -2,11 +2,13 @@ import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Refusal, RefusalReason } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
+import * as Fingerprint from "#domain/Fingerprint.ts"
 import { HttpRejection } from "./HttpRejection.ts"
 import { wrap } from "./Jsonp.ts"
+import { matches } from "./Negotiation.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
-type Headers = { readonly [name: string]: string }
+type HeaderFields = { readonly [name: string]: string }
 
 /**
  * Headers of every response. Scripts of any site may call the API, because credentials travel in the request and never in a cookie.
@@ -55,7 +57,7 @@ export const preflight = HttpServerResponse.empty({
   }
 })
 
-export const text = (status: number, sentence: string, headers: Headers = {}): Response =>
+export const text = (status: number, sentence: string, headers: HeaderFields = {}): Response =>
   HttpServerResponse.text(sentence, {
     status,
     contentType: "text/plain; charset=utf-8",
@@ -80,26 +82,26 @@ export const script = (name: string, json: string): Response =>
     headers: uncached
   })
 
-export const json = (body: string, headers: Headers = {}): Response =>
+export const json = (body: string, headers: HeaderFields = {}): Response =>
   HttpServerResponse.text(body, {
     contentType: "application/json; charset=utf-8",
     headers: { ...revalidated, ...headers }
   })
 
-export const atom = (body: string, headers: Headers = {}): Response =>
+export const atom = (body: string, headers: HeaderFields = {}): Response =>
   HttpServerResponse.text(body, { contentType: "application/atom+xml", headers: { ...revalidated, ...headers } })
 
 /**
  * The bytes of a watched resource. The Content-Security-Policy keeps a browser from running a publisher's script on Windhover's origin.
  */
-export const document = (body: Uint8Array, contentType: string, headers: Headers = {}): Response =>
+export const document = (body: Uint8Array, contentType: string, headers: HeaderFields = {}): Response =>
   HttpServerResponse.uint8Array(body, {
     contentType,
     headers: { ...revalidated, "content-security-policy": "default-src 'none'; sandbox", ...headers }
   })
 
 /** Headers of a stream. `x-accel-buffering` tells proxies to pass events on at once. */
-export const streamHeaders = (contentType: string): Headers => ({
+export const streamHeaders = (contentType: string): HeaderFields => ({
   ...uncached,
   "content-type": contentType,
   "x-accel-buffering": "no",
@@ -111,19 +113,30 @@ export const streamHead = (contentType: string): Response =>
   HttpServerResponse.empty({ status: 200, headers: streamHeaders(contentType) })
 
 /** 304 Not Modified: the client has the current representation. */
-export const notModified = (etag: string): Response =>
+const notModified = (etag: string): Response =>
   HttpServerResponse.empty({ status: 304, headers: { ...revalidated, etag } })
+
+/** A response with an ETag, or 304 when `If-None-Match` names the tag. */
+export const tagged = <Body extends string | Uint8Array>(
+  body: Body,
+  ifNoneMatch: string | undefined,
+  send: (body: Body, headers: HeaderFields) => Response
+): Response => {
+  const fingerprint = typeof body === "string" ? Fingerprint.ofString(body) : Fingerprint.ofBytes(body)
+  const etag = `"${fingerprint.toString(16).padStart(16, "0")}"`
+  return matches(ifNoneMatch, etag) ? notModified(etag) : send(body, { etag })
+}
 
 /** Status and headers of an error response. */
 interface ErrorHead {
   readonly status: number
-  readonly headers?: Headers
+  readonly headers?: HeaderFields
 }
 
 const challenge = { "www-authenticate": "Basic realm=\"Windhover\", charset=\"UTF-8\"" }
 
 /** From reasons to statuses, exhaustively: a new reason does not compile until it has a status. */
-const refusalHead = (reason: RefusalReason): ErrorHead => {
+const headOfRefusal = (reason: RefusalReason): ErrorHead => {
   switch (reason._tag) {
     case "BadParameter":
     case "NotVerified":
@@ -135,15 +148,15 @@ const refusalHead = (reason: RefusalReason): ErrorHead => {
     case "Forbidden":
       return { status: 403 }
     case "Throttled":
-      return { status: 429, headers: retryAfter(reason.retryAfter) }
+      return { status: 429, headers: retryAfterHeader(reason.retryAfter) }
     case "Unavailable":
-      return { status: 503, headers: retryAfter(reason.retryAfter) }
+      return { status: 503, headers: retryAfterHeader(reason.retryAfter) }
   }
 }
 
-const retryAfter = (seconds: number): Headers => ({ "retry-after": String(Math.max(1, Math.ceil(seconds))) })
+const retryAfterHeader = (seconds: number): HeaderFields => ({ "retry-after": String(Math.max(1, Math.ceil(seconds))) })
 
-const rejectionHead = ({ reason, status }: HttpRejection): ErrorHead =>
+const headOfRejection = ({ reason, status }: HttpRejection): ErrorHead =>
   reason._tag === "MethodNotAllowed" ? { status, headers: { allow: reason.allow } } : { status }
 
 /**
@@ -152,7 +165,7 @@ const rejectionHead = ({ reason, status }: HttpRejection): ErrorHead =>
  * JSONP puts status and sentence into a script with status 200, because a page cannot read the status of a script.
  */
 export const renderError = (error: Refusal | HttpRejection, jsonp?: string): Response => {
-  const { headers, status } = error instanceof HttpRejection ? rejectionHead(error) : refusalHead(error.reason)
+  const { headers, status } = error instanceof HttpRejection ? headOfRejection(error) : headOfRefusal(error.reason)
   return jsonp === undefined
     ? text(status, error.message, headers)
     : script(jsonp, JSON.stringify({ error: { code: status, message: error.message } }))

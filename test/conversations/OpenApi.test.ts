@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { Script } from "node:vm"
-import { document } from "#http/OpenApi.ts"
+import { describeApi } from "#http/OpenApi.ts"
 import * as ResponseSchemas from "#http/api/ResponseSchemas.ts"
 import { version } from "#layers/outbound/Version.ts"
 import * as ConversationWorld from "#test/support/ConversationWorld.ts"
@@ -13,7 +13,7 @@ const settings = { baseUrl: "http://windhover.test", hubOpen: true }
 type Path = "/" | "/stream" | "/hub"
 
 /** The description as a program reads it. */
-const described = JSON.parse(JSON.stringify(document(settings, version)))
+const described = JSON.parse(JSON.stringify(describeApi(settings, version)))
 
 /** Alice, with a subscription to a feed, and the service over a real socket. */
 const opened = Effect.gen(function*() {
@@ -52,7 +52,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       const served = yield* get("/openapi.json")
       assert.strictEqual(served.headers.get("content-type"), "application/json; charset=utf-8")
       const described = JSON.parse(served.body)
-      assert.deepStrictEqual(described, JSON.parse(JSON.stringify(document(settings, version))))
+      assert.deepStrictEqual(described, JSON.parse(JSON.stringify(describeApi(settings, version))))
       assert.strictEqual(described.openapi, "3.1.0")
       assert.strictEqual(described.info.version, version)
       assert.deepStrictEqual(Object.keys(described.paths), ["/", "/stream", "/hub", "/healthz", "/readyz"])
@@ -87,7 +87,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
   it.effect("names the bounds at which requests are refused", () =>
     Effect.gen(function*() {
       const { get, topic } = yield* opened
-      const described = document(settings, version).paths as unknown as {
+      const described = describeApi(settings, version).paths as unknown as {
         readonly "/": { readonly get: { readonly parameters: ReadonlyArray<{ readonly schema: Described }> } }
       }
       const modes = described["/"].get.parameters[0]?.schema.oneOf ?? []
@@ -122,7 +122,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       }
       const ofHub = listed.filter((status) => status !== "401" && status !== "403" && status !== "404")
       assert.deepStrictEqual([statuses("/hub", "get"), statuses("/hub", "post")], [ofHub, ofHub])
-      assert.notProperty(document({ ...settings, hubOpen: false }, version).paths, "/hub")
+      assert.notProperty(describeApi({ ...settings, hubOpen: false }, version).paths, "/hub")
     }))
 
   it.effect("has the open hub's answers, as they come", () =>
@@ -207,7 +207,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       assert.isAbove(scripts.length, 0)
       for (const script of scripts) assert.doesNotThrow(() => new Script(script))
       const described = /<script id="swagger-spec" type="application\/json">(.*?)<\/script>/s.exec(page.body)?.[1]
-      assert.deepStrictEqual(JSON.parse(described ?? ""), JSON.parse(JSON.stringify(document(settings, version))))
+      assert.deepStrictEqual(JSON.parse(described ?? ""), JSON.parse(JSON.stringify(describeApi(settings, version))))
     }))
 })
 

@@ -18,14 +18,14 @@ describe("what strangers write cannot begin a field of a stream", () => {
   it.each(forged)("in an entry, as JSON: %j", (text) => {
     const entry = { id: text, title: { value: text, type: "text" } }
     const body = renderJson({ status: { feed: text, http: text }, header: { title: entry.title }, entries: [entry] })
-    assert.deepStrictEqual(fieldsOf(Framing.frame("events", body, "notification", "1")), [
+    assert.deepStrictEqual(fieldsOf(Framing.frameDocument("events", body, "notification", "1")), [
       "event",
       "id",
       "data",
       "",
       ""
     ])
-    assert.strictEqual(Framing.frame("lines", body, "notification", undefined).toString().split("\n").length, 2)
+    assert.strictEqual(Framing.frameDocument("lines", body, "notification", undefined).toString().split("\n").length, 2)
   })
 
   it.each(forged)("in an entry, as Atom: %j", (text) => {
@@ -36,13 +36,13 @@ describe("what strangers write cannot begin a field of a stream", () => {
       extNamespace: "urn:x",
       self: text
     })
-    const fields = fieldsOf(Framing.frame("events", body, "notification", "1"))
+    const fields = fieldsOf(Framing.frameDocument("events", body, "notification", "1"))
     assert.deepStrictEqual(fields.filter((field) => field !== "data"), ["event", "id", "", ""])
   })
 
   it.each(forged)("in a JSON document: %j", (text) => {
     const json = Framing.compactJson(Buffer.from(JSON.stringify({ [text]: text }, null, "\r\n")))
-    assert.deepStrictEqual(fieldsOf(Framing.frame("events", json ?? "", "notification", "1")), [
+    assert.deepStrictEqual(fieldsOf(Framing.frameDocument("events", json ?? "", "notification", "1")), [
       "event",
       "id",
       "data",
@@ -52,7 +52,7 @@ describe("what strangers write cannot begin a field of a stream", () => {
   })
 
   it.each(forged)("in an id: %j", (text) => {
-    const fields = fieldsOf(Framing.frame("events", "{}", "notification", text))
+    const fields = fieldsOf(Framing.frameDocument("events", "{}", "notification", text))
     assert.deepStrictEqual(fields, ["event", "id", "data", "", ""])
     assert.notInclude(Framing.idField(text), "\0")
   })

@@ -19,8 +19,8 @@ import { operations } from "./Operations.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Address of a request: `/` serves every operation, `/stream` only streams and long polls. */
-type Address = "api" | "stream"
+/** Path of a request: `/` serves every operation, `/stream` only streams and long polls. */
+type ApiPath = "api" | "stream"
 
 /** Serves a stream or a long poll; undefined when the client does not wait for future content. */
 type StreamHandler = (request: Request, call: ApiCall) => Effect.Effect<Response | undefined, Refusal>
@@ -45,7 +45,7 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     method: string,
     parameters: Parameters,
     jsonp: string | undefined,
-    address: Address
+    path: ApiPath
   ) {
     const caller = yield* authentication.authenticate(request, parameters)
     const { given, operation } = yield* modes.select(parameters)
@@ -56,7 +56,7 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     const canStream = operation.streamParameters !== undefined
     const streamed = canStream ? yield* stream(request, call) : undefined
     if (streamed !== undefined) return streamed
-    if (address === "api") return yield* operation.run(hub, call)
+    if (path === "api") return yield* operation.run(hub, call)
     return yield* canStream ? missingWait : notStreamable(given)
   })
 
@@ -64,35 +64,35 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     request: Request,
     method: string,
     parameters: Parameters,
-    address: Address
+    path: ApiPath
   ) {
     const jsonp = method === "POST" ? undefined : yield* readJsonp(parameters)
     return yield* Effect.catch(
-      runOperation(request, method, parameters, jsonp, address),
+      runOperation(request, method, parameters, jsonp, path),
       (error) => Effect.succeed(Reply.renderError(error, jsonp))
     )
   })
 
-  const handle = Effect.fnUntraced(function*(request: Request, address: Address) {
+  const handle = Effect.fnUntraced(function*(request: Request, path: ApiPath) {
     const method = yield* readMethod(request)
     if (method === "OPTIONS") return Reply.preflight
-    return yield* withParameters(budget, request, (parameters) => respond(request, method, parameters, address))
+    return yield* withParameters(budget, request, (parameters) => respond(request, method, parameters, path))
   })
 
-  return (address: Address) => (request: Request): Effect.Effect<Response> =>
+  return (path: ApiPath) => (request: Request): Effect.Effect<Response> =>
     Effect.catch(
-      handle(request, address),
+      handle(request, path),
       (error: Refusal | HttpRejection) => Effect.succeed(Reply.renderError(error))
     )
 })
 
-const modesThat = (changesState: boolean): ReadonlyArray<string> =>
+const listModes = (changesState: boolean): ReadonlyArray<string> =>
   Object.entries(operations).filter(([, operation]) => operation.changesState === changesState).map(([mode]) => mode)
 
 /** The first three modes stand as in the original service, whose clients compare the sentence. */
 const modes = new HubModes<Operation>(
   operations,
-  `${modesThat(true).join("|")}. Also known here: ${modesThat(false).join(", ").replace(/, (?=\w+$)/, " and ")}.`
+  `${listModes(true).join("|")}. Also known here: ${listModes(false).join(", ").replace(/, (?=\w+$)/, " and ")}.`
 )
 
 const missingWait = badParameter(

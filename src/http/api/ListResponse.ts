@@ -5,7 +5,6 @@ import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { statusToJson } from "#domain/render/NotificationJson.ts"
 import { shownFormat } from "#domain/Subscription.ts"
 import * as Reply from "#http/Reply.ts"
-import { replyTagged } from "./EntityTag.ts"
 
 /** Page, number of matches and search, as `meta` of a detailed list. */
 interface ListMeta {
@@ -42,7 +41,7 @@ export const renderList = (
         meta: { ...detailed, by_page: detailed.byPage }
       }
   )
-  return jsonp === undefined ? replyTagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json)
+  return jsonp === undefined ? Reply.tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json)
 }
 
 const subscriptionJson = ({ resource, subscription }: SubscriptionItem, details: object) => ({

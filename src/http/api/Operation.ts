@@ -45,8 +45,8 @@ export interface Operation {
   readonly parameters: Schema.Codec<unknown>
   /** Parameters on `/stream`; absent when the operation cannot be streamed. */
   readonly streamParameters?: Schema.Codec<unknown>
-  /** Schemas of the JSON responses with status 200. */
-  readonly responses: ReadonlyArray<Schema.Codec<unknown>>
+  /** Schemas of the JSON responses with status 200; absent when the operation has none. */
+  readonly responses?: ReadonlyArray<Schema.Codec<unknown>>
   readonly run: (
     hub: Hub["Service"],
     call: ApiCall

@@ -195,7 +195,6 @@ export const operations = {
       "hub.callback": optional(Parameter.callback),
       ...Parameter.verification
     }),
-    responses: [],
     run: unsubscribe
   },
   list: {
@@ -229,7 +228,6 @@ export const operations = {
       count: optional(replayCount.schema),
       async: optional(Parameter.flag("Whether to respond before the callback accepts the notification."))
     }),
-    responses: [],
     run: replay
   },
   publish: {
@@ -240,7 +238,6 @@ export const operations = {
       "hub.content": optional(Parameter.text("The new document of a single URL.")),
       "hub.signature": optional(Parameter.text("sha256=HEX, the HMAC of hub.content with the publisher's secret."))
     }),
-    responses: [],
     run: publish
   },
   authenticate: {

@@ -8,7 +8,6 @@ import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import type { RequestedFormat } from "#http/Negotiation.ts"
 import * as Reply from "#http/Reply.ts"
-import { replyTagged } from "./EntityTag.ts"
 import type { ApiCall } from "./Operation.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -33,11 +32,11 @@ export const renderRetrieved = (
   const entries = document === undefined ? representation.entries : [documentToEntry(document, status)]
   if (jsonp !== undefined || format === "json") {
     const json = renderJson({ status, header, entries, retrieve: true })
-    return Effect.succeed(jsonp === undefined ? replyTagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json))
+    return Effect.succeed(jsonp === undefined ? Reply.tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json))
   }
   const links = { self: status.feed, hub }
   return Effect.succeed(
-    replyTagged(renderAtom({ status, header, entries, extNamespace, ...links }), ifNoneMatch, Reply.atom)
+    Reply.tagged(renderAtom({ status, header, entries, extNamespace, ...links }), ifNoneMatch, Reply.atom)
   )
 }
 
@@ -52,7 +51,7 @@ const renderDocument = (
 ): Effect.Effect<Response, Refusal> => {
   if (jsonp !== undefined) return Effect.map(minifyJson(body), (json) => Reply.script(jsonp, json))
   const type = headerValueOf(contentType)
-  return Effect.succeed(replyTagged(body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
+  return Effect.succeed(Reply.tagged(body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
 }
 
 const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))

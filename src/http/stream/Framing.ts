@@ -28,7 +28,12 @@ export const heartbeats: { readonly [framing in Framing]: Buffer } = {
  *
  * Each line of the document gets its own `data:`, because a line break (CR too) in a publisher's text could start another field.
  */
-export const frame = (framing: Framing, body: Uint8Array | string, event: string, id: string | undefined): Buffer =>
+export const frameDocument = (
+  framing: Framing,
+  body: Uint8Array | string,
+  event: string,
+  id: string | undefined
+): Buffer =>
   framing === "events"
     ? Buffer.from(`event: ${event}\n${idField(id)}${dataFields(body)}\n`)
     : Buffer.concat([Buffer.from(body), newline])

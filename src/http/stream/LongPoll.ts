@@ -51,14 +51,14 @@ const awaitNews = Effect.fnUntraced(function*(
       return false
     },
     missed: () => undefined,
-    fail: () => Deferred.doneUnsafe(news, Effect.fail(unreadable))
+    fail: () => Deferred.doneUnsafe(news, Effect.fail(newsUnreadable))
   })
   return yield* Deferred.await(news).pipe(
     Effect.timeoutOrElse({ duration: pollTimeout, orElse: () => Effect.undefined })
   )
 })
 
-const unreadable = refuse(
+const newsUnreadable = refuse(
   new Unavailable({ message: "New notifications cannot be read for the moment. Please try again.", retryAfter: 5 })
 )
 

@@ -98,7 +98,9 @@ const start = Effect.fnUntraced(function*(
   if (call.method === "HEAD") return undefined
   const writer = new StreamWriter(response, Reply.streamHeaders(Framing.contentTypes[framing]))
   if (resumption === "unknown" && framing === "events") writer.write(frameGap(null, cursors))
-  if (resumption !== "resumed") writer.write(Framing.frame(framing, past, "notification", Cursor.format(cursors)))
+  if (resumption !== "resumed") {
+    writer.write(Framing.frameDocument(framing, past, "notification", Cursor.format(cursors)))
+  }
   return { topics: followed.topics, format, framing, writer, cursors, connection } satisfies StartedStream
 })
 

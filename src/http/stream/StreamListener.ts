@@ -65,14 +65,14 @@ const frameNotification = (
   const body = Framing.renderNotification(notification, topic, format, sender)
   const bytes = body === undefined
     ? undefined
-    : Framing.frame(framing, body, "notification", hasOneResource ? String(sequence) : undefined)
+    : Framing.frameDocument(framing, body, "notification", hasOneResource ? String(sequence) : undefined)
   frames.set(key, bytes)
   return bytes
 }
 
 /** An event that tells a client of `missed` lost notifications; null when their number is unknown. */
 export const frameGap = (missed: number | null, cursors: ReadonlyMap<number, number>): Buffer =>
-  Framing.frame("events", JSON.stringify({ missed, message: gapMessage }), "gap", Cursor.format(cursors))
+  Framing.frameDocument("events", JSON.stringify({ missed, message: gapMessage }), "gap", Cursor.format(cursors))
 
 const gapMessage =
   "Notifications after your last event are no longer kept; hub.mode=retrieve returns the stored entries."

@@ -11,7 +11,7 @@ import type { Parameters } from "#http/Parameters.ts"
 import * as Reply from "#http/Reply.ts"
 import { BodyMemory, withParameters } from "#http/RequestBody.ts"
 import { makePingThrottle } from "./PingThrottle.ts"
-import { hubParameters, leaseSecondsSchema, maxSecretLength, signatureSchema } from "./WebSubParameters.ts"
+import { hubParameters, leaseSecondsSchema, maxHubSecretLength, signatureSchema } from "./WebSubParameters.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -57,7 +57,7 @@ export const makeWebSubEndpoint = Effect.gen(function*() {
 const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: Parameters) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
-  const secret = yield* readBounded(parameters, "hub.secret", maxSecretLength)
+  const secret = yield* readBounded(parameters, "hub.secret", maxHubSecretLength)
   const signature = yield* parameters.choice("hub.signature", signatureSchema)
   const leaseSeconds = yield* readLease(parameters)
   const { outcome } = yield* hub.subscribe({

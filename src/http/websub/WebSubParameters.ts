@@ -6,7 +6,7 @@ import * as Parameter from "#http/ParameterSchemas.ts"
 const { optional } = Parameter
 
 /** Bytes of a `hub.secret`, at most: fewer than 200 (WebSub, section 5.1). */
-export const maxSecretLength = 199
+export const maxHubSecretLength = 199
 
 export const signatureSchema = Schema.Literals(signatureMethods).annotate({
   description: "Method of X-Hub-Signature. By default SHA-1, with SHA-256 in a second header."
@@ -27,7 +27,7 @@ export const hubParameters = {
     "hub.topic": Parameter.topic,
     "hub.callback": Parameter.callback,
     "hub.lease_seconds": optional(leaseSecondsSchema),
-    "hub.secret": optional(Parameter.text("Signs the notifications.", maxSecretLength)),
+    "hub.secret": optional(Parameter.text("Signs the notifications.", maxHubSecretLength)),
     "hub.signature": optional(signatureSchema),
     ...Parameter.verification
   }),

@@ -5,7 +5,7 @@ import type { Hub, Representation } from "#actors/operations/Hub.ts"
 import type { Listener } from "#actors/operations/Listeners.ts"
 import type { Document, News } from "#domain/delivery/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { document } from "#http/OpenApi.ts"
+import { describeApi } from "#http/OpenApi.ts"
 import { accounts, basic, caller } from "#test/support/Api.ts"
 import { serve } from "#test/support/Served.ts"
 
@@ -81,7 +81,7 @@ const get = (path: string, ...headers: ReadonlyArray<string>) =>
 
 const events = (...headers: ReadonlyArray<string>) => get(`/stream?${query}`, "Accept: text/event-stream", ...headers)
 const lines = get(`/stream?${query}&wait=stream&format=json`)
-const described = document({ baseUrl: "", hubOpen: true }, "1.0.0").paths as {
+const described = describeApi({ baseUrl: "", hubOpen: true }, "1.0.0").paths as {
   readonly "/stream": { readonly get: { readonly responses: object } }
 }
 const poll = get(`/stream?${query}&wait=poll&format=json`)
