@@ -59,7 +59,7 @@ describe("a program that embeds Windhover", () => {
     Layer.provide([
       feeds,
       sender,
-      FeedReader.layerWith({ largeFrom: Infinity, deadline: "1 second" }),
+      FeedReader.layerWith({ threadFromBytes: Infinity, deadline: "1 second" }),
       Layer.mock(Selector, {}),
       Layer.mock(IntentVerifier, {}),
       Layer.mock(HubClient, {})

@@ -7,52 +7,58 @@ import type { ReadRequest } from "#layers/workers/feed-reader/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
 
 export interface FeedReaderOptions {
-  /** Documents of so many bytes and more go to the thread. */
-  readonly largeFrom: number
-  /** For reading one document in the thread. */
+  /** Minimum size of a document for the thread, in bytes. */
+  readonly threadFromBytes: number
+  /** Time for one part of one document in the thread. */
   readonly deadline: Duration.Input
-  /** From the beginning until the thread is started ahead; undefined = when the first large document comes. */
+  /** Delay of the thread's start. By default the thread starts with the first large document. */
   readonly startAfter?: Duration.Input
 }
 
 /**
- * Reads large documents in a thread of their own: none of them may hold up the polls of all others.
+ * Reads large documents in a thread, so that no document delays the polls of the others.
  *
- * Posting a small one costs more than reading it. A document that is not read within the deadline costs the thread its life, and so does
- * one that needs too much memory; the next large document gets a new thread.
+ * Posting a small document costs more than reading it. The thread ends when a document misses the deadline or needs too much memory. The
+ * next large document then starts a new thread.
  */
-export const layerWith = ({ largeFrom, deadline, startAfter }: FeedReaderOptions): Layer.Layer<FeedReader> =>
+export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderOptions): Layer.Layer<FeedReader> =>
   Layer.effect(
     FeedReader,
     Effect.gen(function*() {
-      const thread = yield* Effect.acquireRelease(Effect.sync(newThread), (thread) => thread.stop)
-      const turn = yield* Semaphore.make(1)
-      // To start it takes longer than to read most large documents, and a service has time for that right after its own start; not during it,
-      // when the database and the service already have a core each.
+      const thread = yield* Effect.acquireRelease(Effect.sync(makeThread), (thread) => thread.stop)
+      const lock = yield* Semaphore.make(1)
       if (startAfter !== undefined) {
-        yield* thread.start.pipe(Effect.ignore, turn.withPermits(1), Effect.delay(startAfter), Effect.forkScoped)
+        yield* thread.start.pipe(Effect.ignore, lock.withPermits(1), Effect.delay(startAfter), Effect.forkScoped)
       }
-      const readLarge = (bytes: Uint8Array, options: ReadOptions) =>
-        allParts(thread, { bytes, options }, deadline).pipe(
-          Effect.mapError((why) => new ReaderError({ message: `The document cannot be read: ${why}.` })),
-          turn.withPermits(1)
+      const readInThread = (bytes: Uint8Array, options: ReadOptions) =>
+        readParts(thread, { bytes, options }, deadline).pipe(
+          Effect.mapError((reason) => new ReaderError({ message: `The document cannot be read: ${reason}.` })),
+          lock.withPermits(1)
         )
       return FeedReader.of({
         read: (bytes, options) =>
-          bytes.length < largeFrom ? Effect.sync(() => readFeed(bytes, options)) : readLarge(bytes, options)
+          bytes.length < threadFromBytes
+            ? Effect.sync(() => readFeed(bytes, options))
+            : readInThread(bytes, options)
       })
     })
   )
 
-export const layer = layerWith({ largeFrom: 500_000, deadline: "10 seconds", startAfter: "10 seconds" })
+/**
+ * Starts the thread 10 s after the service. Starting it takes longer than reading most large documents. During its own start the service
+ * and the database already use a core each.
+ */
+export const layer = layerWith({ threadFromBytes: 500_000, deadline: "10 seconds", startAfter: "10 seconds" })
 
-type Thread = WorkerThread<ReadRequest, ResultPart>
-
-/** One part after the other: between them the event loop turns. */
-const allParts = Effect.fnUntraced(function*(thread: Thread, question: ReadRequest, deadline: Duration.Input) {
+/** Fetches the parts one after the other, so that the event loop turns between them. */
+const readParts = Effect.fnUntraced(function*(
+  thread: WorkerThread<ReadRequest, ResultPart>,
+  request: ReadRequest,
+  deadline: Duration.Input
+) {
   const late = "it takes too long"
   const entries: Array<RawEntry> = []
-  let part = yield* thread.ask(question, deadline, late)
+  let part = yield* thread.ask(request, deadline, late)
   while (part.result === undefined) {
     entries.push(...part.entries)
     part = yield* thread.ask("more", deadline, late)
@@ -60,7 +66,7 @@ const allParts = Effect.fnUntraced(function*(thread: Thread, question: ReadReque
   return joinParts(part.result, [...entries, ...part.entries])
 })
 
-const newThread = () =>
+const makeThread = () =>
   new WorkerThread<ReadRequest, ResultPart>({
     script: new URL("./feed-reader/worker.ts", import.meta.url),
     name: "feeds",

@@ -4,62 +4,59 @@ import { maxDocumentBytes } from "#layers/workers/selector/Limits.ts"
 import type { SelectRequest, SelectResponse } from "#layers/workers/selector/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
 
-/** Paths that wait to be looked at, at most: anybody may ask for it, and polls wait behind them. */
-const maxChecks = 64
+/** Path checks in the queue. Any client may cause checks, and polls wait behind them. */
+const maxQueuedChecks = 64
 
 /**
- * Selects in a thread of its own: paths and documents are strangers', and some of them take for ever.
+ * Selects in a thread, because paths and documents are foreign input, and some run forever.
  *
- * One that is not done within the deadline costs the thread its life, and so does one that needs too much memory.
+ * The thread ends when a selection misses the deadline or needs too much memory.
  */
 export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): Layer.Layer<Selector> =>
   Layer.effect(
     Selector,
     Effect.gen(function*() {
-      const thread = yield* Effect.acquireRelease(
-        Effect.sync(() =>
-          new WorkerThread<SelectRequest, SelectResponse>({
-            script: new URL("./selector/worker.ts", import.meta.url),
-            name: "selector",
-            maxOldGenerationSizeMb: 512,
-            maxYoungGenerationSizeMb: 96
-          })
-        ),
-        (thread) => thread.stop
-      )
-      const turn = yield* Semaphore.make(1)
-      let checks = 0
-      const ask = Effect.fnUntraced(function*(question: SelectRequest) {
-        const answer = yield* thread.ask(question, deadline, "it takes too long").pipe(
-          Effect.mapError((why) => tooMuch(`nothing could be selected: ${why}`)),
-          turn.withPermits(1)
+      const thread = yield* Effect.acquireRelease(Effect.sync(makeThread), (thread) => thread.stop)
+      const lock = yield* Semaphore.make(1)
+      let queuedChecks = 0
+      const ask = Effect.fnUntraced(function*(request: SelectRequest) {
+        const response = yield* thread.ask(request, deadline, "it takes too long").pipe(
+          Effect.mapError((reason) => tooMuch(`nothing could be selected: ${reason}`)),
+          lock.withPermits(1)
         )
-        if (answer._tag === "Failed") {
-          return yield* new SelectorError({ reason: { _tag: answer.reason, message: answer.message } })
+        if (response._tag === "Failed") {
+          return yield* new SelectorError({ reason: { _tag: response.reason, message: response.message } })
         }
-        return answer
+        return response
       })
       return Selector.of({
         check: Effect.fn("Selector.check")((fragment) =>
           Effect.suspend(() => {
-            if (checks >= maxChecks) return Effect.fail(tooMuch("too many paths wait to be looked at"))
-            checks++
-            return Effect.ensuring(Effect.asVoid(ask({ fragment })), Effect.sync(() => checks--))
+            if (queuedChecks >= maxQueuedChecks) return Effect.fail(tooMuch("too many paths wait to be checked"))
+            queuedChecks++
+            return Effect.ensuring(Effect.asVoid(ask({ fragment })), Effect.sync(() => queuedChecks--))
           })
         ),
         select: Effect.fn("Selector.select")(function*({ fragment, ...document }) {
-          if (document.bytes.length > maxDocumentBytes) {
-            return yield* tooMuch(
-              `the document has ${document.bytes.length} bytes; something is selected in at most ${maxDocumentBytes}`
-            )
+          const { length } = document.bytes
+          if (length > maxDocumentBytes) {
+            return yield* tooMuch(`the document has ${length} bytes; a selection reads at most ${maxDocumentBytes}`)
           }
-          const answer = yield* ask({ fragment, document })
-          return answer._tag === "Selected" ? answer.selection : yield* Effect.die("a selection was only checked")
+          const response = yield* ask({ fragment, document })
+          return response._tag === "Selected" ? response.selection : yield* Effect.die("a selection was only checked")
         })
       })
     })
   )
 
 export const layer = layerWith({ deadline: "5 seconds" })
+
+const makeThread = () =>
+  new WorkerThread<SelectRequest, SelectResponse>({
+    script: new URL("./selector/worker.ts", import.meta.url),
+    name: "selector",
+    maxOldGenerationSizeMb: 512,
+    maxYoungGenerationSizeMb: 96
+  })
 
 const tooMuch = (message: string) => new SelectorError({ reason: { _tag: "TooMuch", message } })

@@ -1,7 +1,6 @@
 import { type Duration, Effect } from "effect"
 import { parentPort, Worker } from "node:worker_threads"
 
-/** A thread for work that a stranger's bytes can make long. Its script calls `answering`. */
 export interface WorkerThreadOptions {
   readonly script: URL
   readonly name: string
@@ -9,17 +8,21 @@ export interface WorkerThreadOptions {
   readonly maxYoungGenerationSizeMb: number
 }
 
-/** What a thread says when it has loaded its script. */
-const ready = "ready"
+/** First message of a thread, after its script has loaded. */
+const readyMessage = "ready"
 
-/** In the thread: answers questions one after the other, in the order in which they were asked. */
-export const serveQuestions = <Question, Answer>(answer: (question: Question) => Answer): void => {
-  parentPort?.on("message", (question: Question) => parentPort?.postMessage(answer(question)))
-  parentPort?.postMessage(ready)
+/** Runs in the thread: responds to requests one after the other, in their order. */
+export const serveRequests = <Request, Response>(respond: (request: Request) => Response): void => {
+  parentPort?.on("message", (request: Request) => parentPort?.postMessage(respond(request)))
+  parentPort?.postMessage(readyMessage)
 }
 
-/** Started when it is first needed, or ahead, and after each loss. One question at a time. */
-export class WorkerThread<Question, Answer> {
+/**
+ * A thread for work of unpredictable length on foreign bytes. Its script calls `serveRequests`.
+ *
+ * The thread starts with `start` or the first request, and again after each loss. It takes one request at a time.
+ */
+export class WorkerThread<Request, Response> {
   readonly #options: WorkerThreadOptions
   #worker: Worker | undefined
   #isReady = false
@@ -29,56 +32,60 @@ export class WorkerThread<Question, Answer> {
   }
 
   /**
-   * Fails with `late` after the deadline, which does not count the start of the thread, and with the reason when the thread ends meanwhile.
-   * Both end the thread, and so does who interrupts it; not while it starts.
+   * Fails with `late` after the deadline, or with a reason when the thread ends. The deadline excludes the start of the thread.
+   *
+   * A missed deadline and an interruption end a running thread, but not a starting one.
    */
-  ask(question: Question, deadline: Duration.Input, late: string): Effect.Effect<Answer, string> {
-    // never to a thread that is about to say that it is ready: its word would be taken for the answer
-    const answer = Effect.suspend(() =>
+  ask(request: Request, deadline: Duration.Input, late: string): Effect.Effect<Response, string> {
+    // Only a ready thread gets a request: the ready message of a starting thread would be taken for the response.
+    const response = Effect.suspend(() =>
       this.#isRunning
-        ? this.#next<Answer>((worker) => worker.postMessage(question), this.stop)
+        ? this.#awaitMessage<Response>((worker) => worker.postMessage(request), this.stop)
         : Effect.fail("its thread ended")
     )
     return Effect.andThen(
       this.start,
-      Effect.timeoutOrElse(answer, { duration: deadline, orElse: () => Effect.fail(late) })
+      Effect.timeoutOrElse(response, { duration: deadline, orElse: () => Effect.fail(late) })
     )
   }
 
-  /** Waits until the thread has loaded its script. Who is interrupted leaves it to the next one. */
+  /** Waits until the thread has loaded its script. After an interruption the thread stays for the next request. */
   get start(): Effect.Effect<void, string> {
-    return Effect.suspend(() => this.#isRunning ? Effect.void : this.#next(() => {}, Effect.void))
+    return Effect.suspend(() => this.#isRunning ? Effect.void : this.#awaitMessage(() => {}, Effect.void))
   }
 
   get #isRunning(): boolean {
     return this.#worker !== undefined && this.#isReady
   }
 
-  /** The next message of the thread. */
-  #next<Message>(begin: (worker: Worker) => void, interrupted: Effect.Effect<void>): Effect.Effect<Message, string> {
-    const started = Effect.try({
-      try: () => this.#running(),
-      catch: (why) => `its thread could not be started (${String(why)})`
+  /** Waits for the next message of the thread. */
+  #awaitMessage<Message>(
+    begin: (worker: Worker) => void,
+    onInterrupt: Effect.Effect<void>
+  ): Effect.Effect<Message, string> {
+    const worker = Effect.try({
+      try: () => this.#getOrStart(),
+      catch: (error) => `its thread could not be started (${String(error)})`
     })
-    const heardFrom = (worker: Worker) =>
+    const nextMessage = (worker: Worker) =>
       Effect.callback<Message, string>((resume) => {
-        const leave = () => void worker.off("message", heard).off("error", lost).off("exit", lost)
-        const heard = (message: Message) => {
-          leave()
+        const unsubscribe = () => void worker.off("message", onMessage).off("error", onLoss).off("exit", onLoss)
+        const onMessage = (message: Message) => {
+          unsubscribe()
           resume(Effect.succeed(message))
         }
-        const lost = (why: unknown) => {
-          leave()
-          resume(Effect.fail(`its thread ended (${String(why)})`))
+        const onLoss = (reason: unknown) => {
+          unsubscribe()
+          resume(Effect.fail(`its thread ended (${String(reason)})`))
         }
-        worker.on("message", heard).on("error", lost).on("exit", lost)
+        worker.on("message", onMessage).on("error", onLoss).on("exit", onLoss)
         begin(worker)
-        return Effect.andThen(Effect.sync(leave), interrupted)
+        return Effect.andThen(Effect.sync(unsubscribe), onInterrupt)
       })
-    return Effect.flatMap(started, heardFrom)
+    return Effect.flatMap(worker, nextMessage)
   }
 
-  /** A thread that is still loading is ended when it has: Node 24 dies, whole, when it is ended in the middle of that. */
+  /** Ends the thread. A loading thread ends after loading, because Node 24 crashes when a thread is terminated during loading. */
   get stop(): Effect.Effect<void> {
     return Effect.promise(async () => {
       const worker = this.#worker
@@ -93,7 +100,7 @@ export class WorkerThread<Question, Answer> {
     })
   }
 
-  #running(): Worker {
+  #getOrStart(): Worker {
     if (this.#worker !== undefined) return this.#worker
     this.#isReady = false
     const { maxOldGenerationSizeMb, maxYoungGenerationSizeMb, name, script } = this.#options
@@ -102,10 +109,10 @@ export class WorkerThread<Question, Answer> {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb, maxYoungGenerationSizeMb }
     })
-    const forget = () => {
+    const onLoss = () => {
       if (this.#worker === worker) this.#worker = undefined
     }
-    worker.on("error", forget).on("exit", forget).once("message", () => {
+    worker.on("error", onLoss).on("exit", onLoss).once("message", () => {
       if (this.#worker === worker) this.#isReady = true
     })
     this.#worker = worker

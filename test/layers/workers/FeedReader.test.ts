@@ -12,7 +12,7 @@ const feed = (entries: number): Uint8Array => {
   return new TextEncoder().encode(`<rss version="2.0"><channel><title>Big</title>${items}</channel></rss>`)
 }
 
-const inThread = Reader.layerWith({ largeFrom: 1000, deadline: "1 minute" })
+const inThread = Reader.layerWith({ threadFromBytes: 1000, deadline: "1 minute" })
 
 describe("FeedReader", () => {
   it.effect("reads in the thread what it reads here", () =>
@@ -42,7 +42,7 @@ describe("FeedReader", () => {
       const { read } = yield* FeedReader
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* read(feed(100), {}))._tag, "Feed")
-    }).pipe(Effect.provide(Reader.layerWith({ largeFrom: 1000, deadline: "1 minute", startAfter: "1 second" }))))
+    }).pipe(Effect.provide(Reader.layerWith({ threadFromBytes: 1000, deadline: "1 minute", startAfter: "1 second" }))))
 
   it.effect("answers each its own document", () =>
     Effect.gen(function*() {

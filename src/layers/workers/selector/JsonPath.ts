@@ -2,40 +2,40 @@ import { JSONPathEnvironment, type JSONValue } from "json-p3"
 import { JSONPath } from "jsonpath-plus"
 import { withQuotedNames } from "#domain/poll/Fragment.ts"
 import { collectMatches, maxDepth, messageOf, SelectionError } from "./Limits.ts"
-import { textOf } from "./Text.ts"
+import { decodeDocument } from "./DecodeDocument.ts"
 import { hasFewNodes, TreeCache } from "./Trees.ts"
 
-/** A value, and how it is reached from the root: names and indexes. */
-interface Found {
+/** A selected value with its path from the root: names and indexes. */
+interface JsonMatch {
   readonly value: unknown
   readonly location: ReadonlyArray<string | number>
 }
 
-/** A path that is ready to be asked. `single`: it names one place, so its value stands alone; the others give an array. */
-interface Query {
-  readonly single: boolean
-  readonly find: (json: JSONValue) => Iterable<Found>
+/** A compiled path. A singular path names one place and gives one value; other paths give an array. */
+interface JsonPathQuery {
+  readonly isSingular: boolean
+  readonly find: (json: JSONValue) => Iterable<JsonMatch>
 }
 
-export const checkJsonPath = (path: string): void => void compile(path)
+export const checkJsonPath = (path: string): void => void compileJsonPath(path)
 
-/** JSON of what was selected: one value for a path that names one place, an array for all others. */
+/** Selected JSON: one value for a singular path, an array for other paths. */
 export const selectJson = (bytes: Uint8Array, contentType: string | undefined, path: string) => {
-  const query = compile(path)
-  const json = trees.get(bytes, contentType ?? "")
-  const parts = collectMatches(query.find(json.plain), (found) => JSON.stringify(withDigits(found, json)))
-  return { matches: parts.length, json: query.single ? parts.join("") : `[${parts.join(",")}]` }
+  const query = compileJsonPath(path)
+  const json = jsonTrees.get(bytes, contentType ?? "")
+  const parts = collectMatches(query.find(json.plain), (match) => JSON.stringify(withDigits(match, json)))
+  return { matches: parts.length, json: query.isSingular ? parts.join("") : `[${parts.join(",")}]` }
 }
 
-const standard = new JSONPathEnvironment({ maxRecursionDepth: maxDepth })
+const rfc9535 = new JSONPathEnvironment({ maxRecursionDepth: maxDepth })
 
-const compile = (given: string): Query => {
+const compileJsonPath = (given: string): JsonPathQuery => {
   const path = withQuotedNames(given).replace(/\[\(@\.length\s*-\s*(\d{1,9})\)\]/g, "[-$1]")
   try {
-    const query = standard.compile(path)
-    return { single: query.singularQuery(), find: (json) => query.lazyQuery(json) }
+    const query = rfc9535.compile(path)
+    return { isSingular: query.singularQuery(), find: (json) => query.lazyQuery(json) }
   } catch (error) {
-    const classic = classicQuery(path)
+    const classic = compileClassic(path)
     if (classic !== undefined) return classic
     throw new SelectionError("Invalid", `${JSON.stringify(given)} is no JSONPath (RFC 9535): ${messageOf(error)}`, {
       cause: error
@@ -44,80 +44,82 @@ const compile = (given: string): Query => {
 }
 
 /**
- * What came before the RFC and it left out: parents (`^`), names (`~`), names in brackets without quotes.
+ * Syntax older than the RFC and not in it: parents (`^`), names (`~`), names in brackets without quotes.
  *
- * Filters and scripts are not among it: they would be programs. Each character of a path has one place in the pattern, so that it is linear.
+ * Filters and scripts are excluded, because they are programs. Each character of a path has one place in the pattern, so that matching
+ * takes linear time.
  */
-const classic = /^\$(?:\.{1,2}(?:[^\s.[\]()'"?@,^~`*]+|\*)|(?:\.\.)?\[(?:'[^']*'|"[^"]*"|[^[\]()?'"]+)\]|\^|~)*$/
+const classicSyntax = /^\$(?:\.{1,2}(?:[^\s.[\]()'"?@,^~`*]+|\*)|(?:\.\.)?\[(?:'[^']*'|"[^"]*"|[^[\]()?'"]+)\]|\^|~)*$/
 
-/** Indexes and slices that the RFC refuses (`[01]`, `[9007199254740992]`) are not what came before it. */
-const numerals = /'[^']*'|"[^"]*"|\[[\s\d:,-]+\]/g
+/** Brackets with indexes or slices. Indexes that the RFC rejects (`[01]`, `[9007199254740992]`) are not classic syntax either. */
+const brackets = /'[^']*'|"[^"]*"|\[[\s\d:,-]+\]/g
 
-const isNumeral = (bracket: string): boolean => {
+const hasValidIndexes = (bracket: string): boolean => {
   if (!bracket.startsWith("[")) return true
   try {
-    standard.compile(`$${bracket}`)
+    rfc9535.compile(`$${bracket}`)
     return true
   } catch {
     return false
   }
 }
 
-/** What jsonpath-plus gives for `resultType: "all"`, among others. */
-interface Pointed {
+/** Fields of a match of jsonpath-plus with `resultType: "all"`. */
+interface ClassicMatch {
   readonly value: unknown
   readonly pointer: string
 }
 
-const classicQuery = (path: string): Query | undefined =>
-  classic.test(path) && (path.match(numerals) ?? []).every(isNumeral)
-    ? { single: false, find: (json) => classicFound(path, json) }
+const compileClassic = (path: string): JsonPathQuery | undefined =>
+  classicSyntax.test(path) && (path.match(brackets) ?? []).every(hasValidIndexes)
+    ? { isSingular: false, find: (json) => findClassic(path, json) }
     : undefined
 
-function* classicFound(path: string, json: JSONValue): Iterable<Found> {
-  const all = JSONPath({ path, json, eval: false, wrap: true, resultType: "all" }) as ReadonlyArray<Pointed>
-  for (const { pointer, value } of all) yield { value, location: pointer.split("/").slice(1).map(nameOf) }
+function* findClassic(path: string, json: JSONValue): Iterable<JsonMatch> {
+  const all = JSONPath({ path, json, eval: false, wrap: true, resultType: "all" }) as ReadonlyArray<ClassicMatch>
+  for (const { pointer, value } of all) yield { value, location: pointer.split("/").slice(1).map(unescapeStep) }
 }
 
-/** A step of a JSON Pointer (RFC 6901, 4). */
-const nameOf = (step: string): string => step.replaceAll("~1", "/").replaceAll("~0", "~")
+/** Unescapes a step of a JSON Pointer (RFC 6901, 4). */
+const unescapeStep = (step: string): string => step.replaceAll("~1", "/").replaceAll("~0", "~")
 
-/** The document twice: what is asked knows numbers only; in what is given, large ones have their digits. */
-interface Json {
+/** A document as two trees: queries run on `plain`, and results come from `exact`. */
+interface JsonTrees {
   readonly plain: JSONValue
-  /** The same tree where no number is large. */
+  /** Keeps the digits of large numbers. The same tree as `plain` if the document has none. */
   readonly exact: unknown
 }
 
-const parse = (bytes: Uint8Array, contentType: string): Json => {
-  const json = textOf(bytes, contentType)
+const parseJson = (bytes: Uint8Array, contentType: string): JsonTrees => {
+  const json = decodeDocument(bytes, contentType)
   try {
+    // `JSONValue` is the type of every result of `JSON.parse`.
     const plain = JSON.parse(json) as JSONValue
-    return { plain, exact: /\d{16}/.test(json) ? JSON.parse(json, keepingDigits) : plain }
+    return { plain, exact: /\d{16}/.test(json) ? JSON.parse(json, keepDigits) : plain }
   } catch (error) {
     throw new SelectionError("Unfit", `the document is no JSON: ${messageOf(error)}`, { cause: error })
   }
 }
 
-const isSmall = ({ exact, plain }: Json): boolean =>
+const isSmallJson = ({ exact, plain }: JsonTrees): boolean =>
   hasFewNodes<unknown>(
     exact === plain ? [plain] : [plain, exact],
     (value) => typeof value === "object" && value !== null ? Object.values(value) : []
   )
 
-const trees = new TreeCache(parse, isSmall)
+const jsonTrees = new TreeCache(parseJson, isSmallJson)
 
-/** A whole number that JavaScript would round (ids of 64 bits) goes out with the digits that it came with. */
-const keepingDigits = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
+/** Keeps the digits of integers that JavaScript would round, such as 64-bit ids. */
+const keepDigits = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
   typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "")
     ? rawJson(context?.source ?? "")
     : value
 
 const rawJson = (source: string): unknown => (JSON as unknown as { rawJSON: (text: string) => unknown }).rawJSON(source)
 
-/** What the library gives no location of (names that `~` selects, what is under a name such as `^`) stays as it is. */
-const withDigits = ({ location, value }: Found, { exact, plain }: Json): unknown =>
-  exact === plain || at(plain, location) !== value ? value : at(exact, location)
+/** jsonpath-plus gives no location for some values, such as names selected by `~`. Such values stay unchanged. */
+const withDigits = ({ location, value }: JsonMatch, { exact, plain }: JsonTrees): unknown =>
+  exact === plain || valueAt(plain, location) !== value ? value : valueAt(exact, location)
 
-const at = (tree: unknown, location: Found["location"]): unknown =>
+const valueAt = (tree: unknown, location: JsonMatch["location"]): unknown =>
   location.reduce((inner, step) => (inner as Record<string | number, unknown> | null | undefined)?.[step], tree)

@@ -1,5 +1,6 @@
-/** Why nothing can be selected: the class of `SelectorError`, as it crosses the boundary of the thread. */
+/** A selection fails. The thread serializes the reason for `SelectorError`. */
 export class SelectionError extends Error {
+  readonly _tag = "SelectionError"
   readonly reason: "Invalid" | "Unfit" | "TooMuch"
 
   constructor(reason: "Invalid" | "Unfit" | "TooMuch", message: string, options?: ErrorOptions) {
@@ -9,37 +10,37 @@ export class SelectionError extends Error {
 }
 
 /**
- * Bytes of a document in which something is selected, at most.
+ * Bytes of a document for a selection.
  *
- * Its tree takes ten times as much as a rule, and 240 times for `<p><p>…`: what then needs more memory than the thread has costs it its life.
+ * Its tree usually takes ten times as much memory, and 240 times for `<p><p>…`. A tree beyond the thread's memory ends the thread.
  */
 export const maxDocumentBytes = 8 * 1024 * 1024
 
-/** UTF-16 units of all matches together, at most. */
+/** UTF-16 units of all matches together. */
 const maxMatchedLength = 4 * 1024 * 1024
 
 const maxMatches = 10_000
 
-/** Levels of objects and arrays that a JSONPath descends into, at most. */
+/** Levels of objects and arrays that a JSONPath descends. */
 export const maxDepth = 500
 
-/** Puts matches together as long as they are not too many and not too long. */
-export const collectMatches = <A>(matches: Iterable<A>, write: (match: A) => string): ReadonlyArray<string> => {
-  const parts: Array<string> = []
+/** Serializes matches, up to a maximum number and a maximum length. */
+export const collectMatches = <A>(matches: Iterable<A>, serialize: (match: A) => string): ReadonlyArray<string> => {
+  const texts: Array<string> = []
   let length = 0
   for (const match of matches) {
-    if (parts.length === maxMatches) {
+    if (texts.length === maxMatches) {
       throw new SelectionError("TooMuch", `it matches more than ${maxMatches} times; select something around them`)
     }
-    const part = write(match)
-    length += part.length
+    const text = serialize(match)
+    length += text.length
     if (length > maxMatchedLength) {
       throw new SelectionError("TooMuch", `what it matches has more than ${maxMatchedLength} characters; select less`)
     }
-    parts.push(part)
+    texts.push(text)
   }
-  return parts
+  return texts
 }
 
-/** What a library threw, as a sentence. */
+/** The message of an error that a library has thrown. */
 export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)

@@ -1,36 +1,38 @@
 /**
- * Bytes and nodes of a document whose tree is kept, at most: some 60 MB. An element of parse5 takes up to 0.9 kB (Node 24), each character of a
- * long text or attribute 33 bytes until somebody reads it. The bytes alone say little of the tree: it has 240 times as many for `<p><p>…`, and
- * there is no bound where elements are opened again and again (`<p><b a=1><b a=2>…<p>x<p>x…`).
+ * Bounds of a cached tree, about 60 MB together.
+ *
+ * An element of parse5 takes up to 0.9 kB (Node 24). Each character of a long text or attribute takes 33 bytes until the first access. The
+ * document's size says little about its tree: `<p><p>…` takes 240 times its size, and reopened elements (`<p><b a=1><b a=2>…<p>x<p>x…`)
+ * have no bound.
  */
 const maxBytes = 1024 * 1024
 const maxNodes = 30_000
 
-/** Milliseconds after which a tree is let go of, however often it is asked for: answers to a shared fetch are kept for as long. */
-const patience = 10_000
+/** Lifetime of a cached tree, regardless of its use: as long as coalesced fetches keep a response. */
+const cacheTtlMs = 10_000
 
-/** Takes the tree from the kind that keeps one: all of them together keep one at most. */
-let letGo = (): void => undefined
+/** Drops the cached tree. All caches together keep one tree. */
+let dropCached = (): void => undefined
 
 interface CachedTree<Tree> {
   readonly bytes: Uint8Array
-  /** How the bytes are to be read: by another charset they are another document. */
+  /** The charset and other settings of the parser: a document read in another way is another document. */
   readonly reading: string
   readonly tree: Tree
 }
 
 /**
- * The trees of one kind of documents. The last one of any kind is kept for the other fragments of the same page, if it is small.
+ * Caches the last small tree for further fragments of the same page.
  *
- * It goes before another one is built, so that a document has the whole memory of the thread, whatever came before it.
+ * The cache is emptied before another tree is built, so that each document has the thread's whole memory.
  *
- * Documents are compared byte for byte: a hash of the kind that is quick can be met on purpose, and strangers' documents would stand for each
- * other's. Whoever selects must not change the tree.
+ * Documents are compared byte for byte. A fast hash could be forged, and one page could then stand for another. Selections must not change
+ * the tree.
  */
 export class TreeCache<Tree> {
   readonly #build: (bytes: Uint8Array, reading: string) => Tree
   readonly #isSmall: (tree: Tree) => boolean
-  #kept: CachedTree<Tree> | undefined
+  #cached: CachedTree<Tree> | undefined
 
   constructor(build: (bytes: Uint8Array, reading: string) => Tree, isSmall: (tree: Tree) => boolean) {
     this.#build = build
@@ -38,38 +40,36 @@ export class TreeCache<Tree> {
   }
 
   get(bytes: Uint8Array, reading: string): Tree {
-    if (!this.#keeps(bytes, reading)) letGo()
-    return this.#kept?.tree ?? this.#built(bytes, reading)
-  }
-
-  #keeps(bytes: Uint8Array, reading: string): boolean {
-    const kept = this.#kept
-    return kept !== undefined && kept.reading === reading && Buffer.compare(kept.bytes, bytes) === 0
-  }
-
-  #built(bytes: Uint8Array, reading: string): Tree {
+    const cached = this.#cached
+    if (cached !== undefined && cached.reading === reading && Buffer.compare(cached.bytes, bytes) === 0) {
+      return cached.tree
+    }
+    dropCached()
     const tree = this.#build(bytes, reading)
-    if (bytes.length <= maxBytes && this.#isSmall(tree)) this.#keep({ bytes, reading, tree })
+    if (bytes.length <= maxBytes && this.#isSmall(tree)) this.#store({ bytes, reading, tree })
     return tree
   }
 
-  #keep(one: CachedTree<Tree>): void {
-    const timer = setTimeout(() => letGo(), patience).unref()
-    this.#kept = one
-    letGo = () => {
+  #store(cached: CachedTree<Tree>): void {
+    const timer = setTimeout(() => dropCached(), cacheTtlMs).unref()
+    this.#cached = cached
+    dropCached = () => {
       clearTimeout(timer)
-      this.#kept = undefined
+      this.#cached = undefined
     }
   }
 }
 
-/** Whether a tree has few enough nodes to be kept. It looks at no more of them than that. */
-export const hasFewNodes = <Node>(roots: ReadonlyArray<Node>, within: (node: Node) => Iterable<Node>): boolean => {
+/** Whether a tree has few enough nodes for the cache. Visits no more nodes than the maximum. */
+export const hasFewNodes = <Node>(
+  roots: ReadonlyArray<Node>,
+  childrenOf: (node: Node) => Iterable<Node>
+): boolean => {
   const found = [...roots]
-  // what is put in on the way is come to in its turn
+  // The loop also visits the nodes that it appends.
   for (const node of found) {
-    for (const inner of within(node)) {
-      if (found.push(inner) > maxNodes) return false
+    for (const child of childrenOf(node)) {
+      if (found.push(child) > maxNodes) return false
     }
   }
   return true

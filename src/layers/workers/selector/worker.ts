@@ -1,12 +1,12 @@
-/** The thread that selects for `SelectorWorker`. */
+/** Script of the thread that selects for `SelectorWorker`. */
 import type { Fragment } from "#domain/poll/Fragment.ts"
 import type { Selection, Syntax } from "#domain/ports/Selector.ts"
 import { checkCss, selectCss } from "./Css.ts"
 import { checkJsonPath, selectJson } from "./JsonPath.ts"
 import { messageOf, SelectionError } from "./Limits.ts"
-import { serveQuestions } from "#layers/workers/WorkerThread.ts"
+import { serveRequests } from "#layers/workers/WorkerThread.ts"
 
-/** What the thread is asked. Without a document: whether the path is one. */
+/** Selects in a document; without a document, checks the path only. */
 export interface SelectRequest {
   readonly fragment: Fragment
   readonly document?: {
@@ -51,11 +51,11 @@ const select = (
   return { matches, document: { contentType: "application/json; charset=utf-8", body: encoder.encode(json) } }
 }
 
-const respondSafely = (question: SelectRequest): SelectResponse => {
+const respondSafely = (request: SelectRequest): SelectResponse => {
   try {
-    return respond(question)
+    return respond(request)
   } catch (error) {
-    // what is not ours to know comes from a library at its limits: a stack that overflows, a string that is too long
+    // Other errors come from a library at its limits: a stack overflow, a string that is too long.
     const { reason, message } = error instanceof SelectionError
       ? error
       : {
@@ -66,4 +66,4 @@ const respondSafely = (question: SelectRequest): SelectResponse => {
   }
 }
 
-serveQuestions(respondSafely)
+serveRequests(respondSafely)

@@ -51,24 +51,24 @@ describe("Css", () => {
   )
 
   it.each([
-    ["/html/body/p", "/, its character 1"],
-    ["/news", "XPath, or of a route"],
+    ["/html/body/p", "/ (character 1)"],
+    ["/news", "XPath and page routes"],
     ["//*[@id=\"main\"]/p", "XPath"],
-    ["p/b", "/, its character 2"],
-    ["./a", "/, its character 2"],
-    ["@p", "@, its character 1"],
-    ["!path", "!, its character 1"],
-    ["p$x", "$, its character 2"],
-    ["p=1", "=, its character 2"],
-    ["p'x", "', its character 2"],
-    ["p, 404", "4, its character 4"],
+    ["p/b", "/ (character 2)"],
+    ["./a", "/ (character 2)"],
+    ["@p", "@ (character 1)"],
+    ["!path", "! (character 1)"],
+    ["p$x", "$ (character 2)"],
+    ["p=1", "= (character 2)"],
+    ["p'x", "' (character 2)"],
+    ["p, 404", "4 (character 4)"],
     ["a:hover", ":hover is a state"],
     ["a:VISITED > b", ":VISITED is a state"],
     ["p:not(:active)", ":active is a state"],
-    ["p:eq(2)", ":eq is jQuery's"],
-    ["ul:not(:first) > li", ":first is jQuery's"],
-    ["> p", "nothing to find with this >"],
-    ["+ p", "nothing to find with this +"]
+    ["p:eq(2)", ":eq belongs to jQuery"],
+    ["ul:not(:first) > li", ":first belongs to jQuery"],
+    ["> p", "the > needs a selector"],
+    ["+ p", "the + needs a selector"]
   ])("refuses %s, which no element matches ever", (path, where) => {
     assert.throws(() => checkCss(path), SelectionError, where)
   })
