@@ -20,7 +20,10 @@ const stepsPerReading = 20_000
 /** Compiles a path to a function that finds its matches in document order. HTML names are case-insensitive. Throws for an invalid path. */
 export const compileCss = (path: string, syntax: "html" | "xml"): (document: CheerioAPI) => ReadonlyArray<Element> => {
   const stopwatch = new Stopwatch()
-  const options = { xmlMode: syntax === "xml", adapter: adapterFor(syntax === "xml" ? asWritten : inAnyCase, stopwatch) }
+  const options = {
+    xmlMode: syntax === "xml",
+    adapter: adapterFor(syntax === "xml" ? asWritten : inAnyCase, stopwatch)
+  }
   const query = compile<Node, Element>(path, options)
   return (document) => {
     stopwatch.start()
