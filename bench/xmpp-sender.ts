@@ -15,7 +15,7 @@ import type { Delivery, Notification } from "#domain/delivery/Notification.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import * as Settings from "#layers/Settings.ts"
-import { messages } from "#xmpp/Notifications.ts"
+import { renderMessages } from "#xmpp/Notifications.ts"
 import * as Sender from "#xmpp/Sender.ts"
 import * as Service from "#xmpp/Service.ts"
 import { openPeer } from "./xmpp-peer.ts"
@@ -45,7 +45,7 @@ const notification = (id: number): Notification => ({
 const topic = "http://bench.example/feed"
 
 const stanzas = (id: number): string =>
-  messages({
+  renderMessages({
     from: component,
     to,
     id: String(id),

@@ -1,7 +1,7 @@
 import type { Element } from "@xmpp/xml"
 import type { Bounce, Severity } from "#domain/delivery/Bounce.ts"
 import { quote } from "#domain/Topic.ts"
-import { childrenOf, kept } from "./Elements.ts"
+import { getChildElements, copyText } from "./Elements.ts"
 import * as Jid from "#domain/Jid.ts"
 import { ns } from "./Namespaces.ts"
 
@@ -10,7 +10,7 @@ import { ns } from "./Namespaces.ts"
  *
  * The second and later messages of a delivery have their number behind it.
  */
-export const idOf = (notificationId: number, subscriptionId: number, sequence: number): string =>
+export const makeMessageId = (notificationId: number, subscriptionId: number, sequence: number): string =>
   `${notificationId}-${subscriptionId}-${sequence}`
 
 /**
@@ -18,12 +18,12 @@ export const idOf = (notificationId: number, subscriptionId: number, sequence: n
  *
  * Anybody may send an error with any id, but only from an address of their own: whom the subscription is for decides what it is worth.
  */
-export const bounceOf = (error: Element): Bounce | undefined => {
+export const parseBounce = (error: Element): Bounce | undefined => {
   const { from = "", id = "" } = error.attrs
   const [, subscriptionId, sequence] = /^\d{1,15}-(\d{1,15})-(\d{1,15})(?:-\d{1,15})?$/.exec(id) ?? []
   const sender = Jid.bareOf(from)
   if (subscriptionId === undefined || sequence === undefined || sender === undefined) return undefined
-  return { subscriptionId: Number(subscriptionId), sequence: Number(sequence), from: kept(sender), ...meaningOf(error) }
+  return { subscriptionId: Number(subscriptionId), sequence: Number(sequence), from: copyText(sender), ...meaningOf(error) }
 }
 
 /** Conditions of RFC 6120 (8.3.3) that waiting does not mend. Others come and go: of networks, of servers that are busy or away. */
@@ -44,7 +44,7 @@ const lasting: ReadonlySet<string> = new Set([
 
 const meaningOf = (stanza: Element): { readonly severity: Severity; readonly message: string } => {
   const error = stanza.getChild("error")
-  const conditions = error === undefined ? [] : childrenOf(error).filter((child) => child.getNS() === ns.stanzaErrors)
+  const conditions = error === undefined ? [] : getChildElements(error).filter((child) => child.getNS() === ns.stanzaErrors)
   const condition = conditions.map((child) => child.getName()).find((name) => name !== "text") ?? "undefined-condition"
   const text = error?.getChildText("text", ns.stanzaErrors) ?? ""
   return {

@@ -8,7 +8,7 @@ const cut = (text: string, longest: number): string =>
   text.length > longest ? `${text.slice(0, longest - 1).toWellFormed()}…` : text
 
 /** The status as it stands in stanzas: one long title takes no message and no list of its room. */
-export const briefStatusXml = (
+export const renderBriefStatus = (
   { http, title, ...status }: Status,
   extNamespace: string,
   longest = longTexts

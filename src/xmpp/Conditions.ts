@@ -60,14 +60,14 @@ export const forbidden = (text: string): Condition => ({ type: "auth", name: "fo
 
 export const overloaded = (text: string): Condition => ({ type: "wait", name: "resource-constraint", text })
 
-export const trouble = (text: string): Condition => ({ type: "wait", name: "internal-server-error", text })
+export const internalError = (text: string): Condition => ({ type: "wait", name: "internal-server-error", text })
 
 /** What was asked for has been done or read, and cannot be told; `problem` says why. */
 export const unsendable = (problem: string) =>
   notAcceptable(`The answer cannot be sent: ${problem}. Ask for less at once.`)
 
 /** From reasons to the wire, exhaustively: a new reason does not compile until it has a condition. */
-export const conditionOf = (reason: RefusalReason): Condition => {
+export const toCondition = (reason: RefusalReason): Condition => {
   switch (reason._tag) {
     case "BadParameter":
       return reason.parameter === "node" || reason.parameter === "hub.topic"
@@ -88,6 +88,6 @@ export const conditionOf = (reason: RefusalReason): Condition => {
     case "Throttled":
       return overloaded(reason.message)
     case "Unavailable":
-      return trouble(reason.message)
+      return internalError(reason.message)
   }
 }

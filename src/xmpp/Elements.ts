@@ -1,7 +1,7 @@
 import type { Element } from "@xmpp/xml"
 
 /** Elements among the children; text between them is of no meaning here. */
-export const childrenOf = (element: Element): ReadonlyArray<Element> =>
+export const getChildElements = (element: Element): ReadonlyArray<Element> =>
   element.children.filter((child) => typeof child !== "string")
 
 /**
@@ -9,7 +9,7 @@ export const childrenOf = (element: Element): ReadonlyArray<Element> =>
  *
  * One that is in the extension's namespace goes before one that is in another or none.
  */
-export const extension = (element: Element, name: string, namespace: string): string | undefined => {
+export const getExtensionAttribute = (element: Element, name: string, namespace: string): string | undefined => {
   let found: string | undefined
   for (const [written, value] of Object.entries(element.attrs)) {
     if (value === undefined || (written !== name && !written.endsWith(`:${name}`))) continue
@@ -21,4 +21,4 @@ export const extension = (element: Element, name: string, namespace: string): st
 }
 
 /** A text of its own, for what outlives its stanza: a part of a string holds on to the whole read of the socket. */
-export const kept = (text: string): string => Buffer.from(text).toString()
+export const copyText = (text: string): string => Buffer.from(text).toString()

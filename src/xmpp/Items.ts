@@ -16,16 +16,16 @@ export interface Style {
 }
 
 /** Bytes of UTF-8. */
-export const sizeOf = (xml: string): number => Buffer.byteLength(xml)
+export const countBytes = (xml: string): number => Buffer.byteLength(xml)
 
 /** One entry as an item of at most `limit` bytes: what is too long in it is cut and marked, and at last all is left out that can be. */
-export const entryItem = (entry: Entry, style: Style, limit: number): string => {
+export const renderEntryItem = (entry: Entry, style: Style, limit: number): string => {
   const write = style.format === "json" ? jsonItem : atomItem
   const whole = write(entry, style)
-  if (sizeOf(whole) <= limit) return whole
+  if (countBytes(whole) <= limit) return whole
   for (const cut of [withoutLongTexts, justTheLink]) {
     const shorter = write(cut(entry, Math.floor(limit / shares)), style)
-    if (sizeOf(shorter) <= limit) return shorter
+    if (countBytes(shorter) <= limit) return shorter
   }
   return write({ id: shortened(entry.id, Math.floor(limit / shares)) }, style)
 }
@@ -34,11 +34,11 @@ export const entryItem = (entry: Entry, style: Style, limit: number): string => 
 const shares = 5
 
 /** A resource that is no feed, as an item of at most `limit` bytes. */
-export const documentItem = (document: Document, style: Style, limit: number): string => {
+export const renderDocumentItem = (document: Document, style: Style, limit: number): string => {
   const { contentType } = document
   const value = documentToText(document)
-  const room = Math.max(0, limit - sizeOf(contentItem("", { type: contentType, truncated: true }, style)))
-  const kept = sizeOf(escapeText(value)) <= room ? value : shortened(value, room)
+  const room = Math.max(0, limit - countBytes(contentItem("", { type: contentType, truncated: true }, style)))
+  const kept = countBytes(escapeText(value)) <= room ? value : shortened(value, room)
   return contentItem(kept, { type: contentType, truncated: kept.length < value.length }, style)
 }
 
@@ -92,7 +92,7 @@ const cut = (of: Text, room: number): Text => {
 
 /** The longest beginning that takes at most `room` bytes as character data (or, in JSON, escaped as well). */
 const shortened = (value: string, room: number): string => {
-  const fits = (length: number) => sizeOf(escapeText(JSON.stringify(value.slice(0, length)))) <= room
+  const fits = (length: number) => countBytes(escapeText(JSON.stringify(value.slice(0, length)))) <= room
   if (value.length <= room && fits(value.length)) return value
   let least = 0
   let most = Math.min(value.length, room)

@@ -1,20 +1,21 @@
 import { Context, type Effect, Layer } from "effect"
 import type { SendResult } from "./OutgoingQueue.ts"
 
-/** One notification for the component to send. */
+/** The messages of one delivery. */
 export interface MessageBatch {
-  /** Stable over tries. */
+  /** Stays the same over retries. */
   readonly id: string
   readonly messages: ReadonlyArray<string>
 }
 
 /**
- * The component, when it is this runner that has the connection: then nothing goes through the cluster's calls, which would cost more than all
- * the rest of a notification.
+ * The component when this runner holds the connection; undefined otherwise.
+ *
+ * A direct call avoids the cluster's RPC, which would cost more than the rest of a notification.
  */
 export class LocalComponent extends Context.Service<LocalComponent, {
-  component: { readonly deliver: (consignment: MessageBatch) => Effect.Effect<SendResult> } | undefined
+  component: { readonly deliver: (batch: MessageBatch) => Effect.Effect<SendResult> } | undefined
 }>()("windhover/xmpp/LocalComponent") {}
 
-/** One for the entity and for whoever sends: layers that are built together share it. */
+/** One instance for the entity and the sender: layers of one build share this layer. */
 export const layer = Layer.sync(LocalComponent, () => ({ component: undefined }))

@@ -1,11 +1,11 @@
 import type { Notification } from "#domain/delivery/Notification.ts"
 import { renderAttribute } from "#domain/render/Xml.ts"
-import { briefStatusXml } from "./BriefStatus.ts"
-import { documentItem, entryItem, sizeOf, type Style } from "./Items.ts"
+import { renderBriefStatus } from "./BriefStatus.ts"
+import { renderDocumentItem, renderEntryItem, countBytes, type Style } from "./Items.ts"
 import { ns } from "./Namespaces.ts"
 
 /** Bytes of a stanza, at most: what servers take from a component without closing its stream, with room to spare. */
-export const maxStanza = 256 * 1024
+export const maxStanzaBytes = 256 * 1024
 
 /** One notification on its way to one JID. */
 export interface OutgoingMessage {
@@ -26,25 +26,25 @@ export interface OutgoingMessage {
  * keeps a normal one for somebody who is offline, and drops a headline in silence. They claim no language: without the empty attribute
  * Prosody says that all is English, and slixmpp 1.8 loses events of several items in any language.
  */
-export const messages = (letter: OutgoingMessage, limit = maxStanza): ReadonlyArray<string> => {
+export const renderMessages = (letter: OutgoingMessage, limit = maxStanzaBytes): ReadonlyArray<string> => {
   const { from, id, notification, to, topic } = letter
-  const status = briefStatusXml({ ...notification.status, feed: topic }, letter.style.extNamespace)
+  const status = renderBriefStatus({ ...notification.status, feed: topic }, letter.style.extNamespace)
   const after = `</items></event></message>`
   const opening = (part: number) =>
     `<message${renderAttribute("from", from)}${renderAttribute("to", to)}${
       renderAttribute("id", part === 1 ? id : `${id}-${part}`)
     } xml:lang="">` +
     `<event xmlns="${ns.event}">${status}<items${renderAttribute("node", topic)}>`
-  const room = limit - sizeOf(opening(1_000)) - sizeOf(after)
+  const room = limit - countBytes(opening(1_000)) - countBytes(after)
   return pages(items(letter, room), room).map((content, page) => opening(page + 1) + content + after)
 }
 
 const items = ({ notification: { news }, style }: OutgoingMessage, room: number): ReadonlyArray<string> => {
   switch (news._tag) {
     case "Entries":
-      return news.entries.map((entry) => entryItem(entry, style, room))
+      return news.entries.map((entry) => renderEntryItem(entry, style, room))
     case "Document":
-      return [documentItem(news.document, style, room)]
+      return [renderDocumentItem(news.document, style, room)]
     case "Failure":
       return []
   }
@@ -56,7 +56,7 @@ const pages = (items: ReadonlyArray<string>, room: number): ReadonlyArray<string
   let page = ""
   let size = 0
   for (const item of items) {
-    const more = sizeOf(item)
+    const more = countBytes(item)
     if (size > 0 && size + more > room) {
       full.push(page)
       page = ""

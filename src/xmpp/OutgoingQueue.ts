@@ -1,170 +1,177 @@
 import { Deferred, Effect, type Latch } from "effect"
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 
-/** What became of a delivery. `away`: it was not sent, or nobody knows; `poison`: the server does not bear it. */
-export type SendResult = "taken" | "away" | "poison"
+/**
+ * Result of a delivery.
+ *
+ * `accepted`: the server has the messages. `unavailable`: the messages were not sent, or the result is unknown.
+ * `poison`: the messages make the server close the stream.
+ */
+export type SendResult = "accepted" | "unavailable" | "poison"
 
-/** A delivery: all its messages, and whoever waits for its fate. */
-interface Job {
+/** A delivery in the queue: all its messages, and the result for its sender. */
+interface QueuedDelivery {
   readonly id: string
   readonly messages: ReadonlyArray<string>
   readonly size: number
-  readonly fate: Deferred.Deferred<SendResult>
-  /** Streams that ended while it was on its way: by a server that blamed us, and for no reason that was told. */
-  blamed: number
-  lost: number
-  /** Nobody waits for it any more. */
+  readonly result: Deferred.Deferred<SendResult>
+  /** Number of times that the server closed the stream with an error about a stanza, while the delivery was in flight. */
+  rejections: number
+  /** Number of times that the stream ended for another reason, while the delivery was in flight. */
+  losses: number
+  /** True after the interruption of the sender. */
   abandoned: boolean
 }
 
-/** Messages of one batch, at most: so many may be sent twice when a connection breaks. */
+/** Maximum of messages in a batch. A broken connection repeats at most one batch. */
 const maxBatch = 32
 
-/** Characters of one batch, at most, unless one delivery alone has more. */
+/** Maximum of characters in a batch, unless a single delivery has more. */
 const maxBatchSize = 1024 * 1024
 
-/** Deliveries, and characters in them, that wait, at most. */
-const maxJobs = 10_000
-const maxSize = 64 * 1024 * 1024
+/** Maximum of waiting deliveries, and of the characters in all of them. */
+const maxWaiting = 10_000
+const maxWaitingSize = 64 * 1024 * 1024
 
-/** A delivery that was alone on its way is poison when the server blamed it so often, all in all, … */
-const maxBlamed = 2
+/** Rejections and losses of a delivery that was alone in flight. At either maximum the delivery is poison. */
+const maxRejections = 2
+const maxLosses = 5
 
-/** … or when the stream ended so often without a word. */
-const maxLost = 5
-
-/** Deliveries that are known to be poison, at most. */
+/** Maximum of remembered ids of poisonous deliveries. */
 const maxPoison = 1_000
 
 /**
- * Deliveries on their way to the server.
+ * Queue of deliveries to the server.
  *
- *   add ──► waiting ──batch──► under way ──confirm──► taken
- *              ▲                   │
- *              └────── lost ◄──────┘   the connection broke: they go first, and alone if they may be the reason
+ *   send ──► waiting ──takeBatch──► in flight ──confirm──► accepted
+ *               ▲                       │
+ *               └────── requeue ◄───────┘   the connection broke: these deliveries go first, and alone
  *
- * A stream is shared by all subscribers, and a server closes it at the first stanza that it cannot read. So what was under way then is
- * sent one by one, and the one that closes the stream again is given up.
+ * All subscribers share one stream, and a server closes the stream at the first stanza that it cannot read. After such an end, each
+ * delivery of the batch is sent alone. A delivery that closes the stream again is dropped.
  */
 export class OutgoingQueue {
-  readonly #waiting = new Set<Job>()
-  readonly #poison = new Set<string>()
-  #underWay: ReadonlyArray<Job> = []
+  readonly #waiting = new Set<QueuedDelivery>()
+  readonly #poison = new BoundedMap<string, true>(maxPoison)
+  #inFlight: ReadonlyArray<QueuedDelivery> = []
   #size = 0
-  #ended = false
+  #closed = false
 
-  /** Open while something waits. */
+  /** Open while a delivery waits. */
   readonly #work: Latch.Latch
 
   constructor(work: Latch.Latch) {
     this.#work = work
   }
 
-  /** Waits for the fate of a delivery. Whoever is interrupted takes it back, if it is not under way. */
+  /** Enqueues a delivery and returns its result. An interruption removes the delivery, unless its messages are in flight. */
   send(id: string, messages: ReadonlyArray<string>): Effect.Effect<SendResult> {
     return Effect.suspend(() => {
       if (this.#poison.has(id)) return Effect.succeed<SendResult>("poison")
       const size = messages.reduce((sum, { length }) => sum + length, 0)
-      if (this.#ended || this.#waiting.size >= maxJobs || this.#size + size > maxSize) {
-        return Effect.succeed<SendResult>("away")
+      if (this.#closed || this.#waiting.size >= maxWaiting || this.#size + size > maxWaitingSize) {
+        return Effect.succeed<SendResult>("unavailable")
       }
-      const job: Job = { id, messages, size, fate: Deferred.makeUnsafe(), blamed: 0, lost: 0, abandoned: false }
-      this.#waiting.add(job)
+      const delivery: QueuedDelivery = {
+        id,
+        messages,
+        size,
+        result: Deferred.makeUnsafe(),
+        rejections: 0,
+        losses: 0,
+        abandoned: false
+      }
+      this.#waiting.add(delivery)
       this.#size += size
-      return Effect.andThen(this.#work.open, Deferred.await(job.fate)).pipe(
-        Effect.onInterrupt(() => Effect.sync(() => this.#abandon(job)))
+      return Effect.andThen(this.#work.open, Deferred.await(delivery.result)).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => this.#abandon(delivery)))
       )
     })
   }
 
-  /** Returns as soon as something waits. */
-  get some(): Effect.Effect<void> {
+  /** Returns as soon as a delivery waits. */
+  get awaitWork(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#waiting.size > 0) return Effect.void
-      this.#work.closeUnsafe() // in one step with the look: nobody may come between them
+      this.#work.closeUnsafe() // in the same step as the check, so that no delivery arrives in between
       return this.#work.await
     })
   }
 
-  /** The next messages, which are under way from now on. */
-  batch(): ReadonlyArray<string> {
-    const batch: Array<Job> = []
+  /** Takes the messages of the next batch, which are in flight from now on. */
+  takeBatch(): ReadonlyArray<string> {
+    const batch: Array<QueuedDelivery> = []
     let count = 0
     let size = 0
-    for (const job of this.#waiting) {
-      const suspect = job.blamed > 0 || job.lost > 0
-      const full = count + job.messages.length > maxBatch || size + job.size > maxBatchSize
-      if (batch.length > 0 && (suspect || full)) break
-      batch.push(job)
-      count += job.messages.length
-      size += job.size
-      if (suspect) break
+    for (const delivery of this.#waiting) {
+      const isSuspect = delivery.rejections > 0 || delivery.losses > 0
+      const isFull = count + delivery.messages.length > maxBatch || size + delivery.size > maxBatchSize
+      if (batch.length > 0 && (isSuspect || isFull)) break
+      batch.push(delivery)
+      count += delivery.messages.length
+      size += delivery.size
+      if (isSuspect) break
     }
-    for (const job of batch) this.#leave(job)
-    this.#underWay = batch
+    for (const delivery of batch) this.#remove(delivery)
+    this.#inFlight = batch
     return batch.flatMap(({ messages }) => messages)
   }
 
-  /** The server has taken over what was under way. */
+  /** The server has read the messages in flight. */
   confirm(): void {
-    const taken = this.#underWay
-    this.#underWay = [] // first: whoever waits goes on at once
-    for (const { fate } of taken) Deferred.doneUnsafe(fate, Effect.succeed("taken"))
+    const accepted = this.#inFlight
+    this.#inFlight = [] // before the senders resume
+    for (const { result } of accepted) Deferred.doneUnsafe(result, Effect.succeed("accepted"))
   }
 
-  /** The connection broke. Returns the ids of deliveries that are given up. */
-  lost(blamed: boolean): ReadonlyArray<string> {
-    const lost = this.#underWay
-    const alone = lost.length === 1
-    const back: Array<Job> = []
-    const poison: Array<Job> = []
-    for (const job of lost) {
-      if (job.abandoned) continue
-      if (blamed) job.blamed++
-      else job.lost++
-      if (alone && (job.blamed >= maxBlamed || job.lost >= maxLost)) poison.push(job)
-      else back.push(job)
+  /** Puts the deliveries in flight back to the front after a broken connection. Returns the ids of dropped deliveries. */
+  requeue(wasRejected: boolean): ReadonlyArray<string> {
+    const interrupted = this.#inFlight
+    const wasAlone = interrupted.length === 1
+    const retried: Array<QueuedDelivery> = []
+    const dropped: Array<QueuedDelivery> = []
+    for (const delivery of interrupted) {
+      if (delivery.abandoned) continue
+      if (wasRejected) delivery.rejections++
+      else delivery.losses++
+      if (wasAlone && (delivery.rejections >= maxRejections || delivery.losses >= maxLosses)) dropped.push(delivery)
+      else retried.push(delivery)
     }
-    this.#underWay = []
-    const behind = [...this.#waiting]
+    this.#inFlight = []
+    const rest = [...this.#waiting]
     this.#waiting.clear()
-    for (const job of back) this.#size += job.size
-    for (const job of [...back, ...behind]) this.#waiting.add(job)
-    for (const job of poison) this.#condemn(job)
-    return poison.map(({ id }) => id)
+    for (const delivery of retried) this.#size += delivery.size
+    for (const delivery of [...retried, ...rest]) this.#waiting.add(delivery)
+    for (const { id, result } of dropped) {
+      this.#poison.set(id, true)
+      Deferred.doneUnsafe(result, Effect.succeed("poison"))
+    }
+    return dropped.map(({ id }) => id)
   }
 
-  /** Nothing is sent for now: whoever waits is told. */
-  away(): void {
+  /** Ends all waiting deliveries with `unavailable`. */
+  failWaiting(): void {
     const waiting = [...this.#waiting]
     this.#waiting.clear()
     this.#size = 0
-    for (const { fate } of waiting) Deferred.doneUnsafe(fate, Effect.succeed("away"))
+    for (const { result } of waiting) Deferred.doneUnsafe(result, Effect.succeed("unavailable"))
   }
 
-  /** Nothing will be sent any more: nobody knows what became of what is under way. */
-  end(): void {
-    this.#ended = true
-    const underWay = this.#underWay
-    this.#underWay = []
-    for (const { fate } of underWay) Deferred.doneUnsafe(fate, Effect.succeed("away"))
-    this.away()
+  /** Ends all deliveries with `unavailable`, also later ones. The result of messages in flight is unknown. */
+  close(): void {
+    this.#closed = true
+    const inFlight = this.#inFlight
+    this.#inFlight = []
+    for (const { result } of inFlight) Deferred.doneUnsafe(result, Effect.succeed("unavailable"))
+    this.failWaiting()
   }
 
-  #abandon(job: Job): void {
-    job.abandoned = true
-    this.#leave(job)
+  #abandon(delivery: QueuedDelivery): void {
+    delivery.abandoned = true
+    this.#remove(delivery)
   }
 
-  #leave(job: Job): void {
-    if (this.#waiting.delete(job)) this.#size -= job.size
-  }
-
-  #condemn({ fate, id }: Job): void {
-    this.#poison.add(id)
-    Deferred.doneUnsafe(fate, Effect.succeed("poison"))
-    for (const oldest of this.#poison) {
-      if (this.#poison.size <= maxPoison) break
-      this.#poison.delete(oldest)
-    }
+  #remove(delivery: QueuedDelivery): void {
+    if (this.#waiting.delete(delivery)) this.#size -= delivery.size
   }
 }

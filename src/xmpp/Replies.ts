@@ -1,7 +1,7 @@
 import type { Element } from "@xmpp/xml"
 import { renderAttribute, renderEach, renderElement } from "#domain/render/Xml.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { briefStatusXml } from "./BriefStatus.ts"
+import { renderBriefStatus } from "./BriefStatus.ts"
 import type { Condition } from "./Conditions.ts"
 import { ns } from "./Namespaces.ts"
 
@@ -13,7 +13,7 @@ export const result = (iq: Element, payload = ""): string =>
   payload === "" ? `<iq type="result"${addresses(iq)}/>` : `<iq type="result"${addresses(iq)}>${payload}</iq>`
 
 /** What a presence is answered with: whoever wants ours gets it, once; nothing else, so that no answer is answered. */
-export const presences = (presence: Element): string => {
+export const answerPresence = (presence: Element): string => {
   const { from, to, type } = presence.attrs
   const one = (type?: string) =>
     `<presence${renderAttribute("from", to)}${renderAttribute("to", from)}${renderAttribute("type", type)}/>`
@@ -40,7 +40,7 @@ export const error = (iq: Element, { detail, name, text, type }: Condition): str
   "</error></iq>"
 
 /** A subscription as answers show it. */
-export interface Subscribed {
+export interface SubscriptionItem {
   readonly node: string
   readonly jid: string
   readonly status: Status
@@ -48,13 +48,13 @@ export interface Subscribed {
 
 /** How statuses are written, at length first: then with short texts, and at last not at all. */
 const statuses: ReadonlyArray<(status: Status, extNamespace: string) => string> = [
-  briefStatusXml,
-  (status, extNamespace) => briefStatusXml(status, extNamespace, 60),
+  renderBriefStatus,
+  (status, extNamespace) => renderBriefStatus(status, extNamespace, 60),
   () => ""
 ]
 
 /** Subscriptions in at most `room` bytes, if there is a way to write them so: twenty long URLs may take all that a stanza holds. */
-const subscriptionsXml = (subscriptions: ReadonlyArray<Subscribed>, extNamespace: string, room: number): string => {
+const subscriptionsXml = (subscriptions: ReadonlyArray<SubscriptionItem>, extNamespace: string, room: number): string => {
   let written = ""
   for (const statusXml of statuses) {
     written = renderEach(
@@ -71,12 +71,12 @@ const subscriptionsXml = (subscriptions: ReadonlyArray<Subscribed>, extNamespace
 /** Bytes around the subscriptions of an answer, at most. */
 const around = 1_024
 
-export const subscribed = (subscriptions: ReadonlyArray<Subscribed>, extNamespace: string, room: number): string =>
+export const subscribeResult = (subscriptions: ReadonlyArray<SubscriptionItem>, extNamespace: string, room: number): string =>
   `<pubsub xmlns="${ns.pubsub}">${subscriptionsXml(subscriptions, extNamespace, room - around)}</pubsub>`
 
 /** The prefix is the one of the published clients: some look the attribute up by it. */
-export const listed = (
-  subscriptions: ReadonlyArray<Subscribed>,
+export const listResult = (
+  subscriptions: ReadonlyArray<SubscriptionItem>,
   page: number,
   extNamespace: string,
   room: number
@@ -86,11 +86,11 @@ export const listed = (
   `${subscriptionsXml(subscriptions, extNamespace, room - around)}</subscriptions></pubsub>`
 
 /** `items` are rendered already; none is what an answer about a resource that is not subscribed holds. */
-export const retrieved = (node: string, items: string): string =>
+export const retrieveResult = (node: string, items: string): string =>
   `<pubsub xmlns="${ns.pubsub}"><items${renderAttribute("node", node)}>${items}</items></pubsub>`
 
 /** What the component is and can, or, with a node, what a subscribed resource is. */
-export const info = (node: string | undefined, name: string, extNamespace: string): string => {
+export const discoInfo = (node: string | undefined, name: string, extNamespace: string): string => {
   const features = node === undefined ? [...componentFeatures, extNamespace] : leafFeatures
   return `<query xmlns="${ns.info}"${renderAttribute("node", node)}>` +
     `<identity category="pubsub"${renderAttribute("type", node === undefined ? "service" : "leaf")}${
@@ -112,5 +112,5 @@ const componentFeatures = [
 const leafFeatures = [ns.info, ns.pubsub]
 
 /** What is below the component is each account's own, and is asked for with `subscriptions`. */
-export const noItems = (node: string | undefined): string =>
+export const discoItems = (node: string | undefined): string =>
   `<query xmlns="${ns.items}"${renderAttribute("node", node)}/>`

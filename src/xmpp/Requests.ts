@@ -3,12 +3,12 @@ import { Result } from "effect"
 import type { Format } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as Conditions from "./Conditions.ts"
-import { childrenOf, extension, kept } from "./Elements.ts"
+import { getChildElements, getExtensionAttribute, copyText } from "./Elements.ts"
 import * as Jid from "#domain/Jid.ts"
 import { ns } from "./Namespaces.ts"
 
 /** A resource and the address that it is (to be) subscribed with; `given` is how the request wrote it, and how the answer repeats it. */
-export interface Wanted {
+export interface SubscriptionRequest {
   readonly node: string
   readonly jid: { readonly given: string; readonly bare: string; readonly domain: string }
   readonly format?: Format
@@ -16,9 +16,9 @@ export interface Wanted {
 
 /** What an iq asks for, read and checked as far as that is possible without knowing who asks. */
 export type Request =
-  | { readonly _tag: "Subscribe"; readonly wanted: ReadonlyArray<Wanted> }
-  | { readonly _tag: "Unsubscribe"; readonly wanted: ReadonlyArray<Wanted> }
-  | { readonly _tag: "List"; readonly jid: Wanted["jid"] | undefined; readonly page: number }
+  | { readonly _tag: "Subscribe"; readonly subscriptions: ReadonlyArray<SubscriptionRequest> }
+  | { readonly _tag: "Unsubscribe"; readonly subscriptions: ReadonlyArray<SubscriptionRequest> }
+  | { readonly _tag: "List"; readonly jid: SubscriptionRequest["jid"] | undefined; readonly page: number }
   | { readonly _tag: "Retrieve"; readonly node: string; readonly count: number }
   | { readonly _tag: "Info"; readonly node: string | undefined }
   | { readonly _tag: "Items"; readonly node: string | undefined }
@@ -33,15 +33,15 @@ const maxResources = 20
 const maxItems = 10
 
 /** Reads an iq of type get or set. `namespace` is that of the extension. */
-export const read = (iq: Element, namespace: string): Read<Request> => {
-  const payloads = childrenOf(iq)
+export const parseRequest = (iq: Element, namespace: string): Read<Request> => {
+  const payloads = getChildElements(iq)
   const [payload] = payloads
   if (payload === undefined || payloads.length > 1) {
     return Result.fail(Conditions.badRequest(`An iq holds one request; this one holds ${payloads.length}.`))
   }
   const get = iq.attrs["type"] === "get"
   if (payload.is("pubsub", ns.pubsub)) return readPubSub(payload, get, namespace)
-  if (payload.is("pubsub", ns.owner)) return Result.fail(refused(childrenOf(payload)[0]?.getName() ?? "owner"))
+  if (payload.is("pubsub", ns.owner)) return Result.fail(refused(getChildElements(payload)[0]?.getName() ?? "owner"))
   if (get && payload.is("query", ns.info)) return Result.succeed({ _tag: "Info", node: payload.attrs["node"] })
   if (get && payload.is("query", ns.items)) return Result.succeed({ _tag: "Items", node: payload.attrs["node"] })
   if (get && payload.is("ping", ns.ping)) return Result.succeed({ _tag: "Ping" })
@@ -58,7 +58,7 @@ const verbs = { subscribe: "set", unsubscribe: "set", subscriptions: "get", item
 const isVerb = (name: string): name is keyof typeof verbs => Object.hasOwn(verbs, name)
 
 const readPubSub = (pubsub: Element, get: boolean, namespace: string): Read<Request> => {
-  const parts = childrenOf(pubsub).filter((child) => child.getNS() === ns.pubsub)
+  const parts = getChildElements(pubsub).filter((child) => child.getNS() === ns.pubsub)
   const [first] = parts
   if (first === undefined) {
     return Result.fail(
@@ -74,9 +74,9 @@ const readPubSub = (pubsub: Element, get: boolean, namespace: string): Read<Requ
   }
   switch (verb) {
     case "subscribe":
-      return Result.map(readWanted(parts, namespace), (wanted) => ({ _tag: "Subscribe", wanted }))
+      return Result.map(readWanted(parts, namespace), (subscriptions) => ({ _tag: "Subscribe", subscriptions }))
     case "unsubscribe":
-      return Result.map(readWanted(parts, namespace), (wanted) => ({ _tag: "Unsubscribe", wanted }))
+      return Result.map(readWanted(parts, namespace), (subscriptions) => ({ _tag: "Unsubscribe", subscriptions }))
     case "subscriptions":
       return readList(first, namespace)
     case "items":
@@ -102,7 +102,7 @@ const refused = (verb: string): Conditions.Condition =>
     `${Topic.quote(verb)} is not served here; subscribe, unsubscribe, subscriptions and items are.`
   )
 
-const readWanted = (parts: ReadonlyArray<Element>, namespace: string): Read<ReadonlyArray<Wanted>> => {
+const readWanted = (parts: ReadonlyArray<Element>, namespace: string): Read<ReadonlyArray<SubscriptionRequest>> => {
   if (parts.length > maxResources) {
     return Result.fail(
       Conditions.notAcceptable(
@@ -110,7 +110,7 @@ const readWanted = (parts: ReadonlyArray<Element>, namespace: string): Read<Read
       )
     )
   }
-  const wanted: Array<Wanted> = []
+  const wanted: Array<SubscriptionRequest> = []
   for (const part of parts) {
     const one = readOne(part, namespace)
     if (Result.isFailure(one)) return Result.fail(one.failure)
@@ -127,7 +127,7 @@ const readWanted = (parts: ReadonlyArray<Element>, namespace: string): Read<Read
   )
 }
 
-const readOne = (part: Element, namespace: string): Read<Wanted> => {
+const readOne = (part: Element, namespace: string): Read<SubscriptionRequest> => {
   const node = readNode(part)
   if (Result.isFailure(node)) return Result.fail(node.failure)
   const given = part.attrs["jid"] ?? ""
@@ -136,7 +136,7 @@ const readOne = (part: Element, namespace: string): Read<Wanted> => {
   }
   const jid = readJid(given)
   if (Result.isFailure(jid)) return Result.fail(jid.failure)
-  const format = readFormat(extension(part, "format", namespace))
+  const format = readFormat(getExtensionAttribute(part, "format", namespace))
   if (Result.isFailure(format)) return Result.fail(format.failure)
   return Result.succeed({
     node: node.success,
@@ -146,17 +146,17 @@ const readOne = (part: Element, namespace: string): Read<Wanted> => {
 }
 
 const readNode = (part: Element): Read<string> => {
-  const node = kept(part.attrs["node"] ?? "")
+  const node = copyText(part.attrs["node"] ?? "")
   if (node === "") return Result.fail(Conditions.nodeRequired("A node is needed: the URL of a resource."))
   const topic = Topic.parse(node, "node")
-  return Result.isSuccess(topic) ? Result.succeed(node) : Result.fail(Conditions.conditionOf(topic.failure.reason))
+  return Result.isSuccess(topic) ? Result.succeed(node) : Result.fail(Conditions.toCondition(topic.failure.reason))
 }
 
-const readJid = (given: string): Read<Wanted["jid"]> => {
+const readJid = (given: string): Read<SubscriptionRequest["jid"]> => {
   const jid = Jid.parse(given)
   return jid === undefined
     ? Result.fail(Conditions.invalidJid(`${Topic.quote(given)} is no JID; one such as login@example.org is needed.`))
-    : Result.succeed({ given, bare: kept(Jid.bare(jid)), domain: jid.domain })
+    : Result.succeed({ given, bare: copyText(Jid.bare(jid)), domain: jid.domain })
 }
 
 const readFormat = (given: string | undefined): Read<Format | undefined> => {
@@ -168,7 +168,7 @@ const readFormat = (given: string | undefined): Read<Format | undefined> => {
 }
 
 const readList = (part: Element, namespace: string): Read<Request> => {
-  const page = extension(part, "page", namespace) ?? "1"
+  const page = getExtensionAttribute(part, "page", namespace) ?? "1"
   if (!/^\s*[+-]?\d{1,9}\s*$/.test(page)) {
     return Result.fail(Conditions.badRequest(`page is ${Topic.quote(page)}; a whole number from 1 is needed.`))
   }

@@ -5,27 +5,28 @@ import { Settings } from "#domain/ports/Settings.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { Presences } from "#actors/operations/Presences.ts"
 import { type Outcome, type Sender, Senders } from "#actors/subscription/Senders.ts"
-import { type Config, configOf } from "./Config.ts"
+import { makeMessageId } from "./BounceStanza.ts"
+import { type ComponentConfig, getComponentConfig } from "./ComponentConfig.ts"
 import * as LocalComponent from "./LocalComponent.ts"
 import { ns } from "./Namespaces.ts"
-import { messages } from "./Notifications.ts"
-import { idOf } from "./BounceStanza.ts"
-import { entityId, Xmpp } from "./Service.ts"
+import { renderMessages } from "./Notifications.ts"
+import type { SendResult } from "./OutgoingQueue.ts"
+import { entityId, XmppEntity } from "./XmppEntity.ts"
 
-/** Accounts whose settings are in memory, and for how long. */
-const cached = { capacity: 10_000, timeToLive: "30 seconds" } as const
+/** Cache of account settings. */
+const accountCache = { capacity: 10_000, timeToLive: "30 seconds" } as const
 
-/** The component has no owner while it moves to another runner, or starts: asked again every 0.5 s, for 5 s. */
-const moving = { schedule: Schedule.spaced("500 millis"), times: 10 }
+/** Retries every 0.5 s, for 5 s: the component has no owner during a start, or a move to another runner. */
+const ownerRetry = { schedule: Schedule.spaced("500 millis"), times: 10 }
 
-/** Sends notifications as messages, by whichever runner has the connection. */
-const make = Effect.fnUntraced(function*({ component, domain }: Config) {
-  const client = yield* Xmpp.client
+/** Makes the sender of the channel `xmpp`, which sends notifications as messages through the runner with the connection. */
+const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentConfig) {
+  const client = yield* XmppEntity.client
   const accounts = yield* AccountStore
   const { extNamespace } = yield* Settings
-  const here = yield* LocalComponent.LocalComponent
-  const isLegacy = yield* Cache.make({
-    ...cached,
+  const local = yield* LocalComponent.LocalComponent
+  const usesLegacyNamespace = yield* Cache.make({
+    ...accountCache,
     lookup: (accountId: number) =>
       Effect.map(
         accounts.load(accountId),
@@ -33,38 +34,37 @@ const make = Effect.fnUntraced(function*({ component, domain }: Config) {
       )
   })
 
-  const send: Sender = Effect.fnUntraced(function*({ notification, sequence }, subscription, isSure) {
-    const { accountId, format, id, topic } = subscription
-    const legacy = yield* Cache.get(isLegacy, accountId)
-    const letter = idOf(notification.id, id, sequence)
-    const to = spelled(subscription, domain)
-    const consignment = {
-      id: letter,
-      messages: messages({
+  const send: Sender = Effect.fnUntraced(function*({ notification, sequence }, subscription, isHeld) {
+    const { accountId, format, id: subscriptionId, topic } = subscription
+    const isLegacy = yield* Cache.get(usesLegacyNamespace, accountId)
+    const id = makeMessageId(notification.id, subscriptionId, sequence)
+    const batch = {
+      id,
+      messages: renderMessages({
         from: component,
-        to,
-        id: letter,
+        to: getRecipient(subscription, domain),
+        id,
         topic,
         notification,
-        style: { format, extNamespace, ...(legacy ? { itemNamespace: ns.pubsub } : {}) }
+        style: { format, extNamespace, ...(isLegacy ? { itemNamespace: ns.pubsub } : {}) }
       })
     }
-    if (!isSure()) return outcomes.withheld
-    const fate = here.component === undefined
-      ? yield* Effect.retry(client(entityId).Deliver(consignment), moving)
-      : yield* here.component.deliver(consignment)
-    return outcomes[fate]
-  }, Effect.orElseSucceed(() => outcomes.away))
+    if (!isHeld()) return outcomes.withheld
+    const result = local.component === undefined
+      ? yield* Effect.retry(client(entityId).Deliver(batch), ownerRetry)
+      : yield* local.component.deliver(batch)
+    return outcomes[result]
+  }, Effect.orElseSucceed(() => outcomes.unavailable))
   return send
 })
 
-/** A server knows its own domain in one spelling only: the one that the settings have. */
-const spelled = ({ endpoint, host }: Subscription, domain: string): string =>
+/** Returns the subscriber's JID. A server knows its own domain only in the spelling of the settings. */
+const getRecipient = ({ endpoint, host }: Subscription, domain: string): string =>
   host === Jid.domainOf(domain) ? endpoint.slice(0, -host.length) + domain : endpoint
 
-const outcomes: { readonly [fate in "taken" | "away" | "withheld" | "poison"]: Outcome } = {
-  taken: { verdict: "delivered" },
-  away: { verdict: "away" },
+const outcomes: { readonly [result in SendResult | "withheld"]: Outcome } = {
+  accepted: { verdict: "delivered" },
+  unavailable: { verdict: "away" },
   withheld: { verdict: "withheld" },
   poison: {
     verdict: "failed",
@@ -72,12 +72,12 @@ const outcomes: { readonly [fate in "taken" | "away" | "withheld" | "poison"]: O
   }
 }
 
-/** Asked of the runner that has the connection; nobody waits for it long. */
-const presences = Effect.gen(function*() {
-  const client = yield* Xmpp.client
+/** Presences from the runner with the connection; `unknown` when that runner does not answer within 1 s. */
+const makePresences = Effect.gen(function*() {
+  const client = yield* XmppEntity.client
   return Presences.of({
     of: (jids) =>
-      client(entityId).Online({ jids }).pipe(
+      client(entityId).GetPresences({ jids }).pipe(
         Effect.timeout("1 second"),
         Effect.orElseSucceed(() => jids.map(() => "unknown" as const))
       )
@@ -85,18 +85,20 @@ const presences = Effect.gen(function*() {
 })
 
 const layerPresences = Layer.unwrap(
-  Settings.useSync((settings) => configOf(settings) === undefined ? Layer.empty : Layer.effect(Presences, presences))
+  Settings.useSync((settings) =>
+    getComponentConfig(settings) === undefined ? Layer.empty : Layer.effect(Presences, makePresences)
+  )
 )
 
-/** Adds the channel `xmpp` to the others, where the settings want it. */
+/** Adds the channel `xmpp` to the senders, unless XMPP is off. */
 const layerSenders = Layer.effect(
   Senders,
   Effect.gen(function*() {
-    const others = yield* Senders
-    const config = configOf(yield* Settings)
-    return config === undefined ? others : Senders.of({ ...others, xmpp: yield* make(config) })
+    const senders = yield* Senders
+    const config = getComponentConfig(yield* Settings)
+    return config === undefined ? senders : Senders.of({ ...senders, xmpp: yield* makeSender(config) })
   })
 ).pipe(Layer.provide(LocalComponent.layer))
 
-/** The channel `xmpp`, and who is online in it. */
+/** The channel `xmpp`, and the presences of its subscribers. */
 export const layer = Layer.merge(layerSenders, layerPresences)

@@ -2,7 +2,7 @@ import xml, { type Element } from "@xmpp/xml"
 import { Effect, Queue } from "effect"
 import { hash } from "node:crypto"
 import { type AddressInfo, createServer, type Socket } from "node:net"
-import { Tokens } from "#xmpp/Tokens.ts"
+import { XmlTokenizer } from "#xmpp/XmlTokenizer.ts"
 
 /** One connection of a component, from the side of a server that does what a test tells it to. */
 export interface Served {
@@ -49,11 +49,11 @@ export const componentServer = Effect.gen(function*() {
 const serve = (socket: Socket): Served => {
   const elements = Effect.runSync(Queue.unbounded<Element>())
   const parser = new xml.Parser()
-  const tokens = new Tokens()
+  const tokens = new XmlTokenizer()
   parser.on("element", (element: Element) => Queue.offerUnsafe(elements, element))
   parser.on("error", () => {})
   socket.setEncoding("utf8").on("data", (text: string) => {
-    for (const token of tokens.add(text)) parser.write(token)
+    for (const token of tokens.push(text)) parser.write(token)
   }).on("error", () => {})
   const send = (text: string | Uint8Array) => void socket.write(text)
   const take = Queue.take(elements)

@@ -13,7 +13,7 @@ import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
 import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
-import * as Link from "#xmpp/Link.ts"
+import * as ComponentStream from "#xmpp/ComponentStream.ts"
 import * as XmppSender from "#xmpp/Sender.ts"
 import * as XmppService from "#xmpp/Service.ts"
 import { openOutside } from "./Outside.ts"
@@ -74,7 +74,7 @@ export const client = Effect.fnUntraced(function*(login: keyof typeof passwords,
 export const externalComponent = Effect.gen(function*() {
   const { componentPort } = yield* Server
   const answers = new Map<string, (answer: Element) => void>()
-  const link = yield* Link.open(
+  const link = yield* ComponentStream.open(
     { host: "127.0.0.1", port: componentPort, component: external, secret: Redacted.make("theirs") },
     (stanza) => answers.get(stanza.attrs["id"] ?? "")?.(stanza)
   )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { bounceOf, idOf } from "#xmpp/BounceStanza.ts"
+import { parseBounce, makeMessageId } from "#xmpp/BounceStanza.ts"
 import { stanza } from "#test/support/Stanza.ts"
 
 const error = (id: string, from: string, condition = "item-not-found", type = "cancel", text = "") =>
@@ -17,10 +17,10 @@ describe("Returned", () => {
       severity: "lasting",
       message: "The message came back: item-not-found."
     }
-    const id = idOf(5, 7, 3)
+    const id = makeMessageId(5, 7, 3)
     assert.strictEqual(id, "5-7-3")
-    assert.deepStrictEqual(bounceOf(error(id, "ann@xmpp.test")), bounce)
-    assert.deepStrictEqual(bounceOf(error(`${id}-2`, "Ann@XMPP.test./home")), bounce)
+    assert.deepStrictEqual(parseBounce(error(id, "ann@xmpp.test")), bounce)
+    assert.deepStrictEqual(parseBounce(error(`${id}-2`, "Ann@XMPP.test./home")), bounce)
   })
 
   it.each([
@@ -32,7 +32,7 @@ describe("Returned", () => {
     ["with a number that is none", "5-7-9007199254740993", "ann@xmpp.test"],
     ["with no id", "", "ann@xmpp.test"]
   ])("is nothing %s", (_, id, from) => {
-    assert.isUndefined(bounceOf(error(id, from)))
+    assert.isUndefined(parseBounce(error(id, from)))
   })
 
   it.each([
@@ -48,15 +48,15 @@ describe("Returned", () => {
     ["policy-violation", "modify", "passing"],
     ["a-word-of-tomorrow", "cancel", "passing"]
   ])("takes %s of type %s for %s", (condition, type, severity) => {
-    assert.strictEqual(bounceOf(error("5-7-3", "ann@xmpp.test", condition, type))?.severity, severity)
+    assert.strictEqual(parseBounce(error("5-7-3", "ann@xmpp.test", condition, type))?.severity, severity)
   })
 
   it("quotes what the server says, and no more of it than fits into a line", () => {
     const text = `<text xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'>${"long ".repeat(1000)}</text>`
-    const message = bounceOf(error("5-7-3", "ann@xmpp.test", "gone", "cancel", text))?.message ?? ""
+    const message = parseBounce(error("5-7-3", "ann@xmpp.test", "gone", "cancel", text))?.message ?? ""
     assert.match(message, /^The message came back: gone \("long long .*\.\.\."\)\.$/)
     assert.isBelow(message.length, 200)
     const bare = stanza("<message type='error' id='5-7-3' from='ann@xmpp.test'/>")
-    assert.strictEqual(bounceOf(bare)?.message, "The message came back: undefined-condition.")
+    assert.strictEqual(parseBounce(bare)?.message, "The message came back: undefined-condition.")
   })
 })

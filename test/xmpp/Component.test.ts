@@ -23,8 +23,8 @@ const connectingTo = Effect.fnUntraced(function*(server: ComponentServer, note?:
     component: "push.xmpp.test",
     domain: "xmpp.test",
     secret: Redacted.make("s3cret"),
-    hear: (stanza) => void Queue.offerUnsafe(heard, stanza),
-    ...(note === undefined ? {} : { note })
+    onStanza: (stanza) => void Queue.offerUnsafe(heard, stanza),
+    ...(note === undefined ? {} : { flush: note })
   })
   const welcome = Effect.gen(function*() {
     const connection = yield* server.accept
@@ -74,7 +74,7 @@ describe("Component", () => {
         const { fence, ids } = yield* batch(connection)
         assert.deepStrictEqual(ids, [id])
         connection.send(answer(fence, "xmpp.test"))
-        assert.strictEqual(yield* Fiber.join(delivery), "taken")
+        assert.strictEqual(yield* Fiber.join(delivery), "accepted")
       })
       yield* sent("1")
       const first = yield* Queue.take(notes)
@@ -99,7 +99,7 @@ describe("Component", () => {
       yield* Effect.sleep("50 millis")
       assert.strictEqual(delivery.pollUnsafe(), undefined)
       connection.send(answer(fence, "xmpp.test", "error")) // it has read up to here, whatever it makes of it
-      assert.strictEqual(yield* Fiber.join(delivery), "taken")
+      assert.strictEqual(yield* Fiber.join(delivery), "accepted")
       assert.deepStrictEqual((yield* batch(connection)).ids, ["2"])
       yield* Fiber.interrupt(second)
     }))
@@ -114,7 +114,7 @@ describe("Component", () => {
       const deliveries = yield* Effect.forEach(ids, (id) => deliver(component, id))
       yield* Effect.yieldNow
       first.send(answer("fence-2"))
-      assert.strictEqual(yield* Fiber.join(opening), "taken")
+      assert.strictEqual(yield* Fiber.join(opening), "accepted")
       assert.deepStrictEqual((yield* batch(first)).ids, ids.slice(0, 32))
       first.close()
 
@@ -127,7 +127,7 @@ describe("Component", () => {
       const rest = yield* batch(second)
       assert.deepStrictEqual(rest.ids, ids.slice(32))
       second.send(answer(rest.fence))
-      assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(deliveries))], ["taken"])
+      assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(deliveries))], ["accepted"])
     }))
 
   it.live("gives up the one delivery that closes the stream twice, and delivers the others", () =>
@@ -159,7 +159,7 @@ describe("Component", () => {
       const last = yield* batch(connection)
       assert.deepStrictEqual(last.ids, ["late"])
       connection.send(answer(last.fence))
-      assert.deepStrictEqual([yield* Fiber.join(good), yield* Fiber.join(late)], ["taken", "taken"])
+      assert.deepStrictEqual([yield* Fiber.join(good), yield* Fiber.join(late)], ["accepted", "accepted"])
       assert.strictEqual(yield* component.deliver("bad", [message("bad")]), "poison") // and it is never sent again
     }))
 
@@ -197,7 +197,7 @@ describe("Component", () => {
         "<stream:stream xmlns='jabber:component:accept' xmlns:stream='http://etherx.jabber.org/streams' id='1'>" +
           streamError("not-authorized")
       )
-      assert.strictEqual(yield* Fiber.join(delivery), "away")
+      assert.strictEqual(yield* Fiber.join(delivery), "unavailable")
     }))
 
   /** The next connection, however long the component waits for it. */
@@ -250,7 +250,7 @@ describe("Component", () => {
       const { fence, ids } = yield* batch(next)
       assert.deepStrictEqual(ids, ["1"])
       next.send(answer(fence))
-      assert.strictEqual(yield* Fiber.join(delivery), "taken")
+      assert.strictEqual(yield* Fiber.join(delivery), "accepted")
     }))
 
   it.effect("tells the operator of a wrong secret, and tries again about once a minute", () => {
@@ -308,7 +308,7 @@ describe("Component", () => {
         (id) => deliver(component, id, [large(id)])
       )
       yield* Effect.promise(setImmediate)
-      assert.isAtMost(component.unread(), 1024 * 1024 + 1_000)
+      assert.isAtMost(component.unreadBytes(), 1024 * 1024 + 1_000)
       assert.isTrue(deliveries.every((one) => one.pollUnsafe() === undefined))
       yield* Effect.forEach(deliveries, Fiber.interrupt)
     }))
@@ -323,14 +323,14 @@ describe("Component", () => {
       const delivery = yield* deliver(component, "1", large)
       yield* Effect.promise(setImmediate).pipe(Effect.repeat({
         until: () =>
-          component.unread() > 1024 * 1024
+          component.unreadBytes() > 1024 * 1024
       }))
-      assert.strictEqual(component.unreadAnswers(), 0)
+      assert.strictEqual(component.unreadReplyBytes(), 0)
       component.reply("<iq id='é'/>")
-      assert.strictEqual(component.unreadAnswers(), 13)
+      assert.strictEqual(component.unreadReplyBytes(), 13)
       connection.socket.resume()
       while ((yield* connection.take).attrs["id"] !== "é");
-      assert.strictEqual(component.unreadAnswers(), 0)
+      assert.strictEqual(component.unreadReplyBytes(), 0)
       yield* Fiber.interrupt(delivery)
     }))
 
@@ -379,7 +379,7 @@ describe("Component", () => {
       const { fence, ids } = yield* batch(second)
       assert.deepStrictEqual(ids, ["1"])
       second.send(answer(fence))
-      assert.strictEqual(yield* Fiber.join(delivery), "taken")
+      assert.strictEqual(yield* Fiber.join(delivery), "accepted")
     }))
 
   it.live("sends as much behind a long tag, so that a server which waits for more sees its end", () =>
@@ -436,8 +436,8 @@ describe("Component", () => {
       const waiting = yield* deliver(component, "waiting")
       yield* Effect.yieldNow
       yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual(yield* Fiber.joinAll([underWay, waiting]), ["away", "away"])
-      assert.strictEqual(yield* component.deliver("late", [message("late")]), "away")
+      assert.deepStrictEqual(yield* Fiber.joinAll([underWay, waiting]), ["unavailable", "unavailable"])
+      assert.strictEqual(yield* component.deliver("late", [message("late")]), "unavailable")
     }))
 
   it.live("hangs up when its scope ends", () =>

@@ -8,7 +8,7 @@ import {
   Unauthenticated,
   Unavailable
 } from "#domain/Refusal.ts"
-import { conditionOf, unsupported } from "#xmpp/Conditions.ts"
+import { toCondition, unsupported } from "#xmpp/Conditions.ts"
 import * as Replies from "#xmpp/Replies.ts"
 import { stanza } from "#test/support/Stanza.ts"
 
@@ -26,7 +26,7 @@ describe("Conditions", () => {
     [new Throttled({ message, retryAfter: 1 }), "wait", "resource-constraint"],
     [new Unavailable({ message, retryAfter: 1 }), "wait", "internal-server-error"]
   ])("tells %o", (reason, type, name) => {
-    const condition = conditionOf(reason)
+    const condition = toCondition(reason)
     assert.deepStrictEqual([condition.type, condition.name, condition.text], [type, name, message])
   })
 

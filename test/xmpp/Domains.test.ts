@@ -18,10 +18,10 @@ describe.skipIf(installed === undefined)("a component of a domain with other let
           component: `push.${domain}`,
           domain,
           secret: Redacted.make("a secret"),
-          hear: () => {}
+          onStanza: () => {}
         })
         const message = `<message from="push.${domain}" to="ann@${domain}" id="1"/>`
-        assert.strictEqual(yield* component.deliver("1", [message]), "taken")
+        assert.strictEqual(yield* component.deliver("1", [message]), "accepted")
       }).pipe(Effect.provideService(References.MinimumLogLevel, "Error"))
   )
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted, References } from "effect"
-import { messages } from "#xmpp/Notifications.ts"
+import { renderMessages } from "#xmpp/Notifications.ts"
 import * as Component from "#xmpp/Component.ts"
 import { component, domain, installed, prosody, secret } from "#test/support/Prosody.ts"
 import { loginPatiently } from "#test/support/XmppClient.ts"
@@ -40,10 +40,10 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
         component,
         domain,
         secret: Redacted.make(secret),
-        hear: () => {}
+        onStanza: () => {}
       })
       const letter = (id: string) =>
-        messages({
+        renderMessages({
           from: component,
           to: `ann@${domain}`,
           id,
@@ -60,7 +60,7 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
       /** As a subscription does it: what is away is tried again. */
       const deliver = (id: string) =>
         sender.deliver(id, letter(id)).pipe(
-          Effect.repeat({ until: (fate) => fate === "taken" })
+          Effect.repeat({ until: (fate) => fate === "accepted" })
         )
       let taken = 0
       const all = yield* Effect.forkChild(Effect.forEach(

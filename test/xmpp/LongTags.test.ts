@@ -16,10 +16,10 @@ describe.skipIf(installed === undefined)("a message with a long tag", () => {
           component: name,
           domain,
           secret: Redacted.make(secret),
-          hear: () => {}
+          onStanza: () => {}
         })
         const message = `<message from="${name}" to="ann@${domain}" id="1"><event a="${"x".repeat(length)}"/></message>`
-        assert.strictEqual(yield* component.deliver("1", [message]), "taken")
+        assert.strictEqual(yield* component.deliver("1", [message]), "accepted")
       }).pipe(Effect.provideService(References.MinimumLogLevel, "Error")),
     patience
   )

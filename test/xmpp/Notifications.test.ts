@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { News } from "#domain/delivery/Notification.ts"
-import { maxStanza, messages, type OutgoingMessage } from "#xmpp/Notifications.ts"
+import { maxStanzaBytes, renderMessages, type OutgoingMessage } from "#xmpp/Notifications.ts"
 import { children, content, type Element, names, parse } from "#test/domain/render/xml.ts"
 import { hostile, model } from "#test/generators/Model.ts"
 
@@ -22,7 +22,7 @@ const entries = (...list: ReadonlyArray<Entry>): News => ({ _tag: "Entries", ent
 const entry = (id: string, value = ""): Entry => ({ id, content: [{ value, type: "text" }] })
 
 const only = (letter: OutgoingMessage): Element => {
-  const [message, ...more] = messages(letter)
+  const [message, ...more] = renderMessages(letter)
   assert.strictEqual(more.length, 0)
   return parse(message ?? "")
 }
@@ -49,7 +49,7 @@ describe("Notifications", () => {
     assert.deepStrictEqual(within(event, "status").attributes, { feed: topic, xmlns: EXT })
     assert.deepStrictEqual(names(within(event, "status")).slice(0, 3), ["http", "next_fetch", "title"])
     assert.deepStrictEqual(within(event, "items").attributes, { node: topic })
-    assert.deepStrictEqual(ids(messages(letter(entries(entry("one"), entry("two"))))[0] ?? ""), ["one", "two"])
+    assert.deepStrictEqual(ids(renderMessages(letter(entries(entry("one"), entry("two"))))[0] ?? ""), ["one", "two"])
   })
 
   it("have items in the namespace of the event, or in the old clients'", () => {
@@ -92,14 +92,14 @@ describe("Notifications", () => {
 
   it("are split when they are too large for a stanza, in order, and numbered", () => {
     const large = ["1", "2", "3", "4", "5"].map((id) => entry(id, "x".repeat(100_000)))
-    const parts = messages(letter(entries(...large)))
+    const parts = renderMessages(letter(entries(...large)))
     assert.deepStrictEqual(parts.map(ids), [["1", "2"], ["3", "4"], ["5"]])
     assert.deepStrictEqual(parts.map((part) => parse(part).attributes["id"]), ["5-7", "5-7-2", "5-7-3"])
   })
 
   it("cut an entry that is too large by itself, and say so", () => {
-    const [message = ""] = messages(letter(entries(entry("one", "é😀<".repeat(100_000)))))
-    assert.isAtMost(Buffer.byteLength(message), maxStanza)
+    const [message = ""] = renderMessages(letter(entries(entry("one", "é😀<".repeat(100_000)))))
+    assert.isAtMost(Buffer.byteLength(message), maxStanzaBytes)
     const cut = within(parse(message), "event", "items", "item", "entry", "content")
     assert.deepStrictEqual(cut.attributes, { type: "text", truncated: "true" })
     assert.isAbove(content(cut).length, 10_000)
@@ -107,13 +107,13 @@ describe("Notifications", () => {
   })
 
   it("cut JSON and documents so that they can still be read", () => {
-    const [json = ""] = messages(letter(entries(entry("one", "\"\n".repeat(200_000))), { format: "json" }))
+    const [json = ""] = renderMessages(letter(entries(entry("one", "\"\n".repeat(200_000))), { format: "json" }))
     const item = within(parse(json), "event", "items", "item", "content")
     assert.strictEqual(item.attributes["truncated"], "true")
     assert.strictEqual(JSON.parse(content(item)).id, "one")
     const body = new TextEncoder().encode("&".repeat(300_000))
-    const [document = ""] = messages(letter({ _tag: "Document", document: { contentType: "text/plain", body } }))
-    assert.isAtMost(Buffer.byteLength(document), maxStanza)
+    const [document = ""] = renderMessages(letter({ _tag: "Document", document: { contentType: "text/plain", body } }))
+    assert.isAtMost(Buffer.byteLength(document), maxStanzaBytes)
     assert.strictEqual(within(parse(document), "event", "items", "item", "content").attributes["truncated"], "true")
   })
 
@@ -122,11 +122,11 @@ describe("Notifications", () => {
       { length: 5_000 },
       (_, i) => ({ href: `http://a.test/${"b".repeat(100)}${i}`, rel: "alternate" })
     )
-    const [many = ""] = messages(letter(entries({ ...entry("one", "text"), links })))
-    assert.isAtMost(Buffer.byteLength(many), maxStanza)
+    const [many = ""] = renderMessages(letter(entries({ ...entry("one", "text"), links })))
+    assert.isAtMost(Buffer.byteLength(many), maxStanzaBytes)
     assert.deepStrictEqual(ids(many), ["one"])
-    const [endless = ""] = messages(letter(entries(entry("i".repeat(400_000)))))
-    assert.isAtMost(Buffer.byteLength(endless), maxStanza)
+    const [endless = ""] = renderMessages(letter(entries(entry("i".repeat(400_000)))))
+    assert.isAtMost(Buffer.byteLength(endless), maxStanzaBytes)
   })
 
   it("are legal XML of bounded size, whatever the feed holds", () => {
@@ -139,7 +139,7 @@ describe("Notifications", () => {
         fc.constantFrom("atom" as const, "json" as const),
         (entries, status, topic, format) => {
           const base = letter({ _tag: "Entries", entries }, { format })
-          const parts = messages({ ...base, topic, notification: { ...base.notification, status } }, 20_000)
+          const parts = renderMessages({ ...base, topic, notification: { ...base.notification, status } }, 20_000)
           for (const part of parts) {
             parse(part)
             assert.isAtMost(Buffer.byteLength(part), 20_000)

@@ -12,14 +12,14 @@ describe("Outgoing", () => {
         Array.from({ length: 10_000 }, (_, i) => String(i)),
         (id) => Effect.forkChild(outgoing.send(id, ["<message/>"]), { startImmediately: true })
       )
-      assert.strictEqual(yield* outgoing.send("more", ["<message/>"]), "away")
-      assert.strictEqual(outgoing.batch().length, 32)
+      assert.strictEqual(yield* outgoing.send("more", ["<message/>"]), "unavailable")
+      assert.strictEqual(outgoing.takeBatch().length, 32)
       outgoing.confirm()
       const more = yield* Effect.forkChild(outgoing.send("more", ["<message/>"]), { startImmediately: true })
       assert.isUndefined(more.pollUnsafe()) // there is room again
-      outgoing.away()
-      assert.strictEqual(yield* Fiber.join(more), "away")
-      assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(waiting))], ["taken", "away"])
+      outgoing.failWaiting()
+      assert.strictEqual(yield* Fiber.join(more), "unavailable")
+      assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(waiting))], ["accepted", "unavailable"])
     }))
 
   it.effect("lets 64 Mi characters wait, and no more", () =>
@@ -29,8 +29,8 @@ describe("Outgoing", () => {
       for (let i = 0; i < 64; i++) {
         yield* Effect.forkChild(outgoing.send(String(i), mebi), { startImmediately: true })
       }
-      assert.strictEqual(yield* outgoing.send("more", ["x"]), "away")
-      outgoing.batch()
+      assert.strictEqual(yield* outgoing.send("more", ["x"]), "unavailable")
+      outgoing.takeBatch()
       const more = yield* Effect.forkChild(outgoing.send("more", ["x"]), { startImmediately: true })
       assert.isUndefined(more.pollUnsafe())
     }))

@@ -11,7 +11,7 @@ const iq = (type: string, payload: string) => stanza(`<iq type='${type}' id='1' 
 const pubsub = (type: string, content: string, attributes = "") =>
   iq(type, `<pubsub xmlns='${PUBSUB}' xmlns:sf='${EXT}'${attributes}>${content}</pubsub>`)
 
-const read = (element: ReturnType<typeof stanza>) => Requests.read(element, EXT)
+const read = (element: ReturnType<typeof stanza>) => Requests.parseRequest(element, EXT)
 
 /** The request, or type, name and detail of the error. */
 const outcome = (element: ReturnType<typeof stanza>) =>
@@ -33,12 +33,12 @@ describe("Requests", () => {
       outcome(pubsub("set", subscribe("") + subscribe(" sf:format='JSON'") + subscribe(" format='atom'"))),
       {
         _tag: "Subscribe",
-        wanted: [{ node, jid: ann() }, { node, jid: ann(), format: "json" }, { node, jid: ann(), format: "atom" }]
+        subscriptions: [{ node, jid: ann() }, { node, jid: ann(), format: "json" }, { node, jid: ann(), format: "atom" }]
       }
     )
     assert.deepStrictEqual(
       outcome(pubsub("set", `<unsubscribe node='${node}' jid='Ann@x.test/home'/>`)),
-      { _tag: "Unsubscribe", wanted: [{ node, jid: ann("Ann@x.test/home") }] }
+      { _tag: "Unsubscribe", subscriptions: [{ node, jid: ann("Ann@x.test/home") }] }
     )
   })
 
@@ -48,7 +48,7 @@ describe("Requests", () => {
         `<iq type='set'><p:pubsub xmlns:p='${PUBSUB}'><p:subscribe xmlns:ns1='${EXT}' xmlns:o='urn:other'` +
           ` o:format='nonsense' ns1:format='json' node='${node}' jid='ann@x.test'/></p:pubsub></iq>`
       )),
-      { _tag: "Subscribe", wanted: [{ node, jid: ann(), format: "json" }] }
+      { _tag: "Subscribe", subscriptions: [{ node, jid: ann(), format: "json" }] }
     )
     assert.strictEqual(
       outcome(iq("set", `<pubsub xmlns='urn:other'>${subscribe("")}</pubsub>`)),

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Logger, Option } from "effect"
 import type { Bounce } from "#domain/delivery/Bounce.ts"
 import type { Delivery, News } from "#domain/delivery/Notification.ts"
-import { maxStanza } from "#xmpp/Notifications.ts"
+import { maxStanzaBytes } from "#xmpp/Notifications.ts"
 import { initialState } from "#test/support/Resources.ts"
 import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
 
@@ -58,7 +58,7 @@ describe("Service", () => {
       const { send, take } = yield* connected({ accounts, hub: listing(node) })
       send(iq("1", "ann@xmpp.test/a", list))
       const answer = yield* take
-      assert.isAtMost(answer.toString().length, maxStanza)
+      assert.isAtMost(answer.toString().length, maxStanzaBytes)
       const listed = answer.getChild("pubsub")?.getChild("subscriptions")?.children ?? []
       assert.deepStrictEqual(
         listed.map((one) => typeof one === "string" ? one : one.attrs["node"]),
@@ -81,7 +81,7 @@ describe("Service", () => {
       const said: Array<string> = []
       const logger = Logger.make(({ message }) => void said.push(String(message)))
       const { send, take } = yield* connected({ accounts }).pipe(Effect.provide(Logger.layer([logger])))
-      send(iq("i".repeat(maxStanza), "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
+      send(iq("i".repeat(maxStanzaBytes), "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       send(iq("2", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       assert.strictEqual((yield* take).attrs["id"], "2")
       assert.include(said.join(), "a request of \"ann@xmpp.test/a\" is not answered: it has ")

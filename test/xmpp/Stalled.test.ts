@@ -17,12 +17,12 @@ describe.skipIf(installed === undefined)("a client that stops reading", () => {
         component,
         domain,
         secret: Redacted.make(secret),
-        hear: () => {}
+        onStanza: () => {}
       })
       const send = (id: string, to: string, size: number) =>
         sender.deliver(id, [
           `<message from="${component}" to="${to}@${domain}" id="${id}"><body>${"x".repeat(size)}</body></message>`
-        ]).pipe(Effect.repeat({ until: (fate) => fate === "taken" }))
+        ]).pipe(Effect.repeat({ until: (fate) => fate === "accepted" }))
       yield* send("first", "ann", 1)
       ann.socket.pause()
       // 20 MB, of which the sockets take a part and the server the rest
@@ -34,6 +34,6 @@ describe.skipIf(installed === undefined)("a client that stops reading", () => {
       yield* bob.until(() => bob.stanzas.some(({ attrs }) => attrs["id"] === "50"))
       yield* send("last", "bob", 1)
       yield* bob.until(() => bob.stanzas.some(({ attrs }) => attrs["id"] === "last"))
-      assert.strictEqual(sender.unread(), 0)
+      assert.strictEqual(sender.unreadBytes(), 0)
     }).pipe(Effect.provideService(References.MinimumLogLevel, "Error")))
 })

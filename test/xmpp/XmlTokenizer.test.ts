@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { Tokens } from "#xmpp/Tokens.ts"
+import { XmlTokenizer } from "#xmpp/XmlTokenizer.ts"
 
 const stream =
   `<?xml version='1.0'?><stream:stream id="it's > 1"><m a='"<>"'>it's "x" > y &amp; \u{1f600}</m><b/><![CDATA[a ]] > "b' <c>]]></stream:stream>`
@@ -25,9 +25,9 @@ const pieces = [
 describe("Tokens", () => {
   it("are the same however the stream is spread over reads", () => {
     fc.assert(fc.property(fc.array(fc.nat(stream.length)), (cuts) => {
-      const tokens = new Tokens()
+      const tokens = new XmlTokenizer()
       const ends = [...cuts.toSorted((a, b) => a - b), stream.length]
-      const read = ends.flatMap((end, i) => tokens.add(stream.slice(ends[i - 1] ?? 0, end)))
+      const read = ends.flatMap((end, i) => tokens.push(stream.slice(ends[i - 1] ?? 0, end)))
       assert.deepStrictEqual(read, pieces)
     }))
   })
@@ -40,20 +40,20 @@ describe("Tokens", () => {
     ["a second declaration", "<?xml version='1.0'?>"]
   ])("refuse %s as soon as it begins, however it is spread over reads", (_, text) => {
     for (const size of [1, 2, text.length]) {
-      const tokens = new Tokens()
-      tokens.add("<?xml version='1.0'?><s>")
+      const tokens = new XmlTokenizer()
+      tokens.push("<?xml version='1.0'?><s>")
       assert.throws(() => {
-        for (let at = 0; at < text.length; at += size) tokens.add(text.slice(at, at + size))
+        for (let at = 0; at < text.length; at += size) tokens.push(text.slice(at, at + size))
       }, "not allowed in XMPP")
     }
   })
 
   it("hold a long text, and a long value, until it has ended", () => {
-    const tokens = new Tokens()
+    const tokens = new XmlTokenizer()
     const long = "x".repeat(64 * 1024)
-    assert.deepStrictEqual(tokens.add(`<m id="${long}`), ["<"])
-    assert.deepStrictEqual(tokens.add(`${long}">${long}`), [`m id="${long}${long}">`])
-    assert.deepStrictEqual(tokens.add(long), [])
-    assert.deepStrictEqual(tokens.add("</m>"), [`${long}${long}<`, "/m>"])
+    assert.deepStrictEqual(tokens.push(`<m id="${long}`), ["<"])
+    assert.deepStrictEqual(tokens.push(`${long}">${long}`), [`m id="${long}${long}">`])
+    assert.deepStrictEqual(tokens.push(long), [])
+    assert.deepStrictEqual(tokens.push("</m>"), [`${long}${long}<`, "/m>"])
   })
 })

@@ -1,16 +1,16 @@
 import { Redacted } from "effect"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
-import type { Account } from "./Link.ts"
+import type { ComponentAccount } from "./ComponentStream.ts"
 
-export interface Config extends Account {
+export interface ComponentConfig extends ComponentAccount {
   /** Of the server, and of the accounts on it; spelled as the server does. */
   readonly domain: string
 }
 
 /** Where the component connects, and the domain of its server; undefined when XMPP is off. */
-export const configOf = (
+export const getComponentConfig = (
   { xmppComponent, xmppDomain, xmppHost, xmppPort, xmppSecret }: SettingsValues
-): Config | undefined =>
+): ComponentConfig | undefined =>
   xmppComponent === undefined ? undefined : {
     component: xmppComponent,
     domain: xmppDomain,

@@ -4,7 +4,7 @@
  * In a piece without one, ltx searches to its end for every single character. Comments, instructions and document types are refused as soon as they
  * begin, as RFC 6120 (11.1) wants it: ltx looks for the end of a document type that never comes, and a quote in a comment is the beginning of nothing.
  */
-export class Tokens {
+export class XmlTokenizer {
   #held = ""
   /** What ends what is being read: text, the beginning of a tag, a tag, a value in it, a section of text. */
   #awaited: "<" | "opening" | ">" | "\"" | "'" | "]]>" = "<"
@@ -13,7 +13,7 @@ export class Tokens {
   #declared = false
 
   /** The pieces that are complete with this read. Throws at what XMPP does not allow. */
-  add(read: string): ReadonlyArray<string> {
+  push(read: string): ReadonlyArray<string> {
     const pieces: Array<string> = []
     let start = 0
     for (let at = this.#next(read, 0); at >= 0; at = this.#next(read, at + 1)) {

@@ -1,0 +1,30 @@
+import { Schema } from "effect"
+import * as Entity from "effect/cluster/Entity"
+import * as Rpc from "effect/rpc/Rpc"
+
+/**
+ * The component as a cluster entity.
+ *
+ * A server accepts one connection per component name. One runner therefore holds the connection, and the other runners send messages through
+ * this entity. When that runner dies, the next owner of the shard connects.
+ */
+export const XmppEntity = Entity.make("Xmpp", [
+  /** Starts the entity, and so the connection. */
+  Rpc.make("Wake"),
+  /** Sends the messages of a delivery and returns the result. `id` stays the same over retries. */
+  Rpc.make("Deliver", {
+    payload: {
+      id: Schema.String,
+      messages: Schema.Array(Schema.String)
+    },
+    success: Schema.Literals(["accepted", "unavailable", "poison"])
+  }),
+  /** Returns the presences of bare JIDs, in the order of the JIDs. */
+  Rpc.make("GetPresences", {
+    payload: { jids: Schema.Array(Schema.String) },
+    success: Schema.Array(Schema.Literals(["online", "offline", "unknown"]))
+  })
+])
+
+/** Id of the only entity. */
+export const entityId = "component"
