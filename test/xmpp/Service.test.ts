@@ -291,7 +291,7 @@ describe("Service", () => {
       const heard = Effect.gen(function*() {
         send(iq("ping", "bob@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
         yield* take
-        return said.filter((line) => line.includes("tells who is online")).length
+        return said.filter((line) => line.includes("reports who is online")).length
       })
       send(
         granted("mallory@evil.test", "managed_entity") + granted("evil.test", "roster") + granted("xmpp.test", "none")
