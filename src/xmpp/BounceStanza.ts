@@ -1,7 +1,7 @@
 import type { Element } from "@xmpp/xml"
 import type { Bounce, Severity } from "#domain/delivery/Bounce.ts"
 import { quote } from "#domain/Topic.ts"
-import { getChildElements, copyText } from "./Elements.ts"
+import { copyText, getChildElements } from "./Elements.ts"
 import * as Jid from "#domain/Jid.ts"
 import { ns } from "./Namespaces.ts"
 
@@ -23,7 +23,12 @@ export const parseBounce = (error: Element): Bounce | undefined => {
   const [, subscriptionId, sequence] = /^\d{1,15}-(\d{1,15})-(\d{1,15})(?:-\d{1,15})?$/.exec(id) ?? []
   const sender = Jid.bareOf(from)
   if (subscriptionId === undefined || sequence === undefined || sender === undefined) return undefined
-  return { subscriptionId: Number(subscriptionId), sequence: Number(sequence), from: copyText(sender), ...meaningOf(error) }
+  return {
+    subscriptionId: Number(subscriptionId),
+    sequence: Number(sequence),
+    from: copyText(sender),
+    ...meaningOf(error)
+  }
 }
 
 /** Conditions of RFC 6120 (8.3.3) that waiting does not mend. Others come and go: of networks, of servers that are busy or away. */
@@ -44,7 +49,9 @@ const lasting: ReadonlySet<string> = new Set([
 
 const meaningOf = (stanza: Element): { readonly severity: Severity; readonly message: string } => {
   const error = stanza.getChild("error")
-  const conditions = error === undefined ? [] : getChildElements(error).filter((child) => child.getNS() === ns.stanzaErrors)
+  const conditions = error === undefined
+    ? []
+    : getChildElements(error).filter((child) => child.getNS() === ns.stanzaErrors)
   const condition = conditions.map((child) => child.getName()).find((name) => name !== "text") ?? "undefined-condition"
   const text = error?.getChildText("text", ns.stanzaErrors) ?? ""
   return {

@@ -1,7 +1,7 @@
 import type { Notification } from "#domain/delivery/Notification.ts"
 import { renderAttribute } from "#domain/render/Xml.ts"
 import { renderBriefStatus } from "./BriefStatus.ts"
-import { renderDocumentItem, renderEntryItem, countBytes, type Style } from "./Items.ts"
+import { countBytes, renderDocumentItem, renderEntryItem, type Style } from "./Items.ts"
 import { ns } from "./Namespaces.ts"
 
 /** Bytes of a stanza, at most: what servers take from a component without closing its stream, with room to spare. */

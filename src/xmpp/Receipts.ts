@@ -3,7 +3,7 @@ import { Deferred, Effect } from "effect"
 import { renderAttribute } from "#domain/render/Xml.ts"
 import * as Jid from "#domain/Jid.ts"
 import type { ComponentConfig } from "./ComponentConfig.ts"
-import { type ComponentStream, closed, type StreamError } from "./ComponentStream.ts"
+import { closed, type ComponentStream, type StreamError } from "./ComponentStream.ts"
 import { ns } from "./Namespaces.ts"
 
 /** Time for the server to answer a ping, in ms. */

@@ -54,7 +54,11 @@ const statuses: ReadonlyArray<(status: Status, extNamespace: string) => string> 
 ]
 
 /** Subscriptions in at most `room` bytes, if there is a way to write them so: twenty long URLs may take all that a stanza holds. */
-const subscriptionsXml = (subscriptions: ReadonlyArray<SubscriptionItem>, extNamespace: string, room: number): string => {
+const subscriptionsXml = (
+  subscriptions: ReadonlyArray<SubscriptionItem>,
+  extNamespace: string,
+  room: number
+): string => {
   let written = ""
   for (const statusXml of statuses) {
     written = renderEach(
@@ -71,8 +75,11 @@ const subscriptionsXml = (subscriptions: ReadonlyArray<SubscriptionItem>, extNam
 /** Bytes around the subscriptions of an answer, at most. */
 const around = 1_024
 
-export const subscribeResult = (subscriptions: ReadonlyArray<SubscriptionItem>, extNamespace: string, room: number): string =>
-  `<pubsub xmlns="${ns.pubsub}">${subscriptionsXml(subscriptions, extNamespace, room - around)}</pubsub>`
+export const subscribeResult = (
+  subscriptions: ReadonlyArray<SubscriptionItem>,
+  extNamespace: string,
+  room: number
+): string => `<pubsub xmlns="${ns.pubsub}">${subscriptionsXml(subscriptions, extNamespace, room - around)}</pubsub>`
 
 /** The prefix is the one of the published clients: some look the attribute up by it. */
 export const listResult = (

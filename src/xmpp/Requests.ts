@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { Format } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as Conditions from "./Conditions.ts"
-import { getChildElements, getExtensionAttribute, copyText } from "./Elements.ts"
+import { copyText, getChildElements, getExtensionAttribute } from "./Elements.ts"
 import * as Jid from "#domain/Jid.ts"
 import { ns } from "./Namespaces.ts"
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { News } from "#domain/delivery/Notification.ts"
-import { maxStanzaBytes, renderMessages, type OutgoingMessage } from "#xmpp/Notifications.ts"
+import { maxStanzaBytes, type OutgoingMessage, renderMessages } from "#xmpp/Notifications.ts"
 import { children, content, type Element, names, parse } from "#test/domain/render/xml.ts"
 import { hostile, model } from "#test/generators/Model.ts"
 

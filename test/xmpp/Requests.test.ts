@@ -33,7 +33,11 @@ describe("Requests", () => {
       outcome(pubsub("set", subscribe("") + subscribe(" sf:format='JSON'") + subscribe(" format='atom'"))),
       {
         _tag: "Subscribe",
-        subscriptions: [{ node, jid: ann() }, { node, jid: ann(), format: "json" }, { node, jid: ann(), format: "atom" }]
+        subscriptions: [{ node, jid: ann() }, { node, jid: ann(), format: "json" }, {
+          node,
+          jid: ann(),
+          format: "atom"
+        }]
       }
     )
     assert.deepStrictEqual(
