@@ -13,7 +13,7 @@ const maxRequests = 256
 const maxRequestsPerJid = 32
 
 /** Unread bytes of replies from which on requests are rejected. */
-export const maxUnreadBytes = 1024 * 1024
+const maxUnreadBytes = 1024 * 1024
 
 /** Unread bytes of replies from which on requests are ignored. */
 export const maxIgnoredUnreadBytes = 2 * maxUnreadBytes
