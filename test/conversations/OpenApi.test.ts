@@ -12,10 +12,10 @@ const settings = { baseUrl: "http://windhover.test", hubOpen: true }
 
 type Path = "/" | "/stream" | "/hub"
 
-/** The description as a program reads it. */
+/** The OpenAPI document as a program reads it. */
 const described = JSON.parse(JSON.stringify(describeApi(settings, version)))
 
-/** Alice, with a subscription to a feed, and the service over a real socket. */
+/** Alice with a subscription to a feed, and the service over a real socket. */
 const opened = Effect.gen(function*() {
   const world = yield* ConversationWorld.makeWorld
   yield* world.perform(`/feed is a feed of two, one`)
@@ -38,15 +38,15 @@ const opened = Effect.gen(function*() {
 
 const form = "application/x-www-form-urlencoded"
 
-/** What a JSON answer says beside its schema; nothing, when the schema tells all of it. */
+/** The difference between a JSON response and its schema; undefined when the schema describes all of the response. */
 const problemOf = (schema: Schema.Codec<unknown>, { body }: RawAnswer): string | undefined =>
   Result.match(Schema.decodeUnknownResult(schema)(JSON.parse(body), { onExcessProperty: "error" }), {
     onSuccess: () => undefined,
     onFailure: String
   })
 
-layer(ConversationWorld.layer, { excludeTestServices: true })("the description of the API", (it) => {
-  it.effect("is served to anybody, and is the one of the schemas", () =>
+layer(ConversationWorld.layer, { excludeTestServices: true })("the OpenAPI document", (it) => {
+  it.effect("is served without credentials, and comes from the schemas", () =>
     Effect.gen(function*() {
       const { get } = yield* opened
       const served = yield* get("/openapi.json")
@@ -66,7 +66,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       assert.strictEqual(subscribe.properties["hub.callback"].maxLength, 250)
     }))
 
-  it.effect("tells all of what real answers hold", () =>
+  it.effect("describes every key of real responses", () =>
     Effect.gen(function*() {
       const { get, topic } = yield* opened
       const cases = [
@@ -84,7 +84,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       assert.match(problemOf(ResponseSchemas.DetailedSubscriptions, list) ?? "", /Expected SubscriptionsInDetail/)
     }))
 
-  it.effect("names the bounds at which requests are refused", () =>
+  it.effect("names the limits of parameters", () =>
     Effect.gen(function*() {
       const { get, topic } = yield* opened
       const described = describeApi(settings, version).paths as unknown as {
@@ -111,7 +111,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       }
     }))
 
-  it.effect("names each status that docs/http.md lists, wherever it can come", () =>
+  it.effect("names each status of docs/http.md for each path", () =>
     Effect.sync(() => {
       const text = readFileSync(new URL("../../docs/http.md", import.meta.url), "utf8")
       const listed = [...text.slice(text.indexOf("## Errors")).matchAll(/^\| (\d{3}) /gm)].map(([, status]) => status)
@@ -125,7 +125,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       assert.notProperty(describeApi({ ...settings, hubOpen: false }, version).paths, "/hub")
     }))
 
-  it.effect("has the open hub's answers, as they come", () =>
+  it.effect("describes the open hub's responses", () =>
     Effect.gen(function*() {
       const { get, post, world } = yield* opened
       const outside = world.words["outside"] ?? ""
@@ -149,7 +149,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       for (const status of statuses(posted)) assert.property(described.paths["/hub"].post.responses, String(status))
     }))
 
-  it.effect("has the open hub's parameters as they are taken and refused", () =>
+  it.effect("describes the open hub's parameters and their limits", () =>
     Effect.gen(function*() {
       const { post, world } = yield* opened
       const outside = world.words["outside"] ?? ""
@@ -194,7 +194,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the description o
       assert.deepStrictEqual(yield* Effect.forEach(refused, ask), refused.map(() => 422))
     }))
 
-  it.effect("can be browsed, and the page asks nobody else for anything", () =>
+  it.effect("has a page that makes no requests to other sites", () =>
     Effect.gen(function*() {
       const { get } = yield* opened
       const page = yield* get("/docs")

@@ -9,7 +9,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import * as ConversationWorld from "#test/support/ConversationWorld.ts"
 import { openOutside } from "#test/support/Outside.ts"
 
-/** The next event of this name; asked for before whatever causes it. */
+/** The next event of this name. Call before the action that causes the event. */
 const next = <A>(subscriber: Subscriber, name: string): Promise<A> =>
   new Promise((resolve) => {
     subscriber.once(name, resolve)
@@ -34,7 +34,7 @@ const listening = Effect.fnUntraced(function*(options: Parameters<typeof createS
   return subscriber
 })
 
-/** Subscribing or unsubscribing; fails when the answer is neither 202 nor 204. */
+/** Subscribes or unsubscribes. Fails when the response is neither 202 nor 204. */
 const ask = (subscriber: Subscriber, mode: "subscribe" | "unsubscribe", topic: string, hub: string) =>
   Effect.promise(() =>
     new Promise<void>((resolve, reject) => {
@@ -42,7 +42,7 @@ const ask = (subscriber: Subscriber, mode: "subscribe" | "unsubscribe", topic: s
     })
   )
 
-/** The client of npm as it comes, over a real socket: its own server, its own requests. */
+/** The unchanged client of npm over a real socket, with its own server and requests. */
 layer(ConversationWorld.layer, { excludeTestServices: true })("pubsubhubbub 1.0.2, a subscriber of npm", (it) => {
   const converse = Effect.fnUntraced(function*(options: Parameters<typeof createServer>[0], path: string) {
     const { address } = yield* HttpServer.HttpServer
@@ -65,7 +65,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("pubsubhubbub 1.0.
     assert.strictEqual(subscribed.topic, topic)
 
     const told = next<Feed>(subscriber, "feed")
-    // what the first fetch finds is no news, and on the API face it comes after the subscription
+    // the first fetch makes no notification, and on the API face it follows the subscription
     yield* (yield* ResourceStore).find(topic).pipe(
       Effect.repeat({
         until: (resource) => Option.isSome(resource) && resource.value.lastParse !== undefined,
@@ -91,7 +91,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("pubsubhubbub 1.0.
       assert.strictEqual(received.headers["content-type"], "application/rss+xml")
     }))
 
-  it.effect("does so at the API, after its challenge", () =>
+  it.effect("does the same at the API, after the authentication challenge", () =>
     Effect.gen(function*() {
       const accounts = yield* AccountStore
       yield* accounts.create("npm", Redacted.make("a password"))

@@ -1,7 +1,7 @@
 /**
- * The rows of the specification's tables that concern HTTP, and each limit, with the conversations that show them.
+ * Rows of the specification's tables that concern HTTP, and each limit, with the conversations that show them.
  *
- * What cannot be shown in the time of a conversation is tested on a clock of its own: the second and third retry (`test/actors/subscription/Subscription.test.ts`),
+ * Tests with a test clock show slow behaviour: the second and third retry (`test/actors/subscription/Subscription.test.ts`),
  * polling periods (`test/domain/poll/PollingInterval.test.ts`), maintenance and velocity (`test/domain/poll/Maintenance.test.ts`).
  */
 export const specification: { readonly [table: string]: { readonly [row: string]: ReadonlyArray<string> } } = {

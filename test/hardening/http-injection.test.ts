@@ -9,7 +9,7 @@ const get = { headers: basic() }
 const forged = "x\r\nX-Forged: 1\r\n\r\n<script>alert(1)</script>"
 
 describe("header injection", () => {
-  it.live("no parameter reaches a header of the answer", () =>
+  it.live("no parameter reaches a header of the response", () =>
     Effect.gen(function*() {
       const { connect } = yield* serve({ list: () => Effect.fail(badParameter("page", "Refused.")) })
       for (const name of ["hub.mode", "format", "page", "by_page", "callback", "hub.verify", "authorization", "x"]) {
@@ -26,7 +26,7 @@ describe("header injection", () => {
       }
     }))
 
-  it.live("neither does the Content-Type of a watched document", () =>
+  it.live("an invalid Content-Type of a watched document reaches no header", () =>
     Effect.gen(function*() {
       const document = { contentType: "text/html\r\nX-Forged: 1", body: new Uint8Array([60]) }
       const { connect } = yield* serve({
@@ -54,7 +54,7 @@ describe("script injection", () => {
     "f[\"a\"]",
     "eval`1`",
     "\u0430lert"
-  ])("%j is no name of a function", (name) =>
+  ])("%j is not a function name", (name) =>
     Effect.gen(function*() {
       const api = yield* makeApi({ list: () => Effect.succeed({ items: [], total: 0 }) })
       const answer = yield* api(`/?${new URLSearchParams({ "hub.mode": "list", callback: name })}`, get)
@@ -62,7 +62,7 @@ describe("script injection", () => {
       assert.strictEqual(answer.headers.get("content-type"), "text/plain; charset=utf-8")
     }))
 
-  it.effect("what a stranger wrote stays a string inside the script", () =>
+  it.effect("an attacker's text stays a string inside the script", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       const answer = yield* api(
@@ -76,7 +76,7 @@ describe("script injection", () => {
       assert.isTrue(answer.body.startsWith("f({\"error\":{"))
     }))
 
-  it.effect("a POST is never answered as a script: a form on another site could ask for one", () =>
+  it.effect("a POST never gets a script, because a form on another site could request one", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       const answer = yield* api("/?callback=f", form({ "hub.mode": "dance" }))
@@ -95,7 +95,7 @@ describe("prototype pollution", () => {
     "a[constructor][prototype][polluted]"
   ]
 
-  it.effect("names of Object.prototype are names like any other", () =>
+  it.effect("names of Object.prototype are ordinary names", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       for (const name of names) {
@@ -111,7 +111,7 @@ describe("prototype pollution", () => {
       assert.isUndefined(({} as { polluted?: unknown }).polluted)
     }))
 
-  it.effect("and none of them is a mode", () =>
+  it.effect("names of Object.prototype are no modes", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       for (const mode of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {

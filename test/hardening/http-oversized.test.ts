@@ -6,7 +6,7 @@ import { workDuring } from "#test/support/Work.ts"
 
 const authorization = `Authorization: ${basic().authorization}`
 
-/** One POST with a body; status and sentence of the answer. */
+/** Status and sentence of the response to a POST with a body. */
 const post = Effect.fnUntraced(function*(type: string, body: string, framing = `Content-Length: ${body.length}`) {
   const { connect } = yield* serve({})
   const connection = yield* connect
@@ -29,23 +29,23 @@ const multipart = (parts: number, value = "x") =>
 const pairs = (count: number) => Array.from({ length: count }, (_, i) => `p${i}=1`).join("&")
 
 describe("oversized requests", () => {
-  it.live("a body that announces too much is refused before it is read", () =>
+  it.live("a body with a large Content-Length is rejected before it is read", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* post(formType, "hub.mode=list", "Content-Length: 99999999999"), tooLarge)
     }))
 
-  it.live("a body that announces nothing is cut off at the limit", () =>
+  it.live("a chunked body is rejected at the limit", () =>
     Effect.gen(function*() {
       const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
       assert.strictEqual(yield* post(formType, chunk.repeat(20), "Transfer-Encoding: chunked"), tooLarge)
     }))
 
-  it.live("bodies of one address take 16 MiB together, until they are answered", () =>
+  it.live("bodies of one address take at most 16 MiB together, until the responses", () =>
     Effect.gen(function*() {
       const { connect } = yield* serve({})
       const head = `POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Type: ${formType}\r\nContent-Length: `
       const size = 1024 * 1024
-      // 16 of them leave room for a dozen reads; 17 have none. Which one is too much is a matter of whose bytes come last.
+      // 16 bodies leave room for a dozen reads, 17 leave none; the body whose bytes come last is rejected
       const sent = 1_000_000
       const slow = yield* Effect.forEach(Array.from({ length: 17 }), () => connect)
       yield* Effect.forEach(
@@ -67,7 +67,7 @@ describe("oversized requests", () => {
       assert.match(yield* post(formType, "x".repeat(size)), /^422 /)
     }))
 
-  it.live("10,000 parameters are refused in every form", () =>
+  it.live("10,000 parameters are rejected in every format", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* post(formType, pairs(10_000)), tooMany)
       assert.strictEqual(yield* post(formType, "&".repeat(10_000)), tooMany)
@@ -79,12 +79,12 @@ describe("oversized requests", () => {
       assert.strictEqual(yield* post("application/json", `{"a":[${"{},".repeat(10_000)}{}]}`), tooMany)
     }))
 
-  it.live("query and body count together for each, and a thousand pass", () =>
+  it.live("query and body may have a thousand parameters each", () =>
     Effect.gen(function*() {
       assert.match(yield* post(formType, pairs(1_000)), /^422 Please provide a hub\.mode/)
     }))
 
-  it.live("depth is bounded before it can hurt", () =>
+  it.live("nesting depth is limited", () =>
     Effect.gen(function*() {
       const deep = 200_000
       assert.match(
@@ -99,7 +99,7 @@ describe("oversized requests", () => {
       )
     }))
 
-  it.live("none of the largest bodies is looked at more often than a few times", () =>
+  it.live("each byte of the largest bodies is visited a few times at most", () =>
     Effect.gen(function*() {
       const size = 1024 * 1024
       const bodies: ReadonlyArray<readonly [type: string, body: string]> = [

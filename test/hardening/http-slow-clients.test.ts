@@ -4,17 +4,17 @@ import { basic } from "#test/support/Api.ts"
 import type { RawConnection } from "#test/support/RawHttp.ts"
 import { serve } from "#test/support/Served.ts"
 
-/** With so little patience that a test can wait for its end. */
+/** Short timeouts, so that the test can wait for them. */
 const impatient = serve({}, undefined, {}, { headerMs: 200, requestMs: 400, checkIntervalMs: 50, idleMs: 10_000 })
 
-/** Keeps a connection alive with a byte now and then, as slow-loris does. */
+/** Sends a byte from time to time, as the slow-loris attack does. */
 const dribble = (connection: RawConnection) =>
   connection.send("x").pipe(Effect.repeat(Schedule.spaced("20 millis")), Effect.forkScoped)
 
 const authorization = `Authorization: ${basic().authorization}`
 
-describe("clients that are slow on purpose", () => {
-  it.live("get 408 when the header does not end, and the connection is closed", () =>
+describe("deliberately slow clients", () => {
+  it.live("get 408 for an endless header, and are disconnected", () =>
     Effect.gen(function*() {
       const { connect } = yield* impatient
       const connection = yield* connect
@@ -25,13 +25,13 @@ describe("clients that are slow on purpose", () => {
       yield* connection.closed
     }))
 
-  it.live("are cut off when they say nothing at all", () =>
+  it.live("are disconnected when they send no byte", () =>
     Effect.gen(function*() {
       const { connect } = yield* impatient
       yield* (yield* connect).closed
     }))
 
-  it.live("get 408 when the body does not end", () =>
+  it.live("get 408 for an endless body", () =>
     Effect.gen(function*() {
       const { connect } = yield* impatient
       const connection = yield* connect
@@ -43,7 +43,7 @@ describe("clients that are slow on purpose", () => {
       yield* connection.closed
     }))
 
-  it.live("hold nobody else up", () =>
+  it.live("do not delay other clients", () =>
     Effect.gen(function*() {
       const { connect } = yield* serve({})
       for (let i = 0; i < 200; i++) {
@@ -54,7 +54,7 @@ describe("clients that are slow on purpose", () => {
       assert.strictEqual((yield* connection.receive()).status, 204)
     }))
 
-  it.live("may leave in the middle of a body: the service goes on", () =>
+  it.live("may disconnect in the middle of a body without harm", () =>
     Effect.gen(function*() {
       const { connect } = yield* serve({})
       for (let i = 0; i < 20; i++) {
@@ -66,7 +66,7 @@ describe("clients that are slow on purpose", () => {
       assert.strictEqual((yield* connection.receive()).status, 204)
     }))
 
-  it.live("are cut off when they ask for much and read nothing of it", () =>
+  it.live("are disconnected when they read nothing of a large response", () =>
     Effect.gen(function*() {
       const hub = {
         retrieve: () =>
@@ -76,7 +76,7 @@ describe("clients that are slow on purpose", () => {
             document: { contentType: "text/plain", body: new Uint8Array(64 << 20) }
           })
       }
-      const timeouts = { headerMs: 300_000, requestMs: 300_000, checkIntervalMs: 300_000, idleMs: 3_000 } // longer than the second one takes
+      const timeouts = { headerMs: 300_000, requestMs: 300_000, checkIntervalMs: 300_000, idleMs: 3_000 } // longer than the silence timeout
       const settings = { maxStreams: 0, maxStreamsPerAccount: 0 }
       const { connect } = yield* serve(hub, undefined, settings, timeouts, { maxPerAddress: 1, maxTotal: 1 })
       const stalled = yield* connect
@@ -87,7 +87,7 @@ describe("clients that are slow on purpose", () => {
         yield* connection.send(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
         return (yield* connection.receive()).status
       }))
-      assert.strictEqual(yield* another, 503) // its place is taken
+      assert.strictEqual(yield* another, 503) // no connection is left
       yield* Effect.repeat(another, { until: (status) => status === 204, schedule: Schedule.spaced("50 millis") })
       yield* stalled.goOn
       yield* stalled.closed

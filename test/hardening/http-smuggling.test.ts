@@ -13,7 +13,7 @@ const head = (fields: string, line = "POST /?hub.mode=authenticate HTTP/1.1") =>
 const chunked = "Transfer-Encoding: chunked"
 
 /**
- * Requests whose end two servers could see at different places. Behind a proxy the rest would be somebody else's request.
+ * Requests with an ambiguous end. Behind a proxy, their rest could become the start of another client's request.
  */
 const ambiguous: ReadonlyArray<readonly [name: string, bytes: string]> = [
   ["Content-Length and Transfer-Encoding", head(`Content-Length: 5\r\n${chunked}`) + `0\r\n\r\n${smuggled}`],
@@ -43,7 +43,7 @@ const ambiguous: ReadonlyArray<readonly [name: string, bytes: string]> = [
 ]
 
 describe("request smuggling", () => {
-  it.live.each(ambiguous)("%s is refused, and nothing after it is read", ([, bytes]) =>
+  it.live.each(ambiguous)("%s is rejected, and no later byte is read", ([, bytes]) =>
     Effect.gen(function*() {
       const published: Array<string> = []
       const { connect } = yield* serve({ publish: (topics) => Effect.sync(() => void published.push(...topics)) })

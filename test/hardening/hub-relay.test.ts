@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as ConversationWorld from "#test/support/ConversationWorld.ts"
 import { makeStage } from "#test/support/WebSub.ts"
 
-/** Anybody may have the open hub ask any callback. It is no weapon: a victim that never agreed is asked a few times, and sent nothing. */
+/** Any client can make the open hub ask any callback. A victim that never agreed gets a few questions and no notification. */
 layer(ConversationWorld.layerWith({}), { excludeTestServices: true })("the open hub as a relay", (it) => {
   it.effect(
     "a victim is asked ten times in a minute, however many topics, paths and ports of it are named",
@@ -35,7 +35,7 @@ layer(ConversationWorld.layerWith({}), { excludeTestServices: true })("the open 
     60_000
   )
 
-  it.effect("a hundred requests for a victim wait, and no more are taken", () =>
+  it.effect("a hundred requests for one victim may wait; the hub rejects more", () =>
     Effect.gen(function*() {
       const stage = yield* makeStage
       const statuses: Array<number> = []

@@ -14,7 +14,7 @@ const forged = breaks.map((end) => `x${end}event: forged${end}id: 666${end}data:
 /** The fields of the events as a browser reads them: a line ends with CR, LF or both. */
 const fieldsOf = (frame: Buffer) => frame.toString().split(/\r\n|\r|\n/).map((line) => line.split(":", 1)[0])
 
-describe("what strangers write cannot begin a field of a stream", () => {
+describe("text of publishers and clients cannot start a field of a stream", () => {
   it.each(forged)("in an entry, as JSON: %j", (text) => {
     const entry = { id: text, title: { value: text, type: "text" } }
     const body = renderJson({ status: { feed: text, http: text }, header: { title: entry.title }, entries: [entry] })
@@ -70,11 +70,11 @@ describe("what strangers write cannot begin a field of a stream", () => {
     "5 :1",
     "5:1.".repeat(5_000)
   ])(
-    "in an id that a client brings back: %j",
+    "in an id that a client returns: %j",
     (text) => assert.isUndefined(Cursor.parse(text, [5]))
   )
 
-  it("an id that was given out is read as it was written, for the resources that are still there", () => {
+  it("a sent id is parsed back for the resources that still exist", () => {
     const one = new Map([[41, 7]])
     const many = new Map([[41, 7], [42, 0], [1_000_000, 36 ** 6]])
     assert.deepStrictEqual(Cursor.parse(Cursor.format(one), [41]), one)
@@ -84,7 +84,7 @@ describe("what strangers write cannot begin a field of a stream", () => {
     assert.isUndefined(Cursor.parse(Cursor.format(one), [41, 42]))
   })
 
-  it.effect("by lastEventId: it is not repeated", () =>
+  it.effect("lastEventId is not repeated", () =>
     Effect.gen(function*() {
       const hub: Partial<Hub["Service"]> = {
         follow: () =>

@@ -19,7 +19,7 @@ interface Attempt {
   readonly address?: string
 }
 
-/** Who is it? The login, or the reason and the sentence. */
+/** The login of the caller, or the reason and the sentence of the refusal. */
 const attempt = Effect.fnUntraced(function*({ address = "192.0.2.1", header, parameter }: Attempt) {
   const authentication = yield* Authentication
   const request = HttpServerRequest.fromWeb(
@@ -48,7 +48,7 @@ const good = `Basic ${base64("alice:wonder:land")}`
 const bad = `Basic ${base64("alice:guess")}`
 
 describe("Authentication", () => {
-  it.effect("by HTTP Basic; the first colon ends the login", () =>
+  it.effect("reads HTTP Basic; the first colon ends the login", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* attempt({ header: good }), "alice")
       assert.strictEqual(yield* attempt({ header: good.replace("Basic", "basic") }), "alice")
@@ -58,7 +58,7 @@ describe("Authentication", () => {
       )
     }).pipe(withStore(known)))
 
-  it.effect("by the parameter, however it was encoded", () =>
+  it.effect("reads the parameter in every encoding", () =>
     Effect.gen(function*() {
       const plain = base64("alice:wonder:land")
       const wrapped = `${plain.slice(0, 8)}\r\n ${plain.slice(8)}\n`
@@ -67,7 +67,7 @@ describe("Authentication", () => {
       }
     }).pipe(withStore(known)))
 
-  it.effect("by a parameter whose plus sign nobody escaped", () =>
+  it.effect("reads a parameter with an unescaped plus sign", () =>
     Effect.gen(function*() {
       const encoded = base64("alice:ab>")
       assert.include(encoded, "+")
@@ -77,7 +77,7 @@ describe("Authentication", () => {
         Effect.succeed(Redacted.value(secret) === "ab>" ? Option.some(caller()) : Option.none())
     }))))
 
-  it.effect("says what is wrong with what it cannot read, and repeats no secret", () =>
+  it.effect("explains unreadable credentials without repeating a secret", () =>
     Effect.gen(function*() {
       const sentence = "Unauthenticated: The parameter authorization is not base64 of login:token."
       assert.match(yield* attempt({}), /^Unauthenticated: Please authenticate: with HTTP Basic/)
@@ -98,7 +98,7 @@ describe("Authentication", () => {
       )
     }).pipe(withStore(known)))
 
-  it.effect("never takes a database that is away for a wrong password", () =>
+  it.effect("does not report an unavailable database as a wrong password", () =>
     Effect.gen(function*() {
       assert.match(yield* attempt({ header: good }), /^Unavailable: /)
     }).pipe(withStore(Layer.mock(AccountStore, {
@@ -106,7 +106,7 @@ describe("Authentication", () => {
         Effect.fail(new StoreError({ reason: { _tag: "Unavailable", message: "connection refused" } }))
     }))))
 
-  it.effect("takes a database that is broken for our defect", () =>
+  it.effect("dies with a defect of the database", () =>
     Effect.gen(function*() {
       const defect = yield* attempt({ header: good }).pipe(Effect.catchDefect((error) => Effect.succeed(String(error))))
       assert.match(defect, /StoreError.*column missing/)
@@ -115,10 +115,10 @@ describe("Authentication", () => {
     }))))
 })
 
-describe("guessing", () => {
+describe("failed logins", () => {
   const guess = (address?: string) => attempt({ header: bad, ...(address !== undefined && { address }) })
 
-  it.effect("is slowed after ten failures of one address, and only there", () =>
+  it.effect("are throttled after ten failures of one address, not of others", () =>
     Effect.gen(function*() {
       for (let i = 0; i < 10; i++) assert.match(yield* guess(), /^Unauthenticated/)
       assert.strictEqual(
@@ -131,12 +131,12 @@ describe("guessing", () => {
       assert.match(yield* guess(), /^Throttled/)
     }).pipe(withStore(known)))
 
-  it.effect("is slowed when all of it comes at once, too; who is right waits for their turn", () => {
-    let looks = 0
+  it.effect("are throttled when all arrive at once; correct logins wait their turn", () => {
+    let lookUps = 0
     const slow = Layer.mock(AccountStore, {
       authenticate: (login, secret) =>
         Effect.suspend(() => {
-          looks++
+          lookUps++
           const isRight = login === "alice" && Redacted.value(secret) === "wonder:land"
           return Effect.delay(Effect.succeed(isRight ? Option.some(caller()) : Option.none()), "100 millis")
         })
@@ -151,28 +151,28 @@ describe("guessing", () => {
       Array.from({ length: count }, (_, i) => ({ header: header(i), address }))
     return Effect.gen(function*() {
       const answers = yield* all(headers(300, (i) => `Basic ${base64(`alice:${i}`)}`, "192.0.2.1"))
-      assert.isBelow(looks, 20) // ten fail, and as many may be under way by then
-      assert.strictEqual(answers.filter((answer) => answer.startsWith("Unauthenticated")).length, looks)
-      assert.strictEqual(answers.filter((answer) => answer.startsWith("Throttled")).length, 300 - looks)
+      assert.isBelow(lookUps, 20) // ten failures, and at most ten running lookups
+      assert.strictEqual(answers.filter((answer) => answer.startsWith("Unauthenticated")).length, lookUps)
+      assert.strictEqual(answers.filter((answer) => answer.startsWith("Throttled")).length, 300 - lookUps)
       const right = yield* all(headers(50, () => good, "192.0.2.2"))
       assert.deepStrictEqual(new Set(right), new Set(["alice"]))
     }).pipe(withStore(slow))
   })
 
-  it.effect("does not lock out who was right before", () =>
+  it.effect("do not lock out credentials that were correct before", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* attempt({ header: good }), "alice")
       for (let i = 0; i < 20; i++) yield* guess()
       assert.strictEqual(yield* attempt({ header: good }), "alice")
     }).pipe(withStore(known)))
 
-  it.effect("is not let in by being right at last", () =>
+  it.effect("throttle a correct login too, if it is new", () =>
     Effect.gen(function*() {
       for (let i = 0; i < 10; i++) yield* guess()
       assert.match(yield* attempt({ header: good }), /^Throttled/)
     }).pipe(withStore(known)))
 
-  it.effect("takes a network of IPv6 for one address", () =>
+  it.effect("count an IPv6 network as one address", () =>
     Effect.gen(function*() {
       for (let i = 0; i < 10; i++) yield* guess(`2001:db8:0:1::${i}`)
       assert.match(yield* guess("2001:db8::1:ffff:0:0:1"), /^Throttled/)
@@ -182,7 +182,7 @@ describe("guessing", () => {
 })
 
 describe("requestsPerMinute", () => {
-  it.effect("bounds the requests of a token when the operator wants it", () =>
+  it.effect("limits the requests of a token if the operator sets a limit", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* attempt({ header: good }), "alice")
       assert.strictEqual(yield* attempt({ header: good }), "alice")

@@ -23,11 +23,11 @@ describe("Jsonp", () => {
     "<script>",
     "é",
     "f".repeat(129)
-  ])("%j is none", (name) => {
+  ])("%j is not a name", (name) => {
     assert.isFalse(isJsonpName(name))
   })
 
-  it("escapes the line ends that older scripts know", () => {
+  it("escapes the line separators of older scripts", () => {
     assert.strictEqual(wrap("f", "\"\u2028\u2029\""), "f(\"\\u2028\\u2029\")")
   })
 })

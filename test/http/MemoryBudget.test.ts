@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { MemoryBudget } from "#http/MemoryBudget.ts"
 
-describe("room for bodies", () => {
-  it("is bounded for each and for all, and comes back once they leave", () => {
+describe("MemoryBudget", () => {
+  it("limits each key and the total, until reservations are released", () => {
     const budget = new MemoryBudget({ maxPerKey: 100, maxTotal: 150 })
     const [a, b] = [budget.reserve("a", 10), budget.reserve("b", 10)]
     assert.isTrue(a?.grow(100))
@@ -16,7 +16,7 @@ describe("room for bodies", () => {
     assert.isDefined(budget.reserve("a", 50))
   })
 
-  it("counts what has come, and the least until then", () => {
+  it("counts received bytes, and at least the reserved minimum", () => {
     const budget = new MemoryBudget({ maxPerKey: 100, maxTotal: 100 })
     const reservation = budget.reserve("a", 40)
     assert.isTrue(reservation?.grow(30))

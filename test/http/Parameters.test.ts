@@ -28,12 +28,12 @@ describe("normalizeName", () => {
     assert.strictEqual(normalizeName(given), expected)
   })
 
-  it("gives up on deep nesting", () => {
+  it("returns undefined for deep nesting", () => {
     assert.strictEqual(normalizeName(`a${"[b]".repeat(7)}`), `a${".b".repeat(7)}`)
     assert.isUndefined(normalizeName(`a${"[b]".repeat(8)}`))
   })
 
-  it("reads any name in one way only: what it gives stays as it is", () => {
+  it("is idempotent", () => {
     fc.assert(fc.property(fc.string(), (name) => {
       const normal = normalizeName(name) ?? ""
       assert.strictEqual(normal.includes("[") ? normal : normalizeName(normal), normal)
@@ -42,21 +42,21 @@ describe("normalizeName", () => {
 })
 
 describe("Parameters", () => {
-  it.effect("lets the body win over the query", () =>
+  it.effect("prefers the body over the query", () =>
     Effect.gen(function*() {
       const parameters = yield* of([["hub.mode", "list"], ["page", "2"]], [["hub.mode", "retrieve"]])
       assert.strictEqual(yield* parameters.one("hub.mode"), "retrieve")
       assert.strictEqual(yield* parameters.one("page"), "2")
     }))
 
-  it.effect("takes an empty value for one that was not sent", () =>
+  it.effect("treats an empty value as absent", () =>
     Effect.gen(function*() {
       const parameters = yield* of([["hub.secret", ""]])
       assert.isUndefined(yield* parameters.one("hub.secret"))
       assert.isFalse(parameters.has("hub.secret"))
     }))
 
-  it.effect("keeps repeated values in order, and refuses to choose between different ones", () =>
+  it.effect("keeps repeated values in order, and rejects different values for a single one", () =>
     Effect.gen(function*() {
       const parameters = yield* of([["hub.url", "a"], ["hub.url[]", "b"], ["hub.topic", "x"], ["hub.topic", "x"]])
       assert.deepStrictEqual(parameters.all("hub.url"), ["a", "b"])
@@ -80,7 +80,7 @@ describe("Parameters", () => {
       assert.isFalse(parameters.has("sear"))
     }))
 
-  it.effect("holds names of Object.prototype like any other, and none that was not sent", () =>
+  it.effect("treats names of Object.prototype as ordinary names", () =>
     Effect.gen(function*() {
       const parameters = yield* of([["__proto__[hub.mode]", "list"], ["constructor", "x"]])
       assert.isUndefined(yield* parameters.one("hub.mode"))
@@ -89,7 +89,7 @@ describe("Parameters", () => {
       assert.isUndefined(({} as Record<string, unknown>)["hub.mode"])
     }))
 
-  it.effect("reads whole numbers within their bounds", () =>
+  it.effect("reads whole numbers within their limits", () =>
     Effect.gen(function*() {
       const read = (text: string) => Effect.flatMap(of([["by_page", text]]), (p) => p.integer("by_page", byPage))
       assert.strictEqual(yield* read(""), 20)
@@ -102,14 +102,14 @@ describe("Parameters", () => {
       }
     }))
 
-  it.effect("reads words in any case", () =>
+  it.effect("reads words in lower and upper case", () =>
     Effect.gen(function*() {
       const read = (text: string) => Effect.flatMap(of([["format", text]]), (p) => p.choice("format", formatSchema))
       assert.strictEqual(yield* read(" JSON "), "json")
       assert.strictEqual(yield* sentence(read("xml")), "format can be json or atom; received \"xml\".")
     }))
 
-  it.effect("refuses too many, too long and too deep, and what is no character", () =>
+  it.effect("rejects too many parameters, long and deep names, and invalid characters", () =>
     Effect.gen(function*() {
       const many = Array.from({ length: maxParameters + 1 }, (_, i): Pair => [`p${i}`, ""])
       assert.strictEqual(yield* sentence(merge(many, [])), "The request has more than 1000 parameters; send fewer.")

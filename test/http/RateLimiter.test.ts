@@ -3,8 +3,8 @@ import { RateLimiter } from "#http/RateLimiter.ts"
 
 const make = (maxKeys = 100) => new RateLimiter({ burst: 3, perMinute: 6 }, { maxKeys, maxDebtMs: 60_000 })
 
-describe("Allowances", () => {
-  it("gives a burst, then one after each interval", () => {
+describe("RateLimiter", () => {
+  it("allows a burst, then one use per interval", () => {
     const limiter = make()
     for (let i = 0; i < 3; i++) {
       assert.strictEqual(limiter.waitMs("a", 0), 0)
@@ -16,7 +16,7 @@ describe("Allowances", () => {
     assert.strictEqual(limiter.waitMs("b", 0), 0)
   })
 
-  it("adds up what was used beyond, up to the greatest debt", () => {
+  it("adds up uses beyond the rate, up to the maximum debt", () => {
     const limiter = make()
     for (let i = 0; i < 5; i++) limiter.use("a", 0)
     assert.strictEqual(limiter.waitMs("a", 0), 30_000)
@@ -24,7 +24,7 @@ describe("Allowances", () => {
     assert.strictEqual(limiter.waitMs("a", 0), 70_000)
   })
 
-  it("keeps a bounded number of keys, and drops the one that was used longest ago", () => {
+  it("forgets the least recently used key beyond its maximum", () => {
     const limiter = make(2)
     for (const key of ["a", "b", "a", "c"]) {
       for (let i = 0; i < 3; i++) limiter.use(key, 0)

@@ -34,7 +34,7 @@ const refusal = (body: RequestInit["body"], type: string | undefined) =>
 const formType = "application/x-www-form-urlencoded"
 
 describe("RequestBody", () => {
-  it.effect("reads a form, JSON and multipart alike", () =>
+  it.effect("reads forms, JSON and multipart", () =>
     Effect.gen(function*() {
       const multipart = new FormData()
       multipart.append("hub.topic", "http://a/?b=c&d")
@@ -51,7 +51,7 @@ describe("RequestBody", () => {
       ) assert.deepStrictEqual(found, ["http://a/?b=c&d"])
     }))
 
-  it.effect("takes null for absent, words for booleans and numbers, and a list for repetition", () =>
+  it.effect("reads JSON null as absent, booleans and numbers as text, and arrays as repetition", () =>
     Effect.gen(function*() {
       const parameters = yield* sent(
         JSON.stringify({
@@ -70,14 +70,14 @@ describe("RequestBody", () => {
       assert.strictEqual(yield* parameters.one("search.feed.url"), "x")
     }))
 
-  it.effect("reads the file of a multipart body as its text", () =>
+  it.effect("reads a multipart file as text", () =>
     Effect.gen(function*() {
       const multipart = new FormData()
       multipart.append("hub.topic", new Blob(["http://a/"]), "topic.txt")
       assert.deepStrictEqual(yield* topics(multipart, undefined), ["http://a/"])
     }))
 
-  it.effect("says what is wrong with a body that it cannot read", () =>
+  it.effect("explains an unreadable body", () =>
     Effect.gen(function*() {
       assert.strictEqual(
         yield* refusal("{\"hub.mode\":", "application/json"),
@@ -106,7 +106,7 @@ describe("RequestBody", () => {
       )
     }))
 
-  it.effect("refuses a body that is compressed", () =>
+  it.effect("rejects a compressed body", () =>
     Effect.gen(function*() {
       const request = new Request("http://windhover.test/", {
         method: "POST",

@@ -16,12 +16,12 @@ const feed = (ids: string, links = "") =>
 
 const idsOf = (body: string) => [...body.matchAll(/<entry[^>]*>.*?<id>(.*?)<\/id>/gs)].map((match) => match[1])
 
-/** The service subscribes as WebSub has it, at a hub that knows nothing else of it. Polls are a minute apart: none comes in between. */
+/** Windhover subscribes at a publisher's hub. Polls are a minute apart, so no poll interferes. */
 layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
   const test = (name: string, body: (hub: PublisherHub) => Effect.Effect<void, unknown, Services>) =>
     it.effect(name, () => Effect.flatMap(openPublisherHub, body))
 
-  test("is found in the Link header first, and its pushes reach subscribers at once, although no poll is due", (hub) =>
+  test("is found in the Link header first, and its pushes reach subscribers at once", (hub) =>
     Effect.gen(function*() {
       const topic = `${hub.url}/feed.xml`
       const links = "<link rel=\"hub\" href=\"http://127.0.0.1:9/\"/><link rel=\"self\" href=\"http://127.0.0.1:9/x\"/>"
@@ -40,7 +40,7 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       assert.strictEqual(hub.fetches("/feed.xml"), 1)
     }))
 
-  test("may send what is new only: nothing else is forgotten, and nothing told twice", (hub) =>
+  test("may push new entries only: older entries stay known, and no entry is sent twice", (hub) =>
     Effect.gen(function*() {
       const topic = `${hub.url}/feed.xml`
       const many = Array.from({ length: 20 }, (_, i) => `e${i}`).join(" ")
@@ -60,7 +60,7 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       ]])
     }))
 
-  test("is not believed without its signature, and not told so", (hub) =>
+  test("is ignored without a signature, and gets the usual response", (hub) =>
     Effect.gen(function*() {
       const topic = `${hub.url}/feed.xml`
       hub.serve("/feed.xml", { type: atom, body: feed("one"), link: `<${hub.hub}>; rel=hub, <${topic}>; rel=self` })
@@ -75,7 +75,7 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       assert.deepStrictEqual(idsOf(hub.told[0]?.body ?? ""), ["true"])
     }))
 
-  test("is confirmed nothing but what was asked for", (hub) =>
+  test("gets a confirmation only for Windhover's own request", (hub) =>
     Effect.gen(function*() {
       const topic = `${hub.url}/feed.xml`
       hub.serve("/feed.xml", { type: atom, body: feed("one"), link: `<${hub.hub}>; rel=hub, <${topic}>; rel=self` })
@@ -100,7 +100,7 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       assert.deepStrictEqual(statuses, [200, 200, 404, 404, 404, 404, 404, 404, 404])
     }))
 
-  test("is followed where it redirects to, and left when nobody watches any more", (hub) =>
+  test("is followed through redirects, and unsubscribed without watchers", (hub) =>
     Effect.gen(function*() {
       const topic = `${hub.url}/data.json`
       hub.redirect = { status: 308, times: 2 }
@@ -121,7 +121,7 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       assert.strictEqual(gone.status, 410)
     }))
 
-  test("of a page is in its head", (hub) =>
+  test("is found in the head of a page", (hub) =>
     Effect.gen(function*() {
       const topic = `${hub.url}/page`
       const page = (text: string) =>
@@ -129,7 +129,7 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       hub.serve("/page", { type: "text/html", body: page("one") })
       yield* watched(hub, "/page", "#p")
       yield* hub.until(() => hub.subscribers.size === 1)
-      hub.serve("/page", { type: "text/html", body: page("two") }) // of a part the page itself is fetched
+      hub.serve("/page", { type: "text/html", body: page("two") }) // a fragment needs a fetch of the page
       yield* hub.distribute(topic, { type: "text/html", body: page("pushed") })
       yield* hub.until(() => hub.told.length === 1)
       assert.strictEqual(hub.told[0]?.body, "<p>two</p>")
@@ -138,7 +138,7 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
 
 type Services = Hub | AccountStore | ResourceStore | Scope.Scope
 
-/** The webhook is subscribed to what is at this path, and that was fetched once. */
+/** Subscribes the webhook to this path, and waits for the first fetch. */
 const watched = Effect.fnUntraced(function*(hub: PublisherHub, path: string, fragment = "") {
   const service = yield* Hub
   yield* service.ready.pipe(Effect.repeat({ until: (awake) => awake, schedule: Schedule.spaced("10 millis") }))

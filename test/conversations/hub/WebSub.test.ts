@@ -5,15 +5,14 @@ import * as ConversationWorld from "#test/support/ConversationWorld.ts"
 import { bytesOf, makeStage, type Stage } from "#test/support/WebSub.ts"
 
 /**
- * The hub as the W3C recommendation of 2018 wants it (https://www.w3.org/TR/websub/), asked by parties that know nothing else of it.
- * The numbers are those of its sections.
+ * The open hub against the W3C recommendation of 2018 (https://www.w3.org/TR/websub/). Titles begin with its section numbers.
  */
 layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => {
   const test = (name: string, body: (stage: Stage) => Effect.Effect<void, never, Scope.Scope>) =>
     it.effect(name, () => Effect.flatMap(makeStage, body))
 
   describe("4 Discovery", () => {
-    test("a request to the hub itself says what it is", ({ hub }) =>
+    test("a GET of the hub describes it", ({ hub }) =>
       Effect.gen(function*() {
         const answer = yield* Effect.promise(() => fetch(hub))
         assert.strictEqual(answer.status, 200)
@@ -22,14 +21,14 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
   })
 
   describe("5.1 Subscriber sends subscription request", () => {
-    test("5.1.2 a request that is taken is answered 202, before the callback is asked, and with nothing else", (stage) =>
+    test("5.1.2 an accepted request gets 202 without a body, before the hub asks the callback", (stage) =>
       Effect.gen(function*() {
         const { body, status } = yield* stage.post(stage.subscription())
         assert.deepStrictEqual([status, body], [202, ""])
         yield* stage.nth("/callback", "GET", 1)
       }))
 
-    test("5.1 parameters that the hub does not know are ignored", (stage) =>
+    test("5.1 the hub ignores unknown parameters", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed({ "hub.foo": "bar", foo: "bar", "hub.x": "" })
         const { parameters } = yield* stage.nth("/callback", "GET", 1)
@@ -56,7 +55,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
       ["hub.signature", "md5"],
       ["hub.secret", "s".repeat(200)]
     ]
-    test("5.1.2 an error in the request is answered 4xx, with a description in the body as text", (stage) =>
+    test("5.1.2 a wrong request gets 4xx with a description as text", (stage) =>
       Effect.gen(function*() {
         for (const [name, value] of wrong) {
           const { body, headers, status } = yield* stage.post(stage.subscription({ [name]: value }))
@@ -69,7 +68,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
 
     test("5.1 a secret has fewer than 200 bytes", (stage) => stage.subscribed({ "hub.secret": "s".repeat(199) }))
 
-    test("5.1 subscribing again replaces what there was: one notification", (stage) =>
+    test("5.1 subscribing again replaces the subscription: one notification", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed()
         yield* stage.subscribed()
@@ -80,7 +79,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         assert.deepStrictEqual(bodies.map(({ body }) => body.toString()), ["second", "third"])
       }))
 
-    test("5.1 each callback has a subscription of its own, and its own query is part of it", (stage) =>
+    test("5.1 each callback has its own subscription, and its query belongs to it", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed({ "hub.callback": `${stage.url}/one?x=1` })
         yield* stage.subscribed({ "hub.callback": `${stage.url}/one?x=2` })
@@ -93,7 +92,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
   })
 
   describe("5.2 Subscription validation", () => {
-    test("a subscription that comes to nothing after the 202 is told: denied, with topic and reason", (stage) =>
+    test("a subscription that fails after the 202 is denied with topic and reason", (stage) =>
       Effect.gen(function*() {
         stage.answer("/callback", () => ({ status: 404 }))
         assert.strictEqual((yield* stage.post(stage.subscription())).status, 202)
@@ -107,7 +106,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
   })
 
   describe("5.3 Hub verifies intent of the subscriber", () => {
-    test("asks with mode, topic, challenge and lease behind the callback's own query", (stage) =>
+    test("asks with mode, topic, challenge and lease after the callback's own query", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed({ "hub.callback": `${stage.url}/callback?a=1&b=%20&hub.mode=mine` })
         const { parameters, query } = yield* stage.nth("/callback", "GET", 1)
@@ -124,7 +123,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         assert.strictEqual((yield* stage.nth("/callback", "GET", 1)).parameters.get("hub.topic"), topic)
       }))
 
-    test("has another challenge each time", (stage) =>
+    test("uses a new challenge each time", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed()
         yield* stage.subscribed()
@@ -132,7 +131,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         assert.strictEqual(new Set(challenges).size, 2)
       }))
 
-    test("grants a lease that was asked for, between one and ninety days", (stage) =>
+    test("grants the requested lease, between one and ninety days", (stage) =>
       Effect.gen(function*() {
         const granted: Array<string | null> = []
         for (const lease of ["1", "100000", "999999999999"]) {
@@ -156,7 +155,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
           stage.answer("/callback", ({ parameters }) => reply(parameters.get("hub.challenge") ?? ""))
           yield* stage.subscribed({ "hub.callback": `${stage.url}/witness` })
           yield* stage.subscribed()
-          yield* stage.nth("/callback", "GET", 2) // denied: it is settled
+          yield* stage.nth("/callback", "GET", 2) // denied, so the request is finished
           yield* stage.update("second")
           yield* stage.nth("/witness", "POST", 1)
           yield* stage.update("third")
@@ -174,7 +173,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         assert.strictEqual((yield* stage.nth("/callback", "POST", 1)).body.toString(), "second")
       }))
 
-    test("what changes as soon as the callback has agreed is delivered", (stage) =>
+    test("a change right after the confirmation is delivered", (stage) =>
       Effect.gen(function*() {
         stage.answer("/callback", ({ parameters }) => {
           if (parameters.has("hub.challenge")) {
@@ -189,7 +188,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
   })
 
   describe("5.3 Unsubscribing", () => {
-    test("is verified like subscribing, and nothing is sent after it", (stage) =>
+    test("is verified like subscribing, and ends the deliveries", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed()
         yield* stage.subscribed({ "hub.callback": `${stage.url}/witness` })
@@ -208,7 +207,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         assert.strictEqual(stage.calls("/callback", "POST").length, 1)
       }))
 
-    test("does not happen when the callback does not agree, and nobody is denied", (stage) =>
+    test("needs the callback's consent, and sends no denial", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed()
         stage.answer("/callback", () => ({ status: 404 }))
@@ -219,7 +218,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         assert.strictEqual(stage.calls("/callback", "GET").length, 2)
       }))
 
-    test("of what is not subscribed is an error of the request", (stage) =>
+    test("without a subscription is an error of the request", (stage) =>
       Effect.gen(function*() {
         const { body, status } = yield* stage.post(stage.subscription({ "hub.mode": "unsubscribe" }))
         assert.deepStrictEqual([status, body.includes("is not subscribed to")], [422, true])
@@ -227,7 +226,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
   })
 
   describe("6 Publishing", () => {
-    test("by hub.url or hub.topic, repeated or not; without one it is an error", (stage) =>
+    test("needs hub.url or hub.topic, repeated or not", (stage) =>
       Effect.gen(function*() {
         const mode = ["hub.mode", "publish"] as const
         const unknown = ["hub.url", "http://unknown.example/"] as const
@@ -278,7 +277,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         ])
       }))
 
-    test("tries again what was not answered with 2xx, and follows no redirect", (stage) =>
+    test("retries after a response other than 2xx, and follows no redirect", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed()
         stage.answer("/callback", () =>
@@ -316,7 +315,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         }))
     }
 
-    test("signs with SHA-1 when nothing was asked for, and not at all without a secret", (stage) =>
+    test("signs with SHA-1 by default, and not without a secret", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed({ "hub.secret": "s" })
         yield* stage.subscribed({ "hub.callback": `${stage.url}/bare`, "hub.signature": "sha256" })
@@ -329,7 +328,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
   })
 
   describe("PubSubHubbub 0.3", () => {
-    test("hub.verify=sync is answered 204 when the callback agreed, and 422 when it did not", (stage) =>
+    test("hub.verify=sync gets 204 when the callback agrees, otherwise 422", (stage) =>
       Effect.gen(function*() {
         const sync = { "hub.verify": "sync", "hub.verify_token": "a b&c" }
         assert.strictEqual((yield* stage.post(stage.subscription(sync))).status, 204)
@@ -341,7 +340,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("WebSub", (it) => 
         assert.strictEqual(stage.calls("/callback", "GET").length, 2)
       }))
 
-    test("hub.verify=async is what happens anyway; other words are an error", (stage) =>
+    test("hub.verify=async is the default; other words are an error", (stage) =>
       Effect.gen(function*() {
         yield* stage.subscribed({ "hub.verify": "async" })
         assert.strictEqual((yield* stage.post(stage.subscription({ "hub.verify": "never" }))).status, 422)

@@ -44,7 +44,7 @@ const subscribing = { "hub.mode": "subscribe", "hub.topic": "http://a/", "hub.ca
 const get = { headers: basic() }
 
 describe("subscribe", () => {
-  it.effect("hands everything to the hub, and answers 204", () =>
+  it.effect("passes all parameters to the hub, and responds with 204", () =>
     Effect.gen(function*() {
       const seen: Array<SubscribeRequest> = []
       const api = yield* makeApi({
@@ -70,14 +70,14 @@ describe("subscribe", () => {
       }])
     }))
 
-  it.effect("answers 202 while the callback is asked in the background", () =>
+  it.effect("responds with 202 while Windhover asks the callback in the background", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({ subscribe: () => Effect.succeed({ outcome: "pending", subscription }) })
       const answer = yield* api("/hubbub", form({ ...subscribing, "hub.verify": "async" }))
       assert.strictEqual(answer.status, 202)
     }))
 
-  it.effect("answers 200 with what is stored when it is asked to retrieve", () =>
+  it.effect("responds with 200 and the stored entries for retrieve=true", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({
         subscribe: ({ retrieve }) =>
@@ -130,7 +130,7 @@ describe("refusals", () => {
       }
     }))
 
-  it.effect("say when to come back", () =>
+  it.effect("set Retry-After", () =>
     Effect.gen(function*() {
       const retry = function*(refusal: typeof refusals[number][0]) {
         const api = yield* makeApi({ retrieve: () => Effect.fail(refusal) })
@@ -140,7 +140,7 @@ describe("refusals", () => {
       assert.strictEqual(yield* retry(refusals[4][0]), "1")
     }))
 
-  it.effect("reach a script inside a 200", () =>
+  it.effect("are a script with status 200 for JSONP", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({ retrieve: () => Effect.fail(refusals[2][0]) })
       const answer = yield* api("/?hub.mode=retrieve&hub.topic=http://a/&callback=my.show", get)
@@ -152,7 +152,7 @@ describe("refusals", () => {
       )
     }))
 
-  it.effect("a crash is a sentence as well, and says nothing of what is inside", () =>
+  it.effect("a defect is status 500 and reveals no internals", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({ retrieve: () => Effect.die(new Error("table accounts is gone")) })
       const answer = yield* api("/?hub.mode=retrieve&hub.topic=http://a/", get)
@@ -162,7 +162,7 @@ describe("refusals", () => {
 })
 
 describe("a token", () => {
-  it.effect("may do what its right names, and nothing else", () =>
+  it.effect("allows the operations of its rights only", () =>
     Effect.gen(function*() {
       const nothing = Effect.succeed({ status: { feed: "" }, entries: [] })
       const api = yield* makeApi({
@@ -195,7 +195,7 @@ describe("a token", () => {
       })
     }))
 
-  it.effect("retrieves nothing along with a subscription without the right for it", () =>
+  it.effect("needs the right to retrieve for retrieve=true", () =>
     Effect.gen(function*() {
       const seen: Array<SubscribeRequest> = []
       const api = yield* makeApi({
@@ -210,7 +210,7 @@ describe("a token", () => {
 })
 
 describe("unsubscribe", () => {
-  it.effect("answers 204, and 202 while it is pending", () =>
+  it.effect("responds with 204, or with 202 while pending", () =>
     Effect.gen(function*() {
       const seen: Array<UnsubscribeRequest> = []
       const api = yield* makeApi({
@@ -227,7 +227,7 @@ describe("unsubscribe", () => {
       assert.strictEqual(seen[1]?.callback, "http://b/")
     }))
 
-  it.effect("of what is not subscribed is 422, and no 404", () =>
+  it.effect("without a subscription is 422, not 404", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({
         unsubscribe: () => Effect.fail(refuse(new NotSubscribed({ message: "You are not." })))
@@ -247,7 +247,7 @@ describe("list", () => {
         })
     })
 
-  it.effect("is an array of subscriptions, the topic byte for byte", () =>
+  it.effect("is an array of subscriptions with unchanged topics", () =>
     Effect.gen(function*() {
       const api = yield* makeList()
       const answer = yield* api("/?hub.mode=list", get)
@@ -268,7 +268,7 @@ describe("list", () => {
       assert.strictEqual((yield* api("/?hub.mode=list&page=2", get)).body, "[]")
     }))
 
-  it.effect("in detail is an object with the status of each resource", () =>
+  it.effect("is an object with the status of each resource for detailed=true", () =>
     Effect.gen(function*() {
       const api = yield* makeList()
       const answer = JSON.parse((yield* api("/?hub.mode=list&detailed=true&by_page=3", get)).body)
@@ -277,13 +277,13 @@ describe("list", () => {
       assert.strictEqual(answer.subscriptions[0].subscription.feed.status.code, 200)
     }))
 
-  it.effect("is handed to a script", () =>
+  it.effect("is a script for JSONP", () =>
     Effect.gen(function*() {
       const api = yield* makeList([])
       assert.strictEqual((yield* api("/?hub.mode=list&callback=show", get)).body, "show([])")
     }))
 
-  it.effect("hands on what is searched for, and repeats it in detail", () =>
+  it.effect("passes the search to the hub, and repeats the search in a detailed list", () =>
     Effect.gen(function*() {
       const seen: Array<unknown> = []
       const api = yield* makeApi({
@@ -332,7 +332,7 @@ describe("list", () => {
 })
 
 describe("retrieve", () => {
-  it.effect("passes what bounds the page", () =>
+  it.effect("passes count, before and after to the hub", () =>
     Effect.gen(function*() {
       const seen: Array<RetrieveRequest> = []
       const api = yield* makeApi({ retrieve: (request) => Effect.sync(() => (seen.push(request), representation)) })
@@ -346,7 +346,7 @@ describe("retrieve", () => {
       ])
     }))
 
-  it.effect("is Atom, unless JSON is asked for", () =>
+  it.effect("is Atom unless the client requests JSON", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({ retrieve: () => Effect.succeed(representation) })
       const type = Effect.fnUntraced(function*(query: string, accept = "*/*") {
@@ -362,7 +362,7 @@ describe("retrieve", () => {
       assert.strictEqual(yield* type("&format=xml"), "text/plain; charset=utf-8")
     }))
 
-  it.effect("has what is no feed as it is, unless the parameter names a format: Accept is for feeds", () =>
+  it.effect("keeps other resources unchanged unless the parameter names a format", () =>
     Effect.gen(function*() {
       const document = { contentType: "text/plain", body: Buffer.from("hello") }
       const api = yield* makeApi({ retrieve: () => Effect.succeed({ ...representation, document }) })
@@ -373,7 +373,7 @@ describe("retrieve", () => {
       assert.strictEqual(JSON.parse(enveloped.body).items[0].content, "hello")
     }))
 
-  it.effect("says whether the format of a subscription is for feeds alone", () =>
+  it.effect("marks a format from Accept as for feeds only", () =>
     Effect.gen(function*() {
       const seen: Array<unknown> = []
       const api = yield* makeApi({
@@ -387,7 +387,7 @@ describe("retrieve", () => {
       assert.deepStrictEqual(seen, [["json", true], ["json", undefined], [undefined, undefined]])
     }))
 
-  it.effect("has an ETag, and answers 304 to who has it already", () =>
+  it.effect("has an ETag, and responds with 304 when the client has the content", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({ retrieve: () => Effect.succeed(representation) })
       const url = "/?hub.mode=retrieve&hub.topic=http://a/&format=json"
@@ -400,7 +400,7 @@ describe("retrieve", () => {
       assert.strictEqual(again.headers.get("cache-control"), "private, no-cache")
     }))
 
-  it.effect("sends what is no feed as it is, harmless for a browser", () =>
+  it.effect("sends other resources unchanged, with a Content-Security-Policy", () =>
     Effect.gen(function*() {
       const document = { contentType: "text/html", body: new TextEncoder().encode("<script>alert(1)</script>") }
       const api = yield* makeApi({ retrieve: () => Effect.succeed({ ...representation, document }) })
@@ -415,7 +415,7 @@ describe("retrieve", () => {
       )
     }))
 
-  it.effect("sends JSON that is no feed to a script, and only JSON", () =>
+  it.effect("sends a JSON document as a script", () =>
     Effect.gen(function*() {
       const document = { contentType: "application/json", body: new TextEncoder().encode("{ \"a\": \"\u2028\" }") }
       const api = yield* makeApi({ retrieve: () => Effect.succeed({ ...representation, document }) })
@@ -452,7 +452,7 @@ describe("retrieve", () => {
 })
 
 describe("replay", () => {
-  it.effect("passes what is wanted, and answers 204", () =>
+  it.effect("passes its parameters to the hub, and responds with 204", () =>
     Effect.gen(function*() {
       const seen: Array<ReplayRequest> = []
       const api = yield* makeApi({ replay: (request) => Effect.sync(() => void seen.push(request)) })
@@ -496,7 +496,7 @@ describe("publish", () => {
       assert.deepStrictEqual(seen, [...expected])
     }))
 
-  it.effect("needs at least one URL, and takes at most 500", () =>
+  it.effect("needs at least one URL, and accepts at most 500", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       assert.strictEqual((yield* api("/", form({ "hub.mode": "publish" }))).status, 422)
@@ -507,7 +507,7 @@ describe("publish", () => {
 })
 
 describe("authenticate", () => {
-  it.effect("says whether the credentials are right, and what they may do", () =>
+  it.effect("confirms the credentials and lists their rights", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       assert.strictEqual((yield* api("/?hub.mode=authenticate", { headers: basic("list") })).status, 204)
@@ -526,7 +526,7 @@ describe("authenticate", () => {
 })
 
 describe("hub.mode", () => {
-  it.effect("that is missing or unknown gets the sentence that clients know", () =>
+  it.effect("is rejected with the original service's sentence when missing or unknown", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       const missing = yield* api("/", get)
@@ -541,13 +541,13 @@ describe("hub.mode", () => {
       )
     }))
 
-  it.effect("is read in any case", () =>
+  it.effect("may be in upper case", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       assert.strictEqual((yield* api("/?hub.mode=Authenticate", get)).status, 204)
     }))
 
-  it.effect("that changes something needs POST, which a header may say", () =>
+  it.effect("needs POST for a change; a header may override the method", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({ publish: () => Effect.void })
       const url = "/?hub.mode=publish&hub.url=http://a/"
@@ -562,8 +562,8 @@ describe("hub.mode", () => {
     }))
 })
 
-describe("methods and addresses", () => {
-  it.effect("browsers learn what they may send", () =>
+describe("methods and paths", () => {
+  it.effect("OPTIONS lists the allowed methods and headers", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       const answer = yield* api("/", { method: "OPTIONS" })
@@ -573,7 +573,7 @@ describe("methods and addresses", () => {
       assert.match(answer.headers.get("access-control-allow-headers") ?? "", /^Authorization, /)
     }))
 
-  it.effect("other methods are refused by name", () =>
+  it.effect("other methods are rejected by name", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       const answer = yield* api("/", { method: "DELETE", headers: basic() })
@@ -584,7 +584,7 @@ describe("methods and addresses", () => {
       assert.strictEqual(answer.headers.get("allow"), "GET, HEAD, POST, OPTIONS")
     }))
 
-  it.effect("there is nothing anywhere else", () =>
+  it.effect("other paths are 404", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({})
       for (const [url, shown] of [["/nothing?x=1", "/nothing"], ["/%zz", "/%zz"]] as const) {
@@ -600,7 +600,7 @@ describe("methods and addresses", () => {
 describe("reverse proxies", () => {
   const guess = (client: string) => ({ headers: { ...basic("guess"), "x-forwarded-for": `203.0.113.9, ${client}` } })
 
-  it.effect("that are trusted say who calls", () =>
+  it.effect("name the client if they are trusted", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({}, undefined, { trustedProxies: ["192.0.2.0/24"] })
       for (let i = 0; i < 10; i++) yield* api("/?hub.mode=list", guess("198.51.100.7"))
@@ -608,7 +608,7 @@ describe("reverse proxies", () => {
       assert.strictEqual((yield* api("/?hub.mode=list", guess("198.51.100.8"))).status, 401)
     }))
 
-  it.effect("that are not trusted say nothing: anybody can send the header", () =>
+  it.effect("are ignored if they are not trusted, because any client can send the header", () =>
     Effect.gen(function*() {
       const api = yield* makeApi({}, undefined, { trustedProxies: ["10.0.0.0/8"] })
       for (let i = 0; i < 10; i++) yield* api("/?hub.mode=list", guess(`198.51.100.${i}`))

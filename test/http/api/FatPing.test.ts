@@ -17,7 +17,7 @@ const publishers = [
 
 const feed = "<feed><title>é</title></feed>"
 
-/** What became of a ping: the content that reached the hub, or the refusal. */
+/** The content that reached the hub, or the status and sentence of the refusal. */
 const ping = Effect.fnUntraced(function*(fields: Record<string, string>, url = "http://a.example/feed") {
   let seen: PublishOptions | undefined
   const api = yield* makeApi(
@@ -32,7 +32,7 @@ const ping = Effect.fnUntraced(function*(fields: Record<string, string>, url = "
     : `${status} ${body}`
 })
 
-describe("a ping with content", () => {
+describe("a fat ping", () => {
   it.effect.each(["sha1", "sha256", "sha384", "sha512"])("is signed with %s", (method) =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* ping({ "hub.content": feed, "hub.signature": sign(feed, method) }), {
@@ -41,7 +41,7 @@ describe("a ping with content", () => {
       })
     }))
 
-  it.effect("can be JSON, and have a bare SHA-1", () =>
+  it.effect("may be JSON, and may have a SHA-1 signature without a method", () =>
     Effect.gen(function*() {
       const json = "{\"version\": \"https://jsonfeed.org/version/1\"}"
       const bare = sign(json, "sha1").replace("sha1=", "").toUpperCase()
@@ -51,7 +51,7 @@ describe("a ping with content", () => {
       })
     }))
 
-  it.effect("is one without, when its content came before: for this topic or another one of the same publisher", () =>
+  it.effect("counts as a plain ping when its content is repeated, for any topic of the publisher", () =>
     Effect.gen(function*() {
       const seen: Array<string | undefined> = []
       const api = yield* makeApi(
@@ -74,7 +74,7 @@ describe("a ping with content", () => {
       assert.deepStrictEqual(seen, ["content", undefined, undefined, "content"])
     }))
 
-  it.effect("can be sent again when there was no room for it", () =>
+  it.effect("may be repeated after a failure", () =>
     Effect.gen(function*() {
       const seen: Array<string | undefined> = []
       let full = true
@@ -98,7 +98,7 @@ describe("a ping with content", () => {
       assert.deepStrictEqual(seen, ["content"])
     }))
 
-  it.effect("is a ping like any other without content", () =>
+  it.effect("is a plain ping without content", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* ping({}), "no content")
     }))

@@ -19,7 +19,7 @@ const past = (ids: ReadonlyArray<string>): Representation => ({
 
 const news = (...ids: ReadonlyArray<string>): News => ({ _tag: "Entries", entries: ids.map((id) => ({ id })) })
 
-/** A hub with one resource, whose head is 3. A test tells its listeners, one after the other as they come. */
+/** A hub with one resource whose last sequence is 3. The test sends notifications to each listener. */
 const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
   const listeners = new Set<Listener>()
   const resumed: Array<Listener> = []
@@ -59,9 +59,9 @@ const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
       }
       look()
     })
-  /** Resolves when so many listen. */
+  /** Resolves when `count` listeners are registered. */
   const listening = (count: number) => until(() => listeners.size === count)
-  /** Resolves when it has begun, and was called once more. */
+  /** Resolves when the listener was resumed at its start and once more. */
   const resumedTwice = (listener: Listener) => until(() => resumed.filter((one) => one === listener).length === 2)
   const tell = (listener: Listener, sequence: number, told: News) => {
     listener.cursors.set(resource, sequence)
@@ -70,7 +70,7 @@ const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
       notification: { id: sequence, resourceId: resource, createdAt: 0, status: {}, news: told }
     })
   }
-  const first = () => listeners.values().next().value ?? assert.fail("nobody listens")
+  const first = () => listeners.values().next().value ?? assert.fail("no listener")
   return { hub, listening, tell, first, resumed, resumedTwice }
 }
 
@@ -90,7 +90,7 @@ const item = (id: string) => `{"status":{"feed":"${topic}"},"title":"","updated"
 const empty = `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"","items":[]}`
 
 describe("a stream of server-sent events", () => {
-  it.effect("has a comment every 15 s, which keeps proxies from closing it", () =>
+  it.effect("has a heartbeat every 15 s", () =>
     Effect.gen(function*() {
       const { first, hub, listening, tell } = makeHub(["a"])
       const { connect } = yield* serve(hub)
@@ -113,7 +113,7 @@ describe("a stream of server-sent events", () => {
       assert.deepStrictEqual(yield* connection.receiveLines(4), [":", "", ":", ""])
     }))
 
-  it.effect("ends when its token is revoked, and no other does", () =>
+  it.effect("ends when its token is revoked; other streams stay open", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub(["a"])
       let granted: ReadonlyArray<string> = ["token:1"]
@@ -140,7 +140,7 @@ describe("a stream of server-sent events", () => {
       assert.deepStrictEqual(yield* other.receiveLines(2), [":", ""])
     }))
 
-  it.effect("is told apart from one of lines or of Atom documents, whose heartbeats are between the documents", () =>
+  it.effect("differs from streams of lines and Atom documents, with heartbeats between documents", () =>
     Effect.gen(function*() {
       const { first, hub, listening, tell } = makeHub(["a"])
       const { connect } = yield* serve(hub)
@@ -161,7 +161,7 @@ describe("a stream of server-sent events", () => {
       assert.deepStrictEqual(yield* atom.receiveLines(1), [""])
     }))
 
-  it.effect("lets go of the client that goes", () =>
+  it.effect("removes its listener when the client disconnects", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub(["a"])
       const { connect } = yield* serve(hub)
@@ -173,7 +173,7 @@ describe("a stream of server-sent events", () => {
       yield* listening(0)
     }))
 
-  it.effect("ends with the service, which does not wait for it", () =>
+  it.effect("ends at shutdown, which does not wait", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub(["a"])
       const scope = yield* Scope.make()
@@ -181,12 +181,12 @@ describe("a stream of server-sent events", () => {
       const streaming = yield* connect
       yield* streaming.send(events())
       yield* listening(1)
-      // time stands still: a grace would never be over
+      // the clock stands still, so a grace period would never end
       yield* Scope.close(scope, Exit.void)
       yield* streaming.closed
     }))
 
-  it.effect("ends when what is new cannot be read, and when the resource becomes what is not streamed", () =>
+  it.effect("ends when notifications are unreadable, and when the resource stops being a feed", () =>
     Effect.gen(function*() {
       const { first, hub, listening, tell } = makeHub(["a"])
       const { connect } = yield* serve(hub)
@@ -204,7 +204,7 @@ describe("a stream of server-sent events", () => {
       yield* listening(0)
     }))
 
-  it.effect("tells of what is not kept any more, with the place to go on from", () =>
+  it.effect("reports lost notifications with a cursor to resume from", () =>
     Effect.gen(function*() {
       const { first, hub, listening, tell } = makeHub(["a"])
       const { connect } = yield* serve(hub)
@@ -230,7 +230,7 @@ describe("a stream of server-sent events", () => {
     }))
 })
 
-describe("a reader that does not read", () => {
+describe("a client that does not read", () => {
   const large = (megabytes: number): News => ({
     _tag: "Document",
     document: {
@@ -239,7 +239,7 @@ describe("a reader that does not read", () => {
     }
   })
 
-  it.effect("is handed nothing more, and cut off after 30 s; others go on", () =>
+  it.effect("receives no more events and is disconnected after 30 s; other clients stay connected", () =>
     Effect.gen(function*() {
       const { first, hub, listening, resumed, tell } = makeHub(["a"])
       const { connect } = yield* serve(hub)
@@ -255,7 +255,7 @@ describe("a reader that does not read", () => {
       yield* slow.pause
       assert.isFalse(tell(listener, 4, large(16)))
       yield* TestClock.adjust("15 seconds")
-      assert.strictEqual(resumed.filter((one) => one === listener).length, 1) // when it began
+      assert.strictEqual(resumed.filter((one) => one === listener).length, 1) // at its start
       yield* TestClock.adjust("15 seconds")
       yield* listening(1)
       assert.notStrictEqual(first(), listener)
@@ -263,7 +263,7 @@ describe("a reader that does not read", () => {
       assert.deepStrictEqual((yield* other.receiveLines(2)).map((line) => line.trimStart()), [item("a"), item("b")])
     }))
 
-  it.effect("goes on when it reads again in time", () =>
+  it.effect("continues when it reads again in time", () =>
     Effect.gen(function*() {
       const { first, hub, listening, resumedTwice, tell } = makeHub(["a"])
       const { connect } = yield* serve(hub)
@@ -286,7 +286,7 @@ describe("a reader that does not read", () => {
 })
 
 describe("a long poll", () => {
-  it.effect("is held for 55 s, and then answered with what is there", () =>
+  it.effect("ends after 55 s with the stored content", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub()
       const { connect } = yield* serve(hub)
@@ -299,7 +299,7 @@ describe("a long poll", () => {
       yield* listening(0)
     }))
 
-  it.effect("is answered as it is described when nothing came", () =>
+  it.effect("has a response of the OpenAPI document after the timeout", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub()
       const { connect } = yield* serve(hub)
@@ -321,7 +321,7 @@ describe("a long poll", () => {
       assert.deepStrictEqual(successes, ["200", "304"])
     }))
 
-  it.effect("is answered with what was told, when that is older than what was asked for", () =>
+  it.effect("responds with the notification when its entries are older than the requested ones", () =>
     Effect.gen(function*() {
       const { first, hub, listening, tell } = makeHub()
       const { connect } = yield* serve(hub)
@@ -333,7 +333,7 @@ describe("a long poll", () => {
       assert.strictEqual((yield* connection.receive()).body, item("old"))
     }))
 
-  it.effect("is refused when what is new cannot be read", () =>
+  it.effect("fails when notifications are unreadable", () =>
     Effect.gen(function*() {
       const { first, hub, listening } = makeHub()
       const { connect } = yield* serve(hub)
@@ -345,7 +345,7 @@ describe("a long poll", () => {
       assert.deepStrictEqual([status, headers.get("retry-after")], [503, "5"])
     }))
 
-  it.effect("is answered when the service stops", () =>
+  it.effect("ends at shutdown", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub()
       const scope = yield* Scope.make()
@@ -360,7 +360,7 @@ describe("a long poll", () => {
     }))
 })
 
-describe("streams that are held open", () => {
+describe("open streams", () => {
   const statusOf = (hub: Partial<Hub["Service"]>, settings: Parameters<typeof serve>[2]) =>
     Effect.gen(function*() {
       const { connect } = yield* serve(hub, accounts, settings)
@@ -374,7 +374,7 @@ describe("streams that are held open", () => {
       return { heads, open, leave: Scope.close(scope, Exit.void) }
     })
 
-  it.effect("are as many as the account may have; when one ends, there is room", () =>
+  it.effect("are limited per account; a closed stream makes room", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub(["a"])
       const { heads, leave } = yield* statusOf(hub, { maxStreamsPerAccount: 2 })
@@ -384,7 +384,7 @@ describe("streams that are held open", () => {
       yield* listening(0)
     }))
 
-  it.effect("are as many as there may be at all", () =>
+  it.effect("are limited in total", () =>
     Effect.gen(function*() {
       const { hub } = makeHub(["a"])
       const { heads } = yield* statusOf(hub, { maxStreams: 2 })

@@ -4,7 +4,7 @@ import { Writable } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { StreamWriter } from "#http/stream/StreamWriter.ts"
 
-/** A connection that takes what was written when the test says so. */
+/** A connection that accepts one write at each call of `take`. */
 class Slow extends Writable {
   received = 0
   readonly #pending: Array<() => void> = []
@@ -22,7 +22,7 @@ class Slow extends Writable {
 
   take(): Promise<void> {
     this.#pending.shift()?.()
-    return setImmediate() // its `drain` comes a tick later
+    return setImmediate() // `drain` comes one tick later
   }
 
   writeHead(): void {}
@@ -34,29 +34,29 @@ const kib = 1024
 const open = () => {
   const connection = new Slow()
   const writer = new StreamWriter(connection as unknown as ServerResponse, {})
-  let rooms = 0
-  writer.onRoom = () => void rooms++
-  return { connection, writer, rooms: () => rooms }
+  let roomCalls = 0
+  writer.onRoom = () => void roomCalls++
+  return { connection, writer, roomCalls: () => roomCalls }
 }
 
-describe("the open end of a stream", () => {
-  it("stays open for who reads slowly, until all has come through", async () => {
-    const { connection, writer, rooms } = open()
+describe("StreamWriter", () => {
+  it("keeps a slow reader connected until all bytes are sent", async () => {
+    const { connection, writer, roomCalls } = open()
     assert.isFalse(writer.write(Buffer.alloc(250 * kib)))
     for (const received of [64, 128, 192]) {
       writer.checkProgress()
       await connection.take()
       assert.strictEqual(connection.received, received * kib)
       assert.isFalse(connection.destroyed)
-      assert.strictEqual(rooms(), 0)
+      assert.strictEqual(roomCalls(), 0)
     }
     await connection.take()
     assert.strictEqual(connection.received, 250 * kib)
-    assert.strictEqual(rooms(), 1)
+    assert.strictEqual(roomCalls(), 1)
     assert.isFalse(writer.isFull)
   })
 
-  it("is closed at the second look for who reads nothing", async () => {
+  it("disconnects a client without progress at the second check", async () => {
     const { connection, writer } = open()
     writer.write(Buffer.alloc(250 * kib))
     await connection.take()
@@ -66,7 +66,7 @@ describe("the open end of a stream", () => {
     assert.isTrue(connection.destroyed)
   })
 
-  it("keeps the order of what is written while something waits", async () => {
+  it("keeps the order of writes while bytes wait", async () => {
     const { connection, writer } = open()
     const seen: Array<string> = []
     const write = connection._write.bind(connection)

@@ -5,49 +5,49 @@ import { makePingThrottle } from "#http/websub/PingThrottle.ts"
 
 const topic = "http://feeds.example/a"
 
-/** What is passed on, and whether it is recorded. */
-const makeCollected = Effect.gen(function*() {
-  const passed: Array<string> = []
+/** A throttle that collects the published topics, and whether each ping is recorded. */
+const makeThrottle = Effect.gen(function*() {
+  const published: Array<string> = []
   const recorded: Array<boolean | undefined> = []
-  const pings = yield* makePingThrottle((topics, publishing) =>
+  const ping = yield* makePingThrottle((topics, publishing) =>
     Effect.sync(() => {
-      passed.push(...topics)
+      published.push(...topics)
       recorded.push(publishing.recorded)
     })
   )
-  return { passed, recorded, pings }
+  return { published, recorded, ping }
 })
 
-describe("Pings", () => {
-  it.effect("are passed on at once; too many of one topic become one, a little later", () =>
+describe("PingThrottle", () => {
+  it.effect("publishes at once, and merges ping beyond the rate of a topic into a later one", () =>
     Effect.gen(function*() {
-      const { passed, pings } = yield* makeCollected
-      for (let i = 0; i < 50; i++) yield* pings([topic])
-      assert.strictEqual(passed.length, 10)
-      yield* pings(["http://feeds.example/b"])
-      assert.strictEqual(passed.length, 11)
+      const { published, ping } = yield* makeThrottle
+      for (let i = 0; i < 50; i++) yield* ping([topic])
+      assert.strictEqual(published.length, 10)
+      yield* ping(["http://feeds.example/b"])
+      assert.strictEqual(published.length, 11)
       yield* TestClock.adjust("4999 millis")
-      assert.strictEqual(passed.length, 11)
+      assert.strictEqual(published.length, 11)
       yield* TestClock.adjust("1 millis")
-      assert.deepStrictEqual(passed.slice(10), ["http://feeds.example/b", topic])
+      assert.deepStrictEqual(published.slice(10), ["http://feeds.example/b", topic])
       yield* TestClock.adjust("10 minutes")
-      assert.strictEqual(passed.length, 12)
+      assert.strictEqual(published.length, 12)
     }))
 
-  it.effect("know a topic in all its spellings, and leave alone what is none", () =>
+  it.effect("recognizes a topic in every spelling, and ignores invalid topics", () =>
     Effect.gen(function*() {
-      const { passed, pings } = yield* makeCollected
-      for (let i = 0; i < 6; i++) yield* pings([topic, "HTTP://Feeds.example:80/a", "nonsense", ""])
-      assert.deepStrictEqual(passed, Array.from({ length: 10 }, () => topic))
+      const { published, ping } = yield* makeThrottle
+      for (let i = 0; i < 6; i++) yield* ping([topic, "HTTP://Feeds.example:80/a", "nonsense", ""])
+      assert.deepStrictEqual(published, Array.from({ length: 10 }, () => topic))
     }))
 
-  it.effect("are recorded up to a bound, so that nobody can fill the disk", () =>
+  it.effect("records a limited number of ping", () =>
     Effect.gen(function*() {
-      const { pings, recorded } = yield* makeCollected
-      for (let i = 0; i < 1_000; i++) yield* pings([`http://feeds.example/${i}`])
+      const { ping, recorded } = yield* makeThrottle
+      for (let i = 0; i < 1_000; i++) yield* ping([`http://feeds.example/${i}`])
       assert.deepStrictEqual([recorded.length, recorded.filter(Boolean).length], [1_000, 600])
       yield* TestClock.adjust("1 minute")
-      for (let i = 1_000; i < 1_100; i++) yield* pings([`http://feeds.example/${i}`])
+      for (let i = 1_000; i < 1_100; i++) yield* ping([`http://feeds.example/${i}`])
       assert.strictEqual(recorded.filter(Boolean).length, 660)
     }))
 })

@@ -3,8 +3,8 @@ import { PushLimits } from "#http/websub/PushLimits.ts"
 
 const megabyte = 1024 * 1024
 
-describe("limits for what hubs push", () => {
-  it("are two of a callback, and sixteen of a site", () => {
+describe("PushLimits", () => {
+  it("allows two documents per callback and sixteen per site", () => {
     const limits = new PushLimits()
     const reservations = Array.from({ length: 40 }, (_, i) => limits.reserve(`callback ${i >> 2}`, "a.example"))
     assert.deepStrictEqual(
@@ -17,7 +17,7 @@ describe("limits for what hubs push", () => {
     assert.isDefined(limits.reserve("another", "a.example"))
   })
 
-  it("hold the bytes that have come, of all sites together", () => {
+  it("limits the received bytes of all sites together", () => {
     const limits = new PushLimits()
     const reservations = Array.from({ length: 32 }, (_, i) => limits.reserve(`callback ${i}`, `site ${i >> 3}`))
     for (const reservation of reservations) assert.isTrue(reservation?.grow(8 * megabyte))
