@@ -54,7 +54,7 @@ const makeStartActors = Effect.gen(function*() {
     const subscriptions = yield* ActorSystem.make<Subscription.State, Subscription.Message, never, never>({
       name: "subscription",
       alarm: Subscription.look,
-      behavior: (self) => subscription.run(self, { lease: lease, reloadResource }),
+      behavior: (self) => subscription.run(self, { lease, reloadResource }),
       join: Subscription.join
     }).pipe(withBudget)
     // Deliveries in flight finish. Fetches are interrupted, because the next owner fetches again.
@@ -112,6 +112,12 @@ const pauseHost = (
     hostPauses.save(partition, pause),
     "StoreError",
     ({ message }) =>
-      Effect.logWarning(`The pause of ${pause.host} could not be stored and ends with a restart: ${message}`)
+      Effect.annotateLogs(
+        Effect.logWarning("The pause of a host could not be stored; it ends with a restart.", message),
+        {
+          host: pause.host,
+          partition
+        }
+      )
   )
 }

@@ -69,8 +69,14 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
     return Effect.catchTag(
       sweepPartition(retention, partition, settings),
       "StoreError",
-      (error) => Effect.logWarning(`Expired rows of partition ${partition} stay until its next sweep: ${error.message}`)
+      (error) =>
+        Effect.annotateLogs(
+          Effect.logWarning("Expired rows stay until the next sweep of their partition.", error.message),
+          {
+            partition
+          }
+        )
     )
   })
-  yield* superviseLoop("The retention sweep", sweepNext, Schedule.spaced(partitionSpacingMs))
+  yield* superviseLoop("retention", sweepNext, Schedule.spaced(partitionSpacingMs))
 }))

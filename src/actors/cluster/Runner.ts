@@ -59,7 +59,7 @@ export const layerWake = Layer.effectDiscard(Effect.gen(function*() {
       discard: true
     })
   })
-  yield* superviseLoop("Starting partitions", wakeOwned, Schedule.spaced("500 millis"))
+  yield* superviseLoop("starting partitions", wakeOwned, Schedule.spaced("500 millis"))
 }))
 
 /** Age from which a delivery or ping counts as lost, in ms: its owner has died, or missed the hint. */
@@ -88,21 +88,24 @@ export const layerOverdueSweep = Layer.effectDiscard(Effect.gen(function*() {
   }).pipe(
     Effect.catchTag(
       "StoreError",
-      (error) => Effect.logWarning(`Overdue deliveries and pings could not be read; retrying in 5 s: ${error.message}`)
+      (error) => Effect.logWarning("Overdue deliveries and pings could not be read; retrying in 5 s.", error.message)
     )
   )
-  yield* superviseLoop("The sweep of overdue deliveries", sweep, Schedule.spaced("5 seconds"))
+  yield* superviseLoop("overdue deliveries", sweep, Schedule.spaced("5 seconds"))
 }))
 
 /** Exchanges the counts of hubs with the other runners every 10 s, and polls the resources of hubs that no longer push. */
 export const layerHubReliability = Layer.effectDiscard(Effect.gen(function*() {
   const { enabled, synchronize } = yield* HubReliability
   const awake = yield* AwakePartitions
-  const settleAndPoll = Effect.gen(function*() {
+  const synchronizeAndPoll = Effect.gen(function*() {
     const doubted = yield* synchronize
     if (doubted.size === 0) return
-    yield* Effect.logWarning(
-      `Hubs no longer push; their resources are polled at the usual rate: ${describeHubs(doubted)}`
+    yield* Effect.annotateLogs(
+      Effect.logWarning("Hubs no longer push; their resources are polled at the usual rate."),
+      {
+        hubs: describeHubs(doubted)
+      }
     )
     yield* Effect.forEach(
       awake.values(),
@@ -111,5 +114,5 @@ export const layerHubReliability = Layer.effectDiscard(Effect.gen(function*() {
       { discard: true }
     )
   })
-  if (enabled) yield* superviseLoop("Counting hub pushes", settleAndPoll, Schedule.spaced("10 seconds"))
+  if (enabled) yield* superviseLoop("hub reliability", synchronizeAndPoll, Schedule.spaced("10 seconds"))
 }))

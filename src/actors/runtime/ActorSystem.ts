@@ -92,7 +92,10 @@ class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceHost<A
 
   readonly reportAlarmDefect = (id: number, defect: unknown): void =>
     void this.#fork(
-      Effect.logFatal(`An alarm of ${this.#options.name} ${id} crashed; it fires again in 1 s.`, defect)
+      Effect.annotateLogs(Effect.logFatal("An alarm of an actor crashed; it fires again in 1 s.", defect), {
+        actor: this.#options.name,
+        id
+      })
     )
 
   /** Starts after the current turn: a resource that wakes ten thousand subscriptions finishes its own work first. */

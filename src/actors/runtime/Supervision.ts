@@ -68,17 +68,20 @@ export const restartCrashed = <E, R>(
 const reportCrash = <E, R>(actor: Supervised<E, R>, cause: Cause.Cause<E>): Effect.Effect<void> =>
   Effect.sync(actor.discardState).pipe(
     Effect.andThen(Metric.update(Metric.withAttributes(actorCrashes, { actor: actor.name }), 1)),
-    Effect.andThen(Effect.logError(`${actor.name} ${actor.id} crashed; it restarts.`, cause))
+    Effect.andThen(Effect.logError("An actor crashed; it restarts.", cause)),
+    annotateActor(actor)
   )
 
 const suspend = <E, R>(actor: Supervised<E, R>): Effect.Effect<RunEnd> =>
-  Effect.logError(
-    `${actor.name} ${actor.id} crashed in all its restarts; it is suspended for ${Duration.toSeconds(suspension)} s.`
-  ).pipe(
+  Effect.logError("An actor crashed in all its restarts; it is suspended for 5 min.").pipe(
+    annotateActor(actor),
     Effect.andThen(Metric.update(Metric.withAttributes(actorSuspensions, { actor: actor.name }), 1)),
     Effect.andThen(Clock.currentTimeMillis),
     Effect.map((now) => ({ _tag: "Suspended", until: now + Duration.toMillis(suspension) }))
   )
+
+const annotateActor = ({ id, name }: { readonly id: number; readonly name: string }) =>
+  Effect.annotateLogs({ actor: name, id })
 
 /** Runs a loop of the runner as long as the scope lives. A failed or dead round is logged, and the next one comes at its time. */
 export const superviseLoop = (
@@ -87,7 +90,11 @@ export const superviseLoop = (
   spacing: Schedule.Schedule<unknown>
 ): Effect.Effect<unknown, never, Scope.Scope> =>
   round.pipe(
-    Effect.catchCause((cause) => Effect.logError(`${name}: a round failed; the next one comes at its time.`, cause)),
+    Effect.catchCause((cause) =>
+      Effect.annotateLogs(Effect.logError("A round of a loop failed; the next one comes at its time.", cause), {
+        loop: name
+      })
+    ),
     Effect.repeat(spacing),
     Effect.forkScoped
   )
