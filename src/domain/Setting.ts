@@ -40,7 +40,7 @@ export const setting = <A>(
 ): Setting<A> => ({ isSecret: false, defaultText: String(row.defaultValue), ...row })
 
 /** A setting that is undefined by default. */
-export const optional = <A>(row: Row<A> & { readonly defaultText: string }): Setting<A | undefined> => ({
+export const optionalSetting = <A>(row: Row<A> & { readonly defaultText: string }): Setting<A | undefined> => ({
   isSecret: false,
   defaultValue: undefined,
   ...row

@@ -1,5 +1,5 @@
 import {
-  optional,
+  optionalSetting,
   parseDatabaseUrl,
   parseDomain,
   parseFlag,
@@ -50,7 +50,7 @@ export const settingsTable = {
     defaultValue: "./data",
     parse: parseText
   }),
-  databaseUrl: optional({
+  databaseUrl: optionalSetting({
     variable: "WINDHOVER_DATABASE_URL",
     meaning: "URL of a PostgreSQL 14 or newer, used instead of the embedded database.",
     defaultText: "the embedded database",
@@ -63,14 +63,14 @@ export const settingsTable = {
     defaultValue: "admin",
     parse: parseLogin
   }),
-  adminPassword: optional({
+  adminPassword: optionalSetting({
     variable: "WINDHOVER_ADMIN_PASSWORD",
     meaning: "Password of the first account, at least 8 characters.",
     defaultText: "a random one, printed once",
     parse: parseSecret(8),
     isSecret: true
   }),
-  adminToken: optional({
+  adminToken: optionalSetting({
     variable: "WINDHOVER_ADMIN_TOKEN",
     meaning: "Token of the first account with all rights, at least 16 characters.",
     defaultText: "a random one, printed once",
@@ -104,7 +104,7 @@ export const settingsTable = {
     parse: parseInteger(1, 86_400)
   }),
   /** Seconds; undefined = 15 times `minPeriod`. */
-  maxPeriod: optional({
+  maxPeriod: optionalSetting({
     variable: "WINDHOVER_MAX_PERIOD",
     meaning:
       "Longest time between two polls of a working resource with subscribers, in seconds; 16 times as long if a publisher's hub pushes the resource.",
@@ -112,7 +112,7 @@ export const settingsTable = {
     parse: parseInteger(1, 86_400)
   }),
   /** Undefined = a single process. */
-  runnerAddress: optional({
+  runnerAddress: optionalSetting({
     variable: "WINDHOVER_RUNNER_ADDRESS",
     meaning:
       "host:port under which the other runners of a cluster reach this runner. Needs WINDHOVER_DATABASE_URL, and a private network: runners do not authenticate each other.",
@@ -148,7 +148,7 @@ export const settingsTable = {
     isSecret: true
   }),
   /** Undefined: on if hubs can reach the base URL, judged by its host. */
-  upstreamHubs: optional({
+  upstreamHubs: optionalSetting({
     variable: "WINDHOVER_UPSTREAM_HUBS",
     meaning:
       "Subscribe at publishers' hubs, so that the hubs push new entries. Hubs must be able to reach WINDHOVER_BASE_URL.",
@@ -168,7 +168,7 @@ export const settingsTable = {
     defaultValue: 10_000,
     parse: parseInteger(1, 10_000_000)
   }),
-  requestsPerMinute: optional({
+  requestsPerMinute: optionalSetting({
     variable: "WINDHOVER_REQUESTS_PER_MINUTE",
     meaning: "Requests per minute for one token or password; more are answered 429.",
     defaultText: "no bound",
@@ -226,7 +226,7 @@ export const settingsTable = {
     parse: parseInteger(0, 1_000_000)
   }),
   /** Undefined: XMPP is off. The domain and the secret are set with the component. */
-  xmppComponent: optional({
+  xmppComponent: optionalSetting({
     variable: "WINDHOVER_XMPP_COMPONENT",
     meaning: "Name of the XMPP component that subscribers talk to, as configured in the XMPP server.",
     defaultText: "XMPP is off",
@@ -239,7 +239,7 @@ export const settingsTable = {
     defaultText: "–",
     parse: parseDomain
   }),
-  xmppSecret: optional({
+  xmppSecret: optionalSetting({
     variable: "WINDHOVER_XMPP_SECRET",
     meaning: "Secret that the component shares with its server, at least 8 characters.",
     defaultText: "–",
@@ -260,7 +260,7 @@ export const settingsTable = {
     parse: parseInteger(1, 65535)
   }),
   /** Undefined: only a server on this machine may check logins. */
-  xmppAuthSecret: optional({
+  xmppAuthSecret: optionalSetting({
     variable: "WINDHOVER_XMPP_AUTH_SECRET",
     meaning: "Lets an XMPP server on another machine check logins at /internal/xmpp/auth; at least 16 characters.",
     defaultText: "only servers on this machine may",

@@ -22,11 +22,11 @@ export interface ExplainedSetting {
   readonly value: string | undefined
 }
 
-const settings: ReadonlyArray<readonly [name: string, setting: Setting<unknown>]> = Object.entries(table)
+const tableEntries: ReadonlyArray<readonly [name: string, setting: Setting<unknown>]> = Object.entries(table)
 
 const readVariables = Effect.fnUntraced(function*() {
   const found = new Map<string, string>()
-  for (const [, { variable }] of settings) {
+  for (const [, { variable }] of tableEntries) {
     const value = yield* Config.option(Config.String(variable))
     if (Option.isSome(value) && value.value !== "") found.set(variable, value.value)
   }
@@ -45,14 +45,14 @@ const commandVariables: ReadonlySet<string> = new Set([
 
 /** Filters for variables that look like settings but are not, most likely misspelled ones. The service warns about them. */
 export const findUnknown = (variables: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const known = new Set([...settings.map(([, { variable }]) => variable), ...commandVariables])
+  const known = new Set([...tableEntries.map(([, { variable }]) => variable), ...commandVariables])
   return variables.filter((variable) => variable.startsWith("WINDHOVER_") && !known.has(variable))
 }
 
 /** All settings with meaning, default and current text. */
 export const explain = Effect.fn("Settings.explain")(function*() {
   const found = yield* readVariables()
-  return settings.map(([, { defaultText, isSecret, meaning, variable }]): ExplainedSetting => {
+  return tableEntries.map(([, { defaultText, isSecret, meaning, variable }]): ExplainedSetting => {
     const value = found.get(variable)
     return { variable, meaning, defaultText, value: value !== undefined && isSecret ? "(set)" : value }
   })
@@ -86,7 +86,7 @@ export const layerValues = (values: Partial<SettingsValues> = {}) =>
 export const defaultBaseUrl = (port: number): string => `http://localhost:${port}`
 
 const fromTable = (valueOf: (setting: Setting<unknown>) => unknown): SettingsValues =>
-  Object.fromEntries(settings.map(([name, setting]) => [name, valueOf(setting)])) as unknown as SettingsValues
+  Object.fromEntries(tableEntries.map(([name, setting]) => [name, valueOf(setting)])) as unknown as SettingsValues
 
 const withBaseUrl = (values: SettingsValues): SettingsValues =>
   values.baseUrl === "" ? { ...values, baseUrl: defaultBaseUrl(values.port) } : values

@@ -27,7 +27,7 @@ interface CachedResponse {
   readonly body: Buffer
 }
 
-const cacheTtlMs = 10_000
+const responseTtlMs = 10_000
 const maxCachedResponses = 256
 const maxCachedBytes = 16 * 1024 * 1024
 
@@ -55,8 +55,8 @@ export class CoalescedFetches {
   fetch({ headers, since, url }: CoalescedRequest, handler: ResponseHandler): PendingResponse {
     const key = [url.href, ...headers].join("\n")
     const cached = this.#cache.get(key)
-    if (cached !== undefined && cached.began >= since && this.#now() - cached.ended <= cacheTtlMs) {
-      return replay(cached, handler)
+    if (cached !== undefined && cached.began >= since && this.#now() - cached.ended <= responseTtlMs) {
+      return replayCached(cached, handler)
     }
     const running = this.#running.get(key)
     if (running !== undefined && running.began >= since) return running.join(handler)
@@ -76,7 +76,7 @@ export class CoalescedFetches {
 }
 
 /** Replays a response in a microtask, so that the caller has its handle first: on a redirect the caller replaces the handle. */
-const replay = ({ body, headers, status }: CachedResponse, handler: ResponseHandler): PendingResponse => {
+const replayCached = ({ body, headers, status }: CachedResponse, handler: ResponseHandler): PendingResponse => {
   let isAbandoned = false
   queueMicrotask(() => {
     if (isAbandoned) return

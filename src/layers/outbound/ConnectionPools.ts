@@ -12,7 +12,7 @@ export interface ConnectionPoolsOptions {
 }
 
 /** Bytes of a response's header fields. Node's 16 kB is less than some sites' Content-Security-Policy. */
-const maxHeaderSize = 64 * 1024
+const maxResponseHeaderSize = 64 * 1024
 
 /** A request for a connection. It has the connection exclusively until it gives the connection back. */
 export interface PoolTicket {
@@ -118,7 +118,7 @@ class Pools implements ConnectionPools {
       pipelining: 1,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
-      maxHeaderSize,
+      maxHeaderSize: maxResponseHeaderSize,
       // The exchange's own deadline covers connection, headers and body.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -8,7 +8,7 @@ import { authorizationOf, parseHttpUrl } from "./Redirects.ts"
 import { signatureHeaders } from "./Signing.ts"
 
 /** Time for one delivery, from the start of its exchange. */
-const defaultTimeoutMs = 10_000
+const deliveryTimeoutMs = 10_000
 
 /** Bytes of the response's body that are read. A longer body closes the connection. */
 const maxResponseBytes = 16 * 1024
@@ -48,7 +48,7 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
         maxIdlePools: 1_000,
         keepAliveMs: 4_000
       })
-      const requestOptions = { pools, timers, timeoutMs: options.timeoutMs ?? defaultTimeoutMs, maxResponseBytes }
+      const requestOptions = { pools, timers, timeoutMs: options.timeoutMs ?? deliveryTimeoutMs, maxResponseBytes }
       return Deliverer.of({
         post: (parcel, confirmSend) =>
           Effect.callback<DeliveryResponse, DeliveryError>((resume) => {

@@ -61,7 +61,7 @@ export const make = (options: DnsResolverOptions = {}): DnsResolver => {
   const lookup = async (name: string): Promise<ReadonlyArray<IpAddress>> => {
     const cached = cache.get(name)
     try {
-      const { addresses, ttlMs } = await query(servers.current(), name, ipv6())
+      const { addresses, ttlMs } = await queryAddresses(servers.current(), name, ipv6())
       cache.set(name, { addresses, failure: undefined, expires: now() + clamp(ttlMs, minTtlMs, maxTtlMs) })
       return addresses
     } catch (error) {
@@ -101,7 +101,7 @@ export const make = (options: DnsResolverOptions = {}): DnsResolver => {
 }
 
 /** Queries both address families at once; one family is enough. */
-const query = async (resolver: dns.promises.Resolver, name: string, ipv6: boolean) => {
+const queryAddresses = async (resolver: dns.promises.Resolver, name: string, ipv6: boolean) => {
   const [v4, v6] = await Promise.allSettled([
     resolver.resolve4(name, { ttl: true }),
     ipv6 ? resolver.resolve6(name, { ttl: true }) : []

@@ -36,11 +36,11 @@ export const layerNoDeps = Layer.effect(
     return HubClient.of({
       send: Effect.fn("HubClient.send")(function*(request: HubRequest) {
         const url = parseHttpUrl(request.hub)
-        if (url === undefined) return yield* refuse("the hub has no http or https URL")
+        if (url === undefined) return yield* failRequest("the hub has no http or https URL")
         const { body, status } = yield* postFollowingRedirects(post, url, toForm(request, baseUrl), baseUrl)
         if (status >= 200 && status <= 299) return
         const text = withoutSecrets(excerptOf(body, maxResponseBytes), request).slice(0, excerptLength).trim()
-        return yield* refuse(`the hub answered ${status}${text === "" ? "" : `: ${text}`}`)
+        return yield* failRequest(`the hub answered ${status}${text === "" ? "" : `: ${text}`}`)
       }),
       makeCredentials: Effect.sync(() => ({
         callback: randomBytes(24).toString("base64url"),
@@ -59,7 +59,7 @@ const postForm = (options: CallbackRequestOptions, userAgent: string): Post => (
     const headers = ["user-agent", userAgent, "accept", "*/*", "content-type", "application/x-www-form-urlencoded"]
     const request = new CallbackRequest(options, { url, method: "POST", headers, body }, {
       onResponse: (response) => resume(Effect.succeed(response)),
-      onFailure: ({ message }) => resume(refuse(`the hub could not be asked: ${message}`))
+      onFailure: ({ message }) => resume(failRequest(`the hub could not be asked: ${message}`))
     })
     request.start()
     return Effect.sync(() => request.abandon())
@@ -70,17 +70,17 @@ const postFollowingRedirects = Effect.fnUntraced(
   function*(post: Post, hub: URL, body: Uint8Array, baseUrl: string) {
     let url = hub
     for (let redirects = 0; redirects <= maxRedirects; redirects++) {
-      if (isOwn(url.href, baseUrl)) return yield* refuse("the hub is this service itself")
+      if (isOwn(url.href, baseUrl)) return yield* failRequest("the hub is this service itself")
       const response = yield* post(url, body)
       if (!repeatingStatuses.has(response.status)) return response
       const target = redirectTarget(response.location ?? "", url)
-      if (target === undefined) return yield* refuse("the hub redirects to something that is no http or https URL")
+      if (target === undefined) return yield* failRequest("the hub redirects to something that is no http or https URL")
       if (url.protocol === "https:" && target.protocol !== "https:") {
-        return yield* refuse("the hub redirects from https to http, where the secret could be read on the way")
+        return yield* failRequest("the hub redirects from https to http, where the secret could be read on the way")
       }
       url = target
     }
-    return yield* refuse(`the hub redirects more than ${maxRedirects} times`)
+    return yield* failRequest(`the hub redirects more than ${maxRedirects} times`)
   }
 )
 
@@ -104,4 +104,5 @@ const toForm = ({ callback, leaseSeconds, mode, secret, topic }: HubRequest, bas
 const withoutSecrets = (text: string, { callback, secret }: HubRequest): string =>
   text.replaceAll(callback, "(callback)").replaceAll(secret, "(secret)")
 
-const refuse = (message: string): Effect.Effect<never, HubRequestError> => Effect.fail(new HubRequestError({ message }))
+const failRequest = (message: string): Effect.Effect<never, HubRequestError> =>
+  Effect.fail(new HubRequestError({ message }))

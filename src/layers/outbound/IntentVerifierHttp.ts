@@ -20,7 +20,7 @@ import type { NetworkErrorReason } from "./NetworkError.ts"
 import { authorizationOf, parseHttpUrl, withoutCredentials } from "./Redirects.ts"
 
 /** Time for one verification. */
-const defaultTimeoutMs = 10_000
+const verificationTimeoutMs = 10_000
 
 /** Bytes of the response that are read; a challenge has 32. */
 const maxResponseBytes = 4 * 1024
@@ -42,30 +42,32 @@ export const layerNoDepsWith = (options: IntentVerifierOptions) =>
     Effect.gen(function*() {
       const { openPools, timers, userAgent } = yield* Network
       const pools = yield* openPools({ maxConnectionsPerOrigin: 8, maxIdlePools: 100, keepAliveMs: 4_000 })
-      const requestOptions = { pools, timers, timeoutMs: options.timeoutMs ?? defaultTimeoutMs, maxResponseBytes }
+      const requestOptions = { pools, timers, timeoutMs: options.timeoutMs ?? verificationTimeoutMs, maxResponseBytes }
       const makeChallenge = options.challenge ?? (() => randomBytes(16).toString("hex"))
       return IntentVerifier.of({
         verify: Effect.fn("IntentVerifier.verify")((intent: Intent) =>
           Effect.callback<void, IntentNotConfirmed>((resume) => {
             const challenge = makeChallenge()
-            const url = withParameters(intent.callback, intentParameters(intent, challenge))
+            const url = appendParameters(intent.callback, intentParameters(intent, challenge))
             if (url === undefined) {
               return resume(
-                refuse(`We could not verify your callback Error: ${quote(intent.callback)} is not an http or https URL`)
+                failVerification(
+                  `We could not verify your callback Error: ${quote(intent.callback)} is not an http or https URL`
+                )
               )
             }
-            return get(requestOptions, userAgent, url, {
+            return startGet(requestOptions, userAgent, url, {
               onResponse: (response) => resume(judge(response, url, intent, challenge)),
-              onFailure: ({ reason }) => resume(refuse(unreachable(reason)))
+              onFailure: ({ reason }) => resume(failVerification(unreachable(reason)))
             })
           })
         ),
         deny: Effect.fn("IntentVerifier.deny")((denial: SubscriptionDenial) =>
           Effect.callback<void>((resume) => {
             const done = () => resume(Effect.void)
-            const url = withParameters(denial.callback, denialParameters(denial))
+            const url = appendParameters(denial.callback, denialParameters(denial))
             if (url === undefined) return done()
-            return get(requestOptions, userAgent, url, { onResponse: done, onFailure: done })
+            return startGet(requestOptions, userAgent, url, { onResponse: done, onFailure: done })
           })
         )
       })
@@ -77,7 +79,7 @@ export const layerNoDeps = layerNoDepsWith({})
 export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
 /** Starts a GET and returns its interruption. */
-const get = (options: CallbackRequestOptions, userAgent: string, url: URL, handler: CallbackResponseHandler) => {
+const startGet = (options: CallbackRequestOptions, userAgent: string, url: URL, handler: CallbackResponseHandler) => {
   const authorization = authorizationOf(url)
   const headers = ["user-agent", userAgent, "accept", "*/*"]
   if (authorization !== undefined) headers.push("authorization", authorization)
@@ -86,9 +88,9 @@ const get = (options: CallbackRequestOptions, userAgent: string, url: URL, handl
   return Effect.sync(() => request.abandon())
 }
 
-type Parameters = ReadonlyArray<readonly [name: string, value: string]>
+type QueryParameters = ReadonlyArray<readonly [name: string, value: string]>
 
-const intentParameters = (intent: Intent, challenge: string): Parameters => [
+const intentParameters = (intent: Intent, challenge: string): QueryParameters => [
   ["hub.mode", intent.mode],
   ["hub.topic", intent.topic],
   ["hub.challenge", challenge],
@@ -96,14 +98,14 @@ const intentParameters = (intent: Intent, challenge: string): Parameters => [
   ...(intent.verifyToken === undefined ? [] : [["hub.verify_token", intent.verifyToken] as const])
 ]
 
-const denialParameters = ({ reason, topic }: SubscriptionDenial): Parameters => [
+const denialParameters = ({ reason, topic }: SubscriptionDenial): QueryParameters => [
   ["hub.mode", "denied"],
   ["hub.topic", topic],
   ["hub.reason", reason]
 ]
 
 /** Appends percent-encoded parameters to the callback's own query, which stays unchanged. */
-const withParameters = (callback: string, parameters: Parameters): URL | undefined => {
+const appendParameters = (callback: string, parameters: QueryParameters): URL | undefined => {
   const url = parseHttpUrl(callback)
   if (url === undefined) return undefined
   const appended = parameters.map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`).join("&")
@@ -121,12 +123,12 @@ const judge = (
 ): Effect.Effect<void, IntentNotConfirmed> => {
   const shown = withoutCredentials(url).href
   if (status < 200 || status > 299) {
-    return refuse(`Make sure your callback returns a 2XX status code. You returned ${status} to ${shown}`)
+    return failVerification(`Make sure your callback returns a 2XX status code. You returned ${status} to ${shown}`)
   }
   if (body.length < maxResponseBytes && body.toString("utf8").trim() === challenge) return Effect.void
   const callback = withoutCredentials(new URL(intent.callback)).href
   const received = body.length === 0 ? "an empty body" : quote(excerptOf(body, 60))
-  return refuse(
+  return failVerification(
     `Your callback ${callback} didn't echo the challenge. Please make sure it does. The whole body has to be ${challenge}, we received ${received}.`
   )
 }
@@ -134,5 +136,5 @@ const judge = (
 const unreachable = ({ _tag, text }: NetworkErrorReason): string =>
   `We could not verify your callback Error: ${_tag === "Timeout" ? `ETIMEDOUT (${text})` : text}`
 
-const refuse = (message: string): Effect.Effect<never, IntentNotConfirmed> =>
+const failVerification = (message: string): Effect.Effect<never, IntentNotConfirmed> =>
   Effect.fail(new IntentNotConfirmed({ message }))

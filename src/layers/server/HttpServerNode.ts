@@ -29,7 +29,7 @@ const defaultTimeouts: ServerTimeouts = { headerMs: 15_000, requestMs: 60_000, c
 const keepAliveMs = 65_000
 
 /** The line of a GET has room for a percent-encoded topic of 2048 characters and a callback. */
-const maxHeaderSize = 32 * 1024
+const maxRequestHeaderSize = 32 * 1024
 
 /** Connections beyond those of streams. */
 const defaultSpare: ConnectionLimitsOptions = { maxPerAddress: 1_024, maxTotal: 8_192 }
@@ -82,7 +82,7 @@ const makeServer = (timeouts: ServerTimeouts, connections: ConnectionLimits): Se
     requestTimeout: timeouts.requestMs,
     connectionsCheckingInterval: timeouts.checkIntervalMs,
     keepAliveTimeout: keepAliveMs,
-    maxHeaderSize,
+    maxHeaderSize: maxRequestHeaderSize,
     // No route depends on the Host header, and HTTP/1.0 has none.
     requireHostHeader: false
   })
@@ -158,7 +158,7 @@ const parserResponse = (code: string | undefined): readonly [status: number, sen
     case "HPE_HEADER_OVERFLOW":
       return [
         431,
-        `The header of the request has more than ${maxHeaderSize} bytes; send the parameters as a form with POST.`
+        `The header of the request has more than ${maxRequestHeaderSize} bytes; send the parameters as a form with POST.`
       ]
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return [413, "The chunks of the body have too many extensions; send the body without them."]

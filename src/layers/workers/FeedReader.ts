@@ -31,7 +31,7 @@ export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderO
         yield* thread.start.pipe(Effect.ignore, lock.withPermits(1), Effect.delay(startAfter), Effect.forkScoped)
       }
       const readInThread = (bytes: Uint8Array, options: ReadOptions) =>
-        readParts(thread, { bytes, options }, deadline).pipe(
+        readAllParts(thread, { bytes, options }, deadline).pipe(
           Effect.mapError((reason) => new ReaderError({ message: `The document cannot be read: ${reason}.` })),
           lock.withPermits(1)
         )
@@ -51,7 +51,7 @@ export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderO
 export const layer = layerWith({ threadFromBytes: 500_000, deadline: "10 seconds", startAfter: "10 seconds" })
 
 /** Fetches the parts one after the other, so that the event loop turns between them. */
-const readParts = Effect.fnUntraced(function*(
+const readAllParts = Effect.fnUntraced(function*(
   thread: WorkerThread<ReadRequest, ResultPart>,
   request: ReadRequest,
   deadline: Duration.Input

@@ -10,13 +10,13 @@ export const checkCss = (path: string): void => void compile(path, "html")
 /** An element, a text or another node; or the name of an attribute, because attributes take memory, too. */
 type TreePart = ReturnType<CheerioAPI["root"]>[number]["children"][number] | string
 
-function* childrenOf(part: TreePart): Iterable<TreePart> {
+function* treeParts(part: TreePart): Iterable<TreePart> {
   if (typeof part === "string") return
   if ("attribs" in part) yield* Object.keys(part.attribs)
   if ("children" in part) yield* part.children
 }
 
-const isSmallTree = (document: CheerioAPI): boolean => hasFewNodes<TreePart>(document.root().get(), childrenOf)
+const isSmallTree = (document: CheerioAPI): boolean => hasFewNodes<TreePart>(document.root().get(), treeParts)
 
 const htmlTrees = new TreeCache((bytes, contentType) => load(decodePage(bytes, contentType)), isSmallTree)
 const xmlTrees = new TreeCache((bytes, contentType) => load(decodePage(bytes, contentType), { xml: true }), isSmallTree)

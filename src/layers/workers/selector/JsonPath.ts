@@ -1,7 +1,7 @@
 import { JSONPathEnvironment, type JSONValue } from "json-p3"
 import { JSONPath } from "jsonpath-plus"
 import { withQuotedNames } from "#domain/poll/Fragment.ts"
-import { collectMatches, maxDepth, messageOf, SelectionError } from "./Limits.ts"
+import { collectMatches, maxJsonDepth, messageOf, SelectionError } from "./Limits.ts"
 import { decodeDocument } from "./DecodeDocument.ts"
 import { hasFewNodes, TreeCache } from "./Trees.ts"
 
@@ -27,7 +27,7 @@ export const selectJson = (bytes: Uint8Array, contentType: string | undefined, p
   return { matches: parts.length, json: query.isSingular ? parts.join("") : `[${parts.join(",")}]` }
 }
 
-const rfc9535 = new JSONPathEnvironment({ maxRecursionDepth: maxDepth })
+const rfc9535 = new JSONPathEnvironment({ maxRecursionDepth: maxJsonDepth })
 
 const compileJsonPath = (given: string): JsonPathQuery => {
   const path = withQuotedNames(given).replace(/\[\(@\.length\s*-\s*(\d{1,9})\)\]/g, "[-$1]")
@@ -90,7 +90,7 @@ interface JsonTrees {
   readonly exact: unknown
 }
 
-const parseJson = (bytes: Uint8Array, contentType: string): JsonTrees => {
+const parseJsonTrees = (bytes: Uint8Array, contentType: string): JsonTrees => {
   const json = decodeDocument(bytes, contentType)
   try {
     // `JSONValue` is the type of every result of `JSON.parse`.
@@ -107,7 +107,7 @@ const isSmallJson = ({ exact, plain }: JsonTrees): boolean =>
     (value) => typeof value === "object" && value !== null ? Object.values(value) : []
   )
 
-const jsonTrees = new TreeCache(parseJson, isSmallJson)
+const jsonTrees = new TreeCache(parseJsonTrees, isSmallJson)
 
 /** Keeps the digits of integers that JavaScript would round, such as 64-bit ids. */
 const keepDigits = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>

@@ -22,7 +22,7 @@ const maxMatchedLength = 4 * 1024 * 1024
 const maxMatches = 10_000
 
 /** Levels of objects and arrays that a JSONPath descends. */
-export const maxDepth = 500
+export const maxJsonDepth = 500
 
 /** Serializes matches, up to a maximum number and a maximum length. */
 export const collectMatches = <A>(matches: Iterable<A>, serialize: (match: A) => string): ReadonlyArray<string> => {

@@ -2,9 +2,9 @@ import type { CheerioAPI } from "cheerio"
 import { compile, type Options, selectAll } from "css-select"
 import { SelectionError } from "./Limits.ts"
 
-type Document = ReturnType<CheerioAPI["root"]>[number]
-type Node = Document | Document["children"][number]
-type Element = Extract<Node, { readonly attribs: unknown }>
+type MarkupDocument = ReturnType<CheerioAPI["root"]>[number]
+type MarkupNode = MarkupDocument | MarkupDocument["children"][number]
+type MarkupElement = Extract<MarkupNode, { readonly attribs: unknown }>
 
 /**
  * Time for one path in one document, without the time to build its tree.
@@ -18,20 +18,23 @@ const maxMatchingMs = 2000
 const stepsPerReading = 20_000
 
 /** Compiles a path to a function that finds its matches in document order. HTML names are case-insensitive. Throws for an invalid path. */
-export const compileCss = (path: string, syntax: "html" | "xml"): (document: CheerioAPI) => ReadonlyArray<Element> => {
+export const compileCss = (
+  path: string,
+  syntax: "html" | "xml"
+): (document: CheerioAPI) => ReadonlyArray<MarkupElement> => {
   const stopwatch = new Stopwatch()
   const options = {
     xmlMode: syntax === "xml",
     adapter: adapterFor(syntax === "xml" ? asWritten : inAnyCase, stopwatch)
   }
-  const query = compile<Node, Element>(path, options)
+  const query = compile<MarkupNode, MarkupElement>(path, options)
   return (document) => {
     stopwatch.start()
-    return document.root().get().flatMap((root) => selectAll<Node, Element>(query, root, options))
+    return document.root().get().flatMap((root) => selectAll<MarkupNode, MarkupElement>(query, root, options))
   }
 }
 
-const tooSlow = `the path takes more than ${
+const tooSlowText = `the path takes more than ${
   maxMatchingMs / 1000
 } s in this document; select by a class or an id, or look at fewer siblings`
 
@@ -48,14 +51,14 @@ class Stopwatch {
     this.#steps += count
     if (this.#steps < stepsPerReading) return
     this.#steps = 0
-    if (performance.now() > this.#end) throw new SelectionError("TooMuch", tooSlow)
+    if (performance.now() > this.#end) throw new SelectionError("TooMuch", tooSlowText)
   }
 }
 
 /** Names of a document as a path sees them. */
 interface Names {
-  readonly nameOf: (element: Element) => string
-  readonly attributeOf: (element: Element, name: string) => string | undefined
+  readonly nameOf: (element: MarkupElement) => string
+  readonly attributeOf: (element: MarkupElement, name: string) => string | undefined
 }
 
 const asWritten: Names = {
@@ -83,20 +86,23 @@ const inAnyCase: Names = {
 const adapterFor = (
   { attributeOf, nameOf }: Names,
   stopwatch: Stopwatch
-): NonNullable<Options<Node, Element>["adapter"]> => {
-  const childrenOf = (node: Node): Array<Node> => {
+): NonNullable<Options<MarkupNode, MarkupElement>["adapter"]> => {
+  const childrenOf = (node: MarkupNode): Array<MarkupNode> => {
     if (!("children" in node)) return []
     stopwatch.step(1 + node.children.length)
     return node.children
   }
-  const attribute = (element: Element, name: string): string | undefined => {
+  const attribute = (element: MarkupElement, name: string): string | undefined => {
     const value = attributeOf(element, name)
     stopwatch.step(1 + (value?.length ?? 0))
     return value
   }
   /** Finds a node among nodes and their descendants, in document order. Iterative, because trees may be deeper than the stack. */
-  const findNode = (isMatch: (node: Node) => boolean, among: ReadonlyArray<Node>): Node | undefined => {
-    const open: Array<{ readonly nodes: ReadonlyArray<Node>; next: number }> = [{ nodes: among, next: 0 }]
+  const findNode = (
+    isMatch: (node: MarkupNode) => boolean,
+    among: ReadonlyArray<MarkupNode>
+  ): MarkupNode | undefined => {
+    const open: Array<{ readonly nodes: ReadonlyArray<MarkupNode>; next: number }> = [{ nodes: among, next: 0 }]
     for (let inner = open.at(-1); inner !== undefined; inner = open.at(-1)) {
       const node = inner.nodes[inner.next++]
       if (node === undefined) open.pop()
@@ -105,7 +111,7 @@ const adapterFor = (
     }
     return undefined
   }
-  const collect = <A>(pick: (node: Node, into: Array<A>) => void, among: ReadonlyArray<Node>): Array<A> => {
+  const collect = <A>(pick: (node: MarkupNode, into: Array<A>) => void, among: ReadonlyArray<MarkupNode>): Array<A> => {
     const into: Array<A> = []
     findNode((node) => {
       pick(node, into)
@@ -113,8 +119,11 @@ const adapterFor = (
     }, among)
     return into
   }
-  const findElement = (isMatch: (element: Element) => boolean, among: ReadonlyArray<Node>): Element | null =>
-    (findNode((node) => isElement(node) && isMatch(node), among) as Element | undefined) ?? null
+  const findElement = (
+    isMatch: (element: MarkupElement) => boolean,
+    among: ReadonlyArray<MarkupNode>
+  ): MarkupElement | null =>
+    (findNode((node) => isElement(node) && isMatch(node), among) as MarkupElement | undefined) ?? null
 
   return {
     isTag: isElement,
@@ -139,7 +148,7 @@ const adapterFor = (
     existsOne: (isMatch, among) => findElement(isMatch, among) !== null,
     findOne: findElement,
     findAll: (isMatch, among) =>
-      collect<Element>((node, into) => {
+      collect<MarkupElement>((node, into) => {
         if (isElement(node) && isMatch(node)) into.push(node)
       }, among),
     // A search always starts at the document alone.
@@ -147,4 +156,4 @@ const adapterFor = (
   }
 }
 
-const isElement = (node: Node): node is Element => "attribs" in node
+const isElement = (node: MarkupNode): node is MarkupElement => "attribs" in node

@@ -5,11 +5,11 @@
  * document's size says little about its tree: `<p><p>…` takes 240 times its size, and reopened elements (`<p><b a=1><b a=2>…<p>x<p>x…`)
  * have no bound.
  */
-const maxBytes = 1024 * 1024
-const maxNodes = 30_000
+const maxTreeBytes = 1024 * 1024
+const maxTreeNodes = 30_000
 
 /** Lifetime of a cached tree, regardless of its use: as long as coalesced fetches keep a response. */
-const cacheTtlMs = 10_000
+const treeTtlMs = 10_000
 
 /** Drops the cached tree. All caches together keep one tree. */
 let dropCached = (): void => undefined
@@ -46,12 +46,12 @@ export class TreeCache<Tree> {
     }
     dropCached()
     const tree = this.#build(bytes, reading)
-    if (bytes.length <= maxBytes && this.#isSmall(tree)) this.#store({ bytes, reading, tree })
+    if (bytes.length <= maxTreeBytes && this.#isSmall(tree)) this.#store({ bytes, reading, tree })
     return tree
   }
 
   #store(cached: CachedTree<Tree>): void {
-    const timer = setTimeout(() => dropCached(), cacheTtlMs).unref()
+    const timer = setTimeout(() => dropCached(), treeTtlMs).unref()
     this.#cached = cached
     dropCached = () => {
       clearTimeout(timer)
@@ -69,7 +69,7 @@ export const hasFewNodes = <Node>(
   // The loop also visits the nodes that it appends.
   for (const node of found) {
     for (const child of childrenOf(node)) {
-      if (found.push(child) > maxNodes) return false
+      if (found.push(child) > maxTreeNodes) return false
     }
   }
   return true

@@ -30,7 +30,7 @@ const respond = ({ document, fragment: { language, path } }: SelectRequest): Sel
   return { _tag: "Selected", selection: select(language, path, document) }
 }
 
-const encoder = new TextEncoder()
+const utf8Encoder = new TextEncoder()
 
 const select = (
   language: Fragment["language"],
@@ -43,12 +43,12 @@ const select = (
     const type = syntax === "html" ? "text/html" : "application/xml"
     return {
       matches: parts.length,
-      document: { contentType: `${type}; charset=utf-8`, body: encoder.encode(parts.join("")) }
+      document: { contentType: `${type}; charset=utf-8`, body: utf8Encoder.encode(parts.join("")) }
     }
   }
   if (syntax !== "json") throw new SelectionError("Unfit", "the document is no JSON, and a JSONPath selects in JSON")
   const { json, matches } = selectJson(bytes, contentType, path)
-  return { matches, document: { contentType: "application/json; charset=utf-8", body: encoder.encode(json) } }
+  return { matches, document: { contentType: "application/json; charset=utf-8", body: utf8Encoder.encode(json) } }
 }
 
 const respondSafely = (request: SelectRequest): SelectResponse => {
