@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { ofBytes, ofString } from "#domain/Fingerprint.ts"
+import { compareFingerprints, ofBytes, ofString } from "#domain/Fingerprint.ts"
 
 describe("Fingerprint", () => {
   it("gives the published xxh64 of known inputs", () => {
@@ -18,5 +18,12 @@ describe("Fingerprint", () => {
   it("hashes a part of a larger buffer, not the buffer", () => {
     const whole = new TextEncoder().encode("xabcx")
     assert.strictEqual(ofBytes(whole.subarray(1, 4)), ofString("abc"))
+  })
+
+  it("compares the fingerprints of two documents", () => {
+    assert.deepStrictEqual(
+      [compareFingerprints(undefined, 1n), compareFingerprints(1n, 1n), compareFingerprints(1n, 2n)],
+      ["first", "unchanged", "changed"]
+    )
   })
 })

@@ -1,19 +1,19 @@
 /**
- * One entry of a feed, in the one model that every dialect is read into.
+ * One entry of a feed, in the model of all dialects.
  *
- * Values are plain JSON (no classes, no `Date`), so that an entry can be stored, sent between runners and compared as it is.
- * Times are epoch milliseconds, UTC. What a publisher did not say is absent: nothing is invented.
+ * Values are plain JSON (no classes, no `Date`), so that Windhover can store, send and compare entries directly. Times are epoch
+ * milliseconds. A value that the publisher omits is absent.
  */
 export interface Entry {
-  /** The publisher's id, entity-decoded and otherwise byte for byte; or a generated one (see `generatedId`). */
+  /** The publisher's id, entity-decoded and otherwise unchanged, or a generated id (see `generatedId`). */
   readonly id: string
-  /** True when the publisher gave no usable id and `id` was made by `EntryId`. */
+  /** True when the publisher gave no usable id, so that `EntryId` generated one. */
   readonly generatedId?: true
-  /** RSS only: the guid says that it is (not) a permalink. */
+  /** RSS only: `isPermaLink` of the guid. */
   readonly idIsPermalink?: boolean
   readonly title?: Text
   readonly summary?: Text
-  /** Atom allows one; RSS with `media`, `xhtml:body` and `content:encoded` may give several. The first is the one that is pushed. */
+  /** Atom allows one content; RSS with `xhtml:body` and `content:encoded` may have several. Subscribers receive the first. */
   readonly content?: ReadonlyArray<Text>
   readonly links?: ReadonlyArray<Link>
   readonly published?: number
@@ -24,49 +24,49 @@ export interface Entry {
   readonly contributors?: ReadonlyArray<Person>
   readonly publisher?: Person
   readonly categories?: ReadonlyArray<Category>
-  /** A BCP 47 tag: the entry's own `xml:lang` (or dialect's equal), else the feed's. */
+  /** A BCP 47 tag: the language of the entry, or else of the feed. */
   readonly language?: string
   readonly rights?: Text
   /** URL of the comments page, URL of their feed, and their number. */
   readonly comments?: string
   readonly commentsFeed?: string
   readonly commentCount?: number
-  /** What the entry answers (Atom Threading). */
+  /** Resources that the entry answers (Atom Threading). */
   readonly inReplyTo?: ReadonlyArray<Reply>
-  /** Where the entry stood before an aggregator such as FeedBurner rewrote its link. */
+  /** The link before an aggregator such as FeedBurner replaced it. */
   readonly originalLink?: string
   readonly source?: Source
   readonly points?: ReadonlyArray<Point>
-  /** GeoJSON of a line, polygon or box, in GeoJSON's order (longitude, latitude). */
+  /** A line, polygon or box in GeoJSON's order (longitude, latitude). */
   readonly shape?: Shape
   readonly media?: Media
   readonly image?: Image
   readonly license?: string
   readonly itunes?: ItunesItem
-  /** Namespaces whose elements are simple values, by namespace key, then by local name. */
+  /** Simple values of other elements, by namespace key and local name. */
   readonly extensions?: Extensions
-  /** ActivityStreams: verb URIs, objects, and the actor when it differs from the authors. */
+  /** ActivityStreams: URIs of verbs, and objects. */
   readonly verbs?: ReadonlyArray<string>
   readonly objects?: ReadonlyArray<ActivityObject>
 }
 
-/** A text construct: its value, and how to read it (`text`, `html`, `xhtml`, or a MIME type for other inline content). */
+/** A text with its type: `text`, `html`, `xhtml`, or a MIME type of other inline content. */
 export interface Text {
   readonly value: string
   readonly type: string
   readonly language?: string
-  /** The base URL that relative references in the value were resolved against. */
+  /** The base URL of the resolved references in the value. */
   readonly base?: string
-  /** Atom out-of-line content. */
+  /** URL of Atom out-of-line content. */
   readonly src?: string
-  /** Only the beginning: the rest had no room on its way to a subscriber. */
+  /** Only the beginning of the text, because the message to the subscriber has a limit. */
   readonly truncated?: true
 }
 
 export interface Link {
-  /** Absolute, as far as that is possible. Empty when the publisher forgot it: such a link is kept for `inspect`, and never sent or followed. */
+  /** Absolute, if possible. Empty when the publisher forgot the URL; only `inspect` shows such a link. */
   readonly href: string
-  /** IANA relation, short form; `alternate` when the publisher gave none, `enclosure` for enclosures. */
+  /** Short form of an IANA relation. `alternate` without a relation, `enclosure` for enclosures. */
   readonly rel: string
   readonly type?: string
   readonly title?: string
@@ -85,7 +85,7 @@ export interface Person {
   readonly links?: ReadonlyArray<Link>
 }
 
-/** A resource that an entry answers: its id, a page of it, and the feed or entry document that it can be read from. */
+/** A resource that an entry answers: its id, its page, and its feed or entry document. */
 export interface Reply {
   readonly ref?: string
   readonly href?: string

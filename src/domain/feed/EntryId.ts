@@ -2,51 +2,51 @@ import type { Entry } from "./Entry.ts"
 import { getLinks, getPermalink } from "./Feed.ts"
 import { hashToHex, toSlug } from "./Slug.ts"
 
-/** What an id is made from. In order of preference; an entry that lacks the thing falls to the next. */
+/** The source of an id, in order of preference. An entry without this source uses the next one. */
 export type IdRule = "publisher" | "link" | "enclosure" | "content"
 
 /**
- * How the ids of one resource are made: decided by its first document that has entries, and kept from then on.
+ * The rule for the ids of one resource. The first document with entries decides.
  *
- * A change of rule gives every entry a new id, that is, floods every subscriber. So the rule only moves when it cannot hold any longer
- * (the ids are gone, or all alike), and `version` names the algorithm, so that a better one serves new resources alone. Plain JSON.
+ * Another rule gives every entry a new id and so floods every subscriber. Therefore the rule only changes when it fails: the ids are gone,
+ * or all alike. `version` names the algorithm, so that a better algorithm serves new resources only. Plain JSON.
  */
 export interface IdPolicy {
   readonly version: 1
   readonly rule: IdRule
-  /** Why this rule, in words for a person. */
+  /** The reason for this rule, for a person. */
   readonly reason: string
 }
 
-/** An entry as a dialect's reader gives it: its id may be absent or empty. */
+/** An entry from the reader of a dialect. The id may be absent or empty. */
 export type RawEntry = Omit<Entry, "id"> & { readonly id?: string }
 
-/** Where an entry's id came from. */
+/** Origin of an entry's id. */
 export interface Identity {
   readonly rule: IdRule
-  /** `given`: as published; `absent`: there was none; `unusable`: there was one, but the policy passes it over; `repeated`: told apart from its namesake. */
+  /** `given`: as published. `absent`: no id. `unusable`: ignored by the policy. `repeated`: changed, because another entry has the same id. */
   readonly reason: "given" | "absent" | "unusable" | "repeated"
-  /** What stays the same for the same entry but for scheme and host: the id itself, or the URL that it was made from. */
+  /** The id itself, or the URL behind the id. Only its scheme and host may change for the same entry. */
   readonly basis: string
 }
 
 export interface AssignedIds {
-  /** In document order, each with an id of its own; exact repetitions and older versions of the same entry are left out. */
+  /** In document order, with unique ids, without repetitions and older versions of the same entry. */
   readonly entries: ReadonlyArray<Entry>
-  /** Index by index with `entries`. */
+  /** Same order as `entries`. */
   readonly identities: ReadonlyArray<Identity>
-  /** To be stored with the resource; `undefined` as long as no document had entries. */
+  /** Stored with the resource. `undefined` until a document has entries. */
   readonly policy: IdPolicy | undefined
-  /** The stored policy could not hold: ids of this document cannot be compared with those seen before. */
+  /** The stored policy failed, so the ids of this document differ from the seen ids. */
   readonly policyChanged: boolean
 }
 
 const idRules: ReadonlyArray<IdRule> = ["publisher", "link", "enclosure", "content"]
 
 /**
- * Gives every entry of a document its id.
+ * Gives every entry of a document an id.
  *
- * Ids that the publisher gave are kept byte for byte. Pure: the same document and policy give the same ids at every fetch.
+ * Ids of the publisher stay unchanged. Pure: the same document and policy give the same ids at every fetch.
  */
 export const assignIds = (raw: ReadonlyArray<RawEntry>, policy: IdPolicy | undefined): AssignedIds => {
   if (raw.length === 0) return { entries: [], identities: [], policy, policyChanged: false }
@@ -78,7 +78,7 @@ const explainRule = (rule: IdRule, raw: ReadonlyArray<RawEntry>): string => {
   return `${why}; ids are made from the ${rule === "content" ? "title and content" : rule}`
 }
 
-/** A rule holds when some entries have what it needs and these do not all have the same: a constant tells nothing. */
+/** Whether a rule distinguishes the entries: some entries have its source, and the values are not all alike. */
 const canUseRule = (rule: IdRule, raw: ReadonlyArray<RawEntry>): boolean => {
   if (rule === "content") return true
   let first: { readonly key: string; readonly essence: string } | undefined
@@ -128,10 +128,10 @@ const getPublisherId = (entry: RawEntry): string | undefined =>
   entry.id === undefined || entry.id.trim() === "" ? undefined : entry.id
 
 /**
- * Entries of one document that ended up with the same id: the oldest keeps it, the others get a suffix of their own.
+ * Makes the ids of a document unique. The oldest entry keeps a repeated id, and the others get a suffix.
  *
- * The oldest, because it most likely had the id alone at an earlier fetch. When it leaves the feed and the next oldest takes the id over,
- * that id has been seen and nobody is told twice. Of several versions of one entry (Atom allows that) only the latest stays.
+ * The oldest entry most likely had the id alone at an earlier fetch. When this entry leaves the feed, the next oldest takes over a seen
+ * id, so subscribers receive no repeat. If an entry has several versions, as Atom allows, only the latest stays.
  */
 const makeIdsUnique = (named: ReadonlyArray<NamedEntry>): ReadonlyArray<NamedEntry> => {
   const groups = Map.groupBy(named, ({ id }) => id)
@@ -154,17 +154,17 @@ const addSuffix = (one: NamedEntry): NamedEntry => ({
 const pickLatest = (versions: ReadonlyArray<NamedEntry>): NamedEntry =>
   versions.reduce((best, one) => (one.entry.updated ?? 0) > (best.entry.updated ?? 0) ? one : best)
 
-/** By date, and by place in the document where dates are missing or equal: feeds begin with the newest. */
+/** Compares dates. For missing or equal dates the last entry of the document counts as oldest, because feeds begin with the newest. */
 const pickOldest = (group: ReadonlyArray<NamedEntry>): NamedEntry =>
-  group.reduce((best, one) => getDate(one) <= getDate(best) ? one : best)
+  group.reduce((best, one) => getDateOrZero(one) <= getDateOrZero(best) ? one : best)
 
-const getDate = ({ entry }: NamedEntry): number => entry.published ?? entry.updated ?? 0
+const getDateOrZero = ({ entry }: NamedEntry): number => entry.published ?? entry.updated ?? 0
 
 /**
- * Two entries with the same id and the same essence are one entry.
+ * The essence of an entry. Two entries with the same id and essence are one entry.
  *
- * Content is edited without a new title or link, so under the publisher's id it only counts when there is no title.
- * A made id says less, and there it counts always: better a repeated entry than a lost one.
+ * Under a publisher's id, the content only counts without a title, because publishers edit content. Under a generated id the content
+ * always counts, because a repeated entry is better than a lost entry.
  */
 const summarize = (rule: IdRule, entry: RawEntry): string => {
   const content = rule === "publisher" && entry.title !== undefined ? "" : summarizeContent(entry)
@@ -183,7 +183,7 @@ const identify = ({ entry, rule, key, id, repeated }: NamedEntry): Identity => (
   basis: rule === "content" ? id : repeated ? `${key}#${hashToHex(summarize(rule, entry))}` : key
 })
 
-/** The title is only there for a person; the hash makes the id. */
+/** The title is for people, and the hash makes the id unique. */
 const makeContentId = (entry: RawEntry, key: string): string => {
   const words = toSlug(entry.title?.value.slice(0, 40) ?? "").slice(0, 60).replace(/^-|-$/g, "")
   return `${words === "" ? "entry" : words}-${hashToHex(key)}`
@@ -202,7 +202,7 @@ const summarizeContent = (entry: RawEntry): string => {
     : JSON.stringify([title?.trim(), content?.trim()])
 }
 
-/** A stored policy as a value; anything else is none, and the next document decides anew. */
+/** Parses a stored policy. After an unknown form, the next document decides again. */
 export const parsePolicy = (stored: unknown): IdPolicy | undefined => {
   if (
     typeof stored !== "object" || stored === null || !("version" in stored && "rule" in stored && "reason" in stored)

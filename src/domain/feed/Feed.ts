@@ -14,12 +14,12 @@ import type {
 } from "./Entry.ts"
 
 /**
- * What a feed says of itself: everything but its entries.
+ * A feed without its entries.
  *
- * Plain JSON like `Entry`; it is stored with the resource and sent as the header of each notification.
+ * Plain JSON like `Entry`. Stored with the resource, and sent as the header of each notification.
  */
 export interface FeedHeader {
-  /** The publisher's id of the feed (atom:id, rdf:about, JSON Feed `feed_url`), when there is one. */
+  /** The publisher's id of the feed: `atom:id`, `rdf:about` or JSON Feed's `feed_url`. */
   readonly id?: string
   readonly title?: Text
   readonly subtitle?: Text
@@ -58,7 +58,7 @@ export interface FeedHeader {
   readonly extensions?: Extensions
 }
 
-/** What the publisher says about how often to come, as read; `Polling` decides what is made of it. */
+/** The publisher's wishes for the polling interval. `PollingInterval` decides. */
 export interface PollingHints {
   /** RSS `ttl`, minutes. */
   readonly ttl?: number
@@ -71,35 +71,35 @@ export interface PollingHints {
   readonly skipDays?: ReadonlyArray<string>
 }
 
-/** `rss20`, `atom10`, `rss10`, `json11` …: which dialect and version a document was read as. */
+/** Dialect and version of a document: `rss20`, `atom10`, `rss10`, `json11` … */
 export type FeedVersion = string
 
-/** A whole feed document, read. Entries are in document order. */
+/** A whole feed document. Entries are in document order. */
 export interface Feed {
   readonly version: FeedVersion
-  /** WHATWG name of the encoding that the document was decoded from. */
+  /** WHATWG name of the document's encoding. */
   readonly encoding: string
   readonly header: FeedHeader
   readonly entries: ReadonlyArray<Entry>
-  /** What had to be repaired, in words for a person (`inspect` shows them); empty for a clean document. */
+  /** Repairs in words for a person; `inspect` shows these. Empty for a clean document. */
   readonly repairs: ReadonlyArray<string>
 }
 
-/** Links of a relation that have an address, in document order. */
+/** Links of a relation, in document order, without links that lack a URL. */
 export const getLinks = (links: ReadonlyArray<Link> | undefined, rel: string): ReadonlyArray<Link> =>
   links === undefined ? [] : links.filter((link) => link.rel === rel && link.href !== "")
 
-/** The page that a person would open: of several alternates the first that is HTML, or may be. */
+/** URL of the page for a person: the first alternate link that is HTML or has no type, else the first alternate link. */
 export const getPermalink = (of: { readonly links?: ReadonlyArray<Link> }): string | undefined => {
   const alternates = getLinks(of.links, "alternate")
   return (alternates.find(({ type }) => type === undefined || type.includes("html")) ?? alternates[0])?.href
 }
 
-/** Self URL, as announced in the document. */
+/** URL of the feed itself, as announced in the document. */
 export const getSelfLink = (header: { readonly links?: ReadonlyArray<Link> }): string | undefined =>
   getLinks(header.links, "self")[0]?.href
 
-/** URLs of the hubs that the document advertises. */
+/** URLs of the hubs in the document. */
 export const getHubs = (header: FeedHeader): ReadonlyArray<string> =>
   getLinks(header.links, "hub").map((link) => link.href)
 

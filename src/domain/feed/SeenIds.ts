@@ -1,28 +1,28 @@
 import type { Fingerprint } from "#domain/Fingerprint.ts"
 import { ofString } from "#domain/Fingerprint.ts"
 
-/** What is remembered of an entry as long as it stands in the document. */
+/** Hashes of an entry in the current document. */
 export interface Trace {
   readonly id: Fingerprint
-  /** Of the id without its scheme, see `formOf`; 0n when the id is no http URL. */
+  /** Hash of the id without its scheme, see `hashWithoutScheme`; 0n for an id that is no http URL. */
   readonly form: Fingerprint
-  /** Of title and link: shows an entry whose id has changed and nothing else. 0n when it has neither. */
+  /** Hash of title and link, which identifies an entry with a changed id. 0n without title and link. */
   readonly essence: Fingerprint
 }
 
 /**
- * The ids of a resource that were seen, newest first.
+ * The seen ids of a resource, newest first.
  *
- * Packed, because a runner keeps a million of these: 24 bytes an entry of the current document, 8 bytes an id that has left it.
- * Those that left are tombstones: a feed that shrinks for a day, or an entry that comes back, must not be told as news.
+ * Packed, because a runner keeps a million of these: 24 bytes per entry of the current document, 8 bytes per tombstone. A tombstone is the
+ * id of an entry that left the document. So a feed that shrinks for a day, or an entry that returns, causes no notification.
  */
 export interface SeenIds {
-  /** The only host of the current document's URL ids; empty when there are several, or none. */
+  /** The only host of the URL ids in the current document; empty for several hosts or none. */
   readonly host: string
-  /** Entries in the document: the largest number of late, so that one truncated document does not forget what a whole one held. */
+  /** Largest recent number of entries in the document, so that a truncated document does not shrink the memory. */
   readonly window: number
   readonly document: ReadonlyArray<Trace>
-  /** Ids that a hub pushed although their entries are old. A hub may push them again at any time: only further ones drive them out. */
+  /** Ids of old entries that a hub pushed, and may push again at any time. Only further strays evict these. */
   readonly strays: ReadonlyArray<Fingerprint>
   readonly tombstones: ReadonlyArray<Fingerprint>
   readonly has: (id: Fingerprint) => boolean
@@ -35,13 +35,13 @@ const minTombstones = 200
 const tombstoneWindows = 3
 const maxStrays = 256
 
-/** A document that has changed is compared twice, one right after the other. */
+/** The last result, because a changed document is compared twice in a row. */
 let lastUnpacked: { readonly bytes: Uint8Array; readonly ids: SeenIds | undefined } | undefined
 
 /**
- * Reads the packed form; `undefined` when nothing was ever remembered (a first fetch), or when the bytes are not ours.
+ * Unpacks seen ids; `undefined` before the first fetch, or for unknown bytes.
  *
- * To take the second for the first is safe: the next document is stored and nobody is told, instead of everybody everything.
+ * Unknown bytes count as a first fetch: Windhover stores the next document without a notification, instead of notifying all entries.
  */
 export const unpack = (bytes: Uint8Array): SeenIds | undefined => {
   if (lastUnpacked?.bytes !== bytes) lastUnpacked = { bytes, ids: unpackBytes(bytes) }
@@ -74,7 +74,7 @@ const unpackBytes = (bytes: Uint8Array): SeenIds | undefined => {
   })
 }
 
-/** Reads as `unpack` reads what this gives. */
+/** Packs seen ids for `unpack`. */
 export const pack = ({ host, window, document, tombstones, strays }: SeenIds): Uint8Array => {
   const hostBytes = new TextEncoder().encode(host)
   const hashes = strays.length + tombstones.length
@@ -101,7 +101,7 @@ export const pack = ({ host, window, document, tombstones, strays }: SeenIds): U
   return bytes
 }
 
-/** Most documents that change hold one new id, so that few questions are asked. */
+/** Adds the lookup. A changed document has one new id in most cases, so lookups are few. */
 const makeSeenIds = (ids: Omit<SeenIds, "has">): SeenIds => {
   const isOther = makeLookup(ids.tombstones)
   const isStray = makeLookup(ids.strays)
@@ -109,15 +109,15 @@ const makeSeenIds = (ids: Omit<SeenIds, "has">): SeenIds => {
   return { ...ids, has: (id) => isPresent(id) || isOther(id) || isStray(id) }
 }
 
-/** Questions that are answered by looking at all; to make a Set for them would cost more. */
+/** Number of lookups by a linear search. A Set for these lookups costs more. */
 const maxLinearLookups = 4
 
-/** Whether a hash is one of these. */
+/** Makes a lookup in a list of hashes. */
 export const makeLookup = (hashes: ReadonlyArray<Fingerprint>): (hash: Fingerprint) => boolean => {
-  let asked = 0
+  let lookups = 0
   let lookup: ReadonlySet<Fingerprint> | undefined
   return (hash) => {
-    if (lookup === undefined && asked++ < maxLinearLookups) return hashes.includes(hash)
+    if (lookup === undefined && lookups++ < maxLinearLookups) return hashes.includes(hash)
     lookup ??= new Set(hashes)
     return lookup.has(hash)
   }
@@ -126,10 +126,10 @@ export const makeLookup = (hashes: ReadonlyArray<Fingerprint>): (hash: Fingerpri
 export const noSeenIds: SeenIds = makeSeenIds({ host: "", window: 0, document: [], strays: [], tombstones: [] })
 
 /**
- * What is remembered after a document.
+ * Makes the seen ids after a document.
  *
- * `marks` are hashes to remember beside the ids. Ids that left are kept for three windows more at least, and never fewer than 200. The newest
- * 256 of the `strays`, those of this document first, are kept whatever leaves.
+ * `marks` are further hashes to remember. Tombstones number three windows, and at least 200. The newest 256 `strays` stay; strays of this
+ * document come first.
  */
 export const remember = (
   previous: SeenIds,
@@ -162,9 +162,9 @@ export const remember = (
 const httpUrl = /^https?:\/\/([^/?#]*)(.*)$/is
 
 /**
- * The hash of an http URL without its scheme: `http://a.example/1` and `https://a.example/1` have the same form. 0n for anything else.
+ * The hash of an http URL without its scheme, equal for `http://a.example/1` and `https://a.example/1`. 0n for other ids.
  *
- * With `host` it is the form that the URL would have on that host. A bare home page has none there: too many sites have one.
+ * With `host`, the hash of the URL on that host, or 0n for a home page, because every site has one.
  */
 export const hashWithoutScheme = (basis: string, host?: string): Fingerprint => {
   const parts = httpUrl.exec(basis)
@@ -174,7 +174,7 @@ export const hashWithoutScheme = (basis: string, host?: string): Fingerprint => 
   return ofString(`//${host ?? parts[1]?.toLowerCase()}${path}`)
 }
 
-/** The host that all http URLs among the ids share; empty when they do not, or there are none. */
+/** The common host of all http URLs among the ids; empty for several hosts or none. */
 export const findCommonHost = (bases: ReadonlyArray<string>): string => {
   const hosts = new Set(bases.flatMap((basis) => httpUrl.exec(basis)?.[1]?.toLowerCase() ?? []))
   return hosts.size === 1 ? [...hosts].join() : ""

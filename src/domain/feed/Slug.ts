@@ -1,12 +1,11 @@
-import { ofString } from "#domain/Fingerprint.ts"
+import { ofString, toHex } from "#domain/Fingerprint.ts"
 
 const maxSlugLength = 200
 
 /**
- * A URL or title as an id: `http://a.example/1.html` gives `http-a-example-1-html`.
+ * Makes an id of a URL or title: `http://a.example/1.html` gives `http-a-example-1-html`.
  *
- * Letters beyond ASCII go through their percent-encoding, or two links in another script would give the same id.
- * A long one is cut, and its hash says the rest.
+ * Letters beyond ASCII become their percent-encoding, so that two links in another script differ. A hash replaces the end of a long id.
  */
 export const toSlug = (value: string): string => {
   const ascii = value.toWellFormed().replace(/[^\0-\x7f]+/g, encodeURIComponent)
@@ -14,5 +13,5 @@ export const toSlug = (value: string): string => {
   return whole.length <= maxSlugLength ? whole : `${whole.slice(0, maxSlugLength - 17)}-${hashToHex(value)}`
 }
 
-/** The fingerprint of a string, 16 hex digits. */
-export const hashToHex = (value: string): string => ofString(value).toString(16).padStart(16, "0")
+/** The fingerprint of a string as 16 hex digits. */
+export const hashToHex = (value: string): string => toHex(ofString(value))

@@ -1,14 +1,9 @@
 import { documentHeader, hasHub, withHeaderLinks, withKnownHubLinks } from "./HubLinks.ts"
-import {
-  compareDocument,
-  findNewEntries,
-  needsWholeDocument,
-  type NewEntries,
-  recordFailure
-} from "#domain/feed/NewEntries.ts"
+import { findNewEntries, needsWholeDocument, type NewEntries } from "#domain/feed/NewEntries.ts"
 import type { Entry, Link } from "#domain/feed/Entry.ts"
 import { parsePolicy } from "#domain/feed/EntryId.ts"
-import { ofBytes, packAll, unpackAll } from "#domain/Fingerprint.ts"
+import { compareFingerprints, ofBytes, packAll, unpackAll } from "#domain/Fingerprint.ts"
+import { recordFailure } from "./Health.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import { type Fragment, fragmentOf, withoutFragment } from "./Fragment.ts"
 import { httpDate } from "#domain/HttpDate.ts"
@@ -388,7 +383,12 @@ const documentRead = (
 ): PollResult => {
   const document = { contentType: answer.headers["content-type"] ?? "application/octet-stream", body: answer.body }
   const previous = state.kind === "feed" ? undefined : state.signature // a feed that turned into something else is new as such
-  return recorded(state, answer, { kind, document, links, verdict: compareDocument(previous, answer.signature) }, at)
+  return recorded(
+    state,
+    answer,
+    { kind, document, links, verdict: compareFingerprints(previous, answer.signature) },
+    at
+  )
 }
 
 /** What a selection changes. Without matches it may be a selection for later; one that had some has lost what it was made for. */
@@ -405,7 +405,7 @@ export const selected = (
   if (matches === 0 && previous !== undefined && previous !== signature) {
     return failure(state, answer.status, "Parser Error nothing in the document matches the selection any more", at)
   }
-  const verdict = compareDocument(previous, signature)
+  const verdict = compareFingerprints(previous, signature)
   const outcome = matches === 0 ? `${arbitrary}: nothing in it matches the selection yet` : arbitrary
   return recorded({ ...state, slices: packAll([signature]) }, answer, { kind, document, links, verdict, outcome }, at)
 }
@@ -428,7 +428,7 @@ const recorded = (
     readonly kind: ResourceKind
     readonly document: Document
     readonly links: ReadonlyArray<Link> | undefined
-    readonly verdict: ReturnType<typeof compareDocument>
+    readonly verdict: ReturnType<typeof compareFingerprints>
     readonly outcome?: string
   },
   at: PollContext

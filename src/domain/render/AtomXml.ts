@@ -12,8 +12,7 @@ import type {
 } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { completeLinks, dropLinksWithoutAddress, getEntryLinks } from "./EntryFields.ts"
-import { getSummary } from "./Summary.ts"
+import { completeLinks, dropLinksWithoutAddress, getEntryLinks, getSummary } from "./EntryFields.ts"
 import { renderStatusXml } from "./StatusXml.ts"
 import { formatTimestamp, renderAttribute, renderEach, renderElement } from "./Xml.ts"
 
@@ -21,20 +20,20 @@ const atomNamespace = "http://www.w3.org/2005/Atom"
 const geoRssNamespace = "http://www.georss.org/georss"
 const activityNamespace = "http://activitystrea.ms/spec/1.0/"
 
-/** What a document says: a notification, the answer to a retrieve, or (without entries) an error. */
+/** The content of a notification, a retrieve response or, without entries, a failure notification. */
 export interface AtomFeed {
   readonly status: Status
-  /** Absent when no document was ever read. */
+  /** `undefined` before the first document. */
   readonly header: FeedHeader | undefined
-  /** In the order in which they are to stand. */
+  /** In document order. */
   readonly entries: ReadonlyArray<Entry>
   readonly extNamespace: string
-  /** URLs of the hub that sends this, and of the topic, announced before the publisher's own links. */
+  /** URLs of the sending hub and of the topic, announced before the publisher's own links. */
   readonly hub?: string
   readonly self?: string
 }
 
-/** A whole document: status, header, entries, in this order. */
+/** Renders a whole document: status, header and entries, in this order. */
 export const renderAtom = ({ status, header, entries, extNamespace, hub, self }: AtomFeed): string =>
   `<?xml version="1.0" encoding="UTF-8"?><feed xmlns="${atomNamespace}"${
     renderAttribute("xml:lang", header?.language)
@@ -47,10 +46,10 @@ export const renderAtom = ({ status, header, entries, extNamespace, hub, self }:
   renderEach(entries, (entry) => renderEntryXml(entry, extNamespace)) +
   "</feed>"
 
-/** Atom requires a title, of feeds as of entries. */
+/** Atom requires a title in feeds and entries. */
 const emptyTitle: Text = { value: "", type: "text" }
 
-/** All of the header but its id: Atom requires one, and where the publisher gave none, the topic is it. */
+/** Renders the header without its id. `renderAtom` adds the id, or else the topic, because Atom requires an id. */
 const renderHeader = (header: FeedHeader): string =>
   renderEach(completeLinks(header.links, header.title), renderLink) +
   renderText("title", header.title ?? emptyTitle) +
@@ -65,7 +64,7 @@ const renderHeader = (header: FeedHeader): string =>
   renderElement("icon", header.icon) +
   renderElement("logo", header.logo ?? header.image?.url ?? header.itunes?.image)
 
-/** One entry that stands alone: every namespace it may need is declared on it. */
+/** Renders an entry that can stand alone, with all its namespace declarations. */
 export const renderEntryXml = (entry: Entry, extNamespace: string): string =>
   `<entry xmlns="${atomNamespace}" xmlns:geo="${geoRssNamespace}" xmlns:as="${activityNamespace}"${
     renderAttribute("xmlns:sf", extNamespace)
@@ -89,11 +88,11 @@ export const renderEntryXml = (entry: Entry, extNamespace: string): string =>
   renderSource(entry.source) +
   "</entry>"
 
-/** A text construct whose type is said only when it is not plain text, as on the wire. */
+/** Renders a text. The type attribute is absent for plain text. */
 const renderText = (name: string, value: Text | undefined, around?: string): string =>
   value === undefined ? "" : renderElement(name, value.value, renderType(value, false) + renderLanguage(value, around))
 
-/** `content` and `summary` always say their type. */
+/** Renders `content` or `summary`, always with a type. */
 const renderTypedText = (name: string, value: Text | undefined, around?: string): string =>
   value === undefined
     ? ""
@@ -105,14 +104,14 @@ const renderTypedText = (name: string, value: Text | undefined, around?: string)
         renderLanguage(value, around)
     )
 
-/** XHTML is sent as HTML: its markup comes from a stranger, and would have to be well-formed XML to stand here unescaped. */
+/** Renders the type attribute. XHTML becomes escaped HTML, because the publisher's markup may not be well-formed XML. */
 const renderType = ({ type }: Text, plain: boolean): string =>
   type === "text" && !plain ? "" : renderAttribute("type", type === "xhtml" ? "html" : type)
 
 const renderLanguage = (value: Text, around: string | undefined): string =>
   value.language === around ? "" : renderAttribute("xml:lang", value.language)
 
-/** A link whose address the publisher forgot is of no use to a subscriber. */
+/** Renders a link, unless the publisher forgot its URL. */
 const renderLink = ({ title, rel, href, type, hreflang, length }: Link): string =>
   href === ""
     ? ""

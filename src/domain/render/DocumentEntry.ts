@@ -1,10 +1,10 @@
 import type { Entry } from "#domain/feed/Entry.ts"
-import { ofBytes, ofString } from "#domain/Fingerprint.ts"
+import { ofBytes, ofString, toHex } from "#domain/Fingerprint.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { Format } from "#domain/Subscription.ts"
 
-/** Whether the document is in this format already: JSON that is wanted as JSON stays what it is. */
+/** Whether a document already has the format. A JSON document needs no conversion to JSON. */
 export const isInFormat = (document: Document, format: Format): boolean => format === "json" && isJsonDocument(document)
 
 const isJsonDocument = ({ body, contentType }: Document): boolean => {
@@ -15,15 +15,15 @@ const isJsonDocument = ({ body, contentType }: Document): boolean => {
     JSON.parse(text)
     return true
   } catch {
-    return false // begins like it, and is none
+    return false // starts like JSON, but is invalid
   }
 }
 
 /**
- * A document that is no feed as the one entry of a feed, for those who asked for a format.
+ * Wraps a document that is no feed in an entry, for subscriptions with a format.
  *
- * Its `content` has the document's own type; what is no text is in base64, as in Atom (RFC 4287, 4.1.3.3). The id changes with the document,
- * so that a receiver who drops what it has seen takes the next one. `updated` is when it was read.
+ * `content` has the document's own type; binary documents are in base64, as in Atom (RFC 4287, 4.1.3.3). The id changes with the document,
+ * so that a receiver that drops known ids takes the next version. `updated` is the time of reading.
  */
 export const documentToEntry = (
   document: Document,
@@ -35,13 +35,11 @@ export const documentToEntry = (
   links: [{ rel: "alternate", type: document.contentType, href: feed }]
 })
 
-const toHex = (fingerprint: bigint): string => fingerprint.toString(16).padStart(16, "0")
-
-/** The document as characters: its text, or its bytes in base64. */
+/** The document as a string: its text, or its bytes in base64. */
 export const documentToText = ({ body, contentType }: Document): string =>
   isTextType(contentType) ? decodeBody(contentType, body) : Buffer.from(body).toString("base64")
 
-/** Types whose bytes are text. */
+/** Whether the bytes of a type are text. */
 const isTextType = (contentType: string): boolean =>
   /^(text\/|application\/([\w.-]+\+)?(json|xml)\b|application\/(x-)?(java|ecma)script\b|application\/(yaml|toml)\b)/i
     .test(contentType) || contentType === ""

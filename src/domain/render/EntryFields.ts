@@ -2,15 +2,14 @@ import type { Entry, Link, MediaContent, Text } from "#domain/feed/Entry.ts"
 
 const pageRelations: ReadonlySet<string> = new Set(["alternate", "replies"])
 
-/** Links that have an address: a publisher may have forgotten it. */
+/** Drops links without a URL. */
 export const dropLinksWithoutAddress = (links: ReadonlyArray<Link> | undefined): ReadonlyArray<Link> =>
   links === undefined ? [] : links.filter(({ href }) => href !== "")
 
 /**
- * Links as they are sent: pages carry a type and a title.
+ * Completes links for subscribers: links to pages get a type and a title.
  *
- * A publisher's `<link>` seldom has either. Subscribers are used to `text/html`, which is the default anyway,
- * and to the title of what the link belongs to.
+ * A publisher's `<link>` seldom has a type or title. Subscribers expect `text/html`, the default, and the title of the entry or feed.
  */
 export const completeLinks = (links: ReadonlyArray<Link> | undefined, title: Text | undefined): ReadonlyArray<Link> => {
   const plain = title?.type === "text" && title.value !== "" ? title.value : undefined
@@ -22,14 +21,14 @@ export const completeLinks = (links: ReadonlyArray<Link> | undefined, title: Tex
   })
 }
 
-/** Links made of the other fields of an entry at most. */
+/** Links that come from other fields of an entry. */
 const maxDerivedLinks = 20
 
 /**
- * An entry's links, and what else in it is one.
+ * The links of an entry, and URLs of its other fields as links.
  *
- * RSS has elements of their own for comments, Media RSS and iTunes for pictures and for media. Subscribers know `replies`, `picture` and
- * `enclosure`; an address that is there already under its relation is not repeated.
+ * RSS has own elements for comments, and Media RSS and iTunes for pictures and media. Subscribers receive `replies`, `picture` and
+ * `enclosure` links, without repetition.
  */
 export const getEntryLinks = (entry: Entry): ReadonlyArray<Link> => {
   const links = [...entry.links ?? []]
@@ -62,8 +61,15 @@ const toMediaLink = (content: MediaContent, href: string): Link => ({
 
 const isPicture = ({ medium, type }: MediaContent): boolean => medium === "image" || type?.startsWith("image/") === true
 
-/** The publisher's picture of the entry; of thumbnails, which are one picture in several sizes, the first. */
+/** Pictures of the entry. Only the first thumbnail counts, because thumbnails are one picture in several sizes. */
 const getPictures = ({ image, itunes, media }: Entry): ReadonlyArray<Link> =>
   [image?.url, itunes?.image, media?.thumbnails?.[0]?.url].flatMap((href) =>
     href === undefined ? [] : [{ href, rel: "picture" }]
   )
+
+/** The summary of an entry, or else the description of its media. Videos of YouTube only have the latter. */
+export const getSummary = ({ summary, content, media, language }: Entry): Text | undefined => {
+  const description = media?.description
+  if (summary !== undefined || content !== undefined || description === undefined) return summary
+  return { value: description, type: "text", ...language === undefined ? {} : { language } }
+}

@@ -2,8 +2,7 @@ import type { ActivityObject, Entry, Link, Person, Point, Source, Text } from "#
 import { type FeedHeader, getPermalink } from "#domain/feed/Feed.ts"
 import { toSlug } from "#domain/feed/Slug.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { completeLinks, dropLinksWithoutAddress, getEntryLinks } from "./EntryFields.ts"
-import { getSummary } from "./Summary.ts"
+import { completeLinks, dropLinksWithoutAddress, getEntryLinks, getSummary } from "./EntryFields.ts"
 import { dropIllegalCharacters } from "./Xml.ts"
 
 type JsonValue = string | number | boolean | null | ReadonlyArray<JsonValue> | {
@@ -13,15 +12,15 @@ type JsonObject = { readonly [key: string]: JsonValue | undefined }
 
 export interface JsonNotification {
   readonly status: Status
-  /** Absent when no document was ever read. */
+  /** `undefined` before the first document. */
   readonly header: FeedHeader | undefined
-  /** In the order in which they are to stand. `undefined` for an error notification: clients test for the key `items`. */
+  /** In document order. `undefined` for a failure notification, because clients test for the key `items`. */
   readonly entries: ReadonlyArray<Entry> | undefined
-  /** Answers to a retrieve carry `links` (by URL) in each item beside `standardLinks`. */
+  /** A retrieve response has `links` (by URL) in each item beside `standardLinks`. */
   readonly retrieve?: boolean
 }
 
-/** A notification, an error notification or the answer to a retrieve. */
+/** Renders a notification, a failure notification or a retrieve response. */
 export const renderJson = ({ status, header, entries, retrieve }: JsonNotification): string => {
   const error = entries === undefined
   return stringify({
@@ -35,10 +34,10 @@ export const renderJson = ({ status, header, entries, retrieve }: JsonNotificati
   })
 }
 
-/** One item that stands alone. */
+/** Renders a single item. */
 export const renderEntryJson = (entry: Entry): string => stringify(toItem(entry, false))
 
-/** The status, as an object to be put into other answers. */
+/** The status as an object, for use in other responses. */
 export const statusToJson = (status: Status): JsonObject => ({
   code: status.code,
   http: status.http,
@@ -135,7 +134,7 @@ const toSource = (of: Source | undefined): JsonObject | undefined =>
     standardLinks: groupLinks(completeLinks(of.links, of.title))
   }
 
-/** The last path part of the last URI: of several types the last is the most general, and JSON has room for one. */
+/** The last path part of the last URI, because the last type is the most general one. */
 const shortenUri = (uris: ReadonlyArray<string> | undefined): string | undefined => {
   const last = uris?.at(-1)
   return last === undefined ? undefined : last.replace(/\/+$/, "").replace(/^.*[/#]/s, "")
@@ -144,7 +143,7 @@ const shortenUri = (uris: ReadonlyArray<string> | undefined): string | undefined
 const toSeconds = (at: number | undefined): number | undefined =>
   at === undefined || !Number.isFinite(at) ? undefined : Math.floor(at / 1000)
 
-/** Escapes for what JSON may say but XML may not: some receivers choke on U+0000 and on lone surrogates. */
+/** Escapes of characters that are illegal in XML. Some receivers fail on U+0000 and on lone surrogates. */
 const illegalEscape = /\\(?:[bf]|u00[01]|ud[89a-f])|[\ufffe\uffff]/
 
 const stringify = (value: JsonObject): string => {

@@ -2,10 +2,9 @@ import type { Status } from "#domain/poll/Status.ts"
 import { formatTimestamp, renderAttribute, renderElement } from "./Xml.ts"
 
 /**
- * The status of a resource in the service's extension namespace, declared on the element itself: it stands as well in Atom as in XMPP.
+ * Renders the status of a resource in the service's extension namespace, for Atom and XMPP.
  *
- * The order is the wire's: old clients expect `http` first, then `next_fetch`. These two, the period and the times are there even when
- * unknown, and empty then; everything else is absent.
+ * Old clients expect `http` first, then `next_fetch`. Unknown values are absent, but `http`, the period and the times are empty.
  */
 export const renderStatusXml = (status: Status, extNamespace: string): string =>
   `<status${renderAttribute("feed", status.feed)}${renderAttribute("xmlns", extNamespace)}>` +
@@ -24,6 +23,6 @@ export const renderStatusXml = (status: Status, extNamespace: string): string =>
   renderElement("last_maintenance_at", formatMoment(status.lastMaintenanceAt)) +
   "</status>"
 
-/** Whole seconds: clients of the wire parse these with fixed patterns. */
+/** Formats a time in whole seconds, because clients parse a fixed pattern. */
 const formatMoment = (at: number | undefined): string =>
   formatTimestamp(at === undefined ? undefined : Math.floor(at / 1000) * 1000) ?? ""

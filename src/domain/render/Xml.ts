@@ -1,8 +1,8 @@
 /**
- * The value as character data: markup escaped, and without what XML 1.0 forbids even when escaped.
+ * Escapes a value as character data, and drops characters that are illegal in XML 1.0.
  *
- * One illegal character makes a parser refuse the whole notification, and closes an XMPP stream that all subscribers share.
- * Lone surrogates become U+FFFD; control characters and U+FFFE, U+FFFF are dropped. CR is kept as a reference: a parser would read it as LF.
+ * Because of one illegal character, a parser rejects the whole notification, or closes the XMPP stream of all subscribers. Lone surrogates
+ * become U+FFFD. Control characters, U+FFFE and U+FFFF are dropped. CR becomes a reference, because a parser reads a bare CR as LF.
  */
 export const escapeText = (value: string): string => {
   const whole = value.isWellFormed() ? value : value.toWellFormed()
@@ -27,11 +27,11 @@ const replaceUnit = (unit: number): string | undefined => {
   return unit < 32 && unit !== 9 && unit !== 10 || unit >= 0xfffe ? "" : undefined
 }
 
-/** The value without what XML 1.0 forbids, not escaped. */
+/** Drops characters that are illegal in XML 1.0, without escaping. */
 export const dropIllegalCharacters = (value: string): string =>
   value.toWellFormed().replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "")
 
-/** The value between the double quotes of an attribute; white space is kept from being normalised. */
+/** Escapes a value between double quotes, so that a parser does not normalize its white space. */
 const escapeAttribute = (value: string): string => {
   const escaped = escapeText(value)
   return /["\t\n]/.test(escaped)
@@ -39,22 +39,22 @@ const escapeAttribute = (value: string): string => {
     : escaped
 }
 
-/** ` name="value"`, or nothing when there is no value. */
+/** Renders ` name="value"`, or an empty string for an absent value. */
 export const renderAttribute = (name: string, value: string | number | undefined): string =>
   value === undefined ? "" : ` ${name}="${escapeAttribute(String(value))}"`
 
-/** `<name>value</name>`, or nothing when there is no value. */
+/** Renders `<name>value</name>`, or an empty string for an absent value. */
 export const renderElement = (name: string, value: string | number | undefined, attributes = ""): string =>
   value === undefined ? "" : `<${name}${attributes}>${escapeText(String(value))}</${name}>`
 
-/** Each of a list, rendered and joined; nothing when there is none. */
+/** Renders and joins the items of a list. An absent list gives an empty string. */
 export const renderEach = <A>(list: ReadonlyArray<A> | undefined, render: (one: A) => string): string =>
   list === undefined ? "" : list.map(render).join("")
 
 /**
- * RFC 3339 in UTC, with milliseconds only when there are some.
+ * Formats a time as RFC 3339 in UTC, with milliseconds only if not zero.
  *
- * `undefined` for what has no such form (beyond year 9999, no number): a date that cannot be said is absent.
+ * `undefined` for years outside of 0 to 9999 and for `NaN`, which have no such form.
  */
 export const formatTimestamp = (at: number | undefined): string | undefined => {
   if (at === undefined || !(at >= minTime && at < maxTime)) return undefined

@@ -1,14 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import {
-  compareDocument,
   type ComparisonOptions,
   type FeedMemory,
   findNewEntries,
-  healthy,
   needsWholeDocument,
-  type NewEntries,
-  recordFailure
+  type NewEntries
 } from "#domain/feed/NewEntries.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 
@@ -284,32 +281,5 @@ describe("Change", () => {
       }
       assert.deepStrictEqual(told, names.slice(1))
     }))
-  })
-
-  it("knows a document without entries by its fingerprint", () => {
-    assert.deepStrictEqual(
-      [compareDocument(undefined, 1n), compareDocument(1n, 1n), compareDocument(1n, 2n)],
-      ["first", "unchanged", "changed"]
-    )
-  })
-
-  it("announces the failure that enters the error state, and no further one", () => {
-    const first = recordFailure(healthy, false)
-    assert.deepStrictEqual(first, { health: { inError: true, failures: 1 }, announced: true, slipped: false })
-    assert.deepStrictEqual(recordFailure(first.health, false), {
-      health: { inError: true, failures: 2 },
-      announced: false,
-      slipped: false
-    })
-  })
-
-  it("lets a resource that was read before slip once", () => {
-    const slip = recordFailure(healthy, true)
-    assert.deepStrictEqual(slip, { health: { inError: false, failures: 1 }, announced: false, slipped: true })
-    assert.deepStrictEqual(recordFailure(slip.health, true), {
-      health: { inError: true, failures: 2 },
-      announced: true,
-      slipped: false
-    })
   })
 })

@@ -1,0 +1,83 @@
+import type { Fingerprint } from "#domain/Fingerprint.ts"
+import type { Candidate } from "./Candidate.ts"
+import { findCommonHost, hashWithoutScheme, type SeenIds, type Trace } from "./SeenIds.ts"
+
+/** Hashes of the previous document that identify known entries with a new id. */
+export interface PreviousDocument {
+  /** Forms of the ids that have left the document. */
+  readonly forms: ReadonlySet<Fingerprint>
+  /** Essences of all entries of the previous document. */
+  readonly essences: ReadonlySet<Fingerprint>
+  /** Essences of one entry then and one entry now, where the old id is gone. */
+  readonly renamed: ReadonlySet<Fingerprint>
+}
+
+export const noPreviousDocument: PreviousDocument = { forms: new Set(), essences: new Set(), renamed: new Set() }
+
+export const recallPrevious = (seen: SeenIds, candidates: ReadonlyArray<Candidate>): PreviousDocument => {
+  if (candidates.every(({ known }) => known)) return noPreviousDocument
+  const present = new Set(candidates.map(({ trace }) => trace.id))
+  const gone = seen.document.filter(({ id }) => !present.has(id))
+  const before = findUniqueEssences(seen.document)
+  const now = findUniqueEssences(candidates.map(({ trace }) => trace))
+  return {
+    forms: toSetWithoutZero(gone.map(({ form }) => form)),
+    essences: toSetWithoutZero(seen.document.map(({ essence }) => essence)),
+    renamed: toSetWithoutZero(
+      gone.map(({ essence }) => essence).filter((essence) => before.has(essence) && now.has(essence))
+    )
+  }
+}
+
+const toSetWithoutZero = (hashes: ReadonlyArray<Fingerprint>): ReadonlySet<Fingerprint> => {
+  const set = new Set(hashes)
+  set.delete(0n)
+  return set
+}
+
+const findUniqueEssences = (traces: ReadonlyArray<Trace>): ReadonlySet<Fingerprint> => {
+  const count = new Map<Fingerprint, number>()
+  for (const { essence } of traces) count.set(essence, (count.get(essence) ?? 0) + 1)
+  return new Set([...count].flatMap(([essence, times]) => times === 1 ? [essence] : []))
+}
+
+/**
+ * Candidates with an unseen id, except known entries with a new id.
+ *
+ * If Windhover's own rule changed the id (another policy, or a repeated id), the essence identifies a known entry. If the publisher moved
+ * the site, the form does, see `findMoved`. Other new ids of the publisher are new entries, by contract.
+ */
+export const findFresh = (
+  candidates: ReadonlyArray<Candidate>,
+  previous: PreviousDocument,
+  seen: SeenIds,
+  policyChanged: boolean,
+  followMovedIds: boolean
+): ReadonlySet<Candidate> => {
+  const renamed = followMovedIds ? findMoved(candidates, previous, seen) : new Set<Candidate>()
+  return new Set(
+    candidates.filter((one) =>
+      !one.known && !renamed.has(one) &&
+      !((policyChanged || one.identity.reason === "repeated") && previous.essences.has(one.trace.essence))
+    )
+  )
+}
+
+/**
+ * Unseen ids that are known ids after a move of the site.
+ *
+ * A single id may change its scheme. A change of host must cover the whole document, and explain at least half of the unseen ids. Two
+ * sites can share one path such as `/?p=12`, but not half a window.
+ */
+const findMoved = (
+  candidates: ReadonlyArray<Candidate>,
+  previous: PreviousDocument,
+  seen: SeenIds
+): ReadonlySet<Candidate> => {
+  if (previous.forms.size === 0) return new Set()
+  const unseen = candidates.filter(({ known }) => !known)
+  const scheme = new Set(unseen.filter(({ trace }) => previous.forms.has(trace.form)))
+  if (seen.host === "" || findCommonHost(candidates.map(({ identity }) => identity.basis)) === "") return scheme
+  const host = unseen.filter(({ identity }) => previous.forms.has(hashWithoutScheme(identity.basis, seen.host)))
+  return host.length * 2 >= unseen.length ? new Set([...scheme, ...host]) : scheme
+}

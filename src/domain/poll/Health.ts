@@ -1,0 +1,25 @@
+/** The error state of a resource. */
+export interface Health {
+  readonly inError: boolean
+  /** Failed fetches in a row. */
+  readonly failures: number
+}
+
+export const healthy: Health = { inError: false, failures: 0 }
+
+/**
+ * Records a failed fetch or an unreadable document. Only the failure that enters the error state is announced.
+ *
+ * The first failure after a success does not count if the resource was read before (`proven`), because servers have short faults.
+ */
+export const recordFailure = (
+  health: Health,
+  proven: boolean
+): { readonly health: Health; readonly announced: boolean; readonly slipped: boolean } => {
+  const slipped = proven && !health.inError && health.failures === 0
+  return {
+    health: { inError: !slipped, failures: health.failures + 1 },
+    announced: !slipped && !health.inError,
+    slipped
+  }
+}
