@@ -1,4 +1,4 @@
-import { type Fingerprint } from "#domain/Fingerprint.ts"
+import type { Fingerprint } from "#domain/Fingerprint.ts"
 import { type Candidate, getDate, makeCandidates, makeTrace } from "./Candidate.ts"
 import type { Entry } from "./Entry.ts"
 import { assignIds, type IdPolicy, type RawEntry } from "./EntryId.ts"
