@@ -7,9 +7,9 @@ import * as RetentionSweep from "#actors/cluster/RetentionSweep.ts"
 import * as Runner from "#actors/cluster/Runner.ts"
 import * as Bounces from "#actors/operations/Bounces.ts"
 import * as HubLayer from "#actors/operations/HubLayer.ts"
-import * as IntentVerification from "#actors/operations/IntentVerification.ts"
-import { Listeners } from "#actors/operations/Listeners.ts"
-import * as OpenHub from "#actors/operations/OpenHub.ts"
+import * as IntentVerificationLayer from "#actors/operations/IntentVerificationLayer.ts"
+import * as ListenersLayer from "#actors/operations/ListenersLayer.ts"
+import * as OpenHubLayer from "#actors/operations/OpenHubLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscription from "#actors/resource/HubSubscription.ts"
 import * as Resource from "#actors/resource/Resource.ts"
@@ -23,7 +23,7 @@ const partitionStarter = PartitionStarterLayer.layer.pipe(
 )
 
 /** The `Hub` with both its faces. */
-const hub = HubLayer.layer.pipe(Layer.provide(OpenHub.layer), Layer.provide(IntentVerification.layer))
+const hub = HubLayer.layer.pipe(Layer.provide(OpenHubLayer.layer), Layer.provide(IntentVerificationLayer.layer))
 
 /** All actors of a runner, and the `Hub` in front of them. Needs the ports, the `Senders`, and `Sharding` for the shards of this runner. */
 export const layer = Layer.mergeAll(
@@ -39,5 +39,5 @@ export const layer = Layer.mergeAll(
     Layer.provide(Partition.layer.pipe(Layer.provide(partitionStarter))),
     Layer.provide(AwakePartitions.layer),
     Layer.provide(HubReliability.layer),
-    Layer.provide(Listeners.layer)
+    Layer.provide(ListenersLayer.layer)
   )

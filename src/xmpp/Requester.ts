@@ -4,9 +4,9 @@ import * as Jid from "#domain/Jid.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { isUnavailable } from "#domain/ports/StoreError.ts"
-import { Unavailable } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { Hub } from "#actors/operations/Hub.ts"
+import { databaseUnavailable } from "#actors/operations/StoreRefusal.ts"
 import * as Conditions from "./Conditions.ts"
 import { copyText } from "./Elements.ts"
 
@@ -19,9 +19,7 @@ export interface Requester {
   readonly isDomain: boolean
 }
 
-const storeUnavailable = Conditions.toCondition(
-  new Unavailable({ message: "The database cannot do this for the moment. Please try again.", retryAfter: 5 })
-)
+const storeUnavailable = Conditions.toCondition(databaseUnavailable)
 
 /**
  * Makes the function that finds the account of a JID.

@@ -4,7 +4,11 @@ import { Selector } from "#domain/ports/Selector.ts"
 import { badParameter, refuse, Unavailable } from "#domain/Refusal.ts"
 import type { Topic } from "#domain/Topic.ts"
 
-/** A selection that can never work is refused, and so is for now one that could not be looked at. `parameter`: how the caller calls the topic. */
+/**
+ * Refuses a topic whose fragment can never select a match, or cannot be checked at the moment.
+ *
+ * `parameter` is the caller's name for the topic.
+ */
 export const makeCheckFragment = Effect.map(
   Selector,
   (selector) =>
@@ -13,21 +17,19 @@ export const makeCheckFragment = Effect.map(
       if (fragment === undefined) return
       yield* selector.check(fragment).pipe(
         Effect.catchTag("SelectorError", ({ message, reason }) =>
-          reason._tag === "Invalid"
-            ? Effect.fail(
-              badParameter(
+          Effect.fail(
+            reason._tag === "Invalid"
+              ? badParameter(
                 parameter,
                 `The fragment of ${parameter} selects nothing: ${message}. Leave it out to watch the whole document.`
               )
-            )
-            : Effect.fail(
-              refuse(
+              : refuse(
                 new Unavailable({
                   message: `The fragment of ${parameter} could not be looked at: ${message}. Please try again.`,
                   retryAfter: 10
                 })
               )
-            ))
+          ))
       )
     })
 )

@@ -9,50 +9,91 @@ import { type NewSubscription, SubscriptionStore } from "#domain/ports/Subscript
 import { badParameter } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import type { SubscribeRequest } from "./Hub.ts"
-import { refuseStoreErrors } from "./Refusing.ts"
+import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 
-/** Somebody waits for the page no longer than so many ms. */
-const pendingFor = 60_000
+/** Lease of the subscription that stands for a fetch before the response, in ms. */
+const fetchLeaseMs = 60_000
 
-/** Feeds that the refusal names. */
-const mostNamed = 5
+/** Feeds that a refusal names, at most. */
+const maxNamedFeeds = 5
 
-/** An address that says of itself that it is a feed. Whoever imports thousands of them does not wait for each to be fetched. */
-const likeFeed = /feed|rss|atom|xml|rdf|json/i
+/** Paths and queries of feeds. An import of thousands of feeds does not wait for each fetch. */
+const feedPath = /feed|rss|atom|xml|rdf|json/i
 
-/** Hosts that have nothing but feeds; other hosts are only called like them. */
-const hostOfFeeds = /^(?:feeds?|rss|atom|rdf|xml)\./
+/** Hosts that serve only feeds. A name inside of a longer host name proves less. */
+const feedHost = /^(?:feeds?|rss|atom|rdf|xml)\./
 
-const isLikeFeed = (canonical: string): boolean => {
+const looksLikeFeed = (canonical: string): boolean => {
   const { hostname, pathname, search } = new URL(canonical)
-  return hostOfFeeds.test(hostname) || likeFeed.test(pathname + search)
+  return feedHost.test(hostname) || feedPath.test(pathname + search)
 }
 
 /**
- * Whether a topic is a page that advertises feeds.
+ * Finds the feeds that a page advertises.
  *
- * What was fetched before is known. What was not is fetched first when the subscriber waits anyway, asks for the feed, or the address looks
- * like that of a page. The part of a page that a fragment selects is never refused, nor is anything with `hub.discover=false`.
+ * A page with an earlier fetch is known. Another page is fetched first when the subscriber waits anyway, asks for the feed, or the URL looks
+ * like a page. Topics with a fragment, and requests with `hub.discover=false`, are never refused.
  */
 export const makeFeedDiscovery = Effect.gen(function*() {
   const resources = yield* ResourceStore
-  const subscriptions = yield* SubscriptionStore
-  const partitions = yield* Partitions
-  const { baseUrl } = yield* Settings
+  const isUndecided = yield* makeIsUndecided
+  const fetchFeeds = yield* makeFetchFeeds
 
-  const isUndecided = Effect.fnUntraced(function*(wanted: NewSubscription) {
-    return fragmentOf(wanted.topic.canonical) === undefined &&
-      Option.isNone(yield* refuseStoreErrors(subscriptions.find(wanted)))
-  })
-
-  /** False as well for who has subscribed to the page already: it has decided. */
+  /** False also for a subscriber of the page itself, because that subscriber has decided. */
   const applies = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
     return request.discover !== false && (yield* isUndecided(wanted))
   })
 
-  /** Only what has a row is fetched: a subscription of nobody makes it, and goes again. */
-  const fetched = Effect.fnUntraced(function*(wanted: NewSubscription) {
+  const loadFeeds = (id: number) => loadFeedsOf(resources, id)
+
+  /** The feeds before a subscription exists. An asynchronous request for the feed waits here, because its response names the feed. */
+  const findFeeds = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
+    const resource = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(wanted.topic.canonical)))
+    if (resource?.lastFetch !== undefined) return feedsOf(resource)
+    return request.verify === "async" && request.discover === true ? yield* fetchFeeds(wanted) : []
+  })
+
+  const isWorthWaiting = ({ discover, retrieve, verify }: SubscribeRequest, { topic }: NewSubscription): boolean =>
+    retrieve || verify === "sync" || discover === true || !looksLikeFeed(topic.canonical)
+
+  /** The first feed with `hub.discover=true`, otherwise a refusal. */
+  const chooseFeed = ({ discover, topic }: SubscribeRequest, feeds: ReadonlyArray<string>) =>
+    discover === true && feeds[0] !== undefined ? Effect.succeed(feeds[0]) : refusePage(topic, feeds)
+
+  /** XMPP has no parameter that decides, and waits for no fetch: a known page is refused, and a fragment selects the page itself. */
+  const refuseNode = Effect.fnUntraced(function*(wanted: NewSubscription) {
+    if (!(yield* isUndecided(wanted))) return
+    const resource = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(wanted.topic.canonical)))
+    const feeds = resource === undefined ? [] : feedsOf(resource)
+    if (feeds.length === 0) return
+    const choice = "subscribe to one of them, or add the fragment #html to the node to watch the page itself"
+    return yield* badParameter(
+      "node",
+      `Please provide a node that is a feed. ${describePage(wanted.topic.given, feeds)}: ${choice}.`
+    )
+  })
+
+  return { applies, chooseFeed, findFeeds, isWorthWaiting, loadFeeds, refuseNode }
+})
+
+/** True for a topic without fragment that the subscriber has not subscribed to yet. */
+const makeIsUndecided = Effect.map(
+  SubscriptionStore,
+  (subscriptions) =>
+    Effect.fnUntraced(function*(wanted: NewSubscription) {
+      return fragmentOf(wanted.topic.canonical) === undefined &&
+        Option.isNone(yield* refuseStoreErrors(subscriptions.find(wanted)))
+    })
+)
+
+/** Fetches a page before its subscription. A fetch needs a row: an anonymous subscription creates one, and is removed after the fetch. */
+const makeFetchFeeds = Effect.gen(function*() {
+  const resources = yield* ResourceStore
+  const subscriptions = yield* SubscriptionStore
+  const partitions = yield* Partitions
+  const { baseUrl } = yield* Settings
+  return Effect.fnUntraced(function*(wanted: NewSubscription) {
     const { resource, subscription } = yield* refuseStoreErrors(subscriptions.subscribe({
       accountId: anonymous.account.id,
       topic: wanted.topic,
@@ -62,58 +103,29 @@ export const makeFeedDiscovery = Effect.gen(function*() {
       host: new URL(baseUrl).hostname,
       face: "hub",
       state: "pending",
-      leaseUntil: (yield* Clock.currentTimeMillis) + pendingFor
+      leaseUntil: (yield* Clock.currentTimeMillis) + fetchLeaseMs
     }))
     yield* partitions.firstFetch(wanted.partition, resource.id).pipe(
       Effect.ensuring(Effect.ignore(subscriptions.removePending(subscription.id)))
     )
-    return yield* stored(resource.id)
+    return yield* loadFeedsOf(resources, resource.id)
   })
-
-  const stored = (id: number) =>
-    Effect.map(refuseStoreErrors(resources.load(id)), Option.match({ onNone: () => [], onSome: feedsOf }))
-
-  /** Before there is a subscription. Who is asked later and wants the feed is waited for here, since it is answered before it is subscribed. */
-  const known = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
-    const resource = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(wanted.topic.canonical)))
-    if (resource?.lastFetch !== undefined) return feedsOf(resource)
-    return request.verify === "async" && request.discover === true ? yield* fetched(wanted) : []
-  })
-
-  const isWorthWaiting = ({ discover, retrieve, verify }: SubscribeRequest, { topic }: NewSubscription): boolean =>
-    retrieve || verify === "sync" || discover === true || !isLikeFeed(topic.canonical)
-
-  /** The first feed, if that is what the subscriber wants. */
-  const first = ({ discover, topic }: SubscribeRequest, feeds: ReadonlyArray<string>) =>
-    discover === true && feeds[0] !== undefined ? Effect.succeed(feeds[0]) : refuse(topic, feeds)
-
-  /** Over XMPP nobody waits for a fetch, and there is no parameter that decides: what is known is refused, and a fragment has the page. */
-  const refuseNode = Effect.fnUntraced(function*(wanted: NewSubscription) {
-    if (!(yield* isUndecided(wanted))) return
-    const resource = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(wanted.topic.canonical)))
-    const feeds = resource === undefined ? [] : feedsOf(resource)
-    if (feeds.length === 0) return
-    const choice = "subscribe to one of them, or add the fragment #html to the node to watch the page itself"
-    return yield* badParameter(
-      "node",
-      `Please provide a node that is a feed. ${advertising(wanted.topic.given, feeds)}: ${choice}.`
-    )
-  })
-
-  return { applies, first, isWorthWaiting, known, refuseNode, stored }
 })
 
-const refuse = (topic: string, feeds: ReadonlyArray<string>) =>
+const loadFeedsOf = (resources: ResourceStore["Service"], id: number) =>
+  Effect.map(refuseStoreErrors(resources.load(id)), Option.match({ onNone: () => [], onSome: feedsOf }))
+
+const refusePage = (topic: string, feeds: ReadonlyArray<string>) =>
   Effect.fail(
     badParameter(
       "hub.topic",
       `Please provide a valid hub.topic (feed) URL that is accepted on this hub. ${
-        advertising(topic, feeds)
+        describePage(topic, feeds)
       }: subscribe to one of them, send hub.discover=true to have the first, or hub.discover=false to watch the page itself.`
     )
   )
 
-const advertising = (topic: string, feeds: ReadonlyArray<string>): string =>
+const describePage = (topic: string, feeds: ReadonlyArray<string>): string =>
   `${quote(topic)} is an HTML page that advertises ${feeds.length === 1 ? "the feed" : "the feeds"} ${
-    feeds.slice(0, mostNamed).join(", ")
+    feeds.slice(0, maxNamedFeeds).join(", ")
   }`

@@ -5,12 +5,12 @@ import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import { matchAll } from "#domain/Search.ts"
 import * as Topic from "#domain/Topic.ts"
 import { type FollowStart, type Hub, type RetrieveRequest, tooManyFeeds } from "./Hub.ts"
-import { refuseStoreErrors } from "./Refusing.ts"
+import { refuseStoreErrors } from "./StoreRefusal.ts"
 
-/** So often a page is read that has changed meanwhile. */
+/** Reads of one page before a follow of busy resources is refused. */
 const maxAttempts = 50
 
-/** `Hub.follow`, over its `retrieve`. */
+/** `Hub.follow`, on top of `Hub.retrieve`. */
 export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["retrieve"]) {
   const log = yield* NotificationLog
   const subscriptions = yield* SubscriptionStore
@@ -19,15 +19,15 @@ export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["
   const topicsOf = Effect.fnUntraced(function*({ callback, caller, search, topic }: RetrieveRequest) {
     if (topic !== undefined) {
       const { canonical } = yield* Effect.fromResult(Topic.parse(topic))
-      const mine = yield* refuseStoreErrors(subscriptions.findByTopic(caller.account.id, canonical))
-      return new Map(mine.map(({ resourceId }) => [resourceId, topic]))
+      const found = yield* refuseStoreErrors(subscriptions.findByTopic(caller.account.id, canonical))
+      return new Map(found.map(({ resourceId }) => [resourceId, topic]))
     }
-    const wanted = search ?? { ...matchAll, endpointUrl: callback ?? "" }
-    const mine = yield* refuseStoreErrors(subscriptions.feeds(caller.account.id, wanted, tooManyFeeds))
-    return new Map(mine.map(({ resourceId, topic }) => [resourceId, topic]))
+    const query = search ?? { ...matchAll, endpointUrl: callback ?? "" }
+    const found = yield* refuseStoreErrors(subscriptions.feeds(caller.account.id, query, tooManyFeeds))
+    return new Map(found.map(({ resourceId, topic }) => [resourceId, topic]))
   })
 
-  /** What is told while the page is read would be in it, and come again: then it is read once more. */
+  /** A notification between both reads of the heads would be in the page and come again, so the page is read again. */
   return Effect.fn("Hub.follow")(function*(request: RetrieveRequest): Effect.fn.Return<FollowStart, Refusal> {
     const topics = yield* topicsOf(request)
     const ids = [...topics.keys()]
@@ -40,10 +40,10 @@ export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["
       }
       before = heads
     }
-    return yield* changing
+    return yield* tooBusy
   })
 })
 
-const changing = refuse(
+const tooBusy = refuse(
   new Unavailable({ message: "The resources change too fast to begin with them. Please try again.", retryAfter: 1 })
 )

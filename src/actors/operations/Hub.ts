@@ -16,29 +16,33 @@ import type { Face, Format, SignatureMethod } from "#domain/Subscription.ts"
 
 export interface SubscribeRequest {
   readonly caller: Caller
-  /** As received; not checked yet. */
+  /** As received, unchecked. */
   readonly topic: string
   readonly callback: string
   readonly format?: Format
-  /** The format is for feeds alone, see `Subscription`. */
+  /** The format applies to feeds only, see `Subscription`. */
   readonly feedsOnly?: boolean
   readonly secret?: string
   readonly verify?: "sync" | "async"
   readonly verifyToken?: string
   readonly face: Face
-  /** Hub face: the lease that is wished for, in seconds, and how to sign. */
+  /** Requested lease in seconds; hub face. */
   readonly leaseSeconds?: number
+  /** Requested HMAC method; hub face. */
   readonly signature?: SignatureMethod
-  /** Of a page that advertises feeds: subscribe to the first of them, or to the page itself; undefined: refuse, and name them. API face. */
+  /**
+   * For a page that advertises feeds, on the API face. True: subscribe to its first feed. False: subscribe to the page itself.
+   * Undefined: refuse the request, and name the feeds.
+   */
   readonly discover?: boolean
-  /** Fetch a resource that was never fetched before answering (5 s at most). */
+  /** Fetch a resource without an earlier fetch before the response, within 5 s. */
   readonly retrieve: boolean
 }
 
-/** Resources that one JID subscribes to together. */
+/** Subscribes one JID to several resources. */
 export interface JidSubscribeRequest {
   readonly caller: Caller
-  /** Checked: it is the caller's. */
+  /** The XMPP face has checked that the JID is the caller's. */
   readonly jid: { readonly bare: string; readonly domain: string }
   readonly resources: ReadonlyArray<{ readonly topic: string; readonly format?: Format }>
 }
@@ -46,22 +50,28 @@ export interface JidSubscribeRequest {
 export interface UnsubscribeRequest {
   readonly caller: Caller
   readonly topic: string
-  /** May be missing when the account has a single subscription to the topic. */
+  /** Optional while the account has a single subscription to the topic. */
   readonly callback?: string
   readonly verify?: "sync" | "async"
   readonly verifyToken?: string
   readonly face: Face
 }
 
-/** So many feeds, at least, are too many for one retrieve. */
+export interface ListRequest extends Omit<ListQuery, "accountId"> {
+  readonly caller: Caller
+  /** Adds the presence of JIDs. */
+  readonly presence?: boolean
+}
+
+/** Number of feeds from which on one retrieve is refused: at most 199 feeds are retrieved together. */
 export const tooManyFeeds = 200
 
 export interface RetrieveRequest {
   readonly caller: Caller
-  /** It decides where the others are given as well. */
+  /** Wins over `search`, and `search` over `callback`. */
   readonly topic?: string
   readonly callback?: string
-  /** In place of a callback: the subscriptions whose feeds are meant. */
+  /** Selects the feeds of all matching subscriptions. */
   readonly search?: Search
   readonly count: number
   readonly before?: string
@@ -72,89 +82,93 @@ export interface ReplayRequest {
   readonly caller: Caller
   readonly topic: string
   readonly callback: string
-  /** Entries that are sent, 1 to 50; a resource that is no feed is sent whole. */
+  /** Number of entries, 1 to 50. Other resources are sent whole. */
   readonly count: number
-  /** Answers when the notification is queued, and not when the callback has taken it. */
+  /** Respond when the notification is queued, without waiting for the callback. */
   readonly async: boolean
 }
 
-/** What is known of a ping besides its topics. */
 export interface PublishOptions {
-  /** Undefined: through the open hub. */
+  /** Undefined for pings through the open hub. */
   readonly accountId?: number
-  /** The document of the one topic. */
+  /** The document of the only topic. */
   readonly content?: PushedDocument
-  /** False: there are so many already that the record would fill the disk. */
+  /** False when the ping log is too large for another row. */
   readonly recorded?: boolean
 }
 
-/** What is stored of one resource (or, for a callback with several topics, of all of them together). */
+/** The stored content of one resource, or of all resources of a callback together. */
 export interface Representation {
   readonly status: Status
   readonly header?: FeedHeader
   /** Newest first; empty for resources that are no feeds. */
   readonly entries: ReadonlyArray<Entry>
   readonly document?: Document
-  /** The format that the subscription was made with. */
+  /** The format of the subscription. */
   readonly format?: Format
 }
 
 /** A subscription as a list shows it. */
 export interface ListedSubscription extends SubscriptionItem {
-  /** With `presence` only, of those by XMPP. */
+  /** Only with `presence`, for subscriptions by XMPP. */
   readonly presence?: Presence
 }
 
-/** Done (204, or 200 with the representation); `pending`: the callback is asked in the background (202). */
 export interface SubscribeOutcome {
+  /** `done`: 204, or 200 with a representation. `pending`: 202, and the callback is verified in the background. */
   readonly outcome: "done" | "pending"
-  /** What is subscribed to in place of the page that was asked for. */
+  /** The feed that was subscribed to in place of the requested page. */
   readonly discovered?: string
-  /** With `retrieve` only. */
+  /** Only with `retrieve`. */
   readonly representation?: Representation
 }
 
-/** What a retrieve gives, and where to listen on from. */
+/** The past of a follow, and the cursors behind it. */
 export interface FollowStart {
   readonly past: Representation
-  /** Sequence of the last notification that `past` holds, by resource. */
+  /** Sequence of the last notification that `past` contains, by resource. */
   readonly heads: ReadonlyMap<number, number>
-  /** The resources by id, as the subscriber wrote their topics. */
+  /** Topics by resource, as the subscriber spells them. */
   readonly topics: ReadonlyMap<number, string>
 }
 
-/** The operations, for every face and protocol. Checks parameters; who may call is checked by `requireRight` of the face. */
+/**
+ * The operations of the service, for every face and protocol.
+ *
+ * Operations check their parameters. The faces check rights with `requireRight`.
+ */
 export class Hub extends Context.Service<Hub, {
   readonly subscribe: (request: SubscribeRequest) => Effect.Effect<SubscribeOutcome, Refusal>
-  /** All of them or none; returns their statuses in the same order. */
+  /** All resources or none; returns their statuses in the same order. */
   readonly subscribeJid: (request: JidSubscribeRequest) => Effect.Effect<ReadonlyArray<Status>, Refusal>
   readonly unsubscribe: (request: UnsubscribeRequest) => Effect.Effect<"done" | "pending", Refusal>
   /** `byPage` 1 to 500. */
   readonly list: (
-    request: Omit<ListQuery, "accountId"> & { readonly caller: Caller; readonly presence?: boolean }
+    request: ListRequest
   ) => Effect.Effect<{ readonly items: ReadonlyArray<ListedSubscription>; readonly total: number | undefined }, Refusal>
   readonly retrieve: (request: RetrieveRequest) => Effect.Effect<Representation, Refusal>
-  /** Sends the newest content to a callback once more; fails when the callback does not take it. */
+  /** Sends the newest content to a callback again, and fails when the callback does not accept the notification. */
   readonly replay: (request: ReplayRequest) => Effect.Effect<void, Refusal>
-  /** A retrieve that can be gone on from: what is told behind `heads` is not in `past`, and nothing is between them. */
+  /** A retrieve with cursors: notifications behind `heads` are new, and none is missing between them and `past`. */
   readonly follow: (request: RetrieveRequest) => Effect.Effect<FollowStart, Refusal>
-  /** Hears what is told, from its cursors on; see `Listeners`. */
+  /** Hands a listener all notifications behind its cursors; see `Listeners`. */
   readonly listen: (listener: Listener) => Effect.Effect<() => void, never, Scope.Scope>
   /**
-   * The publisher's ping: each topic is fetched soon. Topics that nobody watches are no failure. When it returns, the pings are rows:
-   * whatever happens to the process, they are answered by a fetch.
+   * A publisher's ping: each topic is fetched soon, and unwatched topics are accepted as well.
+   *
+   * The pings are rows when the effect returns, so that a fetch answers them even after a crash.
    */
-  readonly publish: (topics: ReadonlyArray<string>, publishing?: PublishOptions) => Effect.Effect<void, Refusal>
-  /** A notification came back: its subscription is marked, paused or ended. */
+  readonly publish: (topics: ReadonlyArray<string>, options?: PublishOptions) => Effect.Effect<void, Refusal>
+  /** Marks, pauses or ends the subscription of a returned notification. */
   readonly recordBounce: (bounce: Bounce) => Effect.Effect<void>
-  /** A JID gave a sign of life: what was paused for it goes on, if it is much in the background. False when the database cannot be reached. */
+  /** Resumes the paused subscriptions of a JID that has shown a sign of life. False while the database is unavailable. */
   readonly resumeJid: (jid: string) => Effect.Effect<boolean>
-  /** The same of a domain that speaks for all its addresses, among the subscriptions of its account. */
+  /** The same for all addresses of a domain, among the subscriptions of one account. */
   readonly resumeDomain: (accountId: number, domain: string) => Effect.Effect<boolean>
-  /** What the hubs of publishers send to this service, their subscriber. */
+  /** Requests of publishers' hubs to this service as their subscriber. */
   readonly confirmIntent: HubCallbacks["confirmIntent"]
   readonly findReceiver: HubCallbacks["findReceiver"]
   readonly acceptPush: HubCallbacks["acceptPush"]
-  /** True when the partitions that this runner holds are awake (`/readyz`). */
+  /** True when the partitions of this runner are awake (`/readyz`). */
   readonly ready: Effect.Effect<boolean>
 }>()("windhover/actors/operations/Hub") {}

@@ -1,18 +1,18 @@
 import { Clock, Effect, Option } from "effect"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
-import { acceptsPush, applyIntent, type HubIntent, type HubSubscription } from "#domain/websub/HubSubscription.ts"
+import { applyIntent, type HubSubscription, type HubIntent, acceptsPush } from "#domain/websub/HubSubscription.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
-import { refuseStoreErrors } from "./Refusing.ts"
+import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 
-/** What hubs of publishers send to the callbacks of this service, at whichever runner. */
+/** Requests of publishers' hubs to the callbacks of this service; any runner answers them. */
 export interface HubCallbacks {
-  /** Whether the subscription of a callback wants what its hub asks or tells. */
+  /** True when the subscription of a callback wants the hub's intent. */
   readonly confirmIntent: (callback: string, intent: HubIntent) => Effect.Effect<boolean, Refusal>
-  /** The subscription of a callback, when it takes what is pushed. */
+  /** The subscription of a callback, while it accepts pushes. */
   readonly findReceiver: (callback: string) => Effect.Effect<PushReceiver | undefined, Refusal>
-  /** What is new in the document is stored when it returns. */
+  /** Returns when the new entries of the document are stored. */
   readonly acceptPush: (receiver: PushReceiver, document: PushedDocument) => Effect.Effect<void, Refusal>
 }
 
@@ -20,8 +20,8 @@ export interface PushReceiver extends Pick<HubSubscription, "resourceId" | "part
   readonly secret: string
 }
 
-/** A row that changes so often while it is looked at is left to the hub's next try. */
-const tries = 5
+/** Attempts to save a row that other requests change at the same time; the hub's own retry comes after them. */
+const maxAttempts = 5
 
 export const makeHubCallbacks = Effect.gen(function*() {
   const store = yield* HubSubscriptionStore
@@ -29,7 +29,7 @@ export const makeHubCallbacks = Effect.gen(function*() {
   const scope = yield* Effect.scope
 
   const confirmIntent = Effect.fn("Hub.confirmIntent")(function*(callback: string, intent: HubIntent) {
-    for (let i = 0; i < tries; i++) {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const known = Option.getOrUndefined(yield* refuseStoreErrors(store.byCallback(callback)))
       const next = known === undefined ? undefined : applyIntent(known, intent, yield* Clock.currentTimeMillis)
       if (next === undefined) return false
@@ -37,7 +37,7 @@ export const makeHubCallbacks = Effect.gen(function*() {
       yield* Effect.forkIn(partitions.reloadHubSubscription(next.partition, next.resourceId), scope)
       return true
     }
-    return yield* later
+    return yield* retryLater
   })
 
   const findReceiver = Effect.fn("Hub.findReceiver")(function*(callback: string) {
@@ -49,14 +49,14 @@ export const makeHubCallbacks = Effect.gen(function*() {
 
   const acceptPush = Effect.fn("Hub.acceptPush")(
     function*({ partition, resourceId }: PushReceiver, document: PushedDocument) {
-      if (!(yield* partitions.hubPush(partition, resourceId, document))) return yield* later
+      if (!(yield* partitions.hubPush(partition, resourceId, document))) return yield* retryLater
     }
   )
 
   return { confirmIntent, findReceiver, acceptPush } satisfies HubCallbacks
 })
 
-const later = Effect.fail(
+const retryLater = Effect.fail(
   refuse(
     new Unavailable({ message: "The news could not be stored for the moment. Please send them again.", retryAfter: 10 })
   )

@@ -1,15 +1,15 @@
 import { Context, Effect } from "effect"
 
-/** Whether somebody is online, as far as anybody has told. */
+/** Presence of a JID as far as its server has told it. */
 export type Presence = "online" | "offline" | "unknown"
 
 /**
- * Who is online. It is shown and decides nothing: what is sent to somebody who is away waits at their server.
+ * Presences of JIDs, for lists only: a message to an offline JID waits at its server.
  *
- * A channel that knows replaces the default, which knows nobody.
+ * The XMPP face replaces the default, for which every JID is unknown.
  */
 export class Presences extends Context.Reference<{
-  /** In the order of the JIDs, which are bare. */
+  /** Takes bare JIDs and keeps their order. */
   readonly of: (jids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Presence>>
 }>("windhover/actors/operations/Presences", {
   defaultValue: () => ({ of: (jids) => Effect.succeed(jids.map(() => "unknown")) })

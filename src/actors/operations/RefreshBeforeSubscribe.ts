@@ -1,13 +1,13 @@
 import { Effect, Option } from "effect"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
-import { refuseStoreErrors } from "./Refusing.ts"
+import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 
 /**
- * Fetches what was known once and is watched by nobody, before somebody is subscribed: what has changed since is old, and told to nobody.
+ * Fetches a known, unwatched resource before its next subscription, so that older changes cause no notification.
  *
- * Returns when it is known as it is now, or after 5 s. That it cannot be fetched, or that too many wait for it, refuses no subscription.
+ * Returns after the fetch, or after 5 s. A failed fetch, or too many waiting callers, refuse no subscription.
  */
 export const makeRefreshBeforeSubscribe = Effect.gen(function*() {
   const resources = yield* ResourceStore

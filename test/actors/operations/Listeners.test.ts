@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Listener, Listeners } from "#actors/operations/Listeners.ts"
+import * as ListenersLayer from "#actors/operations/ListenersLayer.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import { NotificationLog, type NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
@@ -64,7 +65,7 @@ const layerLog = Layer.effectContext(Effect.sync(() => {
 }))
 
 const layer = (alone = true) =>
-  Listeners.layer.pipe(
+  ListenersLayer.layer.pipe(
     Layer.provideMerge(layerLog),
     Layer.provide(Settings.layerValues(alone ? {} : { runnerAddress: { host: "127.0.0.1", port: 1 } }))
   )

@@ -1,0 +1,26 @@
+import { Effect } from "effect"
+import { type SubscriptionItem, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { ListedSubscription, ListRequest } from "./Hub.ts"
+import { Presences } from "./Presences.ts"
+import { refuseStoreErrors } from "./StoreRefusal.ts"
+
+/** `Hub.list`: a page of the caller's subscriptions, oldest first. */
+export const makeList = Effect.gen(function*() {
+  const subscriptions = yield* SubscriptionStore
+  const presences = yield* Presences
+
+  /** Presences of the items by XMPP; the order of the items stays. */
+  const addPresences = Effect.fnUntraced(function*(items: ReadonlyArray<SubscriptionItem>) {
+    const jids = items.flatMap(({ subscription: { channel, endpoint } }) => channel === "xmpp" ? [endpoint] : [])
+    if (jids.length === 0) return items
+    const known = (yield* presences.of(jids)).values()
+    return items.map((item): ListedSubscription =>
+      item.subscription.channel === "xmpp" ? { ...item, presence: known.next().value ?? "unknown" } : item
+    )
+  })
+
+  return Effect.fn("Hub.list")(function*({ caller, presence = false, ...query }: ListRequest) {
+    const page = yield* refuseStoreErrors(subscriptions.list({ accountId: caller.account.id, ...query }))
+    return presence ? { ...page, items: yield* addPresences(page.items) } : page
+  })
+})

@@ -1,0 +1,155 @@
+import { Clock, Effect, Layer, Option } from "effect"
+import { anonymous } from "#domain/Account.ts"
+import * as Callback from "#domain/Callback.ts"
+import { grantLease, hasLeaseEnded } from "#domain/websub/Lease.ts"
+import { isOwn } from "#domain/OwnAddress.ts"
+import {
+  quotaKeyOf,
+  type Verification,
+  type VerificationLane,
+  VerificationQueue
+} from "#domain/ports/VerificationQueue.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { badParameter, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
+import * as Topic from "#domain/Topic.ts"
+import { IntentVerification } from "./IntentVerification.ts"
+import { makeCheckFragment } from "./CheckFragment.ts"
+import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
+import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
+import { refuseStoreErrors } from "./StoreRefusal.ts"
+
+/** `Retry-After` of a site with too many subscriptions, in seconds. */
+const siteRetryAfter = 3_600
+
+export const layer = Layer.effect(
+  OpenHub,
+  Effect.gen(function*() {
+    const enqueue = yield* makeEnqueue
+    const laneOf = yield* makeLaneOf
+    const checkSiteLimit = yield* makeCheckSiteLimit
+    const checkFragment = yield* makeCheckFragment
+    const queue = yield* VerificationQueue
+    const { baseUrl } = yield* Settings
+
+    const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
+      const subscription = yield* parse(request, request.callback)
+      if (isOwn(subscription.endpoint, baseUrl)) return yield* refuseOwnAddress(subscription.endpoint)
+      yield* checkFragment(subscription.topic)
+      const lane = yield* laneOf(subscription)
+      if (lane === undefined) yield* checkSiteLimit(subscription)
+      const leaseSeconds = grantLease(request.leaseSeconds)
+      const verification = { mode: "subscribe" as const, subscription, leaseSeconds, ...tokenOf(request) }
+      return yield* enqueue(verification, lane ?? "strangers", request.verify)
+    })
+
+    const unsubscribe = Effect.fn("OpenHub.unsubscribe")(function*(request: UnsubscribeRequest) {
+      const subscription = yield* parse(request, request.callback ?? "")
+      const lane = yield* laneOf(subscription)
+      // a waiting subscribe can be taken back as well
+      if (lane === undefined && !(yield* refuseStoreErrors(queue.contains(subscription)))) {
+        return yield* refuseNotSubscribed(subscription)
+      }
+      const verification = { mode: "unsubscribe" as const, subscription, ...tokenOf(request) }
+      return yield* enqueue(verification, lane ?? "strangers", request.verify)
+    })
+
+    return OpenHub.of({ subscribe, unsubscribe })
+  })
+)
+
+/** A subscriber of PubSubHubbub 0.3 may wait for the verification (`sync`). All other outcomes go to the callback. */
+const makeEnqueue = Effect.gen(function*() {
+  const queue = yield* VerificationQueue
+  const verification = yield* IntentVerification
+  const { hubQuestionsPerMinute } = yield* Settings
+  return Effect.fnUntraced(
+    function*(queued: Verification, lane: VerificationLane, verify: "sync" | "async" | undefined) {
+      const site = Topic.siteOf(queued.subscription.host)
+      if (verify === "sync") {
+        const quotaKey = quotaKeyOf(lane, queued.subscription)
+        const wait = yield* refuseStoreErrors(queue.takeTurn(quotaKey, hubQuestionsPerMinute))
+        if (wait > 0) return yield* refuseBusySite(site, wait / 1000)
+        yield* verification.verify(queued)
+        return "done" as const
+      }
+      const added = yield* refuseStoreErrors(queue.add(queued, lane))
+      if (added === "place-full") return yield* refuseBusySite(site, 60)
+      if (added === "full") return yield* refuseBusyHub
+      yield* verification.wake
+      return "pending" as const
+    }
+  )
+})
+
+/** Subscriptions are limited by site, because the owner of a domain has any number of hosts. */
+const makeCheckSiteLimit = Effect.gen(function*() {
+  const subscriptions = yield* SubscriptionStore
+  const { hubSubscriptionsPerSite } = yield* Settings
+  return Effect.fnUntraced(function*({ host }: NewSubscription) {
+    const site = Topic.siteOf(host)
+    const count = yield* refuseStoreErrors(subscriptions.countOnSite(site, hubSubscriptionsPerSite))
+    if (count < hubSubscriptionsPerSite) return
+    return yield* throttle(
+      `The callbacks on ${site} have ${count} subscriptions; no more are accepted on this hub. Unsubscribe some.`,
+      siteRetryAfter
+    )
+  })
+})
+
+/** The lane of a subscription; undefined without a row. */
+const makeLaneOf = Effect.map(
+  SubscriptionStore,
+  (subscriptions) =>
+    Effect.fnUntraced(
+      function*(subscription: NewSubscription): Effect.fn.Return<VerificationLane | undefined, Refusal> {
+        const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
+        if (known === undefined) return undefined
+        const isConfirmed = known.state !== "pending" && !hasLeaseEnded(known, yield* Clock.currentTimeMillis)
+        return isConfirmed ? "standing" : "strangers"
+      }
+    )
+)
+
+const tokenOf = ({ verifyToken }: SubscribeRequest | UnsubscribeRequest) =>
+  verifyToken === undefined ? {} : { verifyToken }
+
+const parse = Effect.fnUntraced(function*(
+  request: Pick<SubscribeRequest, "topic" | "secret" | "signature">,
+  given: string
+): Effect.fn.Return<NewSubscription, Refusal> {
+  const topic = yield* Effect.fromResult(Topic.parse(request.topic))
+  const callback = yield* Effect.fromResult(Callback.parse(given))
+  return {
+    accountId: anonymous.account.id,
+    topic,
+    partition: Topic.partitionOf(topic.host),
+    channel: "webhook",
+    endpoint: callback.given,
+    host: callback.host,
+    ...(request.secret === undefined ? {} : { secret: request.secret }),
+    ...(request.signature === undefined ? {} : { signature: request.signature }),
+    face: "hub",
+    state: "active"
+  }
+})
+
+const throttle = (message: string, retryAfter: number) => Effect.fail(refuse(new Throttled({ message, retryAfter })))
+
+const refuseBusySite = (site: string, retryAfter: number) =>
+  throttle(
+    `The callbacks on ${site} have been asked too often, or too many questions to them wait; an open hub asks a few times a minute only. Try again later.`,
+    retryAfter
+  )
+
+const refuseBusyHub = throttle("Too many verifications wait on this hub. Try again later.", 60)
+
+const refuseNotSubscribed = ({ endpoint, topic }: NewSubscription) =>
+  Effect.fail(
+    badParameter(
+      "hub.callback",
+      `${Topic.quote(endpoint)} is not subscribed to ${
+        Topic.quote(topic.given)
+      } on this hub: there is nothing to unsubscribe.`
+    )
+  )

@@ -1,0 +1,17 @@
+import { Effect } from "effect"
+import { isUnavailable, type StoreError } from "#domain/ports/StoreError.ts"
+import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+
+/** Reason for callers while the database is unavailable; a retry makes sense after 5 s. */
+export const databaseUnavailable = new Unavailable({
+  message: "The database cannot do this for the moment. Please try again.",
+  retryAfter: 5
+})
+
+/** Refuses the caller while the store is unavailable. A defect of the store stays a defect. */
+export const refuseStoreErrors = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, Refusal, R> =>
+  Effect.catchTag(
+    effect,
+    "StoreError",
+    (error) => isUnavailable(error) ? Effect.fail(refuse(databaseUnavailable)) : Effect.die(error)
+  )

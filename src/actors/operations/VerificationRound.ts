@@ -1,0 +1,96 @@
+import { Effect, Queue } from "effect"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { type ClaimedVerification, type VerificationLane, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
+import type { IntentVerification } from "./IntentVerification.ts"
+
+/** Concurrent verifications by lane. A hanging callback takes one of them for 10 s, and so slows its own lane only. */
+const maxConcurrent: { readonly [lane in VerificationLane]: number } = { strangers: 128, standing: 64, accounts: 64 }
+
+/** Interval between looks at the queue without a wake-up: finds delayed verifications, and those of a dead runner. */
+const pollInterval = "2 seconds"
+
+/** One round of the worker: waits for a wake-up, then starts the due verifications of each lane. */
+export const makeVerificationRound = Effect.fnUntraced(function*(
+  verify: IntentVerification["Service"]["verify"],
+  wakeups: Queue.Queue<void>
+) {
+  const queue = yield* VerificationQueue
+  const { hubQuestionsPerMinute: perMinute } = yield* Settings
+  const scope = yield* Effect.scope
+  const process = yield* makeProcess(verify, Effect.asVoid(Queue.offer(wakeups, undefined)))
+  const running = { strangers: 0, standing: 0, accounts: 0 }
+
+  const start = (lane: VerificationLane, claimed: ClaimedVerification) =>
+    Effect.suspend(() => {
+      running[lane]++
+      return process(claimed).pipe(
+        Effect.catchCause((cause) => Effect.logError("A verification crashed; its claim expires in 60 s.", cause)),
+        Effect.ensuring(Effect.sync(() => void running[lane]--)),
+        Effect.forkIn(scope)
+      )
+    })
+
+  const startDue = Effect.fnUntraced(function*(lane: VerificationLane, perMinute: number | undefined) {
+    const limit = maxConcurrent[lane] - running[lane]
+    if (limit <= 0) return
+    const claimed = yield* queue.claim({ lane, limit, perMinute })
+    yield* Effect.forEach(claimed, (one) => start(lane, one), { discard: true })
+  })
+
+  return Effect.gen(function*() {
+    yield* Effect.timeoutOption(Queue.take(wakeups), pollInterval)
+    yield* startDue("accounts", undefined)
+    yield* startDue("standing", perMinute)
+    yield* startDue("strangers", perMinute)
+  }).pipe(
+    Effect.catchTag(
+      "StoreError",
+      ({ message }) =>
+        Effect.andThen(
+          Effect.logWarning(`Verifications wait for the database; retrying in 2 s: ${message}`),
+          Effect.sleep(pollInterval)
+        )
+    )
+  )
+})
+
+/** Verifies one row, logs a refused subscribe, and settles or denies the row. */
+const makeProcess = Effect.fnUntraced(function*(
+  verify: IntentVerification["Service"]["verify"],
+  wake: Effect.Effect<void>
+) {
+  const queue = yield* VerificationQueue
+  const log = yield* DeliveryLog
+
+  /** While the database is unavailable, the row is neither settled nor denied. Its claim expires, and it is verified again. */
+  return Effect.fnUntraced(
+    function*(claimed: ClaimedVerification) {
+      const { mode, subscription } = claimed.verification
+      const refusal = yield* verify(claimed.verification).pipe(
+        Effect.as(undefined),
+        Effect.catchTag("Refusal", Effect.succeed)
+      )
+      if (refusal?.reason._tag === "Unavailable") return
+      if (refusal !== undefined) {
+        const { accountId, endpoint, host, topic } = subscription
+        // hosts only: URLs of callbacks and topics may hold credentials
+        yield* Effect.logInfo("A callback did not confirm its subscription.").pipe(
+          Effect.annotateLogs({ mode, callbackHost: host, topicHost: topic.host })
+        )
+        if (mode === "subscribe") {
+          const denied = { accountId, topic: topic.given, endpoint, code: 0, message: refusal.message }
+          yield* log.recordEnd({ fate: "denied", ...denied })
+        }
+      }
+      yield* refusal !== undefined && mode === "subscribe" && subscription.face === "hub"
+        ? queue.deny(claimed, refusal.message)
+        : queue.settle(claimed)
+      yield* wake
+    },
+    Effect.catchTag(
+      "StoreError",
+      ({ message }) => Effect.logWarning(`A verification is not settled; its claim expires in 60 s: ${message}`)
+    )
+  )
+})

@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import type { AttemptResult } from "#domain/delivery/Notification.ts"
+import type { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
+import type { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { Subscription } from "#domain/Subscription.ts"
+
+/** The notification whose delivery has ended the subscription; attempt 0 for a bounce. */
+export interface FinalDelivery extends AttemptResult {
+  readonly sequence: number
+  readonly attempt: number
+}
+
+/**
+ * Logs the end of a subscription by its receiver (a 410 of a callback, a bounce of a JID that is gone), and deletes the subscription.
+ *
+ * `persist` treats the errors of each statement. The caller notifies the owners.
+ */
+export const endSubscription = Effect.fnUntraced(function*<E>(
+  stores: { readonly log: DeliveryLog["Service"]; readonly subscriptions: SubscriptionStore["Service"] },
+  persist: <A>(statement: Effect.Effect<A, StoreError>) => Effect.Effect<A, E>,
+  { accountId, endpoint, id, topic }: Subscription,
+  last: FinalDelivery
+) {
+  yield* persist(stores.log.recordEnd({ fate: "ended", accountId, subscriptionId: id, topic, endpoint, ...last }))
+  yield* persist(stores.subscriptions.remove(id))
+  yield* Effect.logInfo("A receiver ended its subscription.").pipe(
+    Effect.annotateLogs({ subscription: id, reason: last.message })
+  )
+})
