@@ -49,7 +49,12 @@ export const makeApiVerification = Effect.gen(function*() {
 
   /** An existing subscription keeps its state until the new one is verified. */
   const subscribeLater = Effect.fnUntraced(function*(request: SubscribeRequest, subscription: NewSubscription) {
-    const queued = { mode: "subscribe" as const, subscription, leaseSeconds: Lease.unlimitedLeaseSeconds, ...tokenOf(request) }
+    const queued = {
+      mode: "subscribe" as const,
+      subscription,
+      leaseSeconds: Lease.unlimitedLeaseSeconds,
+      ...tokenOf(request)
+    }
     if (Option.isSome(yield* refuseStoreErrors(subscriptions.find(subscription)))) return yield* enqueue(queued)
     const leaseUntil = (yield* Clock.currentTimeMillis) + pendingTimeMs
     const pending = yield* refuseStoreErrors(

@@ -1,7 +1,7 @@
 import { Clock, Effect, Option } from "effect"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
-import { applyIntent, type HubSubscription, type HubIntent, acceptsPush } from "#domain/websub/HubSubscription.ts"
+import { acceptsPush, applyIntent, type HubIntent, type HubSubscription } from "#domain/websub/HubSubscription.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"

@@ -94,7 +94,8 @@ const makeFindWatched = Effect.map(
         resources.find(canonical),
         canonical.includes("#") ? Effect.succeed([]) : resources.findFragments(canonical, maxFragments)
       ], { concurrency: 2 })
-      const watched = Option.filter(found, ({ hasHubSubscribers, subscribers }) => subscribers > 0 || hasHubSubscribers === true)
+      const watched = Option.filter(found, ({ hasHubSubscribers, subscribers }) =>
+        subscribers > 0 || hasHubSubscribers === true)
       return { found, watched, fragments: fragments.map((id) => ({ id, partition })) }
     })
 )
