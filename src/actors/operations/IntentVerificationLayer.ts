@@ -25,9 +25,10 @@ export const layer = Layer.effect(
     const verify = yield* makeVerify
     const wakeups = yield* Queue.sliding<void>(1)
     const wake = Effect.asVoid(Queue.offer(wakeups, undefined))
-    const round = yield* makeVerificationRound(verify, wakeups)
+    const { round } = yield* makeVerificationRound(verify, wakeups)
+    const expired = removeExpired(yield* SubscriptionStore, yield* Partitions)
     yield* superviseLoop("verifying intents", round, Schedule.spaced("10 millis"))
-    yield* superviseLoop("removing expired subscriptions", yield* makeRemoveExpired, Schedule.spaced("30 seconds"))
+    yield* superviseLoop("removing expired subscriptions", expired, Schedule.spaced("30 seconds"))
     return IntentVerification.of({ verify, wake })
   })
 )
@@ -110,10 +111,8 @@ const intentOf = (
 })
 
 /** Deletes subscriptions with an expired lease, and notifies their owners. */
-const makeRemoveExpired = Effect.gen(function*() {
-  const subscriptions = yield* SubscriptionStore
-  const partitions = yield* Partitions
-  return Effect.gen(function*() {
+const removeExpired = (subscriptions: SubscriptionStore["Service"], partitions: Partitions["Service"]) =>
+  Effect.gen(function*() {
     const expired = yield* subscriptions.removeExpired(expiredBatch)
     yield* Effect.forEach(
       expired,
@@ -127,4 +126,3 @@ const makeRemoveExpired = Effect.gen(function*() {
       ({ message }) => Effect.logWarning(`Expired subscriptions are not deleted yet; retrying in 30 s: ${message}`)
     )
   )
-})

@@ -10,7 +10,7 @@ const maxConcurrent: { readonly [lane in VerificationLane]: number } = { strange
 /** Interval between looks at the queue without a wake-up: finds delayed verifications, and those of a dead runner. */
 const pollInterval = "2 seconds"
 
-/** One round of the worker: waits for a wake-up, then starts the due verifications of each lane. */
+/** `round` of the worker: waits for a wake-up, then starts the due verifications of each lane. */
 export const makeVerificationRound = Effect.fnUntraced(function*(
   verify: IntentVerification["Service"]["verify"],
   wakeups: Queue.Queue<void>
@@ -38,7 +38,7 @@ export const makeVerificationRound = Effect.fnUntraced(function*(
     yield* Effect.forEach(claimed, (one) => start(lane, one), { discard: true })
   })
 
-  return Effect.gen(function*() {
+  const round = Effect.gen(function*() {
     yield* Effect.timeoutOption(Queue.take(wakeups), pollInterval)
     yield* startDue("accounts", undefined)
     yield* startDue("standing", perMinute)
@@ -53,6 +53,7 @@ export const makeVerificationRound = Effect.fnUntraced(function*(
         )
     )
   )
+  return { round }
 })
 
 /** Verifies one row, logs a refused subscribe, and settles or denies the row. */
