@@ -1,11 +1,11 @@
-/** What a request that is wrong is made of: URLs and addresses of the one who sends it. */
+/** Values for wrong requests: a topic, the sender's JID, and the extension's namespace. */
 export interface Wrong {
   readonly node: string
   readonly jid: string
   readonly ext: string
 }
 
-/** A request, the type of its iq, and the condition that it is refused with: type, condition and XEP-0060's own word. */
+/** A request: the type of its iq, its payload, and the expected error (type, condition, and the condition of XEP-0060). */
 type Row = readonly [type: "get" | "set", payload: (wrong: Wrong) => string, condition: string]
 
 const pubsub = (content: (wrong: Wrong) => string) => (wrong: Wrong) =>
@@ -19,7 +19,7 @@ const many = (verb: string) => pubsub((wrong) => one(verb)(wrong).repeat(21))
 const differing = (verb: string) =>
   pubsub((wrong) => `${one(verb)(wrong)}<${verb} node='${wrong.node}' jid='bob@xmpp.test'/>`)
 
-/** The table of errors, by what is wrong. */
+/** Wrong requests by the name of the problem. */
 export const errors: { readonly [wrong: string]: Row } = {
   "21 subscribes": ["set", many("subscribe"), "modify not-acceptable"],
   "21 unsubscribes": ["set", many("unsubscribe"), "modify not-acceptable"],

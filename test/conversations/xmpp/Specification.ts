@@ -1,21 +1,21 @@
 /**
- * The rows of the specification's tables that concern XMPP, each limit and each error, with what shows them: the title of a conversation with the
- * service behind a real server, the name of a row in `Errors.ts`, or the title of a test whose server does what no real one does.
+ * Rows of the specification's tables that concern XMPP, each limit and each error, with their tests. A test is the title of a conversation
+ * behind a real server, the name of a row in `Errors.ts`, or the title of a test with a scripted server.
  */
 export const specification: { readonly [table: string]: { readonly [row: string]: ReadonlyArray<string> } } = {
   "Subscribe": {
     "one resource": ["subscribes, retrieves, is notified and unsubscribes"],
-    "several resources": ["lists twenty on a page, oldest first, and those of others never"],
+    "several resources": ["lists its own subscriptions, twenty per page, oldest first"],
     "node": ["no node", "a node that is no URL"],
     "jid": ["no jid", "a jid that is none", "a subscribe for somebody else"],
     "the resource part of jid is ignored": ["subscribes, retrieves, is notified and unsubscribes"],
     "the domain of an external component": [
-      "speaks with an external component for all of its domain, and with nobody else for it"
+      "lets an external component act for all addresses of its domain, and no other address"
     ],
-    "format json": ["notifies in JSON, and in the namespace that old clients look into"],
+    "format json": ["notifies in JSON, and in the namespace of old clients"],
     "format atom by default": ["subscribes, retrieves, is notified and unsubscribes"],
     "the result, with status": ["subscribes, retrieves, is notified and unsubscribes"],
-    "all or nothing": ["subscribes all of the resources or none"]
+    "all or nothing": ["subscribes to all resources or to none"]
   },
   "Unsubscribe": {
     "node and jid": ["subscribes, retrieves, is notified and unsubscribes"],
@@ -23,12 +23,12 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "what is not subscribed": ["subscribes, retrieves, is notified and unsubscribes"]
   },
   "List": {
-    "jid": ["lists twenty on a page, oldest first, and those of others never", "a list of somebody else"],
+    "jid": ["lists its own subscriptions, twenty per page, oldest first", "a list of somebody else"],
     "jid within an external component": [
-      "speaks with an external component for all of its domain, and with nobody else for it"
+      "lets an external component act for all addresses of its domain, and no other address"
     ],
-    "page": ["lists twenty on a page, oldest first, and those of others never", "a page that is no integer"],
-    "the result, with page and status": ["lists twenty on a page, oldest first, and those of others never"]
+    "page": ["lists its own subscriptions, twenty per page, oldest first", "a page that is no integer"],
+    "the result, with page and status": ["lists its own subscriptions, twenty per page, oldest first"]
   },
   "Retrieve": {
     "node": ["subscribes, retrieves, is notified and unsubscribes", "no node to retrieve"],
@@ -37,15 +37,15 @@ export const specification: { readonly [table: string]: { readonly [row: string]
   },
   "Authentication": {
     "login, with password or token": ["lets its accounts log in, and loses nothing when it is killed"],
-    "an alternative JID": ["speaks with an external component for all of its domain, and with nobody else for it"],
-    "no account": ["refuses an address without an account, but tells it what this is"]
+    "an alternative JID": ["lets an external component act for all addresses of its domain, and no other address"],
+    "no account": ["refuses an address without an account, but answers service discovery"]
   },
   "Events": {
     "feed update": ["subscribes, retrieves, is notified and unsubscribes"],
-    "feed error": ["tells an error by its status alone, once"],
-    "JSON document change": ["notifies of what is no feed by the whole of it, with its type"],
-    "other resource change": ["notifies of what is no feed by the whole of it, with its type"],
-    "a credit for each": ["notifies of what is no feed by the whole of it, with its type"]
+    "feed error": ["notifies of an error once, by its status alone"],
+    "JSON document change": ["notifies of other resources with the whole document and its type"],
+    "other resource change": ["notifies of other resources with the whole document and its type"],
+    "a credit for each": ["notifies of other resources with the whole document and its type"]
   },
   "Errors": {
     "more than 20 resources": ["21 subscribes", "21 unsubscribes"],
@@ -62,16 +62,16 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "a node that is too long": ["a node that is too long"],
     "an unknown format": ["an unknown format"],
     "a page that is no integer": ["a page that is no integer"],
-    "a page below 1, and one past the end": ["lists twenty on a page, oldest first, and those of others never"],
+    "a page below 1, and one past the end": ["lists its own subscriptions, twenty per page, oldest first"],
     "an iq that is no request": ["a subscribe in a get", "two payloads", "an empty pubsub"],
-    "a from of no account": ["refuses an address without an account, but tells it what this is"],
+    "a from of no account": ["refuses an address without an account, but answers service discovery"],
     "other verbs": ["another verb", "a verb of the owner"],
     "other payloads": ["another payload"],
     "overload": [
       "of one address is told to wait, and keeps nobody else from an answer",
       "of many addresses is told to wait as well"
     ],
-    "trouble inside": ["says that there is trouble inside, and what to do"],
+    "trouble inside": ["reports an internal error, and the next step"],
     "an answer that no stanza holds": ["says so when an answer has no room in a stanza"],
     "results and errors that nobody asked for": [
       "of answers, errors, messages and presences that nobody asked for is passed over"
@@ -79,12 +79,12 @@ export const specification: { readonly [table: string]: { readonly [row: string]
   },
   "Limits": {
     "20 resources": ["21 subscribes", "21 unsubscribes"],
-    "20 a page": ["lists twenty on a page, oldest first, and those of others never"],
+    "20 a page": ["lists its own subscriptions, twenty per page, oldest first"],
     "10 items": ["retrieves ten entries at most, newest first"]
   },
   "Disco and ping": {
-    "what the component is": ["refuses an address without an account, but tells it what this is"],
-    "what a resource is": ["says of a subscribed resource that it is a leaf", "disco of what is not subscribed"],
-    "ping": ["refuses an address without an account, but tells it what this is"]
+    "what the component is": ["refuses an address without an account, but answers service discovery"],
+    "what a resource is": ["describes a subscribed resource as a leaf node", "disco of what is not subscribed"],
+    "ping": ["refuses an address without an account, but answers service discovery"]
   }
 }

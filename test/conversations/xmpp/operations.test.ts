@@ -26,7 +26,7 @@ const list = (client: XmppClient, attributes = "") => client.request("get", pubs
 const nodes = (answer: { readonly children: ReadonlyArray<unknown> }) =>
   [...said(answer as Parameters<typeof said>[0]).matchAll(/ node='OUTSIDE\/(\w+)'/g)].map((match) => match[1])
 
-/** Until the first fetch is behind it: what is published then is news. */
+/** Waits for the first fetch, after which published entries are new. */
 const fetched = (client: XmppClient, node: string) =>
   retrieve(client, node).pipe(
     Effect.repeat({ until: (answer) => said(answer).includes("<item>"), schedule: Schedule.spaced("20 millis") })
@@ -82,7 +82,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         )
       }))
 
-    it.effect("notifies in JSON, and in the namespace that old clients look into", () =>
+    it.effect("notifies in JSON, and in the namespace of old clients", () =>
       Effect.gen(function*() {
         const { outside, publish } = yield* makeWorld
         const accounts = yield* AccountStore
@@ -103,7 +103,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         )
       }))
 
-    it.effect("tells an error by its status alone, once", () =>
+    it.effect("notifies of an error once, by its status alone", () =>
       Effect.gen(function*() {
         const { ann, outside, publish } = yield* makeWorld
         publish("/broken", ["a"])
@@ -120,7 +120,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         assert.strictEqual(more.length, 0)
       }))
 
-    it.effect("lists twenty on a page, oldest first, and those of others never", () =>
+    it.effect("lists its own subscriptions, twenty per page, oldest first", () =>
       Effect.gen(function*() {
         const { ann, outside } = yield* makeWorld
         const bob = yield* client("bob")
@@ -142,7 +142,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         assert.notInclude(nodes(yield* list(bob)), "l1")
       }))
 
-    it.effect("speaks with an external component for all of its domain, and with nobody else for it", () =>
+    it.effect("lets an external component act for all addresses of its domain, and no other address", () =>
       Effect.gen(function*() {
         const { outside } = yield* makeWorld
         const accounts = yield* AccountStore
@@ -170,7 +170,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         assert.deepStrictEqual(yield* list(`ann@${external}/b`), [`ann@${external}`])
       }))
 
-    it.effect("subscribes all of the resources or none", () =>
+    it.effect("subscribes to all resources or to none", () =>
       Effect.gen(function*() {
         const { ann, outside } = yield* makeWorld
         const answer = yield* subscribe(ann, [`${outside.url}/all`, "ftp://feeds.test/none"])
@@ -178,7 +178,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         assert.notInclude(said(yield* list(ann, " sf:page='1'")), "/all")
       }))
 
-    it.effect("refuses a page that is known to advertise feeds, and not who watches it already", () =>
+    it.effect("refuses a page that advertises feeds, except for its existing subscribers", () =>
       Effect.gen(function*() {
         const { ann, outside } = yield* makeWorld
         const node = `${outside.url}/advertising`
@@ -208,7 +208,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         yield* unsubscribe(ann, `${node}#html`)
       }))
 
-    it.effect("calls a node what it is in the refusal of its fragment", () =>
+    it.effect("names the node in the refusal of its fragment", () =>
       Effect.gen(function*() {
         const { ann, outside } = yield* makeWorld
         const answer = said(yield* subscribe(ann, [`${outside.url}/page#/html/body`]))
@@ -217,7 +217,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         assert.notInclude(answer, "hub.topic")
       }))
 
-    it.effect("refuses what is wrong by its condition, and does not repeat it", () =>
+    it.effect("refuses a wrong request with its condition, and does not echo the request", () =>
       Effect.gen(function*() {
         const { ann, outside } = yield* makeWorld
         const node = `${outside.url}/feed`
@@ -235,7 +235,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         }
       }))
 
-    it.effect("refuses an address without an account, but tells it what this is", () =>
+    it.effect("refuses an address without an account, but answers service discovery", () =>
       Effect.gen(function*() {
         const { outside } = yield* makeWorld
         const eve = yield* client("eve")
@@ -255,7 +255,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
         assert.strictEqual(said(yield* eve.request("get", "<ping xmlns='urn:xmpp:ping'/>")), "result ")
       }))
 
-    it.effect("says of a subscribed resource that it is a leaf", () =>
+    it.effect("describes a subscribed resource as a leaf node", () =>
       Effect.gen(function*() {
         const { ann, outside, publish } = yield* makeWorld
         publish("/leaf", ["a"])
