@@ -32,7 +32,7 @@ export const requireRight = (caller: Caller, right: Right): Effect.Effect<void, 
         new Forbidden({
           right,
           message: `This token does not have the right "${right}"; it has ${listRights(caller.rights)}. ` +
-            `Use a token that has "${right}", or make one.`
+            `Use a token that has "${right}", or create one.`
         })
       )
     )

@@ -64,7 +64,7 @@ const makeVerifier = (accounts: AccountStore["Service"]) => {
     if (Option.isNone(caller)) {
       failures.use(source, now)
       proven.remove(hash)
-      return yield* unauthenticated("The login or the token is not right. Send login:token, or login:password.")
+      return yield* unauthenticated("The login, token or password is wrong. Send login:token or login:password.")
     }
     proven.add(hash)
     return caller.value

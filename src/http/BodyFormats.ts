@@ -37,7 +37,7 @@ const parseMultipart = (bytes: ArrayBuffer, contentType: string): Parsed =>
     const form = yield* Effect.tryPromise({
       try: () => new Response(bytes, { headers: { "content-type": contentType } }).formData(),
       catch: () =>
-        malformed("The body is no valid multipart/form-data: check its boundary and that each part has a name.")
+        malformed("The body is not valid multipart/form-data: check its boundary and that each part has a name.")
     })
     const pairs: Array<Pair> = []
     for (const [name, value] of form) {
@@ -54,7 +54,7 @@ const parseJson = (text: string): Parsed => {
   const excerpt = quote(text.slice(0, 40))
   const decoded = decodeJson(text)
   if (Result.isFailure(decoded)) {
-    return Effect.fail(malformed(`The body is no valid JSON: it starts with ${excerpt}.`))
+    return Effect.fail(malformed(`The body is not valid JSON: it starts with ${excerpt}.`))
   }
   const document = decoded.success
   if (typeof document !== "object" || document === null || Array.isArray(document)) {

@@ -40,7 +40,7 @@ export class HubModes<Operation> {
 
 /** Rejection of a mode that changes state and did not arrive with POST. */
 export const needsPost = (mode: string, method: string): HttpRejection =>
-  methodNotAllowed(`hub.mode=${mode.trim()} changes something and needs POST; received ${method}.`, "POST")
+  methodNotAllowed(`hub.mode=${mode.trim()} changes state and needs POST; received ${method}.`, "POST")
 
 /** The method of a request. `X-HTTP-Method-Override` replaces it, for clients behind a proxy that passes only GET and POST. */
 export const readMethod = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<string, HttpRejection> => {
@@ -50,7 +50,7 @@ export const readMethod = (request: HttpServerRequest.HttpServerRequest): Effect
     ? Effect.succeed(method)
     : Effect.fail(
       methodNotAllowed(
-        `The method ${quote(method)} is not known here; use GET or POST with a hub.mode.`,
+        `The method ${quote(method)} is not allowed here; use GET or POST with a hub.mode.`,
         Reply.allowedMethods
       )
     )

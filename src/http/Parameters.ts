@@ -75,7 +75,7 @@ export class Parameters {
             name,
             `${name} has to be a whole number from ${minimum} to ${maximum}; received ${
               quote(text)
-            }. Without it, ${fallback} is taken.`
+            }. The default is ${fallback}.`
           )
         )
     })
@@ -141,9 +141,12 @@ const collect = Effect.fnUntraced(function*(pairs: Iterable<Pair>) {
     if (++count > maxParameters) return yield* tooManyParameters
     const name = yield* checkName(given)
     // PostgreSQL, XML and headers cannot hold NUL, and a secret without its NUL would be a different secret
-    if (value.includes("\0")) return yield* badParameter(name, `${name} holds a NUL character; leave it out.`)
+    if (value.includes("\0")) return yield* badParameter(name, `${name} contains a NUL character; leave it out.`)
     if (!value.isWellFormed()) {
-      return yield* badParameter(name, `${name} holds half of a surrogate pair, which is no character; leave it out.`)
+      return yield* badParameter(
+        name,
+        `${name} contains half of a surrogate pair, which is not a character; leave it out.`
+      )
     }
     const sent = values.get(name)
     if (sent === undefined) values.set(name, [value])

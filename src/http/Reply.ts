@@ -67,7 +67,7 @@ export const text = (status: number, sentence: string, headers: HeaderFields = {
 /** 405 Method Not Allowed. `allow` lists the right methods, for example `GET, HEAD`. */
 export const wrongMethod = (method: string, allow: string): Response => {
   const alternatives = allow.replace(/, (?=\w+$)/, " or ")
-  return text(405, `The method ${quote(method)} is not known here; use ${alternatives}.`, { allow })
+  return text(405, `The method ${quote(method)} is not allowed here; use ${alternatives}.`, { allow })
 }
 
 /** Restricts a handler to GET and HEAD. */

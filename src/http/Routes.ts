@@ -96,7 +96,7 @@ const renderFailures = (handler: Effect.Effect<Response, Types.unhandled>): Effe
 const notFound = (url: string): Response =>
   Reply.text(404, `There is nothing at ${quote(url.split("?", 1)[0] ?? "")}; the API is at /, with a hub.mode.`)
 
-const internalError = Reply.text(500, "Something is wrong inside Windhover; its log says more.")
+const internalError = Reply.text(500, "Internal error; the log of Windhover has the details.")
 
 /** All routes of the HTTP server. */
 export const layer = routes.pipe(

@@ -91,7 +91,7 @@ describe("oversized requests", () => {
         yield* post("application/json", `{"a":${"[".repeat(deep)}${"]".repeat(deep)}}`),
         /^400 .*nested deeper than 8 levels/
       )
-      assert.match(yield* post("application/json", `{"a":${"[".repeat(deep)}`), /^400 The body is no valid JSON/)
+      assert.match(yield* post("application/json", `{"a":${"[".repeat(deep)}`), /^400 The body is not valid JSON/)
       assert.match(yield* post(formType, `a${"[b]".repeat(50)}=1`), /^422 The name of a parameter is nested too deep/)
       assert.match(
         yield* post(formType, `${"[".repeat(1_000_000)}=1`),

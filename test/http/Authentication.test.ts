@@ -54,7 +54,7 @@ describe("Authentication", () => {
       assert.strictEqual(yield* attempt({ header: good.replace("Basic", "basic") }), "alice")
       assert.strictEqual(
         yield* attempt({ header: bad }),
-        "Unauthenticated: The login or the token is not right. Send login:token, or login:password."
+        "Unauthenticated: The login, token or password is wrong. Send login:token or login:password."
       )
     }).pipe(withStore(known)))
 

@@ -98,7 +98,7 @@ describe("/healthz", () => {
       const answer = yield* api("/healthz", { method: "POST" })
       assert.strictEqual(
         `${answer.status} ${answer.body}`,
-        "405 The method \"POST\" is not known here; use GET or HEAD."
+        "405 The method \"POST\" is not allowed here; use GET or HEAD."
       )
       assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
     }))

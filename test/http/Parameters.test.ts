@@ -97,7 +97,7 @@ describe("Parameters", () => {
       for (const wrong of ["0", "501", "-1", "1.5", "ten", "1e2", "0x10", "99999999999999999999"]) {
         assert.strictEqual(
           yield* sentence(read(wrong)),
-          `by_page has to be a whole number from 1 to 500; received "${wrong}". Without it, 20 is taken.`
+          `by_page has to be a whole number from 1 to 500; received "${wrong}". The default is 20.`
         )
       }
     }))
@@ -117,11 +117,11 @@ describe("Parameters", () => {
       assert.match(yield* sentence(merge([[`a${"[b]".repeat(9)}`, ""]], [])), /nested too deep.*at most 8/)
       assert.strictEqual(
         yield* sentence(merge([["hub.topic", "http://a/\0"]], [])),
-        "hub.topic holds a NUL character; leave it out."
+        "hub.topic contains a NUL character; leave it out."
       )
       assert.strictEqual(
         yield* sentence(merge([], [["hub.secret", "half \ud83e"]])),
-        "hub.secret holds half of a surrogate pair, which is no character; leave it out."
+        "hub.secret contains half of a surrogate pair, which is not a character; leave it out."
       )
     }))
 })

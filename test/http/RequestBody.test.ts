@@ -81,7 +81,7 @@ describe("RequestBody", () => {
     Effect.gen(function*() {
       assert.strictEqual(
         yield* refusal("{\"hub.mode\":", "application/json"),
-        "400 The body is no valid JSON: it starts with \"{\\\"hub.mode\\\":\"."
+        "400 The body is not valid JSON: it starts with \"{\\\"hub.mode\\\":\"."
       )
       assert.strictEqual(
         yield* refusal("[1]", "application/json"),
@@ -89,7 +89,7 @@ describe("RequestBody", () => {
       )
       assert.strictEqual(
         yield* refusal("{\"hub.topic\":\"http://a/\\ud800\"}", "application/json"),
-        "422 hub.topic holds half of a surrogate pair, which is no character; leave it out."
+        "422 hub.topic contains half of a surrogate pair, which is not a character; leave it out."
       )
       assert.strictEqual(
         yield* refusal("<a/>", "text/xml"),
@@ -98,7 +98,7 @@ describe("RequestBody", () => {
       )
       assert.strictEqual(
         yield* refusal("--x", "multipart/form-data; boundary=y"),
-        "400 The body is no valid multipart/form-data: check its boundary and that each part has a name."
+        "400 The body is not valid multipart/form-data: check its boundary and that each part has a name."
       )
       assert.strictEqual(
         yield* refusal("x".repeat(maxBodySize + 1), formType),

@@ -97,13 +97,13 @@ const modes = new HubModes<Operation>(
 
 const missingWait = badParameter(
   "wait",
-  "Please provide wait=stream or wait=poll, or accept text/event-stream. Without, hub.mode=retrieve is answered at /."
+  "Please provide wait=stream or wait=poll, or accept text/event-stream. For a single response, send hub.mode=retrieve to /."
 )
 
 const notStreamable = (mode: string): Refusal =>
   badParameter(
     "hub.mode",
-    `Only hub.mode=retrieve is streamed; received hub.mode=${mode.trim()}, which is answered at /.`
+    `Only hub.mode=retrieve can be streamed; received hub.mode=${mode.trim()}. Send this mode to /.`
   )
 
 const readJsonp = (parameters: Parameters): Effect.Effect<string | undefined, Refusal> =>

@@ -64,7 +64,7 @@ export const readFatPing = Effect.fnUntraced(function*(
   if (publisher === undefined) {
     return yield* badParameter(
       "hub.content",
-      "hub.content is not accepted for this hub.url: its publisher has no secret here. Leave it out, and the URL is fetched."
+      "hub.content is not accepted for this hub.url: its publisher has no secret here. Without hub.content, Windhover fetches the URL."
     )
   }
   if (signature === undefined) {
@@ -72,7 +72,7 @@ export const readFatPing = Effect.fnUntraced(function*(
   }
   const body = new TextEncoder().encode(content)
   if (!isSignature(signature, body, Redacted.value(publisher.secret))) {
-    return yield* badParameter("hub.signature", "hub.signature is not that of hub.content with the publisher's secret.")
+    return yield* badParameter("hub.signature", "hub.signature does not match hub.content and the publisher's secret.")
   }
   if (!accepted.add(body)) return undefined
   return { contentType: /^\s*[{[]/.test(content) ? "application/json" : "application/xml; charset=utf-8", body }

@@ -139,7 +139,7 @@ const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parame
   if (callback === undefined) {
     return yield* badParameter(
       "hub.callback",
-      "Please provide a hub.callback: the callback of the subscription whose notification is wanted again."
+      "Please provide a hub.callback: the callback of the subscription for the replay."
     )
   }
   const count = yield* parameters.integer("count", replayCount)

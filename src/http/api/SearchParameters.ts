@@ -8,7 +8,7 @@ export const readSearch = Effect.fnUntraced(function*(parameters: Parameters, na
   if (name === "search" && parameters.all(name).length > 0) {
     return yield* badParameter(
       name,
-      `search has to say what is searched: search[KEY]=…, where KEY is one of ${Search.keys.join(", ")}.`
+      `search needs a key: search[KEY]=…, where KEY is one of ${Search.keys.join(", ")}.`
     )
   }
   const criteria: Array<Criterion> = []

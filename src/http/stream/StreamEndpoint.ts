@@ -41,8 +41,9 @@ interface OpenedStream extends FollowedRetrieve {
 }
 
 /**
- * Streams and long polls. Returns undefined for a retrieve that does not wait. Each step drops the values of the step before: with ten thousand open streams, no page of past entries stays
- * in memory.
+ * Streams and long polls. Returns undefined for a retrieve that does not wait.
+ *
+ * Each step drops the values of the step before: with ten thousand open streams, no page of past entries stays in memory.
  */
 export const makeStreamEndpoint = Effect.gen(function*() {
   const hub = yield* Hub

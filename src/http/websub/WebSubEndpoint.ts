@@ -96,9 +96,7 @@ const readLease = (parameters: Parameters): Effect.Effect<number | undefined, Re
       : Effect.fail(
         badParameter(
           "hub.lease_seconds",
-          `hub.lease_seconds has to be a whole number of seconds; received ${
-            quote(text)
-          }. Without it, ten days are taken.`
+          `hub.lease_seconds has to be a whole number of seconds; received ${quote(text)}. The default is ten days.`
         )
       )
   })

@@ -157,7 +157,7 @@ describe("refusals", () => {
       const api = yield* makeApi({ retrieve: () => Effect.die(new Error("table accounts is gone")) })
       const answer = yield* api("/?hub.mode=retrieve&hub.topic=http://a/", get)
       assert.strictEqual(answer.status, 500)
-      assert.strictEqual(answer.body, "Something is wrong inside Windhover; its log says more.")
+      assert.strictEqual(answer.body, "Internal error; the log of Windhover has the details.")
     }))
 })
 
@@ -314,7 +314,7 @@ describe("list", () => {
 
   it.effect.each(
     [
-      ["search=news", "search has to say what is searched: search[KEY]=…, where KEY is one of format,"],
+      ["search=news", "search needs a key: search[KEY]=…, where KEY is one of format,"],
       ["search[feed][title]=news", "search has no key \"feed.title\"; there are format,"],
       ["search[__proto__][x]=1", "search has no key \"__proto__.x\";"],
       ["search[feed][inurl]=ab", "search[feed.inurl] has to have 3 characters or more; received \"ab\"."],
@@ -430,7 +430,7 @@ describe("retrieve", () => {
     ],
     [
       "&hub.topic=http://a/&count=51",
-      "count has to be a whole number from 1 to 50; received \"51\". Without it, 10 is taken."
+      "count has to be a whole number from 1 to 50; received \"51\". The default is 10."
     ],
     [
       "&hub.topic=http://a/&format=atom&callback=f",
@@ -554,7 +554,7 @@ describe("hub.mode", () => {
       const refused = yield* api(url, get)
       assert.strictEqual(
         `${refused.status} ${refused.body}`,
-        "405 hub.mode=publish changes something and needs POST; received GET."
+        "405 hub.mode=publish changes state and needs POST; received GET."
       )
       assert.strictEqual(refused.headers.get("allow"), "POST")
       const overridden = yield* api(url, { headers: { ...basic(), "x-http-method-override": "post" } })
@@ -579,7 +579,7 @@ describe("methods and paths", () => {
       const answer = yield* api("/", { method: "DELETE", headers: basic() })
       assert.strictEqual(
         `${answer.status} ${answer.body}`,
-        "405 The method \"DELETE\" is not known here; use GET or POST with a hub.mode."
+        "405 The method \"DELETE\" is not allowed here; use GET or POST with a hub.mode."
       )
       assert.strictEqual(answer.headers.get("allow"), "GET, HEAD, POST, OPTIONS")
     }))

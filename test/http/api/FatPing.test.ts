@@ -103,9 +103,9 @@ describe("a fat ping", () => {
       assert.strictEqual(yield* ping({}), "no content")
     }))
 
-  const refused = "422 hub.signature is not that of hub.content with the publisher's secret."
+  const refused = "422 hub.signature does not match hub.content and the publisher's secret."
   const stranger = "422 hub.content is not accepted for this hub.url: its publisher has no secret here. " +
-    "Leave it out, and the URL is fetched."
+    "Without hub.content, Windhover fetches the URL."
   it.effect.each(
     [
       [{ "hub.content": feed, "hub.signature": sign(`${feed} `) }, undefined, refused],
