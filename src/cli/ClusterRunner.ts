@@ -5,10 +5,10 @@ import { shardingConfig } from "#actors/cluster/Runner.ts"
 import * as ShardLease from "#actors/cluster/ShardLease.ts"
 import { toListenError } from "#layers/server/ListenError.ts"
 
-/** A runner that is one of several, by the address at which the others reach it: the database says who holds what. */
+/** A runner of a cluster at the given address. The database records the runner of each shard. */
 export const layer = ({ host, port }: { readonly host: string; readonly port: number }) => {
   const config = { ...shardingConfig, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
-  const joined = NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
+  const runner = NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(ShardLease.layer),
     Layer.provide(SqlRunnerStorage.layer.pipe(Layer.provide(ShardingConfig.layer(config))))
@@ -16,7 +16,7 @@ export const layer = ({ host, port }: { readonly host: string; readonly port: nu
   const variable = "WINDHOVER_RUNNER_ADDRESS"
   return Layer.effectContext(
     Effect.catchTag(
-      Layer.build(joined),
+      Layer.build(runner),
       "SocketServerError",
       ({ reason }) =>
         Effect.fail(toListenError({ host, port, hostVariable: variable, portVariable: variable }, reason.cause))

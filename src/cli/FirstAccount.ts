@@ -6,20 +6,21 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { makeToken } from "#layers/sql/Credentials.ts"
 
-/** What is told of the account that this start made; undefined when it made none. */
-interface Made {
+/** The account that this start has created. */
+interface FirstAccount {
   readonly login: string
-  /** Undefined: the operator has set it. So with the token. */
+  /** Undefined when the operator has set the password in the settings. */
   readonly password: string | undefined
+  /** Undefined when the operator has set the token in the settings. */
   readonly token: string | undefined
 }
 
 /**
- * Makes the first account when there is none, with what the settings preset, and tells its secrets once.
+ * Creates the first account, with login, password and token of the settings. Returns undefined when an account exists.
  *
- * A preset token is given to the account at every start, so that a changed setting is what counts.
+ * Each start gives the token of the settings to the account, so that a changed setting takes effect.
  */
-const ensure = Effect.gen(function*() {
+const ensureAccount = Effect.gen(function*() {
   const accounts = yield* AccountStore
   const { adminLogin, adminPassword, adminToken } = yield* Settings
   const existing = yield* accounts.find(adminLogin)
@@ -40,44 +41,45 @@ const ensure = Effect.gen(function*() {
   }
 })
 
-/** Where the server that listens is reached from its machine. */
-const here = Effect.gen(function*() {
+/** URL of the service on its own machine. */
+const localUrl = Effect.gen(function*() {
   const { address } = yield* HttpServer.HttpServer
   const { host } = yield* Settings
-  return urlOf(host, "port" in address ? address.port : 0)
+  return makeLocalUrl(host, "port" in address ? address.port : 0)
 })
 
 /**
- * Made before the service starts its work, whose first moments are busy, and told at once: what a process that is killed has not told is lost,
- * and nobody gets in without an account.
+ * Creates the first account and prints its secrets at once, before the service starts its work.
+ *
+ * A process that is killed before that output would leave an account with unknown secrets.
  */
 export const layer = Layer.effectDiscard(Effect.gen(function*() {
-  const made = yield* ensure
-  if (made !== undefined) yield* Console.log(welcome(made, yield* here))
+  const account = yield* ensureAccount
+  if (account !== undefined) yield* Console.log(renderWelcome(account, yield* localUrl))
 }))
 
-/** Tells where the service is reached. */
-export const layerTold = Layer.effectDiscard(Effect.gen(function*() {
+/** Prints the URLs of the service. */
+export const layerReady = Layer.effectDiscard(Effect.gen(function*() {
   const { baseUrl } = yield* Settings
-  yield* Console.log(`Windhover is ready on ${yield* here} (subscribers reach it at ${baseUrl})`)
+  yield* Console.log(`Windhover is ready on ${yield* localUrl} (subscribers reach it at ${baseUrl})`)
 }))
 
-/** What listens on all addresses, or on loopback, is reached as `localhost`; everything else by its own name. */
-const asLocalhost: ReadonlySet<string> = new Set(["0.0.0.0", "::", "127.0.0.1", "localhost"])
+/** Hosts whose URL on the machine is `localhost`: all addresses, and loopback. */
+const localHosts: ReadonlySet<string> = new Set(["0.0.0.0", "::", "127.0.0.1", "localhost"])
 
-/** Where a server that listens on this host is reached from its machine. */
-export const urlOf = (host: string, port: number): string =>
-  `http://${asLocalhost.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host}:${port}`
+/** URL, on the machine itself, of a server that listens on this host. */
+export const makeLocalUrl = (host: string, port: number): string =>
+  `http://${localHosts.has(host) ? "localhost" : isIPv6(host) ? `[${host}]` : host}:${port}`
 
-const welcome = (made: Made, url: string) =>
+const renderWelcome = ({ login, password, token }: FirstAccount, url: string) =>
   [
-    "The first account was made. What follows is shown this once:",
-    `  login     ${made.login}`,
-    `  password  ${made.password ?? "(as set in WINDHOVER_ADMIN_PASSWORD)"}`,
-    `  token     ${made.token ?? "(as set in WINDHOVER_ADMIN_TOKEN)"}`,
+    "The first account was created. These secrets are shown only once:",
+    `  login     ${login}`,
+    `  password  ${password ?? "(as set in WINDHOVER_ADMIN_PASSWORD)"}`,
+    `  token     ${token ?? "(as set in WINDHOVER_ADMIN_TOKEN)"}`,
     "",
-    "Subscribe a webhook to a feed when it is ready (no output means that it is done):",
-    `  curl -u ${made.login}:${made.token ?? "$WINDHOVER_ADMIN_TOKEN"} ${url}/ \\`,
+    "Subscribe a webhook to a feed once Windhover is ready (no output means success):",
+    `  curl -u ${login}:${token ?? "$WINDHOVER_ADMIN_TOKEN"} ${url}/ \\`,
     "    -d hub.mode=subscribe -d hub.topic=https://xkcd.com/rss.xml \\",
     "    -d hub.callback=https://example.org/your/webhook -d hub.secret=a-secret-of-yours",
     ""

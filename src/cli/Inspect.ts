@@ -6,8 +6,8 @@ import { quote } from "#domain/Topic.ts"
 import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
 import * as Settings from "#layers/Settings.ts"
 import { neutralModel } from "./NeutralModel.ts"
-import { whileRead } from "./Output.ts"
-import { rendering, report } from "./Report.ts"
+import { stopWhenUnread } from "./Output.ts"
+import { renderDocument, renderReport } from "./Report.ts"
 
 /** The document could not be had; `message` says why. */
 export class InspectError extends Schema.TaggedError<InspectError>()("InspectError", { message: Schema.String }) {}
@@ -17,11 +17,11 @@ const flags = {
     Argument.withDescription("What to read: a file's path, or an http(s) URL"),
     Argument.optional
   ),
-  format: Flag.Literals("format", ["report", "json", "atom", "model"]).pipe(
+  format: Flag.Literals("format", ["renderReport", "json", "atom", "model"]).pipe(
     Flag.withDescription(
-      "report (default): for a person. json, atom: what subscribers would get. model: all that was read"
+      "renderReport (default): for a person. json, atom: what subscribers would get. model: all that was read"
     ),
-    Flag.withDefault("report")
+    Flag.withDefault("renderReport")
   ),
   batch: Flag.Boolean("batch").pipe(
     Flag.withDescription(
@@ -36,7 +36,7 @@ export const inspect = Command.make(
   "inspect",
   flags,
   Effect.fnUntraced(function*({ source, format, batch }) {
-    if (batch) yield* whileRead(answerJobs)
+    if (batch) yield* stopWhenUnread(answerJobs)
     else if (Option.isSome(source)) yield* show(source.value, format)
     else return yield* new InspectError({ message: "Give a file or a URL, or --batch." })
   })
@@ -47,10 +47,10 @@ export const inspectOnline = inspect.pipe(
   Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer)))
 )
 
-const show = Effect.fn("Inspect.show")(function*(place: string, format: "report" | "json" | "atom" | "model") {
+const show = Effect.fn("Inspect.show")(function*(place: string, format: "renderReport" | "json" | "atom" | "model") {
   const { bytes, options } = /^https?:\/\//i.test(place) ? yield* fetched(place) : yield* stored(place)
   const result = readFeed(bytes, options)
-  yield* Console.log(format === "report" ? report(result, place) : rendering(result, place, format))
+  yield* Console.log(format === "renderReport" ? renderReport(result, place) : renderDocument(result, place, format))
 })
 
 interface Document {

@@ -4,15 +4,15 @@ import * as Database from "#layers/postgres/Database.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as Settings from "#layers/Settings.ts"
 
-/** `windhover migrate`: what the service does at its start, alone. */
-export const migrateAlone = Command.make(
+/** `windhover migrate`: migrates the database without a start of the service. */
+export const migrateDatabase = Command.make(
   "migrate",
   {},
   Effect.fnUntraced(function*() {
-    const done = yield* migrate
-    yield* Console.log(done.length === 0 ? "The database is up to date." : `Done: ${done.join(", ")}`)
+    const applied = yield* migrate
+    yield* Console.log(applied.length === 0 ? "The database is up to date." : `Done: ${applied.join(", ")}`)
   })
 ).pipe(
-  Command.withDescription("Bring the database to this version; the service does it at its start as well"),
+  Command.withDescription("Migrate the database to this version. The service also migrates it at each start"),
   Command.provide(Database.layerUnmigrated.pipe(Layer.provide(Settings.layer)))
 )

@@ -7,59 +7,61 @@ import { renderJson } from "#domain/render/NotificationJson.ts"
 
 type Lines = ReadonlyArray<string>
 
-/** How a document is read, for a person: kind, encoding, repairs, ids and why they are so, the model, and what subscribers would get. */
-export const report = (result: ReadResult, source: string): string => {
+/** Describes a document for a person: kind, encoding, repairs, ids with their reasons, the model, and the notifications. */
+export const renderReport = (result: ReadResult, source: string): string => {
   if (result._tag === "NotFeed") {
-    return `Not a feed: ${result.reason}. As a resource it is watched by its signature (kind: ${result.kind}).`
+    return `Not a feed: ${result.reason}. Windhover watches the document by its signature (kind: ${result.kind}).`
   }
   const { feed } = result
   const { entries, identities, policy } = assignIds(feed.entries, undefined)
   return [
-    ...documentLines(feed),
+    ...renderHeader(feed),
     "",
     `Ids: ${policy?.reason ?? "no entries, so no rule yet"}.`,
-    ...entries.flatMap((entry, index) => entryLines(entry, identities[index], index)),
-    ...section("Model of the feed and of its first entry", model(feed, entries.slice(0, 1))),
-    ...section("Atom notification of the first entry", atomOf(feed, entries.slice(0, 1), source)),
-    ...section("JSON notification of the first entry", jsonOf(feed, entries.slice(0, 1), source))
+    ...entries.flatMap((entry, index) => renderEntry(entry, identities[index], index)),
+    ...renderSection("Model of the feed and of its first entry", renderModel(feed, entries.slice(0, 1))),
+    ...renderSection("Atom notification of the first entry", renderAtomNotification(feed, entries.slice(0, 1), source)),
+    ...renderSection("JSON notification of the first entry", renderJsonNotification(feed, entries.slice(0, 1), source))
   ].join("\n")
 }
 
-/** The whole document in one of its forms. */
-export const rendering = (result: ReadResult, source: string, format: "json" | "atom" | "model"): string => {
-  if (result._tag === "NotFeed") return report(result, source)
+/** Renders the whole document in one format. */
+export const renderDocument = (result: ReadResult, source: string, format: "json" | "atom" | "model"): string => {
+  if (result._tag === "NotFeed") return renderReport(result, source)
   const { entries } = assignIds(result.feed.entries, undefined)
-  if (format === "model") return model(result.feed, entries)
-  return format === "atom" ? atomOf(result.feed, entries, source) : jsonOf(result.feed, entries, source)
+  if (format === "model") return renderModel(result.feed, entries)
+  return format === "atom"
+    ? renderAtomNotification(result.feed, entries, source)
+    : renderJsonNotification(result.feed, entries, source)
 }
 
-const documentLines = ({ version, encoding, header, entries, repairs }: RawFeed): Lines => [
+const renderHeader = ({ version, encoding, header, entries, repairs }: RawFeed): Lines => [
   `Feed: ${version}, ${encoding}, ${entries.length} entries${
     header.language === undefined ? "" : `, in ${header.language}`
   }`,
-  ...line("Title", header.title?.value),
-  ...line("Page", getPermalink(header)),
-  ...line("Self", getSelfLink(header)),
-  ...getHubs(header).flatMap((hub) => line("Hub", hub)),
+  ...renderLine("Title", header.title?.value),
+  ...renderLine("Page", getPermalink(header)),
+  ...renderLine("Self", getSelfLink(header)),
+  ...getHubs(header).flatMap((hub) => renderLine("Hub", hub)),
   repairs.length === 0 ? "Repaired: nothing" : `Repaired: ${repairs.join("; ")}`
 ]
 
-const line = (name: string, value: string | undefined): Lines => value === undefined ? [] : [`${name}: ${value}`]
+const renderLine = (name: string, value: string | undefined): Lines => value === undefined ? [] : [`${name}: ${value}`]
 
-const entryLines = (entry: Entry, identity: Identity | undefined, index: number): Lines => [
+const renderEntry = (entry: Entry, identity: Identity | undefined, index: number): Lines => [
   `${index + 1}. ${entry.title?.value ?? getPermalink(entry) ?? "(untitled)"}`,
-  `   id ${JSON.stringify(entry.id)}${identity === undefined ? "" : ` (${WHY[identity.reason](identity)})`}`,
-  ...times(entry)
+  `   id ${JSON.stringify(entry.id)}${identity === undefined ? "" : ` (${idReasons[identity.reason](identity)})`}`,
+  ...renderTimes(entry)
 ]
 
-const WHY: { readonly [reason in Identity["reason"]]: (identity: Identity) => string } = {
+const idReasons: { readonly [reason in Identity["reason"]]: (identity: Identity) => string } = {
   given: () => "the publisher's",
   absent: ({ rule }) => `made from the ${rule}: the publisher gives none`,
   unusable: ({ rule }) => `made from the ${rule}: the publisher's tells nothing apart`,
   repeated: () => "the publisher's, completed: another entry has the same"
 }
 
-const times = ({ published, updated }: Entry): Lines => {
+const renderTimes = ({ published, updated }: Entry): Lines => {
   const known = [
     ...published === undefined ? [] : [`published ${new Date(published).toISOString()}`],
     ...updated === undefined ? [] : [`updated ${new Date(updated).toISOString()}`]
@@ -67,15 +69,15 @@ const times = ({ published, updated }: Entry): Lines => {
   return known.length === 0 ? [] : [`   ${known.join(", ")}`]
 }
 
-const section = (title: string, body: string): Lines => ["", `--- ${title}`, body]
+const renderSection = (title: string, body: string): Lines => ["", `--- ${title}`, body]
 
-const model = ({ version, header }: RawFeed, entries: ReadonlyArray<Entry>): string =>
+const renderModel = ({ version, header }: RawFeed, entries: ReadonlyArray<Entry>): string =>
   JSON.stringify({ version, header, entries }, null, 2)
 
-const EXTENSION = "http://superfeedr.com/xmpp-pubsub-ext"
+const extNamespace = "http://superfeedr.com/xmpp-pubsub-ext"
 
-const atomOf = ({ header }: RawFeed, entries: ReadonlyArray<Entry>, source: string): string =>
-  renderAtom({ status: { feed: source }, header, entries, extNamespace: EXTENSION })
+const renderAtomNotification = ({ header }: RawFeed, entries: ReadonlyArray<Entry>, source: string): string =>
+  renderAtom({ status: { feed: source }, header, entries, extNamespace })
 
-const jsonOf = ({ header }: RawFeed, entries: ReadonlyArray<Entry>, source: string): string =>
+const renderJsonNotification = ({ header }: RawFeed, entries: ReadonlyArray<Entry>, source: string): string =>
   renderJson({ status: { feed: source }, header, entries })

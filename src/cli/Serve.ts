@@ -3,31 +3,31 @@ import { Command } from "effect/cli"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
-import { noSetting } from "./Settings.ts"
+import { describeUnknown } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
 
-const levels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
+const logLevels = { debug: "Debug", info: "Info", warn: "Warn", error: "Error" } as const
 
-/** One line a record, on standard error: standard output is for what was asked. Spans are not made, since nobody collects them. */
+/** Logs one line per record on standard error. Spans are off, because no collector reads them. */
 const logging = Layer.mergeAll(
   Layer.succeed(References.TracerEnabled, false),
   Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
-  Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, levels[logLevel])))
+  Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, logLevels[logLevel])))
 )
 
 /**
- * `windhover serve`: runs the service until it is told to stop.
+ * `windhover serve`: runs the service until a signal stops the process.
  *
- * The thread of the embedded database, begun by `cli.ts`, waits to hear which one it is, and starts it while this one loads the service: so
- * what tells it is loaded first.
+ * `cli.ts` has started the thread of the embedded database, which waits for its directory. The database module is therefore loaded first,
+ * so that the database starts while this thread loads the service.
  */
 export const serve = Command.make(
   "serve",
   {},
   Effect.fnUntraced(function*() {
-    yield* Signals.watch(Signals.self)
+    yield* Signals.watch(Signals.thisProcess)
     for (const variable of SettingsLayer.findUnknown(Object.keys(process.env))) {
-      yield* Effect.logWarning(noSetting(variable))
+      yield* Effect.logWarning(describeUnknown(variable))
     }
     const Database = yield* Effect.promise(() => import("#layers/postgres/Database.ts"))
     const starting = yield* Effect.forkChild(Layer.build(Database.layer), { startImmediately: true })
@@ -36,6 +36,6 @@ export const serve = Command.make(
     return yield* Effect.provideContext(Layer.launch(layer), database)
   }, Effect.scoped)
 ).pipe(
-  Command.withDescription("Run the service until it is told to stop"),
+  Command.withDescription("Run the service until SIGTERM, SIGINT or SIGHUP"),
   Command.provide(SteadyClock.layer.pipe(Layer.provideMerge(logging), Layer.provideMerge(SettingsLayer.layer)))
 )

@@ -2,11 +2,11 @@ import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import * as Settings from "#layers/Settings.ts"
 
-/** What is said of a variable that is set in vain. */
-export const noSetting = (variable: string): string =>
-  `${variable} is set, but there is no such setting; 'windhover settings' lists those there are.`
+/** Describes an unknown variable in the environment. */
+export const describeUnknown = (variable: string): string =>
+  `${variable} is not a setting. 'windhover settings' lists all settings.`
 
-/** `windhover settings`: lists what can be set, and says what is wrong with what is set. */
+/** `windhover settings`: lists the settings, and reports unknown and invalid ones. */
 export const settings = Command.make(
   "settings",
   {},
@@ -14,7 +14,9 @@ export const settings = Command.make(
     for (const { defaultText, meaning, value, variable } of yield* Settings.explain()) {
       yield* Console.log(`${variable}=${value ?? ""}\n    ${meaning} Default: ${defaultText}.`)
     }
-    for (const variable of Settings.findUnknown(Object.keys(process.env))) yield* Console.error(noSetting(variable))
+    for (const variable of Settings.findUnknown(Object.keys(process.env))) {
+      yield* Console.error(describeUnknown(variable))
+    }
     yield* Settings.read()
   })
-).pipe(Command.withDescription("List the settings, what they mean, and what they are set to"))
+).pipe(Command.withDescription("List the settings with their meanings, values and defaults"))

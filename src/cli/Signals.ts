@@ -1,37 +1,38 @@
 import { Effect, Queue } from "effect"
 
-/** What stops a service. */
-export type Stop = "SIGTERM" | "SIGINT" | "SIGHUP"
+/** Signal that stops a service. */
+export type StopSignal = "SIGTERM" | "SIGINT" | "SIGHUP"
 
-/** The process that is told to stop. */
+/** The process that gets the signals. */
 export interface Host {
-  readonly on: (signal: Stop, listener: () => void) => unknown
-  readonly off: (signal: Stop, listener: () => void) => unknown
-  /** Asks for the ordinary end, as SIGTERM does. */
+  readonly on: (signal: StopSignal, listener: () => void) => unknown
+  readonly off: (signal: StopSignal, listener: () => void) => unknown
+  /** Starts an ordinary stop, as SIGTERM does. */
   readonly terminate: () => void
-  /** Ends it now, whatever is under way. */
+  /** Ends the process at once. */
   readonly exit: (code: number) => void
-  /** A closed terminal or an ended session is none of its business: it was started with `nohup`. */
+  /** True after a start with `nohup`: SIGHUP then has no effect. */
   readonly ignoresHangup: boolean
 }
 
-/** A terminal and systemd signal the whole group, and npm passes on what it got as well: within this time it is the same signal. */
-const echo = "2 seconds"
+/** Time in which a second signal is an echo of the first one. Terminals and systemd signal the whole process group, and npm forwards its signals. */
+const echoTime = "2 seconds"
 
-/** All that is waited for at a stop is bounded, and together by this: a database that has fallen silent is waited for in several places. */
-const limit = "60 seconds"
+/** Maximum duration of a stop. Each step has a limit of its own, but a silent database delays several steps. */
+const maxStopTime = "60 seconds"
 
-const numbers: { readonly [signal in Stop]: number } = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }
+const signalNumbers: { readonly [signal in StopSignal]: number } = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }
 
-const after = "What was not written down is done again after the next start; nothing that was acknowledged is lost."
+const recovery = "The next start repeats unrecorded work; acknowledged notifications are not lost."
 
 /**
- * Watches over the end of a service, until the scope closes. That SIGTERM and SIGINT begin it is `NodeRuntime.runMain`'s work.
+ * Supervises the stop of a service until the scope closes.
  *
- * SIGHUP begins it as well. A second signal that is no echo of the first one ends the process at once, as does the time limit.
+ * `NodeRuntime.runMain` starts the stop at SIGTERM and SIGINT; this effect starts the stop at SIGHUP. A second signal ends the process at
+ * once, unless the signal is an echo of the first one. After 60 s the process ends, too.
  */
 export const watch = Effect.fnUntraced(function*(host: Host) {
-  const signals = yield* Queue.unbounded<Stop>()
+  const signals = yield* Queue.unbounded<StopSignal>()
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     const listener = () => {
       if (signal !== "SIGHUP" || !host.ignoresHangup) Queue.offerUnsafe(signals, signal)
@@ -41,32 +42,32 @@ export const watch = Effect.fnUntraced(function*(host: Host) {
       () => Effect.sync(() => host.off(signal, listener))
     )
   }
-  const second = Effect.gen(function*() {
-    yield* Effect.sleep(echo)
+  const exitOnSecond = Effect.gen(function*() {
+    yield* Effect.sleep(echoTime)
     yield* Queue.clear(signals)
     const signal = yield* Queue.take(signals)
-    yield* Effect.logWarning(`${signal} a second time: the end of what is under way is not waited for. ${after}`)
-    host.exit(128 + numbers[signal])
+    yield* Effect.logWarning(`${signal} a second time: exiting at once. ${recovery}`)
+    host.exit(128 + signalNumbers[signal])
   })
-  const late = Effect.gen(function*() {
-    yield* Effect.sleep(limit)
-    yield* Effect.logError(`What is under way has not ended within ${limit}, and is left. ${after}`)
+  const exitWhenLate = Effect.gen(function*() {
+    yield* Effect.sleep(maxStopTime)
+    yield* Effect.logError(`The service has not stopped within ${maxStopTime}: exiting. ${recovery}`)
     host.exit(1)
   })
   yield* Effect.gen(function*() {
     const signal = yield* Queue.take(signals)
     yield* Effect.logInfo(`${signal}: stopping`)
     if (signal === "SIGHUP") host.terminate()
-    yield* Effect.raceFirst(second, late)
+    yield* Effect.raceFirst(exitOnSecond, exitWhenLate)
   }).pipe(Effect.forkScoped)
 })
 
-/** This process, as `bin/windhover` started it. */
-export const self: Host = {
+/** This process, started by `bin/windhover`. */
+export const thisProcess: Host = {
   on: (signal, listener) => process.on(signal, listener),
   off: (signal, listener) => process.off(signal, listener),
   terminate: () => void process.kill(process.pid, "SIGTERM"),
   exit: (code) => process.exit(code),
-  // Node takes the default for each signal at its start, whatever it inherited: the shell looks before.
+  // Node resets inherited signal dispositions at its start, so the shell script checks SIGHUP before
   ignoresHangup: process.env["WINDHOVER_HANGUP"] === "ignored"
 }

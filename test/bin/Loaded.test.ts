@@ -18,7 +18,7 @@ const loadedWith = (modules: ReadonlyArray<string>): ReadonlyArray<string> => {
 
 describe("a start of the service", () => {
   it("loads no client of Redis, which the index of a package would bring along", () => {
-    const loaded = loadedWith(["#main/main.ts", "#main/cli/Serve.ts", "#main/cli/Administration.ts"])
+    const loaded = loadedWith(["#main/main.ts", "#main/cli/Serve.ts", "#main/cli/AdministrationSocket.ts"])
     assert.isTrue(loaded.some((url) => url.endsWith("/src/actors/ActorsLayer.ts")))
     assert.deepStrictEqual(loaded.filter((url) => /\/@?redis\//.test(url)), [])
   })

@@ -7,8 +7,10 @@ import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { existsSync, renameSync } from "node:fs"
 import { createServer, type Server } from "node:net"
 import { join } from "node:path"
-import { account, pings } from "#main/cli/Accounts.ts"
-import * as Administration from "#main/cli/Administration.ts"
+import { account } from "#main/cli/Accounts.ts"
+import { pings } from "#main/cli/Activity.ts"
+import * as AdministrationLayer from "#main/cli/AdministrationLayer.ts"
+import * as AdministrationSocket from "#main/cli/AdministrationSocket.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 
 /** A Unix socket that is listened on, as long as the scope is open. */
@@ -24,8 +26,8 @@ const listening = (path: string) =>
 const printed = Effect.fnUntraced(function*(commands: ReadonlyArray<ReadonlyArray<string>>) {
   const dataDir = yield* temporaryDirectory
   yield* Layer.build(
-    Administration.layerServer(dataDir).pipe(
-      Layer.provide(Administration.layer),
+    AdministrationSocket.layerServer(dataDir).pipe(
+      Layer.provide(AdministrationLayer.layer),
       Layer.provide(MemoryStores.layer)
     )
   )
@@ -40,15 +42,15 @@ it.effect("takes a socket of the data directory at which nobody answers any more
   Effect.gen(function*() {
     const dataDir = yield* temporaryDirectory
     const socket = join(dataDir, "windhover.sock")
-    assert.isFalse(yield* Administration.isServed(dataDir))
+    assert.isFalse(yield* AdministrationSocket.isServed(dataDir))
     yield* Effect.scoped(Effect.gen(function*() {
       const server = yield* listening(join(dataDir, "other.sock"))
       renameSync(join(dataDir, "other.sock"), socket)
-      assert.isTrue(yield* Administration.isServed(dataDir))
+      assert.isTrue(yield* AdministrationSocket.isServed(dataDir))
       server.close()
     }))
     assert.isTrue(existsSync(socket))
-    assert.isFalse(yield* Administration.isServed(dataDir))
+    assert.isFalse(yield* AdministrationSocket.isServed(dataDir))
   }).pipe(Effect.provide(NodeServices.layer)))
 
 it.effect("a data directory that takes no socket leaves the service without one, aloud", () =>
@@ -56,7 +58,10 @@ it.effect("a data directory that takes no socket leaves the service without one,
     const dataDir = join(yield* temporaryDirectory, "is-not-there")
     const said: Array<unknown> = []
     yield* Layer.build(
-      Administration.layerServer(dataDir).pipe(Layer.provide(Administration.layer), Layer.provide(MemoryStores.layer))
+      AdministrationSocket.layerServer(dataDir).pipe(
+        Layer.provide(AdministrationLayer.layer),
+        Layer.provide(MemoryStores.layer)
+      )
     ).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void said.push(message))])))
     assert.match(
       String(said),

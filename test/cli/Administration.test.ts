@@ -3,12 +3,13 @@ import { Effect, Layer, Option } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
-import * as Administration from "#main/cli/Administration.ts"
+import { Administration } from "#main/cli/Administration.ts"
+import * as AdministrationLayer from "#main/cli/AdministrationLayer.ts"
 
-layer(Administration.layer.pipe(Layer.provideMerge(MemoryStores.layer)))("Administration", (it) => {
+layer(AdministrationLayer.layer.pipe(Layer.provideMerge(MemoryStores.layer)))("Administration", (it) => {
   it.effect("sets the JID of an account as addresses are compared, and refuses what is none or another's", () =>
     Effect.gen(function*() {
-      const administration = yield* Administration.Administration
+      const administration = yield* Administration
       const store = yield* AccountStore
       yield* administration.createAccount("ann", "a password")
       yield* administration.createAccount("bob", "a password")
@@ -31,7 +32,7 @@ layer(Administration.layer.pipe(Layer.provideMerge(MemoryStores.layer)))("Admini
 
   it.effect("tells how publishers' hubs do, and which of them are relied on", () =>
     Effect.gen(function*() {
-      const administration = yield* Administration.Administration
+      const administration = yield* Administration
       const { save, addCounts } = yield* HubSubscriptionStore
       const upstream = {
         resourceId: 1,

@@ -9,8 +9,8 @@ const host = (ignoresHangup = false) => {
   const signals = new EventEmitter()
   const ended: Array<string> = []
   return {
-    on: (signal: Signals.Stop, listener: () => void) => signals.on(signal, listener),
-    off: (signal: Signals.Stop, listener: () => void) => signals.off(signal, listener),
+    on: (signal: Signals.StopSignal, listener: () => void) => signals.on(signal, listener),
+    off: (signal: Signals.StopSignal, listener: () => void) => signals.off(signal, listener),
     terminate: () => void ended.push("in order"),
     exit: (code: number) => void ended.push(`with ${code}`),
     ignoresHangup,

@@ -5,7 +5,8 @@ import { Command } from "effect/cli"
 import { TestConsole } from "effect/testing"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { list, subscribe, tail, unsubscribe } from "#main/cli/Remote.ts"
+import { list, subscribe, unsubscribe } from "#main/cli/Subscriptions.ts"
+import { tail } from "#main/cli/Tail.ts"
 
 interface Asked {
   readonly line: string
@@ -204,7 +205,7 @@ describe("the command line over the API", () => {
         "{\"price\":1}"
       ])
       assert.deepStrictEqual(yield* TestConsole.errorLines, [
-        "Some notifications came while nobody listened, and are not kept any more."
+        "Some notifications were published while this command was disconnected, and are no longer stored."
       ])
     }).pipe(Effect.provide(TestConsole.layer)))
 })

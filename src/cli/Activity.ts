@@ -1,0 +1,95 @@
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { Administration, type DeliveryView } from "./Administration.ts"
+import * as AdministrationAccess from "./AdministrationAccess.ts"
+import { renderTable, renderTime } from "./Table.ts"
+
+/** Cuts a failure's text to the width of a column. */
+const shorten = (text: string) => text.length > 100 ? `${text.slice(0, 99)}…` : text
+
+const maxLimit = 10_000
+
+const limit = Flag.Int("limit").pipe(
+  Flag.filter(
+    (limit) => limit >= 1 && limit <= maxLimit,
+    () => `a whole number from 1 to ${maxLimit}`
+  ),
+  Flag.withDescription(`Maximum of rows, from 1 to ${maxLimit} (default: 50)`),
+  Flag.withDefault(50)
+)
+
+const loginFilter = (description: string) =>
+  Argument.String("login").pipe(Argument.withDescription(description), Argument.optional)
+
+export const pings = Command.make(
+  "pings",
+  { login: loginFilter("Login of the account that sent the pings (default: all accounts)"), limit },
+  Effect.fnUntraced(function*({ limit, login }) {
+    const pings = yield* (yield* Administration).pings(Option.getOrUndefined(login), limit)
+    yield* Console.log(renderTable([
+      ["RECEIVED", "OUTCOME", "TOPIC"],
+      ...pings.map(({ outcome, receivedAt, topic, withContent }) => [
+        renderTime(receivedAt),
+        shorten(withContent ? `content: ${outcome}` : outcome),
+        topic
+      ])
+    ]))
+  })
+).pipe(
+  Command.withDescription("List publishers' pings and their outcomes, newest first"),
+  Command.provide(AdministrationAccess.layer)
+)
+
+export const hubs = Command.make(
+  "hubs",
+  { limit },
+  Effect.fnUntraced(function*({ limit }) {
+    const hubs = yield* (yield* Administration).hubs(limit)
+    yield* Console.log(renderTable([
+      ["HUB", "SUBSCRIPTIONS", "PUSHED", "MISSED", "RELIED ON"],
+      ...hubs.map(({ hub, missed, pushed, subscriptions, trust }) => [
+        hub,
+        String(subscriptions),
+        String(pushed),
+        String(missed),
+        trust
+      ])
+    ]))
+  })
+).pipe(
+  Command.withDescription("List the publishers' hubs that Windhover subscribes to, and their reliability"),
+  Command.provide(AdministrationAccess.layer)
+)
+
+/** Describes the next attempt of a delivery, or the reason why none follows. */
+const describeNext = (delivery: DeliveryView): string => {
+  if (delivery.fate !== "failed") return delivery.fate
+  return delivery.nextTry === undefined ? "dropped" : renderTime(delivery.nextTry)
+}
+
+export const deliveries = Command.make(
+  "deliveries",
+  { login: loginFilter("Login of the account that owns the subscriptions (default: all accounts)"), limit },
+  Effect.fnUntraced(function*({ limit, login }) {
+    const deliveries = yield* (yield* Administration).deliveries(Option.getOrUndefined(login), limit)
+    yield* Console.log(renderTable([
+      ["TIME", "TRY", "NEXT", "CODE", "TOOK", "ANSWER", "NOTIFICATION", "CALLBACK", "TOPIC"],
+      ...deliveries.map((delivery) => [
+        renderTime(delivery.triedAt),
+        delivery.fate === "denied" || delivery.attempt === 0 ? "" : String(delivery.attempt),
+        describeNext(delivery),
+        delivery.code === 0 ? "" : String(delivery.code),
+        delivery.latency === undefined ? "" : `${delivery.latency} ms`,
+        shorten(delivery.message),
+        delivery.fate === "denied" ? "" : `${delivery.sequence} of subscription ${delivery.subscriptionId}`,
+        delivery.endpoint,
+        delivery.topic
+      ])
+    ]))
+  })
+).pipe(
+  Command.withDescription(
+    "List recent deliveries, newest first: failed attempts with the time of the next one, each subscription's last success, ended subscriptions"
+  ),
+  Command.provide(AdministrationAccess.layer)
+)

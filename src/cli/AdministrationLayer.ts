@@ -1,0 +1,160 @@
+import { Effect, Layer, Option, Redacted } from "effect"
+import { type AccountChanges, loginProblem, type Right, rights } from "#domain/Account.ts"
+import * as Jid from "#domain/Jid.ts"
+import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
+import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
+import { Pings } from "#domain/ports/Pings.ts"
+import type { StoreError } from "#domain/ports/StoreError.ts"
+import { type HubReport, maxConsecutiveMisses } from "#domain/websub/HubSubscription.ts"
+import { Administration, type AdministrationEffect, AdministrationError } from "./Administration.ts"
+
+type Accounts = AccountStore["Service"]
+
+/** Performs the operations in this process, over the stores. */
+export const layer = Layer.effect(
+  Administration,
+  Effect.gen(function*() {
+    const accounts = yield* AccountStore
+    const pings = yield* Pings
+    const deliveryLog = yield* DeliveryLog
+    const hubSubscriptions = yield* HubSubscriptionStore
+    return Administration.of({
+      createAccount: (login, password) => createAccount(accounts, login, password),
+      accounts: accounts.list.pipe(failOnStoreError, Effect.withSpan("Administration.accounts")),
+      setPassword: (login, password) => setPassword(accounts, login, password),
+      changeAccount: (login, changes) => changeAccount(accounts, login, changes),
+      createToken: (login, name, granted) => createToken(accounts, login, name, granted),
+      tokens: Effect.fn("Administration.tokens")(function*(login) {
+        return yield* accounts.listTokens((yield* findAccount(accounts, login)).id).pipe(failOnStoreError)
+      }),
+      revokeToken: (login, id) => revokeToken(accounts, login, id),
+      pings: Effect.fn("Administration.pings")(function*(login, limit) {
+        const found = yield* pings.list({ ...(yield* filterByLogin(accounts, login)), limit }).pipe(failOnStoreError)
+        return found.map(({ outcome, receivedAt, topic, withContent }) => ({
+          topic,
+          receivedAt,
+          withContent,
+          outcome: describeOutcome(outcome)
+        }))
+      }),
+      deliveries: Effect.fn("Administration.deliveries")(function*(login, limit) {
+        return yield* deliveryLog.list({ ...(yield* filterByLogin(accounts, login)), limit }).pipe(failOnStoreError)
+      }),
+      hubs: Effect.fn("Administration.hubs")(function*(limit) {
+        const reports = yield* hubSubscriptions.hubs(limit).pipe(failOnStoreError)
+        return reports.map((report) => {
+          const { hub, missed, pushed, subscriptions } = report
+          return { hub, subscriptions, pushed, missed, trust: describeReliability(report) }
+        })
+      })
+    })
+  })
+)
+
+const fail = (message: string) => new AdministrationError({ message })
+
+const failOnStoreError = <A>(effect: Effect.Effect<A, StoreError | AdministrationError>): AdministrationEffect<A> =>
+  Effect.mapError(effect, (error) => error._tag === "StoreError" ? fail(error.message) : error)
+
+const findAccount = Effect.fnUntraced(function*(accounts: Accounts, login: string) {
+  const found = yield* accounts.find(login).pipe(failOnStoreError)
+  if (Option.isNone(found)) {
+    return yield* fail(`There is no account ${JSON.stringify(login)}. 'windhover account list' shows all accounts.`)
+  }
+  return found.value
+})
+
+const filterByLogin = (accounts: Accounts, login: string | undefined) =>
+  login === undefined
+    ? Effect.succeed({})
+    : Effect.map(findAccount(accounts, login), ({ id }) => ({ accountId: id }))
+
+const minPasswordLength = 8
+
+const checkPassword = (password: string) =>
+  password.length >= minPasswordLength && password.length <= 1024
+    ? Effect.void
+    : Effect.fail(fail(`A password has ${minPasswordLength} to 1024 characters; this one has ${password.length}.`))
+
+const createAccount = Effect.fn("Administration.createAccount")(
+  function*(accounts: Accounts, login: string, password: string) {
+    const problem = loginProblem(login)
+    if (problem !== undefined) return yield* fail(`${JSON.stringify(login)} cannot be a login. ${problem}`)
+    yield* checkPassword(password)
+    return yield* accounts.create(login, Redacted.make(password)).pipe(
+      Effect.catchTag("LoginTaken", () => Effect.fail(fail(`The account ${JSON.stringify(login)} exists already.`))),
+      failOnStoreError
+    )
+  }
+)
+
+const setPassword = Effect.fn("Administration.setPassword")(
+  function*(accounts: Accounts, login: string, password: string) {
+    yield* checkPassword(password)
+    const { login: existing } = yield* findAccount(accounts, login)
+    yield* accounts.setPassword(existing, Redacted.make(password)).pipe(failOnStoreError)
+  }
+)
+
+const changeAccount = Effect.fn("Administration.changeAccount")(
+  function*(accounts: Accounts, login: string, { jid, ...changes }: AccountChanges) {
+    const { login: existing } = yield* findAccount(accounts, login)
+    const bare = jid === undefined || jid === null ? jid : Jid.bareOf(jid)
+    if (bare === undefined && jid !== undefined) {
+      return yield* fail(
+        `${JSON.stringify(jid)} is no JID; use one such as login@example.org, or the domain of an external component.`
+      )
+    }
+    yield* accounts.update(existing, { ...changes, ...(bare === undefined ? {} : { jid: bare }) }).pipe(
+      Effect.catchTag("JidTaken", () => Effect.fail(fail(`Another account has the JID ${JSON.stringify(bare)}.`))),
+      failOnStoreError
+    )
+  }
+)
+
+/** Names that a table can show and a database can store. */
+const tokenName = /^\P{Cc}{0,100}$/u
+
+const createToken = Effect.fn("Administration.createToken")(
+  function*(accounts: Accounts, login: string, name: string, granted: ReadonlyArray<Right>) {
+    if (granted.length === 0) return yield* fail(`A token needs at least one right of: ${rights.join(", ")}.`)
+    if (!tokenName.test(name)) {
+      return yield* fail(
+        `${
+          JSON.stringify(name)
+        } cannot be the name of a token. A name has at most 100 characters and no control characters.`
+      )
+    }
+    const { id } = yield* findAccount(accounts, login)
+    const { secret, token } = yield* accounts.createToken({ accountId: id, name, rights: granted }).pipe(
+      failOnStoreError
+    )
+    return { token, secret: Redacted.value(secret) }
+  }
+)
+
+const revokeToken = Effect.fn("Administration.revokeToken")(function*(accounts: Accounts, login: string, id: number) {
+  const account = yield* findAccount(accounts, login)
+  const wasRevoked = yield* accounts.revokeToken(account.id, id).pipe(failOnStoreError)
+  if (!wasRevoked) return yield* fail(`The account ${JSON.stringify(login)} has no token ${id}.`)
+})
+
+const describeOutcome = (outcome: PingOutcome | undefined): string => {
+  switch (outcome?._tag) {
+    case undefined:
+      return "not fetched yet"
+    case "NoSubscriber":
+      return "no subscriber"
+    case "Unchanged":
+      return `${outcome.code}, unchanged`
+    case "Changed":
+      return outcome.entries === 0 ? `${outcome.code}, changed` : `${outcome.code}, ${outcome.entries} new`
+    case "Failed":
+      return outcome.message
+  }
+}
+
+const describeReliability = ({ consecutiveMisses, reliable }: HubReport): string =>
+  consecutiveMisses >= maxConsecutiveMisses ? "no: dead" : reliable === 0 ? "no" : `for ${reliable}`

@@ -1,0 +1,68 @@
+import { Config, Effect, Schema } from "effect"
+import { Flag } from "effect/cli"
+import { request } from "undici"
+
+/** Failed call of the HTTP API. `message` is the service's sentence, or the reason why the service is not reachable. */
+export class RemoteError extends Schema.TaggedError<RemoteError>()("RemoteError", { message: Schema.String }) {}
+
+/** Flags of every command that calls a running service. */
+export const serviceFlags = {
+  url: Flag.String("url").pipe(
+    Flag.withDescription("URL of the service (default: http://localhost:8080); also WINDHOVER_URL"),
+    Flag.withFallbackConfig(Config.String("WINDHOVER_URL").pipe(Config.withDefault("http://localhost:8080"))),
+    Flag.filter(
+      (url) => /^https?:\/\//i.test(url) && URL.canParse(url),
+      () => "an http(s) URL, such as http://localhost:8080"
+    )
+  ),
+  login: Flag.String("login").pipe(
+    Flag.withDescription("Login of the account (default: admin); also WINDHOVER_LOGIN"),
+    Flag.withFallbackConfig(Config.String("WINDHOVER_LOGIN").pipe(Config.withDefault("admin")))
+  ),
+  token: Flag.String("token").pipe(
+    Flag.withDescription(
+      "Token or password of the account. Set WINDHOVER_TOKEN instead to keep it out of the shell's history"
+    ),
+    Flag.withFallbackConfig(Config.String("WINDHOVER_TOKEN"))
+  )
+}
+
+export interface RemoteService {
+  readonly url: string
+  readonly login: string
+  readonly token: string
+}
+
+/** The service's URL without slashes at its end. */
+export const getBaseUrl = ({ url }: RemoteService): string => url.replace(/\/+$/, "")
+
+export const getAuthorization = ({ login, token }: RemoteService): string =>
+  `Basic ${Buffer.from(`${login}:${token}`).toString("base64")}`
+
+/** Calls the HTTP API and returns the body of a successful answer. */
+export const callApi = Effect.fnUntraced(
+  function*(service: RemoteService, method: "GET" | "POST", parameters: Record<string, string>) {
+    const form = new URLSearchParams(parameters)
+    const base = `${getBaseUrl(service)}/`
+    const answer = yield* Effect.tryPromise({
+      try: async (signal) => {
+        const response = await request(method === "GET" ? `${base}?${form}` : base, {
+          method,
+          signal,
+          headers: {
+            authorization: getAuthorization(service),
+            // on a subscribe, the header would choose the format of the notifications
+            ...(method === "GET"
+              ? { accept: "application/json" }
+              : { "content-type": "application/x-www-form-urlencoded" })
+          },
+          ...(method === "POST" ? { body: form.toString() } : {})
+        })
+        return { status: response.statusCode, text: await response.body.text() }
+      },
+      catch: () =>
+        new RemoteError({ message: `Windhover does not answer at ${base}. Is it running? --url says where.` })
+    })
+    return answer.status < 300 ? answer.text : yield* new RemoteError({ message: `${answer.status}: ${answer.text}` })
+  }
+)

@@ -1,0 +1,113 @@
+import { Console, Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { callApi, RemoteError, serviceFlags } from "./RemoteService.ts"
+
+const topic = Argument.String("topic").pipe(Argument.withDescription("URL of the feed or other resource"))
+
+export const subscribe = Command.make(
+  "subscribe",
+  {
+    ...serviceFlags,
+    topic,
+    callback: Argument.String("callback").pipe(Argument.withDescription("URL that gets the notifications by POST")),
+    format: Flag.Literals("format", ["atom", "json"]).pipe(
+      Flag.withDescription("Format of the notifications"),
+      Flag.optional
+    ),
+    secret: Flag.String("secret").pipe(Flag.withDescription("Secret that signs the notifications"), Flag.optional)
+  },
+  Effect.fnUntraced(function*({ callback, format, secret, topic, ...service }) {
+    yield* callApi(service, "POST", {
+      "hub.mode": "subscribe",
+      "hub.topic": topic,
+      "hub.callback": callback,
+      ...(Option.isSome(format) ? { format: format.value } : {}),
+      ...(Option.isSome(secret) ? { "hub.secret": secret.value } : {})
+    })
+    yield* Console.log(`${callback} is subscribed to ${topic}.`)
+  })
+).pipe(Command.withDescription("Subscribe a webhook to a topic"))
+
+export const unsubscribe = Command.make(
+  "unsubscribe",
+  {
+    ...serviceFlags,
+    topic,
+    callback: Argument.String("callback").pipe(
+      Argument.withDescription("URL of the webhook. Required when the topic has several subscriptions"),
+      Argument.optional
+    )
+  },
+  Effect.fnUntraced(function*({ callback, topic, ...service }) {
+    yield* callApi(service, "POST", {
+      "hub.mode": "unsubscribe",
+      "hub.topic": topic,
+      ...(Option.isSome(callback) ? { "hub.callback": callback.value } : {})
+    })
+    yield* Console.log(`The subscription to ${topic} is ended.`)
+  })
+).pipe(Command.withDescription("End a subscription"))
+
+const SubscriptionList = Schema.fromJsonString(Schema.Struct({
+  subscriptions: Schema.Array(Schema.Struct({
+    subscription: Schema.Struct({
+      endpoint: Schema.String,
+      format: Schema.NullOr(Schema.String),
+      feed: Schema.Struct({
+        url: Schema.String,
+        title: Schema.NullOr(Schema.String),
+        status: Schema.Struct({
+          code: Schema.optionalKey(Schema.Int),
+          http: Schema.optionalKey(Schema.String)
+        })
+      }),
+      deliveries: Schema.Struct({ waiting: Schema.Int, dropped: Schema.Int })
+    })
+  }))
+}))
+
+/** Renders a subscription in two lines. A failing resource, and waiting or dropped deliveries, add a line each. */
+const renderSubscription = (
+  { subscription: { deliveries, endpoint, feed, format } }: typeof SubscriptionList.Type["subscriptions"][number]
+) => {
+  const { dropped, waiting } = deliveries
+  const problems = [waiting > 0 ? `${waiting} waiting` : "", dropped > 0 ? `${dropped} dropped` : ""].filter((part) =>
+    part !== ""
+  )
+  return [
+    feed.url,
+    `  -> ${endpoint} (${format ?? "as pulled"}) ${feed.title ?? ""}`.trimEnd(),
+    ...(isFailing(feed.status) ? [`     the last fetch failed: ${feed.status.http}`] : []),
+    ...(problems.length === 0 ? [] : [`     deliveries: ${problems.join(", ")}`])
+  ].join("\n")
+}
+
+/** True for an error status, and for code 0, which means no answer. */
+const isFailing = ({ code, http }: { readonly code?: number; readonly http?: string }): boolean =>
+  http !== undefined && code !== undefined && (code === 0 || code >= 400)
+
+const unexpectedAnswer = () =>
+  new RemoteError({ message: "The answer is not one of Windhover's: does --url name another service?" })
+
+export const list = Command.make(
+  "list",
+  {
+    ...serviceFlags,
+    page: Flag.Int("page").pipe(Flag.withDefault(1), Flag.withDescription("Page of 100 subscriptions, counted from 1"))
+  },
+  Effect.fnUntraced(function*({ page, ...service }) {
+    const text = yield* callApi(service, "GET", {
+      "hub.mode": "list",
+      page: String(page),
+      by_page: "100",
+      detailed: "true"
+    })
+    const { subscriptions } = yield* Effect.mapError(Schema.decodeEffect(SubscriptionList)(text), unexpectedAnswer)
+    for (const subscription of subscriptions) yield* Console.log(renderSubscription(subscription))
+    if (subscriptions.length === 0) {
+      yield* Console.log(page === 1 ? "There are no subscriptions." : "No more subscriptions.")
+    }
+  })
+).pipe(
+  Command.withDescription("List the subscriptions of the account, with their waiting and dropped deliveries")
+)

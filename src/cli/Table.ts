@@ -1,0 +1,11 @@
+/** Renders rows as aligned columns. The first row holds the headings. */
+export const renderTable = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
+  return rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ").trimEnd()).join("\n")
+}
+
+/** Renders a time in epoch milliseconds as its UTC date. */
+export const renderDate = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
+/** Renders a time in epoch milliseconds as its UTC date and time, in seconds. */
+export const renderTime = (time: number): string => new Date(time).toISOString().slice(0, 19)
