@@ -17,11 +17,11 @@ const flags = {
     Argument.withDescription("What to read: a file's path, or an http(s) URL"),
     Argument.optional
   ),
-  format: Flag.Literals("format", ["renderReport", "json", "atom", "model"]).pipe(
+  format: Flag.Literals("format", ["report", "json", "atom", "model"]).pipe(
     Flag.withDescription(
-      "renderReport (default): for a person. json, atom: what subscribers would get. model: all that was read"
+      "report (default): for a person. json, atom: what subscribers would get. model: all that was read"
     ),
-    Flag.withDefault("renderReport")
+    Flag.withDefault("report")
   ),
   batch: Flag.Boolean("batch").pipe(
     Flag.withDescription(
@@ -47,10 +47,10 @@ export const inspectOnline = inspect.pipe(
   Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer)))
 )
 
-const show = Effect.fn("Inspect.show")(function*(place: string, format: "renderReport" | "json" | "atom" | "model") {
+const show = Effect.fn("Inspect.show")(function*(place: string, format: "report" | "json" | "atom" | "model") {
   const { bytes, options } = /^https?:\/\//i.test(place) ? yield* fetched(place) : yield* stored(place)
   const result = readFeed(bytes, options)
-  yield* Console.log(format === "renderReport" ? renderReport(result, place) : renderDocument(result, place, format))
+  yield* Console.log(format === "report" ? renderReport(result, place) : renderDocument(result, place, format))
 })
 
 interface Document {
