@@ -29,8 +29,9 @@ export const makeRecover = Effect.gen(function*() {
     yield* recoverHostPauses(hostPauses, partition, throttle)
     yield* recoverHubSubscriptions(hubSubscriptions, partition, actors)
     yield* recoverAlarms(resources, partition, actors)
-    yield* recoverOutbox(outbox, partition, actors)
-    yield* recoverPings(pings, partition, actors)
+    const started = new Map([[partition, actors]])
+    yield* whenAvailable(wakeStalledSubscriptions(outbox, started, Infinity))
+    yield* whenAvailable(repeatUnansweredPings(pings, started, Infinity))
   })
 })
 
@@ -75,20 +76,28 @@ const recoverAlarms = Effect.fnUntraced(
   }
 )
 
-/** Deliveries in the outbox. */
-const recoverOutbox = Effect.fnUntraced(
-  function*(outbox: Outbox["Service"], partition: number, { subscriptions }: PartitionActors) {
-    const stalled = yield* whenAvailable(outbox.findStalled([partition], Infinity))
-    yield* Effect.forEach(stalled, ({ subscriptionId }) => subscriptions.tell(subscriptionId, Subscription.look), {
-      discard: true
-    })
+/** Wakes the subscriptions whose deliveries in the outbox have been due since before `before` (epoch ms). */
+export const wakeStalledSubscriptions = Effect.fnUntraced(
+  function*(outbox: Outbox["Service"], partitions: ReadonlyMap<number, PartitionActors>, before: number) {
+    const stalled = yield* outbox.findStalled([...partitions.keys()], before)
+    yield* Effect.forEach(
+      stalled,
+      ({ partition, subscriptionId }) =>
+        partitions.get(partition)?.subscriptions.tell(subscriptionId, Subscription.look) ?? Effect.void,
+      { discard: true }
+    )
   }
 )
 
-/** Pings that no fetch has followed yet. */
-const recoverPings = Effect.fnUntraced(
-  function*(pings: Pings["Service"], partition: number, { resources }: PartitionActors) {
-    const waiting = yield* whenAvailable(pings.findUnanswered([partition], Infinity))
-    yield* Effect.forEach(waiting, ({ resourceId }) => resources.tell(resourceId, Resource.ping), { discard: true })
+/** Pings the resources whose stored pings have waited for a fetch since before `before` (epoch ms). */
+export const repeatUnansweredPings = Effect.fnUntraced(
+  function*(pings: Pings["Service"], partitions: ReadonlyMap<number, PartitionActors>, before: number) {
+    const unanswered = yield* pings.findUnanswered([...partitions.keys()], before)
+    yield* Effect.forEach(
+      unanswered,
+      ({ partition, resourceId }) =>
+        partitions.get(partition)?.resources.tell(resourceId, Resource.ping) ?? Effect.void,
+      { discard: true }
+    )
   }
 )

@@ -6,11 +6,10 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { partitionCount } from "#domain/Topic.ts"
 import { describeHubs } from "#domain/websub/HubSubscription.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
-import * as Resource from "#actors/resource/Resource.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
-import * as Subscription from "#actors/subscription/Subscription.ts"
 import { Ownership } from "./Ownership.ts"
 import { Partition } from "./Partition.ts"
+import { repeatUnansweredPings, wakeStalledSubscriptions } from "./PartitionRecovery.ts"
 import { AwakePartitions } from "./PartitionStarter.ts"
 import { lockExpirationMs } from "./ShardLease.ts"
 
@@ -72,19 +71,8 @@ export const layerOverdueSweep = Layer.effectDiscard(Effect.gen(function*() {
   const awake = yield* AwakePartitions
   const sweep = Effect.gen(function*() {
     const before = (yield* Clock.currentTimeMillis) - overdueMs
-    const stalled = yield* outbox.findStalled([...awake.keys()], before)
-    yield* Effect.forEach(
-      stalled,
-      ({ partition, subscriptionId }) =>
-        awake.get(partition)?.subscriptions.tell(subscriptionId, Subscription.look) ?? Effect.void,
-      { discard: true }
-    )
-    const waiting = yield* pings.findUnanswered([...awake.keys()], before)
-    yield* Effect.forEach(
-      waiting,
-      ({ partition, resourceId }) => awake.get(partition)?.resources.tell(resourceId, Resource.ping) ?? Effect.void,
-      { discard: true }
-    )
+    yield* wakeStalledSubscriptions(outbox, awake, before)
+    yield* repeatUnansweredPings(pings, awake, before)
   }).pipe(
     Effect.catchTag(
       "StoreError",
