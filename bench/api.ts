@@ -14,7 +14,7 @@ import { Agent } from "undici"
 import { parse } from "#domain/Search.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
-import { fitting, type Likeness } from "#layers/sql/SubscriptionSearch.ts"
+import { searchSql, type Likeness } from "#layers/sql/SubscriptionSearch.ts"
 import { firstLine, outside, start, token, used } from "./Service.ts"
 import { section } from "./Section.ts"
 
@@ -161,7 +161,7 @@ const search = Effect.gen(function*() {
   const rows: Array<string> = []
   for (const [keys, likeness] of searches) {
     const parameters: Array<unknown> = []
-    const fit = fitting(1, yield* Effect.fromResult(parse(Object.entries(keys), "search")), likeness, parameters)
+    const fit = searchSql(1, yield* Effect.fromResult(parse(Object.entries(keys), "search")), likeness, parameters)
     const text = `select u.id from ${fit} order by u.id limit 20`
     // one connection, so that one process does the work
     const row = yield* sql.withTransaction(Effect.gen(function*() {

@@ -4,7 +4,7 @@ import type { Delivery, News } from "#domain/delivery/Notification.ts"
 import { type PollWrite, ResourceStore, type SubscribedResource } from "#domain/ports/ResourceStore.ts"
 import { resourceProfileOf, type UnchangedPoll } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import { bodiesOf, checkLength, documentOf, newsOf, notificationOf } from "#layers/sql/NotificationContent.ts"
+import { bodiesOf, checkLength, documentOf, newsOfWrite, notificationOfWrite } from "#layers/sql/NotificationContent.ts"
 import { type Arrived, gone, loaded, operation, type State, subscribersOf, toldOf } from "./State.ts"
 
 export const make = (state: State): ResourceStore["Service"] =>
@@ -85,9 +85,9 @@ const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Del
   if (document !== undefined) state.documents.set(id, document)
   const subscribers = toldOf(state, id, now)
   const whole = subscribers.some(({ subscription }) => subscription.face === "hub")
-  const news = repeated ? undefined : newsOf(change, (entryId) => written.has(entryId), whole)
+  const news = repeated ? undefined : newsOfWrite(change, (entryId) => written.has(entryId), whole)
   if (news === undefined) return []
-  const notification = notificationOf(change, news, state.serial(), now)
+  const notification = notificationOfWrite(change, news, state.serial(), now)
   const told = state.notifications.get(id) ?? []
   state.notifications.set(id, told)
   told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })

@@ -6,49 +6,62 @@ import { StoreError } from "#domain/ports/StoreError.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
 
 /**
- * What is told of a change whose entries `written` were new or different to the store; undefined when nothing is left.
- * `whole`: the feed itself was kept with it.
+ * News of a poll write for its subscribers; undefined without news.
+ * `isWritten` tells whether the store had to write an entry, `isWholeKept` whether the notification stores the whole feed.
  */
-export const newsOf = (change: PollWrite, written: (id: string) => boolean, whole: boolean): News | undefined => {
-  const announce = change.announce
+export const newsOfWrite = (
+  write: PollWrite,
+  isWritten: (entryId: string) => boolean,
+  isWholeKept: boolean
+): News | undefined => {
+  const { announce, whole } = write
   if (announce?._tag !== "Entries") return announce
-  const byId = new Map([...change.entries, ...change.updated].map((entry) => [entry.id, entry]))
+  const byId = new Map([...write.entries, ...write.updated].map((entry) => [entry.id, entry]))
   const entries = [...new Set(announce.ids)].flatMap((id): ReadonlyArray<Entry> => {
     const entry = byId.get(id)
-    return entry === undefined || !written(id) ? [] : [entry]
+    return entry === undefined || !isWritten(id) ? [] : [entry]
   })
   if (entries.length === 0) return undefined
-  return { _tag: "Entries", entries, ...(whole && change.whole !== undefined ? { whole: change.whole } : {}) }
+  return { _tag: "Entries", entries, ...(isWholeKept && whole !== undefined ? { whole } : {}) }
 }
 
-export const notificationOf = (change: PollWrite, news: News, id: number, createdAt: number): Notification => {
-  const { feed: _, ...status } = statusOf(change.state, "")
-  const bare = { id, resourceId: change.state.id, createdAt, status, news }
-  return news._tag === "Document" || change.state.header === undefined ? bare : { ...bare, header: change.state.header }
+/** The status of a notification: the topic is added for each subscriber. */
+export const statusToSend = ({ state }: PollWrite): Notification["status"] => {
+  const { feed: _, ...status } = statusOf(state, "")
+  return status
 }
 
-/** The bytes that `EntryStore.document` gives after this change, when it brings some. */
-export const documentOf = (change: PollWrite) =>
-  change.announce?._tag === "Document" ? change.announce.document : change.document
+export const notificationOfWrite = (write: PollWrite, news: News, id: number, createdAt: number): Notification => {
+  const { header, id: resourceId } = write.state
+  const notification = { id, resourceId, createdAt, status: statusToSend(write), news }
+  return news._tag === "Document" || header === undefined ? notification : { ...notification, header }
+}
 
-/** The entries, then the updated ones, as JSON. */
-export const bodiesOf = (change: PollWrite): ReadonlyArray<string> =>
-  [...change.entries, ...change.updated].map((entry) => JSON.stringify(entry))
+/** The document that `EntryStore.document` returns after this write; undefined when the write leaves the stored one. */
+export const documentOf = ({ announce, document }: PollWrite) =>
+  announce?._tag === "Document" ? announce.document : document
 
-/** Fails a change that no engine could give back, since a row has its limits on the wire; `bodies` are those of `bodiesOf`. */
-export const checkLength = (change: PollWrite, bodies: ReadonlyArray<string>): Effect.Effect<void, StoreError> => {
-  const body = Math.max(documentOf(change)?.body.byteLength ?? 0, change.whole?.body.byteLength ?? 0)
-  if (body > maxStoredLength) return tooLarge(`The document of ${change.state.url}`, body)
+/** The JSON of the entries, then of the updated entries. */
+export const bodiesOf = ({ entries, updated }: PollWrite): ReadonlyArray<string> =>
+  [...entries, ...updated].map((entry) => JSON.stringify(entry))
+
+/** Rejects a write that is too large to be read back, because the protocol limits the bytes of a row. `bodies` come from `bodiesOf`. */
+export const checkLength = (write: PollWrite, bodies: ReadonlyArray<string>): Effect.Effect<void, StoreError> => {
+  const documentLength = Math.max(documentOf(write)?.body.byteLength ?? 0, write.whole?.body.byteLength ?? 0)
+  if (documentLength > maxStoredLength) return rejectLength(`The document of ${write.state.url}`, documentLength)
   for (const json of bodies) {
     const length = Buffer.byteLength(json)
-    if (length > maxStoredLength) return tooLarge(`An entry of ${change.state.url}`, length)
+    if (length > maxStoredLength) return rejectLength(`An entry of ${write.state.url}`, length)
   }
   return Effect.void
 }
 
-const tooLarge = (what: string, length: number) =>
+const rejectLength = (subject: string, length: number) =>
   Effect.fail(
     new StoreError({
-      reason: { _tag: "Defect", message: `${what} has ${length} bytes; at most ${maxStoredLength} can be stored.` }
+      reason: {
+        _tag: "Defect",
+        message: `${subject} has ${length} bytes; at most ${maxStoredLength} can be stored.`
+      }
     })
   )

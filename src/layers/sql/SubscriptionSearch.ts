@@ -1,5 +1,5 @@
 import type { Rank, Search } from "#domain/Search.ts"
-import { legalText } from "./Values.ts"
+import { legalText, urlKey } from "./Values.ts"
 
 const ranks: { readonly [rank in Rank]: string } = {
   velocity: "r.velocity",
@@ -16,7 +16,7 @@ export type Likeness = "exact" | "similar"
  *
  * The resource `r` is joined only where it is asked about.
  */
-export const fitting = (
+export const searchSql = (
   accountId: number,
   search: Search,
   likeness: Likeness,
@@ -46,7 +46,7 @@ export const fitting = (
   }
   add(ofResource, search.feedUrl, (url) => {
     const given = text(url)
-    return `r.key = substring(sha256(convert_to(${given}, 'UTF8')) for 16) and r.url = ${given}`
+    return `r.key = ${urlKey(given)} and r.url = ${given}`
   })
   add(ofResource, search.feedHostname, (host) => `r.host = ${text(host)}`)
   add(ofResource, search.feedInurl, (part) => within("r.url", part))
@@ -67,5 +67,5 @@ const isEndpoint = (endpoint: string): string =>
 /** Characters that mean something to `like`. */
 const escaped = (text: string): string => text.replace(/[\\%_]/g, "\\$&")
 
-export const asksForParts = ({ endpointInurl, feedInurl }: Search): boolean =>
+export const searchesParts = ({ endpointInurl, feedInurl }: Search): boolean =>
   endpointInurl !== undefined || feedInurl !== undefined

@@ -65,3 +65,6 @@ export const millis = (expression: string): string => `round(extract(epoch from 
 
 /** A timestamptz from epoch milliseconds, as an expression. */
 export const instant = (expression: string): string => `to_timestamp((${expression}) / 1000.0)`
+
+/** The key of a resource by its URL, as an expression. */
+export const urlKey = (url: string): string => `substring(sha256(convert_to(${url}, 'UTF8')) for 16)`

@@ -85,7 +85,7 @@ const resources = [
     resource_id bigint primary key references resources on delete cascade,
     http_message text,
     last_parse timestamptz,
-    last_full timestamptz,
+    last_unconditional_fetch timestamptz,
     etag text,
     last_modified text,
     fingerprint bigint,                         -- of the body
@@ -296,13 +296,13 @@ const websub = [
     hubs text not null,                         -- advertised URLs, JSON
     hub text not null,                          -- the chosen one
     topic text not null,                        -- URL of the resource at the hub
-    state smallint not null,                    -- 0 idle, 1 requested, 2 active, 3 unsubscribing
+    state smallint not null,                    -- 0 idle, 1 asked, 2 active, 3 leaving
     callback text,                              -- last part of the callback's path; set together with the secret
     secret text,
     lease_until timestamptz,
     due_at timestamptz,                         -- of the next step; null: no step is due
     failures integer not null,
-    trusted boolean not null,
+    reliable boolean not null,                  -- pushes arrive before polls find the entries
     problem text,
     revision integer not null
   )`,
@@ -315,11 +315,11 @@ const websub = [
     hub text primary key,
     pushed_documents bigint not null,
     missed_entries bigint not null,             -- found by polls instead
-    failed_resources integer not null,          -- trusted resources with a missed push since the hub's last push
+    consecutive_misses integer not null,        -- reliable resources with a missed push since the hub's last push
     counted_at timestamptz not null default now()
   )`,
   `create index hubs_counted on hubs (counted_at)`,
-  `create index hubs_failed_resources on hubs (failed_resources)`
+  `create index hubs_consecutive_misses on hubs (consecutive_misses)`
 ]
 
 export const statements: ReadonlyArray<string> = [

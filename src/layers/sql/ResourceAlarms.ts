@@ -1,0 +1,63 @@
+import { Clock, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { UnchangedPoll } from "#domain/poll/Resource.ts"
+import { partitionCount } from "#domain/Topic.ts"
+import { batched } from "./Batched.ts"
+import { isLive } from "./Conditions.ts"
+import { run } from "./Query.ts"
+import { column } from "./Values.ts"
+
+/** Up to so many partitions are looked up one by one. */
+const maxLookedUp = 2
+
+/** Reads the alarms of all partitions that a runner wakes together. `touchOf` returns a poll that is not stored yet. */
+export const makeReadAlarms = (sql: SqlClient.SqlClient, touchOf: (resourceId: number) => UnchangedPoll | undefined) =>
+  batched({
+    gathering: 20,
+    spacing: 20,
+    max: partitionCount,
+    run: Effect.fnUntraced(function*(wanted: ReadonlyArray<number>) {
+      const now = yield* Clock.currentTimeMillis
+      const rows = yield* run(sql.unsafe<{ partition: number; packed: Uint8Array }>(
+        selectAlarms(wanted.length > maxLookedUp),
+        [now, column.integers(wanted)]
+      ))
+      const packed = new Map(rows.map((row) => [row.partition, row.packed]))
+      return wanted.map((partition) => {
+        const { dueAt, ids } = unpack(packed.get(partition) ?? new Uint8Array())
+        ids.forEach((id, i) => {
+          const polled = touchOf(id)
+          if (polled !== undefined) dueAt[i] = polled.nextFetch
+        })
+        return { ids, dueAt }
+      })
+    })
+  })
+
+/**
+ * Id and due time of each watched resource, packed by partition: a million rows would take many times as long.
+ *
+ * With `scan` no index fits the condition, and a sequential scan reads a million resources in some seconds.
+ * In order of their partitions, each resource lies on another page, and every page is read a hundred times.
+ */
+const selectAlarms = (scan: boolean): string => `
+  select r.partition::int4 as partition, string_agg(int8send(r.id) || timestamptz_send(s.next_fetch), '') as packed
+  from resources r join schedule s on s.resource_id = r.id
+  where r.partition ${scan ? "+ 0" : ""} = any($2::int4[])
+    and exists (select from subscriptions u where u.resource_id = r.id and ${isLive("u")})
+  group by r.partition`
+
+/** Epoch ms of 2000-01-01, from which the server counts microseconds. */
+const serverEpochMs = 946_684_800_000
+
+/** Sorted by id. */
+const unpack = (packed: Uint8Array): { readonly ids: Float64Array; readonly dueAt: Float64Array } => {
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
+  const count = packed.byteLength / 16
+  const ids = Float64Array.from({ length: count }, (_, i) => Number(view.getBigInt64(i * 16)))
+  const order = Uint32Array.from({ length: count }, (_, i) => i).toSorted((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0))
+  return {
+    ids: Float64Array.from(order, (i) => ids[i] ?? 0),
+    dueAt: Float64Array.from(order, (i) => Number(view.getBigInt64(i * 16 + 8)) / 1000 + serverEpochMs)
+  }
+}

@@ -1,0 +1,76 @@
+import { Clock, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { ofString } from "#domain/Fingerprint.ts"
+import type { Delivery } from "#domain/delivery/Notification.ts"
+import type { PollWrite } from "#domain/ports/ResourceStore.ts"
+import { batched } from "./Batched.ts"
+import { checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
+import { retryConflicts, run } from "./Query.ts"
+import { prepareWrite, type PreparedWrite, type RecordedRow, recordParameters, recordSql } from "./RecordStatement.ts"
+import { unsigned } from "./Values.ts"
+
+/** Bytes of entries and documents in one statement, roughly. A single larger write has a statement of its own. */
+const maxBytes = 16 * 1024 * 1024
+
+/** Records changed polls, up to 64 in one statement, and returns their deliveries. */
+export const makeRecord = (sql: SqlClient.SqlClient) => {
+  const recordBatch = batched<PreparedWrite, ReadonlyArray<Delivery>>({
+    spacing: 100,
+    max: 64,
+    run: Effect.fnUntraced(function*(writes) {
+      const deliveries = new Map<PreparedWrite, ReadonlyArray<Delivery>>()
+      for (const round of roundsOf(writes)) {
+        const recorded = yield* recordRound(sql, round)
+        round.forEach((write, i) => deliveries.set(write, recorded[i] ?? []))
+      }
+      return writes.map((write) => deliveries.get(write) ?? [])
+    })
+  })
+  return (write: PollWrite) =>
+    Effect.suspend(() => {
+      const prepared = prepareWrite(write)
+      return Effect.andThen(checkLength(write, prepared.bodies), recordBatch(prepared))
+    })
+}
+
+const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes: ReadonlyArray<PreparedWrite>) {
+  const now = yield* Clock.currentTimeMillis
+  const rows = yield* run(retryConflicts(sql.unsafe<RecordedRow>(recordSql, recordParameters(writes, now))))
+  const byResource = Map.groupBy(rows, ({ resource }) => resource)
+  return writes.map(({ write }) => deliveriesOf(write, byResource.get(write.state.id) ?? [], now))
+})
+
+/** Splits writes into statements: each has a resource at most once, and about `maxBytes`. Writes of one resource stay in order. */
+const roundsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<ReadonlyArray<PreparedWrite>> => {
+  const rounds: Array<{ readonly writes: Array<PreparedWrite>; bytes: number }> = []
+  const lastRound = new Map<number, number>()
+  for (const prepared of writes) {
+    let at = (lastRound.get(prepared.write.state.id) ?? -1) + 1
+    for (let full = rounds[at]; full !== undefined && full.bytes + prepared.bytes > maxBytes; full = rounds[at]) at++
+    const round = rounds[at] ??= { writes: [], bytes: 0 }
+    round.writes.push(prepared)
+    round.bytes += prepared.bytes
+    lastRound.set(prepared.write.state.id, at)
+  }
+  return rounds.map((round) => round.writes)
+}
+
+/** The deliveries of a write share one notification with the entries that the statement has written. */
+const deliveriesOf = (write: PollWrite, rows: ReadonlyArray<RecordedRow>, now: number): ReadonlyArray<Delivery> => {
+  const [first] = rows
+  if (first === undefined) return []
+  const written = new Set(first.hashes?.map(unsigned))
+  const news = newsOfWrite(write, (id) => written.has(ofString(id)), first.whole)
+  if (news === undefined) return []
+  const notification = notificationOfWrite(write, news, first.notification, now)
+  return rows.map(({ credits, id, sequence, subscription }) => ({
+    id,
+    subscriptionId: subscription,
+    sequence,
+    credits,
+    attempt: 0,
+    dueAt: now,
+    waitsSince: now,
+    notification
+  }))
+}

@@ -1,0 +1,127 @@
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { SubscriptionItem, ListQuery } from "#domain/ports/SubscriptionStore.ts"
+import { matchAll, type Search } from "#domain/Search.ts"
+import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
+import { run } from "./Query.ts"
+import { profileOf, type ProfileRow, profileSelect, resourceTables } from "./ResourceRows.ts"
+import { subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
+import { type Likeness, searchesParts, searchSql } from "./SubscriptionSearch.ts"
+import { column } from "./Values.ts"
+
+type ListSearch = Pick<ListQuery, "accountId" | "search">
+
+/** Subscriptions that `feeds` reads at first: usually enough for its limit of resources. */
+const maxFirstRead = 2_000
+
+/** The page of a list. A search selects the ids first, so that the statement joins only the rows of the page. */
+export const list = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.list")(
+    function*({ accountId, byPage, counted = false, page, search }: ListQuery) {
+      const offset = (page - 1) * byPage
+      if (search === undefined) {
+        const rows = yield* run(sql.unsafe<ListedRow>(
+          selectListed(`account_id = $1::int4 order by id offset $2::int8 limit $3::int8`, counted),
+          [accountId, BigInt(offset), BigInt(byPage)]
+        ))
+        return { items: rows.map(listedOf), total: counted ? yield* count(sql, { accountId }, "exact") : undefined }
+      }
+      const query = { accountId, search }
+      const { ids, likeness } = yield* selectPage(sql, query, offset, byPage)
+      const rows = yield* run(sql.unsafe<ListedRow>(selectListed("id = any($1::int8[])", counted), [column.ids(ids)]))
+      return { items: rows.map(listedOf), total: counted ? yield* count(sql, query, likeness) : undefined }
+    }
+  )
+
+/** Reads the oldest subscriptions first: these often show that more than `limit` resources match. Otherwise it reads all. */
+export const selectFeeds = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.feeds")(function*(accountId: number, search: Search, limit: number) {
+    const query = { accountId, search }
+    const { likeness } = yield* selectPage(sql, query, 0, limit)
+    const oldest = Effect.fnUntraced(function*(bound: string) {
+      const parameters: Array<unknown> = []
+      const matching = searchSql(accountId, search, likeness, parameters)
+      const rows = yield* run(
+        sql.unsafe<SubscriptionRow>(
+          `select ${subscriptionSelect} from subscriptions u where u.id = any(array(
+            select min(id) from (select u.id, u.resource_id from ${matching} order by u.id ${bound}) u
+            group by resource_id order by min(id) limit ${limit}
+          )) order by u.id`,
+          parameters
+        ).unprepared
+      )
+      return rows.map(subscriptionOf)
+    })
+    const first = yield* oldest(`limit ${maxFirstRead}`)
+    return first.length < limit ? yield* oldest("") : first
+  })
+
+/** The ids of a page; of similar subscriptions when none matches exactly. A page behind the last one is empty. */
+const selectPage = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, query: ListSearch, offset: number, limit: number) {
+    const ids = yield* selectIds(sql, query, "exact", offset, limit)
+    const isExact = ids.length > 0 || !searchesParts(query.search ?? matchAll) ||
+      offset > 0 && (yield* selectIds(sql, query, "exact", 0, limit)).length > 0
+    return isExact
+      ? { ids, likeness: "exact" as const }
+      : { ids: yield* selectIds(sql, query, "similar", offset, limit), likeness: "similar" as const }
+  }
+)
+
+/** Unprepared, so that the plan knows the values: an index for rare values, a walk through the account for common ones. */
+const selectIds = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, query: ListSearch, likeness: Likeness, offset: number, limit: number) {
+    const parameters: Array<unknown> = []
+    const matching = searchSql(query.accountId, query.search ?? matchAll, likeness, parameters)
+    const rows = yield* run(
+      sql.unsafe<{ id: number }>(
+        `select u.id::float8 as id from ${matching} order by u.id offset ${offset} limit ${limit}`,
+        parameters
+      ).unprepared
+    )
+    return rows.map(({ id }) => id)
+  }
+)
+
+const count = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, query: ListSearch, likeness: Likeness) {
+  const parameters: Array<unknown> = []
+  const matching = searchSql(query.accountId, query.search ?? matchAll, likeness, parameters)
+  const [row] = yield* run(
+    sql.unsafe<{ total: number }>(`select count(*)::float8 as total from ${matching}`, parameters).unprepared
+  )
+  return row?.total ?? 0
+})
+
+interface ListedRow extends SubscriptionRow, ProfileRow, BounceRow {
+  /** Null without counts. */
+  readonly waiting: number | null
+  readonly dropped: number
+}
+
+/**
+ * The subscriptions that match a condition, oldest first, with their resources.
+ *
+ * `limit 1` makes the join a look-up per row: a kept plan knows neither how many subscriptions exist nor how few are wanted.
+ */
+const selectListed = (condition: string, counted: boolean): string => `
+select ${subscriptionSelect}, r.*${counted ? counts : noCounts}
+from (select * from subscriptions where ${condition}) u
+cross join lateral (select ${profileSelect} from ${resourceTables} where r.id = u.resource_id limit 1) r
+${counted ? "left join bounces b on b.subscription_id = u.id" : ""} order by u.id`
+
+const counts = `, ${bounceColumns("b")},
+  (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 0)::float8 as waiting,
+  (select count(*) from deliveries d where d.subscription_id = u.id and d.state = 1)::float8 as dropped`
+
+const noCounts = ", null::int4 as bounces, null::float8 as waiting"
+
+const listedOf = (row: ListedRow): SubscriptionItem => {
+  const { dropped, waiting } = row
+  const bounces = bouncesOf(row)
+  return {
+    subscription: subscriptionOf(row),
+    resource: profileOf(row.resource, row),
+    ...(waiting !== null && { deliveries: { waiting, dropped } }),
+    ...(bounces !== undefined && { bounces })
+  }
+}

@@ -1,0 +1,51 @@
+import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
+import { formats } from "./Formats.ts"
+import { millis } from "./Values.ts"
+
+/** Stored numbers: append only. */
+export const channels: ReadonlyArray<Channel> = ["webhook", "xmpp", "null"]
+export const faces: ReadonlyArray<Face> = ["api", "hub"]
+export const states: ReadonlyArray<SubscriptionState> = ["pending", "active", "paused"]
+export const signatureMethods: ReadonlyArray<SignatureMethod> = ["sha1", "sha256", "sha384", "sha512"]
+
+export interface SubscriptionRow {
+  readonly id: number
+  readonly account: number
+  readonly resource: number
+  readonly topic: string
+  readonly channel: number
+  readonly endpoint: string
+  readonly host: string
+  readonly format: number | null
+  readonly secret: string | null
+  readonly signature: number | null
+  readonly face: number
+  readonly state: number
+  readonly lease_until: number | null
+  readonly created_at: number
+}
+
+/** Columns of a `SubscriptionRow` from subscriptions `u`. */
+export const subscriptionSelect = `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic,
+  u.channel, u.endpoint, u.host, u.format, u.secret, u.signature_method as signature, u.face, u.state,
+  ${millis("u.lease_until")} as lease_until, ${millis("u.created_at")} as created_at`
+
+export const subscriptionOf = (row: SubscriptionRow): Subscription => {
+  const signature = row.signature === null ? undefined : signatureMethods[row.signature]
+  return {
+    id: row.id,
+    accountId: row.account,
+    resourceId: row.resource,
+    topic: row.topic,
+    channel: channels[row.channel] ?? "webhook",
+    endpoint: row.endpoint,
+    host: row.host,
+    ...(row.format === null ? {} : formats[row.format]),
+    ...(row.secret === null ? {} : { secret: row.secret }),
+    ...(signature === undefined ? {} : { signature }),
+    face: faces[row.face] ?? "api",
+    state: states[row.state] ?? "paused",
+    ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),
+    createdAt: row.created_at
+  }
+}

@@ -1,0 +1,162 @@
+import { Clock, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
+import { StoreError } from "#domain/ports/StoreError.ts"
+import { initialPeriodSeconds } from "#domain/poll/Resource.ts"
+import { formatCode } from "./Formats.ts"
+import { run } from "./Query.ts"
+import { resourceOf, type ResourceRow, selectResources } from "./ResourceRows.ts"
+import {
+  channels,
+  faces,
+  signatureMethods,
+  states,
+  subscriptionOf,
+  type SubscriptionRow,
+  subscriptionSelect
+} from "./SubscriptionRows.ts"
+import { column, filled, instant, legalText, urlKey } from "./Values.ts"
+
+export const subscribe = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.subscribe")(function*(wanted: NewSubscription) {
+    const now = yield* Clock.currentTimeMillis
+    const { resource, row } = yield* run(sql.withTransaction(Effect.gen(function*() {
+      const resourceId = yield* createResource(sql, wanted, now)
+      const row = yield* upsert(sql, wanted, resourceId, now)
+      if (row?.created === false && wanted.channel === "xmpp") yield* forgetBounces(sql, row.id)
+      return { row, resource: yield* selectResource(sql, resourceId, now) }
+    })))
+    if (row === undefined || resource === undefined) {
+      return yield* new StoreError({
+        reason: { _tag: "Defect", message: "A subscription was written and is not there." }
+      })
+    }
+    return { subscription: subscriptionOf(row), resource: resourceOf(resource), created: row.created }
+  })
+
+const findResourceId = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, canonical: string) {
+  const [row] = yield* sql.unsafe<{ id: number }>(
+    `select id::float8 as id from resources where key = ${urlKey("$1")} and url = $1`,
+    [canonical]
+  )
+  return row?.id
+})
+
+/** Returns the id of the resource, which is new or stored already. */
+const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wanted: NewSubscription, now: number) {
+  const { canonical, host } = wanted.topic
+  const stored = yield* findResourceId(sql, canonical)
+  if (stored !== undefined) return stored
+  yield* sql.unsafe(
+    `with r as (
+      insert into resources (key, url, host, partition, kind, created_at)
+      values (${urlKey("$1")}, $1, $2, $3::int2, 0, ${
+      instant("$4::float8")
+    }) on conflict (key) do nothing returning id
+    ), s as (
+      insert into schedule (resource_id, next_fetch, period) select id, ${instant("$4::float8")}, $5::int4 from r
+    )
+    insert into resource_state (resource_id) select id from r`,
+    [canonical, host, wanted.partition, now, initialPeriodSeconds]
+  )
+  return (yield* findResourceId(sql, canonical)) ?? 0
+})
+
+const upsertSql = `
+  insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method)
+  values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::text, $9::int2, $10::int2, ${
+  instant("$11::float8")
+}, ${instant("$12::float8")}, $13::int2)
+  on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
+    host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method,
+    state = excluded.state, lease_until = excluded.lease_until
+  where not (excluded.state = 0 and u.state = 1 and coalesce(u.lease_until, 'infinity') > ${instant("$12::float8")})
+  returning ${subscriptionSelect}, (xmax = 0) as created`
+
+const upsert = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, wanted: NewSubscription, resourceId: number, now: number) {
+    const [row] = yield* sql.unsafe<SubscriptionRow & { readonly created: boolean }>(upsertSql, [
+      wanted.accountId,
+      BigInt(resourceId),
+      wanted.topic.given,
+      channels.indexOf(wanted.channel),
+      wanted.endpoint,
+      wanted.host,
+      formatCode(wanted),
+      wanted.secret === undefined ? null : legalText(wanted.secret),
+      faces.indexOf(wanted.face),
+      states.indexOf(wanted.state),
+      wanted.leaseUntil ?? null,
+      now,
+      wanted.signature === undefined ? null : signatureMethods.indexOf(wanted.signature)
+    ])
+    return row ?? (yield* selectUnchanged(sql, wanted, resourceId))
+  }
+)
+
+/** The active subscription that the upsert left unchanged. The upsert has locked its row. */
+const selectUnchanged = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, wanted: NewSubscription, resourceId: number) {
+    const [row] = yield* sql.unsafe<SubscriptionRow>(
+      `select ${subscriptionSelect} from subscriptions u
+      where u.resource_id = $1::int8 and u.account_id = $2::int4 and u.endpoint = $3 and u.face = $4::int2`,
+      [BigInt(resourceId), wanted.accountId, wanted.endpoint, faces.indexOf(wanted.face)]
+    )
+    return row && { ...row, created: false }
+  }
+)
+
+const forgetBounces = (sql: SqlClient.SqlClient, subscriptionId: number) =>
+  sql.unsafe(
+    `with known as (delete from bounces where subscription_id = $1::int8)
+    update subscriptions set on_trial = false where id = $1::int8 and on_trial`,
+    [BigInt(subscriptionId)]
+  )
+
+const selectResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, id: number, now: number) {
+  const [row] = yield* sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
+    now,
+    column.ids(filled([id], id))
+  ])
+  return row
+})
+
+/** Deletes the subscription first: a concurrent fan-out then finds no subscription, or is done, and its deliveries are deleted too. */
+const removeWhere = (sql: SqlClient.SqlClient, id: number, condition: "true" | "state = 0") =>
+  run(sql.withTransaction(Effect.gen(function*() {
+    const removed = yield* sql.unsafe(
+      `delete from subscriptions where id = $1::int8 and ${condition} returning id`,
+      [BigInt(id)]
+    )
+    if (removed.length === 0) return false
+    yield* sql.unsafe(`delete from deliveries where subscription_id = $1::int8`, [BigInt(id)])
+    return true
+  })))
+
+export const remove = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.remove")((id: number) => removeWhere(sql, id, "true"))
+
+export const removePending = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.removePending")((id: number) => removeWhere(sql, id, "state = 0"))
+
+export const removeExpired = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.removeExpired")(function*(limit: number) {
+    const now = yield* Clock.currentTimeMillis
+    return yield* run(sql.withTransaction(Effect.gen(function*() {
+      const ended = yield* sql.unsafe<{ id: number; resourceId: number; partition: number }>(
+        `with ended as (
+          delete from subscriptions where id = any(array(
+            select id from subscriptions where lease_until <= ${instant("$1::float8")} order by id limit $2::int4
+          )) and lease_until <= ${instant("$1::float8")} returning id, resource_id
+        )
+        select e.id::float8 as id, e.resource_id::float8 as "resourceId", r.partition from ended e join resources r on r.id = e.resource_id`,
+        [now, limit]
+      )
+      if (ended.length > 0) {
+        yield* sql.unsafe(`delete from deliveries where subscription_id = any($1::int8[])`, [
+          column.ids(ended.map(({ id }) => id))
+        ])
+      }
+      return ended
+    })))
+  })
