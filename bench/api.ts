@@ -14,7 +14,7 @@ import { Agent } from "undici"
 import { parse } from "#domain/Search.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
-import { searchSql, type Likeness } from "#layers/sql/SubscriptionSearch.ts"
+import { type Likeness, searchSql } from "#layers/sql/SubscriptionSearch.ts"
 import { firstLine, outside, start, token, used } from "./Service.ts"
 import { section } from "./Section.ts"
 

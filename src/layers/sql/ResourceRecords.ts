@@ -6,7 +6,7 @@ import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { batched } from "./Batched.ts"
 import { checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
 import { retryConflicts, run } from "./Query.ts"
-import { prepareWrite, type PreparedWrite, type RecordedRow, recordParameters, recordSql } from "./RecordStatement.ts"
+import { type PreparedWrite, prepareWrite, type RecordedRow, recordParameters, recordSql } from "./RecordStatement.ts"
 import { unsigned } from "./Values.ts"
 
 /** Bytes of entries and documents in one statement, roughly. A single larger write has a statement of its own. */

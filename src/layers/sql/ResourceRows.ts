@@ -1,6 +1,12 @@
 import { maxCountedSubscribers, type ResourceProfile, type ResourceState } from "#domain/poll/Resource.ts"
 import { isLive, isNotified } from "./Conditions.ts"
-import { type InnerField, innerColumns, type ProfileField, profileColumns, type StoredColumn } from "./ResourceColumns.ts"
+import {
+  innerColumns,
+  type InnerField,
+  profileColumns,
+  type ProfileField,
+  type StoredColumn
+} from "./ResourceColumns.ts"
 
 /** Values of a `ResourceProfile` as the driver returns these; null when absent. */
 export type ProfileRow = { readonly [F in ProfileField]: unknown }

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { SubscriptionItem, ListQuery } from "#domain/ports/SubscriptionStore.ts"
+import type { ListQuery, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { matchAll, type Search } from "#domain/Search.ts"
 import { bounceColumns, type BounceRow, bouncesOf } from "./BounceRows.ts"
 import { run } from "./Query.ts"

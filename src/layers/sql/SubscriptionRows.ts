@@ -26,7 +26,8 @@ export interface SubscriptionRow {
 }
 
 /** Columns of a `SubscriptionRow` from subscriptions `u`. */
-export const subscriptionSelect = `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic,
+export const subscriptionSelect =
+  `u.id::float8 as id, u.account_id as account, u.resource_id::float8 as resource, u.topic,
   u.channel, u.endpoint, u.host, u.format, u.secret, u.signature_method as signature, u.face, u.state,
   ${millis("u.lease_until")} as lease_until, ${millis("u.created_at")} as created_at`
 

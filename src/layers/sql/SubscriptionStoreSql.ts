@@ -50,7 +50,9 @@ const find = (sql: SqlClient.SqlClient) =>
   Effect.fn("SubscriptionStore.find")(function*(wanted: NewSubscription) {
     const rows = yield* run(sql.unsafe<SubscriptionRow>(
       `select ${subscriptionSelect} from subscriptions u join resources r on r.id = u.resource_id
-      where r.key = ${urlKey("$1")} and r.url = $1 and u.account_id = $2::int4 and u.endpoint = $3 and u.face = $4::int2`,
+      where r.key = ${
+        urlKey("$1")
+      } and r.url = $1 and u.account_id = $2::int4 and u.endpoint = $3 and u.face = $4::int2`,
       [wanted.topic.canonical, wanted.accountId, wanted.endpoint, faces.indexOf(wanted.face)]
     ))
     return Option.map(Option.fromNullishOr(rows[0]), subscriptionOf)

@@ -50,9 +50,7 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
   yield* sql.unsafe(
     `with r as (
       insert into resources (key, url, host, partition, kind, created_at)
-      values (${urlKey("$1")}, $1, $2, $3::int2, 0, ${
-      instant("$4::float8")
-    }) on conflict (key) do nothing returning id
+      values (${urlKey("$1")}, $1, $2, $3::int2, 0, ${instant("$4::float8")}) on conflict (key) do nothing returning id
     ), s as (
       insert into schedule (resource_id, next_fetch, period) select id, ${instant("$4::float8")}, $5::int4 from r
     )
