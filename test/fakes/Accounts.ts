@@ -2,7 +2,14 @@ import { Effect, Option, type Redacted } from "effect"
 import { type Account, type AccountChanges, type Right, rights, type Token } from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import { hashToken, type Known, makeAuthenticate, makeToken, ofPassword, ofToken } from "#layers/sql/Credentials.ts"
+import {
+  hashToken,
+  type LoginCredentials,
+  makeAuthenticate,
+  makeToken,
+  nameOfPassword,
+  nameOfToken
+} from "#layers/sql/Credentials.ts"
 import * as Passwords from "#layers/sql/Passwords.ts"
 import { operation, type State } from "./State.ts"
 
@@ -49,9 +56,9 @@ export const make = (state: State): AccountStore["Service"] => {
     rightsOf: Effect.fn("AccountStore.rightsOf")((credentials) =>
       operation(state, () => {
         const standing = new Map<string, ReadonlySet<Right>>([
-          ...[...state.tokens.values()].map(({ token }) => [ofToken(token.id), new Set(token.rights)] as const),
+          ...[...state.tokens.values()].map(({ token }) => [nameOfToken(token.id), new Set(token.rights)] as const),
           ...[...state.accounts.values()].map(({ account, passwordHash }) =>
-            [ofPassword(account.id, passwordHash), new Set(rights)] as const
+            [nameOfPassword(account.id, passwordHash), new Set(rights)] as const
           )
         ])
         return new Map([...standing].filter(([credential]) => credentials.includes(credential)))
@@ -111,7 +118,7 @@ const change = (state: State, login: string, changes: AccountChanges): boolean |
   return true
 }
 
-const known = (state: State, login: string, tokenHash: string): Known | undefined => {
+const known = (state: State, login: string, tokenHash: string): LoginCredentials | undefined => {
   const holder = holderOf(state, login)
   if (holder === undefined) return undefined
   const token = [...state.tokens.values()].find((issued) =>

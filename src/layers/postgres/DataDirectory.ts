@@ -1,102 +1,105 @@
-import { Effect, type Scope } from "effect"
+import { Effect, Schema, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { DatabaseError } from "./DatabaseError.ts"
+import { type DatabaseError, databaseError } from "./DatabaseError.ts"
 
 /**
- * Opens a data directory for this process alone, until the scope closes, and returns the directory of the database's cluster in it.
+ * Opens a data directory for this process alone, until the scope closes, and returns the directory of the cluster in it.
  *
- * The first is made when it is missing, the other by who starts the database. Fails with `locked`, `unusable` or `full`.
+ * Creates the data directory if it is missing, but not the cluster. Fails with `Locked`, `Unusable`, `Full` or `Damaged`.
  */
 export const open = Effect.fn("DataDirectory.open")(
   function*(directory: string): Effect.fn.Return<string, DatabaseError, Scope.Scope> {
     yield* attempt(directory, () => fs.mkdirSync(directory, { recursive: true, mode: 0o700 }))
     const absolute = yield* attempt(directory, () => fs.realpathSync(directory))
     yield* attempt(directory, () => fs.accessSync(absolute, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK))
-    yield* lock(absolute)
-    yield* signed(absolute)
+    yield* acquireLock(absolute)
+    yield* writeHolder(absolute)
     const cluster = path.join(absolute, "database")
-    if (fs.existsSync(cluster)) yield* sameVersion(cluster)
+    if (fs.existsSync(cluster)) yield* checkVersion(cluster)
     return cluster
   }
 )
 
-/** Major version of the PostgreSQL that PGlite is; a cluster of another one cannot be read. */
-const major = "18"
+/** Major version of the PostgreSQL in PGlite. It cannot read a cluster of another version. */
+const majorVersion = "18"
 
-const sameVersion = Effect.fnUntraced(function*(cluster: string) {
+const checkVersion = Effect.fnUntraced(function*(cluster: string) {
   const file = path.join(cluster, "PG_VERSION")
   if (!fs.existsSync(file)) {
-    return yield* new DatabaseError({
-      reason: "damaged",
-      message: `${cluster} holds no database: its PG_VERSION is missing. Restore a backup of the directory, `
+    return yield* databaseError(
+      "Damaged",
+      `${cluster} holds no database: its PG_VERSION is missing. Restore a backup of the directory, `
         + "or move it away to start with an empty one."
-    })
+    )
   }
-  const found = yield* attempt(cluster, () => fs.readFileSync(file, "utf8").trim())
-  if (found === major) return
-  return yield* new DatabaseError({
-    reason: "damaged",
-    message:
-      `${cluster} was made by PostgreSQL ${found}; this Windhover embeds ${major}. Start the version of Windhover that made it.`
-  })
+  const version = yield* attempt(cluster, () => fs.readFileSync(file, "utf8").trim())
+  if (version === majorVersion) return
+  return yield* databaseError(
+    "Damaged",
+    `${cluster} was made by PostgreSQL ${version}; this Windhover embeds ${majorVersion}. Start the version of Windhover that made it.`
+  )
 })
 
-/**
- * Two processes that write one cluster destroy it, and PGlite does not notice.
- *
- * Node has no flock. SQLite, which it has, takes locks of the kernel: they go with their process however it ends, and hold
- * between containers that share the directory. Nothing is ever written to the file.
- */
-/** The locks of this process: the garbage collector closes a handle that only a waiting fiber knows of, and so gives its lock away. */
-const held = new Set<DatabaseSync>()
+/** References to the locks of this process: the garbage collector closes an unreferenced handle, and so releases its lock. */
+const heldLocks = new Set<DatabaseSync>()
 
-const lock = (directory: string) =>
+/**
+ * Locks the directory, because two processes that write one cluster destroy it, and PGlite does not notice.
+ *
+ * Node has no flock, but SQLite. SQLite takes locks of the kernel: these end with their process in any case,
+ * and work between containers that share the directory. The file stays empty.
+ */
+const acquireLock = (directory: string) =>
   Effect.acquireRelease(
     Effect.try({
       try: () => {
-        const holder = new DatabaseSync(path.join(directory, "lock"), { timeout: 0 })
+        const lock = new DatabaseSync(path.join(directory, "lock"), { timeout: 0 })
         try {
-          holder.exec("begin exclusive")
+          lock.exec("begin exclusive")
         } catch (error) {
-          holder.close()
+          lock.close()
           throw error
         }
-        held.add(holder)
-        return holder
+        heldLocks.add(lock)
+        return lock
       },
-      catch: (cause) => busy(cause) ? lockedError(directory) : explain(directory, cause)
+      catch: (cause) => isBusy(cause) ? lockedError(directory) : explain(directory, cause)
     }),
-    (holder) =>
+    (lock) =>
       Effect.sync(() => {
-        held.delete(holder)
-        holder.close()
+        heldLocks.delete(lock)
+        lock.close()
       })
   )
 
 const SQLITE_BUSY = 5
 
-const busy = (cause: unknown): boolean => cause instanceof Error && "errcode" in cause && cause.errcode === SQLITE_BUSY
+const isBusy = (cause: unknown): boolean =>
+  cause instanceof Error && "errcode" in cause && cause.errcode === SQLITE_BUSY
 
-/** Who holds a directory, for the one that is refused. */
-interface Holder {
-  readonly pid: number
-  readonly host: string
-  /** When its process started, ISO 8601. */
-  readonly since: string
-}
+/** The process that holds a directory, for the error message of another process. */
+const Holder = Schema.Struct({
+  pid: Schema.Int,
+  host: Schema.String,
+  /** Start of the process, ISO 8601. */
+  since: Schema.String
+})
+type Holder = typeof Holder.Type
+
+const decodeHolder = Schema.decodeSync(Schema.fromJsonString(Holder))
 
 const holderFile = (directory: string) => path.join(directory, "holder")
 
 /**
- * Leaves word of who has the lock, until the scope closes.
+ * Writes the holder of the lock next to the lock, until the scope closes.
  *
- * It is a hint beside the lock and decides nothing: a process that is killed leaves its word, and the next one that gets the lock replaces it.
- * Where the disk has no room even for that, or cannot be written any more, neither the start nor the end depends on it.
+ * The file is a hint, and decides nothing. A killed process leaves its file, and the next holder replaces it.
+ * A failed write, for instance on a full disk, stops neither the start nor the end.
  */
-const signed = (directory: string) =>
+const writeHolder = (directory: string) =>
   Effect.acquireRelease(
     Effect.ignore(attempt(directory, () => {
       const since = new Date(performance.timeOrigin).toISOString().replace(/\.\d+/, "")
@@ -107,19 +110,18 @@ const signed = (directory: string) =>
     () => Effect.ignore(attempt(directory, () => fs.rmSync(holderFile(directory), { force: true })))
   )
 
-/** Undefined when there is no word of the present holder: it has only just got the lock, or the word is of one that was killed. */
-const holderOf = (directory: string): Holder | undefined => {
+/** Undefined without a file of the present holder: it has just taken the lock, or the file belongs to a killed process. */
+const readHolder = (directory: string): Holder | undefined => {
   try {
-    const { host, pid, since } = JSON.parse(fs.readFileSync(holderFile(directory), "utf8"))
-    if (!Number.isSafeInteger(pid) || typeof host !== "string" || typeof since !== "string") return undefined
-    return host === os.hostname() && !runs(pid) ? undefined : { pid, host, since }
+    const holder = decodeHolder(fs.readFileSync(holderFile(directory), "utf8"))
+    return holder.host === os.hostname() && !isRunning(holder.pid) ? undefined : holder
   } catch {
     return undefined
   }
 }
 
-/** Whether there is a process of this id on this machine, whoever's. */
-const runs = (pid: number): boolean => {
+/** True for a process of any user on this machine. */
+const isRunning = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
   } catch (error) {
@@ -128,41 +130,38 @@ const runs = (pid: number): boolean => {
 }
 
 const lockedError = (directory: string) => {
-  const holder = holderOf(directory)
-  return new DatabaseError({
-    reason: "locked",
-    message:
-      `Another process is using the data directory ${directory}: ${
-        holder === undefined ? "probably a Windhover that is still running" : described(holder)
-      }. Stop it first${holder === undefined ? "" : stopping(holder)}, `
-      + "or give this one a directory of its own with WINDHOVER_DATA_DIR."
-  })
+  const holder = readHolder(directory)
+  const description = holder === undefined
+    ? "probably a Windhover that is still running"
+    : `process ${holder.pid} on ${JSON.stringify(holder.host)}, running since ${holder.since}`
+  return databaseError(
+    "Locked",
+    `Another process is using the data directory ${directory}: ${description}. Stop it first${
+      holder === undefined ? "" : howToStop(holder)
+    }, or give this one a directory of its own with WINDHOVER_DATA_DIR.`
+  )
 }
 
-const described = ({ host, pid, since }: Holder): string =>
-  `process ${pid} on ${JSON.stringify(host)}, running since ${since}`
-
-/** In another container, or on another machine that shares the directory, the number names another process. */
-const stopping = ({ host, pid }: Holder): string =>
+/** Empty for another host: in another container or on another machine, the pid names a different process. */
+const howToStop = ({ host, pid }: Holder): string =>
   host === os.hostname() ? ` (kill ${pid}; it ends within seconds)` : ""
 
 const attempt = <A>(directory: string, run: () => A) =>
   Effect.try({ try: run, catch: (cause) => explain(directory, cause) })
 
-/** Why a directory could not be used, by the error of the file system. */
+/** The error for an operator, from an error of the file system. */
 export const explain = (directory: string, cause: unknown): DatabaseError => {
   const text = (cause instanceof Error ? cause.message : String(cause)).replace(/^Error: /, "")
   return /ENOSPC|EDQUOT|No space left/.test(text)
-    ? new DatabaseError({
-      reason: "full",
-      message:
-        `There is no space left for the data directory ${directory} (${text}). Make room, or set WINDHOVER_DATA_DIR to another disk.`,
+    ? databaseError(
+      "Full",
+      `There is no space left for the data directory ${directory} (${text}). Make room, or set WINDHOVER_DATA_DIR to another disk.`,
       cause
-    })
-    : new DatabaseError({
-      reason: "unusable",
-      message: `The data directory ${directory} cannot be used (${text}). `
+    )
+    : databaseError(
+      "Unusable",
+      `The data directory ${directory} cannot be used (${text}). `
         + "Windhover needs to create and write files in it; correct its permissions, or set WINDHOVER_DATA_DIR to another one.",
       cause
-    })
+    )
 }

@@ -1,32 +1,42 @@
 import { Schema } from "effect"
+import { reasonOf } from "#domain/ports/Reason.ts"
 
 /**
- * Windhover cannot start on this database; `message` is for the operator: what is wrong, where, and what to do.
+ * Windhover cannot start on this database. The message tells the operator the problem, its place and the remedy.
  *
- * * `locked` – another process has the data directory
- * * `unusable` – the data directory cannot be made, read or written
- * * `full` – no space left
- * * `damaged` – the embedded database does not start from its files
- * * `unreachable` – no server answers at the URL
- * * `refused` – the server does not let this user in, or has no such database
- * * `too-old` – the server's version
- * * `newer` – a newer Windhover has changed the schema
- * * `no-trigrams` – the extension pg_trgm is missing
- * * `migration` – a migration failed; nothing of it is left
+ * * `Locked` – another process holds the data directory
+ * * `Unusable` – the data directory cannot be created, read or written
+ * * `Full` – no space left
+ * * `Damaged` – the embedded database does not start from its files
+ * * `Unreachable` – no server answers at the URL
+ * * `Refused` – the server rejects the user, or has no such database
+ * * `TooOld` – the version of the server
+ * * `Newer` – a newer Windhover has changed the schema
+ * * `NoTrigrams` – the extension pg_trgm is missing
+ * * `Migration` – a migration failed and was rolled back
  */
 export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", {
-  reason: Schema.Literals([
-    "locked",
-    "unusable",
-    "full",
-    "damaged",
-    "unreachable",
-    "refused",
-    "too-old",
-    "newer",
-    "no-trigrams",
-    "migration"
+  reason: reasonOf([
+    "Locked",
+    "Unusable",
+    "Full",
+    "Damaged",
+    "Unreachable",
+    "Refused",
+    "TooOld",
+    "Newer",
+    "NoTrigrams",
+    "Migration"
   ]),
-  message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
-}) {}
+}) {
+  override get message(): string {
+    return this.reason.message
+  }
+}
+
+export const databaseError = (
+  tag: DatabaseError["reason"]["_tag"],
+  message: string,
+  ...[cause]: [cause?: unknown]
+): DatabaseError => new DatabaseError({ reason: { _tag: tag, message }, ...(cause === undefined ? {} : { cause }) })

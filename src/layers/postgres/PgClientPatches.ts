@@ -2,15 +2,15 @@ import type { PgClient } from "@effect/sql-pg"
 import { Cause, Effect } from "effect"
 import { SqlError } from "effect/sql"
 
-/** Bytes of one row, at most: the largest stored document, and what comes with it. */
+/** Maximum bytes of a row: the largest stored document and its other columns. */
 export const maxMessageSize = 32 * 1024 * 1024
 
 /**
- * What the client of both engines does otherwise than it comes.
+ * Corrections to the client of both engines.
  *
- * * `driver` is set: `@effect/sql-pg` leaves it out, and Effect's cluster storage reads it.
- * * A connection that is lost inside a transaction is a failure. As it comes it is a defect: the roll-back fails, and that is
- *   never expected to; nobody would wait and try again.
+ * * Sets `driver`. Effect's cluster storage reads it, and `@effect/sql-pg` does not set it.
+ * * Turns a lost connection inside a transaction into a failure. Without the patch it is a defect, because the client
+ *   expects no failure of the roll-back, and callers would not retry.
  */
 export const patchPgClient = (client: PgClient.PgClient, driver: "pg" | "pglite"): PgClient.PgClient => {
   const { withTransaction } = client

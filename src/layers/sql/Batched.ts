@@ -1,91 +1,75 @@
 import { Clock, type Context, Effect, Exit, Latch } from "effect"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 
-interface Options<In, Out> {
-  /** Milliseconds between the beginnings of two statements, at least. */
+interface BatchOptions<In, Out> {
+  /** Minimum milliseconds between the starts of two statements. */
   readonly spacing: number
-  /** Milliseconds that a caller waits after a silence for others who come at the same time; 1 where it is not said. With 0: those of this turn. */
+  /** Milliseconds that the first caller waits for further callers; 1 by default. With 0, callers of the same event-loop turn share a statement. */
   readonly gathering?: number
-  /** Statements under way, at most; 2 where it is not said: one works while the next is sent. */
+  /** Maximum of running statements; 2 by default, so that the next one is sent while the server runs the first. */
   readonly concurrency?: number
-  /** Callers that share a statement, at most. */
+  /** Maximum of callers per statement. */
   readonly max: number
-  /** One statement for all; answers index by index. */
+  /** One statement for all inputs. The outputs are in the order of the inputs. */
   readonly run: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, StoreError>
 }
 
+interface Caller<In, Out> {
+  readonly input: In
+  readonly resume: (exit: Exit.Exit<Out, StoreError>) => void
+}
+
 /**
- * One statement for all callers within some milliseconds.
+ * Runs one statement for all callers within some milliseconds.
  *
- * Who calls after a silence hardly waits. The more callers there are, and the slower the database is, the more of them share a statement:
- * before its first row a large one costs the database as much as forty rows do.
+ * After a pause the first caller hardly waits. More callers, and a slower database, make larger statements: a large
+ * statement costs the database as much as forty rows before it returns the first row.
  *
- * A database that is away refuses all of them; a defect is searched for: each input is tried alone, so that one caller's bad data fails one caller.
+ * An unavailable database fails all callers of a statement. After a defect each input runs alone, so that bad data fails only its own caller.
  *
- * Effect's `RequestResolver` does the same with Sets that it uses again for each batch. What a Set has cleared, or held before it grew, is kept
- * alive by its former tables when these are old (decision 20): all that a batch had written, with the documents that its texts are slices of.
+ * Effect's `RequestResolver` reuses its Sets for all batches. In the old generation, the former tables of a Set keep
+ * deleted requests alive (decision 102), together with the documents behind their strings. Hence this implementation.
  */
-export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spacing }: Options<In, Out>) => {
-  interface Caller {
-    readonly input: In
-    readonly resume: (exit: Exit.Exit<Out, StoreError>) => void
-  }
+export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spacing }: BatchOptions<In, Out>) => {
+  const runFor = runForCallers(run)
 
-  const together = (callers: ReadonlyArray<Caller>): Effect.Effect<void> =>
-    run(callers.map(({ input }) => input)).pipe(
-      Effect.matchEffect({
-        onSuccess: (answers) => Effect.sync(() => callers.forEach((caller, i) => answer(caller, answers[i]))),
-        onFailure: (error) =>
-          error.reason._tag === "Defect" && callers.length > 1
-            ? Effect.forEach(callers, (caller) => together([caller]), { discard: true })
-            : answerAll(callers, Exit.fail(error))
-      }),
-      Effect.catchCause((cause) => answerAll(callers, Exit.failCause(cause)))
-    )
-  const answer = ({ resume }: Caller, out: Out | undefined) =>
-    resume(
-      out === undefined ? Exit.die(new Error("A batch gave fewer answers than it had questions.")) : Exit.succeed(out)
-    )
-  const answerAll = (callers: ReadonlyArray<Caller>, exit: Exit.Exit<Out, StoreError>) =>
-    Effect.sync(() => callers.forEach(({ resume }) => resume(exit)))
-
-  let underWay = 0
+  let running = 0
   const free = Latch.makeUnsafe(true)
-  const counted = <A>(statement: Effect.Effect<A>) =>
+  const countRunning = <A>(statement: Effect.Effect<A>) =>
     Effect.suspend(() => {
-      if (++underWay >= concurrency) free.closeUnsafe()
+      if (++running >= concurrency) free.closeUnsafe()
       return statement
     }).pipe(
-      Effect.onExit(() => Effect.sync(() => --underWay < concurrency && free.openUnsafe()))
+      Effect.onExit(() => Effect.sync(() => --running < concurrency && free.openUnsafe()))
     )
 
-  let begun = -Infinity
-  const spaced = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    // a clock that was set back makes nobody wait longer
-    const milliseconds = Math.min(Math.max(begun + spacing - now, gathering), spacing)
-    begun = now + milliseconds
+  let lastStart = -Infinity
+  const waitForStart = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    // `spacing` also bounds the wait after a clock was set back.
+    const milliseconds = Math.min(Math.max(lastStart + spacing - now, gathering), spacing)
+    lastStart = now + milliseconds
     return milliseconds === 0 ? Effect.yieldNow : Effect.sleep(milliseconds)
   })
 
-  /** Those who wait for the next statement; undefined while nobody does. */
-  let waiting: Array<Caller> | undefined
-  const statement = Effect.andThen(
-    Effect.andThen(spaced, free.await),
+  /** The callers of the next statement; undefined without callers. */
+  let waiting: Array<Caller<In, Out>> | undefined
+  const runNext = Effect.andThen(
+    Effect.andThen(waitForStart, free.await),
     Effect.suspend(() => {
       const callers = waiting ?? []
       waiting = undefined
       return callers.length === 0
         ? Effect.void
-        : counted(Effect.forEach(chunksOf(callers, max), together, { discard: true }))
+        : countRunning(Effect.forEach(chunksOf(callers, max), runFor, { discard: true }))
     })
   )
   return (input: In): Effect.Effect<Out, StoreError> =>
     Effect.contextWith((context: Context.Context<never>) =>
       Effect.callback<Out, StoreError>((resume) => {
-        const caller: Caller = { input, resume }
+        const caller: Caller<In, Out> = { input, resume }
         if (waiting === undefined) {
           waiting = [caller]
-          Effect.runForkWith(context)(statement)
+          Effect.runForkWith(context)(runNext)
         } else waiting.push(caller)
         return Effect.sync(() => {
           const at = waiting?.indexOf(caller) ?? -1
@@ -93,6 +77,30 @@ export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spa
         })
       })
     )
+}
+
+/** Runs one statement, and resumes its callers with their outputs or the failure. */
+const runForCallers = <In, Out>(run: BatchOptions<In, Out>["run"]) => {
+  const runFor = (callers: ReadonlyArray<Caller<In, Out>>): Effect.Effect<void> =>
+    run(callers.map(({ input }) => input)).pipe(
+      Effect.matchEffect({
+        onSuccess: (outputs) => Effect.sync(() => callers.forEach((caller, i) => succeed(caller, outputs[i]))),
+        onFailure: (error) =>
+          error.reason._tag === "Defect" && callers.length > 1
+            ? Effect.forEach(callers, (caller) => runFor([caller]), { discard: true })
+            : failAll(callers, Exit.fail(error))
+      }),
+      Effect.catchCause((cause) => failAll(callers, Exit.failCause(cause)))
+    )
+  const succeed = ({ resume }: Caller<In, Out>, output: Out | undefined) =>
+    resume(
+      output === undefined
+        ? Exit.die(new Error("A batch returned fewer outputs than it had inputs."))
+        : Exit.succeed(output)
+    )
+  const failAll = (callers: ReadonlyArray<Caller<In, Out>>, exit: Exit.Exit<Out, StoreError>) =>
+    Effect.sync(() => callers.forEach(({ resume }) => resume(exit)))
+  return runFor
 }
 
 export const chunksOf = <A>(all: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>

@@ -3,43 +3,43 @@ import { Effect, Fiber, Schedule } from "effect"
 import type { Heartbeat } from "./DatabaseLiveness.ts"
 import { sqlState } from "./Query.ts"
 
-/** A silent server is asked again 0.5 s after it did not answer. */
-const again = Schedule.spaced("500 millis")
+/** A silent server is checked again 0.5 s after an unanswered check. */
+const recheck = Schedule.spaced("500 millis")
 
 /**
- * A server has 5 s for its answer, in ten parts. When this process itself stood still, or was too busy to look, that was one part of them,
- * and the answer that came meanwhile is read before the next.
+ * A check fails after 5 s without an answer, in ten steps of 0.5 s.
+ * A pause of this process takes one step, and an answer that arrived meanwhile is read before the next step.
  */
-const patience = Effect.repeat(Effect.sleep("500 millis"), Schedule.recurs(9))
+const answerTimeout = Effect.repeat(Effect.sleep("500 millis"), Schedule.recurs(9))
 
-/** The heart of a server that is asked through `client`, which is nobody else's: a question would wait behind others. */
+/** The heartbeat of a server. `client` serves no other purpose, because a check must not wait behind other statements. */
 export const make = Effect.fnUntraced(function*(client: PgClient.PgClient) {
   const scope = yield* Effect.scope
   let silent = false
-  const untilItAnswers = answered(client).pipe(
-    Effect.repeat({ until: (answers) => answers, schedule: again }),
+  const recheckUntilAnswer = queryServer(client).pipe(
+    Effect.repeat({ until: (answers) => answers, schedule: recheck }),
     Effect.andThen(Effect.sync(() => silent = false))
   )
-  const fallSilent = Effect.suspend(() => {
+  const becomeSilent = Effect.suspend(() => {
     if (silent) return Effect.void
     silent = true
-    return Effect.forkIn(untilItAnswers, scope)
+    return Effect.forkIn(recheckUntilAnswer, scope)
   })
   return {
     isSilent: () => silent,
-    beats: Effect.tap(answered(client), (answers) => answers ? Effect.void : fallSilent)
+    check: Effect.tap(queryServer(client), (answers) => answers ? Effect.void : becomeSilent)
   } satisfies Heartbeat
 })
 
-/** Whatever the server says is an answer, a refusal too. A question that has none ends by itself: that takes as long again. */
-const answered = (client: PgClient.PgClient): Effect.Effect<boolean> =>
+/** An error of the server is an answer too. An unanswered query is interrupted in the background, which takes as long again. */
+const queryServer = (client: PgClient.PgClient): Effect.Effect<boolean> =>
   Effect.gen(function*() {
-    const asking = yield* Effect.forkDetach(client`select 1`)
-    const answer = Effect.match(Fiber.join(asking), {
+    const query = yield* Effect.forkDetach(client`select 1`)
+    const answer = Effect.match(Fiber.join(query), {
       onSuccess: () => true,
       onFailure: (error) => sqlState(error) !== undefined
     })
-    return yield* Effect.raceFirst(answer, Effect.as(patience, false)).pipe(
-      Effect.ensuring(Effect.sync(() => asking.interruptUnsafe()))
+    return yield* Effect.raceFirst(answer, Effect.as(answerTimeout, false)).pipe(
+      Effect.ensuring(Effect.sync(() => query.interruptUnsafe()))
     )
   })

@@ -1,14 +1,14 @@
 import { Context, Effect } from "effect"
 
-/** Whether the server of the database is there: one that works on a long statement answers other questions meanwhile. */
+/** Tells whether the database server answers. A server that runs a long statement still answers other queries. */
 export interface Heartbeat {
-  /** It did not answer when it was last asked. Until it does, statements would only wait behind each other. */
+  /** True after an unanswered check, until the next answer. Meanwhile statements would only queue. */
   readonly isSilent: () => boolean
-  /** Asks it; false when it does not answer. */
-  readonly beats: Effect.Effect<boolean>
+  /** Queries the server; false without an answer. */
+  readonly check: Effect.Effect<boolean>
 }
 
-/** The embedded database is in this process and does one thing after the other: there is nobody else to be asked. */
+/** By default the database always answers: the embedded one runs in this process, one statement after the other. */
 export const DatabaseLiveness = Context.Reference<Heartbeat>("windhover/layers/sql/DatabaseLiveness", {
-  defaultValue: () => ({ isSilent: () => false, beats: Effect.succeed(true) })
+  defaultValue: () => ({ isSilent: () => false, check: Effect.succeed(true) })
 })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
-import { DatabaseError } from "#layers/postgres/DatabaseError.ts"
+import { type DatabaseError, databaseError } from "#layers/postgres/DatabaseError.ts"
 import { statements as schema } from "#layers/sql/migrations/0001-schema.ts"
 import { describe } from "./Query.ts"
 
@@ -33,11 +33,11 @@ export const makeMigrate = (
   const version = Math.max(...all.map(({ number }) => number))
   const fail = (problem: string, cause: unknown) =>
     Effect.fail(
-      new DatabaseError({
-        reason: "migration",
-        message: `The database could not be brought to schema ${version}, and was left as it was: ${problem}.`,
+      databaseError(
+        "Migration",
+        `The database could not be brought to schema ${version}, and was left as it was: ${problem}.`,
         cause
-      })
+      )
     )
   return Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
@@ -89,12 +89,11 @@ const findNewest = Effect.gen(function*() {
 const refuseNewer = Effect.fnUntraced(function*(version: number) {
   const newest = yield* findNewest
   if (newest === undefined || newest.id <= version) return
-  return yield* new DatabaseError({
-    reason: "newer",
-    message:
-      `A newer Windhover has migrated the database to ${formatKey(newest.id, newest.name)}; this one knows ${version}. `
+  return yield* databaseError(
+    "Newer",
+    `A newer Windhover has migrated the database to ${formatKey(newest.id, newest.name)}; this one knows ${version}. `
       + "Start the newer version, or restore a backup that was made before it."
-  })
+  )
 })
 
 /** PostgreSQL ships `pg_trgm`, but some packages leave it out, and some servers let only an administrator install it. */
@@ -103,19 +102,21 @@ const requireTrigrams = Effect.gen(function*() {
   const [extension] = yield* sql<{ installed: string | null }>`
     select installed_version as installed from pg_available_extensions where name = 'pg_trgm'`
   if (extension === undefined) {
-    return yield* new DatabaseError({
-      reason: "no-trigrams",
-      message: "The PostgreSQL server has no pg_trgm extension, which searching subscriptions needs. "
+    return yield* databaseError(
+      "NoTrigrams",
+      "The PostgreSQL server has no pg_trgm extension, which searching subscriptions needs. "
         + "Install the server's contrib package (Debian ships it with the server, Alpine as postgresql-contrib)."
-    })
+    )
   }
   if (extension.installed !== null) return
-  yield* sql`create extension if not exists pg_trgm`.pipe(Effect.mapError((error) =>
-    new DatabaseError({
-      reason: "no-trigrams",
-      message: "The database user may not install the extension pg_trgm, which searching subscriptions needs. "
-        + "Have an administrator run in this database: create extension pg_trgm",
-      cause: error
-    })
-  ))
+  yield* sql`create extension if not exists pg_trgm`.pipe(
+    Effect.mapError((error) =>
+      databaseError(
+        "NoTrigrams",
+        "The database user may not install the extension pg_trgm, which searching subscriptions needs. "
+          + "Have an administrator run in this database: create extension pg_trgm",
+        error
+      )
+    )
+  )
 })

@@ -1,7 +1,5 @@
-import type { Entry } from "#domain/feed/Entry.ts"
-import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Document, News, Notification } from "#domain/delivery/Notification.ts"
-import type { Status } from "#domain/poll/Status.ts"
+import { decodeEntry, decodeHeader, decodeStatus } from "./StoredJson.ts"
 import { copyOf, millis } from "./Values.ts"
 
 export interface NotificationRow {
@@ -16,8 +14,8 @@ export interface NotificationRow {
   readonly bodies: ReadonlyArray<string> | null
 }
 
-/** A notification `n` with its entries, as select expressions. */
-export const notificationColumns = `
+/** Columns of a `NotificationRow` from notifications `n`, with the bodies of its entries. */
+export const notificationSelect = `
   n.id::float8 as id, n.resource_id::float8 as resource, n.kind, n.status, n.header, n.content_type, n.document, ${
   millis("n.created_at")
 } as created,
@@ -28,27 +26,27 @@ export const notificationOf = (row: NotificationRow): Notification => ({
   id: row.id,
   resourceId: row.resource,
   createdAt: row.created,
-  status: JSON.parse(row.status) as Omit<Status, "feed">,
-  ...(row.header === null ? {} : { header: JSON.parse(row.header) as FeedHeader }),
-  news: newsOf(row)
+  status: decodeStatus(row.status),
+  ...(row.header === null ? {} : { header: decodeHeader(row.header) }),
+  news: newsOfRow(row)
 })
 
-const newsOf = (row: NotificationRow): News => {
+const newsOfRow = (row: NotificationRow): News => {
   switch (row.kind) {
     case 0:
       return {
         _tag: "Entries",
-        entries: (row.bodies ?? []).map((body) => JSON.parse(body) as Entry),
-        ...(row.document === null ? {} : { whole: documentOf(row) })
+        entries: (row.bodies ?? []).map(decodeEntry),
+        ...(row.document === null ? {} : { whole: documentOfRow(row) })
       }
     case 1:
-      return { _tag: "Document", document: documentOf(row) }
+      return { _tag: "Document", document: documentOfRow(row) }
     default:
       return { _tag: "Failure" }
   }
 }
 
-const documentOf = (row: NotificationRow): Document => ({
+const documentOfRow = (row: NotificationRow): Document => ({
   contentType: row.content_type ?? "application/octet-stream",
   body: copyOf(row.document ?? new Uint8Array())
 })

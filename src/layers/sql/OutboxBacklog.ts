@@ -4,7 +4,7 @@ import { countFitting } from "#domain/delivery/Delivery.ts"
 import type { Delivery, Notification } from "#domain/delivery/Notification.ts"
 import type { Backlog } from "#domain/ports/Outbox.ts"
 import { batched } from "./Batched.ts"
-import { notificationColumns, notificationOf, type NotificationRow } from "./NotificationRows.ts"
+import { notificationOf, type NotificationRow, notificationSelect } from "./NotificationRows.ts"
 import { run } from "./Query.ts"
 import { column, millis } from "./Values.ts"
 
@@ -81,7 +81,7 @@ const selectWaiting = (sql: SqlClient.SqlClient, subscriptionIds: ReadonlyArray<
 /** Each notification once, however many subscriptions wait for it. */
 const selectNotifications = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, ids: ReadonlyArray<number>) {
   const rows = yield* run(sql.unsafe<NotificationRow>(
-    `select ${notificationColumns} from notifications n where n.id = any($1::int8[])`,
+    `select ${notificationSelect} from notifications n where n.id = any($1::int8[])`,
     [column.ids(ids)]
   ))
   return new Map(rows.map((row) => [row.id, notificationOf(row)]))

@@ -5,51 +5,51 @@ import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
 import { DatabaseLiveness } from "./DatabaseLiveness.ts"
 
 /**
- * Runs what a store asks of the database, to an answer or a `StoreError`.
+ * Runs the statements of a store, and turns their failure into a `StoreError`.
  *
- * A server ends a statement after 30 s; when nothing comes for longer, the statement is given up and its connection with it. The kernel would wait
- * for a quarter of an hour. It is given up earlier when the server has no answer to a simple question either: then it stands still, or
- * has vanished behind its network.
+ * The server ends a statement after 30 s. After 40 s without an answer this function abandons the statement and its
+ * connection; the kernel would wait for a quarter of an hour. It gives up earlier when the server does not answer
+ * `DatabaseLiveness` either: the server is stopped, or unreachable.
  */
 export const run = <A, R>(
   work: Effect.Effect<A, SqlError.SqlError, R>,
-  milliseconds = 40_000
+  timeoutMs = 40_000
 ): Effect.Effect<A, StoreError, R> =>
-  inTime(work.pipe(Effect.tapError(suspect), Effect.mapError(storeError)), milliseconds)
+  withTimeout(work.pipe(Effect.tapError(noteWriteFailure), Effect.mapError(storeError)), timeoutMs)
 
-/** The server is asked whether it is there when a statement has waited for so many ms, and again after as many. */
-const suspicious = 2_000
+/** Interval of liveness checks while a statement waits. */
+const checkIntervalMs = 2_000
 
 /**
  * One timer for all statements.
  *
- * With `Effect.timeout` each had a timer of its own, a fiber that slept and a race of both, and what had died of these in the old generation
- * held the requests of many others until the whole heap was marked.
+ * `Effect.timeout` needs a timer, a sleeping fiber and a race per statement. Their dead remains in the old generation
+ * kept the requests of many other statements alive until the next full garbage collection.
  */
 const deadlines = TimerWheel.make()
 
-const inTime = <A, R>(work: Effect.Effect<A, StoreError, R>, milliseconds: number): Effect.Effect<A, StoreError, R> =>
+const withTimeout = <A, R>(work: Effect.Effect<A, StoreError, R>, timeoutMs: number): Effect.Effect<A, StoreError, R> =>
   Effect.contextWith((context: Context.Context<R>) => {
-    const { beats, isSilent } = Context.get(context, DatabaseLiveness)
-    if (isSilent()) return Effect.fail(silent)
+    const { check, isSilent } = Context.get(context, DatabaseLiveness)
+    if (isSilent()) return Effect.fail(noAnswer)
     return Effect.callback<A, StoreError>((resume) => {
       const fiber = Effect.runForkWith(context)(work)
       const giveUp = () => {
-        resume(Effect.fail(silent))
+        resume(Effect.fail(noAnswer))
         fiber.interruptUnsafe()
       }
-      const due = performance.now() + milliseconds
-      const lookLater = (): TimerWheel.WheelTimer => {
+      const due = performance.now() + timeoutMs
+      const checkLater = (): TimerWheel.WheelTimer => {
         const left = due - performance.now()
-        return left <= suspicious ? deadlines.add(left, giveUp) : deadlines.add(suspicious, look)
+        return left <= checkIntervalMs ? deadlines.add(left, giveUp) : deadlines.add(checkIntervalMs, checkNow)
       }
-      const look = () =>
-        void Effect.runForkWith(context)(beats).addObserver((exit) => {
+      const checkNow = () =>
+        void Effect.runForkWith(context)(check).addObserver((exit) => {
           if (fiber.pollUnsafe() !== undefined) return
           if (Exit.isSuccess(exit) && !exit.value) giveUp()
-          else deadline = lookLater()
+          else deadline = checkLater()
         })
-      let deadline = lookLater()
+      let deadline = checkLater()
       fiber.addObserver((exit) => {
         deadlines.cancel(deadline)
         resume(exit)
@@ -58,47 +58,49 @@ const inTime = <A, R>(work: Effect.Effect<A, StoreError, R>, milliseconds: numbe
     })
   })
 
-const suspect = Effect.fnUntraced(function*(error: SqlError.SqlError) {
-  const why = unwritten.get(sqlState(error) ?? "")
-  if (why !== undefined) (yield* WriteFailure).reason = why
+const noAnswer = new StoreError({ reason: { _tag: "Unavailable", message: "The database server does not answer." } })
+
+const noteWriteFailure = Effect.fnUntraced(function*(error: SqlError.SqlError) {
+  const reason = writeFailures.get(sqlState(error) ?? "")
+  if (reason !== undefined) (yield* WriteFailure).reason = reason
 })
 
-/** A full disk, or no room for what a question needs; a standby, or a server that was made read-only because its disk is nearly full. */
-const unwritten: ReadonlyMap<string, WriteFailureReason> = new Map([["53100", "full"], ["25006", "read-only"]])
+/**
+ * 53100: the disk is full, or has no room for a temporary file.
+ * 25006: the server is a standby, or was made read-only because its disk is nearly full.
+ */
+const writeFailures: ReadonlyMap<string, WriteFailureReason> = new Map([["53100", "full"], ["25006", "read-only"]])
 
-/** Tries again what met another transaction: a deadlock or a failed serialization rolled it back whole. */
+/** Retries a transaction that a deadlock or failed serialization has rolled back: 5 times, after about 10, 20, 40, 80 and 160 ms. */
 export const retryConflicts = <A, R>(
   work: Effect.Effect<A, SqlError.SqlError, R>
 ): Effect.Effect<A, SqlError.SqlError, R> =>
-  Effect.retry(work, { while: metAnother, times: 5, schedule: Schedule.jittered(Schedule.exponential("10 millis")) })
+  Effect.retry(work, { while: isConflict, times: 5, schedule: Schedule.jittered(Schedule.exponential("10 millis")) })
 
-const metAnother = ({ reason }: SqlError.SqlError) =>
+const isConflict = ({ reason }: SqlError.SqlError) =>
   reason._tag === "DeadlockError" || reason._tag === "SerializationError"
 
-const silent = new StoreError({ reason: { _tag: "Unavailable", message: "The database server does not answer." } })
-
-/** What a store answers when a statement failed. */
 export const storeError = (error: SqlError.SqlError): StoreError =>
-  new StoreError({ reason: { _tag: isPassing(error) ? "Unavailable" : "Defect", message: describe(error) } })
+  new StoreError({ reason: { _tag: isTransient(error) ? "Unavailable" : "Defect", message: describe(error) } })
 
-/** The five characters by which the server names an error; undefined when it said nothing. */
+/** The five characters of the server's error code; undefined for an error of the connection. */
 export const sqlState = (error: SqlError.SqlError): string | undefined => {
   const cause = error.reason.cause
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
-/** The same statement may succeed later: the server is away, starting, overloaded, full or about to change its role. */
-export const isPassing = (error: SqlError.SqlError): boolean =>
-  error.reason.isRetryable || error.reason._tag === "AuthenticationError" || passing.test(sqlState(error) ?? "")
+/** True if the same statement may succeed later: the server is down, starting, overloaded, full or about to change its role. */
+export const isTransient = (error: SqlError.SqlError): boolean =>
+  error.reason.isRetryable || error.reason._tag === "AuthenticationError" || transientStates.test(sqlState(error) ?? "")
 
 /**
- * Connection (08), resources (53), operator intervention (57), the server's disk (58); a missing database (3D000),
- * a standby that is not promoted yet (25006), and a session that the server ended as idle (25P03).
+ * Connection (08), resources (53), operator intervention (57), the server's disk (58), a missing database (3D000),
+ * a standby before its promotion (25006), and an idle session that the server has ended (25P03).
  */
-const passing = /^(08|53|57|58|3D000|25006|25P03)/
+const transientStates = /^(08|53|57|58|3D000|25006|25P03)/
 
-/** What happened, in the server's words where it said some. */
+/** The server's own words, if any, with the error code. */
 export const describe = (error: SqlError.SqlError): string => {
   const cause = error.reason.cause
   const words = cause instanceof AggregateError

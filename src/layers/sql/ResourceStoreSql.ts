@@ -18,7 +18,7 @@ import {
   selectResources
 } from "./ResourceRows.ts"
 import { makeTouches } from "./ResourceTouches.ts"
-import { column, filled, urlKey } from "./Values.ts"
+import { column, padValues, urlKey } from "./Values.ts"
 
 export const layer = Layer.effect(
   ResourceStore,
@@ -58,7 +58,7 @@ const makeLoad = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState)
       const rows = yield* run(
         sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
           now,
-          column.ids(filled(ids, ids[0] ?? 0))
+          column.ids(padValues(ids, ids[0] ?? 0))
         ])
       )
       const byId = new Map(rows.map((row) => [row.id, withTouch(resourceOf(row))]))

@@ -1,6 +1,6 @@
 import { Effect, Exit, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { UnchangedPoll, ResourceProfile } from "#domain/poll/Resource.ts"
+import type { ResourceProfile, UnchangedPoll } from "#domain/poll/Resource.ts"
 import { repeatInBackground } from "./Background.ts"
 import { chunksOf } from "./Batched.ts"
 import { encodeRows, namesOf, type ParameterColumn, parameterColumn, unnestOf } from "./ParameterRows.ts"

@@ -3,27 +3,72 @@ import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { ServerProfile } from "#domain/poll/Resource.ts"
 import type { Status } from "#domain/poll/Status.ts"
+import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
+import type { Verification } from "#domain/ports/VerificationQueue.ts"
+import { signatureMethods } from "#domain/Subscription.ts"
 
 const PermanentRedirectSchema = Schema.Struct({
   to: Schema.String,
-  since: Schema.Number,
+  since: Schema.Finite,
   settled: Schema.optionalKey(Schema.Literal(true)),
-  topicFailedAt: Schema.optionalKey(Schema.Number)
+  topicFailedAt: Schema.optionalKey(Schema.Finite)
 })
 
 const serverProfileFields = {
   validatorTrust: Schema.optionalKey(Schema.Literals(["suspect", "lying", "trial"])),
-  caughtLyingAt: Schema.optionalKey(Schema.Number),
+  caughtLyingAt: Schema.optionalKey(Schema.Finite),
   permanentRedirect: Schema.optionalKey(PermanentRedirectSchema),
-  unreadableSince: Schema.optionalKey(Schema.Number),
+  unreadableSince: Schema.optionalKey(Schema.Finite),
   lastLocation: Schema.optionalKey(Schema.String),
-  truncatedAt: Schema.optionalKey(Schema.Number),
-  statusBeforePush: Schema.optionalKey(Schema.Number)
+  truncatedAt: Schema.optionalKey(Schema.Finite),
+  statusBeforePush: Schema.optionalKey(Schema.Finite)
 } satisfies { readonly [field in keyof ServerProfile]-?: Schema.Top }
 
 export const decodeServerProfile: (json: string) => ServerProfile = Schema.decodeSync(
   Schema.fromJsonString(Schema.Struct(serverProfileFields))
 )
+
+const newSubscriptionFields = {
+  accountId: Schema.Finite,
+  channel: Schema.Literals(["webhook", "xmpp", "null"]),
+  endpoint: Schema.String,
+  host: Schema.String,
+  format: Schema.optionalKey(Schema.Literals(["atom", "json"])),
+  feedsOnly: Schema.optionalKey(Schema.Boolean),
+  secret: Schema.optionalKey(Schema.String),
+  signature: Schema.optionalKey(Schema.Literals(signatureMethods)),
+  face: Schema.Literals(["api", "hub"]),
+  state: Schema.Literals(["pending", "active", "paused"]),
+  trial: Schema.optionalKey(Schema.Struct({
+    sent: Schema.optionalKey(Schema.Struct({ sequence: Schema.Finite, until: Schema.Finite }))
+  })),
+  leaseUntil: Schema.optionalKey(Schema.Finite),
+  topic: Schema.Struct({ given: Schema.String, canonical: Schema.String, host: Schema.String }),
+  partition: Schema.Finite
+} satisfies { readonly [field in keyof NewSubscription]-?: Schema.Top }
+
+const subscription = Schema.Struct(newSubscriptionFields)
+const isVerification: (value: unknown) => value is Verification = Schema.is(Schema.Union([
+  Schema.Struct({
+    subscription,
+    mode: Schema.Literal("subscribe"),
+    leaseSeconds: Schema.Finite,
+    verifyToken: Schema.optionalKey(Schema.String)
+  }),
+  Schema.Struct({
+    subscription,
+    mode: Schema.Literal("unsubscribe"),
+    verifyToken: Schema.optionalKey(Schema.String)
+  }),
+  Schema.Struct({ subscription, mode: Schema.Literal("denied"), reason: Schema.String })
+]))
+
+/** Keeps the order of the keys, because the queue compares requests as text. */
+export const decodeVerification = (json: string): Verification => {
+  const value: unknown = JSON.parse(json)
+  if (!isVerification(value)) throw new Error("A stored verification request cannot be read.")
+  return value
+}
 
 export const decodeStrings = Schema.decodeSync(Schema.fromJsonString(Schema.Array(Schema.String)))
 

@@ -6,7 +6,7 @@ import { millis } from "./Values.ts"
 export const channels: ReadonlyArray<Channel> = ["webhook", "xmpp", "null"]
 export const faces: ReadonlyArray<Face> = ["api", "hub"]
 export const states: ReadonlyArray<SubscriptionState> = ["pending", "active", "paused"]
-export const signatureMethods: ReadonlyArray<SignatureMethod> = ["sha1", "sha256", "sha384", "sha512"]
+export const methods: ReadonlyArray<SignatureMethod> = ["sha1", "sha256", "sha384", "sha512"]
 
 export interface SubscriptionRow {
   readonly id: number
@@ -32,7 +32,7 @@ export const subscriptionSelect =
   ${millis("u.lease_until")} as lease_until, ${millis("u.created_at")} as created_at`
 
 export const subscriptionOf = (row: SubscriptionRow): Subscription => {
-  const signature = row.signature === null ? undefined : signatureMethods[row.signature]
+  const signature = row.signature === null ? undefined : methods[row.signature]
   return {
     id: row.id,
     accountId: row.account,

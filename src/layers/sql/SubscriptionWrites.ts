@@ -9,13 +9,13 @@ import { resourceOf, type ResourceRow, selectResources } from "./ResourceRows.ts
 import {
   channels,
   faces,
-  signatureMethods,
+  methods,
   states,
   subscriptionOf,
   type SubscriptionRow,
   subscriptionSelect
 } from "./SubscriptionRows.ts"
-import { column, filled, instant, legalText, urlKey } from "./Values.ts"
+import { column, instant, legalText, padValues, urlKey } from "./Values.ts"
 
 export const subscribe = (sql: SqlClient.SqlClient) =>
   Effect.fn("SubscriptionStore.subscribe")(function*(wanted: NewSubscription) {
@@ -86,7 +86,7 @@ const upsert = Effect.fnUntraced(
       states.indexOf(wanted.state),
       wanted.leaseUntil ?? null,
       now,
-      wanted.signature === undefined ? null : signatureMethods.indexOf(wanted.signature)
+      wanted.signature === undefined ? null : methods.indexOf(wanted.signature)
     ])
     return row ?? (yield* selectUnchanged(sql, wanted, resourceId))
   }
@@ -114,7 +114,7 @@ const forgetBounces = (sql: SqlClient.SqlClient, subscriptionId: number) =>
 const selectResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, id: number, now: number) {
   const [row] = yield* sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
     now,
-    column.ids(filled([id], id))
+    column.ids(padValues([id], id))
   ])
   return row
 })

@@ -13,6 +13,7 @@ import {
 } from "#domain/ports/VerificationQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import { addRequest, allocate, nextAllowedAt, type SlidingWindow } from "#domain/websub/SlidingWindow.ts"
+import { decodeVerification } from "./StoredJson.ts"
 import { column, instant } from "./Values.ts"
 import { retryConflicts, run } from "./Query.ts"
 
@@ -143,7 +144,7 @@ const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, l
   )
   return allowed.map(({ id, request }): ClaimedVerification => ({
     id,
-    verification: JSON.parse(request) as Verification
+    verification: decodeVerification(request)
   }))
 })
 

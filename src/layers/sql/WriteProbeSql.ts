@@ -4,14 +4,15 @@ import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import { run } from "./Query.ts"
 
 /**
- * A table of its own: a row in one that stands would find room in pages that the disk has given already. One transaction, whose commit
- * waits for the disk; the lock lets runners that try at once do it one after the other.
+ * Creates and drops a table in one transaction, whose commit waits for the disk.
+ *
+ * A row in an existing table could fit into a page that the disk holds already. The lock makes concurrent probes wait for each other.
  */
 const attemptSql = `do $$
 begin
-  perform pg_advisory_xact_lock(hashtextextended('windhover: whether anything can be written', 0));
-  create table windhover_writing as select repeat('-', 1000) as filling from generate_series(1, 64);
-  drop table windhover_writing;
+  perform pg_advisory_xact_lock(hashtextextended('windhover: write probe', 0));
+  create table windhover_write_probe as select repeat('-', 1000) as filling from generate_series(1, 64);
+  drop table windhover_write_probe;
 end $$`
 
 export const layer = Layer.effect(
@@ -19,7 +20,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     return WriteProbe.of({
-      attempt: Effect.asVoid(run(sql.unsafe(attemptSql).unprepared)).pipe(Effect.withSpan("Writing.attempt"))
+      attempt: Effect.asVoid(run(sql.unsafe(attemptSql).unprepared)).pipe(Effect.withSpan("WriteProbe.attempt"))
     })
   })
 )

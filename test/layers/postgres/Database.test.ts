@@ -35,7 +35,7 @@ describe("Database", () => {
       const layer = withSettings({ WINDHOVER_DATA_DIR: yield* temporaryDirectory }, Database.layer)
       yield* Layer.build(layer)
       const error = yield* Effect.flip(Effect.scoped(Layer.build(Layer.fresh(layer))))
-      assert.strictEqual(error._tag === "DatabaseError" && error.reason, "locked")
+      assert.strictEqual(error._tag === "DatabaseError" && error.reason._tag, "Locked")
     }))
 
   it.live.skipIf(!engines.every((engine) => engine.available))(

@@ -175,7 +175,7 @@ describe("EmbeddedPostgres", () => {
       yield* Effect.scoped(Layer.build(EmbeddedPostgres.layer({ directory })))
       fs.writeFileSync(path.join(directory, "database", "global", "pg_control"), "nothing")
       const error = yield* Effect.flip(Effect.scoped(Layer.build(EmbeddedPostgres.layer({ directory }))))
-      assert.strictEqual(error.reason, "damaged")
+      assert.strictEqual(error.reason._tag, "Damaged")
       assert.include(error.message, path.join(directory, "database"))
     }))
 
@@ -223,7 +223,7 @@ describe("EmbeddedPostgres", () => {
       // where the cluster belongs is something else, and unpacking cannot replace it
       fs.symlinkSync("nowhere", path.join(directory, "database"))
       const error = yield* Effect.flip(Effect.scoped(Layer.build(EmbeddedPostgres.layer({ directory }))))
-      assert.strictEqual(error.reason, "unusable")
+      assert.strictEqual(error.reason._tag, "Unusable")
       assert.include(error.message, `The data directory ${directory} cannot be used (ENOTDIR: `)
     }))
 

@@ -14,7 +14,7 @@ import { findBinaries, startServer } from "#test/support/PostgresServer.ts"
 
 const server = engines.find((engine) => engine.name === "server")
 
-const open = (url: string) => Layer.build(Postgres.layer({ url: Redacted.make(url), patience: "100 millis" }))
+const open = (url: string) => Layer.build(Postgres.layer({ url: Redacted.make(url), startTimeout: "100 millis" }))
 
 const refusal = (url: string) => Effect.flip(Effect.scoped(open(url)))
 
@@ -194,14 +194,14 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       const wrong = new URL(url)
       wrong.password = "open-sesame"
       const password = yield* refusal(wrong.href)
-      assert.strictEqual(password.reason, "refused")
+      assert.strictEqual(password.reason._tag, "Refused")
       assert.include(password.message, "password authentication failed")
       assert.notInclude(password.message, "open-sesame")
 
       const missing = new URL(url)
       missing.pathname = "/nowhere"
       const database = yield* refusal(missing.href)
-      assert.strictEqual(database.reason, "refused")
+      assert.strictEqual(database.reason._tag, "Refused")
       assert.include(database.message, `database "nowhere" does not exist`)
     }))
 
@@ -216,7 +216,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
         $$ select case name when 'server_version_num' then '130020' else '13.20' end $$`
       yield* sql.unsafe(`alter database ${name} set search_path = old, pg_catalog, public`)
       const error = yield* refusal(url)
-      assert.strictEqual(error.reason, "too-old")
+      assert.strictEqual(error.reason._tag, "TooOld")
       assert.include(error.message, "13.20")
       assert.include(error.message, "14")
     }))
@@ -228,7 +228,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       const port = portOf(silent)
       yield* Effect.promise(() => promisify(silent.close.bind(silent))())
       const error = yield* refusal(`postgres://user:open-sesame@127.0.0.1:${port}/windhover`)
-      assert.strictEqual(error.reason, "unreachable")
+      assert.strictEqual(error.reason._tag, "Unreachable")
       assert.include(error.message, "ECONNREFUSED")
       assert.notInclude(error.message, "open-sesame")
     }))

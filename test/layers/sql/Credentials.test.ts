@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import { createHash } from "node:crypto"
-import { type Known, makeAuthenticate } from "#layers/sql/Credentials.ts"
+import { type LoginCredentials, makeAuthenticate } from "#layers/sql/Credentials.ts"
 
-const ann: Known = { account: { id: 7, login: "ann", credits: 0, createdAt: 0 }, passwordHash: "a hash" }
+const ann: LoginCredentials = { account: { id: 7, login: "ann", credits: 0, createdAt: 0 }, passwordHash: "a hash" }
 
 /** A store with one account, and passwords that note what is checked. */
 const makeTried = () => {

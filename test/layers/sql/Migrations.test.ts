@@ -119,7 +119,7 @@ for (const engine of engines) {
           yield* empty
           yield* sql`create table entries (mine int)`
           const error = yield* Effect.flip(migrate)
-          assert.strictEqual(error.reason, "migration")
+          assert.strictEqual(error.reason._tag, "Migration")
           assert.include(error.message, `relation "entries" already exists`)
           assert.deepStrictEqual(yield* tables, ["entries"])
           yield* sql`drop table entries`
@@ -150,7 +150,7 @@ for (const engine of engines) {
           yield* empty
           yield* migrateNext
           const error = yield* Effect.flip(migrate)
-          assert.strictEqual(error.reason, "newer")
+          assert.strictEqual(error.reason._tag, "Newer")
           assert.include(error.message, "0002_planted")
           yield* empty
         }))
@@ -194,7 +194,7 @@ describe.skipIf(!engines.every((engine) => engine.available))("Migrations: a man
       plain.username = user
       plain.password = "plain"
       const error = yield* Effect.flip(run(plain, migrate))
-      assert.strictEqual(error.reason, "no-trigrams")
+      assert.strictEqual(error.reason._tag, "NoTrigrams")
       assert.include(error.message, "create extension pg_trgm")
       yield* run(url, SqlClient.SqlClient.use((sql) => sql`create extension pg_trgm`))
       assert.deepStrictEqual(yield* run(plain, migrate), all)

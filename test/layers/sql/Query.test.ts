@@ -67,7 +67,7 @@ describe("SqlFailure", () => {
   it.live("asks the server again and again whether it is there, and gives up when it is not", () =>
     Effect.gen(function*() {
       const answers = [true, false]
-      const heart = { isSilent: () => false, beats: Effect.sync(() => answers.shift() ?? true) }
+      const heart = { isSilent: () => false, check: Effect.sync(() => answers.shift() ?? true) }
       const error = yield* Effect.flip(Effect.provideService(run(Effect.never, Infinity), DatabaseLiveness, heart))
       assert.deepStrictEqual(error.reason._tag, "Unavailable")
       assert.deepStrictEqual(answers, [])
@@ -75,7 +75,7 @@ describe("SqlFailure", () => {
 
   it.effect("asks nothing of a server that answers nothing", () =>
     Effect.gen(function*() {
-      const heart = { isSilent: () => true, beats: Effect.die("not asked") }
+      const heart = { isSilent: () => true, check: Effect.die("not asked") }
       const error = yield* Effect.flip(Effect.provideService(run(Effect.die("not asked")), DatabaseLiveness, heart))
       assert.deepStrictEqual([error.reason._tag, error.message], [
         "Unavailable",

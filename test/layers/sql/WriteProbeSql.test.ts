@@ -25,7 +25,10 @@ for (const engine of engines) {
           Effect.gen(function*() {
             const sql = yield* SqlClient.SqlClient
             yield* (yield* WriteProbe).attempt
-            assert.deepStrictEqual(yield* sql.unsafe("select relname from pg_class where relname like '%writing%'"), [])
+            assert.deepStrictEqual(
+              yield* sql.unsafe("select relname from pg_class where relname like '%write_probe%'"),
+              []
+            )
           }))
       }
     )

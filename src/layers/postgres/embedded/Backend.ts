@@ -7,21 +7,21 @@ import type { Execute } from "./Sessions.ts"
 /** One PostgreSQL backend over a cluster's directory. */
 export interface Backend {
   readonly execute: Execute
-  /** Writes everything out, so that the next start has nothing to recover. */
+  /** Writes all data to disk, so that the next start needs no recovery. */
   readonly close: () => Promise<void>
 }
 
 /**
- * Starts PGlite as a database that keeps what it acknowledged.
+ * Starts PGlite as a database that keeps acknowledged transactions.
  *
- * As it comes it does not: it runs with fsync off, its file system has no fsync, and it goes on after a panic as if nothing had happened.
- * `crash` is called in the middle of such a fault and must not return.
+ * By default PGlite turns fsync off, its file system has no fsync, and it continues after a panic.
+ * This backend calls `crash` in the middle of such a fault. `crash` must not return.
  *
- * Half of a start is the same for every cluster. It is done while the promise of the cluster's directory is pending.
+ * Half of a start is equal for all clusters, and runs before the promise of the cluster's directory resolves.
  */
 export const openBackend = async (
   cluster: Promise<string>,
-  crash: (why: unknown) => never,
+  crash: (error: unknown) => never,
   log: (line: string) => void
 ): Promise<Backend> => {
   const database = await PGlite.create({
@@ -35,23 +35,24 @@ export const openBackend = async (
   })
   crashOnPanic(database, crash)
   return {
-    execute: executing(database, crash),
+    execute: makeExecute(database, crash),
     close: () => database.close()
   }
 }
 
-/** Bytes of room for answers; more is given back after the answer that took it. */
-const usualRoom = 64 * 1024
+/** Bytes of the answer buffer. A larger answer gets a larger buffer, which is released after it. */
+const bufferSize = 64 * 1024
 
 /**
  * Runs cycles by PGlite's stream of raw bytes.
  *
- * Its `execProtocolRawSync` alone would also read every message of the answers in JavaScript, which took almost half of this thread's time,
- * and keep all that it has ever read. The stream calls the same, and nothing else but `syncToFs` would make it wait: it is through when it returns.
+ * `execProtocolRawSync` alone would also parse each message of the answers in JavaScript, which took almost half of the
+ * time of this thread, and would keep all parsed messages. The stream calls the same function. Without `syncToFs` it
+ * does not wait, so that the cycle is complete when the call returns.
  */
-const executing = (database: PGlite, crash: (why: unknown) => never): Execute => {
+const makeExecute = (database: PGlite, crash: (error: unknown) => never): Execute => {
   const run = database.execProtocolRawSync.bind(database)
-  /** Told at once: the stream's promise rejects only when a part of an answer has been handed on as all of it. */
+  /** Collected synchronously, because the promise of the stream rejects after a partial answer was passed on as a whole one. */
   const faults: Array<unknown> = []
   database.execProtocolRawSync = (cycle) => {
     try {
@@ -61,33 +62,33 @@ const executing = (database: PGlite, crash: (why: unknown) => never): Execute =>
       throw error
     }
   }
-  let room = new Uint8Array(usualRoom)
+  let buffer = new Uint8Array(bufferSize)
   let length = 0
-  /** What it is given is a part of the backend's memory, and its own for no longer than the call. */
+  /** `bytes` is a view of the backend's memory, and valid during the call only. */
   const onRawData = (bytes: Uint8Array) => {
-    if (length + bytes.length > room.length) {
+    if (length + bytes.length > buffer.length) {
       const larger = new Uint8Array(2 * (length + bytes.length))
-      larger.set(room)
-      room = larger
+      larger.set(buffer)
+      buffer = larger
     }
-    room.set(bytes, length)
+    buffer.set(bytes, length)
     length += bytes.length
   }
   return (cycle) => {
     length = 0
     void database.execProtocolRawStream(cycle, { syncToFs: false, onRawData })
-      .catch((why) => faults.includes(why) || crash(why))
+      .catch((error) => faults.includes(error) || crash(error))
     if (faults.length > 0) crash(faults[0])
-    const answer = room.slice(0, length)
-    if (room.length > usualRoom) room = new Uint8Array(usualRoom)
+    const answer = buffer.slice(0, length)
+    if (buffer.length > bufferSize) buffer = new Uint8Array(bufferSize)
     return answer
   }
 }
 
 const configuration = [
-  "wal_sync_method=fsync", // the other methods end in system calls that do nothing here
-  "shared_buffers=16MB", // the kernel's page cache does the rest
-  "log_min_messages=fatal", // an error is told to the client that made it
+  "wal_sync_method=fsync", // the other methods use system calls that do nothing in PGlite
+  "shared_buffers=16MB", // the page cache of the kernel holds the rest
+  "log_min_messages=fatal", // the client receives its own errors
   "log_min_error_statement=panic"
 ].flatMap((setting) => ["-c", setting])
 
@@ -95,18 +96,18 @@ interface NodeStream {
   readonly nfd?: number
 }
 
-/** A directory on disk, as PGlite's `NodeFS` has it, with the fsync that it lacks; mounted as late as it is known which. */
+/** A directory on disk, like PGlite's `NodeFS`, but with fsync, and mounted when its path is known. */
 class DurableFiles extends EmscriptenBuiltinFilesystem {
   readonly #cluster: Promise<string>
-  readonly #crash: (why: unknown) => never
+  readonly #crash: (error: unknown) => never
 
-  constructor(cluster: Promise<string>, crash: (why: unknown) => never) {
+  constructor(cluster: Promise<string>, crash: (error: unknown) => never) {
     super()
     this.#cluster = cluster
     this.#crash = crash
   }
 
-  /** Called when the program is loaded, and before the backend starts: recovery after a crash writes, and syncs, as well. */
+  /** Runs after the program is loaded and before the backend starts, because recovery after a crash writes and syncs too. */
   override async initialSyncFs(): Promise<void> {
     const { FS, NODEFS } = this.#module
     this.#addFsync(streamOperations(NODEFS))
@@ -120,7 +121,7 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
   }
 
   get #module(): PGlite["Module"] {
-    if (this.pg === undefined) throw new Error("PGlite uses its file system before it has told which one it is")
+    if (this.pg === undefined) throw new Error("PGlite uses its file system before its initialization.")
     return this.pg.Module
   }
 
@@ -130,32 +131,32 @@ class DurableFiles extends EmscriptenBuiltinFilesystem {
         if (nfd !== undefined) fs.fdatasyncSync(nfd)
         return 0
       } catch (error) {
-        return this.#crash(error) // what was not written once may be gone from the kernel's cache: only a recovery tells
+        return this.#crash(error) // the kernel may have dropped the unwritten pages: only a recovery can tell
       }
     }
   }
 }
 
-/** Emscripten's types leave out the table that its files call through. */
+/** The table through which Emscripten calls its files, missing in its types. */
 const streamOperations = (type: object): object => {
   if (!("stream_ops" in type) || typeof type.stream_ops !== "object" || type.stream_ops === null) {
-    throw new Error("this version of PGlite has no NODEFS.stream_ops to mend")
+    throw new Error("This version of PGlite has no NODEFS.stream_ops to patch.")
   }
   return type.stream_ops
 }
 
 /** Status of the exception by which PostgreSQL leaves a failed statement (its longjmp). */
-const statementFailed = 100
+const failedStatement = 100
 
-/** PGlite swallows whatever the main loop throws. Only a failed statement is harmless: a panic, a trap or an exit is the end. */
-const crashOnPanic = (database: PGlite, crash: (why: unknown) => never): void => {
+/** PGlite swallows all exceptions of the main loop. Only a failed statement is harmless; a panic, a trap or an exit is fatal. */
+const crashOnPanic = (database: PGlite, crash: (error: unknown) => never): void => {
   const module = database.Module
   const once = module._PostgresMainLoopOnce
   module._PostgresMainLoopOnce = () => {
     try {
       once()
     } catch (error) {
-      if (typeof error === "object" && error !== null && "status" in error && error.status === statementFailed) {
+      if (typeof error === "object" && error !== null && "status" in error && error.status === failedStatement) {
         throw error
       }
       crash(error)

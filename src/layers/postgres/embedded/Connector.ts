@@ -2,11 +2,11 @@ import { Duplex } from "node:stream"
 import type { Worker } from "node:worker_threads"
 import type { FromWorker, ToWorker } from "./Messages.ts"
 
-/** Opens connections to the database in a thread: each is to its client what a socket would be. */
+/** Opens connections to the database in a thread. A connection replaces the client's socket. */
 export class Connector {
   readonly #worker: Worker
   readonly #open = new Map<number, Duplex>()
-  #last = 0
+  #lastId = 0
 
   constructor(worker: Worker) {
     this.#worker = worker
@@ -14,11 +14,11 @@ export class Connector {
   }
 
   connect(): Duplex {
-    const id = ++this.#last
+    const id = ++this.#lastId
     const connection = new Duplex({
-      read: () => undefined, // answers are pushed as they come; the client has asked for all of them
+      read: () => undefined, // answers are pushed on arrival
       write: (bytes: Uint8Array, _encoding, done) => {
-        this.#tell({ _tag: "Data", id, bytes })
+        this.#send({ _tag: "Data", id, bytes })
         done()
       },
       final: (done) => {
@@ -31,23 +31,23 @@ export class Connector {
       }
     })
     this.#open.set(id, connection)
-    this.#tell({ _tag: "Open", id })
+    this.#send({ _tag: "Open", id })
     return connection
   }
 
-  /** The thread is gone: so are all connections. */
+  /** Closes all connections after the end of the thread. */
   fail(error: Error): void {
     const lost = [...this.#open.values()]
     this.#open.clear()
     for (const connection of lost) connection.destroy(error)
   }
 
-  #tell(message: ToWorker): void {
+  #send(message: ToWorker): void {
     this.#worker.postMessage(message)
   }
 
   #close(id: number): void {
-    if (this.#open.delete(id)) this.#tell({ _tag: "Close", id })
+    if (this.#open.delete(id)) this.#send({ _tag: "Close", id })
   }
 
   #receive(message: FromWorker): void {

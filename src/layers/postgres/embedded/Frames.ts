@@ -1,12 +1,12 @@
-/** What a client of the wire protocol sent, cut where the server may act on it. */
+/** A part of a client's byte stream that the server can act on. */
 export type Frame =
   | { readonly _tag: "Startup"; readonly bytes: Uint8Array }
   | { readonly _tag: "EncryptionRequest" }
   | { readonly _tag: "CancelRequest" }
   | { readonly _tag: "Terminate" }
   /**
-   * Messages up to and with the one that makes the server answer: a Sync or a simple Query.
-   * `parsed` and `closed` name the prepared statements that it makes and removes.
+   * Messages up to and including a Sync or a simple Query, which makes the server answer.
+   * `parsed` and `closed` name the prepared statements that the cycle creates and removes.
    */
   | {
     readonly _tag: "Cycle"
@@ -18,16 +18,16 @@ export type Frame =
 const cancelRequest = 80877102
 const encryptionRequests = new Set([80877103, 80877104]) // TLS, GSS
 
-/** First bytes of the messages that matter here. */
-const parse = 0x50 // P
-const close = 0x43 // C
-const sync = 0x53 // S
-const query = 0x51 // Q
-const terminate = 0x58 // X
-/** In a Close: a statement, not a portal. */
-const statement = 0x53
+/** First bytes of messages. */
+const parseByte = 0x50 // P
+const closeByte = 0x43 // C
+const syncByte = 0x53 // S
+const queryByte = 0x51 // Q
+const terminateByte = 0x58 // X
+/** Second field of a Close: a statement rather than a portal. */
+const statementByte = 0x53
 
-/** Cuts the byte stream of one connection into frames, however it was chunked. */
+/** Splits the byte stream of one connection into frames, independent of the chunks. */
 export class Frames {
   #rest: Buffer = Buffer.alloc(0)
   #started = false
@@ -41,9 +41,9 @@ export class Frames {
     return frames
   }
 
-  /** Adds the frame that starts at `from` and returns where it ends; `from` when it is not complete. */
+  /** Adds the frame that starts at `from` and returns its end. Returns `from` while the frame is incomplete. */
   #next(bytes: Buffer, from: number, frames: Array<Frame>): number {
-    if (this.#started) return cycle(bytes, from, frames)
+    if (this.#started) return readCycle(bytes, from, frames)
     if (bytes.length - from < 8 || bytes.length - from < bytes.readInt32BE(from)) return from
     const end = from + bytes.readInt32BE(from)
     const code = bytes.readInt32BE(from + 4)
@@ -57,20 +57,20 @@ export class Frames {
   }
 }
 
-const cycle = (bytes: Buffer, from: number, frames: Array<Frame>): number => {
+const readCycle = (bytes: Buffer, from: number, frames: Array<Frame>): number => {
   const parsed: Array<string> = []
   const closed: Array<string> = []
   for (let at = from; bytes.length - at >= 5;) {
     const end = at + 1 + bytes.readInt32BE(at + 1)
     if (bytes.length < end) return from
     const type = bytes[at]
-    if (type === parse) parsed.push(text(bytes, at + 5))
-    if (type === close && bytes[at + 5] === statement) closed.push(text(bytes, at + 6))
-    if (type === terminate) {
+    if (type === parseByte) parsed.push(readText(bytes, at + 5))
+    if (type === closeByte && bytes[at + 5] === statementByte) closed.push(readText(bytes, at + 6))
+    if (type === terminateByte) {
       frames.push({ _tag: "Terminate" })
       return end
     }
-    if (type === sync || type === query) {
+    if (type === syncByte || type === queryByte) {
       frames.push({ _tag: "Cycle", bytes: bytes.subarray(from, end), parsed, closed })
       return end
     }
@@ -79,22 +79,22 @@ const cycle = (bytes: Buffer, from: number, frames: Array<Frame>): number => {
   return from
 }
 
-const text = (bytes: Buffer, from: number) => bytes.toString("latin1", from, bytes.indexOf(0, from))
+const readText = (bytes: Buffer, from: number) => bytes.toString("latin1", from, bytes.indexOf(0, from))
 
 const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** A cycle that removes prepared statements. */
 export const closeStatements = (names: Iterable<string>): Uint8Array => {
   const messages: Array<Buffer> = []
-  for (const name of names) messages.push(message(close, Buffer.from(`S${name}\0`, "latin1")))
-  messages.push(message(sync, Buffer.alloc(0)))
+  for (const name of names) messages.push(makeMessage(closeByte, Buffer.from(`S${name}\0`, "latin1")))
+  messages.push(makeMessage(syncByte, Buffer.alloc(0)))
   return Buffer.concat(messages)
 }
 
-/** A cycle that ends whatever transaction is open. */
-export const rollback = (): Uint8Array => message(query, Buffer.from("ROLLBACK\0", "latin1"))
+/** A cycle that rolls back the open transaction, if any. */
+export const rollback = (): Uint8Array => makeMessage(queryByte, Buffer.from("ROLLBACK\0", "latin1"))
 
-const message = (type: number, body: Buffer): Buffer => {
+const makeMessage = (type: number, body: Buffer): Buffer => {
   const head = Buffer.alloc(5)
   head[0] = type
   head.writeInt32BE(body.length + 4, 1)

@@ -1,32 +1,33 @@
 import { Worker } from "node:worker_threads"
 import type { Start } from "./Messages.ts"
 
-/** A thread that has no cluster yet. */
-let ahead: Worker | undefined
+/** A running thread without a cluster. */
+let launched: Worker | undefined
 
 /**
- * Begins the thread of a database before it is known which one: what is the same for all of them takes half the time of its start.
+ * Starts the thread before its cluster is known. The part that is equal for all clusters takes half of a start.
  *
- * It touches no file that is not of the program, and keeps no process alive. The next `launch` takes it.
+ * Until `launch` passes the cluster, the thread reads only files of the program and keeps no process alive.
  */
 export const launchAhead = (): void => {
   try {
-    ahead = begin()
+    launched = startWorker()
   } catch {
-    return // the system has no thread to give: `launch` asks again, and is told
+    return // the system has no thread left: `launch` tries again and throws
   }
-  ahead.unref()
-  const forget = () => void (ahead = undefined)
-  ahead.once("error", forget).once("exit", forget)
+  launched.unref()
+  const forget = () => void (launched = undefined)
+  launched.once("error", forget).once("exit", forget)
 }
 
-/** A thread that starts this database; throws when the system has none to give. */
+/** Starts a database in a thread. Throws when the system has no thread left. */
 export const launch = (start: Start): Worker => {
-  const worker = ahead ?? begin()
-  ahead = undefined
+  const worker = launched ?? startWorker()
+  launched = undefined
   worker.ref()
   worker.postMessage(start)
   return worker
 }
 
-const begin = (): Worker => new Worker(new URL("./worker.ts", import.meta.url), { name: "database", execArgv: [] })
+const startWorker = (): Worker =>
+  new Worker(new URL("./worker.ts", import.meta.url), { name: "database", execArgv: [] })

@@ -2,27 +2,27 @@ import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 
 export interface MaintenanceOptions {
-  /** Write-ahead log between two checkpoints, bytes: what a start after a crash has to read again. */
-  readonly checkpointEvery: number
-  /** Transactions after which a table is frozen; PostgreSQL refuses to go on near 2,000 million. */
-  readonly freezeAfter: number
+  /** Bytes of write-ahead log between two checkpoints. A start after a crash reads these again. */
+  readonly checkpointBytes: number
+  /** Age in transactions at which a table is frozen. PostgreSQL stops near 2,000 million. */
+  readonly freezeAge: number
 }
 
-const usual: MaintenanceOptions = { checkpointEvery: 64 * 1024 * 1024, freezeAfter: 100_000_000 }
+const defaults: MaintenanceOptions = { checkpointBytes: 64 * 1024 * 1024, freezeAge: 100_000_000 }
 
 /**
- * Does what a server has processes for, until the scope closes: checkpoints, vacuum, and freezing of old transaction ids.
+ * Runs checkpoints, vacuums and freezes old transaction ids until the scope closes. A server has processes for these.
  *
- * Everything waits while one of them runs, so at most one table is vacuumed a minute, the worst first.
+ * All statements wait meanwhile. So it vacuums at most one table per minute, the one with most dead rows.
  */
-export const maintain = Effect.fnUntraced(function*({ checkpointEvery, freezeAfter }: MaintenanceOptions = usual) {
+export const maintain = Effect.fnUntraced(function*({ checkpointBytes, freezeAge }: MaintenanceOptions = defaults) {
   const sql = yield* SqlClient.SqlClient
   let checkpointed = 0
 
   const checkpoint = Effect.gen(function*() {
     const [log] = yield* sql<{ written: number }>`
       select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::float8 as written`
-    if (log === undefined || log.written - checkpointed < checkpointEvery) return
+    if (log === undefined || log.written - checkpointed < checkpointBytes) return
     yield* sql`checkpoint`
     checkpointed = log.written
   })
@@ -38,17 +38,17 @@ export const maintain = Effect.fnUntraced(function*({ checkpointEvery, freezeAft
   const freeze = Effect.gen(function*() {
     const [oldest] = yield* sql<{ name: string }>`
       select oid::regclass::text as name from pg_class
-      where relkind in ('r', 'm', 't') and age(relfrozenxid) > ${freezeAfter}::int
+      where relkind in ('r', 'm', 't') and age(relfrozenxid) > ${freezeAge}::int
       order by age(relfrozenxid) desc limit 1`
     if (oldest !== undefined) yield* sql.unsafe(`vacuum (freeze) ${oldest.name}`).unprepared
   })
 
-  yield* repeatedly(checkpoint, "5 seconds")
-  yield* repeatedly(Effect.andThen(vacuum, freeze), "1 minute")
+  yield* repeatTask(checkpoint, "5 seconds")
+  yield* repeatTask(Effect.andThen(vacuum, freeze), "1 minute")
 })
 
-/** A failure is told and tried again the next time. */
-const repeatedly = <E>(task: Effect.Effect<void, E>, interval: "5 seconds" | "1 minute") =>
+/** Logs a failure and retries at the next interval. */
+const repeatTask = <E>(task: Effect.Effect<void, E>, interval: "5 seconds" | "1 minute") =>
   task.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Maintenance of the embedded database failed.", cause)),
     Effect.repeat(Schedule.spaced(interval)),

@@ -1,11 +1,11 @@
-/** The first message to the thread of the embedded database: which one it starts. */
+/** The first message to the thread of the embedded database. */
 export interface Start {
   /** Directory of the cluster. */
   readonly cluster: string
-  /** Whether it is made from the template when it is missing. */
-  readonly mayMake: boolean
-  /** Milliseconds after which a silent transaction is ended when others wait for it. */
-  readonly idleTransaction: number
+  /** True if the thread may create a missing cluster from the template. */
+  readonly mayCreate: boolean
+  /** An idle transaction ends after so many ms when other connections wait. */
+  readonly idleTransactionMs: number
 }
 
 export type ToWorker =
@@ -18,7 +18,7 @@ export type FromWorker =
   | { readonly _tag: "Ready" }
   | { readonly _tag: "Data"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly _tag: "Closed"; readonly id: number }
-  /** A line of the server's log. */
+  /** A line of the log of PostgreSQL. */
   | { readonly _tag: "Log"; readonly line: string }
-  /** It does not start, or cannot go on; the thread ends next. */
-  | { readonly _tag: "Crashed"; readonly why: string }
+  /** The database does not start, or cannot continue. The thread ends next. */
+  | { readonly _tag: "Crashed"; readonly problem: string }

@@ -1,26 +1,26 @@
 import { closeStatements, type Frame, Frames, rollback } from "./Frames.ts"
 
-/** Runs one cycle of the wire protocol to its end and returns everything that the server answers. */
+/** Runs one cycle of the wire protocol and returns all answers of the server. */
 export type Execute = (cycle: Uint8Array) => Uint8Array<ArrayBuffer>
 
 interface Connection {
   readonly id: number
   readonly frames: Frames
-  /** Prepared statements that it left in the backend. */
+  /** Its prepared statements in the backend. */
   readonly statements: Set<string>
 }
 
 interface Cycle {
-  /** Undefined: housekeeping, whose answer nobody waits for. */
+  /** Undefined for housekeeping without a receiver. */
   readonly connection: Connection | undefined
   readonly bytes: Uint8Array
 }
 
 /**
- * Lets many connections share one backend, which knows only a single session.
+ * Shares the single session of one backend between many connections.
  *
- * Cycles run one after the other in order of arrival, but for this: while a transaction is open, only its connection gets on.
- * A connection that closes leaves nothing behind: its transaction is rolled back, its prepared statements are removed.
+ * Cycles run one after the other in order of arrival. While a transaction is open, only cycles of its connection run.
+ * A closed connection rolls back its transaction and removes its prepared statements.
  */
 export class Sessions {
   readonly #connections = new Map<number, Connection>()
@@ -28,7 +28,7 @@ export class Sessions {
   #owner: Connection | undefined
   #ownerSince = 0
   readonly #execute: Execute
-  /** Takes bytes that have a buffer of their own; `undefined` tells that the backend closed the connection. */
+  /** Receives bytes with a buffer of their own, or `undefined` when the backend closes the connection. */
   readonly #send: (id: number, bytes: Uint8Array<ArrayBuffer> | undefined) => void
   readonly #now: () => number
 
@@ -60,9 +60,9 @@ export class Sessions {
     this.#pump()
   }
 
-  /** Ends a transaction whose client has not spoken for `idle` milliseconds while others wait for it. */
-  expire(idle: number): void {
-    if (this.#owner === undefined || this.#queue.length === 0 || this.#now() - this.#ownerSince < idle) return
+  /** Ends the open transaction if its client was idle for `maxIdleMs` while other connections wait. */
+  expire(maxIdleMs: number): void {
+    if (this.#owner === undefined || this.#queue.length === 0 || this.#now() - this.#ownerSince < maxIdleMs) return
     const { id } = this.#owner
     this.#drop(this.#owner)
     this.#send(id, undefined)
@@ -72,7 +72,7 @@ export class Sessions {
   #take(connection: Connection, frame: Frame): void {
     switch (frame._tag) {
       case "EncryptionRequest":
-        return this.#send(connection.id, Uint8Array.of(no))
+        return this.#send(connection.id, Uint8Array.of(refusal))
       case "Startup":
         this.#queue.push({ connection, bytes: frame.bytes })
         return
@@ -81,7 +81,7 @@ export class Sessions {
         for (const name of frame.closed) connection.statements.delete(name)
         this.#queue.push({ connection, bytes: frame.bytes })
         return
-      case "CancelRequest": // a running statement cannot be reached; the client takes the closed connection for an answer
+      case "CancelRequest": // a running statement cannot be cancelled; the closed connection is the answer
       case "Terminate":
         this.#drop(connection)
         return this.#send(connection.id, undefined)
@@ -102,9 +102,9 @@ export class Sessions {
 
   #pump(): void {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      const idle = this.#answer(next.connection, this.#execute(next.bytes))
-      this.#owner = idle ? undefined : next.connection
-      if (!idle) this.#ownerSince = this.#now()
+      const isIdle = this.#answer(next.connection, this.#execute(next.bytes))
+      this.#owner = isIdle ? undefined : next.connection
+      if (!isIdle) this.#ownerSince = this.#now()
     }
   }
 
@@ -114,10 +114,10 @@ export class Sessions {
     return at < 0 ? undefined : this.#queue.splice(at, 1)[0]
   }
 
-  /** Sends the answer on, notifications to everybody; true when the backend is out of any transaction. */
+  /** Forwards an answer, and notifications to all connections. Returns true when the backend is outside of a transaction. */
   #answer(to: Connection | undefined, answer: Uint8Array<ArrayBuffer>): boolean {
     const view = new DataView(answer.buffer, answer.byteOffset, answer.byteLength)
-    let idle = false
+    let isIdle = false
     let sent = 0
     for (let at = 0; at + 5 <= answer.length;) {
       const end = at + 1 + view.getInt32(at + 1)
@@ -125,11 +125,11 @@ export class Sessions {
         this.#forward(to, answer.subarray(sent, at))
         for (const connection of this.#connections.values()) this.#send(connection.id, answer.slice(at, end))
         sent = end
-      } else if (answer[at] === readyForQuery) idle = answer[at + 5] === idleStatus
+      } else if (answer[at] === readyForQuery) isIdle = answer[at + 5] === idleStatus
       at = end
     }
     this.#forward(to, answer.subarray(sent))
-    return idle
+    return isIdle
   }
 
   #forward(to: Connection | undefined, bytes: Uint8Array<ArrayBuffer>): void {
@@ -139,8 +139,8 @@ export class Sessions {
   }
 }
 
-/** Answers a request for encryption: there is no wire to protect. */
-const no = 0x4e // N
+/** The answer to a request for encryption: a thread has no wire to protect. */
+const refusal = 0x4e // N
 
 const notificationResponse = 0x41 // A
 const readyForQuery = 0x5a // Z

@@ -8,21 +8,21 @@ import type { FromWorker, Start, ToWorker } from "./Messages.ts"
 /** A running embedded database. */
 export interface Thread {
   readonly connect: () => Duplex
-  /** Waits for the end that nobody asked for, and says why it came; from then on all connections are closed. */
+  /** Resolves with the problem when the thread ends unexpectedly. All connections are closed then. */
   readonly ended: Effect.Effect<string>
 }
 
-/** A transaction that says nothing for so many milliseconds makes way when others wait. */
-const idleTransaction = 60_000
+/** An idle transaction ends after so many ms when other connections wait. */
+const idleTransactionMs = 60_000
 
 /**
- * Starts the thread on a cluster's directory and waits until it serves; fails with the reason when it does not.
- * When the scope closes, the database writes everything out before the thread ends.
+ * Starts a thread on the directory of a cluster and waits until it serves. Fails with the problem if the start fails.
+ * When the scope closes, the database writes all data to disk before the thread ends.
  */
-export const startThread = (start: Pick<Start, "cluster" | "mayMake">): Effect.Effect<Thread, string, Scope.Scope> =>
+export const startThread = (start: Pick<Start, "cluster" | "mayCreate">): Effect.Effect<Thread, string, Scope.Scope> =>
   Effect.gen(function*() {
     const handle = yield* Effect.acquireRelease(
-      Effect.try({ try: () => new Handle({ ...start, idleTransaction }), catch: String }), // a user may have too many threads
+      Effect.try({ try: () => new Handle({ ...start, idleTransactionMs }), catch: String }), // fails beyond the thread limit of the user
       (handle) => handle.stop
     )
     yield* handle.ready
@@ -32,8 +32,8 @@ export const startThread = (start: Pick<Start, "cluster" | "mayMake">): Effect.E
     }
   })
 
-/** Time and process, before each line of the server's log. */
-const stamp = /^\d{4}-\d\d-\d\d [\d:.]+ \w+ \[\d+\] /
+/** Time and process before each line of the log. */
+const logPrefix = /^\d{4}-\d\d-\d\d [\d:.]+ \w+ \[\d+\] /
 
 class Handle {
   readonly connector: Connector
@@ -42,7 +42,7 @@ class Handle {
   readonly stop: Effect.Effect<void>
   readonly #worker: Worker
   readonly #end: Promise<string>
-  /** Last lines of the server's log: why it ended is in there. */
+  /** The last lines of the log, which tell the problem. */
   readonly #log: Array<string> = []
 
   constructor(start: Start) {
@@ -56,13 +56,13 @@ class Handle {
     })
     this.#worker.on("error", (error) => this.#log.push(String(error)))
     this.#end = new Promise((resolve) => {
-      this.#worker.once("exit", (code) => resolve(this.#why(code)))
+      this.#worker.once("exit", (code) => resolve(this.#problem(code)))
     })
-    void this.#end.then((why) => this.connector.fail(new Error(why)))
+    void this.#end.then((problem) => this.connector.fail(new Error(problem)))
     this.ended = Effect.promise(() => this.#end)
     this.ready = Effect.raceFirst(Effect.promise(() => ready), Effect.flatMap(this.ended, Effect.fail))
     this.stop = Effect.promise(() => this.#shutDown()).pipe(
-      Effect.interruptible, // a finalizer is not, and would wait for ever
+      Effect.interruptible, // finalizers are uninterruptible by default, and the timeout would have no effect
       Effect.timeoutOption("10 seconds"),
       Effect.andThen(Effect.promise(() => this.#worker.terminate()))
     )
@@ -70,13 +70,13 @@ class Handle {
 
   #note(message: FromWorker): void {
     if (message._tag !== "Log" && message._tag !== "Crashed") return
-    this.#log.push(message._tag === "Log" ? message.line.trim().replace(stamp, "") : message.why)
+    this.#log.push(message._tag === "Log" ? message.line.trim().replace(logPrefix, "") : message.problem)
     if (this.#log.length > 8) this.#log.shift()
   }
 
-  #why(code: number): string {
-    const told = this.#log.filter((line) => /^(PANIC|FATAL)/.test(line)) // what follows one of these is only its echo
-    if (told.length > 0) return told.join("; ")
+  #problem(code: number): string {
+    const fatal = this.#log.filter((line) => /^(PANIC|FATAL)/.test(line)) // later lines only repeat a fatal one
+    if (fatal.length > 0) return fatal.join("; ")
     return this.#log.length > 0 ? this.#log.join("; ") : `its thread ended with code ${code}`
   }
 

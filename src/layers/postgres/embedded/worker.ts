@@ -1,7 +1,7 @@
 /**
- * The thread of the embedded database: owns its memory, and blocks while a statement runs.
+ * The thread of the embedded database. It owns the memory of PGlite and blocks while a statement runs.
  *
- * Started by `EmbeddedPostgres`; what it is sent and sends is in `Messages`.
+ * `Launch` starts it, and `Messages` has its protocol.
  */
 import { existsSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -12,38 +12,38 @@ import { Sessions } from "./Sessions.ts"
 import { unpackTemplate } from "./Template.ts"
 
 const port = parentPort
-if (port === null) throw new Error("this file runs as a worker thread")
+if (port === null) throw new Error("This file runs as a worker thread.")
 
-const tell = (message: FromWorker, transfer: Array<ArrayBuffer> = []) => port.postMessage(message, transfer)
+const send = (message: FromWorker, transfer: Array<ArrayBuffer> = []) => port.postMessage(message, transfer)
 
-const crash = (why: unknown): never => {
-  tell({ _tag: "Crashed", why: String(why) })
+const crash = (error: unknown): never => {
+  send({ _tag: "Crashed", problem: String(error) })
   process.exit(1)
 }
 
-/** Where the cluster is, made from the template when it is missing. */
-const prepare = async ({ cluster, mayMake }: Start): Promise<string> => {
+/** Returns the directory of the cluster. Creates a missing cluster from the template. */
+const prepareCluster = async ({ cluster, mayCreate }: Start): Promise<string> => {
   if (!existsSync(cluster)) {
-    if (mayMake) await unpackTemplate(cluster)
+    if (mayCreate) await unpackTemplate(cluster)
     else crash(`${cluster} has gone`)
   }
-  // The lock of the data directory says who is alone here. PostgreSQL's own word of it, which a kill may leave half written, would keep everybody out.
+  // The data directory has a lock of its own. A kill can leave a partial pid file of PostgreSQL, which would block every start.
   rmSync(join(cluster, "postmaster.pid"), { force: true })
   return cluster
 }
 
-/** A database that is still being opened is closed when it is. */
-const stopWhenTold = (message: ToWorker) => {
+/** Closes the database, after its start if it is still starting. */
+const stopOnShutdown = (message: ToWorker) => {
   if (message._tag === "Shutdown") void opening.then((backend) => backend.close()).then(() => process.exit(0), crash)
 }
 
-const serve = (backend: Backend, { idleTransaction }: Start) => {
+const serve = (backend: Backend, { idleTransactionMs }: Start) => {
   const sessions = new Sessions(
     backend.execute,
     (id, bytes) =>
-      bytes === undefined ? tell({ _tag: "Closed", id }) : tell({ _tag: "Data", id, bytes }, [bytes.buffer])
+      bytes === undefined ? send({ _tag: "Closed", id }) : send({ _tag: "Data", id, bytes }, [bytes.buffer])
   )
-  setInterval(() => sessions.expire(idleTransaction), idleTransaction / 4).unref()
+  setInterval(() => sessions.expire(idleTransactionMs), idleTransactionMs / 4).unref()
   port.on("message", (message: ToWorker) => {
     switch (message._tag) {
       case "Open":
@@ -54,14 +54,14 @@ const serve = (backend: Backend, { idleTransaction }: Start) => {
         return sessions.close(message.id)
     }
   })
-  tell({ _tag: "Ready" })
+  send({ _tag: "Ready" })
 }
 
-const told = new Promise<Start>((resolve) => {
-  port.once("message", (start: Start) => {
-    port.on("message", stopWhenTold)
-    resolve(start)
+const start = new Promise<Start>((resolve) => {
+  port.once("message", (message: Start) => {
+    port.on("message", stopOnShutdown)
+    resolve(message)
   })
 })
-const opening = openBackend(told.then(prepare).catch(crash), crash, (line) => tell({ _tag: "Log", line }))
-await Promise.all([opening, told]).then(([backend, start]) => serve(backend, start)).catch(crash)
+const opening = openBackend(start.then(prepareCluster).catch(crash), crash, (line) => send({ _tag: "Log", line }))
+await Promise.all([opening, start]).then(([backend, options]) => serve(backend, options)).catch(crash)

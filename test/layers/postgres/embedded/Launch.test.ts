@@ -6,7 +6,7 @@ import { launch, launchAhead } from "#layers/postgres/embedded/Launch.ts"
 import type { FromWorker } from "#layers/postgres/embedded/Messages.ts"
 
 /** A cluster that is not there, and must not be made: a thread that is told to start it says so, and ends. */
-const nowhere = { cluster: "/nowhere/database", mayMake: false, idleTransaction: 60_000 }
+const nowhere = { cluster: "/nowhere/database", mayCreate: false, idleTransactionMs: 60_000 }
 
 const lastWord = async (worker: Worker): Promise<FromWorker> => {
   const [[message]] = await Promise.all([once(worker, "message"), once(worker, "exit")])
@@ -47,7 +47,7 @@ describe("Launch", () => {
     assert.strictEqual(first, begun[0])
     const second = launch(nowhere)
     assert.strictEqual(begun.length, 2)
-    const gone: FromWorker = { _tag: "Crashed", why: "/nowhere/database has gone" }
+    const gone: FromWorker = { _tag: "Crashed", problem: "/nowhere/database has gone" }
     assert.deepStrictEqual(await Promise.all([lastWord(first), lastWord(second)]), [gone, gone])
   }, 60_000)
 

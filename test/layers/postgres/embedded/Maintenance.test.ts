@@ -35,7 +35,7 @@ describe("Maintenance", () => {
         for (let i = 0; i < 3; i++) yield* sql`select 1` // it has had its turn
         assert.strictEqual(yield* last, first)
       }).pipe(
-        Effect.provide(Layer.effectDiscard(maintain({ checkpointEvery: 1024 * 1024, freezeAfter: 2 ** 31 - 1 })))
+        Effect.provide(Layer.effectDiscard(maintain({ checkpointBytes: 1024 * 1024, freezeAge: 2 ** 31 - 1 })))
       ))
 
     it.effect("vacuums the table with the most dead rows", () =>
@@ -69,6 +69,6 @@ describe("Maintenance", () => {
           yield* eventually(Effect.map(sql`select 1`, () => true))
         }
         assert.isAtMost(yield* age, 50)
-      }).pipe(Effect.provide(Layer.effectDiscard(maintain({ checkpointEvery: 2 ** 40, freezeAfter: 50 })))))
+      }).pipe(Effect.provide(Layer.effectDiscard(maintain({ checkpointBytes: 2 ** 40, freezeAge: 50 })))))
   })
 })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { notStarted } from "#layers/postgres/EmbeddedPostgres.ts"
+import { explainStart } from "#layers/postgres/EmbeddedPostgres.ts"
 import { DamagedTemplate, unpackTemplate } from "#layers/postgres/embedded/Template.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 
@@ -52,8 +52,8 @@ describe("Template", () => {
           Effect.ensuring(Effect.sync(() => read.mockRestore()))
         )
         assert.instanceOf(cause, DamagedTemplate)
-        const told = notStarted(target, String(cause)) // as it comes out of the thread
-        assert.strictEqual(told.reason, "damaged")
+        const told = explainStart(target, String(cause)) // as it comes out of the thread
+        assert.strictEqual(told.reason._tag, "Damaged")
         assert.match(told.message, /^The archive \S+template\.tar\.zst is damaged \(.+\)\. Check Windhover out anew/)
         assert.isFalse(fs.existsSync(target))
       }
@@ -69,7 +69,7 @@ describe("Template", () => {
         Effect.ensuring(Effect.sync(() => open.mockRestore()))
       )
       assert.strictEqual(error.cause, full)
-      assert.strictEqual(notStarted(target, String(full)).reason, "full")
+      assert.strictEqual(explainStart(target, String(full)).reason._tag, "Full")
       assert.isFalse(fs.existsSync(target))
       assert.strictEqual(yield* unpacked(target), "18\n")
     }))
