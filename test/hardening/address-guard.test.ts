@@ -4,7 +4,7 @@ import { failureOf, fetch, live, outside, postTo } from "#test/support/Fetching.
 import { nameServer, type Zone } from "#test/support/NameServer.ts"
 import { serve } from "#test/support/Servers.ts"
 
-/** No connection reaches this machine's own services, whatever a URL looks like or a name answers. */
+/** No URL and no DNS response leads a connection to services of this machine. */
 const closed = { allowPrivate: false }
 
 describe("address guard", () => {
@@ -34,7 +34,7 @@ describe("address guard", () => {
   ]
 
   for (const [host, address] of literals) {
-    live(`refuses ${host}`, () =>
+    live(`rejects ${host}`, () =>
       Effect.gen(function*() {
         const failure = yield* failureOf(`http://${host}:8080/`)
         assert.isTrue(
@@ -47,7 +47,7 @@ describe("address guard", () => {
       }), closed)
   }
 
-  live("refuses localhost and what the hosts file calls this machine", () =>
+  live("rejects localhost and names of this machine in the hosts file", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.end("secret"))
       for (const host of ["localhost", "LOCALHOST", "app.localhost", "localhost."]) {
@@ -64,7 +64,7 @@ describe("address guard", () => {
   const withNames = (zone: Zone) =>
     Effect.map(nameServer(zone), ({ address }) => outside({ ...closed, nameServers: [address] }))
 
-  it.live("refuses a name that leads to a private address", () =>
+  it.live("rejects a name that resolves to a private address", () =>
     Effect.gen(function*() {
       const names = yield* withNames(answering(["10.0.0.5"]))
       const failure = yield* failureOf("http://intranet.example/").pipe(Effect.provide(names))
@@ -74,7 +74,7 @@ describe("address guard", () => {
       )
     }).pipe(Effect.scoped))
 
-  /** 127.0.0.2 stands for the public Internet, everything else for what must not be reached. */
+  /** 127.0.0.2 plays the public Internet; all other addresses are forbidden. */
   const publicSite = "127.0.0.2"
   const split = {
     guard: {
@@ -83,7 +83,7 @@ describe("address guard", () => {
     }
   }
 
-  it.live("dials the address that it has judged: name servers get no second chance", () =>
+  it.live("dials the checked address, so that a name cannot change in between", () =>
     Effect.gen(function*() {
       const victim = yield* serve((_, response) => response.end("secret"))
       let asked = 0
@@ -96,14 +96,14 @@ describe("address guard", () => {
         const url = `http://rebind.example:${victim.port}/`
         return [yield* failureOf(url), yield* failureOf(url)] as const
       }).pipe(Effect.provide(layer))
-      // Nobody listens at the site's own address and this port: had the name been asked again, the victim would have answered.
+      // No server listens at the site's address and this port. After a second lookup the victim would have responded.
       assert.strictEqual(first, "Connect: rebind.example: connection refused")
       assert.match(second, /^RefusedAddress: rebind\.example \(127\.0\.0\.1\): refused, a private address/)
       assert.strictEqual(asked, 2)
       assert.strictEqual(victim.connections(), 0)
     }).pipe(Effect.scoped))
 
-  it.live("dials only the public one of a name's addresses", () =>
+  it.live("dials only the public addresses of a name", () =>
     Effect.gen(function*() {
       const site = yield* serve((_, response) => response.end("public"), { host: publicSite })
       const { address } = yield* nameServer(answering(["127.0.0.1", publicSite]))
@@ -145,7 +145,7 @@ describe("address guard", () => {
       assert.match(yield* failureOf(ports.url), /^RefusedAddress: 127\.0\.0\.1: refused, port 25 /)
     }))
 
-  live("takes no proxy from the environment, which would dial for us", () =>
+  live("ignores proxies in the environment, which would bypass the guard", () =>
     Effect.gen(function*() {
       const proxy = yield* serve((_, response) => response.end("from the proxy"))
       const names = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "NODE_USE_ENV_PROXY"]
@@ -170,7 +170,7 @@ describe("address guard", () => {
       assert.match(yield* failureOf("http://127.0.0.1:6667/"), /^RefusedAddress: .*port 6667/)
     }))
 
-  live("reaches the same addresses when the operator allows it", () =>
+  live("connects to the same addresses if the operator allows it", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.end("mine"))
       assert.strictEqual((yield* fetch(`http://localhost:${origin.port}/`)).status, 200)

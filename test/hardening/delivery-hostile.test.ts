@@ -5,9 +5,9 @@ import { serve, serveRaw } from "#test/support/Servers.ts"
 
 const ok = "HTTP/1.1 200 OK\r\n"
 
-/** What a callback may answer to tie up the service: each ends by a deadline or a cap, with its connection closed. */
+/** Responses that could block the service: each ends by a deadline or a maximum, and its connection is closed. */
 describe("hostile callbacks", () => {
-  live("an endless body is read to a bound, and its status counts", () =>
+  live("an endless body is read up to a maximum, and its status counts", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => {
         response.writeHead(500)
@@ -37,7 +37,7 @@ describe("hostile callbacks", () => {
       assert.isBelow(sent, 50_000_000)
     }))
 
-  live("informational answers without end", () =>
+  live("endless informational responses", () =>
     Effect.gen(function*() {
       const callback = yield* serveRaw((socket) => {
         const flood = () => {
@@ -50,7 +50,7 @@ describe("hostile callbacks", () => {
       yield* callback.quiet
     }))
 
-  live("header fields without end", () =>
+  live("endless header fields", () =>
     Effect.gen(function*() {
       const callback = yield* serveRaw((socket) => {
         socket.write(ok)
@@ -64,7 +64,7 @@ describe("hostile callbacks", () => {
       yield* callback.quiet
     }))
 
-  live("an answer that breaks off in the middle of its header is a failure, sent once", () =>
+  live("a response truncated within its header is a failure without a retry", () =>
     Effect.gen(function*() {
       const callback = yield* serveRaw((socket) => socket.end(`${ok}X-A: b`))
       assert.match(yield* postTo(callback.url), /^Protocol: /)
@@ -72,7 +72,7 @@ describe("hostile callbacks", () => {
       yield* callback.quiet
     }))
 
-  live("callbacks that drip header fields delay no other one", () =>
+  live("callbacks that drip header fields do not delay other callbacks", () =>
     Effect.gen(function*() {
       const slow = yield* serveRaw((socket) => {
         socket.write(ok)

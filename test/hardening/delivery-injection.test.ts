@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { live, postTo } from "#test/support/Fetching.ts"
 import { serve } from "#test/support/Servers.ts"
 
-/** What subscribers write (topics, callbacks) stands in the headers of notifications; it cannot begin another header or another request. */
+/** Topics and callbacks of subscribers appear in headers of notifications, and cannot begin another header or request. */
 describe("header injection through deliveries", () => {
-  live("line breaks in a value are left out", () =>
+  live("line breaks in a value are removed", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.end())
       const topic = "http://a.example/\r\nX-Evil: 1\r\n\r\nPOST /other HTTP/1.1\r\n\0\u007f\u0085"
@@ -25,14 +25,14 @@ describe("header injection through deliveries", () => {
       assert.strictEqual(Buffer.from(value, "latin1").toString("utf8"), "http://例え.example/ü")
     }))
 
-  live("a name that is no token is refused, and nothing is sent", () =>
+  live("an invalid header name is rejected, and no request is sent", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.end())
       assert.match(yield* postTo(callback.url, [["X-A: 1\r\nX-B", "1"]]), /^Protocol: /)
       assert.strictEqual(callback.seen.length, 0)
     }))
 
-  live("framing, routing, credentials and signature are the service's own", () =>
+  live("a parcel cannot set framing, routing, credentials or signature", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.end())
       const foreign = ["Host", "Content-Length", "Transfer-Encoding", "Connection", "Authorization", "X-Hub-Signature"]

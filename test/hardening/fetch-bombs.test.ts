@@ -7,7 +7,7 @@ import { serve } from "#test/support/Servers.ts"
 const zeros = Buffer.alloc(64 * 1024 * 1024)
 const quick = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 } }
 
-/** 64 MiB each, once unfolded, against the cap of 32 MiB. */
+/** Each expands to 64 MiB; the maximum is 32 MiB. */
 const bombs: Readonly<Record<string, Buffer>> = {
   "gzip": zlib.gzipSync(zeros),
   "deflate": zlib.deflateSync(zeros),
@@ -17,7 +17,7 @@ const bombs: Readonly<Record<string, Buffer>> = {
   "gzip, br, zstd": zlib.zstdCompressSync(zlib.brotliCompressSync(zlib.gzipSync(zeros)))
 }
 
-/** Small answers that unfold to very large ones. */
+/** Small responses that expand to very large ones. */
 describe("decompression bombs", () => {
   for (const [encoding, bomb] of Object.entries(bombs)) {
     live(`${encoding}: ${bomb.length} bytes for 64 MiB`, () =>
@@ -30,7 +30,7 @@ describe("decompression bombs", () => {
       }))
   }
 
-  live("gzip that no header names", () =>
+  live("gzip without a header", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.setHeader("Content-Type", "text/xml").end(bombs["gzip"]))
       assert.match(yield* failureOf(origin.url), /^TooLarge: /)
@@ -49,7 +49,7 @@ describe("decompression bombs", () => {
       assert.strictEqual(unnamed.body[0], 0x1f, "three layers are taken off, the rest is the document")
     }))
 
-  live("while one unfolds, the others are served", () =>
+  live("other fetches continue while a bomb expands", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {
         if (path === "/bomb") response.setHeader("Content-Encoding", "gzip").end(bombs["gzip"])

@@ -6,9 +6,9 @@ import { serve, serveRaw } from "#test/support/Servers.ts"
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n"
 
-/** Connections that break, and bodies that are not what their headers say. Half a document is never taken for a whole one. */
-describe("broken answers", () => {
-  live("a reset before the answer", () =>
+/** Broken connections, and bodies that contradict their headers. Half a document never counts as a whole one. */
+describe("broken responses", () => {
+  live("a reset before the response", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.resetAndDestroy())
       assert.strictEqual(
@@ -18,7 +18,7 @@ describe("broken answers", () => {
       assert.strictEqual(origin.connections(), 2)
     }))
 
-  live("an end before the answer", () =>
+  live("a close before the response", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.end())
       assert.strictEqual(
@@ -29,7 +29,7 @@ describe("broken answers", () => {
 
   const cut = "Protocol: 127.0.0.1: the connection was closed before the answer was complete"
 
-  live("a reset amid the body", () =>
+  live("a reset within the body", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => {
         socket.write(`${ok}Content-Length: 100\r\n\r\n<rss>`, () => setTimeout(() => socket.resetAndDestroy(), 20))
@@ -57,19 +57,19 @@ describe("broken answers", () => {
       assert.strictEqual(yield* failureOf(origin.url), cut)
     }))
 
-  live("a chunk whose length is nonsense", () =>
+  live("a chunk with an invalid length", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.end(`${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n<rss>`))
       assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: /)
     }))
 
-  live("a body that ends with the connection is whole", () =>
+  live("a body that ends with the connection is complete", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.end(`${ok}\r\n<rss/>`))
       assert.strictEqual(Buffer.from((yield* fetch(origin.url)).body).toString(), "<rss/>")
     }))
 
-  live("gzip that is cut by the end of the connection", () =>
+  live("gzip that is truncated by the end of the connection", () =>
     Effect.gen(function*() {
       const packed = zlib.gzipSync("<rss>".repeat(1_000)).subarray(0, 40)
       const origin = yield* serveRaw((socket) => {
@@ -79,7 +79,7 @@ describe("broken answers", () => {
       assert.strictEqual(yield* failureOf(origin.url), "Encoding: 127.0.0.1: the body is not valid gzip")
     }))
 
-  live("a Content-Encoding that is not true", () =>
+  live("a wrong Content-Encoding", () =>
     Effect.gen(function*() {
       const plain = yield* serve((_, response) => response.setHeader("Content-Encoding", "gzip").end("<rss/>"))
       assert.strictEqual(Buffer.from((yield* fetch(plain.url)).body).toString(), "<rss/>")
@@ -89,7 +89,7 @@ describe("broken answers", () => {
       assert.strictEqual(yield* failureOf(noise.url), "Encoding: 127.0.0.1: the body is not valid br")
     }))
 
-  live("a 304 with a body, and its next answer", () =>
+  live("a 304 with a body, and the next response", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => {
         socket.write("HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\nforged")

@@ -7,9 +7,9 @@ const authorizations = (seen: ReadonlyArray<Seen>) => seen.map(({ headers }) => 
 
 const basic = `Basic ${Buffer.from("user:hush").toString("base64")}`
 
-/** Credentials in a URL go to their own origin and nowhere else: no other host, no message, no final URL. Nor do cookies travel. */
+/** Credentials in a URL go to their own origin only: to no other host, message or final URL. Cookies are dropped. */
 describe("credentials in URLs", () => {
-  live("are sent to their own origin, redirects within it included", () =>
+  live("go to their own origin, also after redirects within it", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {
         if (path === "/a") response.writeHead(301, { Location: "/b" })
@@ -21,7 +21,7 @@ describe("credentials in URLs", () => {
       assert.isUndefined(fetched.permanentUrl, "the new URL would lack them")
     }))
 
-  live("are not sent to another host or port", () =>
+  live("do not go to another host or port", () =>
     Effect.gen(function*() {
       const other = yield* serve((_, response) => response.end())
       const origin = yield* serve(({ path }, response) => {
@@ -34,7 +34,7 @@ describe("credentials in URLs", () => {
       assert.deepStrictEqual(authorizations(other.seen), [undefined, undefined])
     }))
 
-  live("come back to their origin only when the chain does", () =>
+  live("go to their origin again when a redirect chain returns there", () =>
     Effect.gen(function*() {
       const back: { url: string } = { url: "" }
       const other = yield* serve((_, response) => response.writeHead(302, { Location: back.url }).end())
@@ -48,7 +48,7 @@ describe("credentials in URLs", () => {
       assert.deepStrictEqual(authorizations(origin.seen), [basic, basic])
     }))
 
-  live("that a redirect brings are dropped", () =>
+  live("in a Location are dropped", () =>
     Effect.gen(function*() {
       const other = yield* serve((_, response) => response.end())
       const origin = yield* serve((_, response) => {
@@ -59,7 +59,7 @@ describe("credentials in URLs", () => {
       assert.notInclude(fetched.finalUrl, "hush")
     }))
 
-  live("stand in no message", () =>
+  live("appear in no message", () =>
     Effect.gen(function*() {
       const silent = yield* serve(() => {})
       const reset = yield* serveRaw((socket) => socket.resetAndDestroy())
@@ -76,7 +76,7 @@ describe("credentials in URLs", () => {
       assert.notInclude(yield* failureOf("ftp://user:hush@127.0.0.1/"), "hush")
     }))
 
-  live("cookies that one answer sets are in no later request", () =>
+  live("cookies of a response are not in later requests", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {
         response.setHeader("Set-Cookie", "session=1; Path=/")

@@ -9,7 +9,7 @@ const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n"
 
 const deadlines = DeadlinesByHand.make()
 
-/** How a fetch fails when its deadlines of so many milliseconds are over at this moment. */
+/** The failure of a fetch whose timers of so many milliseconds fire at this moment. */
 const failureAt = Effect.fnUntraced(function*(
   moment: Effect.Effect<void>,
   milliseconds: number,
@@ -21,9 +21,9 @@ const failureAt = Effect.fnUntraced(function*(
   return yield* Fiber.join(failure)
 })
 
-/** Answers that never come, never end, or are larger than anybody needs: each ends by a deadline or a cap, with its connection closed. */
-describe("endless answers", () => {
-  live("a server that takes the request and never answers", () =>
+/** Missing, endless and oversized responses: each ends by a deadline or a maximum, and its connection is closed. */
+describe("endless responses", () => {
+  live("a server that accepts the request and never responds", () =>
     Effect.gen(function*() {
       const origin = yield* serve(() => {})
       const failure = yield* failureOf({ url: origin.url, deadline: 100 })
@@ -31,7 +31,7 @@ describe("endless answers", () => {
       yield* origin.quiet
     }))
 
-  live("a slow drip: a byte now and then, without end", () =>
+  live("a slow drip: occasional bytes without end", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => {
         response.writeHead(200)
@@ -55,7 +55,7 @@ describe("endless answers", () => {
       yield* origin.quiet
     }))
 
-  live("a body that pours without end", () =>
+  live("an endless fast body", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => {
         response.writeHead(200)
@@ -70,7 +70,7 @@ describe("endless answers", () => {
       yield* origin.quiet
     }))
 
-  live("a body that says it is too large is not read at all", () =>
+  live("a body with a too large Content-Length is not read", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.write(`${ok}Content-Length: 99999999999\r\n\r\n`))
       const failure = yield* failureOf({ url: origin.url, maxBytes: 1_000_000 })
@@ -78,7 +78,7 @@ describe("endless answers", () => {
       yield* origin.quiet
     }))
 
-  live("a body of exactly the cap is taken, one byte more is not", () =>
+  live("a body of exactly the maximum size is accepted, one more byte is not", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => response.end(Buffer.alloc(Number(path.slice(1)))))
       assert.strictEqual((yield* fetch({ url: `${origin.url}/5000`, maxBytes: 5_000 })).body.length, 5_000)
@@ -86,7 +86,7 @@ describe("endless answers", () => {
       assert.strictEqual(failure, "TooLarge: 127.0.0.1: larger than 5000 bytes")
     }))
 
-  live("a redirect with an endless page is followed all the same", () =>
+  live("a redirect with an endless body is followed", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {
         if (path === "/end") return response.end("here")

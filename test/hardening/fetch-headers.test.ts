@@ -5,7 +5,7 @@ import { serveRaw } from "#test/support/Servers.ts"
 
 const body = "Content-Length: 2\r\n\r\nok"
 
-/** Answers whose framing or header fields are meant to hurt the reader. */
+/** Responses with malicious framing or header fields. */
 describe("hostile header fields", () => {
   live("one field of 100 kB", () =>
     Effect.gen(function*() {
@@ -52,7 +52,7 @@ describe("hostile header fields", () => {
       assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: not readable as HTTP/)
     }))
 
-  live("informational answers without end", () =>
+  live("endless informational responses", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => {
         const pour = () => {
@@ -65,7 +65,7 @@ describe("hostile header fields", () => {
       yield* origin.quiet
     }))
 
-  live("trailers without end", () =>
+  live("endless trailers", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => {
         socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n")
@@ -79,7 +79,7 @@ describe("hostile header fields", () => {
       yield* origin.quiet
     }))
 
-  live("names that are properties of objects", () =>
+  live("field names that are properties of objects", () =>
     Effect.gen(function*() {
       const fields = "__proto__: polluted\r\nconstructor: c\r\ntoString: s\r\nhasOwnProperty: h\r\n"
       const origin = yield* serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\n${fields}${body}`))
@@ -99,7 +99,7 @@ describe("hostile header fields", () => {
       assert.match(yield* failureOf(both.url), /^Protocol: 127\.0\.0\.1: /)
     }))
 
-  live("a second answer that nobody asked for does not become the next fetch's", () =>
+  live("an unrequested second response does not reach the next fetch", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => {
         socket.write(`HTTP/1.1 200 OK\r\n${body}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`)
@@ -109,7 +109,7 @@ describe("hostile header fields", () => {
       assert.strictEqual(origin.connections(), 2)
     }))
 
-  live("something that is not HTTP", () =>
+  live("a response that is not HTTP", () =>
     Effect.gen(function*() {
       for (
         const greeting of ["220 mail.example ESMTP\r\n", "SSH-2.0-OpenSSH_9\r\n", "\0\0\0\0", "HTTP/1.1 20 OK\r\n\r\n"]

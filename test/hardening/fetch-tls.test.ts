@@ -6,7 +6,7 @@ import { authority, type Identity, selfSigned } from "#test/support/Certificates
 import { failureOf, fetch, outside, postTo } from "#test/support/Fetching.ts"
 import { serve, serveTls } from "#test/support/Servers.ts"
 
-/** A server that cannot prove its name is not talked to, and the reason is told in words. */
+/** A server that cannot prove its name gets no request, and the error gives the reason. */
 describe("TLS", () => {
   const ca = authority()
 
@@ -21,7 +21,7 @@ describe("TLS", () => {
 
   const answering = (identity: Identity) => serveTls((_, response) => response.end("ok"), identity)
 
-  test("a certificate for the name or the address is taken", () =>
+  test("a certificate for the name or the address is accepted", () =>
     Effect.gen(function*() {
       const origin = yield* answering(ca.issue(["localhost", "127.0.0.1"]))
       assert.strictEqual((yield* fetch(`https://localhost:${origin.port}/`)).status, 200)
@@ -39,7 +39,7 @@ describe("TLS", () => {
   ]
 
   for (const [what, identity, reason] of refusals) {
-    test(`a certificate that is ${what} is refused`, () =>
+    test(`a certificate that is ${what} is rejected`, () =>
       Effect.gen(function*() {
         const origin = yield* answering(identity)
         const url = `https://localhost:${origin.port}/`
@@ -51,7 +51,7 @@ describe("TLS", () => {
       }))
   }
 
-  test("a certificate of an unknown authority is refused", () =>
+  test("a certificate of an unknown authority is rejected", () =>
     Effect.gen(function*() {
       const origin = yield* answering(authority("Other CA").issue(["localhost"]))
       assert.match(
@@ -77,7 +77,7 @@ describe("TLS", () => {
       assert.deepStrictEqual(resumed, [false, true, true, false, true])
     }))
 
-  test("a server that speaks no TLS is named so", () =>
+  test("a server without TLS is reported", () =>
     Effect.gen(function*() {
       const plain = yield* serve((_, response) => response.end())
       assert.match(

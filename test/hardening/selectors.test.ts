@@ -26,7 +26,7 @@ const nested = (depth: number, open: string, close: string, inside = ""): string
   open.repeat(depth) + inside + close.repeat(depth)
 
 const attacks: ReadonlyArray<
-  readonly [attack: string, path: string, syntax: Syntax, document: () => string, says: RegExp]
+  readonly [attack: string, path: string, syntax: Syntax, document: () => string, message: RegExp]
 > = [
   ["a document that is too large for a tree", "p", "html", () => "x".repeat(8 * 1024 * 1024 + 1), /8388609 bytes/],
   ["too many matches", "i", "html", () => "<i></i>".repeat(10_001), /more than 10000 times/],
@@ -44,19 +44,19 @@ const attacks: ReadonlyArray<
     () => nested(400, "[", "]", JSON.stringify("x".repeat(20_000))),
     /more than 4194304 characters/
   ],
-  ["JSON deeper than is descended into", "$..a", "json", () => nested(100_000, "[", "]"), /recursion|deep/]
+  ["JSON deeper than the maximum depth", "$..a", "json", () => nested(100_000, "[", "]"), /recursion|deep/]
 ]
 
 const endless: typeof attacks = [
   [
-    "a pattern that backtracks for ever",
+    "a pattern that backtracks forever",
     "$.a[?search(@, '(x+x+)+y')]",
     "json",
     () => JSON.stringify({ a: ["x".repeat(50)] }),
     /too long/
   ],
   [
-    "a filter that looks at everything for everything",
+    "a filter that visits all values for each value",
     "$..[?count($..[?count($..*) > 1]) > 1]",
     "json",
     () => JSON.stringify({ a: Array.from({ length: 300 }, () => [[[1]]]) }),
@@ -64,23 +64,23 @@ const endless: typeof attacks = [
   ]
 ]
 
-describe("selectors of strangers", () => {
-  it.live.each(attacks)("%s", ([, path, syntax, document, says]) =>
+describe("selectors of untrusted clients", () => {
+  it.live.each(attacks)("%s", ([, path, syntax, document, expected]) =>
     Effect.gen(function*() {
       const error = yield* attempt(path, syntax, document())
       assert.strictEqual(error.reason._tag, "TooMuch")
-      assert.match(error.message, says)
+      assert.match(error.message, expected)
       yield* recovers
     }).pipe(Effect.provide(SelectorWorker.layerWith({ deadline: "1 minute" }))))
 
-  it.effect.each(endless)("%s", ([, path, syntax, document, says]) =>
+  it.effect.each(endless)("%s", ([, path, syntax, document, expected]) =>
     Effect.gen(function*() {
       yield* recovers // the start of the thread does not count
       const attacking = yield* Effect.forkChild(attempt(path, syntax, document()), { startImmediately: true })
       yield* TestClock.adjust("5 seconds")
       const error = yield* Fiber.join(attacking)
       assert.strictEqual(error.reason._tag, "TooMuch")
-      assert.match(error.message, says)
+      assert.match(error.message, expected)
       yield* recovers
     }).pipe(Effect.provide(SelectorWorker.layer)))
 
@@ -93,7 +93,7 @@ describe("selectors of strangers", () => {
     Effect.gen(function*() {
       const { message, reason } = yield* attempt(path, "xml", nested(3_000, "<a>", "</a>", "<a/>".repeat(100_000)))
       assert.strictEqual(reason._tag, "TooMuch")
-      // by the thread itself, which goes on
+      // The thread stops the search itself and continues.
       assert.match(message, /^the path takes more than 2 s in this document/)
       yield* recovers
     }).pipe(Effect.provide(SelectorWorker.layerWith({ deadline: "1 minute" }))))

@@ -12,7 +12,7 @@ const withVariables = (variables: Record<string, string>) =>
   Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(variables)))
 
 describe("Settings", () => {
-  it.effect("has a default for everything", () =>
+  it.effect("has a default for every setting", () =>
     Effect.gen(function*() {
       const values = yield* Settings.read()
       assert.strictEqual(values.port, 8080)
@@ -23,7 +23,7 @@ describe("Settings", () => {
       assert.strictEqual(values.headerPrefix, "X-Superfeedr-")
     }).pipe(withVariables({})))
 
-  it.effect("reads what is set", () =>
+  it.effect("reads environment variables", () =>
     Effect.gen(function*() {
       const values = yield* Settings.read()
       assert.strictEqual(values.port, 9000)
@@ -39,14 +39,14 @@ describe("Settings", () => {
       WINDHOVER_LOG_LEVEL: "DEBUG"
     })))
 
-  it("knows what looks like a setting and is none", () => {
+  it("finds variables that look like settings", () => {
     assert.deepStrictEqual(
       Settings.findUnknown(["PATH", "WINDHOVER_PORT", "WINDHOVER_ALOW_PRIVATE", "WINDHOVER_TOKEN", "WINDHOVER_NODE"]),
       ["WINDHOVER_ALOW_PRIVATE"]
     )
   })
 
-  it("knows each variable that the sources and the programs name", () => {
+  it("knows each variable that sources and programs name", () => {
     const root = join(import.meta.dirname, "../..")
     const files = ["bin", "src"].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
@@ -60,7 +60,7 @@ describe("Settings", () => {
     assert.deepStrictEqual(Settings.findUnknown([...named]), [])
   })
 
-  it.effect("reports all problems together, each by name, and no secret", () =>
+  it.effect("reports all problems together, by variable and without secrets", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Settings.read())
       assert.deepStrictEqual(error._tag === "SettingsError" ? error.problems : [error.message], [
@@ -84,12 +84,12 @@ describe("Settings", () => {
       WINDHOVER_RUNNER_ADDRESS: "10.0.0.7:9090"
     })))
 
-  it.effect("take an address of a proxy for the network of itself", () =>
+  it.effect("treats the address of a proxy as a network of one", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* Settings.read()).trustedProxies, ["127.0.0.1/32", "::1/128", "10.0.0.0/8"])
     }).pipe(withVariables({ WINDHOVER_TRUSTED_PROXIES: "127.0.0.1, ::1, 10.0.0.0/8" })))
 
-  it.effect("refuse the URL of a database that names no server, or nobody to log in", () =>
+  it.effect("rejects a database URL without a host or a user", () =>
     Effect.gen(function*() {
       for (const url of ["postgres://", "postgres://u:hunter2@db:port/x", "postgres://db/x", "postgres:///x"]) {
         const error = yield* Effect.flip(Settings.read().pipe(withVariables({ WINDHOVER_DATABASE_URL: url })))
@@ -100,7 +100,7 @@ describe("Settings", () => {
       }
     }))
 
-  it.effect("needs all of what XMPP needs, and names what is missing", () =>
+  it.effect("requires all settings of XMPP, and names the missing ones", () =>
     Effect.gen(function*() {
       const problems = (variables: Record<string, string>) =>
         Effect.map(
@@ -128,7 +128,7 @@ describe("Settings", () => {
       ])
     }))
 
-  it.effect("keeps the spelling of XMPP domains, and sees through it", () =>
+  it.effect("keeps the spelling of XMPP domains, and compares them in normal form", () =>
     Effect.gen(function*() {
       const variables = {
         WINDHOVER_XMPP_COMPONENT: "push.xn--mnchen-3ya.example",
@@ -155,7 +155,7 @@ describe("Settings", () => {
       assert.strictEqual(explained.find((setting) => setting.variable === "WINDHOVER_HOST")?.value, undefined)
     }).pipe(withVariables({ WINDHOVER_ADMIN_TOKEN: "0123456789abcdef", WINDHOVER_PORT: "0" })))
 
-  it.effect("know the port that the system chose", () =>
+  it.effect("contain the port that the system chose", () =>
     Effect.gen(function*() {
       const listening = (variables: Record<string, string>) =>
         Port.Settings.useSync(({ baseUrl }) => baseUrl).pipe(

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { anyAddress, publicAddressesOnly } from "#layers/outbound/AddressGuard.ts"
 
 describe("AddressGuard", () => {
-  const refused: ReadonlyArray<readonly [address: string, word: string]> = [
+  const rejected: ReadonlyArray<readonly [address: string, word: string]> = [
     ["127.0.0.1", "loopback"],
     ["127.255.255.254", "loopback"],
     ["0.0.0.0", "unspecified"],
@@ -46,8 +46,8 @@ describe("AddressGuard", () => {
     ["not an address", "not an IP address"]
   ]
 
-  for (const [address, word] of refused) {
-    it(`refuses ${address} as ${word}`, () => {
+  for (const [address, word] of rejected) {
+    it(`rejects ${address} as ${word}`, () => {
       assert.include(publicAddressesOnly.explainAddress(address) ?? "allowed", word)
     })
   }
@@ -63,12 +63,12 @@ describe("AddressGuard", () => {
       "2a00:1450::1"
     ]
   ) {
-    it(`lets ${address} pass`, () => {
+    it(`allows ${address}`, () => {
       assert.isUndefined(publicAddressesOnly.explainAddress(address))
     })
   }
 
-  it("refuses every address below 10/8, 127/8 and 192.168/16, in IPv6's clothes too", () => {
+  it("rejects every address in 10/8, 127/8 and 192.168/16, also in IPv6 notation", () => {
     const octet = fc.integer({ min: 0, max: 255 })
     const head = fc.constantFrom("10", "127")
     fc.assert(fc.property(head, octet, octet, octet, (a, b, c, d) => {
@@ -82,7 +82,7 @@ describe("AddressGuard", () => {
     }))
   })
 
-  it("closes the ports of other protocols, wherever they are", () => {
+  it("rejects the ports of other protocols on any address", () => {
     for (const guard of [publicAddressesOnly, anyAddress]) {
       assert.include(guard.explainPort(25) ?? "", "port 25 belongs to another protocol")
       assert.isDefined(guard.explainPort(6667))
@@ -92,7 +92,7 @@ describe("AddressGuard", () => {
     }
   })
 
-  it("lets all addresses pass when the operator said so", () => {
+  it("allows all addresses if the operator permits it", () => {
     assert.isUndefined(anyAddress.explainAddress("127.0.0.1"))
     assert.isUndefined(anyAddress.explainAddress("10.0.0.1"))
   })

@@ -7,14 +7,14 @@ import { serve } from "#test/support/Servers.ts"
 
 const text = (body: Uint8Array): string => Buffer.from(body).toString()
 
-/** All at once; what each got. */
+/** Fetches concurrently and returns status and body of each response. */
 const together = (requests: ReadonlyArray<FetchRequest>) =>
   Effect.map(
     Effect.forEach(requests, (request) => fetch(request), { concurrency: "unbounded" }),
     (all) => all.map(({ body, status }) => `${status} ${text(body)}`)
   )
 
-/** A server that counts its answers, and answers after some ms. */
+/** A server that counts its responses, and responds after some milliseconds. */
 const counting = (wait = 20) =>
   Effect.gen(function*() {
     let answers = 0
@@ -27,8 +27,8 @@ const counting = (wait = 20) =>
 
 const shared = { since: 0, shared: true } as const
 
-describe("what several ask for at the same time", () => {
-  live("is fetched once: fragments of a page, under way or just answered", () =>
+describe("coalesced fetches", () => {
+  live("fetch a page once for all its fragments, during the fetch and just after it", () =>
     Effect.gen(function*() {
       const { answers, origin } = yield* counting()
       const url = `${origin.url}/page`
@@ -44,7 +44,7 @@ describe("what several ask for at the same time", () => {
     }))
 
   live(
-    "is remembered of a redirect where it could be a topic, and not where it is longer than any",
+    "remember a redirect target if it can be a topic, not if it is longer than any topic",
     () =>
       Effect.gen(function*() {
         let answers = 0
@@ -63,7 +63,7 @@ describe("what several ask for at the same time", () => {
   )
 
   live(
-    "is fetched again for who wants it newer, asks with other validators, or wants it alone",
+    "fetch again for a newer response, for other validators, and for an unshared request",
     () =>
       Effect.gen(function*() {
         const { answers, origin } = yield* counting()
@@ -80,19 +80,19 @@ describe("what several ask for at the same time", () => {
       })
   )
 
-  live("is fetched once where a redirect leads to the topic of another", () =>
+  live("fetch once if a redirect leads to the topic of another subscriber", () =>
     Effect.gen(function*() {
       const { answers, origin } = yield* counting(200)
       const old = { url: `${origin.url}/old`, since: 0 }
       const direct = { url: `${origin.url}/new`, since: 0 }
-      yield* fetch(old) // from now on it is known that the two meet
+      yield* fetch(old) // from now on the redirect target is known
       assert.deepStrictEqual(yield* together([old, direct]), ["200 /new 1 ", "200 /new 1 "])
       assert.strictEqual(answers(), 1)
       yield* together([{ ...old, since: Date.now() + 1 }, { ...direct, since: Date.now() + 1 }])
       assert.isAtMost(answers(), 3)
     }))
 
-  live("is never that of somebody else's credentials", () =>
+  live("never share a response between different credentials", () =>
     Effect.gen(function*() {
       const { answers, origin } = yield* counting()
       const url = (user: string) => `http://${user}127.0.0.1:${origin.port}/page`
@@ -103,7 +103,7 @@ describe("what several ask for at the same time", () => {
       assert.notMatch(none ?? "", /Basic/)
     }))
 
-  live("goes on when the first one leaves, and ends when all have", () =>
+  live("continue when the first caller leaves, and end when all callers have left", () =>
     Effect.gen(function*() {
       const { origin } = yield* counting(100)
       const url = `${origin.url}/page`
@@ -116,7 +116,7 @@ describe("what several ask for at the same time", () => {
       assert.strictEqual(text((yield* fetch({ url, ...shared, since: Date.now() })).body).startsWith("/page"), true)
     }))
 
-  live("fails for all together, and each asks anew", () =>
+  live("fail for all callers together; a new call fetches again", () =>
     Effect.gen(function*() {
       let asked = 0
       const origin = yield* serve((_, response) => {
@@ -133,7 +133,7 @@ describe("what several ask for at the same time", () => {
 
   const deadlines = DeadlinesByHand.make()
 
-  live("lets go of what it follows a known redirect to", () =>
+  live("close the connection to a redirect target at the deadline", () =>
     Effect.gen(function*() {
       const slow = yield* Queue.unbounded<void>()
       const origin = yield* serve(({ path }, response) => {
@@ -141,15 +141,15 @@ describe("what several ask for at the same time", () => {
         else Queue.offerUnsafe(slow, undefined)
       })
       const request = { url: `${origin.url}/page`, ...shared, deadline: 300 }
-      const timedOut = Effect.gen(function*() {
+      const timeOut = Effect.gen(function*() {
         const failing = yield* Effect.forkChild(Effect.flip(fetch(request)))
         yield* Queue.take(slow)
         yield* deadlines.runOut(300)
         return yield* Fiber.join(failing)
       })
-      const answers = [yield* timedOut, yield* timedOut]
+      const answers = [yield* timeOut, yield* timeOut]
       assert.deepStrictEqual(answers.map(({ reason }) => reason._tag), ["Timeout", "Timeout"])
-      yield* origin.quiet // nothing is left open
+      yield* origin.quiet // no connection stays open
       assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/page", "/slow", "/slow"])
     }), { timers: deadlines })
 })

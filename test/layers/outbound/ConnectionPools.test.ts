@@ -7,8 +7,8 @@ import { type BodyLimit, HttpExchange, type ResponseHeaders } from "#layers/outb
 import type { NetworkError } from "#layers/outbound/NetworkError.ts"
 import * as ConnectionPools from "#layers/outbound/ConnectionPools.ts"
 
-/** A server that answers when it is told to, and what it saw. */
-const holding = async (host = "127.0.0.1") => {
+/** A server that holds its responses back until the test releases them, with its sockets. */
+const startServer = async (host = "127.0.0.1") => {
   const sockets: Array<Socket> = []
   const held: Array<ServerResponse> = []
   const closed: Array<Promise<unknown>> = []
@@ -25,7 +25,7 @@ const holding = async (host = "127.0.0.1") => {
   return { url: `http://${host}:${port}`, sockets, held, closed, close: () => server.close().closeAllConnections() }
 }
 
-const open = (
+const openPools = (
   bounds: { readonly perOrigin?: number; readonly idle?: number } = {},
   connect: buildConnector.connector = buildConnector({})
 ) =>
@@ -36,10 +36,10 @@ const open = (
     keepAliveMs: 60_000
   })
 
-/** A GET under way: its answer, and a way to give it up. */
-const get = (origins: ConnectionPools.ConnectionPools, url: string) => {
+/** A running GET with its response and its abandonment. */
+const get = (pools: ConnectionPools.ConnectionPools, url: string) => {
   const { promise, reject, resolve } = Promise.withResolvers<string>()
-  const exchange = new HttpExchange(origins, { url: new URL(url), method: "GET", headers: [] }, {
+  const exchange = new HttpExchange(pools, { url: new URL(url), method: "GET", headers: [] }, {
     onHeaders: (_: number, __: ResponseHeaders): BodyLimit => ({ maxBytes: 1_000, onExcess: "fail" }),
     onBody: (body) => resolve(body.toString()),
     onFailure: (failure: NetworkError) => reject(failure),
@@ -49,86 +49,86 @@ const get = (origins: ConnectionPools.ConnectionPools, url: string) => {
   return { answer: promise, abandon: () => exchange.abandon() }
 }
 
-describe("Origins", () => {
-  it("uses one connection for what comes one after the other", async () => {
-    const server = await holding()
-    const origins = open()
-    for (const path of ["/1", "/2", "/3"]) assert.strictEqual(await get(origins, server.url + path).answer, path)
+describe("ConnectionPools", () => {
+  it("uses one connection for consecutive requests", async () => {
+    const server = await startServer()
+    const pools = openPools()
+    for (const path of ["/1", "/2", "/3"]) assert.strictEqual(await get(pools, server.url + path).answer, path)
     assert.strictEqual(server.sockets.length, 1)
-    await origins.close()
+    await pools.close()
     server.close()
   })
 
-  it("opens no more connections of an origin than are allowed; the others wait in order", async () => {
-    const server = await holding()
-    const origins = open({ perOrigin: 2 })
+  it("opens the maximum of connections to an origin; further requests wait in order", async () => {
+    const server = await startServer()
+    const pools = openPools({ perOrigin: 2 })
     const ends: Array<string> = []
     const all = ["/held", "/held", "/3", "/4"].map((path) =>
-      get(origins, server.url + path).answer.then((body) => ends.push(body))
+      get(pools, server.url + path).answer.then((body) => ends.push(body))
     )
     while (server.held.length < 2) await new Promise(setImmediate)
     assert.deepStrictEqual(ends, [])
     server.held.forEach((response, i) => response.end(`/${i + 1}`))
     await Promise.all(all)
     assert.deepStrictEqual([ends.toSorted(), server.sockets.length], [["/1", "/2", "/3", "/4"], 2])
-    await origins.close()
+    await pools.close()
     server.close()
   })
 
-  it("closes the connection of an exchange that is given up, and the next one goes over another", async () => {
-    const server = await holding()
-    const origins = open({ perOrigin: 1 })
-    const first = get(origins, `${server.url}/held`)
+  it("closes the connection of an abandoned exchange; the next exchange gets another connection", async () => {
+    const server = await startServer()
+    const pools = openPools({ perOrigin: 1 })
+    const first = get(pools, `${server.url}/held`)
     while (server.held.length < 1) await new Promise(setImmediate)
-    const second = get(origins, `${server.url}/2`)
+    const second = get(pools, `${server.url}/2`)
     first.abandon()
     assert.strictEqual(await second.answer, "/2")
     await server.closed[0]
     assert.strictEqual(server.sockets.length, 2)
-    await origins.close()
+    await pools.close()
     server.close()
   })
 
-  it("gives up an exchange that waits for its turn, and one whose connection is not open yet", async () => {
-    const server = await holding()
-    const origins = open({ perOrigin: 1 })
-    const first = get(origins, `${server.url}/1`)
-    const second = get(origins, `${server.url}/2`)
+  it("abandons an exchange that waits for a connection, and one whose connection is not open yet", async () => {
+    const server = await startServer()
+    const pools = openPools({ perOrigin: 1 })
+    const first = get(pools, `${server.url}/1`)
+    const second = get(pools, `${server.url}/2`)
     second.abandon()
-    first.abandon() // nothing was dialled yet
-    assert.strictEqual(await get(origins, `${server.url}/3`).answer, "/3")
-    await origins.close()
+    first.abandon() // before the connection is open
+    assert.strictEqual(await get(pools, `${server.url}/3`).answer, "/3")
+    await pools.close()
     server.close()
   })
 
-  it("dials again when the server has closed the connection meanwhile", async () => {
-    const server = await holding()
+  it("reconnects after the server has closed the connection", async () => {
+    const server = await startServer()
     const dialled: Array<Socket> = []
     const connect = buildConnector({})
-    const origins = open({}, (options, callback) =>
+    const pools = openPools({}, (options, callback) =>
       connect(options, (...result) => {
         if (result[1] !== null) dialled.push(result[1])
         callback(...result)
       }))
-    assert.strictEqual(await get(origins, `${server.url}/1`).answer, "/1")
+    assert.strictEqual(await get(pools, `${server.url}/1`).answer, "/1")
     const [first = assert.fail("nothing was dialled")] = dialled
     const { promise: closed, resolve } = Promise.withResolvers<void>()
     first.once("close", () => resolve())
     server.sockets[0]?.destroy()
     await closed
-    assert.strictEqual(await get(origins, `${server.url}/2`).answer, "/2")
+    assert.strictEqual(await get(pools, `${server.url}/2`).answer, "/2")
     assert.strictEqual(server.sockets.length, 2)
-    await origins.close()
+    await pools.close()
     server.close()
   })
 
-  it("closes the connections of the origin that was used longest ago, when too many are idle", async () => {
-    const servers = [await holding(), await holding("127.0.0.2"), await holding("127.0.0.3")]
-    const origins = open({ idle: 2 })
-    for (const { url } of servers) await get(origins, `${url}/`).answer
+  it("closes the least recently used pool beyond the maximum of idle pools", async () => {
+    const servers = [await startServer(), await startServer("127.0.0.2"), await startServer("127.0.0.3")]
+    const pools = openPools({ idle: 2 })
+    for (const { url } of servers) await get(pools, `${url}/`).answer
     await servers[0]?.closed[0]
     assert.deepStrictEqual(servers.map(({ sockets }) => sockets[0]?.destroyed), [true, false, false])
-    await origins.close()
+    await pools.close()
     for (const server of servers) server.close()
   })
 })

@@ -10,7 +10,7 @@ const binary = Buffer.from([0, 1, 2, 3, 250, 251])
 const read = (bytes: Uint8Array, encoding?: string, contentType = "text/xml", maxBytes = 1 << 20, whole = true) =>
   decompress({ bytes, encoding, contentType, maxBytes, isComplete: whole })
 
-/** What was answered at once. */
+/** A result that came synchronously. */
 const now = (answer: Uint8Array | Promise<Uint8Array>): Buffer => {
   if (answer instanceof Promise) throw new Error("answered later")
   return Buffer.from(answer)
@@ -26,7 +26,7 @@ const failure = async (bytes: Uint8Array, encoding: string, maxBytes = 1 << 20) 
 }
 
 describe("Decompression", () => {
-  it("takes off gzip, br, zstd and deflate, with and without its frame", () => {
+  it("decompresses gzip, br, zstd and deflate, with and without its frame", () => {
     assert.deepStrictEqual(now(read(zlib.gzipSync(text), "gzip")), text)
     assert.deepStrictEqual(now(read(zlib.gzipSync(text), "X-GZIP")), text)
     assert.deepStrictEqual(now(read(zlib.brotliCompressSync(text), "br")), text)
@@ -35,17 +35,17 @@ describe("Decompression", () => {
     assert.deepStrictEqual(now(read(zlib.deflateRawSync(text), "deflate")), text)
   })
 
-  it("takes off several codings, last first", () => {
+  it("removes several codings, the last first", () => {
     assert.deepStrictEqual(codingsOf("gzip, br,identity"), ["br", "gzip"])
     assert.deepStrictEqual(now(read(zlib.brotliCompressSync(zlib.gzipSync(text)), "gzip, br")), text)
     assert.deepStrictEqual(now(read(zlib.gzipSync(zlib.gzipSync(text)), "gzip, gzip")), text)
   })
 
-  it("takes off gzip that was applied twice and named once", () => {
+  it("decompresses gzip that was applied twice and named once", () => {
     assert.deepStrictEqual(now(read(zlib.gzipSync(zlib.gzipSync(text)), "gzip")), text)
   })
 
-  it("takes a body as it is when the header names a compression that it does not have", () => {
+  it("returns an uncompressed body unchanged if the header names a compression", () => {
     assert.deepStrictEqual(now(read(text, "gzip")), text)
     assert.deepStrictEqual(now(read(text, "br")), text)
     assert.deepStrictEqual(now(read(text, "zstd")), text)
@@ -54,7 +54,7 @@ describe("Decompression", () => {
     assert.deepStrictEqual(now(read(Buffer.from("\ufeff {}"), "br")), Buffer.from("\ufeff {}"))
   })
 
-  it("takes gzip with something else behind its end", async () => {
+  it("decompresses gzip with trailing garbage", async () => {
     const packed = zlib.gzipSync(text)
     const named = Buffer.concat([
       Buffer.from([0x1f, 0x8b, 8, 4 | 8 | 16 | 2, 0, 0, 0, 0, 0, 3, 2, 0, 7, 7]),
@@ -72,7 +72,7 @@ describe("Decompression", () => {
     assert.deepStrictEqual(Buffer.from(await read(tailed, "gzip")), large)
   })
 
-  it("does not take what is behind the end for an excuse", async () => {
+  it("rejects damaged gzip in spite of trailing garbage", async () => {
     const tail = Buffer.from("tail")
     const wrongSum = Buffer.from(zlib.gzipSync(text))
     wrongSum.writeUInt32LE(1, wrongSum.length - 8)
@@ -86,7 +86,7 @@ describe("Decompression", () => {
     assert.strictEqual((await failure(bomb, "gzip", 100_000)).reason._tag, "TooLarge")
   })
 
-  it("finds gzip that no header names in text, and leaves archives alone", () => {
+  it("detects gzip without a header in texts, and leaves archives unchanged", () => {
     const packed = zlib.gzipSync(text)
     assert.deepStrictEqual(now(read(packed, undefined, "application/rss+xml")), text)
     assert.deepStrictEqual(now(read(packed, undefined, "text/xml; charset=utf-8")), text)
@@ -96,18 +96,18 @@ describe("Decompression", () => {
     assert.deepStrictEqual(now(read(packed, "gzip", "application/octet-stream")), text)
   })
 
-  it("takes a gzip stream that lacks its end, unless it may have been cut on the way", () => {
+  it("accepts a gzip stream without its end, unless the transfer may have been cut", () => {
     const packed = zlib.gzipSync(text)
     const short = packed.subarray(0, packed.length - 8)
     assert.deepStrictEqual(now(read(short, "gzip")), text)
     assert.throws(() => read(short, "gzip", "text/xml", 1 << 20, false), "the body is not valid gzip")
   })
 
-  it("leaves an empty body empty", () => {
+  it("returns an empty body unchanged", () => {
     assert.deepStrictEqual(now(read(new Uint8Array(0), "gzip")), Buffer.alloc(0))
   })
 
-  it("says what is wrong with a body that cannot be read", async () => {
+  it("explains an invalid body", async () => {
     const broken = zlib.gzipSync(text)
     broken[12] = (broken[12] ?? 0) ^ 0xff
     broken[13] = (broken[13] ?? 0) ^ 0xff
@@ -117,7 +117,7 @@ describe("Decompression", () => {
     assert.include((await failure(text, "gzip, gzip, gzip, gzip")).message, "compressed 4 times")
   })
 
-  it("works in the thread pool on large input, and when a small input unfolds to much", async () => {
+  it("uses the thread pool for large inputs and large outputs", async () => {
     const noise = Buffer.from(Array.from({ length: 400_000 }, (_, i) => (i * i * 31 + (i >> 3)) % 251))
     const large = read(zlib.gzipSync(noise, { level: 0 }), "gzip")
     assert.instanceOf(large, Promise)
@@ -128,7 +128,7 @@ describe("Decompression", () => {
     assert.strictEqual((await unfolded).length, zeros.length)
   })
 
-  it("never gives more than the cap", async () => {
+  it("never exceeds the maximum size", async () => {
     for (const size of [5_000, 3 << 20]) {
       const zeros = Buffer.alloc(size)
       for (
@@ -147,7 +147,7 @@ describe("Decompression", () => {
     }
   })
 
-  it("reads back whatever was packed, and answers anything else within the cap or with its error", async () => {
+  it("round-trips any compressed body; other bytes give a result within the maximum size or an error", async () => {
     const coding = fc.constantFrom("gzip", "br", "zstd", "deflate", "gzip, br", "identity", "nonsense")
     await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), coding, async (bytes, encoding) => {
       assert.deepStrictEqual(now(read(zlib.gzipSync(bytes), "gzip", "application/octet-stream")), Buffer.from(bytes))

@@ -13,7 +13,7 @@ const layerWith = (options: DelivererHttp.DelivererOptions, network: Partial<Net
     Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example", ...network }))
   )
 
-/** Real sockets: the test clock stays out of it. */
+/** A test with real sockets and the real clock. */
 const test = (
   name: string,
   body: () => Effect.Effect<void, unknown, Deliverer | Scope.Scope>,
@@ -31,7 +31,7 @@ const parcel = (callback: string, more: Partial<Parcel> = {}): Parcel => ({
 const post = (one: Parcel) => Deliverer.use((deliverer) => deliverer.post(one))
 
 describe("DelivererHttp", () => {
-  test("posts the body as it is, with the parcel's headers", () =>
+  test("posts the unchanged body with the parcel's headers", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.writeHead(202).end("thanks\n\u0007again"))
       const answer = yield* post(parcel(`${callback.url}/hook?a=1`))
@@ -50,7 +50,7 @@ describe("DelivererHttp", () => {
       assert.isUndefined(seen?.headers["x-hub-signature-256"])
     }))
 
-  test("asks, when its turn has come, whether it is still to be sent", () =>
+  test("asks for confirmation just before the first byte", () =>
     Effect.gen(function*() {
       let mayLeave = true
       const callback = yield* serve((_, response) => {
@@ -67,7 +67,7 @@ describe("DelivererHttp", () => {
       assert.strictEqual(callback.seen.length, 2)
     }), { timeoutMs: 5_000, maxPerOrigin: 1 })
 
-  test("signs the bytes of the body with the secret, twice", () =>
+  test("signs the body with SHA-1 and SHA-256", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.end())
       yield* post(parcel(callback.url, { secret: "s3cret ü" }))
@@ -77,7 +77,7 @@ describe("DelivererHttp", () => {
       assert.strictEqual(seen?.headers["x-hub-signature-256"], `sha256=${hmac("sha256")}`)
     }))
 
-  test("takes every status as an answer and follows no redirect", () =>
+  test("accepts every status and follows no redirect", () =>
     Effect.gen(function*() {
       const callback = yield* serve(({ path }, response) => {
         response.writeHead(Number(path.slice(1)), { Location: "/200" }).end()
@@ -89,7 +89,7 @@ describe("DelivererHttp", () => {
       assert.strictEqual(callback.connections(), 1)
     }))
 
-  test("gives up on a callback that does not answer in time", () =>
+  test("fails when a callback does not respond in time", () =>
     Effect.gen(function*() {
       const callback = yield* serve(() => {})
       const error = yield* Effect.flip(post(parcel(callback.url)))
@@ -97,14 +97,14 @@ describe("DelivererHttp", () => {
       yield* callback.quiet
     }), { timeoutMs: 100 })
 
-  test("gives a callback ten seconds where nothing else is said", () =>
+  test("gives a callback ten seconds by default", () =>
     Effect.gen(function*() {
       const callback = yield* serve(() => {})
       const { message } = yield* Effect.flip(post(parcel(callback.url)))
       assert.strictEqual(message, "127.0.0.1: no answer within 10 s")
     }))
 
-  it.live("counts the status of a callback that never ends its answer", () => {
+  it.live("counts the status of an endless response", () => {
     const deadlines = DeadlinesByHand.make()
     return Effect.gen(function*() {
       const callback = yield* serve((_, response) => {
@@ -120,7 +120,7 @@ describe("DelivererHttp", () => {
     }).pipe(Effect.provide(layerWith({}, { timers: deadlines })), Effect.scoped)
   })
 
-  test("reads a bounded part of the answer", () =>
+  test("reads a bounded part of the response", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => {
         response.writeHead(200)
@@ -136,7 +136,7 @@ describe("DelivererHttp", () => {
       yield* callback.quiet
     }))
 
-  test("counts the status of an answer whose connection is cut", () =>
+  test("counts the status of a truncated response", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => {
         response.writeHead(200, { "Content-Length": "100" })
@@ -145,7 +145,7 @@ describe("DelivererHttp", () => {
       assert.strictEqual((yield* post(parcel(callback.url))).status, 200)
     }))
 
-  test("sends a delivery once, even when the connection is cut before the answer", () =>
+  test("sends a delivery once, even if the connection closes before the response", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.socket?.resetAndDestroy())
       const error = yield* Effect.flip(post(parcel(callback.url)))
@@ -156,7 +156,7 @@ describe("DelivererHttp", () => {
       assert.strictEqual(callback.seen.length, 1)
     }))
 
-  test("keeps a callback's deliveries to its bound, and delays no other origin", () =>
+  test("limits concurrent deliveries to one origin, and delays no other origin", () =>
     Effect.gen(function*() {
       const release: Array<() => void> = []
       const slow = yield* serve((_, response) => release.push(() => response.end()))
@@ -167,7 +167,7 @@ describe("DelivererHttp", () => {
       yield* post(parcel(quick.url))
       while (slow.seen.length < 2) yield* post(parcel(quick.url))
       assert.strictEqual(slow.seen.length, 2)
-      // One at a time, so that the third takes the first's place.
+      // One at a time, so that the third follows the first.
       for (let freed = 0; freed < 4; freed++) {
         while (release.length === 0) yield* post(parcel(quick.url))
         release.shift()?.()
@@ -176,7 +176,7 @@ describe("DelivererHttp", () => {
       assert.isAtMost(slow.connections(), 2)
     }), { maxPerOrigin: 2 })
 
-  test("sends credentials of the callback's URL as Basic authentication and tells nobody", () =>
+  test("sends credentials of the callback's URL as Basic authentication, and shows them nowhere", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.end())
       yield* post(parcel(`http://user:pa%20ss@127.0.0.1:${callback.port}/`))
@@ -187,7 +187,7 @@ describe("DelivererHttp", () => {
       assert.deepStrictEqual([error.reason._tag, error.message], ["Connect", "127.0.0.1: connection refused"])
     }))
 
-  test("says so when the callback is no URL it can post to", () =>
+  test("explains that a callback is not an http or https URL", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(post(parcel("nowhere")))).reason._tag, "Protocol")
       assert.strictEqual((yield* Effect.flip(post(parcel("mailto:x@y")))).reason._tag, "Protocol")

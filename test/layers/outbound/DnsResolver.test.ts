@@ -22,7 +22,7 @@ const resolverOf = Effect.fnUntraced(function*(zone: Zone, options: DnsResolver.
   const resolver = DnsResolver.make({
     nameServers: [server.address],
     hostsFile: "/nonexistent",
-    answerTimeoutMs: 60_000, // who is not answered says so itself
+    answerTimeoutMs: 60_000, // tests of timeouts set their own
     now: () => clock.now,
     ...options
   })
@@ -33,8 +33,8 @@ const resolverOf = Effect.fnUntraced(function*(zone: Zone, options: DnsResolver.
   return { addresses, askedA, clock, resolver, server }
 })
 
-describe("Resolver", () => {
-  it.effect("asks the name servers and keeps the answer for its TTL", () =>
+describe("DnsResolver", () => {
+  it.effect("queries the name servers and caches the response for its TTL", () =>
     Effect.gen(function*() {
       const { addresses, askedA, clock } = yield* resolverOf(only(["192.0.2.7", "192.0.2.8"], 100))
       assert.deepStrictEqual(yield* addresses("feeds.example"), ["192.0.2.7", "192.0.2.8"])
@@ -46,7 +46,7 @@ describe("Resolver", () => {
       assert.strictEqual(askedA(), 2)
     }))
 
-  it.effect("puts the TTL between its bounds", () =>
+  it.effect("clamps the TTL", () =>
     Effect.gen(function*() {
       const short = yield* resolverOf(only(["192.0.2.7"], 0), { minTtlMs: 10_000 })
       yield* short.addresses("a.example")
@@ -60,7 +60,7 @@ describe("Resolver", () => {
       assert.strictEqual(long.askedA(), 2)
     }))
 
-  it.effect("asks once for all who ask at the same time", () =>
+  it.effect("sends one query for concurrent callers", () =>
     Effect.gen(function*() {
       const { addresses, askedA } = yield* resolverOf(only(["192.0.2.7"], 100))
       const answers = yield* Effect.all(Array.from({ length: 20 }, () => addresses("a.example")), {
@@ -70,7 +70,7 @@ describe("Resolver", () => {
       assert.strictEqual(askedA(), 1)
     }))
 
-  it.effect("remembers for a minute that a name does not exist", () =>
+  it.effect("caches a missing name for a minute", () =>
     Effect.gen(function*() {
       const { askedA, clock, resolver } = yield* resolverOf(() => ({ code: "NXDOMAIN" }))
       const first = yield* failure(resolver.resolve("gone.example"))
@@ -86,7 +86,7 @@ describe("Resolver", () => {
       assert.strictEqual(askedA(), 2)
     }))
 
-  it.effect("says that a name has no address", () =>
+  it.effect("explains that a name has no address", () =>
     Effect.gen(function*() {
       const { resolver } = yield* resolverOf(only([], 10))
       assert.strictEqual(
@@ -95,7 +95,7 @@ describe("Resolver", () => {
       )
     }))
 
-  it.effect("lives on the last answer while the name servers fail, for a day", () =>
+  it.effect("serves the last response for a day while the name servers fail", () =>
     Effect.gen(function*() {
       let works = true
       const { addresses, clock, resolver } = yield* resolverOf((type) =>
@@ -110,14 +110,14 @@ describe("Resolver", () => {
       assert.strictEqual(error.message, "a.example: the name servers failed (SERVFAIL)")
     }))
 
-  it.effect("gives up on name servers that do not answer", () =>
+  it.effect("fails when the name servers do not respond", () =>
     Effect.gen(function*() {
       const { resolver } = yield* resolverOf(() => undefined, { answerTimeoutMs: 30 })
       const error = yield* failure(resolver.resolve("slow.example"))
       assert.deepStrictEqual([error.reason._tag, error.reason.text], ["Dns", "the name servers did not answer in time"])
     }))
 
-  it.effect("keeps a bounded number of names", () =>
+  it.effect("caches a bounded number of names", () =>
     Effect.gen(function*() {
       const { addresses, askedA } = yield* resolverOf(only(["192.0.2.7"], 1000), { maxNames: 3 })
       for (const name of ["a", "b", "c", "d"]) yield* addresses(`${name}.example`)
@@ -127,13 +127,13 @@ describe("Resolver", () => {
       assert.strictEqual(askedA(), 5)
     }))
 
-  it.effect("tries eight addresses of a name at most", () =>
+  it.effect("returns at most eight addresses of a name", () =>
     Effect.gen(function*() {
       const { addresses } = yield* resolverOf(only(Array.from({ length: 20 }, (_, i) => `192.0.2.${i}`), 10))
       assert.strictEqual((yield* addresses("many.example")).length, 8)
     }))
 
-  it.effect("knows localhost, whatever the name servers say", () =>
+  it.effect("resolves localhost without the name servers", () =>
     Effect.gen(function*() {
       const { addresses, server } = yield* resolverOf(only(["192.0.2.66"], 100))
       assert.deepStrictEqual(yield* addresses("localhost"), ["127.0.0.1", "::1"])
@@ -141,7 +141,7 @@ describe("Resolver", () => {
       assert.deepStrictEqual(server.asked, [])
     }))
 
-  it.effect("reads the hosts file, again when it has changed", () =>
+  it.effect("reads the hosts file again after a change", () =>
     Effect.gen(function*() {
       const directory = yield* Effect.acquireRelease(
         Effect.promise(() => mkdtemp(join(tmpdir(), "hosts-"))),

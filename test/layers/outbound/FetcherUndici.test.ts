@@ -12,7 +12,7 @@ const layer = FetcherUndici.layerNoDeps.pipe(
   Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example" }))
 )
 
-/** Real sockets: the test clock stays out of it. */
+/** A test with real sockets and the real clock. */
 const test = (name: string, body: () => Effect.Effect<void, FetchError | Fetched, Fetcher | Scope.Scope>) =>
   it.live(name, () => Effect.scoped(Effect.provide(body(), layer)))
 
@@ -22,7 +22,7 @@ const fetch = (request: FetchRequest | string) =>
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString()
 
 describe("FetcherUndici", () => {
-  test("gets a document with its headers and its hash", () =>
+  test("fetches a document with its headers and its hash", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => {
         response.setHeader("ETag", "\"7\"").setHeader("X-Many", ["a", "b"]).setHeader("Set-Cookie", ["id=1", "id=2"])
@@ -40,7 +40,7 @@ describe("FetcherUndici", () => {
       assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/feed.xml?a=1"])
     }))
 
-  test("says who it is and what it reads, and keeps no cookies", () =>
+  test("sends User-Agent and Accept, and keeps no cookies", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.setHeader("Set-Cookie", "id=1").end())
       yield* fetch(`${origin.url}/a`)
@@ -55,7 +55,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual(origin.connections(), 1)
     }))
 
-  test("sends validators verbatim and gives 304 an empty body", () =>
+  test("sends validators verbatim, and returns an empty body for 304", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.writeHead(304, { ETag: "W/\"x\"" }).end())
       const fetched = yield* fetch({ url: origin.url, etag: "W/\"x, y\"", lastModified: "yesterday at noon" })
@@ -67,7 +67,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual(origin.seen[0]?.headers["if-modified-since"], "yesterday at noon")
     }))
 
-  test("leaves out a validator that cannot stand in a header", () =>
+  test("omits a validator that is not a valid header field", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.end("x"))
       yield* fetch({ url: origin.url, etag: "\"a\"\r\nX-Evil: 1", lastModified: "\u{1f426}" })
@@ -76,7 +76,7 @@ describe("FetcherUndici", () => {
       assert.isUndefined(origin.seen[0]?.headers["x-evil"])
     }))
 
-  test("takes compression off, large bodies included", () =>
+  test("decompresses small and large bodies", () =>
     Effect.gen(function*() {
       const document = Buffer.from(Array.from({ length: 300_000 }, (_, i) => 32 + (i * i + (i >> 5)) % 90))
       const packed: Readonly<Record<string, Buffer>> = {
@@ -94,7 +94,7 @@ describe("FetcherUndici", () => {
       }
     }))
 
-  test("follows redirects and learns where a permanent chain leads", () =>
+  test("follows redirects, and reports the target of a permanent chain", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {
         const [status, next] = { "/a": [301, "/b"], "/b": [308, "c"], "/t": [302, "/b"] }[path] ?? [200, ""]
@@ -109,7 +109,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual(origin.connections(), 1)
     }))
 
-  test("takes five redirects, not six, and a redirect without Location as an answer", () =>
+  test("follows five redirects, not six, and returns a redirect without Location", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {
         const left = Number(path.slice(1))
@@ -123,7 +123,7 @@ describe("FetcherUndici", () => {
       assert.deepStrictEqual([fetched.status, text(fetched.body)], [302, "here"])
     }))
 
-  test("answers error statuses with the beginning of their pages", () =>
+  test("returns the beginning of error pages", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {
         const headers = path === "/broken" ? { "Content-Encoding": "br" } : {}
@@ -145,7 +145,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual(origin.seen.length, 1)
     }))
 
-  test("asks again, once, when a kept connection turns out to be closed", () =>
+  test("retries once when an idle connection turns out to be closed", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {
         if (path === "/second" && origin.seen.length === 2) return response.socket?.resetAndDestroy()
@@ -163,7 +163,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual(origin.seen.length, 5)
     }))
 
-  test("tells a refused connection, a missing name and a URL of another kind apart", () =>
+  test("distinguishes a refused connection, a missing name and another URL scheme", () =>
     Effect.gen(function*() {
       const closed = yield* Effect.scoped(serve(() => {}))
       const refused = yield* Effect.flip(fetch(closed.url))
@@ -173,7 +173,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual((yield* Effect.flip(fetch("nonsense"))).reason._tag, "Protocol")
     }))
 
-  test("gives the memory of a body back when it is released, and nobody else's", () =>
+  test("frees the memory of a released body, and of no other body", () =>
     Effect.gen(function*() {
       const large = "<rss>" + "x".repeat(200_000) + "</rss>"
       const origin = yield* serve(({ path }, response) => {
@@ -195,7 +195,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual(text((yield* fetch(`${origin.url}/large`)).body), large)
     }))
 
-  test("reads on when more comes behind an answer that is released at once", () =>
+  test("keeps reading after a response that is released at once", () =>
     Effect.gen(function*() {
       const answer = `HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n${"x".repeat(40_000)}`
       const origin = yield* serve(({ path }, response) =>
@@ -206,7 +206,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual(fetched.body.length, 0)
     }))
 
-  test("what others may be given as well is not released", () =>
+  test("does not release a shared body", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.end("x".repeat(100_000)))
       const request = { url: origin.url, since: 0, shared: true }
@@ -216,7 +216,7 @@ describe("FetcherUndici", () => {
       assert.strictEqual(origin.seen.length, 1)
     }))
 
-  test("runs many fetches of one origin over a bounded number of connections", () =>
+  test("uses a bounded number of connections for many fetches of one origin", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => response.end(path))
       const paths = Array.from({ length: 200 }, (_, i) => `/${i}`)

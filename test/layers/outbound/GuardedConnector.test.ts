@@ -4,8 +4,8 @@ import { anyAddress } from "#layers/outbound/AddressGuard.ts"
 import * as GuardedConnector from "#layers/outbound/GuardedConnector.ts"
 import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
 
-describe("Connector", () => {
-  it("tries each address for seconds: node's own 250 ms lose a server that is far away", () => {
+describe("GuardedConnector", () => {
+  it("tries each address for 3 s, because Node's 250 ms are too short for distant servers", () => {
     const socket = new net.Socket()
     const dialled = vi.spyOn(net, "connect").mockReturnValue(socket)
     const connect = GuardedConnector.make({

@@ -9,7 +9,7 @@ import * as Settings from "#layers/Settings.ts"
 import { authority } from "#test/support/Certificates.ts"
 import { serve, serveTls } from "#test/support/Servers.ts"
 
-/** 127.0.0.2 stands for a private address here. */
+/** 127.0.0.2 plays a private address. */
 const guard: AddressGuard = {
   ...anyAddress,
   explainAddress: (address) => address === "127.0.0.2" ? "a private address" : undefined
@@ -44,9 +44,9 @@ const redirect = (response: ServerResponse, status: number, location: string) =>
 const live = (name: string, body: Effect.Effect<unknown, unknown, HubClient>) =>
   it.live(name, () => Effect.provide(body, client))
 
-describe("asking a publisher's hub", () => {
+describe("HubClientHttp", () => {
   live(
-    "sends a form with the callback below the base URL",
+    "posts a form with the callback below the base URL",
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve((_, response) => void response.writeHead(202).end())
       assert.strictEqual(yield* ask(`${server.url}/hub?x=1`), "taken")
@@ -74,7 +74,7 @@ describe("asking a publisher's hub", () => {
   )
 
   live(
-    "follows 307 and 308 with the form, and nothing else",
+    "repeats the form after 307 and 308, and follows no other redirect",
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve(({ path }, response) => {
         const status = Number(path.slice(1))
@@ -91,7 +91,7 @@ describe("asking a publisher's hub", () => {
   )
 
   live(
-    "says what the hub said, and reads no more of it than the beginning",
+    "reports the beginning of the hub's error message",
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve(({ path }, response) => {
         response.writeHead(Number(path.slice(1)))
@@ -104,7 +104,7 @@ describe("asking a publisher's hub", () => {
   )
 
   live(
-    "does not repeat the callback and the secret where the hub does",
+    "removes callback and secret from the hub's error message",
     Effect.scoped(Effect.gen(function*() {
       const { callback, secret } = question("")
       const server = yield* serve((_, response) => void response.writeHead(400).end(`/${callback}: ${secret}`))
@@ -113,7 +113,7 @@ describe("asking a publisher's hub", () => {
   )
 
   live(
-    "carries the secret from https to no http",
+    "does not follow a redirect from https to http",
     Effect.scoped(Effect.gen(function*() {
       const plain = yield* serve((_, response) => void response.writeHead(202).end())
       const server = yield* serveTls(({ path }, response) => redirect(response, 307, path === "/" ? plain.url : "/"), {
@@ -126,7 +126,7 @@ describe("asking a publisher's hub", () => {
   )
 
   live(
-    "ends a loop of redirects",
+    "ends a redirect loop",
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve((_, response) => redirect(response, 307, "/again"))
       assert.strictEqual(yield* ask(server.url), "the hub redirects more than 5 times")
@@ -135,7 +135,7 @@ describe("asking a publisher's hub", () => {
   )
 
   live(
-    "is led to no private address, no other scheme, and not to itself",
+    "rejects redirects to private addresses, other schemes and this service",
     Effect.scoped(Effect.gen(function*() {
       const { port } = yield* serve((_, response) => void response.writeHead(202).end(), { host: "127.0.0.2" })
       const targets = [`http://127.0.0.2:${port}/`, "file:///etc/passwd", "", "http://windhover.example/push/hub"]
@@ -152,7 +152,7 @@ describe("asking a publisher's hub", () => {
   )
 
   live(
-    "makes callbacks and secrets that nobody guesses",
+    "makes unguessable callbacks and secrets",
     Effect.gen(function*() {
       const made = yield* Effect.forEach(
         Array.from({ length: 100 }),

@@ -11,7 +11,7 @@ const layerWith = (options: Parameters<typeof IntentVerifierHttp.layerNoDepsWith
     Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example" }))
   )
 
-/** Real sockets: the test clock stays out of it. */
+/** A test with real sockets and the real clock. */
 const test = (
   name: string,
   body: () => Effect.Effect<void, unknown, IntentVerifier | Scope.Scope>,
@@ -31,7 +31,7 @@ const query = ({ path }: Seen) => new URL(path, "http://x").searchParams
 const echo: Answer = (seen, response) => response.end(`  ${query(seen).get("hub.challenge")}\r\n`)
 
 describe("IntentVerifierHttp", () => {
-  test("appends its parameters to the callback's own query and takes the trimmed echo", () =>
+  test("appends its parameters to the callback's query, and accepts the trimmed challenge", () =>
     Effect.gen(function*() {
       const callback = yield* serve(echo)
       yield* verify({ callback: `${callback.url}/cb?own=1&b=%20#top`, verifyToken: "t&k" })
@@ -46,7 +46,7 @@ describe("IntentVerifierHttp", () => {
       )
     }))
 
-  test("sends an empty lease on unsubscribe, and begins a query where there was none", () =>
+  test("sends an empty lease for an unsubscription, and adds a query to a callback without one", () =>
     Effect.gen(function*() {
       const callback = yield* serve(echo)
       yield* verify({ callback: callback.url, mode: "unsubscribe", topic: "http://a/", leaseSeconds: "" })
@@ -56,7 +56,7 @@ describe("IntentVerifierHttp", () => {
       )
     }))
 
-  test("says what a callback answered instead of the challenge", () =>
+  test("reports the body that came instead of the challenge", () =>
     Effect.gen(function*() {
       const callback = yield* serve(({ path }, response) => {
         response.end(path.startsWith("/empty") ? "" : "<html>\n c0ffee</html>")
@@ -70,13 +70,13 @@ describe("IntentVerifierHttp", () => {
       assert.include(yield* refusal({ callback: `${callback.url}/empty` }), "we received an empty body.")
     }))
 
-  test("wants the challenge as the whole body", () =>
+  test("requires the challenge as the whole body", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.end(`c0ffee${" ".repeat(10_000)}!`))
       assert.include(yield* refusal({ callback: callback.url }), "didn't echo the challenge")
     }))
 
-  test("wants a 2XX status, redirects included", () =>
+  test("requires a 2XX status; redirects fail, too", () =>
     Effect.gen(function*() {
       const callback = yield* serve((seen, response) => {
         if (seen.path.startsWith("/moved")) response.writeHead(302, { Location: "/" })
@@ -92,7 +92,7 @@ describe("IntentVerifierHttp", () => {
       assert.strictEqual(callback.seen.length, 2)
     }))
 
-  test("says that a callback did not answer in time", () =>
+  test("explains that a callback did not respond in time", () =>
     Effect.gen(function*() {
       const silent = yield* serve(() => {})
       assert.strictEqual(
@@ -101,7 +101,7 @@ describe("IntentVerifierHttp", () => {
       )
     }), { timeoutMs: 200 })
 
-  test("says why a callback could not be asked", () =>
+  test("explains why a callback is unreachable", () =>
     Effect.gen(function*() {
       const closed = yield* Effect.scoped(serve(() => {}))
       assert.strictEqual(
@@ -114,7 +114,7 @@ describe("IntentVerifierHttp", () => {
       )
     }))
 
-  it.live("thinks of another challenge each time", () =>
+  it.live("makes a fresh challenge each time", () =>
     Effect.scoped(Effect.gen(function*() {
       const callback = yield* serve(echo)
       yield* Effect.all([verify({ callback: callback.url }), verify({ callback: callback.url })])

@@ -23,7 +23,7 @@ describe("Redirects", () => {
     assert.strictEqual(redirectTarget("https://eve:secret@other.org/#top", from)?.href, "https://other.org/")
   })
 
-  it("goes nowhere but to http and https", () => {
+  it("accepts http and https targets only", () => {
     for (
       const location of [
         "file:///etc/passwd",
@@ -39,18 +39,18 @@ describe("Redirects", () => {
     }
   })
 
-  it("reads UTF-8 bytes in a Location, and Latin-1 where it is no UTF-8", () => {
+  it("reads a Location as UTF-8, and as Latin-1 if it is not UTF-8", () => {
     const bytes = (text: string, encoding: BufferEncoding) => Buffer.from(text, encoding).toString("latin1")
     assert.strictEqual(redirectTarget(bytes("/größe", "utf8"), from)?.pathname, "/gr%C3%B6%C3%9Fe")
     assert.strictEqual(redirectTarget(bytes("/größe", "latin1"), from)?.pathname, "/gr%C3%B6%C3%9Fe")
   })
 
-  it("knows which redirects are for good", () => {
+  it("knows the permanent redirects", () => {
     assert.deepStrictEqual([300, 301, 302, 303, 304, 307, 308].filter(isRedirect), [301, 302, 303, 307, 308])
     assert.deepStrictEqual([301, 302, 303, 307, 308].filter(isPermanent), [301, 308])
   })
 
-  it("makes Basic credentials of userinfo, percent-decoded", () => {
+  it("makes Basic credentials from the percent-decoded userinfo", () => {
     const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`
     assert.strictEqual(authorizationOf(new URL("http://a:b@h/")), basic("a:b"))
     assert.strictEqual(authorizationOf(new URL("http://a%40b:%C3%BC%3A@h/")), basic("a@b:ü:"))
@@ -59,7 +59,7 @@ describe("Redirects", () => {
     assert.isUndefined(authorizationOf(new URL("http://h/")))
   })
 
-  it("gives credentials to their own origin and its https side only", () => {
+  it("sends credentials to their own origin and its https side only", () => {
     const may = (credentialed: string, target: string) => mayReceiveCredentials(new URL(credentialed), new URL(target))
     assert.isTrue(may("http://u:p@h/a", "http://h/b"))
     assert.isTrue(may("http://u:p@h/a", "https://h/b"))

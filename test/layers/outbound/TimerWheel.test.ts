@@ -3,48 +3,48 @@ import { once } from "node:events"
 import { type AddressInfo, connect, createServer } from "node:net"
 import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
 
-const after = (deadlines: TimerWheel.TimerWheel, milliseconds: number) =>
+const waitFor = (wheel: TimerWheel.TimerWheel, milliseconds: number) =>
   new Promise<void>((resolve) => {
-    deadlines.add(milliseconds, resolve)
+    wheel.add(milliseconds, resolve)
   })
 
-describe("Deadlines", () => {
-  it("calls each deadline once, in their order and never early", async () => {
-    const deadlines = TimerWheel.make()
+describe("TimerWheel", () => {
+  it("fires each timer once, in order and never early", async () => {
+    const wheel = TimerWheel.make()
     const start = performance.now()
-    const calls: Array<readonly [wanted: number, after: number]> = []
-    await Promise.all([120, 10, 60, 10].map((wanted) =>
+    const calls: Array<readonly [milliseconds: number, elapsed: number]> = []
+    await Promise.all([120, 10, 60, 10].map((milliseconds) =>
       new Promise<void>((resolve) => {
-        deadlines.add(wanted, () => {
-          calls.push([wanted, performance.now() - start])
+        wheel.add(milliseconds, () => {
+          calls.push([milliseconds, performance.now() - start])
           resolve()
         })
       })
     ))
-    deadlines.close()
-    assert.deepStrictEqual(calls.map(([wanted]) => wanted), [10, 10, 60, 120])
-    for (const [wanted, after] of calls) assert.isAtLeast(after, wanted)
+    wheel.close()
+    assert.deepStrictEqual(calls.map(([milliseconds]) => milliseconds), [10, 10, 60, 120])
+    for (const [milliseconds, elapsed] of calls) assert.isAtLeast(elapsed, milliseconds)
   })
 
-  it("forgets a cancelled deadline", async () => {
-    const deadlines = TimerWheel.make()
+  it("does not fire a cancelled timer", async () => {
+    const wheel = TimerWheel.make()
     let called = 0
-    const cancelled = deadlines.add(10, () => called++)
-    deadlines.cancel(cancelled)
-    deadlines.cancel(cancelled)
-    await after(deadlines, 80)
-    deadlines.close()
+    const cancelled = wheel.add(10, () => called++)
+    wheel.cancel(cancelled)
+    wheel.cancel(cancelled)
+    await waitFor(wheel, 80)
+    wheel.close()
     assert.strictEqual(called, 0)
   })
 
-  it("are over after what has come while the process stood still", async () => {
-    const deadlines = TimerWheel.make()
+  it("fires after the data that arrived during a standstill of the process", async () => {
+    const wheel = TimerWheel.make()
     const order: Array<string> = []
     const { promise: over, resolve } = Promise.withResolvers<void>()
     const server = createServer((socket) => {
       socket.once("data", () => {
         socket.end("an answer")
-        deadlines.add(50, () => {
+        wheel.add(50, () => {
           order.push("deadline")
           resolve()
         })
@@ -55,20 +55,20 @@ describe("Deadlines", () => {
     const client = connect((server.address() as AddressInfo).port, "127.0.0.1")
     client.on("data", () => order.push("answer")).write("a question")
     await Promise.all([over, once(client, "close")])
-    deadlines.close()
+    wheel.close()
     server.close()
     assert.deepStrictEqual(order, ["answer", "deadline"])
   })
 
-  it("passes over a deadline that is a turn of the wheel away", async () => {
-    const deadlines = TimerWheel.make()
+  it("skips a timer that is a full turn of the wheel away", async () => {
+    const wheel = TimerWheel.make()
     let called = 0
-    const far = deadlines.add(25.6 * 1000 + 10, () => called++)
-    await after(deadlines, 80)
+    const far = wheel.add(25.6 * 1000 + 10, () => called++)
+    await waitFor(wheel, 80)
     assert.strictEqual(called, 0)
-    assert.strictEqual(deadlines.pending(), 1)
-    deadlines.cancel(far)
-    assert.deepStrictEqual([deadlines.pending(), far.onExpire], [0, undefined])
-    deadlines.close()
+    assert.strictEqual(wheel.pending(), 1)
+    wheel.cancel(far)
+    assert.deepStrictEqual([wheel.pending(), far.onExpire], [0, undefined])
+    wheel.close()
   })
 })

@@ -11,7 +11,7 @@ import { serve as taken } from "#test/support/Servers.ts"
 
 const authorization = `Authorization: ${basic().authorization}`
 
-/** Sends one request in its own connection; status and body of what comes back, and whether the server closes. */
+/** Sends one request over its own connection. Returns status and body, and whether the server closes. */
 const exchange = Effect.fnUntraced(function*(bytes: string) {
   const { connect } = yield* serve({})
   const connection = yield* connect
@@ -50,7 +50,7 @@ describe("HttpServerNode", () => {
   it.live("answers requests that arrive before the routes exist", () =>
     Effect.gen(function*() {
       const came = yield* Deferred.make<void>()
-      const note = () => setImmediate(() => void Deferred.doneUnsafe(came, Effect.void)) // told before it is handed on
+      const note = () => setImmediate(() => void Deferred.doneUnsafe(came, Effect.void)) // the event comes before the routes see the request
       yield* Effect.acquireRelease(
         Effect.sync(() => diagnostics.subscribe("http.server.request.start", note)),
         () => Effect.sync(() => diagnostics.unsubscribe("http.server.request.start", note))
@@ -70,7 +70,7 @@ describe("HttpServerNode", () => {
       assert.strictEqual((yield* connection.receive()).body, "here now")
     }).pipe(Effect.scoped))
 
-  it.live("answers on a connection that stays open", () =>
+  it.live("responds on a connection that stays open", () =>
     Effect.gen(function*() {
       const { connect } = yield* serve({})
       const connection = yield* connect
@@ -82,7 +82,7 @@ describe("HttpServerNode", () => {
       }
     }))
 
-  it.live("refuses connections beyond the streams and what is spared, until others close", () =>
+  it.live("rejects connections beyond the limit, until others close", () =>
     Effect.gen(function*() {
       const settings = { maxStreams: 1, maxStreamsPerAccount: 1 }
       const { connect } = yield* serve({}, accounts, settings, undefined, { maxPerAddress: 1, maxTotal: 1 })

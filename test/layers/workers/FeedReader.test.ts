@@ -15,7 +15,7 @@ const feed = (entries: number): Uint8Array => {
 const inThread = Reader.layerWith({ threadFromBytes: 1000, deadline: "1 minute" })
 
 describe("FeedReader", () => {
-  it.effect("reads in the thread what it reads here", () =>
+  it.effect("gives the same result in the thread as on the event loop", () =>
     Effect.gen(function*() {
       const { read } = yield* FeedReader
       const bytes = feed(100)
@@ -26,7 +26,7 @@ describe("FeedReader", () => {
       assert.strictEqual(part._tag === "Feed" ? part.skipped : undefined, 99)
     }).pipe(Effect.provide(inThread)))
 
-  it.effect("gets a long answer in parts, none of which holds up the event loop", () =>
+  it.effect("gets a long result in parts that do not block the event loop", () =>
     Effect.gen(function*() {
       const { read } = yield* FeedReader
       const item = (n: number) => `<item><guid>${n}</guid><description>${"long ".repeat(20_000)}</description></item>`
@@ -37,14 +37,14 @@ describe("FeedReader", () => {
       assert.deepStrictEqual(yield* read(bytes, {}), whole)
     }).pipe(Effect.provide(inThread)))
 
-  it.effect("starts the thread ahead, and still ends with its layer", () =>
+  it.effect("starts the thread in advance, and ends it with its layer", () =>
     Effect.gen(function*() {
       const { read } = yield* FeedReader
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* read(feed(100), {}))._tag, "Feed")
     }).pipe(Effect.provide(Reader.layerWith({ threadFromBytes: 1000, deadline: "1 minute", startAfter: "1 second" }))))
 
-  it.effect("answers each its own document", () =>
+  it.effect("gives each caller the result for its own document", () =>
     Effect.gen(function*() {
       const { read } = yield* FeedReader
       const counts = yield* Effect.forEach([100, 1, 200, 300], (count) => read(feed(count), {}), {
@@ -58,7 +58,7 @@ describe("FeedReader", () => {
       ])
     }).pipe(Effect.provide(inThread)))
 
-  it.effect("gives up at the deadline, and reads the next document", () =>
+  it.effect("fails at the deadline, and reads the next document", () =>
     Effect.gen(function*() {
       const { read } = yield* FeedReader
       yield* read(feed(100), {}) // the start of the thread does not count
@@ -68,7 +68,7 @@ describe("FeedReader", () => {
       assert.strictEqual((yield* read(feed(100), {}))._tag, "Feed")
     }).pipe(Effect.provide(inThread)))
 
-  it.effect("is interrupted with the one who asks, and reads for others", () =>
+  it.effect("ends with an interrupted caller, and reads for the others", () =>
     Effect.gen(function*() {
       const { read } = yield* FeedReader
       const given = yield* Effect.forkChild(read(feed(200_000), {}), { startImmediately: true })
@@ -76,7 +76,7 @@ describe("FeedReader", () => {
       assert.strictEqual((yield* read(feed(100), {}))._tag, "Feed")
     }).pipe(Effect.provide(inThread)))
 
-  it.effect("keeps small documents here", () =>
+  it.effect("reads small documents on the event loop", () =>
     Effect.gen(function*() {
       const { read } = yield* FeedReader
       assert.strictEqual((yield* read(feed(2), {}))._tag, "Feed")

@@ -22,7 +22,7 @@ const select = (path: string, syntax: Syntax, document: string | Uint8Array) =>
 const check = (path: string) => Effect.flatMap(Selector, (selector) => selector.check(fragment(path)))
 
 describe("SelectorWorker", () => {
-  it.effect("selects in HTML, XML and JSON, and says what it is", () =>
+  it.effect("selects in HTML, XML and JSON, and gives the content type", () =>
     Effect.gen(function*() {
       const html = yield* select("li", "html", "<ul><li>a<li>b</ul>")
       assert.deepStrictEqual([html.matches, html.document.contentType, text(html.document.body)], [
@@ -43,14 +43,14 @@ describe("SelectorWorker", () => {
       ])
     }).pipe(Effect.provide(SelectorWorker.layer)))
 
-  it.effect("says that nothing matches, for it may do so later", () =>
+  it.effect("reports a path without matches, because later documents may match", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* select("video", "html", "<p>")).matches, 0)
       assert.strictEqual((yield* select("$.a", "json", "{}")).matches, 0)
       assert.strictEqual((yield* select("$.a[*]", "json", "{}")).matches, 0)
     }).pipe(Effect.provide(SelectorWorker.layer)))
 
-  it.effect("refuses paths that can never work", () =>
+  it.effect("rejects invalid paths", () =>
     Effect.gen(function*() {
       yield* check("div%20%3E%20p")
       yield* check("$.items%5B0%5D")
@@ -62,7 +62,7 @@ describe("SelectorWorker", () => {
       assert.include(jsonPath.message, "\"$.items[\" is no JSONPath (RFC 9535): unclosed bracketed selection")
     }).pipe(Effect.provide(SelectorWorker.layer)))
 
-  it.effect("says when path and document speak different languages", () =>
+  it.effect("explains that a path and a document have different languages", () =>
     Effect.gen(function*() {
       const css = yield* Effect.flip(select("p", "json", "{}"))
       assert.deepStrictEqual([css.reason._tag, css.message], [
@@ -76,7 +76,7 @@ describe("SelectorWorker", () => {
       ])
     }).pipe(Effect.provide(SelectorWorker.layer)))
 
-  it.effect("gives up at the deadline, and selects for the next one", () =>
+  it.effect("fails at the deadline, and selects for the next caller", () =>
     Effect.gen(function*() {
       const json = JSON.stringify({ a: ["x".repeat(40)] })
       yield* check("p") // the start of the thread does not count

@@ -21,7 +21,7 @@ const thread = Effect.acquireRelease(
 )
 
 describe("WorkerThread", () => {
-  it.live("leaves a thread that starts to the next one when who waited for it goes away", () =>
+  it.live("keeps a starting thread for the next caller after an interruption", () =>
     Effect.gen(function*() {
       const reader = yield* thread
       const first = yield* Effect.forkChild(reader.start, { startImmediately: true })
@@ -31,7 +31,7 @@ describe("WorkerThread", () => {
       assert.strictEqual(part.result?._tag, "NotFeed")
     }).pipe(Effect.scoped))
 
-  it.live("says when the system has no thread for it, and starts once it has", () =>
+  it.live("reports that the system has no free thread, and starts later", () =>
     Effect.gen(function*() {
       const reader = yield* thread
       assert.strictEqual(
@@ -41,7 +41,7 @@ describe("WorkerThread", () => {
       yield* reader.start
     }).pipe(Effect.scoped))
 
-  it("can be stopped at any moment of its start: Node would die of it", () => {
+  it("can be stopped at any moment of its start without a crash of Node", () => {
     const source = `
       import { Effect } from "effect"
       import { WorkerThread } from "#layers/workers/WorkerThread.ts"

@@ -69,7 +69,7 @@ describe("Css", () => {
     ["ul:not(:first) > li", ":first belongs to jQuery"],
     ["> p", "the > needs a selector"],
     ["+ p", "the + needs a selector"]
-  ])("refuses %s, which no element matches ever", (path, where) => {
+  ])("rejects %s, which never matches an element", (path, where) => {
     assert.throws(() => checkCss(path), SelectionError, where)
   })
 
@@ -123,7 +123,7 @@ describe("Css", () => {
     assert.deepStrictEqual(selectCss(deep, "text/xml", ":root:contains(xy)", "xml"), [])
   })
 
-  it("finds what stands first, last and alone, and what is empty", () => {
+  it("finds first, last, only and empty elements", () => {
     const list = bytes("<r>t<a/><b><!-- --></b><b>x</b><c/></r>")
     for (
       const [path, found] of [
@@ -137,24 +137,24 @@ describe("Css", () => {
     ) assert.deepStrictEqual(selectCss(list, "text/xml", path, "xml"), found, path)
   })
 
-  it("ends with a long path that opens and never closes", () => {
+  it("ends for a long path with unclosed brackets", () => {
     for (const part of ["[", "[\"", "\"", "\\", "/*", ":contains(", "(", "(1", "[a='"]) {
       assert.throws(() => checkCss(`p${part.repeat(2_000)}!`), SelectionError)
     }
   })
 
-  it("selects in XML, with the names as they are written", () => {
+  it("selects in XML with case-sensitive names", () => {
     const map = bytes("<?xml version=\"1.0\"?><urlset><url><loc>https://example.org/A</loc></url><Other/></urlset>")
     assert.deepStrictEqual(selectCss(map, "application/xml", "url loc", "xml"), ["<loc>https://example.org/A</loc>"])
     assert.deepStrictEqual(selectCss(map, "application/xml", "Other", "xml"), ["<Other/>"])
   })
 
-  it("reads the encoding that a page declares for itself", () => {
+  it("reads the encoding that a page declares", () => {
     const latin = Uint8Array.from("<meta charset=iso-8859-2><p>\u00e8</p>", (character) => character.charCodeAt(0))
     assert.deepStrictEqual(selectCss(latin, "text/html", "p", "html"), ["<p>č</p>"])
   })
 
-  it("never runs or fetches what a page holds", () => {
+  it("never runs scripts or fetches images of a page", () => {
     const script = bytes("<script>globalThis.ran = true</script><img src=x onerror='globalThis.ran = true'>")
     assert.strictEqual(selectCss(script, "text/html", "img", "html").length, 1)
     assert.isUndefined((globalThis as { ran?: boolean }).ran)

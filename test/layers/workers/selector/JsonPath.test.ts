@@ -21,7 +21,7 @@ const document = {
   "1st": "digit"
 }
 
-/** One row a kind of selector of RFC 9535, then what people write besides. Without an array the path names one place. */
+/** One row for each selector of RFC 9535, then common other syntax. A result without an array belongs to a singular path. */
 const selected: ReadonlyArray<readonly [kind: string, path: string, value: unknown]> = [
   ["root", "$", document],
   ["name, shorthand", "$.store.bicycle.color", "red"],
@@ -94,7 +94,7 @@ describe("JsonPath", () => {
     ["$.a b", "expected '.', '..' or a bracketed selection"]
   ]
 
-  it.each(broken)("says where %s breaks", (path, where) => {
+  it.each(broken)("locates the mistake in %s", (path, where) => {
     let message = ""
     try {
       checkJsonPath(path)
@@ -105,7 +105,7 @@ describe("JsonPath", () => {
     assert.include(message, where)
   })
 
-  it("refuses a path that begins like a classic one, however long it is", () => {
+  it("rejects a long path that begins like classic syntax", () => {
     assert.throws(() => checkJsonPath(`$${"a".repeat(2_000)}(`), /is no JSONPath/)
     assert.throws(() => checkJsonPath(`$.${"a".repeat(2_000)}(`), /is no JSONPath/)
     assert.throws(() => checkJsonPath(`$${"['a']".repeat(400)}(`), /is no JSONPath/)
@@ -148,7 +148,7 @@ describe("JsonPath", () => {
     assert.strictEqual(selectJson(latin, "application/json; charset=iso-8859-1", "$.a").json, "\"é\"")
   })
 
-  it("says that a document is no JSON", () => {
+  it("explains that a document is not JSON", () => {
     assert.throws(() => selectJson(bytes("{\"a\":"), undefined, "$.a"), /the document is no JSON/)
   })
 

@@ -5,7 +5,7 @@ import { hasFewNodes, TreeCache } from "#layers/workers/selector/Trees.ts"
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-/** Trees that are the words of their documents, and which documents were read. */
+/** A cache whose trees are the words of documents, with the documents that were read. */
 const counting = (isSmall: (words: ReadonlyArray<string>) => boolean = () => true) => {
   const read: Array<string> = []
   const trees = new TreeCache((bytes, reading) => {
@@ -16,11 +16,11 @@ const counting = (isSmall: (words: ReadonlyArray<string>) => boolean = () => tru
   return { read, trees }
 }
 
-describe("Trees", () => {
+describe("TreeCache", () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  it("reads a document once for all fragments of it, and again when it is read in another way", () => {
+  it("builds the tree of a document once for all fragments, and again for another charset", () => {
     const { read, trees } = counting()
     const first = trees.get(bytes("a é"), "utf-8")
     assert.strictEqual(trees.get(bytes("a é"), "utf-8"), first)
@@ -29,7 +29,7 @@ describe("Trees", () => {
     assert.deepStrictEqual(read, ["utf-8 a é", "latin1 a Ã©", "latin1 a e"])
   })
 
-  it("keeps the last one of all kinds", () => {
+  it("keeps the last tree of all kinds", () => {
     const [one, other] = [counting(), counting()]
     one.trees.get(bytes("a"), "utf-8")
     one.trees.get(bytes("b"), "utf-8")
@@ -42,7 +42,7 @@ describe("Trees", () => {
     assert.strictEqual(one.read.length, 4)
   })
 
-  it("lets go of a tree before it builds another one", () => {
+  it("drops a tree before it builds another one", () => {
     const small = counting()
     const looking = new TreeCache(() => small.trees.get(bytes("a"), "utf-8"), () => true)
     small.trees.get(bytes("a"), "utf-8")
@@ -50,7 +50,7 @@ describe("Trees", () => {
     assert.strictEqual(small.read.length, 2)
   })
 
-  it("keeps none of more than a megabyte, and none that is large itself", () => {
+  it("keeps no tree of a document above 1 MB, and no large tree", () => {
     const { read, trees } = counting((words) => words.length < 3)
     const ask = (text: string) => void trees.get(bytes(text), "utf-8")
     const mebibyte = 1024 * 1024
@@ -61,7 +61,7 @@ describe("Trees", () => {
     assert.deepStrictEqual(read.map((one) => one.at(-1)), ["a", "b", "b", "c", "d", "d"])
   })
 
-  it("lets go of a tree ten seconds after it was built, also when it is asked for all the time", () => {
+  it("drops a tree ten seconds after it was built, even if it is in constant use", () => {
     const { read, trees } = counting()
     trees.get(bytes("a"), "utf-8")
     vi.advanceTimersByTime(5_000)
@@ -74,7 +74,7 @@ describe("Trees", () => {
     assert.strictEqual(read.length, 3)
   })
 
-  it("keeps none that cannot be built", () => {
+  it("keeps no tree that fails to build", () => {
     const trees = new TreeCache(() => {
       throw new Error("no tree")
     }, () => true)
@@ -83,11 +83,11 @@ describe("Trees", () => {
   })
 })
 
-/** A tree of numbers: this many nodes within the root. */
+/** A tree of numbers with this many nodes below the root. */
 const wide = (many: number) => hasFewNodes([many], (node) => Array.from({ length: node }, () => 0))
 
 describe("hasFewNodes", () => {
-  it("counts the nodes, those within others too, and stops when they are too many", () => {
+  it("counts nested nodes, too, and stops at the maximum", () => {
     assert.isTrue(wide(29_999))
     assert.isFalse(wide(30_000))
     assert.isTrue(hasFewNodes([29_999], (node) => node > 0 ? [node - 1] : []))
@@ -100,7 +100,7 @@ const inHtml = (document: string) => selectCss(bytes(document), undefined, "i", 
 const inXml = (document: string) => selectCss(bytes(document), undefined, "i", "xml")
 const inJson = (document: string) => selectJson(bytes(document), undefined, "$[0]")
 
-/** Beginnings of elements that HTML opens anew in each paragraph. */
+/** Start tags that HTML reopens in each paragraph. */
 const formatting = Array.from({ length: 200 }, (_, i) => `<b a=${i}>`).join("")
 
 const trees: ReadonlyArray<readonly [document: string, select: () => unknown, isKept: boolean]> = [
@@ -115,13 +115,13 @@ const trees: ReadonlyArray<readonly [document: string, select: () => unknown, is
   ["JSON that is read twice for the digits of its ids", () => inJson(`[${"0,".repeat(16_000)}9007199254740993]`), false]
 ]
 
-describe("the trees of documents", () => {
+describe("cached trees of documents", () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
   it.each(trees)("%s", (_, select, isKept) => {
     select()
-    // what is kept waits to be let go of
+    // a cached tree has a timer
     assert.strictEqual(vi.getTimerCount(), isKept ? 1 : 0)
   })
 })
