@@ -7,7 +7,7 @@ import { Partitions } from "./Partitions.ts"
 const callRetries = Schedule.spaced("200 millis").pipe(Schedule.upTo({ times: 25 }))
 
 /** A call to an owner; none after a failure, or after 10 s. */
-const call = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
+const callOwner = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
   rpc.pipe(
     Effect.retry(callRetries),
     Effect.timeoutOption("10 seconds"),
@@ -22,7 +22,7 @@ const call = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =
     )
   )
 
-const send = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<void> => Effect.asVoid(call(rpc))
+const sendHint = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<void> => Effect.asVoid(callOwner(rpc))
 
 const tooManyWait = refuse(
   new Unavailable({
@@ -37,23 +37,23 @@ export const layer = Layer.effect(
     const client = yield* Partition.client
     const at = (partition: number) => client(String(partition))
     return Partitions.of({
-      ping: (partition, id) => send(at(partition).Ping({ id })),
-      push: (partition, id, document) => send(at(partition).Push({ id, ...document, byHub: false })),
+      ping: (partition, id) => sendHint(at(partition).Ping({ id })),
+      push: (partition, id, document) => sendHint(at(partition).Push({ id, ...document, byHub: false })),
       hubPush: (partition, id, document) =>
         at(partition).Push({ id, ...document, byHub: true }).pipe(
           Effect.timeoutOption("8 seconds"),
           Effect.match({ onFailure: () => false, onSuccess: Option.isSome })
         ),
-      reloadHubSubscription: (partition, id) => send(at(partition).ReloadHubSubscription({ id })),
-      reloadResource: (partition, id) => send(at(partition).ReloadResource({ id })),
-      reloadSubscription: (partition, id) => send(at(partition).ReloadSubscription({ id })),
+      reloadHubSubscription: (partition, id) => sendHint(at(partition).ReloadHubSubscription({ id })),
+      reloadResource: (partition, id) => sendHint(at(partition).ReloadResource({ id })),
+      reloadSubscription: (partition, id) => sendHint(at(partition).ReloadSubscription({ id })),
       firstFetch: (partition, id) =>
-        Effect.timeoutOption(call(at(partition).FirstFetch({ id })), "5 seconds").pipe(
+        Effect.timeoutOption(callOwner(at(partition).FirstFetch({ id })), "5 seconds").pipe(
           Effect.flatMap((reply) =>
             Option.getOrUndefined(Option.flatten(reply)) === false ? Effect.fail(tooManyWait) : Effect.void
           )
         ),
-      forget: (partition, id) => send(at(partition).Forget({ id }))
+      forget: (partition, id) => sendHint(at(partition).Forget({ id }))
     })
   })
 )

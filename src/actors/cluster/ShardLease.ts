@@ -56,12 +56,12 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
   return Context.make(RunnerStorage.RunnerStorage, {
     ...storage,
     acquire: (address, shards) =>
-      locks.observe(storage.acquire(address, shards), (held, until) => locks.acquired(held, until)),
+      locks.observe(storage.acquire(address, shards), (held, until) => locks.recordAcquired(held, until)),
     refresh: (address, shards) => {
-      const asked = [...shards]
+      const requested = [...shards]
       return locks.observe(
-        storage.refresh(address, asked),
-        (held, until) => locks.refreshed(asked.map(String), held, until)
+        storage.refresh(address, requested),
+        (held, until) => locks.recordRefreshed(requested.map(String), held, until)
       )
     }
   }).pipe(Context.add(ShardLeases, { of: (shard) => locks.leaseOf(shard.toString()) }))
@@ -97,12 +97,12 @@ class Locks {
     })
   }
 
-  acquired(held: ReadonlySet<string>, until: number): void {
+  recordAcquired(held: ReadonlySet<string>, until: number): void {
     for (const shard of held) this.#locks.set(shard, { heldUntil: until })
   }
 
-  refreshed(asked: ReadonlyArray<string>, held: ReadonlySet<string>, until: number): void {
-    for (const shard of asked) {
+  recordRefreshed(requested: ReadonlyArray<string>, held: ReadonlySet<string>, until: number): void {
+    for (const shard of requested) {
       const lock = this.#locks.get(shard)
       if (lock === undefined) continue
       if (held.has(shard)) {

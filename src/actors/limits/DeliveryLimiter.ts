@@ -14,7 +14,7 @@ const maxIdleSlowHosts = 10_000
 /** Maximum share of a lane for one host. */
 const maxHostShare = 1 / 8
 
-interface Host {
+interface CallbackHost {
   /** Deliveries in flight or waiting. */
   deliveries: number
   slowUntil: number
@@ -38,9 +38,9 @@ export class DeliveryLimiter {
   readonly #fastLane: FifoSemaphore
   readonly #slowLane: FifoSemaphore
   /** Hosts with deliveries in flight or waiting. */
-  readonly #busyHosts = new Map<string, Host>()
+  readonly #busyHosts = new Map<string, CallbackHost>()
   /** Slow hosts without deliveries. */
-  readonly #idleSlowHosts = new BoundedMap<string, Host>(maxIdleSlowHosts)
+  readonly #idleSlowHosts = new BoundedMap<string, CallbackHost>(maxIdleSlowHosts)
 
   constructor(maxDeliveries: number, clock: Clock.Clock) {
     this.#maxDeliveries = maxDeliveries
@@ -52,7 +52,7 @@ export class DeliveryLimiter {
   /** Runs a delivery as soon as its host and lane have a permit. */
   run<A, E, R>(hostname: string, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
-      let host: Host | undefined
+      let host: CallbackHost | undefined
       return Effect.onExit(
         Effect.suspend(() => {
           host = this.#findHost(hostname)
@@ -67,18 +67,18 @@ export class DeliveryLimiter {
     })
   }
 
-  #runAtHost<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  #runAtHost<A, E, R>(host: CallbackHost, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return host.permits.withPermit(Effect.suspend(() => this.#runInLane(host, this.#measure(host, delivery))))
   }
 
-  #runInLane<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  #runInLane<A, E, R>(host: CallbackHost, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     if (host.slowUntil <= this.#clock.currentTimeMillisUnsafe()) return this.#fastLane.withPermit(delivery)
     host.slowPermits ??= new FifoSemaphore(Math.ceil(this.#maxDeliveries / 4 * maxHostShare))
     return host.slowPermits.withPermit(this.#slowLane.withPermit(delivery))
   }
 
   /** Marks the host as slow before its permits go to the next delivery, whether this one succeeds, fails or is interrupted. */
-  #measure<A, E, R>(host: Host, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  #measure<A, E, R>(host: CallbackHost, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
       const startedAt = this.#clock.currentTimeMillisUnsafe()
       return Effect.onExit(delivery, () => {
@@ -89,13 +89,13 @@ export class DeliveryLimiter {
     })
   }
 
-  #leave(hostname: string, host: Host): void {
+  #leave(hostname: string, host: CallbackHost): void {
     if (--host.deliveries > 0) return
     this.#busyHosts.delete(hostname)
     if (host.slowUntil > this.#clock.currentTimeMillisUnsafe()) this.#idleSlowHosts.set(hostname, host)
   }
 
-  #findHost(hostname: string): Host {
+  #findHost(hostname: string): CallbackHost {
     const busy = this.#busyHosts.get(hostname)
     if (busy !== undefined) return busy
     const host = this.#idleSlowHosts.get(hostname) ??

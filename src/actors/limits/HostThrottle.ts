@@ -20,7 +20,7 @@ const queueCheckMs = 60_000
 const minHosts = 32
 
 /** Times are epoch ms. */
-interface Host {
+interface FetchedHost {
   running: number
   /** Resources that wait for a fetch to end, in order. */
   queue: Set<number>
@@ -50,7 +50,7 @@ interface Postponement {
  * so that each waiting resource has an alarm too. Times are epoch ms.
  */
 export class HostThrottle {
-  readonly #hosts = new Map<string, Host>()
+  readonly #hosts = new Map<string, FetchedHost>()
   #maxHosts = minHosts
   readonly #spacingMs: number
 
@@ -70,8 +70,8 @@ export class HostThrottle {
     const startAt = host.reserved.has(id) ? now : this.#reserve(host, id, now)
     if (startAt > now) return startAt
     if (host.running >= maxFetchesPerHost) {
-      host.reserved = withId(host.reserved, id)
-      host.queue = withId(host.queue, id)
+      host.reserved = addId(host.reserved, id)
+      host.queue = addId(host.queue, id)
       return now + queueCheckMs
     }
     host.reserved.delete(id)
@@ -126,18 +126,18 @@ export class HostThrottle {
   }
 
   /** The spaced start time of `id`. A time in the future is reserved. */
-  #reserve(host: Host, id: number, now: number): number {
+  #reserve(host: FetchedHost, id: number, now: number): number {
     if (host.next < now) {
       host.next = now
       host.reserved.clear() // resources that missed their time reserve again
     }
     const startAt = host.next - (burst - 1) * this.#spacingMs
     if (startAt < now + maxSpacingWaitMs) host.next += this.#spacingMs
-    if (startAt > now) host.reserved = withId(host.reserved, id)
+    if (startAt > now) host.reserved = addId(host.reserved, id)
     return startAt
   }
 
-  #findHost(hostname: string, now: number): Host {
+  #findHost(hostname: string, now: number): FetchedHost {
     let host = this.#hosts.get(hostname)
     if (host === undefined) {
       if (this.#hosts.size >= this.#maxHosts) this.#forgetHosts(now)
@@ -165,18 +165,18 @@ export class HostThrottle {
   }
 }
 
-const isNeeded = ({ next, pausedUntil, postponed, queue, running }: Host, now: number): boolean =>
+const isNeeded = ({ next, pausedUntil, postponed, queue, running }: FetchedHost, now: number): boolean =>
   running > 0 || queue.size > 0 || next > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
 
-const postpone = (host: Host, id: number, postponement: Postponement): number => {
+const postpone = (host: FetchedHost, id: number, postponement: Postponement): number => {
   if (host.postponed === nonePostponed) host.postponed = new Map()
   host.postponed.set(id, postponement)
   return postponement.at
 }
 
 /** Shared by nearly all hosts, and never changed: a map or set is made for the first waiting resource. */
-const nonePostponed: Host["postponed"] = new Map()
+const nonePostponed: FetchedHost["postponed"] = new Map()
 const emptySet: Set<number> = new Set()
 const noIds: ReadonlyArray<number> = []
 
-const withId = (ids: Set<number>, id: number): Set<number> => (ids === emptySet ? new Set<number>() : ids).add(id)
+const addId = (ids: Set<number>, id: number): Set<number> => (ids === emptySet ? new Set<number>() : ids).add(id)

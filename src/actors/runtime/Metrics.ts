@@ -1,9 +1,9 @@
 import { Metric } from "effect"
 
-const deliveries = Metric.counter("windhover_deliveries_total", {
+const deliveryCounter = Metric.counter("windhover_deliveries_total", {
   description: "Attempts to deliver a notification, by outcome"
 })
-const polls = Metric.counter("windhover_polls_total", { description: "Fetches of watched resources, by outcome" })
+const pollCounter = Metric.counter("windhover_polls_total", { description: "Fetches of watched resources, by outcome" })
 
 /** One series per outcome, looked up once because each poll and delivery counts. */
 const countByOutcome = <K extends string>(
@@ -17,10 +17,10 @@ const countByOutcome = <K extends string>(
 }
 
 /** Counts one attempt of a delivery. */
-export const countDelivery = countByOutcome(deliveries, ["delivered", "ended", "failed"])
+export const countDelivery = countByOutcome(deliveryCounter, ["delivered", "ended", "failed"])
 
 /** Counts one fetch of a resource. */
-export const countPoll = countByOutcome(polls, ["unchanged", "changed", "failed"])
+export const countPoll = countByOutcome(pollCounter, ["unchanged", "changed", "failed"])
 
 export const actorCrashes = Metric.counter("windhover_actor_crashes_total", {
   description: "Runs of an actor that ended in a failure or defect"
