@@ -1,4 +1,4 @@
-/** A Markdown document with the body of one second-level section replaced, or the section added at the end. */
+/** Replaces the body of one second-level section of a Markdown document, or appends the section. */
 export const section = (document: string, title: string, body: string): string => {
   const [head = "", ...sections] = document.split(/^(?=## )/m)
   const written = `## ${title}\n\n${body}\n`

@@ -1,7 +1,7 @@
 /**
- * What the benchmarks of the main job stand on: the outside (`origin.ts`), undici alone (`bare.ts`), and a service with its resources.
+ * Parts of the main benchmarks: the outside world (`origin.ts`), undici alone (`bare.ts`), and a service with its resources.
  *
- * CPU is that of the whole process (Node, its threads, the embedded database in one of them), from /proc.
+ * CPU times come from /proc and cover the whole process: Node, its threads, and the embedded database.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -45,7 +45,7 @@ export const outside = `http://127.0.0.1:${port}`
 export const stats = async () =>
   await (await fetch(`${outside}/ctl/stats`)).json() as { polls: number; posts: number; last: number; now: number }
 
-/** What V8 is told of memory is the same for both. */
+/** Both programs run with the same memory flags of V8. */
 const asTheService = ["--min-semi-space-size=16", "--max-semi-space-size=32", "--no-allocation-site-pretenuring"]
 
 export const bare = async (path: string, count: number, ...more: ReadonlyArray<string>) =>
@@ -70,7 +70,7 @@ export interface Service {
   readonly stop: () => Promise<void>
 }
 
-/** Starts the service; resources are polled as often as once in `minPeriod` seconds. */
+/** Starts the service. Each resource is polled at most once per `minPeriod` seconds. */
 export const start = async (
   minPeriod: number,
   directory = mkdtempSync(join(tmpdir(), "windhover-bench-")),
@@ -115,25 +115,25 @@ export const start = async (
   }
 }
 
-/** Resources to begin with; `url` and `host` are SQL over `i`, 1 up to `count`. */
+/** Initial resources. `url` and `host` are SQL expressions over `i`, from 1 to `count`. */
 export interface Resources {
   readonly count: number
   readonly host: string
   readonly url: string
-  /** Until the first poll, an SQL interval. */
+  /** Time until the first poll, as an SQL interval. */
   readonly due: string
-  /** Entries a day; decides how far silence stretches the period. */
+  /** Entries per day; determines the longest polling interval. */
   readonly velocity: number
 }
 
-/** Rows that a statement inserts: the database's own maintenance gets its turn in between. */
+/** Rows per statement. Between statements, the database can run its own maintenance. */
 const chunk = 50_000
 
 /**
- * A database with these resources, each with one subscription of the null device.
+ * Creates a database with these resources, and one subscription of the null device per resource.
  *
- * Rows refer to rows of this very fill, so foreign keys are not checked, which would be a look-up each; and secondary indexes are made when
- * the rows are there. Those of three letters stay away from a million: they would take minutes, and nobody searches here.
+ * Foreign keys are not checked, because each check costs a lookup and all rows come from this function. Secondary indexes are built after
+ * the rows. With a million rows the trigram indexes are omitted: they would take minutes, and no benchmark searches here.
  */
 const fill = (directory: string, { count, due, host, url, velocity }: Resources) =>
   Effect.runPromise(
@@ -171,12 +171,12 @@ const fill = (directory: string, { count, due, host, url, velocity }: Resources)
     }).pipe(Effect.provide(EmbeddedPostgres.layer({ directory })), Effect.orDie)
   )
 
-/** A service that starts with these resources. */
+/** Starts a service with these resources. */
 export const startWith = async (minPeriod: number, resources: Resources): Promise<Service> => {
   const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
   await fill(directory, resources)
   return await start(minPeriod, directory)
 }
 
-/** Ends the outside. */
+/** Stops the outside world. */
 export const end = () => origin.disconnect()

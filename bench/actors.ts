@@ -1,4 +1,5 @@
-// What an actor costs: bytes while it rests, microseconds to wake one that rests or sleeps. node --expose-gc bench/actors.ts [actors]
+// Cost of an actor: bytes of an idle actor, and microseconds to wake an idle or a suspended actor. node --expose-gc bench/actors.ts
+// [actors]
 import { Effect } from "effect"
 import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
 import { ActorBudget, Budget } from "#actors/runtime/ActorBudget.ts"

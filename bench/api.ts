@@ -1,9 +1,9 @@
 /**
- * What the API costs: `bin/node bench/api.ts [postgres://… of a database for a million subscriptions; filled when it is empty]`.
+ * Cost of the API: `bin/node bench/api.ts [postgres://…]`. An empty database is filled with a million subscriptions.
  *
- * Requests: CPU seconds of the service against those of a bare Effect route (`route.ts`) that answers as many bytes, in the same run.
- * Searches: CPU of the database for each, since a busy machine makes wall clocks tell of others; the plans with it. With `--no-requests`
- * these alone.
+ * Requests: CPU seconds of the service, compared to a bare Effect route (`route.ts`) with the same number of bytes, in the same run.
+ * Searches: CPU of the database per search, with the plan, because wall times vary on a busy machine. `--no-requests` measures the searches
+ * only.
  */
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -22,11 +22,11 @@ const node = join(import.meta.dirname, "../bin/node")
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
-/** CPU seconds of a process for 1,000 answers of an address; a quarter of them before, unmeasured. */
+/** CPU seconds of a process per 1,000 responses of an address, after a warm-up with a quarter of them. */
 const cpuOf = async (pid: number, origin: string, path: string, count = 4_000): Promise<number> => {
   const agent = new Agent({ connections: 16 })
   const headers = { authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}` }
-  /** Several take turns from one iterator. */
+  /** Several workers share one iterator. */
   const run = async (turns: Iterable<number>) => {
     for (const _ of turns) {
       const { body, statusCode } = await agent.request({ origin, path, method: "GET", headers })
@@ -87,7 +87,10 @@ const requests = async (): Promise<ReadonlyArray<string>> => {
   return rows
 }
 
-/** Words of a vocabulary of 2,000; a third of the feeds on five hosts; half of the subscriptions are one account's. Indexes come after the rows. */
+/**
+ * Fills the database: a vocabulary of 2,000 words, a third of the feeds on five hosts, half of the subscriptions in one account. Indexes
+ * are built last.
+ */
 const fill = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const indexes = yield* sql<{ name: string; definition: string }>`
@@ -163,7 +166,7 @@ const search = Effect.gen(function*() {
     const parameters: Array<unknown> = []
     const fit = searchSql(1, yield* Effect.fromResult(parse(Object.entries(keys), "search")), likeness, parameters)
     const text = `select u.id from ${fit} order by u.id limit 20`
-    // one connection, so that one process does the work
+    // one connection, so that one database process does the work
     const row = yield* sql.withTransaction(Effect.gen(function*() {
       yield* sql`set local max_parallel_workers_per_gather = 0`
       const [backend] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
@@ -198,7 +201,7 @@ const search = Effect.gen(function*() {
 
 const performancePath = join(import.meta.dirname, "../docs/performance.md")
 
-/** One section; those that were not measured keep what they say. */
+/** Replaces one section. Sections without a measurement keep their text. */
 const write = (title: string, lines: ReadonlyArray<string>) =>
   writeFileSync(performancePath, section(readFileSync(performancePath, "utf8"), title, lines.join("\n")))
 

@@ -1,10 +1,10 @@
 /**
- * The floor: undici's `dispatch` alone, with xxh64 of the body; prints CPU seconds and wall seconds for `count` requests.
+ * Lower bound of a poll: undici's `dispatch` alone, with xxh64 of the body. Prints CPU seconds and wall seconds for `count` requests.
  *
- * Without a `rate` the next request goes out when one has been answered, which is the least that a request can cost. With one, so many a
- * second go out in small bursts, whether the last ones were answered or not, as a poller's do: connections fall idle, and the process sleeps.
+ * Without a `rate`, each request follows the answer to the one before, at the lowest possible cost. With a rate, requests leave in small
+ * bursts, like a poller's: connections become idle, and the process sleeps.
  *
- * A quarter as many requests go before, unmeasured: a floor that is still being compiled would flatter what stands on it.
+ * A quarter as many requests warm up the code, because uncompiled code would raise the lower bound.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent, type Dispatcher } from "undici"
@@ -41,7 +41,7 @@ const busy = async (requests: number): Promise<void> => {
   await Promise.all(Array.from({ length: 32 }, worker))
 }
 
-/** Milliseconds between two bursts. */
+/** Interval of the bursts, in ms. */
 const spacing = 20
 
 const paced = async (requests: number): Promise<void> => {

@@ -1,5 +1,6 @@
 /**
- * The floor of a stream: Node's server alone, which writes the same bytes to every open response. Its parent sends how many; it says its port.
+ * Lower bound of a stream: Node's server alone, which writes the same bytes to every open response. The server reports its port to the
+ * parent process, and gets the number of bytes from there.
  */
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"

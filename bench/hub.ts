@@ -1,4 +1,4 @@
-/** From the push of a publisher's hub to the callback: the feed, its hub and the callback are in this process. */
+/** Latency from the push of a publisher's hub to the callback. This process runs the feed, its hub and the callback. */
 import { createHmac } from "node:crypto"
 import { once } from "node:events"
 import { createServer, type IncomingMessage } from "node:http"
@@ -6,10 +6,10 @@ import type { AddressInfo } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { start } from "./Service.ts"
 
-/** The first third warms up. */
+/** The first third is the warm-up. */
 const pushes = 150
 
-/** Milliseconds between two pushes: what is stored may wait for a tenth of a second for what was stored just before. */
+/** Pause between two pushes, in ms. A write may wait up to 0.1 s for the write before. */
 const pause = 250
 
 const textOf = async (request: IncomingMessage): Promise<string> => {
@@ -21,7 +21,7 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 const feed = (n: number): string =>
   `<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title><entry><id>${n}</id><title>Entry ${n}</title></entry></feed>`
 
-/** Milliseconds of each push, the shortest first. */
+/** Latencies of the pushes in ms, the shortest first. */
 export const pushed = async (): Promise<ReadonlyArray<number>> => {
   const subscribed = Promise.withResolvers<{ readonly callback: string; readonly secret: string }>()
   let told = Promise.withResolvers<void>()

@@ -1,7 +1,7 @@
 /**
- * Many clients of one stream of server-sent events, in a process of their own: `listeners.ts URL COUNT AUTHORIZATION`.
+ * Many clients of one stream of server-sent events, in a separate process: `listeners.ts URL COUNT AUTHORIZATION`.
  *
- * Says `ready` when all have their header; answers each message of its parent with the events and bytes that have come.
+ * Prints `ready` when all clients have their headers. Answers each message of its parent with the numbers of received events and bytes.
  */
 import { connect, type Socket } from "node:net"
 

@@ -1,8 +1,8 @@
 /**
- * `npm run bench`: what the main job costs, as ratios to undici alone on the same machine in the same run.
+ * `npm run bench`: cost of the main job, as ratios to undici alone on the same machine in the same run.
  *
- * Writes its table into docs/performance.md. `-- --million` adds the start with a million resources. `-- polls memory` measures some parts
- * only, and writes nothing.
+ * Writes a table into docs/performance.md. `-- --million` adds the start with a million resources. `-- polls memory` measures some parts
+ * only, without writing.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -32,10 +32,10 @@ const subscribe = async (service: Service, topics: ReadonlyArray<string>, callba
   await Promise.all(Array.from({ length: 8 }, worker))
 }
 
-/** Milliseconds before the first span: a service runs for days, and until its code is compiled it costs twice as much. */
+/** Warm-up in ms. Services run for days, and uncompiled code costs twice as much. */
 const warming = 20_000
 
-/** CPU seconds for 1,000 polls of one kind, each feed once a second, over three spans of 6 s; polls a second: the medians. */
+/** Medians of CPU seconds per 1,000 polls and of polls per second, over three spans of 6 s. Each feed is polled once per second. */
 const polls = async (kind: "304" | "200" | "new", feeds: number) => {
   const host = "'127.0.0.' || 1 + i % 64"
   const service = await startWith(1, {
@@ -59,7 +59,7 @@ const polls = async (kind: "304" | "200" | "new", feeds: number) => {
   return { cpu: median(cpu), rate: median(rates) }
 }
 
-/** Polls beside undici alone: three runs of it before and three after, since the machine's speed drifts within minutes. */
+/** Compares polls with undici alone. Three runs of undici come before and three after, because the machine's speed drifts. */
 const against = async (
   what: string,
   kind: "304" | "200" | "new",
@@ -80,16 +80,16 @@ const against = async (
   )
 }
 
-/** CPU seconds per 1,000 bare requests, three times. */
+/** CPU seconds per 1,000 bare requests, from three runs. */
 const floors = async (kind: "304" | "200" | "new") => {
   const figures: Array<number> = []
   for (let i = 0; i < 3; i++) figures.push(await floor(kind, kind === "304" ? 8_000 : 4_000))
   return figures
 }
 
-/** CPU seconds per 1,000 bare requests, as fast as they are answered or at a rate. */
+/** CPU seconds per 1,000 bare requests, at full speed or at a rate. */
 const floor = async (kind: "304" | "200" | "new", count: number, rate = "") => {
-  // a document that changes is made anew at each request, which is the origin's work: its floor is the one that stays
+  // the origin makes a changing document anew at each request, so the unchanged document is the lower bound
   const { cpu } = kind === "304"
     ? await bare("/304/0", count, "GET", "\"25\"", rate)
     : await bare("/200/0", count, "GET", "", rate)
@@ -97,14 +97,14 @@ const floor = async (kind: "304" | "200" | "new", count: number, rate = "") => {
 }
 
 const polling = async () => {
-  // what waking up costs is shared by more polls when there are more: a core that is half idle, and one that is busy
+  // the cost of waking up is shared by more polls under load: measure a half idle core and a busy one
   await against("unchanged polls (304)", "304", 1_500, "≤ 0.11, ≥ 0.4 of undici")
   await against("unchanged polls (304)", "304", 3_500, "≤ 0.11, ≥ 0.4 of undici")
   await against("unchanged polls (200, same bytes)", "200", 800, "≤ 0.25")
   await against("polls with one new entry of 25", "new", 300, "≤ 1.0")
 }
 
-/** Rounds of deliveries before those that count, for the same reason. */
+/** Number of warm-up rounds of deliveries. */
 const coldRounds = 4
 
 const delivering = async () => {
@@ -134,16 +134,16 @@ const delivering = async () => {
 }
 
 /**
- * At a steady pace, however long the answers take: what waits behind others shows. So few of one host that none of them waits for
- * politeness's sake.
+ * Pings at a steady pace, independent of the answers, so that queueing shows. Each host has so few feeds that the throttle of hosts never
+ * delays a fetch.
  */
 const latency = async () => {
   const [perSecond, topics] = [100, 1_000]
-  // no poll but those that are asked for, while a host is not so polite that pings wait for their turn
+  // no scheduled polls, and pings do not wait for the throttle of their host
   const service = await start(300)
   const urls = Array.from({ length: topics }, (_, i) => `http://127.0.0.${1 + i % 64}:${port}/new/${i}`)
   await subscribe(service, urls, (i) => `${outside}/hook/${i}`)
-  while ((await stats()).polls < topics) await sleep(100) // what is there already is no news
+  while ((await stats()).polls < topics) await sleep(100) // existing entries are not sent
   await sleep(2_000)
   const ping = async () => {
     const sent: Array<number> = []
@@ -157,12 +157,12 @@ const latency = async () => {
     await Promise.all(calls)
     for (;; await sleep(100)) {
       const posted = await (await fetch(`${outside}/ctl/posted`)).json() as Record<string, ReadonlyArray<number>>
-      // the first after its ping, whatever else was posted before
+      // the first delivery after the ping
       const heard = sent.map((at, i) => posted[`/hook/${i}`]?.find((moment) => moment >= at))
       if (heard.every((moment) => moment !== undefined)) return sent.map((at, i) => ((heard[i] ?? 0) - at) / 1_000)
     }
   }
-  await ping() // warms up
+  await ping() // warm-up
   const waits = (await ping()).toSorted((a, b) => a - b)
   say(
     `publish ping → callback, ${topics} at ${perSecond} a second`,
@@ -200,7 +200,7 @@ const memory = async (count: number, target: string) => {
   const base = await settled(0)
   const full = await settled(count)
   const more = full.rss - base.rss
-  // two runs without any resource differ by some dozens of MB
+  // two runs without resources differ by some dozens of MB
   const each = more < 0.1 * base.rss ? "no measurable difference" : `${(more * 1e3 / count).toFixed(2)} kB each`
   say(
     `${count.toLocaleString("en")} resources: memory, start until scheduled`,

@@ -1,8 +1,9 @@
 /**
- * The outside of the benchmarks, in a process of its own: feeds and a sink.
+ * The outside world of the benchmarks, in a separate process: feeds and a sink, on 127.0.0.1 to 127.0.0.64.
  *
  * `/304/N` has validators, `/200/N` has none and the same 42 kB, `/new/N` has one new entry of 25 at each fetch. `POST` is the sink.
- * `/ctl/publish` adds an entry to `/304/…`; `/ctl/stats` counts, `/ctl/posted` tells when each path of the sink was posted to. It listens on 127.0.0.1 to 127.0.0.64: one host is fetched from politely.
+ * `/ctl/publish` adds an entry to `/304/…`, `/ctl/stats` counts, and `/ctl/posted` returns the times of the sink's requests by path.
+ * Several addresses are needed because Windhover throttles fetches by host.
  */
 import { once } from "node:events"
 import { createServer, type RequestListener } from "node:http"
@@ -11,7 +12,7 @@ import type { AddressInfo } from "node:net"
 const filler = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor. ".repeat(19)
 const counts = { polls: 0, posts: 0, last: 0 }
 let version = 25
-/** The newest entry of each feed that has a new one at each fetch. */
+/** The newest entry of each feed under `/new/`. */
 const newest = new Map<string, number>()
 
 const document = (feed: string, last: number): string => {
@@ -28,7 +29,7 @@ const unchanged = new Map<string, string>()
 
 const microseconds = () => Number(process.hrtime.bigint() / 1000n)
 
-/** When each path of the sink was posted to. */
+/** Times of the sink's requests, by path. */
 const posted: Record<string, Array<number>> = {}
 
 const answer: RequestListener = (request, response) => {

@@ -1,8 +1,8 @@
 /**
- * Kinds and politeness: `bin/node bench/resources.ts [fragments|lateness] [--write]`.
+ * Kinds of resources and politeness: `bin/node bench/resources.ts [fragments|lateness] [--write]`.
  *
- * Fragments go through the thread as in production. Lateness is that of the actors with their hosts and places: real clocks, a network that is
- * only played, and a store that keeps everything in a map, so that nothing else delays a poll.
+ * Fragments run in the worker thread as in production. Lateness is measured for the actors with their throttle and semaphores, on real
+ * clocks, with a simulated network and a store in a map, so that no other part delays a poll.
  */
 import { Effect, Layer, Option } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -41,7 +41,7 @@ const median = (values: ReadonlyArray<number>): number =>
 const percentile = (values: ReadonlyArray<number>, share: number): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN
 
-/** A price list of some 200 kB, as a page and as JSON. */
+/** A price list of about 200 kB, as a page and as JSON. */
 const rows = Array.from(
   { length: 1_300 },
   (_, i) => ({ name: `Article ${i}`, price: `${i}.99`, text: "word ".repeat(14) })
@@ -69,7 +69,7 @@ const fragments = Effect.gen(function*() {
   const lines: Array<string> = []
   for (const [what, path, syntax, text] of selections) {
     const fragment: Fragment = fragmentOf(`http://a.example/#${encodeURIComponent(path)}`) ?? { language: "css", path }
-    // in turn, so many documents of 200 kB are more than the thread keeps
+    // documents of 200 kB in turn, more than the thread caches
     const documents = Array.from({ length: batch }, (_, i) => new TextEncoder().encode(text + " ".repeat(i)))
     const same = documents.flatMap((_, __, [first = new Uint8Array()]) => [first])
     const spend = Effect.fnUntraced(function*(documents: ReadonlyArray<Uint8Array>) {
@@ -96,14 +96,14 @@ const fragments = Effect.gen(function*() {
   ]
 }).pipe(Effect.provide(SelectorWorker.layer))
 
-/** A resource of the played world: `big` shares its host with all the others of that name. */
+/** A resource of the simulated network. All resources with the same `big` share a host. */
 interface Played {
   readonly host: string
   readonly count: number
   readonly black: boolean
 }
 
-/** Milliseconds before anything counts and the silent hosts fall silent, and of the span that counts; seconds of the period. */
+/** Warm-up in ms, after which the silent hosts fall silent; measured span in ms; period in seconds. */
 const warming = 10_000
 const span = 30_000
 const period = 10
@@ -111,7 +111,7 @@ const rounds = 3
 const black = new FetchError({ reason: { _tag: "Timeout", message: "no answer within 30 s" } })
 const unchanged: Fetched = { status: 304, headers: {}, body: new Uint8Array(), signature: 1n, finalUrl: "" }
 
-/** Milliseconds that polls began too late within the span, by host; each resource is due once in a period, for the first time at a time of its own. */
+/** Lateness of polls within the span, in ms, by host. Each resource is due once per period, first at a time of its own. */
 const latenessOf = (hosts: ReadonlyArray<Played>) =>
   Effect.gen(function*() {
     const states = new Map<number, ResourceState>()
@@ -229,7 +229,7 @@ const worlds: ReadonlyArray<readonly [what: string, hosts: ReadonlyArray<Played>
   ["the same, beside 1,000 that fall silent", [...singles(1_000, true, "silent"), ...fewer]]
 ]
 
-/** One world after the other, several times: the machine's speed drifts. */
+/** Alternates the scenarios several times, because the machine's speed drifts. */
 const lateness = Effect.gen(function*() {
   const runs = worlds.map(([what]) => ({
     what,

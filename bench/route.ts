@@ -1,4 +1,4 @@
-/** The floor of the API: a bare Effect route that answers `?size=N` with so many characters of JSON. */
+/** Lower bound of the API: a bare Effect route that answers `?size=N` with N characters of JSON. */
 import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"

@@ -1,7 +1,7 @@
 /**
- * `bench/stream.ts`, and a part of `npm run bench`: server-sent events to many clients, beside Node's server alone that writes the same bytes.
+ * Server-sent events to many clients, compared to Node's server alone with the same bytes. Part of `npm run bench`.
  *
- * One feed gets an entry about once a second. What fetching, reading and storing it costs is measured with one client, and taken off.
+ * One feed gets an entry about once per second. The cost of fetching, reading and storing is measured with one client, and subtracted.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -32,7 +32,7 @@ const listeners = async (url: string, count: number) => {
   return clients
 }
 
-/** CPU seconds of the server, and bytes of an event, for some rounds of one event to each client. */
+/** CPU seconds of the server and bytes of an event, for several rounds of one event to each client. */
 const rounds = async (
   count: number,
   pid: number,
@@ -44,7 +44,7 @@ const rounds = async (
   let heard: Heard = before
   for (let round = 1; round <= count; round++) {
     await next()
-    await sleep(1_100) // pings of one resource are answered once a second
+    await sleep(1_100) // pings of one resource are answered once per second
     for (;; await sleep(50)) {
       heard = await heardBy(clients)
       if (heard.ended > 0) throw new Error("a client was cut off")
@@ -60,7 +60,7 @@ const publish = (service: Service) => async () => {
   await service.call({ "hub.mode": "publish", "hub.url": `${outside}/304/0` })
 }
 
-/** Opens that many clients and measures the memory of each, after a while of rest. */
+/** Opens `count` clients and measures the memory of each after a pause. */
 const crowd = async (url: string, count: number, pid: number) => {
   const before = used(pid).rss
   const clients = await listeners(url, count)
@@ -83,7 +83,7 @@ const ours = async (count: number, times: number) => {
   })
   const url = `${service.url}/stream?hub.mode=retrieve&count=1&hub.topic=${encodeURIComponent(`${outside}/304/0`)}`
   const one = await listeners(url, 1)
-  await rounds(40, service.pid, one, 1, publish(service)) // until the way of an entry is compiled: its cost is taken off below
+  await rounds(40, service.pid, one, 1, publish(service)) // warm-up of the code for entries, whose cost is subtracted below
   const alone = await rounds(times, service.pid, one, 1, publish(service))
   await leave(one)
   const { clients, kilobytes } = await crowd(url, count, service.pid)
@@ -107,7 +107,7 @@ const floor = async (count: number, times: number, bytes: number) => {
   return { kilobytes, micros: cpu / times / count * 1e6 }
 }
 
-/** Measures, writes the section, and gives nothing back. */
+/** Measures, and writes the section. */
 export const streaming = async () => {
   const rows: Array<string> = []
   for (const [count, times] of [[1_000, 20], [10_000, 6]] as const) {

@@ -2,17 +2,17 @@ import { hash } from "node:crypto"
 import { once } from "node:events"
 import { connect } from "node:net"
 
-/** A component with nothing around it: a socket that has shaken hands. */
+/** A minimal component: a socket after its handshake. */
 export interface Peer {
   readonly name: string
-  /** Resolves when the socket takes more. */
+  /** Resolves when the socket accepts more. */
   readonly write: (text: string) => Promise<void>
-  /** Stanzas that have come. */
+  /** Numbers of received stanzas. */
   readonly heard: { messages: number; iqs: number }
   readonly close: () => void
 }
 
-/** Occurrences of a text in what comes piece by piece. */
+/** Counts a text in a stream of pieces. */
 const counting = (wanted: string) => {
   let rest = ""
   return (piece: string): number => {

@@ -1,8 +1,9 @@
 /**
- * Sends the same notifications to one component through an XMPP server, in a process of its own: `xmpp-sender.ts KIND PORT TO COUNT`.
+ * Sends the same notifications to one component through an XMPP server, in a separate process: `xmpp-sender.ts KIND PORT TO COUNT`.
  *
- * `bare` writes the stanzas to a socket in a loop; `room` hands them to the room `xmpp` as actors do, 256 at a time. `queue` is `room`, whose
- * server reads nothing when `COUNT` are handed over: it tells the memory that they take. The server's domain is `localhost`.
+ * `bare` writes the stanzas to a socket in a loop. `room` passes the notifications to the room `xmpp` as actors do, 256 at a time. `queue`
+ * is `room` with a server that reads no data from `COUNT` on, and prints the memory of the waiting notifications. The server's domain is
+ * `localhost`.
  */
 import { Effect, Layer, Redacted, References } from "effect"
 import { TestRunner } from "effect/cluster"
@@ -59,7 +60,7 @@ interface Cost {
   readonly wall: number
 }
 
-/** A quarter as many go before, unmeasured: what is still being compiled flatters nobody. */
+/** Measures after a warm-up with a quarter as many notifications. */
 const measured = async (send: (count: number) => Promise<void>): Promise<Cost> => {
   await send(Math.ceil(count / 4))
   const cpu = process.cpuUsage()
@@ -124,7 +125,7 @@ const delivery = (id: number): Delivery => ({
   notification: notification(id)
 })
 
-/** Sends one, again when it is away, until the server has it. */
+/** Sends one notification, and retries until the server has accepted its messages. */
 type Send = (id: number) => Effect.Effect<unknown>
 
 const inRoom = <A>(use: (send: Send) => Effect.Effect<A>): Promise<A> =>
@@ -159,7 +160,7 @@ const queue = (): Promise<{ readonly bytes: number; readonly stanza: number }> =
       await Effect.runPromise(all(send, 2_000))
       const before = memory()
       process.send?.("warm")
-      await once(process, "message") // the server reads nothing from here on
+      await once(process, "message") // the server reads no data from here on
       const sent = Effect.runPromise(all(send, count, "unbounded"))
       await sleep(3_000)
       const bytes = memory() - before

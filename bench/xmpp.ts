@@ -1,7 +1,8 @@
 /**
- * `bin/node bench/xmpp.ts`: notifications through Prosody, beside a component that does nothing but write them, and what waiting ones take.
+ * `bin/node bench/xmpp.ts`: notifications through Prosody, compared to a component that only writes stanzas; and memory of waiting
+ * notifications.
  *
- * Writes its table into docs/performance.md. It needs Debian's Prosody (`npm run prosody -- --unpack`).
+ * Writes a table into docs/performance.md. Needs Debian's Prosody (`npm run prosody -- --unpack`).
  */
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -60,7 +61,7 @@ const median = (values: ReadonlyArray<number>): number =>
 
 const count = 10_000
 
-/** Notifications a second, and µs of CPU of each in the process that sends. */
+/** Notifications per second, and µs of CPU per notification in the sending process. */
 const rate = async (kind: string) => {
   const { cpu, wall } = await told<{ readonly cpu: number; readonly wall: number }>(sender(kind, count))
   return { rate: count / wall, micros: cpu / count * 1e6 }
@@ -101,7 +102,7 @@ const rates = async (): Promise<number> => {
 
 const subscribers = 1_000
 
-/** One feed, a thousand addresses of one account; an entry, a ping, and all have their message: with the database and all that is around. */
+/** The whole service: one feed, a thousand JIDs of one account. After an entry and a ping, each JID gets its message. */
 const whole = async (floor: number) => {
   const data = mkdtempSync(join(tmpdir(), "windhover-bench-"))
   const service = await start(3600, data, {
@@ -131,7 +132,7 @@ const whole = async (floor: number) => {
     await service.call({ "hub.mode": "publish", "hub.url": topic })
     while (peer.heard.messages < wanted) await sleep(5)
     const wall = (performance.now() - began) / 1000
-    await sleep(1_500) // pings of one resource are answered once a second
+    await sleep(1_500) // pings of one resource are answered once per second
     return { rate: subscribers / wall, micros: (used(service.pid).cpu - before) / subscribers * 1e6 }
   }
   for (let round = 0; round < 4; round++) await publish()

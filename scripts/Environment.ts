@@ -1,8 +1,8 @@
 /**
- * The environment of a Windhover that a demo, a benchmark or a test starts: the settings that are given, and none of the shell's.
+ * The environment of a Windhover for a demo, a benchmark or a test: only the given settings, and none from the shell.
  *
- * Whoever has `WINDHOVER_DATABASE_URL` set for a service of their own would have it written to. `WINDHOVER_NODE` stays: it is no setting,
- * but says which Node runs the sources.
+ * A `WINDHOVER_DATABASE_URL` of the shell would expose a real database to the test. `WINDHOVER_NODE` stays, because this variable is not a
+ * setting: it selects the Node that runs the sources.
  */
 export const withSettings = (
   settings: Readonly<Record<string, string>>,

@@ -1,17 +1,17 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
 
-/** Below the ports that systems give to who asks for any (on Linux from 32768 on), above those of well-known services. */
+/** Below the ports that systems assign (from 32768 on under Linux), above the ports of well-known services. */
 const [first, slices, slice] = [20_000, 120, 100] as const
 
-/** Each process begins elsewhere, so that two of them do not find the same port free at the same time. */
+/** Each process starts at another port, so that two processes do not find the same free port. */
 let next = (process.pid % slices) * slice
 
 /**
- * A TCP port of loopback that nobody listens on, another one each time.
+ * Returns a free TCP port of loopback, a different one at each call.
  *
- * It stays free until it is used, and while its server is being started again. One that the system had chosen could meanwhile be given to
- * anybody: to a server on port 0, or to the near end of a connection.
+ * The port stays free until its server starts, and during a restart. A port assigned by the system could go to another server on port 0, or
+ * to the near end of a connection.
  */
 export const freePort = async (): Promise<number> => {
   for (let tried = 0; tried < slices * slice; tried++) {

@@ -1,6 +1,6 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util"
 
-/** The options of a script. `--help` prints its usage and ends it; an option that it does not know is told with the usage, exit code 1. */
+/** Parses the options of a script. `--help` prints the usage; an unknown option prints the error and the usage, with exit code 1. */
 export const optionsOf = <const O extends ParseArgsOptionsConfig>(usage: string, options: O) => {
   if (process.argv.slice(2).some((word) => word === "--help" || word === "-h")) {
     process.stdout.write(`${usage}\n`)
@@ -13,7 +13,7 @@ export const optionsOf = <const O extends ParseArgsOptionsConfig>(usage: string,
   }
 }
 
-/** Ends the script with a sentence about what it was given. */
+/** Ends the script with a sentence about its input. */
 export const failed = (sentence: string): never => {
   process.stderr.write(`${sentence}\n`)
   process.exit(1)

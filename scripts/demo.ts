@@ -1,7 +1,7 @@
 /**
- * The main job on this machine alone: a feed that publishes, a webhook that checks signatures, a client of XMPP, Windhover between them.
+ * The main job on one machine: a feed with new entries, a webhook that checks signatures, an XMPP client, and Windhover in between.
  *
- * `npm run demo`; ends with Ctrl-C, or by itself after `-- --seconds N`.
+ * Run `npm run demo`. The demo ends with Ctrl-C, or on its own after `-- --seconds N`.
  */
 import { spawn } from "node:child_process"
 import { createHmac, timingSafeEqual } from "node:crypto"
@@ -138,7 +138,7 @@ const stop = async (): Promise<void> => {
   rmSync(directory, { recursive: true, force: true })
 }
 
-/** What fails because the demo is being stopped is no failure. */
+/** Failures after the start of a stop are expected, and ignored. */
 const fail = async (message: string): Promise<void> => {
   if (stopping) return
   process.exitCode = 1
@@ -148,10 +148,10 @@ const fail = async (message: string): Promise<void> => {
 
 let publishing: NodeJS.Timeout | undefined
 let ending: NodeJS.Timeout | undefined
-// a terminal sends Ctrl-C to npm and to Windhover as well, and npm may send it on: all but the first are ignored
+// a terminal also sends Ctrl-C to npm and Windhover, and npm may forward the signal: only the first one counts
 process.on("SIGINT", () => void stop())
 process.on("SIGTERM", () => void stop())
-// who reads this has gone (`| head`): nobody would end what was started
+// the reader has gone (`| head`): stop the child processes
 process.stdout.on("error", () => void stop())
 
 const publish = (): void => {

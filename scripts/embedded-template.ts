@@ -1,8 +1,7 @@
 /**
- * Makes `src/layers/postgres/embedded/template.tar.zst`: a database cluster as initdb leaves it, less what one program alone does not need,
- * with the schema of today.
+ * Makes `src/layers/postgres/embedded/template.tar.zst`: a database cluster from initdb with the current schema, without superfluous parts.
  *
- * Run it after a change of the version of @electric-sql/pglite and after a new migration: `bin/node scripts/embedded-template.ts`.
+ * Run `bin/node scripts/embedded-template.ts` after a change of @electric-sql/pglite's version, and after a new migration.
  */
 import { PGlite } from "@electric-sql/pglite"
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm"
@@ -23,8 +22,8 @@ const cluster = path.join(work, "database")
 const open = () => PGlite.create({ dataDir: cluster, extensions: { pg_trgm } })
 
 let database = await open()
-// Two copies of the system catalogue, which only `create database` reads. Without them a cluster is a third of the size,
-// and no database is left whose transaction ids nobody would freeze.
+// Drop two copies of the system catalogue that only `create database` reads. The cluster shrinks to a third, and no database remains whose
+// transaction ids would never be frozen.
 await database.query("update pg_database set datistemplate = false where datistemplate")
 await database.query("drop database template0")
 await database.query("drop database template1")
@@ -34,7 +33,7 @@ await Effect.runPromise(migrate.pipe(Effect.provide(EmbeddedPostgres.layer({ dir
 
 database = await open()
 await database.query("vacuum (freeze, analyze)")
-// What initdb logged is in the tables by now: start a segment that is all but empty, and leave the others out.
+// The tables hold the log of initdb by now: start an almost empty segment, and omit the older ones.
 await database.query("select pg_switch_wal()")
 await database.query("checkpoint")
 const { rows } = await database.query<{ segment: string }>("select pg_walfile_name(pg_current_wal_lsn()) as segment")

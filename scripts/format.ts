@@ -1,10 +1,10 @@
 /**
- * Formats the project's files as dprint.json says; with `--check`, names the files that are not formatted.
+ * Formats the project's files with the settings of dprint.json. With `--check`, lists unformatted files.
  *
- * The plugins run as WebAssembly inside Node rather than under dprint's own program: that one is a native binary which an install
- * script puts into place, and neither its caches nor its platform packages are to be relied upon everywhere.
+ * The plugins run as WebAssembly inside Node. dprint's own program would be a native binary from an install script, and its caches and
+ * platform packages are not available everywhere.
  *
- * Paths may follow, to format these alone: `npm run format -- src/domain`.
+ * Paths limit the run: `npm run format -- src/domain`.
  */
 import { createContext } from "@dprint/formatter"
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
@@ -16,7 +16,7 @@ interface Configuration {
   readonly useTabs: boolean
   readonly newLineKind: "lf"
   readonly excludes: ReadonlyArray<string>
-  /** Paths of the plugins' WebAssembly; the name of the folder is the name of the plugin's settings. */
+  /** Paths of the plugins' WebAssembly. The name of the folder is the name of the plugin's settings. */
   readonly plugins: ReadonlyArray<string>
   readonly [plugin: string]: unknown
 }
@@ -30,7 +30,7 @@ const { excludes, plugins, lineWidth, indentWidth, useTabs, newLineKind, ...sett
   readFileSync(join(root, "dprint.json"), "utf8")
 )
 
-/** The files below a path, without what dprint.json excludes. */
+/** The files below a path, without the exclusions of dprint.json. */
 function* filesBelow(path: string): Generator<string> {
   const name = relative(root, path)
   if (excludes.some((pattern) => matchesGlob(name, pattern))) return

@@ -1,8 +1,8 @@
 /**
- * An XMPP server for trying things out: Debian's Prosody, unpacked without root into `./data/prosody`, on loopback and without TLS.
+ * An XMPP server for experiments: Debian's Prosody, unpacked without root into `./data/prosody`, on loopback and without TLS.
  *
- * `npm run prosody`; ends with Ctrl-C. With `-- --unpack` it is unpacked only; `--client-port` and `--component-port` are for a machine
- * where the usual ones are taken, `--windhover` says where logins are checked.
+ * Run `npm run prosody`, and end the server with Ctrl-C. `-- --unpack` only unpacks Prosody. `--client-port` and `--component-port` replace
+ * the usual ports; `--windhover` sets the URL that checks logins.
  */
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"

@@ -16,16 +16,16 @@ import { domainToASCII } from "node:url"
  *   setpass:…, tryregister:… …   changes: no           ─┘
  */
 
-/** Milliseconds for Windhover's answer; ejabberd gives up after 10 s. */
+/** Time for Windhover's answer, in ms. ejabberd waits 10 s. */
 const patience = 8_000
 
 const [url = "http://127.0.0.1:8080/internal/xmpp/auth", secretFile] = process.argv.slice(2)
 const secret = secretFile === undefined ? undefined : readFileSync(secretFile, "utf8").trim()
 
-/** For the log of ejabberd's console. No password is in it. */
+/** Writes to the log of ejabberd's console. Passwords never appear there. */
 const complain = (what: string): void => void process.stderr.write(`windhover auth: ${what}\n`)
 
-/** The password has to reach Windhover, whatever characters it has; a redirect is not followed with it. */
+/** Sends the password to Windhover, with any characters. Redirects are not followed, so that no other server gets the password. */
 const isRight = async (login: string, domain: string, password: string): Promise<boolean> => {
   try {
     const { status } = await fetch(url, {
@@ -46,7 +46,7 @@ const isRight = async (login: string, domain: string, password: string): Promise
   return false
 }
 
-/** A password may hold colons, nothing before it does. */
+/** Only the password may hold colons. */
 const question = /^(\w+):([^:]+):([^:]+)(?::(.*))?$/s
 
 const answer = async (asked: string): Promise<boolean> => {
@@ -54,14 +54,14 @@ const answer = async (asked: string): Promise<boolean> => {
   switch (verb) {
     case "auth":
       return password !== undefined && await isRight(login, domain, password)
-    case "isuser": // Windhover does not tell strangers who has an account, and neither do we
+    case "isuser": // this program, like Windhover, does not reveal to strangers which accounts exist
       return true
     default:
-      return false // accounts are made and changed in Windhover
+      return false // Windhover alone creates and changes accounts
   }
 }
 
-/** Questions come whole or in pieces, and one after the other: the next one is read when the last one is answered. */
+/** Handles requests one after the other. A request may arrive in several pieces. */
 let read = Buffer.alloc(0)
 for await (const chunk of process.stdin) {
   read = Buffer.concat([read, chunk])

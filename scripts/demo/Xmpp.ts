@@ -12,11 +12,11 @@ const component = "push.localhost"
 const secret = "a secret that only Windhover and the XMPP server know"
 const pubsub = "http://jabber.org/protocol/pubsub"
 
-/** An XMPP server on loopback, wired to a Windhover that is not there yet. */
+/** An XMPP server on loopback with a component port for Windhover. */
 export interface XmppServer {
-  /** What Windhover has to be started with. */
+  /** Windhover's settings for the server. */
   readonly settings: Readonly<Record<string, string>>
-  /** Logs in and subscribes; `hear` gets the titles of each notification. Resolves to the address that is subscribed. */
+  /** Logs in and subscribes; `hear` gets the titles of each notification. Resolves to the subscribed JID. */
   readonly subscribe: (
     account: { readonly login: string; readonly password: string },
     topic: string,
@@ -25,7 +25,7 @@ export interface XmppServer {
   readonly stop: () => Promise<void>
 }
 
-/** Unpacks Prosody, if it never was, and starts it; fails where Debian's packages cannot be had. */
+/** Unpacks Prosody at the first call, and starts the server. Fails without access to Debian's packages. */
 export const openXmpp = async (directory: string, windhoverPort: number): Promise<XmppServer> => {
   const installed = await install(join(import.meta.dirname, "../../data/prosody"))
   const own = join(directory, "prosody")
@@ -56,7 +56,7 @@ export const openXmpp = async (directory: string, windhoverPort: number): Promis
         credentials: (authenticate) => authenticate({ username: account.login, password: account.password }, "PLAIN")
       })
       subscriber.reconnect.stop()
-      subscriber.on("error", () => {}) // whatever is wrong fails what waits for it
+      subscriber.on("error", () => {}) // an error rejects the pending request
       subscriber.on("stanza", (stanza: Element) => {
         const titles = titlesOf(stanza)
         if (titles.length > 0) hear(titles)
@@ -73,13 +73,13 @@ export const openXmpp = async (directory: string, windhoverPort: number): Promis
       return jid
     },
     stop: async () => {
-      await subscriber?.stop().catch(() => {}) // Ctrl-C ends the server as well, and perhaps before
+      await subscriber?.stop().catch(() => {}) // Ctrl-C may end the server first
       await stop(server)
     }
   }
 }
 
-/** Until Windhover's component is connected, the server answers for it: asked again every 0.2 s, for 10 s. */
+/** Retries every 0.2 s for 10 s: the server answers with an error until Windhover's component is connected. */
 const patiently = async (subscriber: Client, request: () => Element): Promise<void> => {
   for (let left = 50;; left--) {
     try {

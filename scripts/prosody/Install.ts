@@ -6,13 +6,13 @@ import { promisify } from "node:util"
 
 const run = promisify(execFile)
 
-/** Prosody and the Lua that it runs on; C libraries that the machine lacks are found by their packages' dependencies. */
+/** Prosody and its Lua. Missing C libraries are found through the dependencies of these packages. */
 const packages = ["prosody", "lua5.4", "lua-bitop", "lua-expat", "lua-filesystem", "lua-sec", "lua-socket"]
 
-/** Milliseconds for a download: where nothing answers, nobody shall wait for long. */
+/** Maximum duration of a download, in ms. */
 const patience = 120_000
 
-/** Where Prosody was unpacked, and how it is run from there. */
+/** Location of an unpacked Prosody, and the means to run the program. */
 export interface Installed {
   readonly lua: string
   readonly program: string
@@ -20,14 +20,14 @@ export interface Installed {
 }
 
 /**
- * Unpacks Debian's Prosody into `directory`, once: no root, no package database, nothing outside.
+ * Unpacks Debian's Prosody into `directory`, once, without root, the package database or files elsewhere.
  *
- * Fails where Debian's packages cannot be had: there is no `apt-get`, no network, or its lists were never fetched.
+ * Fails without `apt-get`, without network, or when apt has never fetched its lists.
  */
 export const install = async (directory: string): Promise<Installed> => {
   const root = join(directory, "root")
   if (!existsSync(root)) {
-    // whole or not at all, and whoever else unpacks at the same time does no harm
+    // a rename at the end keeps the result complete, also with several processes at once
     const own = join(directory, `root.${process.pid}`)
     await unpack(own).catch((error: unknown) => {
       throw new Error(
@@ -64,7 +64,7 @@ const download = async (directory: string, names: ReadonlyArray<string>): Promis
   await run("apt-get", ["-q", "download", ...names], { cwd: directory, timeout: patience })
 }
 
-/** Libraries that the archives depend on and the machine does not have. */
+/** Libraries that the archives need and the machine lacks. */
 const missingLibraries = async (archives: string): Promise<ReadonlyArray<string>> => {
   const missing = new Set<string>()
   for (const name of await readdir(archives)) {

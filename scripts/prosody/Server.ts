@@ -5,26 +5,26 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import type { Installed } from "./Install.ts"
 
-/** A server on loopback, without TLS: for the demo, for tests and for trying things out. */
+/** Options of a server on loopback without TLS, for the demo, tests and experiments. */
 export interface Options {
-  /** For its configuration and data. */
+  /** Directory of the configuration and data. */
   readonly directory: string
   readonly clientPort: number
   readonly componentPort: number
-  /** The domain of accounts. */
+  /** Domain of the accounts. */
   readonly domain: string
   readonly component: string
   readonly secret: string
-  /** Where logins are checked: Windhover's URL; without it they are the ones given here. */
+  /** Windhover's URL, which checks logins; or the logins themselves, with their passwords. */
   readonly authentication: string | Readonly<Record<string, string>>
-  /** More lines for the global part of the configuration. */
+  /** Additional lines for the global part of the configuration. */
   readonly more?: string
 }
 
-/** Directory of the modules that the project ships. */
+/** Directory of the project's Prosody modules. */
 const modules = join(import.meta.dirname, "../../deploy/prosody")
 
-/** Starts it; resolves when both of its ports are open. */
+/** Starts the server; resolves when both of its ports are open. */
 export const start = async (installed: Installed, options: Options): Promise<ChildProcess> => {
   const config = join(options.directory, "prosody.cfg.lua")
   await mkdir(join(options.directory, "data"), { recursive: true })
@@ -45,7 +45,7 @@ export const start = async (installed: Installed, options: Options): Promise<Chi
   return child
 }
 
-/** Ends it, if it has not ended yet. */
+/** Stops the server, unless the process has ended. */
 export const stop = async (child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, "exit")
@@ -88,7 +88,7 @@ const writeAccounts = async (directory: string, domain: string, accounts: Readon
 
 const lua = (text: string): string => JSON.stringify(text)
 
-/** Logins in plain text over a plain socket: that is only for loopback, and nothing else is listened on. */
+/** Allows logins in plain text over a plain socket. The server listens on loopback only. */
 const configuration = (
   { authentication, clientPort, component, componentPort, directory, domain, more, secret }: Options
 ) =>

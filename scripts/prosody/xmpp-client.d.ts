@@ -1,4 +1,4 @@
-/** `@xmpp/client` ships no types: this is the part of it that the demo and the tests use. */
+/** The part of `@xmpp/client` that the demo and the tests use; the package has no types. */
 declare module "@xmpp/client" {
   import type { Element } from "@xmpp/xml"
   import type { EventEmitter } from "node:events"
@@ -9,17 +9,17 @@ declare module "@xmpp/client" {
     readonly password: string
   }
 
-  /** Emits `connect`, `stanza` with each that comes, `disconnect`, and `error`. */
+  /** Emits `connect`, `stanza` with each received stanza, `disconnect`, and `error`. */
   export interface Client extends EventEmitter {
     readonly socket: Socket | null
     readonly reconnect: { readonly stop: () => void }
-    /** Connects, logs in and binds; resolves to the JID. */
+    /** Connects, logs in and binds a resource; resolves to the JID. */
     start(): Promise<{ toString(): string }>
     stop(): Promise<unknown>
     write(text: string): Promise<void>
     send(element: Element): Promise<void>
     readonly iqCaller: {
-      /** Sends an iq, and resolves to its result; rejects when the answer is an error. */
+      /** Sends an iq and resolves to its result; rejects at an error. */
       readonly request: (iq: Element) => Promise<Element>
     }
   }
@@ -27,7 +27,7 @@ declare module "@xmpp/client" {
   export const client: (options: {
     readonly service: string
     readonly domain: string
-    /** Milliseconds for each step of the log-in; 2,000 without it. */
+    /** Time for each step of the login, in ms; 2,000 by default. */
     readonly timeout?: number
     readonly credentials: (
       authenticate: (credentials: Credentials, mechanism: string) => Promise<void>

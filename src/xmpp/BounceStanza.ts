@@ -6,17 +6,18 @@ import * as Jid from "#domain/Jid.ts"
 import { ns } from "./Namespaces.ts"
 
 /**
- * The id of a delivery's message: it says whose it is, and so an error is understood whenever it comes, and by whichever runner.
+ * Makes the id of a delivery's message. The id names the subscription, so that any runner understands a late bounce.
  *
- * The second and later messages of a delivery have their number behind it.
+ * The second and later messages of a delivery have their number appended.
  */
 export const makeMessageId = (notificationId: number, subscriptionId: number, sequence: number): string =>
   `${notificationId}-${subscriptionId}-${sequence}`
 
 /**
- * What an error says of the message that it answers; undefined when that is none of ours.
+ * Reads the error for a message of Windhover; undefined for any other error.
  *
- * Anybody may send an error with any id, but only from an address of their own: whom the subscription is for decides what it is worth.
+ * A stranger may send an error with any id, but only from their own address. The hub therefore compares the sender with the subscription's
+ * JID.
  */
 export const parseBounce = (error: Element): Bounce | undefined => {
   const { from = "", id = "" } = error.attrs
@@ -31,7 +32,7 @@ export const parseBounce = (error: Element): Bounce | undefined => {
   }
 }
 
-/** Conditions of RFC 6120 (8.3.3) that waiting does not mend. Others come and go: of networks, of servers that are busy or away. */
+/** Permanent conditions of RFC 6120 (8.3.3). Other conditions pass, such as network failures and overloaded servers. */
 const lasting: ReadonlySet<string> = new Set([
   "bad-request",
   "feature-not-implemented",

@@ -3,11 +3,11 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import type { ComponentAccount } from "./ComponentStream.ts"
 
 export interface ComponentConfig extends ComponentAccount {
-  /** Of the server, and of the accounts on it; spelled as the server does. */
+  /** Domain of the server and of its accounts, in the server's spelling. */
   readonly domain: string
 }
 
-/** Where the component connects, and the domain of its server; undefined when XMPP is off. */
+/** The component's address and the domain of its server; undefined when XMPP is off. */
 export const getComponentConfig = (
   { xmppComponent, xmppDomain, xmppHost, xmppPort, xmppSecret }: SettingsValues
 ): ComponentConfig | undefined =>

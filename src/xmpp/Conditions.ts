@@ -1,12 +1,12 @@
 import type { RefusalReason } from "#domain/Refusal.ts"
 
-/** Why a request is answered by an error: what RFC 6120 (8.3) and XEP-0060 call it, and a sentence for the person who wrote it. */
+/** Error for a request: its names in RFC 6120 (8.3) and XEP-0060, and a sentence for people. */
 export interface Condition {
-  /** What the caller can do about it: change the request, nothing, be somebody else, or try again. */
+  /** The remedy: change the request, none, use another account, or try again. */
   readonly type: "modify" | "cancel" | "auth" | "wait"
   readonly name: StanzaCondition
   readonly text: string
-  /** XEP-0060's closer word for it. */
+  /** Additional condition of XEP-0060. */
   readonly detail?: { readonly name: PubSubCondition; readonly feature?: string }
 }
 
@@ -48,7 +48,7 @@ export const noSuchNode = (text: string): Condition => ({ type: "cancel", name: 
 
 export const serviceUnavailable = (text: string): Condition => ({ type: "cancel", name: "service-unavailable", text })
 
-/** `feature` is the name that XEP-0060 gives to what was asked for. */
+/** `feature` is the XEP-0060 name of the unsupported feature. */
 export const unsupported = (feature: string, text: string): Condition => ({
   type: "cancel",
   name: "feature-not-implemented",
@@ -62,11 +62,11 @@ export const overloaded = (text: string): Condition => ({ type: "wait", name: "r
 
 export const internalError = (text: string): Condition => ({ type: "wait", name: "internal-server-error", text })
 
-/** What was asked for has been done or read, and cannot be told; `problem` says why. */
+/** The operation succeeded, but its answer cannot be sent; `problem` gives the reason. */
 export const unsendable = (problem: string) =>
   notAcceptable(`The answer cannot be sent: ${problem}. Ask for less at once.`)
 
-/** From reasons to the wire, exhaustively: a new reason does not compile until it has a condition. */
+/** Maps reasons to conditions exhaustively: a new reason does not compile without a condition. */
 export const toCondition = (reason: RefusalReason): Condition => {
   switch (reason._tag) {
     case "BadParameter":

@@ -1,13 +1,13 @@
 import type { Element } from "@xmpp/xml"
 
-/** Elements among the children; text between them is of no meaning here. */
+/** Child elements; the text between the elements has no meaning in XMPP. */
 export const getChildElements = (element: Element): ReadonlyArray<Element> =>
   element.children.filter((child) => typeof child !== "string")
 
 /**
- * An attribute of the extension, with any prefix or none: servers rewrite prefixes, and clients forget them.
+ * An attribute of the extension, with any prefix or none. Servers rewrite prefixes, and clients forget the prefix.
  *
- * One that is in the extension's namespace goes before one that is in another or none.
+ * An attribute in the extension's namespace has precedence over one in another namespace.
  */
 export const getExtensionAttribute = (element: Element, name: string, namespace: string): string | undefined => {
   let found: string | undefined
@@ -20,5 +20,5 @@ export const getExtensionAttribute = (element: Element, name: string, namespace:
   return found
 }
 
-/** A text of its own, for what outlives its stanza: a part of a string holds on to the whole read of the socket. */
+/** Copies a text that outlives its stanza. A substring would keep the whole buffer of the socket in memory. */
 export const copyText = (text: string): string => Buffer.from(text).toString()

@@ -7,18 +7,18 @@ import { escapeText, renderAttribute, renderElement } from "#domain/render/Xml.t
 import type { Format } from "#domain/Subscription.ts"
 import { ns } from "./Namespaces.ts"
 
-/** How items are written for one subscriber. */
+/** Style of the items for one subscriber. */
 export interface Style {
   readonly format: Format | undefined
   readonly extNamespace: string
-  /** The namespace that an item says itself; without it the one around it counts. */
+  /** Namespace that each item declares; without this property, items inherit the surrounding namespace. */
   readonly itemNamespace?: string
 }
 
-/** Bytes of UTF-8. */
+/** Bytes of a text in UTF-8. */
 export const countBytes = (xml: string): number => Buffer.byteLength(xml)
 
-/** One entry as an item of at most `limit` bytes: what is too long in it is cut and marked, and at last all is left out that can be. */
+/** Renders an entry as an item of at most `limit` bytes. Long texts are cut and marked; in the last resort only the id remains. */
 export const renderEntryItem = (entry: Entry, style: Style, limit: number): string => {
   const write = style.format === "json" ? jsonItem : atomItem
   const whole = write(entry, style)
@@ -30,10 +30,10 @@ export const renderEntryItem = (entry: Entry, style: Style, limit: number): stri
   return write({ id: shortened(entry.id, Math.floor(limit / shares)) }, style)
 }
 
-/** A share of the limit for each of content, summary and title; what is around them has the rest. */
+/** Divisor of the limit for each of content, summary and title. The markup gets the rest. */
 const shares = 5
 
-/** A resource that is no feed, as an item of at most `limit` bytes. */
+/** Renders a document that is not a feed as an item of at most `limit` bytes. */
 export const renderDocumentItem = (document: Document, style: Style, limit: number): string => {
   const { contentType } = document
   const value = documentToText(document)
@@ -70,7 +70,7 @@ const withoutLongTexts = (entry: Entry, room: number): Entry => {
   }
 }
 
-/** What leads to the entry itself: its id, its title, its times and its page. */
+/** Keeps only the properties that lead to the entry: its id, title, times and page. */
 const justTheLink = (entry: Entry, room: number): Entry => {
   const link = entry.links?.find(({ href, rel }) => rel === "alternate" && href.length <= maxHref)
   return {
@@ -90,7 +90,7 @@ const cut = (of: Text, room: number): Text => {
   return value.length === of.value.length ? of : { ...of, value, truncated: true }
 }
 
-/** The longest beginning that takes at most `room` bytes as character data (or, in JSON, escaped as well). */
+/** The longest beginning of a text with at most `room` bytes as escaped character data, and also as escaped JSON. */
 const shortened = (value: string, room: number): string => {
   const fits = (length: number) => countBytes(escapeText(JSON.stringify(value.slice(0, length)))) <= room
   if (value.length <= room && fits(value.length)) return value
@@ -101,6 +101,6 @@ const shortened = (value: string, room: number): string => {
     if (fits(middle)) least = middle
     else most = middle - 1
   }
-  // half of a surrogate pair is no character
+  // half of a surrogate pair is not a character
   return /[\ud800-\udbff]/.test(value.charAt(least - 1)) ? value.slice(0, least - 1) : value.slice(0, least)
 }

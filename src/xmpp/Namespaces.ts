@@ -1,4 +1,4 @@
-/** Namespaces of the protocol, by what they are called in the XEPs; the extension's own is a setting. */
+/** Namespaces of the protocol, by their names in the XEPs. The namespace of the extension is a setting. */
 export const ns = {
   pubsub: "http://jabber.org/protocol/pubsub",
   event: "http://jabber.org/protocol/pubsub#event",

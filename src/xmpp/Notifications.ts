@@ -4,27 +4,27 @@ import { renderBriefStatus } from "./BriefStatus.ts"
 import { countBytes, renderDocumentItem, renderEntryItem, type Style } from "./Items.ts"
 import { ns } from "./Namespaces.ts"
 
-/** Bytes of a stanza, at most: what servers take from a component without closing its stream, with room to spare. */
+/** Maximum of bytes in a stanza. Servers accept larger stanzas from a component, so the stream stays open. */
 export const maxStanzaBytes = 256 * 1024
 
-/** One notification on its way to one JID. */
+/** A notification for one JID. */
 export interface OutgoingMessage {
   readonly from: string
   readonly to: string
-  /** Stable over retries, so that a receiver can tell a repetition. */
+  /** Stays the same over retries, so that a receiver can recognize a repetition. */
   readonly id: string
-  /** As the subscriber wrote it. */
+  /** The topic in the subscriber's spelling. */
   readonly topic: string
   readonly notification: Notification
   readonly style: Style
 }
 
 /**
- * The messages that tell a subscriber: one as a rule, several when the entries do not fit into one.
+ * Renders a notification as one message, or as several messages when the entries do not fit into one stanza.
  *
- * The order is what old clients expect: status first, then `items`, which are there even when there are none. Messages have no type: a server
- * keeps a normal one for somebody who is offline, and drops a headline in silence. They claim no language: without the empty attribute
- * Prosody says that all is English, and slixmpp 1.8 loses events of several items in any language.
+ * Old clients expect the order: first the status, then `items`, even without an entry. Messages have no type, because a server stores a
+ * normal message for an offline account and drops a headline. The language is empty: otherwise Prosody claims English, and slixmpp 1.8
+ * loses events of several items in any language.
  */
 export const renderMessages = (letter: OutgoingMessage, limit = maxStanzaBytes): ReadonlyArray<string> => {
   const { from, id, notification, to, topic } = letter
@@ -50,7 +50,7 @@ const items = ({ notification: { news }, style }: OutgoingMessage, room: number)
   }
 }
 
-/** As many items together as have room; at least one page, which may be empty. */
+/** Fills each page with as many items as fit. Returns at least one page, which may be empty. */
 const pages = (items: ReadonlyArray<string>, room: number): ReadonlyArray<string> => {
   const full: Array<string> = []
   let page = ""

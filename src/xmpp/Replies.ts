@@ -5,14 +5,14 @@ import { renderBriefStatus } from "./BriefStatus.ts"
 import type { Condition } from "./Conditions.ts"
 import { ns } from "./Namespaces.ts"
 
-/** Where an answer goes: the addresses of the request, turned round, and its id. */
+/** Attributes of a reply: the addresses of the request in reverse, and its id. */
 const addresses = ({ attrs }: Element): string =>
   renderAttribute("from", attrs["to"]) + renderAttribute("to", attrs["from"]) + renderAttribute("id", attrs["id"])
 
 export const result = (iq: Element, payload = ""): string =>
   payload === "" ? `<iq type="result"${addresses(iq)}/>` : `<iq type="result"${addresses(iq)}>${payload}</iq>`
 
-/** What a presence is answered with: whoever wants ours gets it, once; nothing else, so that no answer is answered. */
+/** Reply to a presence. A subscription or a probe gets the component's presence; any other presence gets no reply, which prevents loops. */
 export const answerPresence = (presence: Element): string => {
   const { from, to, type } = presence.attrs
   const one = (type?: string) =>
@@ -29,7 +29,7 @@ export const answerPresence = (presence: Element): string => {
   }
 }
 
-/** The request is not repeated in it: whoever sent it has it, and it may be large. */
+/** Renders an error without a copy of the request, which may be large. */
 export const error = (iq: Element, { detail, name, text, type }: Condition): string =>
   `<iq type="error"${addresses(iq)}><error${renderAttribute("type", type)}>` +
   `<${name} xmlns="${ns.stanzaErrors}"/>` +
@@ -39,21 +39,21 @@ export const error = (iq: Element, { detail, name, text, type }: Condition): str
     : `<${detail.name} xmlns="${ns.pubsubErrors}"${renderAttribute("feature", detail.feature)}/>`) +
   "</error></iq>"
 
-/** A subscription as answers show it. */
+/** A subscription in a reply. */
 export interface SubscriptionItem {
   readonly node: string
   readonly jid: string
   readonly status: Status
 }
 
-/** How statuses are written, at length first: then with short texts, and at last not at all. */
+/** Renderers of statuses, the longest form first: with all texts, with short texts, without a status. */
 const statuses: ReadonlyArray<(status: Status, extNamespace: string) => string> = [
   renderBriefStatus,
   (status, extNamespace) => renderBriefStatus(status, extNamespace, 60),
   () => ""
 ]
 
-/** Subscriptions in at most `room` bytes, if there is a way to write them so: twenty long URLs may take all that a stanza holds. */
+/** Renders subscriptions in at most `room` bytes if one of the forms fits. Twenty long URLs alone may fill a stanza. */
 const subscriptionsXml = (
   subscriptions: ReadonlyArray<SubscriptionItem>,
   extNamespace: string,
@@ -72,7 +72,7 @@ const subscriptionsXml = (
   return written
 }
 
-/** Bytes around the subscriptions of an answer, at most. */
+/** Maximum of bytes around the subscriptions of a reply. */
 const around = 1_024
 
 export const subscribeResult = (
@@ -81,7 +81,7 @@ export const subscribeResult = (
   room: number
 ): string => `<pubsub xmlns="${ns.pubsub}">${subscriptionsXml(subscriptions, extNamespace, room - around)}</pubsub>`
 
-/** The prefix is the one of the published clients: some look the attribute up by it. */
+/** Uses the prefix of the published clients, because some clients look up the attribute by the prefix. */
 export const listResult = (
   subscriptions: ReadonlyArray<SubscriptionItem>,
   page: number,
@@ -92,11 +92,11 @@ export const listResult = (
   `<subscriptions${renderAttribute("superfeedr:page", page)}>` +
   `${subscriptionsXml(subscriptions, extNamespace, room - around)}</subscriptions></pubsub>`
 
-/** `items` are rendered already; none is what an answer about a resource that is not subscribed holds. */
+/** `items` is rendered XML; empty for a resource without a subscription. */
 export const retrieveResult = (node: string, items: string): string =>
   `<pubsub xmlns="${ns.pubsub}"><items${renderAttribute("node", node)}>${items}</items></pubsub>`
 
-/** What the component is and can, or, with a node, what a subscribed resource is. */
+/** Describes the component or, with a node, a subscribed resource. */
 export const discoInfo = (node: string | undefined, name: string, extNamespace: string): string => {
   const features = node === undefined ? [...componentFeatures, extNamespace] : leafFeatures
   return `<query xmlns="${ns.info}"${renderAttribute("node", node)}>` +
@@ -118,6 +118,6 @@ const componentFeatures = [
 
 const leafFeatures = [ns.info, ns.pubsub]
 
-/** What is below the component is each account's own, and is asked for with `subscriptions`. */
+/** Always empty: subscriptions are private to an account, and clients request the list with `subscriptions`. */
 export const discoItems = (node: string | undefined): string =>
   `<query xmlns="${ns.items}"${renderAttribute("node", node)}/>`

@@ -7,14 +7,14 @@ import { copyText, getChildElements, getExtensionAttribute } from "./Elements.ts
 import * as Jid from "#domain/Jid.ts"
 import { ns } from "./Namespaces.ts"
 
-/** A resource and the address that it is (to be) subscribed with; `given` is how the request wrote it, and how the answer repeats it. */
+/** A resource and the JID of its subscription. `given` keeps the request's spelling, which the reply repeats. */
 export interface SubscriptionRequest {
   readonly node: string
   readonly jid: { readonly given: string; readonly bare: string; readonly domain: string }
   readonly format?: Format
 }
 
-/** What an iq asks for, read and checked as far as that is possible without knowing who asks. */
+/** Content of an iq, parsed and checked without knowledge of the account. */
 export type Request =
   | { readonly _tag: "Subscribe"; readonly subscriptions: ReadonlyArray<SubscriptionRequest> }
   | { readonly _tag: "Unsubscribe"; readonly subscriptions: ReadonlyArray<SubscriptionRequest> }
@@ -26,13 +26,13 @@ export type Request =
 
 type Read<A> = Result.Result<A, Conditions.Condition>
 
-/** Resources of one subscribe or unsubscribe, at most. */
+/** Maximum of resources in a subscribe or unsubscribe request. */
 const maxResources = 20
 
-/** Items of one retrieve, at most. */
+/** Maximum of items in a retrieve request. */
 const maxItems = 10
 
-/** Reads an iq of type get or set. `namespace` is that of the extension. */
+/** Parses an iq of type get or set. `namespace` is the namespace of the extension. */
 export const parseRequest = (iq: Element, namespace: string): Read<Request> => {
   const payloads = getChildElements(iq)
   const [payload] = payloads
@@ -52,7 +52,7 @@ export const parseRequest = (iq: Element, namespace: string): Read<Request> => {
   )
 }
 
-/** The verbs of XEP-0060 that are served here, and the type of iq that each belongs to. */
+/** Supported verbs of XEP-0060, with the iq type of each verb. */
 const verbs = { subscribe: "set", unsubscribe: "set", subscriptions: "get", items: "get" } as const
 
 const isVerb = (name: string): name is keyof typeof verbs => Object.hasOwn(verbs, name)
@@ -84,7 +84,7 @@ const readPubSub = (pubsub: Element, get: boolean, namespace: string): Read<Requ
   }
 }
 
-/** XEP-0060's names of features, where they are not the verb itself. */
+/** XEP-0060's names of features, where the name differs from the verb. */
 const features: Readonly<Record<string, string>> = {
   affiliations: "retrieve-affiliations",
   configure: "config-node",

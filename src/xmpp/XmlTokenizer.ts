@@ -1,18 +1,19 @@
 /**
- * Cuts a stream of XML where text and tags end, however it was spread over reads: each piece ends with the `<` or the `>` that the parser looks for.
+ * Splits a stream of XML at the ends of texts and tags, independent of the boundaries of reads.
  *
- * In a piece without one, ltx searches to its end for every single character. Comments, instructions and document types are refused as soon as they
- * begin, as RFC 6120 (11.1) wants it: ltx looks for the end of a document type that never comes, and a quote in a comment is the beginning of nothing.
+ * Each piece ends with the `<` or `>` that the parser searches for. Without that character, ltx would scan to the end of the piece once per
+ * character. Comments, instructions and document types throw at their first characters (RFC 6120, 11.1), because ltx waits for ever for the
+ * end of a document type and takes a quote in a comment for the start of a value.
  */
 export class XmlTokenizer {
   #held = ""
-  /** What ends what is being read: text, the beginning of a tag, a tag, a value in it, a section of text. */
+  /** End of the current construct: a text, the start of a tag, a tag, a value in a tag, or a CDATA section. */
   #awaited: "<" | "opening" | ">" | "\"" | "'" | "]]>" = "<"
-  /** What is known of how a tag begins. */
+  /** First characters of the current tag. */
   #opening = ""
   #declared = false
 
-  /** The pieces that are complete with this read. Throws at what XMPP does not allow. */
+  /** Returns the pieces that this read completes. Throws at constructs that XMPP forbids. */
   push(read: string): ReadonlyArray<string> {
     const pieces: Array<string> = []
     let start = 0
@@ -28,7 +29,7 @@ export class XmlTokenizer {
     return pieces
   }
 
-  /** Where the next character is that means something; a `>` in a text or in a value means nothing. */
+  /** Position of the next significant character. A `>` in a text or value is not significant. */
   #next(read: string, from: number): number {
     switch (this.#awaited) {
       case "opening":
@@ -43,7 +44,7 @@ export class XmlTokenizer {
     }
   }
 
-  /** What is awaited after a piece that ends here; undefined where none does. */
+  /** The state after a piece that ends at `at`; undefined when no piece ends there. */
   #after(read: string, at: number): "<" | "opening" | undefined {
     const found = read[at]
     switch (this.#awaited) {
@@ -65,7 +66,7 @@ export class XmlTokenizer {
     }
   }
 
-  /** What ends that which begins with one more character; until that is known, the next one is looked at. */
+  /** The end of a tag whose first characters now include `character`; "opening" while more characters decide. */
   #opened(character: string): "opening" | ">" | "]]>" {
     this.#opening += character
     if (this.#opening === section) return "]]>"
@@ -80,5 +81,5 @@ export class XmlTokenizer {
 
 const endOrQuote = /["'>]/g
 
-/** How a section of text begins, behind the `<`. */
+/** Start of a CDATA section, after the `<`. */
 const section = "![CDATA["

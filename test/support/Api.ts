@@ -8,7 +8,7 @@ import { WriteProbe } from "#domain/ports/WriteProbe.ts"
 import * as Routes from "#http/Routes.ts"
 import * as Settings from "#layers/Settings.ts"
 
-/** What came back, read. */
+/** A parsed response. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -21,7 +21,7 @@ export const caller = (granted: ReadonlyArray<Right> = rights): Caller => ({
   credential: "token:1"
 })
 
-/** `alice:wonder` may do everything, `alice:RIGHT` that one thing. */
+/** `alice:wonder` has all rights, `alice:RIGHT` only the named one. */
 export const accounts = Layer.mock(AccountStore, {
   rightsOf: (credentials) =>
     Effect.succeed(new Map(credentials.map((credential) => [credential, new Set(rights)] as const))),
@@ -40,9 +40,7 @@ export const basic = (secret = "wonder") => ({
 
 export const writes = Layer.succeed(WriteProbe, { attempt: Effect.void })
 
-/**
- * The routes over a hub that a test makes up: what it does not name dies loudly. No socket.
- */
+/** The routes without a socket, over a mocked hub. An unmocked method dies. */
 export const makeApi = Effect.fnUntraced(function*(
   hub: Partial<Hub["Service"]>,
   store: Layer.Layer<AccountStore> = accounts,
@@ -72,7 +70,7 @@ export const makeApi = Effect.fnUntraced(function*(
     )
 })
 
-/** A form with alice's credentials; fields in pairs where one is repeated. */
+/** A form with alice's credentials. Pass fields as pairs to repeat one. */
 export const form = (
   fields: Record<string, string> | ReadonlyArray<readonly [string, string]>,
   headers: Record<string, string> = basic()

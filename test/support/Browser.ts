@@ -4,7 +4,7 @@ import * as http from "node:http"
 import type * as net from "node:net"
 import { type Browser, chromium } from "playwright-core"
 
-/** Debian's Chromium; nothing is downloaded. Where there is none its tests are skipped, aloud; in CI they fail. */
+/** Debian's Chromium, without a download. Where the browser is missing, its tests are skipped with a warning; in CI they fail. */
 const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
   fs.existsSync(path)
 )
@@ -16,7 +16,7 @@ if (executablePath === undefined) {
   )
 }
 
-/** A browser without a window, until the scope ends. */
+/** A headless browser, closed with the scope. */
 export const browser: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
   Effect.promise(() =>
     chromium.launch({ ...(executablePath !== undefined && { executablePath }), args: ["--disable-gpu"] })
@@ -24,7 +24,7 @@ export const browser: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquir
   (open) => Effect.promise(() => open.close())
 )
 
-/** An origin with a page that does nothing by itself. */
+/** URL of an empty page on an origin of its own. */
 export const emptyPage: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.callback<http.Server>((resume) => {

@@ -1,20 +1,20 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto"
 import { isIPv4 } from "node:net"
 
-/** What a TLS server shows and signs with (PEM). */
+/** Certificate and key of a TLS server (PEM). */
 export interface Identity {
   readonly key: string
   readonly cert: string
 }
 
 export interface Authority {
-  /** What a client has to trust (PEM). */
+  /** Certificate for the client's trust store (PEM). */
   readonly ca: string
-  /** A certificate for names and IPv4 addresses; without an end it is valid for ten days. */
+  /** Issues a certificate for names and IPv4 addresses, valid for ten days by default. */
   readonly issue: (names: ReadonlyArray<string>, until?: Date) => Identity
 }
 
-/** A certificate authority of the test. Written here, so that the tests need no openssl on the machine. */
+/** Makes a certificate authority, without openssl on the machine. */
 export const authority = (title = "Test CA"): Authority => {
   const keys = newKeys()
   const ca = certificate({
@@ -41,7 +41,7 @@ export const authority = (title = "Test CA"): Authority => {
   }
 }
 
-/** A certificate that nobody vouches for. */
+/** A self-signed certificate. */
 export const selfSigned = (names: ReadonlyArray<string>): Identity => {
   const { privateKey, publicKey } = newKeys()
   const cert = certificate({ issuer: "self", signer: privateKey, subject: "self", key: publicKey, names })
@@ -91,7 +91,7 @@ const name = (common: string): Buffer => sequence(der(0x31, sequence(oid(2, 5, 4
 
 const time = (date: Date): Buffer => der(0x18, Buffer.from(date.toISOString().replace(/[-:T]|\.\d+/g, "")))
 
-/** Tag, length, contents: the whole of DER that is needed here. */
+/** Encodes tag, length and contents in DER. */
 const der = (tag: number, ...contents: ReadonlyArray<Buffer>): Buffer => {
   const content = Buffer.concat(contents)
   const { length } = content

@@ -4,14 +4,14 @@ import { hash } from "node:crypto"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { XmlTokenizer } from "#xmpp/XmlTokenizer.ts"
 
-/** One connection of a component, from the side of a server that does what a test tells it to. */
+/** One connection of a component, from the side of a scripted server. */
 export interface Served {
   readonly send: (text: string | Uint8Array) => void
-  /** The next stanza (or handshake) that came. */
+  /** The next stanza or handshake. */
   readonly take: Effect.Effect<Element>
-  /** Opens the stream and takes the handshake, whose digest it returns. */
+  /** Opens the stream, takes the handshake and returns its digest. */
   readonly shake: Effect.Effect<string>
-  /** Answers the fence that is next. */
+  /** Answers the next ping of the component. */
   readonly fence: Effect.Effect<void>
   readonly close: () => void
   readonly socket: Socket
@@ -75,6 +75,6 @@ const serve = (socket: Socket): Served => {
   }
 }
 
-/** The answer to a fence, by the server's domain or by somebody else. */
+/** The answer to a ping, from the server's domain or another sender. */
 export const answer = (id: string | undefined, from = "xmpp.test", type = "result") =>
   `<iq type='${type}' id='${id}' from='${from}' to='push.xmpp.test'/>`

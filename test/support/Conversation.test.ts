@@ -8,7 +8,7 @@ const manners = [["pubsubhubbub-version", "0.3"], ["access-control-allow-origin"
   "no-store"
 ]] as const
 
-/** A world that answers everything alike, and notes what it was sent. */
+/** A world with the same answer to every request; records the requests. */
 const makeWorld = (answer: { readonly status: number; readonly body: string; readonly type?: string }) => {
   const sent: Array<string> = []
   const done: Array<string> = []

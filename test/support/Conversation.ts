@@ -5,10 +5,10 @@ import type { Received } from "./Outside.ts"
 import type { RawAnswer, RawConnection } from "./RawHttp.ts"
 
 /**
- * A conversation is a text file that tells what a client sends and what it receives:
+ * A conversation is a text file with the bytes that a client sends and receives:
  *
- *     # What it is about, in a sentence.
- *     = something that the world does first
+ *     # One sentence about its subject.
+ *     = an event in the world
  *
  *     > GET /?hub.mode=list HTTP/1.1
  *     > Authorization: {{alice}}
@@ -24,11 +24,14 @@ import type { RawAnswer, RawConnection } from "./RawHttp.ts"
  *     ~ event: notification
  *     ~ data: /.+/
  *
- * Sent lines go over the wire as they are, with CRLF; `Host`, and `Content-Length` where there is a body, are added when they are not written.
- * A received header is compared whole, or matched where it is a `/pattern/`; `!Name` says that it is not there. The body is JSON (`"…"` stands for
- * anything), a `/pattern/`, or the text itself; a blank line with nothing after it is an empty body, and without a blank line the body does not matter.
- * `|` is the next request that a callback of the client receives, compared alike. `~` are the next lines of a body that goes on and on, each
- * itself or with a `/pattern/` in it; a header before them has no body of its own. `{{name}}` is a word of the world.
+ * `>` lines are sent as they are, with CRLF. A missing `Host` is added, and a missing `Content-Length` if there is a body.
+ *
+ * `<` lines are compared with the answer. A header is compared whole, or matched by a `/pattern/`; `!Name` asserts its absence. The body is
+ * JSON (`"…"` matches any value), a `/pattern/`, or text. A blank line at the end asserts an empty body; without a blank line, the body is
+ * ignored.
+ *
+ * `|` lines are compared with the next request to a callback. `~` lines are compared with the next lines of an endless body, each as text
+ * or as a `/pattern/`; the header before has no body of its own. `{{name}}` stands for a word of the world.
  */
 export interface Conversation {
   readonly about: string
@@ -43,7 +46,7 @@ interface Step {
 
 const kinds = { "=": "world", ">": "send", "<": "receive", "~": "stream", "|": "callback" } as const
 
-/** Reads a conversation; a line that is none of it is a mistake of its author. */
+/** Parses a conversation; fails at an unknown line. */
 export const parse = (text: string): Conversation => {
   const about: Array<string> = []
   const steps: Array<Step & { readonly lines: Array<string> }> = []
@@ -67,18 +70,18 @@ export const parse = (text: string): Conversation => {
 
 export const load = (path: string): Conversation => parse(readFileSync(path, "utf8"))
 
-/** Where a conversation takes place. */
+/** Environment of a conversation. */
 export interface World {
   readonly connect: Effect.Effect<RawConnection, never, Scope.Scope>
-  /** Does what a `=` line says; fails when it does not know it. */
+  /** Performs a `=` line; fails at an unknown one. */
   readonly perform: (words: string) => Effect.Effect<void>
   /** The next request to a callback. */
   readonly received: Effect.Effect<Received>
-  /** What `{{name}}` stands for. */
+  /** Values of `{{name}}`. */
   readonly words: { readonly [name: string]: string }
 }
 
-/** Holds a conversation, step by step. */
+/** Runs a conversation, step by step. */
 export const hold = Effect.fnUntraced(function*({ steps }: Conversation, world: World) {
   let connection: RawConnection | undefined
   let method = ""
@@ -148,7 +151,7 @@ const compareLines = (lines: ReadonlyArray<string>, expected: ReadonlyArray<stri
 
 type Message = Pick<RawAnswer, "headers" | "body">
 
-/** Everything behind the first line. */
+/** Compares all lines after the first. */
 const compareMessage = (message: Message, expected: ReadonlyArray<string>, at: string): void => {
   const blank = expected.indexOf("")
   for (const field of expected.slice(1, blank < 0 ? undefined : blank)) compareField(message, field, at)
@@ -180,7 +183,7 @@ const patternOf = (text: string): RegExp | undefined =>
     ? new RegExp(`^(?:${text.slice(1, -1)})$`, "s")
     : undefined
 
-/** The value with "…" wherever the pattern has it. */
+/** Replaces values by "…" at the positions of "…" in the pattern. */
 const blanked = (value: unknown, pattern: unknown): unknown => {
   if (pattern === "…") return value === undefined ? undefined : "…"
   if (typeof value !== "object" || value === null || typeof pattern !== "object" || pattern === null) return value
@@ -191,7 +194,7 @@ const blanked = (value: unknown, pattern: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, blanked(item, patterns.get(key))]))
 }
 
-/** What holds for every answer of the API, whatever was asked. */
+/** Checks the rules for every answer of the API. */
 const checkManners = ({ body, headers, status }: RawAnswer, at: string): void => {
   assert.strictEqual(headers.get("pubsubhubbub-version"), "0.3", at)
   assert.strictEqual(headers.get("access-control-allow-origin"), "*", at)

@@ -27,10 +27,10 @@ import { open } from "./RawHttp.ts"
 
 const baseUrl = "http://windhover.test"
 
-/** Where the publishers of a conversation are is known when it begins. */
+/** Hosts of the publishers, known at the start of a conversation. */
 const publishers: Array<SettingsValues["publishers"][number]> = []
 
-/** The service as it is, but for its database: actors, network and server are the real ones. All conversations share it. */
+/** The service with real actors, network and server, over a database for tests. All conversations share one. */
 export const layerWith = (settings: Partial<SettingsValues>) =>
   Routes.layerServed.pipe(
     Layer.provideMerge(HttpServerNode.layer),
@@ -50,16 +50,16 @@ export const layerWith = (settings: Partial<SettingsValues>) =>
     )
   )
 
-/** All conversations have their callbacks on one address. */
+/** A high limit, because all conversations have their callbacks on one address. */
 export const layer = layerWith({ hubQuestionsPerMinute: 1_000 })
 
 const basic = (login: string, secret: string) => `Basic ${Buffer.from(`${login}:${secret}`).toString("base64")}`
 
-/** An Atom feed, newest entry first, each a second before the one above it. */
+/** An Atom feed, newest entry first, each entry a second older than the one before. */
 const feedOf = (ids: ReadonlyArray<string>) =>
   `<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title>${ids.map(entryOf).join("")}</feed>`
 
-/** `b!` is an entry b that was updated just now. */
+/** `b!` is entry b with an update now. */
 const entryOf = (name: string, index: number) => {
   const id = name.replace("!", "")
   const published = new Date(1_700_000_000_000 - index * 1000).toISOString()
@@ -67,14 +67,14 @@ const entryOf = (name: string, index: number) => {
   return `<entry><id>${id}</id><title>Entry ${name}</title><published>${published}</published>${updated}</entry>`
 }
 
-/** What a `=` line can say; the groups of the pattern are handed on. */
+/** A command of `=` lines. `perform` gets the groups of the pattern. */
 type Command = readonly [pattern: RegExp, perform: (...groups: ReadonlyArray<string>) => Effect.Effect<void>]
 
 let worlds = 0
 
 /**
- * A world for one conversation: alice has an account with the password `wonder`, and `{{alice}}` is her Authorization header.
- * Accounts have a number behind their login, so that those of other conversations are somebody else's.
+ * A world for one conversation: alice has an account with the password `wonder`, and `{{alice}}` is her Authorization header. Logins end in
+ * a number, so that conversations do not share accounts.
  */
 export const makeWorld = Effect.gen(function*() {
   const accounts = yield* AccountStore
@@ -108,7 +108,7 @@ export const makeWorld = Effect.gen(function*() {
     words[name] = basic(alice.login, Redacted.value(secret))
   })
 
-  /** Through the API itself, and with the first fetch behind it. */
+  /** Subscribes through the API, and waits for the first fetch. */
   const subscribe = Effect.fnUntraced(function*(login: string, path: string, callback: string, more: string) {
     const connection = yield* connect
     const fields = new URLSearchParams(more)
@@ -125,7 +125,7 @@ export const makeWorld = Effect.gen(function*() {
     assert.strictEqual(status, 200)
   }, Effect.scoped)
 
-  /** What the API does not make: a subscription of a JID, or so many that asking for each would take long. */
+  /** Stores subscriptions directly: of a JID, or more than the API could create in reasonable time. */
   const store = (topic: string, channel: "webhook" | "xmpp", endpoint: string, host: string) =>
     subscriptions.subscribe({
       accountId: alice.id,
@@ -138,7 +138,7 @@ export const makeWorld = Effect.gen(function*() {
       state: "paused"
     }).pipe(Effect.orDie)
 
-  /** As maintenance will have found out. */
+  /** Stores a value that otherwise maintenance computes. */
   const rank = Effect.fnUntraced(function*(path: string, name: string, value: number) {
     const resource = yield* Effect.flatMap(resources.find(outside.url + path), Effect.fromOption)
     yield* resources.record({ state: { ...resource, [name]: value }, entries: [], updated: [], announce: undefined })
@@ -188,7 +188,7 @@ export const makeWorld = Effect.gen(function*() {
         Effect.gen(function*() {
           outside.publish(path, text(status))
           yield* publish([outside.url + path])
-          yield* failed(path) // once is no error yet
+          yield* failed(path) // a single failure is not reported
           yield* publish([outside.url + path])
         })
     ],

@@ -6,10 +6,10 @@ import { caller, World } from "./World.ts"
 
 export const feed = "http://feeds.example/a"
 
-/** The address of a callback, by its short name. */
+/** URL of a callback by its short name. */
 export const hook = (name: string) => `http://${name}.hooks.example/`
 
-/** Without a look at what is there; see Discovering.test.ts for that. */
+/** Subscribes without feed discovery; FeedDiscovery.test.ts tests that part. */
 export const subscribe = Effect.fnUntraced(
   function*(name: string, options: Partial<SubscribeRequest> = {}) {
     const hub = yield* Hub
@@ -22,14 +22,14 @@ export const unsubscribe = Effect.fnUntraced(function*(name: string, topic = fee
   return yield* (yield* Hub).unsubscribe({ caller, topic, callback: hook(name), face: "api" })
 })
 
-/** The account exists, the partitions are awake, and it is one second past the epoch. */
+/** Creates the account, wakes the partitions, and sets the clock to one second past the epoch. */
 export const started = Effect.gen(function*() {
   yield* (yield* AccountStore).create("ann", Redacted.make("a password"))
   yield* TestClock.adjust("1 second")
   return yield* World
 })
 
-/** A world whose feed holds `first`, fetched once, with subscriptions of these names. */
+/** A world with the feed entry `first`, fetched once, and with subscriptions of these names. */
 export const watched = Effect.fnUntraced(function*(...names: ReadonlyArray<string>) {
   const world = yield* started
   world.publish(feed, ["first"])
@@ -39,10 +39,10 @@ export const watched = Effect.fnUntraced(function*(...names: ReadonlyArray<strin
   return world
 })
 
-/** Lines of the log that hold `text`. */
+/** Lines of the log with `text`. */
 export const lines = (world: World["Service"], text: string) => world.log.filter((line) => line.includes(text))
 
-/** A header of what was sent, by the callback's name. */
+/** Values of a header in the parcels for a callback. */
 export const headers = (world: World["Service"], name: string, header: string) =>
   world.parcels.filter(({ callback }) => callback === hook(name)).map((parcel) =>
     parcel.headers.find(([key]) => key === header)?.[1]

@@ -17,7 +17,7 @@ export const temporaryDirectory = Effect.acquireRelease(
   (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
 )
 
-/** An embedded database of its own, with the schema. */
+/** A new embedded database with the schema. */
 const layerEmbedded: Database = Layer.effectDiscard(migrate).pipe(
   Layer.provideMerge(
     Layer.unwrap(Effect.map(temporaryDirectory, (directory) => EmbeddedPostgres.layer({ directory })))
@@ -35,7 +35,7 @@ const ask = (method: "POST" | "DELETE", name = "") =>
     return text
   })
 
-/** URL of a database of its own on the real server, with the schema; dropped with the scope. */
+/** URL of a new database with the schema on the real server, dropped with the scope. */
 export const serverDatabase = Effect.acquireRelease(
   ask("POST"),
   (url) => ask("DELETE", new URL(url).pathname.slice(1))
@@ -46,8 +46,8 @@ const layerServer: Database = Layer.unwrap(
 ).pipe(Layer.orDie)
 
 /**
- * The engines that every SQL suite runs on. A new database a layer; `available` is false where no server is installed:
- * `describe.skipIf(!available)`, which the start of the run says aloud.
+ * Database engines of every SQL suite, with one new database per layer. `available` is false without an installed server; use
+ * `describe.skipIf(!available)`. The start of the run warns about skipped tests.
  */
 export const engines: ReadonlyArray<{ readonly name: string; readonly available: boolean; readonly layer: Database }> =
   [

@@ -19,8 +19,8 @@ import { feed, hook } from "./Core.ts"
 import { layerOutside, World } from "./World.ts"
 
 /**
- * The actors of a partition with no runner around them: nothing ticks between two polls, so that days pass in a moment.
- * They see the stores through `stores`.
+ * The actors of a partition without a runner. No timer runs between two polls, so that days pass quickly. The actors see the stores through
+ * `stores`.
  */
 export const layerDays = (
   settings: Partial<SettingsValues> = {},
@@ -38,7 +38,7 @@ export const layerDays = (
     Layer.provideMerge(Settings.layerValues(settings))
   )
 
-/** These topics of one partition have a subscription each, and their actors are awake. */
+/** Subscribes to each topic, and wakes the actors of their partitions. */
 export const watchedFor = Effect.fnUntraced(function*(...topics: ReadonlyArray<string>) {
   const { id } = yield* (yield* AccountStore).create("ann", Redacted.make("a password"))
   const partitions = new Set<number>()

@@ -3,13 +3,13 @@ import * as diagnostics from "node:diagnostics_channel"
 import type { TimerWheel, WheelTimer } from "#layers/outbound/TimerWheel.ts"
 
 export interface DeadlinesByHand extends TimerWheel {
-  /** Milliseconds of all that were added, in order. */
+  /** Durations of all added deadlines in ms, in order. */
   readonly added: ReadonlyArray<number>
-  /** Those of so many milliseconds are over. */
+  /** Expires the deadlines of this duration. */
   readonly runOut: (milliseconds: number) => Effect.Effect<void>
 }
 
-/** Deadlines that are over when the test says so, however slow the machine is. */
+/** Deadlines that expire at the test's command, independent of the machine's speed. */
 export const make = (): DeadlinesByHand => {
   const open = new Map<WheelTimer, number>()
   const added: Array<number> = []
@@ -33,11 +33,11 @@ export const make = (): DeadlinesByHand => {
   }
 }
 
-/** Waits until the header of an answer of this origin has been read, and what came with it. */
+/** Waits until the header of an answer of this origin has been read, together with the bytes after the header. */
 export const headRead = (origin: string): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const hear = (message: unknown) => {
-      // told before it is handed on
+      // published before the header is passed on
       if ((message as { request: { origin: string } }).request.origin === origin) setImmediate(resume, Effect.void)
     }
     diagnostics.subscribe("undici:request:headers", hear)

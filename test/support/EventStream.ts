@@ -9,16 +9,16 @@ export interface Event {
   readonly data: string
 }
 
-/** What a client of a stream has heard. */
+/** Received events and connections of a stream's client. */
 export interface Heard {
   readonly events: ReadonlyArray<Event>
-  /** Connections that were opened, one after the other. */
+  /** Number of opened connections, one after the other. */
   readonly connections: number
-  /** Resolves when `condition` holds; asked again at each event. */
+  /** Resolves when `condition` holds; checked at each event. */
   readonly until: (condition: () => boolean) => Effect.Effect<void>
 }
 
-/** Reads a field per line, as a browser does; comments are none. */
+/** Parses one field per line, as a browser does. A comment is not an event. */
 const parseEvent = (block: string): Event | undefined => {
   const fields = new Map<string, string>()
   for (const line of block.split("\n")) {
@@ -33,8 +33,7 @@ const parseEvent = (block: string): Event | undefined => {
 }
 
 /**
- * A client that listens until the scope ends: as a browser's EventSource it comes back with the id of its last event when it was cut off,
- * to the addresses in turn.
+ * Opens a client until the scope ends. Like a browser's EventSource, the client reconnects with its last event id, to each address in turn.
  */
 export const listenTo = (
   addresses: ReadonlyArray<string>,
@@ -51,7 +50,7 @@ export const listenTo = (
         const connect = () => {
           if (state.closed) return
           let over = false
-          // a connection that is reset says so as a request and as an answer
+          // a reset connection reports errors on both the request and the response
           const again = () => {
             if (!over) setTimeout(connect, 50)
             over = true
@@ -96,7 +95,7 @@ export const listenTo = (
     })
   )
 
-/** The ids of all entries that were heard, oldest first. */
+/** Ids of all received entries, oldest first. */
 export const entryIds = ({ events }: Heard): ReadonlyArray<string> =>
   events.flatMap(({ data, name }) => {
     if (name !== "notification") return []

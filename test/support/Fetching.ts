@@ -6,13 +6,13 @@ import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
 import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
 import * as Network from "#layers/outbound/Network.ts"
 
-/** Fetcher and Deliverer over real sockets; loopback is allowed unless a test says otherwise. */
+/** Fetcher and Deliverer over real sockets. Loopback is allowed by default. */
 export const outside = (options: Partial<Network.NetworkOptions> = {}): Layer.Layer<Fetcher | Deliverer> =>
   Layer.mergeAll(FetcherUndici.layerNoDeps, DelivererHttp.layerNoDeps).pipe(
     Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example", ...options }))
   )
 
-/** A test against sockets of its own: the test clock stays out of it. */
+/** A test on real sockets, without the test clock. */
 export const live = (
   name: string,
   body: () => Effect.Effect<unknown, unknown, Fetcher | Deliverer | Scope.Scope>,
@@ -22,11 +22,11 @@ export const live = (
 export const fetch = (request: FetchRequest | string) =>
   Fetcher.use((fetcher) => fetcher.fetch(typeof request === "string" ? { url: request } : request))
 
-/** How a fetch failed: `Tag: message`. */
+/** Error of a failed fetch as `Tag: message`. */
 export const failureOf = (request: FetchRequest | string): Effect.Effect<string, unknown, Fetcher> =>
   Effect.map(Effect.flip(fetch(request)), (error: FetchError) => `${error.reason._tag}: ${error.message}`)
 
-/** How a delivery to a callback ended: its status, or `Tag: message`. */
+/** Result of a delivery to a callback: its status, or `Tag: message`. */
 export const postTo = (
   callback: string,
   headers: ReadonlyArray<readonly [string, string]> = []

@@ -1,9 +1,9 @@
 /**
- * Loaded into a process before everything else (`NODE_OPTIONS=--import …`): its disk is full as long as the file that `FULL_DISK` names says so.
+ * Simulates a full disk, preloaded into a process (`NODE_OPTIONS=--import …`). The file named by `FULL_DISK` controls the mode.
  *
- * A file system of a few megabytes would need root to be mounted. This one refuses what the embedded database writes by `fs.writeSync`, which is all it
- * writes: with `grow` in the file what would make a file longer, as a disk without a free block does; with `copy` whatever is written to the log,
- * as a file system does that takes new blocks for what it overwrites (Btrfs, ZFS, thin volumes).
+ * A small file system would need root to be mounted. This module instead rejects writes of the embedded database, which all go through
+ * `fs.writeSync`. With `grow` in the file, writes that extend a file fail, as on a disk without free blocks. With `copy`, writes to the log
+ * fail, as on file systems that allocate new blocks for overwritten data (Btrfs, ZFS, thin volumes).
  */
 import fs from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
@@ -11,7 +11,7 @@ import { syncBuiltinESMExports } from "node:module"
 const mark = process.env["FULL_DISK"] ?? ""
 const { writeSync } = fs
 
-/** What `fs.writeSync` takes from PGlite. */
+/** Arguments of PGlite's calls of `fs.writeSync`. */
 type Write = readonly [fd: number, bytes: NodeJS.ArrayBufferView, offset: number, length: number, position: number]
 
 const refused = ([fd, , , length, position]: Write): boolean => {
@@ -22,7 +22,7 @@ const refused = ([fd, , , length, position]: Write): boolean => {
       return file.includes("/pg_wal/")
     case "grow":
       return position + length > fs.fstatSync(fd).size
-    default: // or it is being written
+    default: // or the file is being written
       return false
   }
 }

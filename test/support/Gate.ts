@@ -1,14 +1,14 @@
 import { Effect, type Scope } from "effect"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 
-/** A way to a server on loopback. */
+/** A proxy to a server on loopback. */
 export interface Gate {
   readonly port: number
-  /** Cuts off who stands in it; who comes after that is let through. */
+  /** Closes the blocked connections, and passes later connections through. */
   readonly open: Effect.Effect<void>
 }
 
-/** Lets about so many messages through and then nothing more: who sends stands in the midst of them for as long as the test likes. */
+/** Passes about `most` messages and then blocks, so that the sender stays in the middle of its messages for as long as the test needs. */
 export const gate = (target: number, most: number): Effect.Effect<Gate, never, Scope.Scope> => {
   const sockets = new Set<Socket>()
   let left = most

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** An HTTP server on a free port of loopback, closed with the scope; its URL without a path. */
+/** Starts an HTTP server on a free port of loopback, closed with the scope. Returns the URL without a path. */
 export const httpServer = (handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) =>
   Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {

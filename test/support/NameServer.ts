@@ -2,15 +2,15 @@ import { Effect, type Scope } from "effect"
 import dgram from "node:dgram"
 
 export interface NameServer {
-  /** As `Resolver` takes it. */
+  /** Address in the form of `Resolver`. */
   readonly address: string
-  /** `A name`, `AAAA name`, in order of their arrival. */
+  /** Queries in order of arrival, as `A name` or `AAAA name`. */
   readonly asked: ReadonlyArray<string>
 }
 
 export type RecordType = "A" | "AAAA"
 
-/** Addresses with their TTL in seconds, or a response code; undefined = no answer at all. */
+/** Addresses with their TTL in seconds, or a response code; undefined for no answer. */
 export type Zone = (type: RecordType, name: string) => Reply | undefined
 export type Reply = { readonly addresses: ReadonlyArray<string>; readonly ttl: number } | {
   readonly code: "SERVFAIL" | "NXDOMAIN"
@@ -38,7 +38,7 @@ export const nameServer = (zone: Zone): Effect.Effect<NameServer, never, Scope.S
       })
   )
 
-/** The one question of a query: after a header of 12 bytes, labels with their lengths, then type and class. */
+/** The question of a query: after a header of 12 bytes, labels with their lengths, then type and class. */
 const question = (query: Buffer): { readonly name: string; readonly type: RecordType; readonly end: number } => {
   const labels: Array<string> = []
   let at = 12

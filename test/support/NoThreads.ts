@@ -10,7 +10,7 @@ const set = (worker: typeof Worker) =>
     syncBuiltinESMExports()
   })
 
-/** No thread can be started until the scope closes, as when the system has no more of them. */
+/** Makes the start of threads fail until the scope closes, as on a system without resources. */
 export const noThreads = Effect.acquireRelease(
   set(
     function() {

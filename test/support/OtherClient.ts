@@ -1,7 +1,7 @@
 import { Data, Effect } from "effect"
 import { type Ended, saying } from "./Saying.ts"
 
-/** What a client answered that did not do what it was asked for. */
+/** Failed operation of a third-party client, with the client's answer. */
 export class OtherClientError extends Data.TaggedError("OtherClientError")<{ readonly message: string }> {}
 
 type Line =
@@ -9,22 +9,22 @@ type Line =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: string }
 
-/** A client of XMPP that is not ours, in a process of its own. */
+/** A third-party XMPP client in a separate process. */
 export interface OtherClient {
   readonly ask: (
     verb: "subscribe" | "unsubscribe" | "retrieve" | "list" | "info",
     url?: string
   ) => Effect.Effect<unknown, OtherClientError | Ended>
-  /** What it was told without having asked, in order. */
+  /** Received events, in order. */
   readonly events: ReadonlyArray<{ readonly event: string; readonly value?: unknown }>
-  /** Resolves when `condition` holds; asked again with each event. */
+  /** Resolves when `condition` holds; checked at each event. */
   readonly until: (condition: () => boolean) => Effect.Effect<void, Ended>
 }
 
 /**
- * Starts a program that logs in, and returns when it has said that it is connected; ended with the scope.
+ * Starts a program that logs in, and returns after its `connected` event. The process ends with the scope.
  *
- * A line of its input is `{"id", "verb", "url"}`, a line of its output `{"id", "result"}`, `{"id", "error"}`, or `{"event", "value"}`.
+ * An input line is `{"id", "verb", "url"}`. An output line is `{"id", "result"}`, `{"id", "error"}`, or `{"event", "value"}`.
  */
 export const otherClient = Effect.fnUntraced(function*(program: string, args: ReadonlyArray<string>) {
   const events: Array<{ readonly event: string; readonly value?: unknown }> = []

@@ -2,10 +2,10 @@ import { Effect, Queue } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { httpServer } from "./HttpServer.ts"
 
-/** A request that came to a callback. */
+/** A request to a callback. */
 export interface Received {
   readonly line: string
-  /** Lower-case names. */
+  /** Headers by their lower-case names. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
@@ -14,21 +14,21 @@ export interface Page {
   readonly status: number
   readonly contentType: string
   readonly body: string
-  /** Of a redirect. */
+  /** Target of a redirect. */
   readonly location?: string
 }
 
-/** The rest of the web, on 127.0.0.1: publishers, whose pages a test puts there, and callbacks. */
+/** The rest of the web on 127.0.0.1: pages of publishers, and callbacks. */
 export interface Outside {
   readonly url: string
   readonly publish: (path: string, page: Page) => void
-  /** How a callback answers from now on; without it 200, and the challenge when it is asked. */
+  /** Sets the answer of a callback. The default is 200 with the challenge, if there is one. */
   readonly answer: (path: string, page: Page) => void
-  /** The next request to a callback, as soon as it is there. */
+  /** The next request to a callback. */
   readonly received: Effect.Effect<Received>
 }
 
-/** Opened until the end of the test's scope. */
+/** Opens the servers until the end of the test's scope. */
 export const openOutside = Effect.gen(function*() {
   const pages = new Map<string, Page>()
   const answers = new Map<string, Page>()
@@ -36,7 +36,7 @@ export const openOutside = Effect.gen(function*() {
 
   const answerCallback = (request: IncomingMessage, url: URL, body: string): Page => {
     const challenge = url.searchParams.get("hub.challenge")
-    // The challenge is another one each time.
+    // The challenge differs in each request.
     const line = `${request.method} ${request.url?.replace(challenge ?? "\0", "CHALLENGE")}`
     const headers = new Map(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
     Queue.offerUnsafe(received, { line, headers, body })

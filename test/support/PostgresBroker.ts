@@ -8,9 +8,9 @@ import * as Postgres from "#layers/postgres/Postgres.ts"
 import { findBinaries, type PostgresServer, startServer } from "./PostgresServer.ts"
 
 /**
- * Lends databases of one PostgreSQL server to all test files of a run: `POST /` gives a new one with the schema, `DELETE /name` takes it back.
+ * Lends databases of one PostgreSQL server to all test files of a run. `POST /` returns a new one with the schema, `DELETE /name` drops it.
  *
- * The server is started for the first that asks, and stopped at the end of the run.
+ * The server starts with the first request, and stops at the end of the run.
  */
 export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
   const binaries = findBinaries()
@@ -37,7 +37,7 @@ export const setup = async (project: TestProject): Promise<() => Promise<void>> 
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Where the broker is; undefined when no server is installed. */
+    /** URL of the broker; undefined without an installed server. */
     readonly postgres: string | undefined
   }
 }

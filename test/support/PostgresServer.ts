@@ -8,21 +8,21 @@ import { promisify } from "node:util"
 import { freePort } from "#scripts/FreePort.ts"
 
 /**
- * A real PostgreSQL server of the test's own: in a temporary directory, on a free port of loopback, gone when it is stopped.
+ * A real PostgreSQL server for one test: in a temporary directory, on a free port of loopback, removed at its stop.
  *
- * It runs from Debian's binaries, as `nobody` when the tests run as root (a server refuses root). It never syncs: what survives a crash
- * of the machine is not what tests are about. What survives the kill of its processes is.
+ * The server uses Debian's binaries, and runs as `nobody` when the tests run as root, because PostgreSQL rejects root. Without fsync, data
+ * survives a kill of the processes, which tests need, but not a crash of the machine.
  */
 export interface PostgresServer {
   readonly directory: string
   readonly url: (database: string) => string
   /** Runs statements as the superuser and returns unaligned rows. */
   readonly run: (database: string, statements: string) => Promise<string>
-  /** Ends all its processes as a crash would. */
+  /** Kills all processes of the server, as a crash would. */
   readonly kill: () => Promise<void>
-  /** Sends a signal to all its processes at once. */
+  /** Sends a signal to all processes of the server at once. */
   readonly signal: (signal: "SIGSTOP" | "SIGCONT") => void
-  /** Starts it again on the same port, after `kill`. */
+  /** Restarts the server on the same port after `kill`. */
   readonly start: () => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -90,7 +90,7 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
     url: (database) => `postgres://${user}:${password}@127.0.0.1:${port}/${database}`,
     run,
     signal: (signal) => {
-      // first the one that starts the others
+      // first the parent process, which starts the others
       if (child?.pid !== undefined && isRunning(child) && signalled(child.pid, signal)) {
         for (const pid of childrenOf(child.pid)) signalled(pid, signal)
       }
@@ -106,7 +106,7 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
 
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null
 
-/** Signals a process; false when it has ended meanwhile. */
+/** Signals a process; false when the process has ended. */
 export const signalled = (pid: number, signal: NodeJS.Signals): boolean => {
   try {
     return process.kill(pid, signal)
@@ -162,7 +162,7 @@ const serve = (binaries: string, directory: string, data: string, port: number, 
   }
   const command = [`${binaries}/postgres`, "-D", data]
   for (const [name, value] of Object.entries(settings)) command.push("-c", `${name}=${value}`)
-  // The kernel stops the server when the process that runs the tests dies without saying so.
+  // The kernel stops the server when the test process dies without a cleanup.
   const [program = "", ...words] = ["setpriv", "--pdeathsig", "INT", ...command]
   return spawn(program, words, { ...owner, cwd: directory, stdio: ["ignore", "ignore", "pipe"] })
 }

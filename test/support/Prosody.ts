@@ -6,7 +6,9 @@ import { freePort } from "#scripts/FreePort.ts"
 import { install, type Installed } from "#scripts/prosody/Install.ts"
 import { type Options, start, stop } from "#scripts/prosody/Server.ts"
 
-/** Debian's Prosody, unpacked once for all runs. Where it cannot be had its tests are skipped, aloud; in CI they fail. */
+/**
+ * Debian's Prosody, unpacked once for all runs. Where the packages are unavailable, its tests are skipped with a warning; in CI they fail.
+ */
 export const installed: Installed | undefined = await install(join(import.meta.dirname, "../../data/prosody")).catch(
   (error: unknown) => {
     if (process.env["CI"] === "true") throw error
@@ -21,7 +23,7 @@ export const domain = "xmpp.test"
 export const component = "push.xmpp.test"
 export const secret = "a secret of the component"
 
-/** A running server, which can be killed and started again with the same ports and data. */
+/** A running server. After a kill, the server restarts with the same ports and data. */
 export interface Prosody {
   readonly clientPort: number
   readonly componentPort: number
@@ -29,7 +31,7 @@ export interface Prosody {
   readonly start: Effect.Effect<void>
 }
 
-/** Starts a server of its own on loopback, with these logins; it ends with the scope. */
+/** Starts a server on loopback with these logins; stopped with the scope. */
 export const prosody = (
   authentication: Options["authentication"],
   more?: string,

@@ -7,7 +7,7 @@ import { httpServer } from "./HttpServer.ts"
 import { freePort } from "./Service.ts"
 import { untilAmong } from "./Until.ts"
 
-/** What a hub knows of a subscriber. */
+/** The hub's record of a subscriber. */
 interface Subscriber {
   readonly callback: string
   readonly topic: string
@@ -27,16 +27,16 @@ interface Page {
   readonly link?: string
 }
 
-/** A notification that came to the webhook of one who subscribed at Windhover. */
+/** A notification to the webhook of a Windhover subscription. */
 interface Told {
   readonly body: string
   readonly type: string
 }
 
 /**
- * A publisher with its hub, and a webhook, on 127.0.0.1: a hub written for the tests, against the W3C recommendation alone.
+ * A publisher with a hub, and a webhook, on 127.0.0.1. The hub follows the W3C recommendation alone.
  *
- * It takes no request that lacks what is required, verifies each, sends with `Link` and `X-Hub-Signature`, and strikes whoever answers 410.
+ * The hub rejects incomplete requests, verifies each subscription, sends `Link` and `X-Hub-Signature`, and removes subscribers after a 410.
  *
  * @see https://www.w3.org/TR/websub/
  */
@@ -45,24 +45,27 @@ export interface PublisherHub {
   readonly hub: string
   readonly webhook: string
   readonly told: ReadonlyArray<Told>
-  /** Forms that came to the hub, in order. */
+  /** Forms of the hub's requests, in order. */
   readonly asked: ReadonlyArray<URLSearchParams>
-  /** By callback and topic; only those who were verified. */
+  /** Verified subscribers by callback and topic. */
   readonly subscribers: ReadonlyMap<string, Subscriber>
-  /** GETs of a path. */
+  /** Number of GETs of a path. */
   readonly fetches: (path: string) => number
   readonly serve: (path: string, page: Page) => void
-  /** The hub redirects the next requests so, with this status. */
+  /** The hub redirects its next requests with this status, this many times. */
   redirect: { readonly status: number; readonly times: number } | undefined
-  /** Sends to all subscribers of a topic, and gives their answers; `signature` in place of the right one, `origin` in place of the callback's. */
+  /**
+   * Sends content to all subscribers of a topic and returns their answers. `signature` and `origin` replace the right signature and the
+   * callback's origin.
+   */
   readonly distribute: (
     topic: string,
     page: Page,
     options?: { readonly method?: string; readonly signature?: string | null; readonly origin?: string }
   ) => Effect.Effect<ReadonlyArray<number>>
-  /** Asks a callback to confirm, and gives the answer. */
+  /** Asks a callback for confirmation, and returns the answer. */
   readonly verify: (callback: string, parameters: Record<string, string>) => Effect.Effect<Reply>
-  /** Resolves when `condition` holds; asked again whenever something has come. */
+  /** Resolves when `condition` holds; checked at each request. */
   readonly until: (condition: () => boolean) => Effect.Effect<void>
 }
 
@@ -100,7 +103,7 @@ export const openPublisherHub = Effect.gen(function*() {
     return call(url.href, "GET")
   }
 
-  /** 5.3: the subscriber has to answer 2xx, and to echo the challenge; else the subscription has failed. */
+  /** Section 5.3: the subscriber confirms with 2xx and the challenge; otherwise the subscription has failed. */
   const confirm = async (form: URLSearchParams) => {
     const [callback = "", topic = "", mode = ""] = ["hub.callback", "hub.topic", "hub.mode"].map((name) =>
       form.get(name) ?? ""
@@ -122,7 +125,9 @@ export const openPublisherHub = Effect.gen(function*() {
     look()
   }
 
-  /** 5.1: hub.callback, hub.mode and hub.topic are required, a secret has less than 200 bytes; what is not known is ignored. */
+  /**
+   * Section 5.1: hub.callback, hub.mode and hub.topic are required, a secret has less than 200 bytes, and unknown parameters are ignored.
+   */
   const problemOf = (request: IncomingMessage, form: URLSearchParams): string | undefined => {
     if (request.headers["content-type"] !== "application/x-www-form-urlencoded") return "not a form"
     if (!["subscribe", "unsubscribe"].includes(form.get("hub.mode") ?? "")) return "no mode"
@@ -166,7 +171,7 @@ export const openPublisherHub = Effect.gen(function*() {
   const url = yield* httpServer(handle)
   const hub = `${url}/hub`
 
-  /** 7: the content as the topic has it, or a part; with Link and the signature. */
+  /** Section 7: the content of the topic or a part, with Link and the signature. */
   const send = async (
     { callback, secret, topic }: Subscriber,
     { body, type }: Page,
@@ -212,7 +217,7 @@ export const openPublisherHub = Effect.gen(function*() {
   return state
 })
 
-/** A service that hubs can reach: its port is known before it starts. */
+/** A service that hubs can reach: its port is chosen before the start. */
 export const layerWith = (settings: Partial<SettingsValues> = {}) =>
   Layer.unwrap(
     Effect.map(freePort, (port) =>

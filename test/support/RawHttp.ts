@@ -1,24 +1,24 @@
 import { Effect } from "effect"
 import { connect, type Socket } from "node:net"
 
-/** An answer as it came over the wire. */
+/** A response from the wire. */
 export interface RawAnswer {
   readonly status: number
-  /** Lower-case names; repeated headers joined by ", ". */
+  /** Headers by lower-case names; repeated headers are joined by ", ". */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
-/** A connection on which a test writes whatever bytes it likes. */
+/** A connection for arbitrary bytes. */
 export interface RawConnection {
   readonly send: (bytes: string | Uint8Array) => Effect.Effect<void>
-  /** The next answer; `bodiless` after HEAD. Fails when the server closes before one has come. */
+  /** The next response; pass `bodiless` after HEAD. Fails when the server closes the connection before. */
   readonly receive: (bodiless?: boolean) => Effect.Effect<RawAnswer>
-  /** The header of an answer whose body goes on and on; its lines are read with `receiveLines`. */
+  /** The header of a response with an endless body, whose lines `receiveLines` returns. */
   readonly receiveHead: Effect.Effect<RawAnswer>
-  /** The next lines of that body, chunks taken apart. Fails when the server closes before they have come. */
+  /** The next lines of that body, decoded from chunks. Fails when the server closes the connection before. */
   readonly receiveLines: (count: number) => Effect.Effect<ReadonlyArray<string>>
-  /** Reads nothing from now on, so that what the server sends piles up there; `goOn` reads again. */
+  /** Stops reading, so that bytes pile up in the server, until `goOn`. */
   readonly pause: Effect.Effect<void>
   readonly goOn: Effect.Effect<void>
   /** Resolves when the server has closed the connection. */
@@ -26,7 +26,7 @@ export interface RawConnection {
   readonly isClosed: () => boolean
 }
 
-/** Opens a connection that ends with the test's scope. */
+/** Opens a connection that closes with the test's scope. */
 export const open = Effect.fnUntraced(function*(port: number) {
   const socket = yield* Effect.acquireRelease(
     Effect.callback<Socket>((resume) => {
@@ -50,7 +50,7 @@ export const open = Effect.fnUntraced(function*(port: number) {
   }
   socket.on("end", end).on("close", end).on("error", end)
 
-  /** Looks each time that bytes came, until there is something to see. */
+  /** Calls `look` after each read, until the result is defined. */
   const until = <A>(look: () => A | undefined): Effect.Effect<A> =>
     Effect.callback<A>((resume) => {
       const attempt = () => {
@@ -115,7 +115,7 @@ export const open = Effect.fnUntraced(function*(port: number) {
   return connection
 })
 
-/** The first answer in the bytes and its length, when it is there as a whole. */
+/** The first complete response in the bytes, and its length. */
 const readAnswer = (bytes: Buffer, bodiless: boolean, ended: boolean) => {
   const end = bytes.indexOf("\r\n\r\n")
   if (end < 0) return undefined
@@ -149,7 +149,7 @@ const readChunks = <A>(bytes: Buffer, start: number, found: (body: Buffer, lengt
   }
 }
 
-/** The first chunk, when it is there as a whole; the last one is empty. */
+/** The first complete chunk; the last chunk is empty. */
 const nextChunk = (bytes: Buffer): { readonly body: Buffer; readonly length: number } | undefined => {
   const end = bytes.indexOf("\r\n")
   if (end < 0) return undefined

@@ -1,6 +1,6 @@
 import type { ResourceState } from "#domain/poll/Resource.ts"
 
-/** A resource that was never fetched, with what a test says of it. */
+/** State of a resource before its first fetch, with overrides. */
 export const initialState = (known: Partial<ResourceState> = {}): ResourceState => ({
   id: 1,
   url: "http://feeds.example/a.xml",

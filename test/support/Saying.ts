@@ -3,10 +3,10 @@ import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { untilAmong } from "./Until.ts"
 
-/** A program has ended although it was waited for; the message has its last words. */
+/** Unexpected end of a program; the message holds the end of its standard error. */
 export class Ended extends Data.TaggedError("Ended")<{ readonly message: string }> {}
 
-/** Starts a program; `hear` gets each line of its output. Killed with the scope. */
+/** Starts a program; `hear` gets each line of its output. The process is killed with the scope. */
 export const saying = Effect.fnUntraced(function*(
   program: string,
   args: ReadonlyArray<string>,
@@ -35,10 +35,10 @@ export const saying = Effect.fnUntraced(function*(
   const until = untilAmong(waiting)
   return {
     child,
-    /** Its lines, in order. */
+    /** Lines of the output, in order. */
     said: said as ReadonlyArray<string>,
     ended,
-    /** Resolves when `condition` holds; asked again with each line. */
+    /** Resolves when `condition` holds; checked at each line. */
     until: (condition: () => boolean) => Effect.raceFirst(until(condition), ended)
   }
 })

@@ -11,7 +11,7 @@ import * as Service from "#xmpp/Service.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import { answer, componentServer } from "./ComponentServer.ts"
 
-/** What a test makes up of the rest; what it does not name dies loudly. */
+/** Mocks and settings of a test. An unmocked method dies. */
 export interface Made {
   readonly hub?: Partial<Hub["Service"]>
   readonly accounts?: Partial<AccountStore["Service"]>
@@ -38,7 +38,7 @@ const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Made) =
     ])
   )
 
-/** The service, connected to a server that does what the test tells it to; fences are answered by themselves. */
+/** The service, connected to a scripted server that answers the component's pings on its own. */
 export const connected = Effect.fnUntraced(function*(made: Made = {}) {
   const domain = made.settings?.xmppDomain ?? "xmpp.test"
   const server = yield* componentServer
@@ -46,14 +46,14 @@ export const connected = Effect.fnUntraced(function*(made: Made = {}) {
   const senders = Effect.provideContext(Senders.Senders, context)
   const connection = yield* server.accept
   yield* connection.shake
-  /** The next stanza that is no fence. */
+  /** The next stanza, without the component's pings. */
   const take: Effect.Effect<Element> = Effect.flatMap(connection.take, (stanza) => {
     if (!stanza.attrs["id"]?.startsWith("fence")) return Effect.succeed(stanza)
     connection.send(answer(stanza.attrs["id"], domain))
     return take
   })
   yield* Effect.flatMap(connection.take, ({ attrs }) => Effect.sync(() => connection.send(answer(attrs["id"], domain))))
-  // it knows of that when it answers: what is delivered before finds it away, when the machine was too busy to connect it in time
+  // Its answer proves that the component knows of the connection. On a slow machine, an earlier delivery would return `unavailable`.
   connection.send(iq("up", "nobody@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
   yield* take
   return { ...connection, take, senders }

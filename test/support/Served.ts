@@ -9,7 +9,7 @@ import * as Settings from "#layers/Settings.ts"
 import { accounts, writes } from "./Api.ts"
 import { open } from "./RawHttp.ts"
 
-/** Longer than any test lasts, however busy the machine is: only a test of who is slow has others. */
+/** Longer than any test. Tests of slow clients use timeouts of their own. */
 const patient: HttpServerNode.ServerTimeouts = {
   headerMs: 300_000,
   requestMs: 300_000,
@@ -17,9 +17,7 @@ const patient: HttpServerNode.ServerTimeouts = {
   idleMs: 300_000
 }
 
-/**
- * The routes behind a real socket, over a hub that a test makes up; gives a function that opens a connection.
- */
+/** Serves the routes on a real socket over a mocked hub. Returns the port and a function that opens a connection. */
 export const serve = Effect.fnUntraced(
   function*(
     hub: Partial<Hub["Service"]>,

@@ -4,7 +4,7 @@ import https from "node:https"
 import net from "node:net"
 import type { AddressInfo } from "node:net"
 
-/** A request as an origin of a test saw it. */
+/** A request to an origin of a test. */
 export interface Seen {
   readonly method: string
   readonly path: string
@@ -16,9 +16,9 @@ export interface TestServer {
   readonly port: number
   /** `http://address:port`, without a slash. */
   readonly url: string
-  /** Requests in order of their arrival. */
+  /** Requests in order of arrival. */
   readonly seen: ReadonlyArray<Seen>
-  /** Connections that were opened. */
+  /** Number of connections so far. */
   readonly connections: () => number
   /** Resolves when no connection is open. */
   readonly quiet: Effect.Effect<void>
@@ -26,10 +26,10 @@ export interface TestServer {
 
 type Scoped<A> = Effect.Effect<A, never, Scope.Scope>
 
-/** Answers each request once its body is complete. */
+/** Answers each request after its complete body. */
 export type Answer = (request: Seen, response: http.ServerResponse) => void
 
-/** An HTTP server on a free port of 127.0.0.1 (or of another `host`), stopped with the test. */
+/** Starts an HTTP server on a free port of 127.0.0.1 (or of another `host`), stopped with the test. */
 export const serve = (
   answer: Answer,
   { host, ...options }: http.ServerOptions & { readonly host?: string } = {}
@@ -48,7 +48,7 @@ export const serveTls = (answer: Answer, options: https.ServerOptions): Scoped<T
   )
 }
 
-/** A server of bytes: `converse` gets each connection with what the client sent first. */
+/** Starts a server of bytes: `converse` gets each connection with the client's first bytes. */
 export const serveRaw = (converse: (socket: net.Socket, request: string) => void): Scoped<TestServer> => {
   const server = net.createServer((socket) => {
     socket.on("error", () => undefined)

@@ -11,28 +11,28 @@ import { untilAmong } from "./Until.ts"
 
 const token = "end-to-end-token-0123456789"
 
-/** Of the account that a service is started with. */
+/** Authorization header of the first account. */
 export const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
 
-/** Milliseconds after which a test hangs for certain: a busy machine takes a minute to start a service. */
+/** Timeout of a test, in ms. On a busy machine, a service needs a minute to start. */
 export const patience = 600_000
 
 /** A running `windhover serve`. */
 export interface Service {
   readonly url: string
-  /** Everything that it has said, line by line. */
+  /** Lines of the output. */
   readonly said: ReadonlyArray<string>
   readonly process: ChildProcess
-  /** Ends it without a word, and returns when it is gone. */
+  /** Kills the process, and returns after its end. */
   readonly kill: Effect.Effect<void>
   readonly call: (
     parameters: Record<string, string>
   ) => Effect.Effect<{ readonly status: number; readonly text: string; readonly retryAfter: string | null }>
-  /** Returns when all partitions that it holds are awake. */
+  /** Returns when all partitions of the runner are awake. */
   readonly ready: Effect.Effect<void>
 }
 
-/** What a service said that ended before it was ready. */
+/** Failed start of a service, with its output. */
 export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly message: string }> {}
 
 const bin = path.join(import.meta.dirname, "../../bin/windhover")
@@ -43,7 +43,7 @@ const gone = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit")
 }
 
-/** Starts the service, on a free port of loopback; killed with the scope. `command` is what a user would type. */
+/** Starts the service on a free port of loopback; killed with the scope. `command` is the command line of a user. */
 export const start = (
   variables: Record<string, string>,
   [program, ...args]: readonly [string, ...ReadonlyArray<string>] = [bin, "serve"]
@@ -108,14 +108,14 @@ const readyAt = (child: ChildProcess) =>
     child.once("close", () => resume(Effect.fail(new NotStarted({ message: said.join("\n") }))))
   })
 
-/** What `/healthz` answers: status and sentence. */
+/** Status and sentence of `/healthz`. */
 const health = (service: Service) =>
   Effect.promise(async () => {
     const answer = await fetch(`${service.url}/healthz`)
     return `${answer.status} ${await answer.text()}`
   })
 
-/** Asks until it is answered so. */
+/** Polls `/healthz` until its answer is `wanted`. */
 export const untilHealth = (service: Service, wanted: string) =>
   Effect.repeat(health(service), { until: (answer) => answer === wanted, schedule: Schedule.spaced("200 millis") })
 
@@ -124,24 +124,24 @@ export interface Posted {
   readonly sequence: number
   readonly notification: string
   readonly ids: ReadonlyArray<string>
-  /** `refused`: with a 503. `lost`: the sender went away before it had its answer. */
+  /** `refused`: answered with a 503. `lost`: the sender closed the connection before the answer. */
   answer: "held" | "given" | "refused" | "lost"
 }
 
 /** A feed and webhooks on loopback that outlive the service. */
 export interface Outside {
   readonly url: string
-  /** The same feed under the name of several hosts, so that several partitions hold it. */
+  /** URLs of the same feed on several hosts, and so in several partitions. */
   readonly feeds: ReadonlyArray<string>
   readonly publish: (id: string) => void
   readonly posted: Array<Posted>
-  /** While set, the feed is not answered. */
+  /** While true, the feed does not answer. */
   silent: boolean
-  /** While set, webhooks hold their answers; they are given when it is unset. */
+  /** While true, webhooks hold their answers back. */
   hold: boolean
-  /** While set, webhooks answer with a 503. */
+  /** While true, webhooks answer with a 503. */
   refuse: boolean
-  /** Resolves when `condition` holds; asked again when a notification comes, and when it is answered or lost. */
+  /** Resolves when `condition` holds; checked when a notification arrives, is answered, or is lost. */
   readonly until: (condition: () => boolean) => Effect.Effect<void>
 }
 
@@ -220,10 +220,10 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
 })
 
 /**
- * Ids that a webhook got and answered, in order, and what was wrong with how it got them.
+ * Ids that a webhook received and answered, in order, and violations of the rules of delivery.
  *
- * One notification after the other, numbered from 1; the next one comes when one is answered. A repetition follows its original at once,
- * and is the same in everything. What was never answered does not count: nobody may take it for delivered.
+ * Notifications are numbered from 1, and the next one follows the answer to the last. A repetition follows its original at once and equals
+ * it. Unanswered notifications do not count as delivered.
  */
 export const received = (posted: ReadonlyArray<Posted>, path: string) => {
   const ids: Array<string> = []

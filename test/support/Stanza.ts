@@ -1,6 +1,6 @@
 import xml, { type Element } from "@xmpp/xml"
 
-/** A stanza as the component hands it over, from its text inside a stream. */
+/** Parses a stanza inside a stream, as the component does. */
 export const stanza = (text: string, server = "jabber:component:accept"): Element => {
   const parser = new xml.Parser()
   let found: Element | undefined

@@ -35,9 +35,7 @@ export type Stores =
   | HubSubscriptionStore
   | WriteProbe
 
-/**
- * Runs with a clock that stands at `now`. Only its readings stand: sleeping takes real time, so that batches are sent.
- */
+/** Runs with a clock that reads `now`. Sleeping takes real time, so that batches are sent. */
 export const at = (now: number) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, Clock.Clock, {
     currentTimeMillisUnsafe: () => now,
@@ -51,7 +49,7 @@ export const at = (now: number) => <A, E, R>(effect: Effect.Effect<A, E, R>): Ef
 
 const realClock = Clock.Clock.context(Clock.Clock.defaultValue())
 
-/** Stores are shared by the tests of a file: each takes names that nobody else has. */
+/** Makes unique names, because the tests of a file share the stores. */
 let last = 0
 
 export const unique = (prefix: string): string => `${prefix}${process.pid.toString(36)}x${++last}`
@@ -94,7 +92,7 @@ export const entry = (id: string, change: Partial<Entry> = {}): Entry => ({
 
 export const unchanged = (state: ResourceState): PollWrite => ({ state, entries: [], updated: [], announce: undefined })
 
-/** A poll that finds these entries, oldest first, and tells of them. */
+/** A poll with these new entries, oldest first, and a notification. */
 export const found = (state: ResourceState, entries: ReadonlyArray<Entry>): PollWrite => ({
   state,
   entries,
@@ -104,6 +102,6 @@ export const found = (state: ResourceState, entries: ReadonlyArray<Entry>): Poll
 
 export const record = (change: PollWrite) => ResourceStore.use((store) => store.record(change))
 
-/** What the subscribers of a change are told, by id. */
+/** Ids of the entries in a delivery. */
 export const idsOf = (delivery: Delivery | undefined): ReadonlyArray<string> =>
   delivery?.notification.news._tag === "Entries" ? delivery.notification.news.entries.map(({ id }) => id) : []

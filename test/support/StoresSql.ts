@@ -16,7 +16,7 @@ import * as SubscriptionStoreSql from "#layers/sql/SubscriptionStoreSql.ts"
 import * as HubSubscriptionStoreSql from "#layers/sql/HubSubscriptionStoreSql.ts"
 import * as WriteProbeSql from "#layers/sql/WriteProbeSql.ts"
 
-/** The stores of the service, but for the work of hashing passwords. */
+/** The stores of the service, with cheap password hashes. */
 export const storesSql = Layer.mergeAll(
   ResourceStoreSql.layer,
   EntryStoreSql.layer,

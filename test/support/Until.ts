@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 
-/** Waits until something holds: it is looked at now, and again whenever the looks in `waiting` are called. */
+/** Waits until `condition` holds. The condition is checked now, and at each call of the functions in `waiting`. */
 export const untilAmong = (waiting: Set<() => void>) => (condition: () => boolean): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     const look = () => {

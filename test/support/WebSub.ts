@@ -5,15 +5,15 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Hub } from "#actors/operations/Hub.ts"
 import { httpServer } from "./HttpServer.ts"
 
-/** A request that came to a subscriber, in its bytes. */
+/** A request to a subscriber, in its bytes. */
 interface Call {
   readonly method: string
   readonly path: string
-  /** As it stood on the wire, without the question mark. */
+  /** The query on the wire, without the question mark. */
   readonly query: string
   readonly parameters: URLSearchParams
   readonly headers: IncomingMessage["headers"]
-  /** Values of a header, one for each time that it was sent. */
+  /** Values of a repeated header. */
   readonly all: (name: string) => ReadonlyArray<string>
   readonly body: Buffer
 }
@@ -24,22 +24,22 @@ interface Reply {
   readonly location?: string
 }
 
-/** A topic: what its publisher serves. */
+/** Content of a topic. */
 interface Content {
   readonly type: string
   readonly bytes: Uint8Array
 }
 
 /**
- * The other two parties of WebSub, on 127.0.0.1, written against the recommendation alone: a publisher whose topics a test puts there,
- * and a subscriber that remembers what came and answers as it is told, by default as it should.
+ * The other two parties of WebSub on 127.0.0.1, written against the recommendation alone: a publisher with the test's topics, and a
+ * subscriber that records requests and by default answers as the recommendation requires.
  */
 interface Parties {
   readonly url: string
   readonly publish: (path: string, content: Content) => void
   readonly answer: (path: string, reply: (call: Call) => Reply) => void
   readonly calls: (path: string, method: string) => ReadonlyArray<Call>
-  /** The n-th call of this kind, counted from 1, as soon as it is there. */
+  /** The n-th call of this kind, counted from 1. Waits for the call. */
   readonly nth: (path: string, method: string, n: number) => Effect.Effect<Call>
 }
 
@@ -99,18 +99,18 @@ const openParties = Effect.gen(function*() {
   } satisfies Parties
 })
 
-/** The parties, and a hub that they know by its address alone. */
+/** The parties, and a hub by its URL. */
 export interface Stage extends Parties {
   readonly hub: string
-  /** Posts a form; fields in pairs where one is repeated. */
+  /** Posts a form. Pass fields as pairs to repeat one. */
   readonly post: (
     fields: Record<string, string> | ReadonlyArray<readonly [string, string]>
   ) => Effect.Effect<{ readonly status: number; readonly body: string; readonly headers: Headers }>
-  /** The fields of a request to subscribe `/callback` to `/topic`. */
+  /** Fields of a request that subscribes `/callback` to `/topic`. */
   readonly subscription: (more?: Record<string, string>) => Record<string, string>
-  /** Subscribes, and waits until the callback has agreed. */
+  /** Subscribes, and waits for the callback's confirmation. */
   readonly subscribed: (more?: Record<string, string>) => Effect.Effect<void>
-  /** The topic has a new content, and the publisher says so. */
+  /** Replaces the content of the topic, and pings the hub. */
   readonly update: (content: string | Uint8Array, type?: string) => Effect.Effect<void>
 }
 

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 
 /**
- * Counts the characters that are looked at meanwhile: the same number on every machine, however busy.
+ * Counts the characters that `work` reads. The number is the same on every machine, independent of its load.
  *
- * For tests that something is linear in its input. Only what goes through strings' and expressions' own methods is seen.
+ * Tests that work is linear in its input use this count. Only methods of strings and regular expressions are counted.
  */
 export const workOf = (work: () => unknown): number => {
   const counting = startCounting()
@@ -15,7 +15,7 @@ export const workOf = (work: () => unknown): number => {
   return counting.count()
 }
 
-/** The same of all that the process does until an effect ends. */
+/** Counts the characters that the whole process reads until an effect ends. */
 export const workDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [work: number, A], E, R> =>
   Effect.acquireUseRelease(
     Effect.sync(startCounting),

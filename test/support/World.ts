@@ -16,28 +16,28 @@ import * as Senders from "#actors/subscription/Senders.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 
-/** How a callback answers: a status, or nothing. */
+/** A callback's answer: a status, or a failure. */
 export type Answer = (parcel: Parcel, attempt: number) => Effect.Effect<number, DeliveryError>
 
-/** The outside world of a test: feeds that are lists of ids, callbacks that answer as they are told, and a log of both. */
+/** The outside world of a test: feeds as lists of ids, scripted callbacks, and a log of both. */
 export class World extends Context.Service<World, {
-  /** What happened, as `61s poll feeds.example/a` and `121s post hooks.example/1 b,c try 0`. */
+  /** Events, such as `61s poll feeds.example/a` and `121s post hooks.example/1 b,c try 0`. */
   readonly log: Array<string>
   /** Publishes ids, newest first. */
   readonly publish: (url: string, ids: ReadonlyArray<string>) => void
-  /** Takes over the answers of an origin. */
+  /** Replaces the answers of an origin. */
   readonly serve: (url: string, fetch: (request: FetchRequest) => Effect.Effect<Fetched, FetchError>) => void
   readonly answer: (callback: string, answer: Answer) => void
-  /** How callbacks answer to a verification of intent; by default they confirm. */
+  /** Replaces the verification of intent; by default callbacks confirm. */
   readonly verify: (verify: IntentVerifier["Service"]["verify"]) => void
-  /** How hubs answer; by default they accept. The n-th subscription has the callback `callback-n` and the secret `secret-n`. */
+  /** Replaces the hubs' answer; by default hubs accept. The n-th subscription has the callback `callback-n` and the secret `secret-n`. */
   readonly hub: (answer: (question: HubRequest) => Effect.Effect<void, HubRequestError>) => void
   /** Runs before each reading of a document. */
   readonly beforeReading: (effect: Effect.Effect<void, ReaderError>) => void
   readonly parcels: Array<Parcel>
 }>()("windhover/test/World") {}
 
-/** A document of ids as an answer. */
+/** A response with a document of ids. */
 export const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched => {
   const text = JSON.stringify(ids)
   return {
@@ -49,7 +49,7 @@ export const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched =>
   }
 }
 
-/** In a scripted answer: the URL that was asked for. */
+/** Stands for the requested URL in a scripted response. */
 const asAsked = ""
 
 const short = (url: string) => url.replace(/^https?:\/\//, "")
@@ -124,14 +124,14 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
   )
 }))
 
-/** A path selects the words that begin with it. */
+/** Selects the words that begin with the path. */
 const selectWords = (bytes: Uint8Array, path: string): Selection => {
   const words = new TextDecoder().decode(bytes).split(/\W+/).filter((word) => word.startsWith(path.replace("$", "")))
   const body = new TextEncoder().encode(words.join(" "))
   return { matches: words.length, document: { contentType: "text/plain", body } }
 }
 
-/** Reads a document of ids; anything else is no feed. */
+/** Reads a document of ids; any other document is not a feed. */
 const readIds = (bytes: Uint8Array) => {
   const text = new TextDecoder().decode(bytes)
   if (!text.startsWith("[")) {
@@ -156,21 +156,21 @@ const readIds = (bytes: Uint8Array) => {
   }
 }
 
-/** The account that tests act for. */
+/** The account of the tests. */
 export const caller: Caller = {
   account: { id: 1, login: "ann", credits: 0, createdAt: 0 },
   rights: new Set(rights),
   credential: "test"
 }
 
-/** A callback that never answers, as the deliverer sees it: after ten seconds it gives up. */
+/** A callback without an answer: the deliverer times out after ten seconds. */
 export const hangs: Answer = () =>
   Effect.andThen(
     Effect.sleep("10 seconds"),
     Effect.fail(new DeliveryError({ reason: { _tag: "Timeout", message: "The callback did not answer within 10 s." } }))
   )
 
-/** An answer with a status alone. */
+/** A response with a status alone. */
 export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fetched => ({
   status,
   headers,
@@ -179,10 +179,10 @@ export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fe
   finalUrl: asAsked
 })
 
-/** The outside: stores in memory and a scripted world. It outlives the runners over it. */
+/** The outside: stores in memory and a scripted world, which outlive the runners. */
 export const layerOutside = Layer.mergeAll(MemoryStores.layer, layerWorld)
 
-/** One runner that holds all partitions, polls at their exact seconds, and sends in these ways. */
+/** One runner with all partitions, exact polling times and the given senders. */
 export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>) =>
   ActorsLayer.layer.pipe(
     Layer.provide(senders),
@@ -192,7 +192,7 @@ export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>)
 
 export const layerRunner = layerSending(Senders.layer)
 
-/** Everything between the faces and the outside, on `TestClock`, in memory, with some of the settings replaced. */
+/** The whole service between the faces and the outside, on `TestClock` and in memory, with these settings. */
 export const layerWith = (settings: Partial<SettingsValues>) =>
   layerRunner.pipe(Layer.provideMerge(layerOutside), Layer.provideMerge(Settings.layerValues(settings)))
 

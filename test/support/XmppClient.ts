@@ -6,30 +6,30 @@ import { untilAmong } from "./Until.ts"
 
 export class ClientError extends Data.TaggedError("ClientError")<{ readonly message: string }> {}
 
-/** Milliseconds for a step of a log-in: a busy machine is slow. */
+/** Time for a step of a login, in ms, on a busy machine. */
 const patience = 60_000
 
-/** A client of an XMPP server: what a person's program would be, reduced to what is sent and received. */
+/** An XMPP client, reduced to sending and receiving stanzas. */
 export interface XmppClient {
   readonly jid: string
-  /** All stanzas that came and were no answer to `request`. */
+  /** Received stanzas, without the answers to `request`. */
   readonly stanzas: Array<Element>
   readonly send: (text: string) => void
   /** Sends an iq of this type, and returns its answer. */
   readonly request: (type: "get" | "set", payload: string, to?: string) => Effect.Effect<Element>
-  /** Resolves when `condition` holds; asked again when a stanza has come. */
+  /** Resolves when `condition` holds; checked at each stanza. */
   readonly until: (condition: () => boolean) => Effect.Effect<void>
   readonly socket: Socket
 }
 
-/** Logs in with `@xmpp/client` and is present. Closed with the scope. */
+/** Logs in with `@xmpp/client` and sends a presence. Closed with the scope. */
 export const login = Effect.fnUntraced(function*(options: {
   readonly port: number
   readonly login: string
   readonly password: string
   readonly domain: string
   readonly component: string
-  /** False: messages wait on the server. */
+  /** False sends no presence: messages wait on the server. */
   readonly present?: boolean
 }) {
   const { component, domain, login: username, password, port } = options
@@ -42,12 +42,12 @@ export const login = Effect.fnUntraced(function*(options: {
     service: `xmpp://127.0.0.1:${port}`,
     domain,
     timeout: patience,
-    // by itself it keeps passwords for encrypted streams
+    // by default, the client sends passwords on encrypted streams only
     credentials: (authenticate) => authenticate({ username, password }, "PLAIN")
   })
-  xmpp.reconnect.stop() // a test logs in again itself
-  xmpp.on("error", () => {}) // what ends a log-in fails `start`; later, the socket is closed
-  xmpp.on("connect", () => xmpp.socket?.setEncoding("utf8")) // a character may be spread over two reads, which it does not mind
+  xmpp.reconnect.stop() // tests log in again on their own
+  xmpp.on("error", () => {}) // a failed login rejects `start`; later errors close the socket
+  xmpp.on("connect", () => xmpp.socket?.setEncoding("utf8")) // a character may span two reads, for which the client is not prepared
   xmpp.on("stanza", (stanza: Element) => {
     const answer = answers.get(stanza.attrs["id"] ?? "")
     if (stanza.name === "iq" && answer !== undefined) answer(stanza)
@@ -88,6 +88,6 @@ export const login = Effect.fnUntraced(function*(options: {
   return client
 })
 
-/** The same, tried until the server lets us in. */
+/** Logs in, and retries until the server accepts the login. */
 export const loginPatiently = (options: Parameters<typeof login>[0]) =>
   login(options).pipe(Effect.retry(Schedule.spaced("100 millis")))

@@ -26,7 +26,7 @@ class Server extends Context.Service<Server, Prosody>()("windhover/test/XmppServ
 
 const passwords = { ann: "wonder", bob: "builder", eve: "stranger" }
 
-/** The name of a component that is somebody else's, on the same server. */
+/** Name of a third-party component on the same server. */
 export const external = "external.test"
 
 const layerServer = Layer.effect(Server, prosody(passwords, `Component "${external}"\n  component_secret = "theirs"`))
@@ -44,7 +44,7 @@ const settings = Layer.unwrap(Server.useSync(({ componentPort }) =>
   })
 ))
 
-/** The service behind a real XMPP server; only its database is in memory. Ann and Bob have accounts, Eve a login of the server alone. */
+/** The service behind a real XMPP server, with a database in memory. Ann and Bob have accounts, Eve only a login of the server. */
 export const layer = XmppService.layer.pipe(
   Layer.provideMerge(ActorsLayer.layer),
   Layer.provide(XmppSender.layer),
@@ -64,13 +64,13 @@ export const layer = XmppService.layer.pipe(
   Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))
 )
 
-/** Logs in, with a resource that the server gives. */
+/** Logs in, with a resource from the server. */
 export const client = Effect.fnUntraced(function*(login: keyof typeof passwords, present = true) {
   const { clientPort } = yield* Server
   return yield* loginPatiently({ port: clientPort, login, password: passwords[login], domain, component, present })
 })
 
-/** Somebody else's component: sends an iq from one of its addresses, and returns the answer. */
+/** A third-party component: sends an iq from one of its addresses, and returns the answer. */
 export const externalComponent = Effect.gen(function*() {
   const { componentPort } = yield* Server
   const answers = new Map<string, (answer: Element) => void>()
@@ -89,7 +89,7 @@ export const externalComponent = Effect.gen(function*() {
   }
 })
 
-/** Accounts are there, all is awake, the component answers; feeds can be published. */
+/** A world with accounts, awake partitions, a connected component, and feeds to publish. */
 export const makeWorld = Effect.gen(function*() {
   const accounts = yield* AccountStore
   const { ready } = yield* Hub
@@ -97,7 +97,7 @@ export const makeWorld = Effect.gen(function*() {
   yield* ready.pipe(Effect.repeat({ until: (awake) => awake, schedule: Schedule.spaced("10 millis") }))
   const outside = yield* openOutside
   const ann = yield* client("ann")
-  // until the component is connected, the server answers for it
+  // until the component is connected, the server answers with an error
   yield* ann.request("get", "<ping xmlns='urn:xmpp:ping'/>").pipe(
     Effect.repeat({ until: ({ attrs }) => attrs["type"] === "result", schedule: Schedule.spaced("50 millis") })
   )
@@ -114,8 +114,8 @@ export const makeWorld = Effect.gen(function*() {
 })
 
 /**
- * A stanza in one way to write it, whatever prefixes the server made of it: names in their namespace where it changes, attributes in order,
- * and times of the status as `TIME`.
+ * Renders a stanza independent of the server's prefixes: names with a namespace where it changes, attributes in order, status times as
+ * `TIME`.
  */
 export const plain = (element: Element, around?: string): string => {
   const namespace = element.getNS()
@@ -135,7 +135,7 @@ export const plain = (element: Element, around?: string): string => {
 const masked = (text: string): string =>
   /^\d{4}-\d\d-\d\dT/.test(text) ? "TIME" : text.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "OUTSIDE")
 
-/** The payload of an answer as `plain` writes it; of an error what it says. */
+/** Renders the payload of an answer, or the content of its error. */
 export const said = (answer: Element): string => {
   const [payload] = answer.children.filter((child) => typeof child !== "string")
   return `${answer.attrs["type"]} ${payload === undefined ? "" : plain(payload, "jabber:client")}`

@@ -1,4 +1,4 @@
-/** The parts of a subscriber that is not ours which tests use; it comes without types. */
+/** The used part of a third-party subscriber, a package without types. */
 declare module "pubsubhubbub" {
   import type { EventEmitter } from "node:events"
   import type { Server } from "node:http"
