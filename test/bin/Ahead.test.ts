@@ -7,7 +7,7 @@ import { temporaryDirectory } from "#test/support/Databases.ts"
 
 const bin = path.join(import.meta.dirname, "../../bin/windhover")
 
-/** Loaded before the program: counts the threads of its process aloud. */
+/** Preloaded script that prints the number of threads of its process. */
 const counting = `
   import { syncBuiltinESMExports } from "node:module"
   import threads from "node:worker_threads"
@@ -20,7 +20,7 @@ const counting = `
   }
   syncBuiltinESMExports()`
 
-/** Runs a command that ends by itself, as a user who has set these and nothing else. */
+/** Runs a short command with these settings only. */
 const run = Effect.fnUntraced(function*(
   command: ReadonlyArray<string>,
   settings: { readonly [variable: string]: string } = {}

@@ -32,8 +32,8 @@ describe("compiled code that is kept", () => {
         for (const [i, file] of kept.entries()) {
           const content = fs.readFileSync(file)
           const middle = content.length >> 1
-          if (i % 3 === 0) fs.truncateSync(file, middle) // as a full disk leaves it
-          if (i % 3 === 1) fs.writeFileSync(file, content.fill(0, middle)) // as a crash of the machine does
+          if (i % 3 === 0) fs.truncateSync(file, middle) // as after a full disk
+          if (i % 3 === 1) fs.writeFileSync(file, content.fill(0, middle)) // as after a crash of the machine
           if (i % 3 === 2) fs.writeFileSync(file, "")
         }
         assert.strictEqual(run(cache), version)

@@ -4,7 +4,7 @@ import { join } from "node:path"
 
 const root = join(import.meta.dirname, "..", "..")
 
-/** Addresses of the modules that are loaded with these, in a process of its own. */
+/** URLs of the loaded modules, from a separate process. */
 const loadedWith = (modules: ReadonlyArray<string>): ReadonlyArray<string> => {
   const script = `
     import { registerHooks } from "node:module"

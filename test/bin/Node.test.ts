@@ -9,9 +9,9 @@ const root = join(import.meta.dirname, "..", "..")
 interface Machine {
   /** Version of the `node` on the PATH. */
   readonly onPath?: string
-  /** Version of the one that npm installed beside the project. */
+  /** Version of the `node` from npm beside the project. */
   readonly bundled?: string
-  /** Version of the one that $WINDHOVER_NODE names. */
+  /** Version of the `node` in $WINDHOVER_NODE. */
   readonly named?: string
 }
 
@@ -21,7 +21,7 @@ interface Answer {
   readonly stderr: string
 }
 
-/** Starts a copy of bin/node on a machine that has these Nodes and no others; each prints its version and its arguments. */
+/** Starts a copy of bin/node on a machine with only these Nodes. Each prints its version and its arguments. */
 const start = (machine: Machine, how: { readonly viaLink?: boolean; readonly itselfOnPath?: boolean } = {}): Answer => {
   const directory = mkdtempSync(join(tmpdir(), "windhover-bin-"))
   const plant = (path: string, version: string | undefined) => {

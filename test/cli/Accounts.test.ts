@@ -13,7 +13,7 @@ import * as AdministrationLayer from "#main/cli/AdministrationLayer.ts"
 import * as AdministrationSocket from "#main/cli/AdministrationSocket.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 
-/** A Unix socket that is listened on, as long as the scope is open. */
+/** Listens on a Unix socket until the scope closes. */
 const listening = (path: string) =>
   Effect.acquireRelease(
     Effect.callback<Server>((resume) => {
@@ -22,7 +22,7 @@ const listening = (path: string) =>
     (server) => Effect.sync(() => void server.close())
   )
 
-/** What `windhover account` prints, over a service that runs. */
+/** Output of `windhover account` commands over a running service. */
 const printed = Effect.fnUntraced(function*(commands: ReadonlyArray<ReadonlyArray<string>>) {
   const dataDir = yield* temporaryDirectory
   yield* Layer.build(

@@ -8,12 +8,12 @@ import { patience } from "#test/support/Service.ts"
 
 const bin = join(import.meta.dirname, "../../bin/windhover")
 
-/** A command whose output is read up to the first line. */
+/** Starts a command, and closes its output after the first line. */
 const readOnce = Effect.fnUntraced(function*(args: ReadonlyArray<string>, input?: string) {
   const { child, said, until } = yield* saying(bin, args)
   let complaints = ""
   child.stderr.on("data", (text: string) => complaints += text)
-  child.stdin.on("error", () => {}) // it ends before it has read everything
+  child.stdin.on("error", () => {}) // the command ends without reading all input
   if (input !== undefined) child.stdin.write(input)
   yield* until(() => said.length > 0)
   child.stdout.destroy()
@@ -31,7 +31,7 @@ describe("a command whose output is read no longer", () => {
       const job = "{\"file\":\"/dev/null\"}\n"
       const { child, end, line } = yield* readOnce(["inspect", "--batch"], job)
       assert.strictEqual(line, "{\"file\":\"/dev/null\",\"kind\":\"empty\",\"error\":\"the document is empty\"}")
-      child.stdin.write(job) // the end of the input never comes
+      child.stdin.write(job) // the input stays open
       assert.deepStrictEqual(yield* end, { code: 0, complaints: "" })
     }), patience)
 
@@ -52,7 +52,7 @@ describe("a command whose output is read no longer", () => {
         Object.fromEntries(new URLSearchParams(body.toString()))
       )
       assert.deepStrictEqual(asked.map((one) => one["hub.mode"]), ["subscribe", "unsubscribe"])
-      // not the null device as such, which the account may have subscribed for itself
+      // unique: the account may have subscribed the null device itself
       assert.match(asked[0]?.["hub.callback"] ?? "", /\/dev\/null\?tail=[0-9a-f-]{36}&lease=3600$/)
       assert.strictEqual(asked[1]?.["hub.callback"], asked[0]?.["hub.callback"])
     }), patience)

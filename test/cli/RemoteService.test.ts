@@ -14,7 +14,7 @@ interface Asked {
   readonly body: string
 }
 
-/** A service that answers everything alike, and what it was asked. */
+/** A service with one answer to every request; records the requests. */
 const service = Effect.fnUntraced(function*(status: number, answer: string) {
   const asked: Array<Asked> = []
   const server = yield* Effect.acquireRelease(
@@ -38,7 +38,7 @@ const asList = Command.runWith(list, flags)
 const asSubscribe = Command.runWith(subscribe, flags)
 const asUnsubscribe = Command.runWith(unsubscribe, flags)
 
-/** What a command prints. */
+/** Output of a command. */
 const printed = <E>(command: Effect.Effect<void, E, NodeServices.NodeServices>) =>
   command.pipe(
     Effect.andThen(Effect.map(TestConsole.logLines, (lines) => lines.join("\n"))),
@@ -58,7 +58,7 @@ const listed = (
   }
 })
 
-/** A service whose streams are broken off behind the events of each connection, one list of events a connection; then it says 404. */
+/** A service whose streams break after the events of each connection, one list of events per connection. Later connections get a 404. */
 const streaming = Effect.fnUntraced(function*(connections: ReadonlyArray<string>) {
   const asked: Array<string> = []
   const posted: Array<URLSearchParams> = []
@@ -187,7 +187,7 @@ describe("the command line over the API", () => {
       assert.include(String(Exit.isFailure(exit) && exit.cause), "404: You are not subscribed.")
       const query = "/stream?hub.mode=retrieve&hub.topic=http%3A%2F%2Fa.example%2F&format=json&count=5"
       assert.deepStrictEqual(asked, [`${query} from the start`, `${query} 4`, `${query} 8`])
-      // it ends by itself when nobody renews it
+      // the lease ends without renewals
       assert.deepStrictEqual(posted.map((form) => form.get("hub.mode")), [
         "subscribe",
         "subscribe",

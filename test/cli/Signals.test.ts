@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
 import * as Signals from "#main/cli/Signals.ts"
 
-/** A process whose ends are written down. */
+/** A process that records its terminations and exits. */
 const host = (ignoresHangup = false) => {
   const signals = new EventEmitter()
   const ended: Array<string> = []

@@ -17,7 +17,7 @@ const run = promisify(execFile)
 const root = join(import.meta.dirname, "../..")
 const password = "end-to-end-token-0123456789"
 
-/** Something that the tests can do without on a machine of one's own, aloud, but not in CI. */
+/** Checks an optional program: a developer gets a warning, but CI fails. */
 const available = (what: string, look: Promise<unknown>): Promise<boolean> =>
   look.then(() => true, (error: unknown) => {
     if (process.env["CI"] === "true") throw error
@@ -25,17 +25,17 @@ const available = (what: string, look: Promise<unknown>): Promise<boolean> =>
     return false
   })
 
-/** Debian's: its packages are not in another Python's path. */
+/** Debian's Python, because another Python cannot import Debian's packages. */
 const python = "/usr/bin/python3"
 const superfeedr = join(import.meta.dirname, "superfeedr")
 
 const hasSuperfeedr = await available("superfeedr", run("npm", ["ci", "--ignore-scripts"], { cwd: superfeedr }))
 const hasSlixmpp = await available("slixmpp (apt-get install python3-slixmpp)", run(python, ["-c", "import slixmpp"]))
 
-/** The names that the original service's clients have built in. */
+/** Built-in names of the original service's clients. */
 const names = { domain: "superfeedr.com", component: "firehoser.superfeedr.com" }
 
-/** The service, the server that it is a component of and which asks it for logins, and a publisher; all on loopback. */
+/** The service, an XMPP server with its component and its logins, and a publisher; all on loopback. */
 const serving = Effect.gen(function*() {
   const outside = yield* openOutside
   const port = yield* Effect.promise(freePort)
@@ -68,7 +68,7 @@ const serving = Effect.gen(function*() {
       }),
     fail: Effect.sync(() => outside.publish("/feed", { status: 500, contentType: "text/plain", body: "" })),
     ping: Effect.suspend(() => service.call({ "hub.mode": "publish", "hub.url": `${outside.url}/feed` })),
-    /** Until the first fetch is behind it. */
+    /** Waits for the first fetch. */
     retrieved: Effect.suspend(() => service.call({ "hub.mode": "retrieve", "hub.topic": `${outside.url}/feed` })).pipe(
       Effect.repeat({ until: ({ text }) => text.includes("Title of a"), schedule: Schedule.spaced("50 millis") })
     ),
@@ -77,7 +77,7 @@ const serving = Effect.gen(function*() {
   }
 })
 
-/** Until the first fetch is behind it: what is published then is news. */
+/** Waits for the first fetch: later entries are new. */
 const fetched = ({ ask }: OtherClient, node: string) =>
   ask("retrieve", node).pipe(
     Effect.repeat({
@@ -130,7 +130,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
         ])
 
         yield* fail
-        yield* Effect.delay(ping, "1 second") // one ping a second is answered
+        yield* Effect.delay(ping, "1 second") // one ping per second is answered
         yield* client.until(() => heard(client, "status").length > 0)
         assert.containSubset(heard(client, "status"), [{ feed: { url: node, httpCode: 500 }, entries: [] }])
 

@@ -13,11 +13,11 @@ import { saying } from "#test/support/Saying.ts"
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/webhooks.md"), "utf8")
 
-/** Code blocks of the page in one language, in their order. */
+/** Code blocks of the page in one language, in order. */
 const blocks = (language: string): ReadonlyArray<string> =>
   [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, "gs"))].map(([, text = ""]) => text)
 
-/** The failure notification of the page, and the header that signs it. */
+/** The page's failure notification, and its signature header. */
 const body = /^\{"status":\{"code":500.*$/m.exec(page)?.[0] ?? ""
 const signature = /X-Hub-Signature-256: (sha256=ef\w+)/.exec(page)?.[1] ?? ""
 const secret = "a-secret"

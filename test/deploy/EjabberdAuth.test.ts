@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, "../..")
 
 type Asked = Pick<http.IncomingMessage, "method" | "headers">
 
-/** What stands for Windhover: lets in ann with her password, and answers others with a status that their password names. */
+/** Stands for Windhover: accepts ann's password, and answers other logins with the status in their password. */
 const windhover = Effect.gen(function*() {
   const asked: Array<Asked> = []
   const port = yield* Effect.map(
@@ -42,11 +42,11 @@ const windhover = Effect.gen(function*() {
 
 interface Program {
   readonly write: (bytes: Uint8Array) => void
-  /** The next answer, of all its bytes. */
+  /** All bytes of the next answer. */
   readonly answer: Effect.Effect<string>
-  /** Closes its input; gives the code that it ends with. */
+  /** Closes the input and returns the exit code. */
   readonly end: Effect.Effect<number | null>
-  /** Returns when it has said this on standard error. */
+  /** Waits for a text on standard error. */
   readonly complains: (of: string) => Effect.Effect<void>
   readonly complaints: () => string
 }

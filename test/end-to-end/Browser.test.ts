@@ -5,7 +5,7 @@ import { available, browser, emptyPage } from "#test/support/Browser.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 import { authorization, freePort, outside, patience, start } from "#test/support/Service.ts"
 
-/** A page of another origin, and what its console says of errors. */
+/** A page of another origin, and the errors of its console. */
 const opened = Effect.fnUntraced(function*(url: string) {
   const page = yield* Effect.flatMap(browser, (open) => Effect.promise(() => open.newPage()))
   const errors: Array<string> = []

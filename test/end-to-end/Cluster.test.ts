@@ -13,7 +13,7 @@ const timesPosted = (posted: ReadonlyArray<Posted>, { notification }: Posted) =>
 
 const available = engines.some(({ available, name }) => name === "server" && available)
 
-/** Two runners that share sixteen feeds with a webhook each, one of which was told to all of them. */
+/** Two runners that share sixteen feeds with a webhook each. All webhooks have received one entry. */
 const twoRunners = Effect.gen(function*() {
   const world = yield* outside
   const database = yield* serverDatabase
@@ -80,7 +80,7 @@ describe.skipIf(!available)("two runners on one database", () => {
       world.hold = false
 
       const lost = world.posted.filter(isLost)
-      assert.isBelow(lost.length, hooks.length) // both had work
+      assert.isBelow(lost.length, hooks.length) // both runners had work
       yield* world.until(() => lost.every((one) => timesPosted(world.posted, one) > 1))
       yield* Fiber.join(publisher)
       yield* ping
@@ -98,14 +98,14 @@ describe.skipIf(!available)("two runners on one database", () => {
       const before = world.posted.length
       for (const id of ["one", "two", "three", "four"]) {
         publish(id)
-        yield* Effect.delay(ping, "1200 millis") // of each a notification of its own, behind the first, which is to be tried again
+        yield* Effect.delay(ping, "1200 millis") // each gets a notification of its own, queued behind the first one, which waits for a retry
       }
       yield* world.until(() => world.posted.length >= before + hooks.length)
       one.process.kill("SIGSTOP")
       world.refuse = false
       yield* world.until(all)
       one.process.kill("SIGCONT")
-      // what it had in mind when it was stopped is overdue: it would all come before this
+      // overdue deliveries of the stopped runner would all arrive before this one
       publish("after")
       yield* Effect.delay(ping, "2 seconds")
       yield* world.until(all)
@@ -147,7 +147,7 @@ describe.skipIf(!available)("two runners on one database", () => {
       assert.strictEqual(status, 200)
       yield* hub.until(() => hub.subscribers.size === 1)
       const callback = hub.asked[0]?.get("hub.callback") ?? ""
-      // one of them does not hold the partition of the topic
+      // one of the runners does not hold the topic's partition
       for (const [i, { url }] of [one, two].entries()) {
         const elsewhere = new URL(new URL(callback).pathname, url).href
         const asked = { "hub.mode": "subscribe", "hub.topic": topic, "hub.challenge": `c${i}` }

@@ -5,7 +5,7 @@ import { freePort, outside, patience, received, type Service, start, untilHealth
 
 const binaries = findBinaries()
 
-/** A server of this test's own, which it may stop. */
+/** A server for this test alone, because the test stops the server. */
 const server = Effect.acquireRelease(
   Effect.promise(() => startServer(binaries ?? "")),
   (server) => Effect.promise(() => server.stop())
@@ -13,7 +13,7 @@ const server = Effect.acquireRelease(
 
 const hooks = ["/one", "/two", "/three"]
 
-/** What the service answers to a call that needs the database. */
+/** The service's answer to a call that needs the database. */
 const ask = (service: Service) => service.call({ "hub.mode": "list" })
 
 const waitFor = (service: Service, status: number) =>
@@ -55,7 +55,7 @@ describe.skipIf(binaries === undefined)("a database that goes away and comes bac
         yield* world.until(all)
 
         for (const round of [1, 2]) {
-          world.hold = true // on their way while the database goes: their confirmation finds none
+          world.hold = true // in flight when the database stops: confirmations cannot be stored
           const before = world.posted.length
           publish(`${round} on its way`)
           yield* ping
@@ -67,8 +67,8 @@ describe.skipIf(binaries === undefined)("a database that goes away and comes bac
           assert.match(away.retryAfter ?? "", /^[1-9]\d*$/)
           yield* untilHealth(service, "503 The database does not answer.")
           publish(`${round} nobody can write down`)
-          assert.strictEqual((yield* ping).status, 503) // no promise that could not be kept
-          yield* Effect.sleep("3 seconds") // resources come due meanwhile, and find no database
+          assert.strictEqual((yield* ping).status, 503) // no success without a stored result
+          yield* Effect.sleep("3 seconds") // resources become due without a database
           publish(`${round} while it is away`)
           yield* Effect.promise(() => database.start())
           yield* waitFor(service, 200)

@@ -7,7 +7,7 @@ import { freePort, outside, patience, received, type Service, start, untilHealth
 
 const binaries = findBinaries()
 
-/** A server of this test's own; the service comes as a user whose connections can be limited, which nobody can do to a superuser. */
+/** A server for this test alone. The service logs in as a user with a connection limit, because a superuser cannot be limited. */
 const server = Effect.gen(function*() {
   const server = yield* Effect.acquireRelease(
     Effect.promise(() => startServer(binaries ?? "")),
@@ -30,12 +30,12 @@ const server = Effect.gen(function*() {
 const run = (server: PostgresServer, ...statements: ReadonlyArray<string>) =>
   Effect.forEach(statements, (statement) => Effect.promise(() => server.run("app", statement)), { discard: true })
 
-/** Less than the 40 s after which a statement is given up whatever the server does; a caller waits 7 to 9 s on a machine with time. */
+/** Less than the 40 s timeout of a statement. On an idle machine a caller waits 7 to 9 s. */
 const answeredWithin = "30 seconds"
 
 const disconnect = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'"
 
-/** A real server says the same; its disk cannot be filled without root. */
+/** Raises the error of a full disk, because a disk cannot be filled without root. */
 const disk = (full: boolean) => {
   const refusal = "raise exception 'could not extend file: No space left on device' using errcode = '53100'"
   return [
@@ -46,7 +46,7 @@ const disk = (full: boolean) => {
   ].join(";")
 }
 
-/** Put up before anybody is there: a trigger waits for all who use its table, and they may wait for it. */
+/** Created before the service starts: creating a trigger waits for all users of the table, and blocks them. */
 const disks = [
   disk(false),
   `do $$ declare t text; begin
@@ -59,7 +59,7 @@ const disks = [
 interface Fault {
   readonly begin: (server: PostgresServer) => Effect.Effect<void>
   readonly end: (server: PostgresServer) => Effect.Effect<void>
-  /** What `/healthz` says meanwhile; undefined when it is over too soon to ask. */
+  /** Sentence of `/healthz` during the fault; undefined when the fault is too short for a request. */
   readonly health: string | undefined
 }
 
@@ -111,7 +111,7 @@ const settings = {
 
 const hooks = ["/one", "/two", "/three"]
 
-// Together: most of it is waiting for what does not answer.
+// Concurrent, because the tests mostly wait for timeouts.
 describe.skipIf(binaries === undefined)("faults of a PostgreSQL server", { concurrent: true }, () => {
   for (const [name, cluster] of Object.entries(settings)) {
     it.live(`are answered with 503 and waited for by ${name}, and nothing is lost`, () =>
@@ -136,7 +136,7 @@ describe.skipIf(binaries === undefined)("faults of a PostgreSQL server", { concu
         yield* world.until(all)
 
         for (const [what, fault] of Object.entries(faults)) {
-          world.hold = true // on their way while it happens: their confirmation finds no database
+          world.hold = true // in flight during the fault: confirmations cannot be stored
           const before = world.posted.length
           yield* publish(`${what}: on its way`)
           yield* world.until(() => world.posted.length >= before + hooks.length)

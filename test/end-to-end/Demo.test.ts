@@ -9,7 +9,7 @@ import { patience } from "#test/support/Service.ts"
 
 const root = join(import.meta.dirname, "../..")
 
-/** Processes that a process of Linux has started. */
+/** Child processes of a process on Linux. */
 const childrenOf = (pid: number | undefined): ReadonlyArray<string> =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter((one) => one !== "")
 
@@ -22,7 +22,7 @@ describe("the demo", () => {
       yield* until(() => wanted.every((line) => said.some((one) => line.test(one))))
       assert.strictEqual(said.some((line) => / xmpp +is left out/.test(line)), installed === undefined)
       child.kill("SIGTERM")
-      yield* Effect.promise(() => once(child, "close")) // its last words have been read
+      yield* Effect.promise(() => once(child, "close")) // all output has been read
       assert.strictEqual(child.exitCode, 0)
       assert.match(said.at(-1) ?? "", / demo +stops: Windhover finishes what it has begun$/)
     }), patience)

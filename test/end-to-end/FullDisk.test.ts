@@ -29,7 +29,7 @@ describe("a full disk under the embedded database", () => {
         let service = yield* start(settings)
         const acknowledged: Array<string> = []
         let number = 0
-        /** Another topic each time, with a URL that takes room. */
+        /** Subscribes to a new topic each time, with a long URL. */
         const subscribe = Effect.suspend(() => {
           const url = `${topic}?${number++}${"x".repeat(1_800)}`
           const asked = { "hub.mode": "subscribe", "hub.topic": url, "hub.callback": `${world.url}/others` }
@@ -51,7 +51,7 @@ describe("a full disk under the embedded database", () => {
         yield* publish("before")
         yield* world.until(all)
 
-        // no file can grow: a statement that needs room fails
+        // no file can grow: a statement that needs space fails
         fs.writeFileSync(mark, "grow")
         const { retryAfter, text } = yield* refused
         assert.strictEqual(retryAfter, "5")
@@ -62,7 +62,7 @@ describe("a full disk under the embedded database", () => {
         yield* untilHealth(service, "200 ok")
         yield* world.until(all)
 
-        // not even the log can be written: the database panics, and does not start again
+        // not even the log can be written: the database panics, and does not restart
         fs.writeFileSync(mark, "copy")
         yield* publish("while nothing can be written")
         assert.strictEqual((yield* refused).retryAfter, "5")
@@ -73,7 +73,7 @@ describe("a full disk under the embedded database", () => {
         yield* untilHealth(service, "200 ok")
         yield* world.until(all)
 
-        // told to stop in the middle of it
+        // a stop in the middle of the fault
         fs.writeFileSync(mark, "copy")
         yield* publish("while it is stopped")
         yield* refused

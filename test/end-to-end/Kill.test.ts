@@ -20,7 +20,7 @@ const subscribe = Effect.fnUntraced(function*(service: Service, url: string) {
 
 const ping = (service: Service, url: string) => service.call({ "hub.mode": "publish", "hub.url": `${url}/feed` })
 
-/** Returns when nobody can connect any more: the service has begun to stop. */
+/** Returns when connections are refused: the service has begun to stop. */
 const closed = (service: Service) =>
   Effect.tryPromise(() => fetch(service.url)).pipe(Effect.delay("20 millis"), Effect.forever, Effect.ignore)
 
@@ -45,19 +45,19 @@ describe("the service as a process", () => {
           yield* ping(service, world.url)
           yield* world.until(all)
 
-          world.hold = true // nobody confirms any more
+          world.hold = true // callbacks hold their confirmations back
           const before = world.posted.length
           publish(`${round}b`)
           yield* ping(service, world.url)
-          const reached = round === 1 ? hooks.length : 1 // all of them, or as soon as one knows
+          const reached = round === 1 ? hooks.length : 1 // all callbacks have been asked, or one of them has
           yield* world.until(() => world.posted.length >= before + reached)
-          for (const i of [1, 2, 3, 4, 5]) { // known to the database or not: they are on their way when the process dies
+          for (const i of [1, 2, 3, 4, 5]) { // deliveries are in flight when the process dies, recorded by the database or not
             publish(`${round}c${i}`)
             yield* Effect.delay(ping(service, world.url), "50 millis")
           }
           yield* service.kill
           yield* world.until(() => world.posted.slice(before).every(({ answer }) => answer === "lost"))
-          publish(`${round}d`) // while nobody is there
+          publish(`${round}d`) // while no service runs
           world.hold = false
 
           service = yield* start(directory)
@@ -74,7 +74,7 @@ describe("the service as a process", () => {
   it.live("fetches what a publisher told of, although it was killed before it could", () =>
     Effect.gen(function*() {
       const world = yield* outside
-      // nothing is due for an hour: only the ping can be why
+      // no poll is due for an hour, so only the ping causes the fetch
       const settings = { WINDHOVER_DATA_DIR: yield* temporaryDirectory, WINDHOVER_MIN_PERIOD: "3600" }
       const service = yield* start(settings)
       yield* subscribe(service, world.url)
@@ -107,7 +107,7 @@ describe("the service as a process", () => {
       world.publish("b")
       yield* ping(again, world.url)
       yield* world.until(() => hooks.every((hook) => received(world.posted, hook).ids.length === 2))
-      assert.strictEqual(world.posted.length, 2 * hooks.length) // what was confirmed is not sent again
+      assert.strictEqual(world.posted.length, 2 * hooks.length) // a confirmed notification is not repeated
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
   it.live("ends when npm, which started it, is told to", () =>
@@ -117,7 +117,7 @@ describe("the service as a process", () => {
       const exit = once(service.process, "exit")
       service.process.kill("SIGTERM")
       yield* Effect.promise(() => exit)
-      yield* start(directory) // refused while anybody is left who uses it
+      yield* start(directory) // the database refuses the drop while a connection is open
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
   it.live("says where it is reached, on a port that the system chose", () =>

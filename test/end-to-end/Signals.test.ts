@@ -10,7 +10,7 @@ import { authorization, outside, patience, type Service, start } from "#test/sup
 
 const bin = `${import.meta.dirname}/../../bin/windhover`
 
-/** How the process ended, asked before it does; told when its last words have been read. */
+/** Exit of the process. Call before its end; resolves after all output has been read. */
 const exitOf = (service: Service) => {
   const exit = once(service.process, "close")
   return Effect.promise(() => exit)
@@ -23,7 +23,7 @@ const subscribe = Effect.fnUntraced(function*(service: Service, topic: string, c
 
 const ping = (service: Service, topic: string) => service.call({ "hub.mode": "publish", "hub.url": topic })
 
-/** Opens a stream or a long poll and reads what comes until the service ends it; `began` when the first bytes are there. */
+/** Opens a stream or a long poll and reads until the service ends it; `began` resolves with the first bytes. */
 const listen = async (service: Service, topic: string, wait: string) => {
   const query = new URLSearchParams({ "hub.mode": "retrieve", "hub.topic": topic, wait, count: "1" })
   const response = await fetch(`${service.url}/?${query}`, { headers: { authorization, accept: "text/event-stream" } })
@@ -56,9 +56,9 @@ describe("a service that is told to stop", () => {
         yield* world.until(() => world.posted.length === 2)
         const exit = exitOf(service)
         service.process.kill("SIGINT")
-        service.process.kill("SIGINT") // npm passes on what the terminal has sent already
+        service.process.kill("SIGINT") // npm forwards the signal that the terminal has sent already
         assert.strictEqual(yield* Effect.promise(() => stream.ended), "whole")
-        assert.strictEqual(service.process.exitCode, null) // what is under way is waited for
+        assert.strictEqual(service.process.exitCode, null) // the service waits for deliveries in flight
         world.hold = false
         assert.deepStrictEqual(yield* exit, [0, null])
         assert.deepStrictEqual(world.posted.map(({ answer }) => answer), ["given", "given"])
@@ -73,7 +73,7 @@ describe("a service that is told to stop", () => {
           { ids: ["after"], sequence: 3 }
         ])
         const hungUp = exitOf(again)
-        again.process.kill("SIGHUP") // its terminal is closed
+        again.process.kill("SIGHUP") // the terminal closes
         assert.deepStrictEqual(yield* hungUp, [0, null])
       }).pipe(Effect.scoped, Effect.timeout(patience)),
     patience + 10_000
@@ -95,13 +95,13 @@ describe("a service that is told to stop", () => {
         yield* world.until(() => world.posted.length === 1)
         const exit = exitOf(service)
         const told = Effect.sync(() => service.process.kill("SIGTERM"))
-        yield* Effect.forkChild(Effect.repeat(told, Schedule.spaced("500 millis"))) // by somebody who is impatient
+        yield* Effect.forkChild(Effect.repeat(told, Schedule.spaced("500 millis"))) // an impatient operator sends the signal again
         assert.deepStrictEqual(yield* exit, [143, null])
         assert.include(service.said.join("\n"), "SIGTERM a second time")
         world.hold = false
         yield* start(settings)
         yield* world.until(() => world.posted.some(({ answer }) => answer === "given"))
-        // a busy machine may take longer to end it than the callback has to answer: then there was another try
+        // on a busy machine the stop may outlast the callback's timeout: then another attempt follows
         const tries = world.posted.map(({ answer, ids, sequence }) => ({ answer, ids, sequence }))
         assert.deepStrictEqual(tries.pop(), { answer: "given", ids: ["held"], sequence: 1 })
         assert.isNotEmpty(tries)
@@ -113,7 +113,7 @@ describe("a service that is told to stop", () => {
 
 const binaries = findBinaries()
 
-/** A server of this test's own, which it may stop. */
+/** A server for this test alone, because the test stops the server. */
 const server = Effect.acquireRelease(
   Effect.promise(() => startServer(binaries ?? "")),
   (server) =>
@@ -134,7 +134,7 @@ describe.skipIf(binaries === undefined)("a service whose database is away", () =
         const settings = { WINDHOVER_DATABASE_URL: database.url("postgres") }
 
         yield* Effect.promise(database.kill)
-        // it is told as soon as it says that it waits, and then ends without having been ready
+        // the signal arrives while the service waits, before the service is ready
         const waiting = spawn(bin, ["serve"], {
           stdio: ["ignore", "ignore", "pipe"],
           env: withSettings({ ...settings, WINDHOVER_PORT: "0", WINDHOVER_HOST: "127.0.0.1" })

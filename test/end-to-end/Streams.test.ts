@@ -27,7 +27,7 @@ const surroundings = Effect.gen(function*() {
     runner,
     published,
     publish,
-    /** One after the other, while something else happens. */
+    /** Publishes the entries one after the other, in the background. */
     publishEach: (...ids: ReadonlyArray<string>) =>
       Effect.forEach(ids, (id) => Effect.delay(Effect.sync(() => publish(id)), "200 millis"), { discard: true }),
     subscribe: ({ call }: Service) =>

@@ -17,7 +17,7 @@ const ids = (client: XmppClient) =>
       .toReversed()
   })
 
-/** The service and its XMPP server, to which a `way` may lead, the account's client logged in, and a publisher. */
+/** The service, its XMPP server (perhaps behind a proxy), a logged-in client of the account, and a publisher. */
 const connected = Effect.fnUntraced(function*(
   way: (port: number) => Effect.Effect<number, never, Scope.Scope> = Effect.succeed
 ) {
@@ -46,7 +46,7 @@ const connected = Effect.fnUntraced(function*(
 
 const pubsub = (content: string) => `<pubsub xmlns='http://jabber.org/protocol/pubsub'>${content}</pubsub>`
 
-/** Notifications, of sixteen feeds. */
+/** Notifications, from sixteen feeds. */
 const count = 320
 
 const ping = (service: Service, node: string) => service.call({ "hub.mode": "publish", "hub.url": node })
@@ -81,10 +81,10 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
         yield* ping(service, node)
         yield* client.until(() => published.every((id) => ids(client).includes(id)))
       }
-      // what was on its way when it was killed may come twice, but in order
+      // messages in flight at the kill may come twice, but in order
       assert.deepStrictEqual([...new Set(ids(client))], published)
       const exit = once(service.process, "exit")
-      service.process.kill("SIGTERM") // with its link to the server open
+      service.process.kill("SIGTERM") // while the stream to the server is open
       assert.deepStrictEqual(yield* Effect.promise(() => exit), [0, null])
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
@@ -107,7 +107,7 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
         )
 
         world.publish("news")
-        // nobody waits for the answers: it is killed between them, with half of the messages still to be sent
+        // the test does not wait for the answers: the kill comes between them, with half of the messages still waiting
         yield* Effect.forkChild(
           Effect.ignoreCause(Effect.forEach(nodes, (node) => ping(service, node), { concurrency: 64, discard: true }))
         )

@@ -9,7 +9,7 @@ const available = installed !== undefined && engines.some(({ available, name }) 
 
 const pubsub = (content: string) => `<pubsub xmlns='http://jabber.org/protocol/pubsub'>${content}</pubsub>`
 
-/** Ids of the entries that came of each feed, oldest first, with all repetitions. */
+/** Ids of the received entries of a feed, oldest first, with repetitions. */
 const received = (client: XmppClient, node: string): ReadonlyArray<string> =>
   client.stanzas.filter(({ name }) => name === "message").flatMap((message) => {
     const items = message.getChild("event")?.getChild("items")
@@ -61,7 +61,7 @@ describe.skipIf(!available)("two runners with one component", () => {
         }
         const connections = ({ said }: typeof one) =>
           said.filter((line) => line.includes(`${component} is connected`)).length
-        // the first one was alone at its start; the second one has the component if its shard has moved
+        // the first runner started alone; the second one has the component if the shard has moved
         const [owner, other] = connections(two) > 0 ? [two, one] : [one, two]
         const before = connections(other)
 
@@ -74,7 +74,7 @@ describe.skipIf(!available)("two runners with one component", () => {
         const ping = other.call({ "hub.mode": "publish", "hub.url": world.feeds.join(",") })
         publish("before")
         yield* ping
-        yield* client.until(all) // whichever runner holds a feed
+        yield* client.until(all) // on either runner
 
         const publisher = yield* Effect.forkChild(
           Effect.forEach(

@@ -7,7 +7,7 @@ import typescript from "typescript/package.json" with { type: "json" }
 
 const root = join(import.meta.dirname, "..", "..")
 
-/** What `effect-tsgo patch` puts into the place of tsc. */
+/** The compiler that `effect-tsgo patch` installs in place of tsc. */
 const compiler = join(
   root,
   `node_modules/@effect/tsgo-${process.platform}-${process.arch}/artifacts/typescript/${typescript.version}/tsc`

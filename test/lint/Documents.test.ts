@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path"
 
 const root = join(import.meta.dirname, "../..")
 
-/** The documents of the repository; programs and outputs in them are left out. */
+/** The documents of the repository, without code blocks. */
 const documents = new Map(
   [root, join(root, "docs"), join(root, "docs/decisions")].flatMap((folder) =>
     readdirSync(folder).filter((name) => name.endsWith(".md")).map((name) => {
@@ -14,7 +14,7 @@ const documents = new Map(
   )
 )
 
-/** The anchors that GitHub gives to the headings. */
+/** GitHub's anchors of the headings. */
 const anchors = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
     heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, "").trim().replaceAll(" ", "-")

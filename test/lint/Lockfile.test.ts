@@ -30,7 +30,7 @@ describe("the dependencies", () => {
     assert.deepStrictEqual([...packages].filter(([, locked]) => locked.hasInstallScript).map(([path]) => path), [])
   })
 
-  // `npm ci` refuses a lockfile that lacks one; `npm install` leaves out those that its registry has no copy of.
+  // `npm ci` rejects a lockfile without such a package, but `npm install` omits packages that the registry lacks.
   it("have their packages for all platforms in the lockfile", () => {
     const needed = [...packages].flatMap(([path, locked]) =>
       Object.keys(locked.optionalDependencies ?? {}).map((name) => ({ path, name }))

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 
-/** One rule of a room: a line that breaks it, what the lint then says, and a line beside it that does not. */
+/** One rule of a room: a violation, the lint's message, and an allowed line beside it. */
 interface Rule {
   readonly at: string
   readonly rule: string
@@ -428,7 +428,7 @@ interface Diagnostic {
 
 const root = join(import.meta.dirname, "..", "..")
 
-/** Runs the project's lint, as it is configured, over these files (path and source). */
+/** Runs the project's lint over these files (path and source). */
 const lint = (files: ReadonlyArray<readonly [string, string]>): ReadonlyArray<Diagnostic> => {
   const directory = mkdtempSync(join(tmpdir(), "windhover-lint-"))
   try {
@@ -443,7 +443,7 @@ const lint = (files: ReadonlyArray<readonly [string, string]>): ReadonlyArray<Di
   }
 }
 
-/** What oxlint prints; its exit code is 1 when it has found something. */
+/** Output of oxlint, whose exit code is 1 after a finding. */
 const runLint = (directory: string): string => {
   try {
     execFileSync(process.execPath, [join(root, "node_modules/oxlint/bin/oxlint"), "--format=json"], {
@@ -459,7 +459,7 @@ const runLint = (directory: string): string => {
   }
 }
 
-/** The lint cannot tell `new Date()`, which asks the clock, from `new Date(now)`. */
+/** The lint cannot distinguish `new Date()`, which reads the clock, from `new Date(now)`. */
 it("no source asks the clock by new Date()", () => {
   const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((path) =>
     path.endsWith(".ts")

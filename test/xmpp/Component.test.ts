@@ -9,7 +9,7 @@ import { answer, type ComponentServer, componentServer, digest, type Served } fr
 
 const message = (id: string) => `<message to="ann@xmpp.test" from="push.xmpp.test" id="${id}"/>`
 
-/** A component on a scripted server, and what it heard. */
+/** A component on a scripted server, and its received stanzas. */
 const connecting = Effect.gen(function*() {
   const server = yield* componentServer
   return { server, ...yield* connectingTo(server) }
@@ -38,7 +38,7 @@ const connectingTo = Effect.fnUntraced(function*(server: ComponentServer, note?:
 const deliver = (component: Component.Component, id: string, messages = [message(id)]) =>
   Effect.forkChild(component.deliver(id, messages))
 
-/** Ids of messages up to the next fence, which is not answered yet. */
+/** Ids of messages up to the next ping, which stays unanswered. */
 const batch = Effect.fnUntraced(function*(connection: Served) {
   const ids: Array<string | undefined> = []
   while (true) {
@@ -95,10 +95,10 @@ describe("Component", () => {
       assert.deepStrictEqual(ids, ["1"])
       connection.send(answer(fence, "mallory@xmpp.test"))
       connection.send(answer(fence, "xmpp.test.evil.test"))
-      const second = yield* deliver(component, "2") // would be on its way if the fence were open
+      const second = yield* deliver(component, "2") // would be sent if the receipt had been accepted
       yield* Effect.sleep("50 millis")
       assert.strictEqual(delivery.pollUnsafe(), undefined)
-      connection.send(answer(fence, "xmpp.test", "error")) // it has read up to here, whatever it makes of it
+      connection.send(answer(fence, "xmpp.test", "error")) // an error proves that the server has read up to the ping
       assert.strictEqual(yield* Fiber.join(delivery), "accepted")
       assert.deepStrictEqual((yield* batch(connection)).ids, ["2"])
       yield* Fiber.interrupt(second)
@@ -110,7 +110,7 @@ describe("Component", () => {
       const first = yield* welcome
       const ids = Array.from({ length: 64 }, (_, i) => String(i))
       const opening = yield* deliver(component, "opening")
-      yield* batch(first) // the others come together while its fence is open
+      yield* batch(first) // the others wait together until the ping is answered
       const deliveries = yield* Effect.forEach(ids, (id) => deliver(component, id))
       yield* Effect.yieldNow
       first.send(answer("fence-2"))
@@ -119,7 +119,7 @@ describe("Component", () => {
       first.close()
 
       const second = yield* welcome
-      for (const id of ids.slice(0, 32)) { // alone: each of them may have broken the connection
+      for (const id of ids.slice(0, 32)) { // each one alone, because each may have broken the connection
         const { fence, ids } = yield* batch(second)
         assert.deepStrictEqual(ids, [id])
         second.send(answer(fence))
@@ -160,7 +160,7 @@ describe("Component", () => {
       assert.deepStrictEqual(last.ids, ["late"])
       connection.send(answer(last.fence))
       assert.deepStrictEqual([yield* Fiber.join(good), yield* Fiber.join(late)], ["accepted", "accepted"])
-      assert.strictEqual(yield* component.deliver("bad", [message("bad")]), "poison") // and it is never sent again
+      assert.strictEqual(yield* component.deliver("bad", [message("bad")]), "poison") // and the message is never sent again
     }))
 
   it.live("sends no character that XML does not know, and nothing too large", () =>
@@ -192,7 +192,7 @@ describe("Component", () => {
     Effect.gen(function*() {
       const { component, server } = yield* connecting
       const delivery = yield* deliver(component, "1")
-      const refusal = yield* server.accept // answers nothing, and closes: the secret is wrong
+      const refusal = yield* server.accept // the server rejects the secret and closes the stream
       refusal.send(
         "<stream:stream xmlns='jabber:component:accept' xmlns:stream='http://etherx.jabber.org/streams' id='1'>" +
           streamError("not-authorized")
@@ -200,14 +200,14 @@ describe("Component", () => {
       assert.strictEqual(yield* Fiber.join(delivery), "unavailable")
     }))
 
-  /** The next connection, however long the component waits for it. */
+  /** The next connection, after any wait of the component. */
   const inTime = (server: ComponentServer) =>
     Effect.raceFirst(
       server.accept,
       Effect.forever(Effect.andThen(TestClock.adjust("1 second"), Effect.promise(setImmediate)))
     )
 
-  /** Whether somebody else's connection is the next one, which it is if the component makes none. */
+  /** True when the component makes no connection before the test's own one. */
   const isAlone = Effect.fnUntraced(function*(server: ComponentServer) {
     const mine = connect(server.port, "127.0.0.1")
     const { socket } = yield* server.accept

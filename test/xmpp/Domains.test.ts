@@ -3,7 +3,7 @@ import { Effect, Redacted, References } from "effect"
 import * as Component from "#xmpp/Component.ts"
 import { installed, prosody } from "#test/support/Prosody.ts"
 
-/** A domain and a component of it, as a server's configuration spells them. */
+/** Configuration of a domain and a component, in the server's spelling. */
 const hosts = (domain: string) => `VirtualHost "${domain}"\nComponent "push.${domain}"\n  component_secret = "a secret"`
 
 describe.skipIf(installed === undefined)("a component of a domain with other letters than those of English", () => {

@@ -12,7 +12,7 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
     Effect.gen(function*() {
       const server = yield* prosody({ ann: "wonder" })
       const received = new Map<string, number>()
-      /** Ann's program: it counts what comes, and logs in again whenever it is thrown out. */
+      /** Ann's client: counts messages, and logs in again after each disconnect. */
       const listening = Effect.gen(function*() {
         const ann = yield* loginPatiently({
           port: server.clientPort,
@@ -57,7 +57,7 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
           },
           style: { format: undefined, extNamespace: "http://ext.example/ns" }
         })
-      /** As a subscription does it: what is away is tried again. */
+      /** Retries an unavailable delivery, as a subscription does. */
       const deliver = (id: string) =>
         sender.deliver(id, letter(id)).pipe(
           Effect.repeat({ until: (fate) => fate === "accepted" })

@@ -16,7 +16,7 @@ describe("Outgoing", () => {
       assert.strictEqual(outgoing.takeBatch().length, 32)
       outgoing.confirm()
       const more = yield* Effect.forkChild(outgoing.send("more", ["<message/>"]), { startImmediately: true })
-      assert.isUndefined(more.pollUnsafe()) // there is room again
+      assert.isUndefined(more.pollUnsafe()) // there is space again
       outgoing.failWaiting()
       assert.strictEqual(yield* Fiber.join(more), "unavailable")
       assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(waiting))], ["accepted", "unavailable"])

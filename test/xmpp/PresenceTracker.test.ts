@@ -53,7 +53,7 @@ describe("Online", () => {
       known.record(stanza(`<presence from='${user}@xmpp.test/${home}' id='${"x".repeat(256 * 1024)}'/>`))
     }
     collect()
-    assert.isBelow(process.memoryUsage().heapUsed - before, 10 * 1024 * 1024) // of 50 MB that were read
+    assert.isBelow(process.memoryUsage().heapUsed - before, 10 * 1024 * 1024) // of 50 MB of stanzas
     assert.strictEqual(known.get("user-of-a-long-name-7@xmpp.test"), "online")
   })
 

@@ -10,7 +10,7 @@ const list = "<pubsub xmlns='http://jabber.org/protocol/pubsub'><subscriptions/>
 
 const ann = { id: 1, login: "ann", credits: 0, createdAt: 0 }
 
-/** The ninth of subscription 1. */
+/** The ninth delivery of subscription 1. */
 const deliveryOf = (news: News): Delivery => ({
   id: 1,
   subscriptionId: 1,
@@ -42,7 +42,7 @@ describe("Service", () => {
 
   const accounts = { find: () => Effect.succeedSome(ann) }
 
-  /** A page of twenty subscriptions to such a URL. */
+  /** A page of twenty subscriptions to this URL. */
   const listing = (node: string, endpoint = "ann@xmpp.test") => {
     const subscription = {
       ...{ id: 1, accountId: 1, resourceId: 1, topic: node, channel: "xmpp", endpoint, host: "xmpp.test" } as const,
@@ -139,7 +139,7 @@ describe("Service", () => {
       send(error("ann@xmpp.test/home"))
       send(error("ann@xmpp.test/home", "6-1-10"))
       send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
-      assert.strictEqual((yield* take).attrs["id"], "ping") // nothing was sent for the errors
+      assert.strictEqual((yield* take).attrs["id"], "ping") // errors get no answer
       yield* Deferred.await(told)
       const gone = { severity: "gone", message: "The message came back: gone." }
       assert.deepStrictEqual(bounces, [
@@ -162,7 +162,7 @@ describe("Service", () => {
       }))
       const news = { _tag: "Entries", entries } as const
       yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
-      assert.strictEqual((yield* take).attrs["id"], "5-1-9") // the server has begun to read it
+      assert.strictEqual((yield* take).attrs["id"], "5-1-9") // the server has begun to read the notification
       socket.pause()
       send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       yield* Effect.sleep("200 millis")

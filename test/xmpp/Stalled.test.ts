@@ -25,7 +25,7 @@ describe.skipIf(installed === undefined)("a client that stops reading", () => {
         ]).pipe(Effect.repeat({ until: (fate) => fate === "accepted" }))
       yield* send("first", "ann", 1)
       ann.socket.pause()
-      // 20 MB, of which the sockets take a part and the server the rest
+      // 20 MB: the sockets buffer a part, and the server the rest
       const ids = Array.from({ length: 100 }, (_, i) => String(i))
       yield* Effect.forEach(ids, (id) => send(id, id === "50" ? "bob" : "ann", 200_000), {
         concurrency: 64,

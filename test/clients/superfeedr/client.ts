@@ -1,7 +1,7 @@
 /**
- * superfeedr 0.2.0 as it comes from npm, driven by a test: `client.ts PORT LOGIN PASSWORD`, see `test/support/OtherClient.ts`.
+ * superfeedr 0.2.0 from npm, driven by a test: `client.ts PORT LOGIN PASSWORD`, see `test/support/OtherClient.ts`.
  *
- * The names that it has built in, superfeedr.com and firehoser.superfeedr.com, are those of a server on loopback.
+ * Its built-in names, superfeedr.com and firehoser.superfeedr.com, belong to a server on loopback.
  */
 import dns from "node:dns"
 import { createInterface } from "node:readline"
@@ -21,9 +21,9 @@ Object.assign(dns, {
 const write = (line: unknown): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
 const superfeedr = new Superfeedr(login, password)
-// node-xmpp writes each name and each quote of a stanza by itself, and expat (since 2.6; Debian's 2.5 as well) looks at a tag that came in pieces only
-// when there is twice as much of it. LuaExpat 1.5.1 cannot turn that off: on a busy machine Prosody reads the pieces one by one, and does not see
-// the end of a stanza until the next one comes. For sockets that must have stanzas whole node-xmpp has this.
+// node-xmpp writes names and quotes of a stanza one by one. Expat (2.6, and Debian's 2.5) looks at an incomplete tag again only after twice
+// as many bytes, and LuaExpat 1.5.1 cannot change that. On a busy machine, Prosody would see the end of a stanza only with the next one.
+// This hook writes stanzas whole.
 superfeedr.client.socket.serializeStanza = (stanza, write) => write(stanza.toString())
 superfeedr.client.on("error", (error: unknown) => {
   process.stderr.write(`${String(error)}\n`)

@@ -1,4 +1,4 @@
-/** The client of the original service, which comes without types; its answers are written down as they come. */
+/** The client of the original service, a package without types; answers are passed on unchanged. */
 declare module "superfeedr" {
   import type { EventEmitter } from "node:events"
 

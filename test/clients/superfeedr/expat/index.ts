@@ -2,7 +2,7 @@ import { Parser as HtmlParser } from "htmlparser2"
 import { EventEmitter } from "node:events"
 import { StringDecoder } from "node:string_decoder"
 
-/** What node-xmpp 0.3.1 and ltx 0.9.1 use of node-expat. */
+/** The part of node-expat that node-xmpp 0.3.1 and ltx 0.9.1 use. */
 export class Parser extends EventEmitter {
   readonly #decoder = new StringDecoder("utf8")
   #stopped = false
