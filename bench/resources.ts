@@ -14,7 +14,7 @@ import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import { HubSubscriptionBehavior } from "#actors/resource/HubSubscription.ts"
 import { HostPauses } from "#domain/ports/HostPauses.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
-import * as Resource from "#actors/resource/Resource.ts"
+import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import * as Subscription from "#actors/subscription/Subscription.ts"
 import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
@@ -184,7 +184,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
     })
     const cpu = process.cpuUsage()
     const actors = PartitionStarterLayer.layer.pipe(
-      Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer)),
+      Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer)),
       Layer.provide(ActorBudget.layer),
       Layer.provide(Senders.layer),
       Layer.provide([

@@ -132,7 +132,7 @@ const rules: ReadonlyArray<Rule> = [
   {
     at: "src/domain/normalize",
     rule: "domain/normalize reads documents, and knows nothing of polls",
-    refused: imports("#domain/poll/Poll.ts"),
+    refused: imports("#domain/poll/PollStep.ts"),
     says: "domain/normalize imports",
     allowed: imports("#domain/feed/Entry.ts")
   },

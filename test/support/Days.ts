@@ -4,7 +4,7 @@ import { Listeners } from "#actors/operations/Listeners.ts"
 import { PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
 import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
-import * as Resource from "#actors/resource/Resource.ts"
+import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import * as Subscription from "#actors/subscription/Subscription.ts"
 import * as HubSubscription from "#actors/resource/HubSubscription.ts"
@@ -27,12 +27,12 @@ export const layerDays = (
   stores: Layer.Layer<never, never, Outbox | ResourceStore> = Layer.empty
 ) =>
   PartitionStarterLayer.layer.pipe(
-    Layer.provide(Layer.mergeAll(Resource.layer, Subscription.layer, HubSubscription.layer)),
+    Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer, HubSubscription.layer)),
     Layer.provide(ActorBudget.layer),
     Layer.provide(HubReliability.layer),
     Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),
     Layer.provide(Senders.layer),
-    Layer.provide(Layer.succeed(Resource.Jitter, () => 0)),
+    Layer.provide(Layer.succeed(ResourceLayer.Jitter, () => 0)),
     Layer.provide(stores),
     Layer.provideMerge(layerOutside),
     Layer.provideMerge(Settings.layerValues(settings))

@@ -11,7 +11,7 @@ import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type Selection, Selector } from "#domain/ports/Selector.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as ActorsLayer from "#actors/ActorsLayer.ts"
-import * as Resource from "#actors/resource/Resource.ts"
+import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
@@ -187,7 +187,7 @@ export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>)
   ActorsLayer.layer.pipe(
     Layer.provide(senders),
     Layer.provide(TestRunner.layer),
-    Layer.provide(Layer.succeed(Resource.Jitter, () => 0))
+    Layer.provide(Layer.succeed(ResourceLayer.Jitter, () => 0))
   )
 
 export const layerRunner = layerSending(Senders.layer)

@@ -8,6 +8,7 @@ import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscription from "#actors/resource/HubSubscription.ts"
 import * as HubSubscriptionMessage from "#actors/resource/HubSubscriptionMessage.ts"
 import * as Resource from "#actors/resource/Resource.ts"
+import * as ResourceMailbox from "#actors/resource/ResourceMailbox.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
 import * as Subscription from "#actors/subscription/Subscription.ts"
@@ -77,12 +78,12 @@ const makeStartActors = Effect.gen(function*() {
       name: "resource",
       alarm: Resource.poll,
       behavior: (self) => resource.run(self, context),
-      join: Resource.join,
+      join: ResourceMailbox.join,
       needsSlot: true
     }).pipe(withBudget)
     const pollSoon = Effect.fnUntraced(function*(id: number) {
       const waitMs = Math.round((yield* Random.next) * maxPeriod * 1000)
-      yield* resources.tell(id, { _tag: "Sooner", at: (yield* Clock.currentTimeMillis) + waitMs })
+      yield* resources.tell(id, { _tag: "PollBy", at: (yield* Clock.currentTimeMillis) + waitMs })
     })
 
     const hubSubscriptions = yield* ActorSystem.make<

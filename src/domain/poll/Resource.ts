@@ -1,8 +1,7 @@
 import { Struct } from "effect"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
-import type { PermanentRedirect } from "./PermanentRedirect.ts"
+import type { ServerProfile } from "./ServerProfile.ts"
 import type { Status } from "./Status.ts"
-import type { ValidatorTrust } from "./Validators.ts"
 
 /** What is watched, by content and by the fragment of the topic. `unknown` until the first document was read. */
 export type ResourceKind = "unknown" | "feed" | "json" | "html-fragment" | "json-fragment" | "other"
@@ -83,23 +82,6 @@ const internalFields = [
 export type ResourceProfile = Omit<ResourceState, typeof internalFields[number]>
 
 export const resourceProfileOf = (state: ResourceState): ResourceProfile => Struct.omit(state, internalFields)
-
-/** Rarely anything; kept as JSON. */
-export interface ServerProfile {
-  /** Against its validators. */
-  readonly validatorTrust?: ValidatorTrust
-  /** Epoch ms: when its server was found to be lying last; with `distrust` only. */
-  readonly caughtLyingAt?: number
-  readonly permanentRedirect?: PermanentRedirect
-  /** Epoch ms: since then its server has answered, and nothing could be read of it. */
-  readonly unreadableSince?: number
-  /** Of a page, or a part of one: the place that temporary redirects led to when it was fetched last, see `Wall.placeOf`. */
-  readonly lastLocation?: string
-  /** Epoch ms: the first document broke off then, and none was whole since. */
-  readonly truncatedAt?: number
-  /** The last document was pushed, and none was fetched since. The status that the server had answered last before. */
-  readonly statusBeforePush?: number
-}
 
 /** The state with the subscribers of one that was loaded later. */
 export const withSubscribers = (

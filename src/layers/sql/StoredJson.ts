@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
-import type { ServerProfile } from "#domain/poll/Resource.ts"
+import type { ServerProfile } from "#domain/poll/ServerProfile.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Verification } from "#domain/ports/VerificationQueue.ts"

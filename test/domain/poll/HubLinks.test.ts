@@ -2,7 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { feedsOf, hubLinksOf, isItsOwnTopic } from "#domain/poll/HubLinks.ts"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
-import { answered, type PollContext, read, selected } from "#domain/poll/Poll.ts"
+import { recordReading, recordSelection } from "#domain/poll/PollDocument.ts"
+import { interpretAnswer } from "#domain/poll/PollOutcome.ts"
+import { type PollContext } from "#domain/poll/PollStep.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { initialState } from "#test/support/Resources.ts"
@@ -17,11 +19,11 @@ const answer = (text: string, link?: string): Fetched => {
 
 /** The resource after a poll that gave this. */
 const after = (state: ResourceState, fetched: Fetched, how: PollContext = at): ResourceState => {
-  const step = answered(state, fetched, how)
-  const done = step._tag === "Read" ? read(state, fetched, readFeed(fetched.body, step.options), how) : step
+  const step = interpretAnswer(state, fetched, how)
+  const done = step._tag === "Read" ? recordReading(state, fetched, readFeed(fetched.body, step.options), how) : step
   const document = { contentType: "text/html", body: fetched.body }
-  const over = done._tag === "Select" ? selected(state, fetched, { matches: 1, document }, done, how) : done
-  return over._tag === "Quiet" ? over.state : over.change.state
+  const over = done._tag === "Select" ? recordSelection(state, fetched, { matches: 1, document }, done, how) : done
+  return over._tag === "Unchanged" ? over.state : over.change.state
 }
 
 const atom = (ids: string, links = "") =>

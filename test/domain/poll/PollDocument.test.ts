@@ -2,7 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
-import { answered, type PollContext, type PollResult, read, selected, unselectable } from "#domain/poll/Poll.ts"
+import { recordReading, recordSelection } from "#domain/poll/PollDocument.ts"
+import { failSelection } from "#domain/poll/PollFailure.ts"
+import { interpretAnswer } from "#domain/poll/PollOutcome.ts"
+import { type PollContext, type PollResult } from "#domain/poll/PollStep.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { type Selection, SelectorError } from "#domain/ports/Selector.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
@@ -28,14 +31,14 @@ const page = "<html><body><p>Hello</p></body></html>"
 /** A whole poll of a resource that has no fragment. */
 const poll = (state: ResourceState, text: string, contentType?: string): PollResult => {
   const fetched = answer(text, contentType)
-  const step = answered(state, fetched, at)
+  const step = interpretAnswer(state, fetched, at)
   if (step._tag === "Select") return assert.fail("a selection was asked for")
-  const done = step._tag === "Read" ? read(state, fetched, readFeed(fetched.body, step.options), at) : step
+  const done = step._tag === "Read" ? recordReading(state, fetched, readFeed(fetched.body, step.options), at) : step
   return done._tag === "Select" ? assert.fail("a selection was asked for") : done
 }
 
-const stateAfter = (done: PollResult): ResourceState => done._tag === "Quiet" ? done.state : done.change.state
-const announced = (done: PollResult) => done._tag === "Quiet" ? undefined : done.change.announce?._tag
+const stateAfter = (done: PollResult): ResourceState => done._tag === "Unchanged" ? done.state : done.change.state
+const announced = (done: PollResult) => done._tag === "Unchanged" ? undefined : done.change.announce?._tag
 
 const selection = (text: string, matches = 1): Selection => ({
   matches,
@@ -76,7 +79,7 @@ describe("kinds of resources", () => {
   it("do not move a signature with an error's body", () => {
     const first = stateAfter(poll(initialState(), "one"))
     const failed = stateAfter(poll(first, "one"))
-    const error = answered(failed, { ...answer("error"), status: 500 }, at)
+    const error = interpretAnswer(failed, { ...answer("error"), status: 500 }, at)
     const state = error._tag === "Changed" ? error.change.state : assert.fail(error._tag)
     assert.strictEqual(state.signature, first.signature)
     assert.strictEqual(announced(poll(state, "one")), undefined)
@@ -101,8 +104,8 @@ describe("kinds of resources", () => {
     for (const [text, type] of [[rss, "application/rss+xml"], ["{}", "application/json"]] as const) {
       const known = stateAfter(poll(initialState({ url }), text, type))
       const login = { ...answer(page), finalUrl: "https://login.hotel.example/?to=http://feeds.example/a.xml" }
-      const step = answered(known, login, at)
-      const done = step._tag === "Read" ? read(known, login, readFeed(login.body, step.options), at) : step
+      const step = interpretAnswer(known, login, at)
+      const done = step._tag === "Read" ? recordReading(known, login, readFeed(login.body, step.options), at) : step
       const state = done._tag === "Changed" ? done.change.state : assert.fail(done._tag)
       assert.match(
         state.http ?? "",
@@ -116,9 +119,9 @@ describe("kinds of resources", () => {
     const url = "http://feeds.example/page"
     const pollAt = (state: ResourceState, text: string, finalUrl: string) => {
       const fetched = { ...answer(text), finalUrl }
-      const step = answered(state, fetched, at)
-      const done = step._tag === "Read" ? read(state, fetched, readFeed(fetched.body, step.options), at) : step
-      return done._tag === "Quiet" || done._tag === "Changed" ? done : assert.fail(done._tag)
+      const step = interpretAnswer(state, fetched, at)
+      const done = step._tag === "Read" ? recordReading(state, fetched, readFeed(fetched.body, step.options), at) : step
+      return done._tag === "Unchanged" || done._tag === "Changed" ? done : assert.fail(done._tag)
     }
     const login = `<html><body><input type="password">`
     const loginUrl = "http://feeds.example/login?to=page"
@@ -153,13 +156,13 @@ describe("kinds of resources", () => {
       lastUnconditionalFetch: at.now,
       serverProfile: {}
     }
-    const step = answered(known, fetched, at)
+    const step = interpretAnswer(known, fetched, at)
     assert.deepStrictEqual(step._tag === "Changed" && step.change.state.serverProfile, {
       lastLocation: "feeds.example/en"
     })
-    const again = answered(step._tag === "Changed" ? step.change.state : assert.fail(step._tag), fetched, at)
-    assert.strictEqual(again._tag, "Quiet")
-    const home = answered(stateAfter(again._tag === "Quiet" ? again : assert.fail()), { ...fetched, finalUrl: url }, at)
+    const again = interpretAnswer(step._tag === "Changed" ? step.change.state : assert.fail(step._tag), fetched, at)
+    assert.strictEqual(again._tag, "Unchanged")
+    const home = interpretAnswer(stateAfter(again._tag === "Unchanged" ? again : assert.fail()), { ...fetched, finalUrl: url }, at)
     assert.deepStrictEqual(home._tag === "Changed" ? home.change.state.serverProfile : assert.fail(home._tag), {
       lastLocation: ""
     })
@@ -172,8 +175,8 @@ describe("kinds of resources", () => {
       const told: Array<string | undefined> = []
       const waits: Array<number> = []
       for (let fetches = 0; fetches < 14; fetches++) {
-        const step = answered(state, { ...answer(page), status }, at)
-        const done = step._tag === "Quiet" || step._tag === "Changed" ? step : assert.fail(step._tag)
+        const step = interpretAnswer(state, { ...answer(page), status }, at)
+        const done = step._tag === "Unchanged" || step._tag === "Changed" ? step : assert.fail(step._tag)
         told.push(announced(done))
         state = stateAfter(done)
         waits.push((state.nextFetch - at.now) / 1000)
@@ -206,7 +209,7 @@ describe("kinds of resources", () => {
       status: 403,
       headers: { "cf-mitigated": "challenge" }
     }
-    const step = answered(initialState(), blocked, at)
+    const step = interpretAnswer(initialState(), blocked, at)
     assert.match(
       String(stateAfter(step._tag === "Changed" ? step : assert.fail(step._tag)).http),
       /^Fetched \(ring\) 403 60: the publisher's Cloudflare asks for a browser/
@@ -218,11 +221,11 @@ describe("fragments", () => {
   it("are asked for in HTML by a CSS path, in JSON by a JSONPath", () => {
     const css = fragmented("p")
     const fetched = answer(page)
-    const read1 = answered(css.state, fetched, at)
-    const step = read1._tag === "Read" ? read(css.state, fetched, readFeed(fetched.body), at) : assert.fail(read1._tag)
+    const read1 = interpretAnswer(css.state, fetched, at)
+    const step = read1._tag === "Read" ? recordReading(css.state, fetched, readFeed(fetched.body), at) : assert.fail(read1._tag)
     assert.deepStrictEqual(step, { _tag: "Select", fragment: css.fragment, syntax: "html" })
     const json = fragmented("$.a")
-    assert.deepStrictEqual(answered(json.state, answer("{}"), at), {
+    assert.deepStrictEqual(interpretAnswer(json.state, answer("{}"), at), {
       _tag: "Select",
       fragment: json.fragment,
       syntax: "json"
@@ -232,17 +235,17 @@ describe("fragments", () => {
   it("of feeds are passed over: a feed is a feed", () => {
     const { state } = fragmented("comments")
     const fetched = answer(rss)
-    const step = read(state, fetched, readFeed(fetched.body), at)
+    const step = recordReading(state, fetched, readFeed(fetched.body), at)
     assert.strictEqual(step._tag === "Changed" ? step.change.state.kind : step._tag, "feed")
   })
 
   it("are announced when what they select changes, and not when the rest of the document does", () => {
     const { fragment, state } = fragmented("p")
-    const first = selected(state, answer("1"), selection("<p>a</p>"), { fragment }, at)
+    const first = recordSelection(state, answer("1"), selection("<p>a</p>"), { fragment }, at)
     assert.deepStrictEqual([stateAfter(first).kind, announced(first)], ["html-fragment", undefined])
-    const elsewhere = selected(stateAfter(first), answer("2"), selection("<p>a</p>"), { fragment }, at)
+    const elsewhere = recordSelection(stateAfter(first), answer("2"), selection("<p>a</p>"), { fragment }, at)
     assert.strictEqual(announced(elsewhere), undefined)
-    const there = selected(stateAfter(elsewhere), answer("3"), selection("<p>b</p>"), { fragment }, at)
+    const there = recordSelection(stateAfter(elsewhere), answer("3"), selection("<p>b</p>"), { fragment }, at)
     assert.deepStrictEqual(there._tag === "Changed" && there.change.announce, {
       _tag: "Document",
       document: selection("<p>b</p>").document
@@ -251,26 +254,26 @@ describe("fragments", () => {
 
   it("that match nothing any more are an error, and no change; the match is still known when it comes back", () => {
     const { fragment, state } = fragmented("p")
-    const first = stateAfter(selected(state, answer("1"), selection("<p>a</p>"), { fragment }, at))
-    const slip = stateAfter(selected(first, answer("2"), selection("", 0), { fragment }, at))
-    const gone = selected(slip, answer("2"), selection("", 0), { fragment }, at)
+    const first = stateAfter(recordSelection(state, answer("1"), selection("<p>a</p>"), { fragment }, at))
+    const slip = stateAfter(recordSelection(first, answer("2"), selection("", 0), { fragment }, at))
+    const gone = recordSelection(slip, answer("2"), selection("", 0), { fragment }, at)
     assert.deepStrictEqual([stateAfter(gone).inError, announced(gone)], [true, "Failure"])
     assert.match(String(stateAfter(gone).http), /nothing in the document matches the selection any more$/)
-    const back = selected(stateAfter(gone), answer("3"), selection("<p>a</p>"), { fragment }, at)
+    const back = recordSelection(stateAfter(gone), answer("3"), selection("<p>a</p>"), { fragment }, at)
     assert.deepStrictEqual([stateAfter(back).inError, announced(back)], [false, undefined])
   })
 
   it("that match nothing yet are announced when they do", () => {
     const { fragment, state } = fragmented("p.sale")
-    const nothing = selected(state, answer("1"), selection("", 0), { fragment }, at)
+    const nothing = recordSelection(state, answer("1"), selection("", 0), { fragment }, at)
     assert.deepStrictEqual([stateAfter(nothing).inError, announced(nothing)], [false, undefined])
     assert.match(
       String(stateAfter(nothing).http),
       /^Fetched \(ring\) 200 \d+ and parsed arbitrary content: nothing in it matches the selection yet$/
     )
-    const still = selected(stateAfter(nothing), answer("2"), selection("", 0), { fragment }, at)
+    const still = recordSelection(stateAfter(nothing), answer("2"), selection("", 0), { fragment }, at)
     assert.deepStrictEqual([stateAfter(still).inError, announced(still)], [false, undefined])
-    const sale = selected(stateAfter(still), answer("3"), selection("<p>!</p>"), { fragment }, at)
+    const sale = recordSelection(stateAfter(still), answer("3"), selection("<p>!</p>"), { fragment }, at)
     assert.strictEqual(announced(sale), "Document")
     assert.match(String(stateAfter(sale).http), / and parsed arbitrary content$/)
   })
@@ -281,7 +284,7 @@ describe("fragments", () => {
       reason: { _tag: "Unfit", message: "the document is no JSON: Unexpected end of input" }
     })
     assert.strictEqual(
-      stateAfter(unselectable(state, answer("{"), error, at)).http,
+      stateAfter(failSelection(state, answer("{"), error, at)).http,
       "Fetched (ring) 200 60: Parser Error the document is no JSON: Unexpected end of input"
     )
   })

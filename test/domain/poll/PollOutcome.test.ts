@@ -1,16 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ofBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
-import {
-  answered,
-  holdOff,
-  keepsBody,
-  type PollContext,
-  read,
-  request,
-  stateAfter,
-  unanswered
-} from "#domain/poll/Poll.ts"
+import { recordReading } from "#domain/poll/PollDocument.ts"
+import { failFetch } from "#domain/poll/PollFailure.ts"
+import { interpretAnswer } from "#domain/poll/PollOutcome.ts"
+import { requestOf } from "#domain/poll/PollRequest.ts"
+import { keepsBody, type PollContext, stateAfter } from "#domain/poll/PollStep.ts"
+import { hostPauseEnd } from "#domain/poll/RetryAfter.ts"
 import { type Fetched, FetchError } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
@@ -31,7 +27,7 @@ const polled = (length: number) => {
     signature: ofBytes(body),
     finalUrl: "http://feeds.example/"
   }
-  const step = read(initialState(), answer, readFeed(body), at)
+  const step = recordReading(initialState(), answer, readFeed(body), at)
   return step._tag === "Changed" ? step.change : assert.fail(step._tag)
 }
 
@@ -73,7 +69,7 @@ describe("Poll", () => {
       signature: 0n,
       finalUrl: ""
     }
-    const until = holdOff(answer, at.now)
+    const until = hostPauseEnd(answer, at.now)
     assert.strictEqual(until === undefined ? undefined : (until - at.now) / 1000, seconds)
   })
 
@@ -85,12 +81,12 @@ describe("Poll", () => {
       signature: 0n,
       finalUrl: "http://feeds.example/"
     }
-    const step = answered(initialState(), answer, at)
+    const step = interpretAnswer(initialState(), answer, at)
     assert.deepStrictEqual(step._tag === "Changed" && [step.change.announce, step.change.state.http], [
       { _tag: "Failure" },
       "Fetched (ring) 304 60: the server says that nothing has changed, although it was not asked for changes and has sent nothing before"
     ])
-    assert.strictEqual(answered(initialState({ signature: 1n }), answer, at)._tag, "Quiet")
+    assert.strictEqual(interpretAnswer(initialState({ signature: 1n }), answer, at)._tag, "Unchanged")
   })
 
   it("remembers a header apart from the document that it was read in", () => {
@@ -108,7 +104,7 @@ describe("Poll", () => {
     const result = readFeed(body)
     if (result._tag !== "Feed") return assert.fail(result._tag)
     const after = (state: ResourceState) => {
-      const step = read(state, answer, result, at)
+      const step = recordReading(state, answer, result, at)
       return step._tag === "Changed" ? step.change.state : assert.fail(step._tag)
     }
     const first = after(initialState())
@@ -121,9 +117,9 @@ describe("Poll", () => {
     const step = (text: string, state: ResourceState) => {
       const body = new TextEncoder().encode(text)
       const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
-      const first = answered(state, answer, at)
-      const done = first._tag === "Read" ? read(state, answer, readFeed(body), at) : first
-      return done._tag === "Quiet" || done._tag === "Changed" ? done : assert.fail(done._tag)
+      const first = interpretAnswer(state, answer, at)
+      const done = first._tag === "Read" ? recordReading(state, answer, readFeed(body), at) : first
+      return done._tag === "Unchanged" || done._tag === "Changed" ? done : assert.fail(done._tag)
     }
     const rss = "<rss version=\"2.0\"><channel><title>t</title><item><guid>a</guid></item></channel></rss>"
     const state = initialState()
@@ -199,7 +195,7 @@ describe("Poll", () => {
     for (const text of documents) {
       const body = new TextEncoder().encode(text)
       const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
-      const step = read(state, answer, readFeed(body), at)
+      const step = recordReading(state, answer, readFeed(body), at)
       const { announce, state: next } = step._tag === "Changed" ? step.change : assert.fail(step._tag)
       state = next
       announced = announce?._tag === "Entries" ? announce.ids : []
@@ -218,7 +214,7 @@ describe("Poll", () => {
         `<rss version="2.0"><channel><title>t</title><item><guid>${scheme}://a.example/1</guid></item></channel></rss>`
       )
       const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
-      const step = read(state, answer, readFeed(body), { ...at, followMovedIds })
+      const step = recordReading(state, answer, readFeed(body), { ...at, followMovedIds })
       return step._tag === "Changed" ? step.change : assert.fail(step._tag)
     }
     const { state } = after(initialState(), "http", true)
@@ -229,7 +225,7 @@ describe("Poll", () => {
   it("shares what was asked for since it was due, or since the last ping; the answer to a part of a page is kept for others", () => {
     const due = { nextFetch: 5_000, lastUnconditionalFetch: 5_000, signature: 1n }
     const wanted = (known: Partial<ResourceState>, pinged?: number) => {
-      const { since, shared, url } = request(initialState({ ...due, ...known }), 7_000, pinged)
+      const { since, shared, url } = requestOf(initialState({ ...due, ...known }), 7_000, pinged)
       return { since, shared, url }
     }
     const url = "http://feeds.example/a.xml"
@@ -256,19 +252,19 @@ describe("Poll", () => {
     const now = 2 * day
     const known: Partial<ResourceState> = { signature: 1n, lastUnconditionalFetch: now - day, header: {} }
     const step = (state: Partial<ResourceState>, more: Partial<PollContext> = {}, link?: string) =>
-      answered(initialState({ ...known, ...state }), { ...answer, headers: { link } }, { ...at, now, ...more })._tag
+      interpretAnswer(initialState({ ...known, ...state }), { ...answer, headers: { link } }, { ...at, now, ...more })._tag
     const header = { links: [{ rel: "hub", href: "http://hub.example/" }] }
     const link = "<http://hub.example/>; rel=hub"
     assert.strictEqual(step({}), "Changed") // that it was compared whole is recorded
     assert.deepStrictEqual([step({ header }), step({}, {}, link)], ["Read", "Read"])
     const soon = { lastUnconditionalFetch: now - day + 1 }
-    assert.deepStrictEqual([step({ ...soon, header }), step(soon, {}, link)], ["Quiet", "Quiet"])
-    assert.deepStrictEqual(step({ header }, { trigger: "push" }), "Quiet")
+    assert.deepStrictEqual([step({ ...soon, header }), step(soon, {}, link)], ["Unchanged", "Unchanged"])
+    assert.deepStrictEqual(step({ header }, { trigger: "push" }), "Unchanged")
     // whom the topic redirects to does not speak for it
     const moved = { to: "http://new.example/", since: 0, settled: true } as const
     assert.strictEqual(
       step({ header, serverProfile: { permanentRedirect: moved } }, { requestedUrl: moved.to }),
-      "Quiet"
+      "Unchanged"
     )
     assert.strictEqual(
       step({ header, serverProfile: { permanentRedirect: moved } }, { requestedUrl: "http://feeds.example/a.xml" }),
@@ -279,7 +275,7 @@ describe("Poll", () => {
   it("tells the reader what the server says of charset and language", () => {
     const headers = { "content-type": "text/xml; charset=koi8-r", "content-language": "ru" }
     const answer = { status: 200, headers, body: new Uint8Array(), signature: 1n, finalUrl: "http://feeds.example/" }
-    const step = answered(initialState(), answer, at)
+    const step = interpretAnswer(initialState(), answer, at)
     assert.deepStrictEqual(step._tag === "Read" ? step.options : step._tag, {
       contentType: "text/xml; charset=koi8-r",
       contentLanguage: "ru",
@@ -294,7 +290,7 @@ describe("Poll", () => {
         return { status: 200, headers: { etag }, body, signature: ofBytes(body), finalUrl: initialState().url }
       }
       const poll = (state: ResourceState, text: string) => {
-        const step = read(state, page(text), readFeed(page(text).body), at)
+        const step = recordReading(state, page(text), readFeed(page(text).body), at)
         return step._tag === "Changed" ? step.change.state : assert.fail(step._tag)
       }
       const { caughtLyingAt, validatorTrust } =
@@ -322,8 +318,8 @@ describe("Poll", () => {
       period: 60,
       signature: 1n
     })
-    const told = (step: ReturnType<typeof answered>) =>
-      step._tag === "Quiet" || step._tag === "Changed"
+    const told = (step: ReturnType<typeof interpretAnswer>) =>
+      step._tag === "Unchanged" || step._tag === "Changed"
         ? [
           step._tag,
           stateAfter(step).code,
@@ -331,24 +327,24 @@ describe("Poll", () => {
           step._tag === "Changed" ? step.change.announce : undefined
         ]
         : assert.fail(step._tag)
-    const slip = answered(known, answer(500), at)
+    const slip = interpretAnswer(known, answer(500), at)
     assert.deepStrictEqual(told(slip), ["Changed", 500, "Fetched (ring) 500 60", undefined])
     const slipped = slip._tag === "Changed" ? slip.change.state : assert.fail(slip._tag)
-    const recovered = answered(slipped, answer(304), at)
+    const recovered = interpretAnswer(slipped, answer(304), at)
     assert.deepStrictEqual(told(recovered), ["Changed", 304, "Fetched (ring) 304 90", undefined])
-    const error = answered(slipped, answer(404), at)
+    const error = interpretAnswer(slipped, answer(404), at)
     assert.deepStrictEqual(told(error), ["Changed", 404, "Fetched (ring) 404 120", { _tag: "Failure" }])
     const failed = error._tag === "Changed" ? error.change.state : assert.fail(error._tag)
-    assert.strictEqual(told(answered(failed, answer(404), at))[0], "Quiet")
-    assert.deepStrictEqual(told(answered(failed, answer(503), at)), [
+    assert.strictEqual(told(interpretAnswer(failed, answer(404), at))[0], "Unchanged")
+    assert.deepStrictEqual(told(interpretAnswer(failed, answer(503), at)), [
       "Changed",
       503,
       "Fetched (ring) 503 240",
       undefined
     ])
-    const dns = unanswered(failed, new FetchError({ reason: { _tag: "Dns", message: "DNS: no such name" } }), at)
+    const dns = failFetch(failed, new FetchError({ reason: { _tag: "Dns", message: "DNS: no such name" } }), at)
     assert.deepStrictEqual(told(dns), ["Changed", 0, "Fetched (ring) 0 240: DNS: no such name", undefined])
-    const tls = unanswered(
+    const tls = failFetch(
       dns._tag === "Changed" ? dns.change.state : failed,
       new FetchError({ reason: { _tag: "Tls", message: "TLS: expired" } }),
       at
@@ -368,7 +364,7 @@ describe("Poll", () => {
     })
     const body = new TextEncoder().encode("<html></html>")
     const answer: Fetched = { status: 200, headers: {}, body, signature: 2n, finalUrl: "http://feeds.example/" }
-    const step = read(failing, answer, readFeed(body), at)
+    const step = recordReading(failing, answer, readFeed(body), at)
     assert.strictEqual(step._tag === "Changed" ? step.change.state.period : undefined, 900)
   })
 })

@@ -1,0 +1,170 @@
+import { Clock, Context, Effect, Layer, Option, Random } from "effect"
+import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
+import { Listeners } from "#actors/operations/Listeners.ts"
+import type { Self } from "#actors/runtime/Actor.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
+import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
+import { requestOf } from "#domain/poll/PollRequest.ts"
+import { type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
+import type { PollTrigger } from "#domain/poll/Status.ts"
+import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { FeedReader } from "#domain/ports/FeedReader.ts"
+import { Fetcher } from "#domain/ports/Fetcher.ts"
+import { Pings } from "#domain/ports/Pings.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Selector } from "#domain/ports/Selector.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { type Message, type PartitionContext, ResourceBehavior, type State } from "./Resource.ts"
+import { completeWaiting, takeMessages } from "./ResourceMailbox.ts"
+import {
+  fetchResource,
+  type PollServices,
+  postpone,
+  processResult,
+  recordPingOutcome,
+  writeSchedule
+} from "./ResourcePoll.ts"
+import { applyPush } from "./ResourcePush.ts"
+
+/** Draws the share of the period (0 up to 1) that spreads the polls; random unless set. Tests set a constant. */
+export const Jitter = Context.Reference<(() => number) | undefined>("windhover/actors/resource/ResourceLayer/Jitter", {
+  defaultValue: () => undefined
+})
+
+/** Shortest time between two fetches after pings of one resource, in ms. */
+const pingSpacingMs = 1000
+
+/** An alarm counts as `late` after so many ms. */
+const lateAfterMs = 60_000
+
+export const layer = Layer.effect(
+  ResourceBehavior,
+  Effect.gen(function*() {
+    const settings = yield* Settings
+    const random = yield* Random.Random
+    const bounds = { ...intervalBoundsOf(settings), followMovedIds: settings.followMovedIds }
+    const services: PollServices = {
+      store: yield* ResourceStore,
+      fetcher: yield* Fetcher,
+      limiter: yield* FetchLimiter.make(settings.maxFetches),
+      reader: yield* FeedReader,
+      selector: yield* Selector,
+      entries: yield* EntryStore,
+      pings: yield* Pings,
+      notifyListeners: (yield* Listeners).tell,
+      hasPornRank: settings.pornRank,
+      bounds,
+      boundsWhenPushed: { ...bounds, pushedByHub: true },
+      jitter: (yield* Jitter) ?? (() => random.nextDoubleUnsafe()),
+      clock: yield* Clock.Clock
+    }
+    return ResourceBehavior.of({ run: (self, context) => run(services, self, context) })
+  })
+)
+
+/**
+ * The poll loop of a resource.
+ *
+ * Nearly all polls change nothing, so their path is short: an effect for each stage would cost more than the fetch. Plain functions decide
+ * between the fetch and the record of its time; only rare steps are effects of their own.
+ */
+const run = Effect.fnUntraced(
+  function*(services: PollServices, self: Self<State, Message>, context: PartitionContext) {
+    const { bounds, boundsWhenPushed, clock, jitter } = services
+    while (true) {
+      const state = self.state ?? (yield* loadState(services, self, context))
+      if (state === undefined) return undefined
+      const { isHastened, needsReload } = takeMessages(self, state, clock.currentTimeMillisUnsafe())
+      if (needsReload) yield* reload(services, state, context)
+      if (isHastened) yield* writeSchedule(services, state.resource)
+      self.pinned = state.pingedAt !== undefined || state.pushes.length > 0 || state.waitingForDocument.length > 0
+      const now = clock.currentTimeMillisUnsafe()
+      const push = state.pushes.shift()
+      if (push !== undefined) {
+        yield* applyPush(services, state, push, now, context)
+        continue
+      }
+      const trigger = findTrigger(state, now)
+      // Subscribers that asked for the first document during its fetch have the document already.
+      if (typeof trigger !== "string" && state.pingedAt === undefined) {
+        completeWaiting(state)
+        self.pinned = false
+      }
+      if (typeof trigger !== "string" || self.draining()) return typeof trigger === "string" ? undefined : trigger.at
+      const pausedUntil = context.hostThrottle.pausedUntil(state.resource.host, self.id, now)
+      if (pausedUntil !== undefined) {
+        yield* postpone(services, state, pausedUntil, context)
+        return pausedUntil
+      }
+      const { pingedAt, pushedByHub, resource: before } = state
+      state.pushedByHub = false
+      state.pingedAt = undefined // a ping during the fetch causes one more fetch
+      const request = requestOf(before, now, pingedAt)
+      const result = yield* fetchResource(services, before, request, now, context)
+      if (typeof result === "number") {
+        state.pingedAt = pingedAt
+        state.pushedByHub = pushedByHub
+        return result
+      }
+      const at = {
+        now: clock.currentTimeMillisUnsafe(),
+        trigger,
+        requestedUrl: request.url,
+        jitter: jitter(),
+        ...(context.hubDirectory.isPushedByHub(self.id) ? boundsWhenPushed : bounds)
+      }
+      yield* processResult(services, state, result, at, context, pushedByHub)
+      if (pushedByHub) yield* context.hubDirectory.reportPush(self.id)
+      if (pingedAt !== undefined) yield* recordPingOutcome(services, before, state, now)
+      completeWaiting(state)
+    }
+  }
+)
+
+const loadState = Effect.fnUntraced(
+  function*({ store }: PollServices, self: Self<State, Message>, { hubDirectory }: PartitionContext) {
+    const stored = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
+    if (stored === undefined) return undefined
+    const resource = withoutFutureTimes(stored, yield* Clock.currentTimeMillis)
+    yield* hubDirectory.observe(resource)
+    return self.state = {
+      resource,
+      entryCount: 0,
+      pingedAt: undefined,
+      pushedByHub: false,
+      pushes: [],
+      waitingForDocument: [],
+      waitingForRefetch: []
+    }
+  }
+)
+
+/** Loads the changed subscriptions. */
+const reload = Effect.fnUntraced(function*({ store }: PollServices, state: State, { hubDirectory }: PartitionContext) {
+  const resource = yield* whenAvailable(store.load(state.resource.id))
+  if (Option.isNone(resource)) return
+  state.resource = withSubscribers(state.resource, resource.value)
+  yield* hubDirectory.reload(state.resource)
+})
+
+/** Moves times of a clock that was ahead to now, so that polls and pings do not wait for these times. */
+const withoutFutureTimes = (resource: ResourceState, now: number): ResourceState => {
+  const { lastFetch, nextFetch } = resource
+  const planned = plannedFetch(nextFetch, now)
+  if (planned === nextFetch && (lastFetch ?? 0) <= now) return resource
+  return { ...resource, nextFetch: planned, ...(lastFetch !== undefined && { lastFetch: Math.min(lastFetch, now) }) }
+}
+
+/** The reason to fetch now, or the time of the next check. A resource without subscribers is not polled. */
+const findTrigger = (state: State, now: number): PollTrigger | { readonly at: number | undefined } => {
+  const { lastFetch, nextFetch, subscribers } = state.resource
+  // The last document of a resource without subscribers is old, so a waiting subscriber gets a new one.
+  if (state.waitingForDocument.length > 0 && (lastFetch === undefined || subscribers === 0)) return "ring"
+  if (state.pingedAt !== undefined) {
+    const earliest = (lastFetch ?? 0) + pingSpacingMs
+    return earliest <= now ? "ping" : { at: earliest }
+  }
+  if (subscribers === 0) return { at: undefined }
+  if (nextFetch > now) return { at: nextFetch }
+  return now - nextFetch > lateAfterMs ? "late" : "ring"
+}

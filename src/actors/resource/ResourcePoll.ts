@@ -1,0 +1,255 @@
+import { type Clock, Effect, Result } from "effect"
+import type { FetchLimiter } from "#actors/limits/FetchLimiter.ts"
+import type { Listeners } from "#actors/operations/Listeners.ts"
+import { countPoll } from "#actors/runtime/Metrics.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
+import { isMaintenanceDue } from "#domain/poll/Maintenance.ts"
+import { pingOutcomeOf } from "#domain/poll/PingOutcome.ts"
+import { recordReading, recordSelection } from "#domain/poll/PollDocument.ts"
+import { failFetch, failReading, failSelection, postponeFirstFetch } from "#domain/poll/PollFailure.ts"
+import { wantsWhole } from "#domain/poll/PollFeed.ts"
+import type { IntervalBounds } from "#domain/poll/PollingInterval.ts"
+import { finish, interpretAnswer } from "#domain/poll/PollOutcome.ts"
+import {
+  countEntries,
+  keepsBody,
+  newEntriesOf,
+  type PollContext,
+  type PollResult,
+  type PollStep,
+  stateAfter
+} from "#domain/poll/PollStep.ts"
+import { maxRankedEntries, pornRank } from "#domain/poll/PornRank.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
+import { hostPauseEnd } from "#domain/poll/RetryAfter.ts"
+import type { EntryStore } from "#domain/ports/EntryStore.ts"
+import type { FeedReader, ReadOptions } from "#domain/ports/FeedReader.ts"
+import type { Fetched, Fetcher, FetchError, FetchRequest } from "#domain/ports/Fetcher.ts"
+import type { Pings } from "#domain/ports/Pings.ts"
+import type { PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
+import type { Selector } from "#domain/ports/Selector.ts"
+import type { PartitionContext, State } from "./Resource.ts"
+import { completeWaiting } from "./ResourceMailbox.ts"
+
+/** Services and settings of the runner for a poll. */
+export interface PollServices {
+  readonly store: ResourceStore["Service"]
+  readonly fetcher: Fetcher["Service"]
+  readonly limiter: FetchLimiter
+  readonly reader: FeedReader["Service"]
+  readonly selector: Selector["Service"]
+  readonly entries: EntryStore["Service"]
+  readonly pings: Pings["Service"]
+  readonly notifyListeners: Listeners["Service"]["tell"]
+  readonly hasPornRank: boolean
+  readonly bounds: IntervalBounds & { readonly followMovedIds: boolean }
+  /** Bounds of a resource that its hub pushes. */
+  readonly boundsWhenPushed: IntervalBounds & { readonly followMovedIds: boolean }
+  readonly jitter: () => number
+  readonly clock: Clock.Clock
+}
+
+/** Fetches the resource. While the host is busy, returns the time of the next try instead. */
+export const fetchResource = (
+  { clock, fetcher, limiter }: PollServices,
+  resource: ResourceState,
+  request: FetchRequest,
+  now: number,
+  { hostThrottle, wakeResource }: PartitionContext
+) => {
+  let wait = 1
+  return Effect.suspend((): Effect.Effect<number | Result.Result<Fetched, FetchError>> => {
+    wait = hostThrottle.enter(resource.host, resource.id, now)
+    return wait === 0 ? Effect.result(limiter.run(fetcher.fetch(request))) : Effect.succeed(wait)
+  }).pipe(
+    Effect.onExit(() => {
+      const waiting = wait === 0 ? hostThrottle.leave(resource.host, clock.currentTimeMillisUnsafe()) : noResources
+      return waiting.length === 0 ? Effect.void : Effect.forEach(waiting, wakeResource, { discard: true })
+    })
+  )
+}
+
+const noResources: ReadonlyArray<number> = []
+
+/** Records the result of a fetch, pauses the host where the answer asks for a pause, and informs the hub subscription. */
+export const processResult = (
+  services: PollServices,
+  state: State,
+  result: Result.Result<Fetched, FetchError>,
+  at: PollContext,
+  context: PartitionContext,
+  pushedByHub: boolean
+): Effect.Effect<void> => {
+  const { resource } = state
+  if (Result.isFailure(result)) {
+    return applyResult(services, state, finish(failFetch(resource, result.failure, at), undefined, at), context)
+  }
+  const answer = result.success
+  const until = hostPauseEnd(answer, at.now)
+  // After a redirect, the pause concerns the host of the final URL.
+  const pause = until === undefined || until <= at.now
+    ? undefined
+    : context.pauseHost({ host: new URL(answer.finalUrl).hostname, since: at.now, until })
+  const step = interpretAnswer(resource, answer, at)
+  if (step._tag === "Read" || step._tag === "Select") {
+    return Effect.flatMap(
+      examineDocument(services, resource, answer, step, at),
+      (examined) =>
+        Effect.andThen(
+          finishPoll(services, state, examined, answer, at, context),
+          informHub(examined, context, pushedByHub)
+        )
+    )
+  }
+  const finished = finishPoll(services, state, step, answer, at, context)
+  return pause === undefined ? finished : Effect.andThen(finished, pause)
+}
+
+/** Releases the body unless the result needs it, and applies the final result. */
+const finishPoll = (
+  services: PollServices,
+  state: State,
+  result: PollResult,
+  answer: Fetched,
+  at: PollContext,
+  context: PartitionContext
+): Effect.Effect<void> => {
+  if (!keepsBody(result)) answer.release?.()
+  return services.hasPornRank && isMaintenanceDue(stateAfter(result), at.now)
+    ? Effect.flatMap(
+      rank(services, result),
+      (pornRank) => applyResult(services, state, finish(result, answer, at, pornRank), context)
+    )
+    : applyResult(services, state, finish(result, answer, at), context)
+}
+
+/** Reads the document, and selects in the document where the topic has a fragment. */
+export const examineDocument = Effect.fnUntraced(
+  function*(
+    services: PollServices,
+    resource: ResourceState,
+    answer: Fetched,
+    first: Exclude<PollStep, PollResult>,
+    at: PollContext
+  ) {
+    const step = first._tag === "Read" ? yield* readDocument(services, resource, answer, first.options, at) : first
+    return step._tag === "Select" ? yield* select(services, resource, answer, step, at) : step
+  }
+)
+
+/** Reads the new parts of the document, or the whole document where the parts do not suffice. */
+const readDocument = Effect.fnUntraced(
+  function*({ reader }: PollServices, resource: ResourceState, answer: Fetched, options: ReadOptions, at: PollContext) {
+    const part = yield* reader.read(answer.body, options)
+    if (!wantsWhole(resource, part)) return recordReading(resource, answer, part, at)
+    const { seenSlices: _, ...whole } = options
+    return recordReading(resource, answer, yield* reader.read(answer.body, whole), at)
+  },
+  (step, _, resource, answer, __, at) =>
+    Effect.catchTag(step, "ReaderError", (error) => Effect.succeed(failReading(resource, answer, error, at)))
+)
+
+const select = (
+  { selector }: PollServices,
+  resource: ResourceState,
+  answer: Fetched,
+  step: Extract<PollStep, { _tag: "Select" }>,
+  at: PollContext
+) =>
+  selector.select({
+    fragment: step.fragment,
+    syntax: step.syntax,
+    bytes: answer.body,
+    contentType: answer.headers["content-type"]
+  }).pipe(
+    Effect.map((selection) => recordSelection(resource, answer, selection, step, at)),
+    Effect.catchTag("SelectorError", (error) => Effect.succeed(failSelection(resource, answer, error, at)))
+  )
+
+/** Ranks the resource by its newest entries: those of this result first, then the stored ones. */
+const rank = Effect.fnUntraced(function*({ entries }: PollServices, result: PollResult) {
+  const { header, host, id } = stateAfter(result)
+  const stored = yield* entries.page({ resourceIds: [id], count: maxRankedEntries }).pipe(
+    Effect.map((page) => page._tag === "Page" ? page.entries.map(({ entry }) => entry) : []),
+    Effect.catchTag("StoreError", () => Effect.succeed([]))
+  )
+  return pornRank(header, [...newEntriesOf(result), ...stored], host)
+})
+
+/** Writes a change with its notification, or moves the schedule only. */
+export const applyResult = (
+  services: PollServices,
+  state: State,
+  result: PollResult,
+  context: PartitionContext
+): Effect.Effect<void> => {
+  state.entryCount = countEntries(result)
+  if (result._tag === "Changed") return record(services, state, result.change, context)
+  state.resource = result.state
+  return Effect.andThen(
+    countPoll(result.state.failures > 0 ? "failed" : "unchanged"),
+    writeSchedule(services, result.state)
+  )
+}
+
+/** Writes the row before the deliveries start. After a crash in between, the outbox holds the deliveries. */
+const record = Effect.fnUntraced(
+  function*(services: PollServices, state: State, change: PollWrite, context: PartitionContext) {
+    const deliveries = yield* whenAvailable(Effect.andThen(context.awaitLease, services.store.record(change)))
+    state.resource = change.state
+    if (change.announce !== undefined) yield* services.notifyListeners(state.resource.id)
+    yield* Effect.forEach(deliveries, context.deliver, { discard: true })
+    yield* countPoll(change.state.failures > 0 ? "failed" : "changed")
+  }
+)
+
+/** Keeps the schedule for the bulk write. The next owner of the partition then polls neither hours late nor too soon. */
+export const writeSchedule = (
+  { store }: PollServices,
+  { code, failures, id, lastFetch, nextFetch, period }: ResourceState
+) => store.touch({ id, nextFetch, lastFetch: lastFetch ?? nextFetch, period, code: code ?? 0, failures })
+
+/** Tells the hub directory the links of a read document, and the entries that the hub has not pushed. */
+const informHub = (result: PollResult, { hubDirectory }: PartitionContext, pushedByHub: boolean) => {
+  if (result._tag === "Unchanged" || stateAfter(result).failures > 0) return Effect.void
+  const { announce, state: resource } = result.change
+  const count = announce?._tag === "Entries" ? announce.ids.length : announce?._tag === "Document" ? 1 : 0
+  return count === 0 || pushedByHub
+    ? hubDirectory.observe(resource)
+    : Effect.andThen(hubDirectory.observe(resource), hubDirectory.reportPolledEntries(resource.id, count))
+}
+
+/** Records the outcome of the pings before `until` (epoch ms). Deliveries do not wait for this record. */
+export const recordPingOutcome = (
+  { pings }: PollServices,
+  before: ResourceState,
+  { entryCount, resource: after }: State,
+  until: number
+) =>
+  Effect.catchTag(
+    pings.resolve(after.id, until, pingOutcomeOf(before, after, entryCount)),
+    "StoreError",
+    (error) => Effect.logWarning(`The outcome of a ping could not be recorded: ${error.message}`)
+  )
+
+/**
+ * Postpones the poll of a paused host.
+ *
+ * The row gets the new time as well, because the next owner of the partition may not know the pause. Subscribers that wait for a first
+ * document read the reason in the status of the resource.
+ */
+export const postpone = Effect.fnUntraced(
+  function*(services: PollServices, state: State, until: number, { awaitLease }: PartitionContext) {
+    const { resource } = state
+    if (resource.lastFetch === undefined) {
+      const change = postponeFirstFetch(resource, until)
+      if (change.state.http !== resource.http) {
+        yield* whenAvailable(Effect.andThen(awaitLease, services.store.record(change)))
+      }
+      state.resource = change.state
+      return completeWaiting(state)
+    }
+    state.resource = { ...resource, nextFetch: Math.max(resource.nextFetch, until) }
+    yield* writeSchedule(services, state.resource)
+  }
+)

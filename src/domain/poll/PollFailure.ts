@@ -1,0 +1,78 @@
+import type { ReaderError } from "#domain/ports/FeedReader.ts"
+import type { Fetched, FetchError } from "#domain/ports/Fetcher.ts"
+import type { PollWrite } from "#domain/ports/ResourceStore.ts"
+import type { SelectorError } from "#domain/ports/Selector.ts"
+import { recordFailure } from "./Health.ts"
+import { nextFetch } from "./PollingInterval.ts"
+import { periodAfter } from "./PollSchedule.ts"
+import { dayMs, isSuccess, type PollContext, type PollResult, silentWrite } from "./PollStep.ts"
+import type { ResourceState } from "./Resource.ts"
+import { describeFetch, isSameFailure } from "./Status.ts"
+
+/** After so many ms of unreadable answers, a former feed is taken for its new kind. */
+const maxUnreadableMs = 3 * dayMs
+
+/** Whether the server has sent unreadable answers for less than three days. */
+export const isRecentlyUnreadable = ({ serverProfile }: ResourceState, now: number): boolean =>
+  now - (serverProfile?.unreadableSince ?? now) < maxUnreadableMs
+
+/** A failed poll. `code` is the status, or 0 without an answer; `text` is the reason, for the status of the resource. */
+export const failPoll = (
+  state: ResourceState,
+  code: number,
+  text: string | undefined,
+  context: PollContext,
+  notBefore?: number
+): PollResult => {
+  const { announced, health, slipped } = recordFailure(state, state.lastParse !== undefined)
+  const { serverProfile } = state
+  const { jitter, minPeriod, now, trigger } = context
+  const hasAnswer = isSuccess(code)
+  const period = slipped ? state.period : periodAfter(state, hasAnswer ? "unreadable" : "failed", context, 0)
+  const log = describeFetch(trigger, code, period)
+  const next: ResourceState = {
+    ...state,
+    code,
+    period,
+    lastFetch: now,
+    nextFetch: nextFetch(now, slipped ? Math.min(period, minPeriod) : period, jitter, notBefore),
+    ...health,
+    ...(hasAnswer
+      ? { serverProfile: { ...serverProfile, unreadableSince: serverProfile?.unreadableSince ?? now } }
+      : {}),
+    http: text === undefined ? log : `${log}: ${text}`
+  }
+  if (announced) return { _tag: "Changed", change: { ...silentWrite(next), announce: { _tag: "Failure" } } }
+  // A repeated failure needs no write.
+  return state.code === code && isSameFailure(state.http, text)
+    ? { _tag: "Unchanged", state: next }
+    : { _tag: "Changed", change: silentWrite(next) }
+}
+
+/** A fetch without an answer. */
+export const failFetch = (state: ResourceState, error: FetchError, context: PollContext): PollResult =>
+  failPoll(state, 0, error.message, context)
+
+/** A document that the reader could not read in time. */
+export const failReading = (
+  state: ResourceState,
+  answer: Fetched,
+  error: ReaderError,
+  context: PollContext
+): PollResult => failPoll(state, answer.status, `Parser Error ${error.message}`, context)
+
+/** A document in which the selector failed. */
+export const failSelection = (
+  state: ResourceState,
+  answer: Fetched,
+  error: SelectorError,
+  context: PollContext
+): PollResult => failPoll(state, answer.status, `Parser Error ${error.message}`, context)
+
+/** The write for a resource without a first fetch, because its host is paused until then (epoch ms). */
+export const postponeFirstFetch = (state: ResourceState, until: number): PollWrite =>
+  silentWrite({
+    ...state,
+    nextFetch: until,
+    http: `Not fetched yet: ${state.host} asked to be left alone until ${new Date(until).toISOString()}`
+  })

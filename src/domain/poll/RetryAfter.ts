@@ -1,0 +1,46 @@
+import { httpDate } from "#domain/HttpDate.ts"
+import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { dayMs } from "./PollStep.ts"
+
+/** Pause of a host that answers 429 or 403 without a time, in ms. */
+const defaultPauseMs = 60_000
+
+/** Longest pause of a host after one answer, in ms. */
+const maxPauseMs = 60 * 60_000
+
+/**
+ * The earliest time of the next fetch, epoch ms, at most a day from now.
+ *
+ * The server names the time in `Retry-After`, in seconds or as a date. Without that header, the reset of a used up rate limit counts.
+ */
+export const retryTime = ({ headers }: Fetched, now: number): number | undefined => {
+  const at = parseTime(headers["retry-after"], now) ??
+    (isLimitUsedUp(headers) ? parseTime(headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"], now) : undefined)
+  return at === undefined ? undefined : Math.min(at, now + dayMs)
+}
+
+/** Reads seconds or a date. Numbers above 1e9 are seconds since 1970. Fractions are rounded up, because some servers divide seconds. */
+const parseTime = (value: string | undefined, now: number): number | undefined => {
+  const text = value?.trim() ?? ""
+  if (!/^\d+(?:\.\d+)?$/.test(text)) return httpDate(text)
+  const seconds = Math.ceil(Number(text))
+  return seconds > 1e9 ? seconds * 1000 : now + seconds * 1000
+}
+
+/**
+ * The end (epoch ms) of a pause for the whole host, if the answer asks for one.
+ *
+ * A 429 means the client, and so does a 403 that names a limit. A 503 may mean one document, unless the server says when to come again.
+ */
+export const hostPauseEnd = (answer: Fetched, now: number): number | undefined => {
+  if (!isOverloaded(answer)) return undefined
+  const until = retryTime(answer, now) ?? (answer.status === 503 ? undefined : now + defaultPauseMs)
+  return until === undefined ? undefined : Math.min(until, now + maxPauseMs)
+}
+
+export const isOverloaded = ({ headers, status }: Fetched): boolean =>
+  status === 429 || status === 503 || status === 403 && (headers["retry-after"] !== undefined || isLimitUsedUp(headers))
+
+/** GitHub and other servers answer 403 for a used up limit, and name the limit in headers of their own. */
+const isLimitUsedUp = (headers: Fetched["headers"]): boolean =>
+  (headers["x-ratelimit-remaining"] ?? headers["ratelimit-remaining"])?.trim() === "0"

@@ -1,0 +1,44 @@
+import type { PermanentRedirect } from "./PermanentRedirect.ts"
+import type { ValidatorTrust } from "./Validators.ts"
+
+/** Habits of a server, learned from its answers. Few resources have a profile; the store keeps the profile as JSON. */
+export interface ServerProfile {
+  /** Doubts about the validators; absent for a trusted server. */
+  readonly validatorTrust?: ValidatorTrust
+  /** Epoch ms of the last proven lie; only with `validatorTrust`. */
+  readonly caughtLyingAt?: number
+  readonly permanentRedirect?: PermanentRedirect
+  /** Epoch ms of the first of several answers in a row that could not be read. */
+  readonly unreadableSince?: number
+  /** End of the temporary redirects at the last fetch, see `LoginWall.locationOf`; only for pages and parts of pages. */
+  readonly lastLocation?: string
+  /** Epoch ms of a truncated first document, until a whole document arrives. */
+  readonly truncatedAt?: number
+  /** Status of the last fetch before a push; absent after the next fetched document. */
+  readonly statusBeforePush?: number
+}
+
+/** Changes of a profile; undefined forgets a habit. */
+export type ServerProfileChanges = { readonly [K in keyof ServerProfile]: ServerProfile[K] | undefined }
+
+/** The profile for a resource state. A profile without habits is left out. */
+export const serverProfileOf = (changes: ServerProfileChanges): { readonly serverProfile?: ServerProfile } => {
+  const profile: { -readonly [K in keyof ServerProfile]: ServerProfile[K] } = {}
+  const {
+    caughtLyingAt,
+    lastLocation,
+    permanentRedirect,
+    statusBeforePush,
+    truncatedAt,
+    unreadableSince,
+    validatorTrust
+  } = changes
+  if (validatorTrust !== undefined) profile.validatorTrust = validatorTrust
+  if (caughtLyingAt !== undefined) profile.caughtLyingAt = caughtLyingAt
+  if (unreadableSince !== undefined) profile.unreadableSince = unreadableSince
+  if (permanentRedirect !== undefined) profile.permanentRedirect = permanentRedirect
+  if (truncatedAt !== undefined) profile.truncatedAt = truncatedAt
+  if (lastLocation !== undefined) profile.lastLocation = lastLocation
+  if (statusBeforePush !== undefined) profile.statusBeforePush = statusBeforePush
+  return Object.keys(profile).length === 0 ? {} : { serverProfile: profile }
+}
