@@ -51,7 +51,11 @@ const refusalOf = ({ headers, status }: Fetched): string | undefined =>
     ? `the publisher's Cloudflare asks for a browser (${status}); only the publisher can let other clients in`
     : undefined
 
-const readOptionsOf = (state: ResourceState, { finalUrl, headers }: Fetched, { trigger }: PollContext): ReadOptions => ({
+const readOptionsOf = (
+  state: ResourceState,
+  { finalUrl, headers }: Fetched,
+  { trigger }: PollContext
+): ReadOptions => ({
   ...(headers["content-type"] === undefined ? {} : { contentType: headers["content-type"] }),
   ...(headers["content-language"] === undefined ? {} : { contentLanguage: headers["content-language"] }),
   url: finalUrl,

@@ -6,7 +6,7 @@ import { isDailyFetch, isUnproven } from "./PollRequest.ts"
 import { schedule } from "./PollSchedule.ts"
 import { type PollContext, type PollResult, silentWrite } from "./PollStep.ts"
 import type { ResourceKind, ResourceState } from "./Resource.ts"
-import { serverProfileOf, type ServerProfileChanges } from "./ServerProfile.ts"
+import { type ServerProfileChanges, serverProfileOf } from "./ServerProfile.ts"
 import { describeFetch } from "./Status.ts"
 import { nextValidators, type Validators } from "./Validators.ts"
 

@@ -162,7 +162,10 @@ describe("kinds of resources", () => {
     })
     const again = interpretAnswer(step._tag === "Changed" ? step.change.state : assert.fail(step._tag), fetched, at)
     assert.strictEqual(again._tag, "Unchanged")
-    const home = interpretAnswer(stateAfter(again._tag === "Unchanged" ? again : assert.fail()), { ...fetched, finalUrl: url }, at)
+    const home = interpretAnswer(stateAfter(again._tag === "Unchanged" ? again : assert.fail()), {
+      ...fetched,
+      finalUrl: url
+    }, at)
     assert.deepStrictEqual(home._tag === "Changed" ? home.change.state.serverProfile : assert.fail(home._tag), {
       lastLocation: ""
     })
@@ -222,7 +225,9 @@ describe("fragments", () => {
     const css = fragmented("p")
     const fetched = answer(page)
     const read1 = interpretAnswer(css.state, fetched, at)
-    const step = read1._tag === "Read" ? recordReading(css.state, fetched, readFeed(fetched.body), at) : assert.fail(read1._tag)
+    const step = read1._tag === "Read"
+      ? recordReading(css.state, fetched, readFeed(fetched.body), at)
+      : assert.fail(read1._tag)
     assert.deepStrictEqual(step, { _tag: "Select", fragment: css.fragment, syntax: "html" })
     const json = fragmented("$.a")
     assert.deepStrictEqual(interpretAnswer(json.state, answer("{}"), at), {

@@ -252,7 +252,8 @@ describe("Poll", () => {
     const now = 2 * day
     const known: Partial<ResourceState> = { signature: 1n, lastUnconditionalFetch: now - day, header: {} }
     const step = (state: Partial<ResourceState>, more: Partial<PollContext> = {}, link?: string) =>
-      interpretAnswer(initialState({ ...known, ...state }), { ...answer, headers: { link } }, { ...at, now, ...more })._tag
+      interpretAnswer(initialState({ ...known, ...state }), { ...answer, headers: { link } }, { ...at, now, ...more })
+        ._tag
     const header = { links: [{ rel: "hub", href: "http://hub.example/" }] }
     const link = "<http://hub.example/>; rel=hub"
     assert.strictEqual(step({}), "Changed") // that it was compared whole is recorded
