@@ -2,8 +2,8 @@ import { Effect, Scope } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { ProductVersion } from "#domain/ports/ProductVersion.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import * as Reply from "./Reply.ts"
 import { describeApi } from "./OpenApi.ts"
+import * as Reply from "./Reply.ts"
 
 /** Content-Security-Policy of the page: inline scripts and styles, and requests to this service alone. */
 const contentSecurityPolicy =

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
-import { maxVerifyTokenLength } from "./ParameterSchemas.ts"
 import type { Parameters } from "./Parameters.ts"
+import { maxVerifyTokenLength } from "./ParameterSchemas.ts"
 
 /** URLs of one ping, at most. */
 const maxPublishedTopics = 500

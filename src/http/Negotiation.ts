@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { Format } from "#domain/Subscription.ts"
-import { formatSchema } from "./ParameterSchemas.ts"
 import type { Parameters } from "./Parameters.ts"
+import { formatSchema } from "./ParameterSchemas.ts"
 
 /** The format that a client requests, and its scope. */
 export interface RequestedFormat {

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
-import { hubParameters } from "#http/websub/WebSubParameters.ts"
 import type { Operation } from "#http/api/Operation.ts"
 import { operations } from "#http/api/Operations.ts"
+import { hubParameters } from "#http/websub/WebSubParameters.ts"
 
 type Json = { readonly [key: string]: unknown }
 

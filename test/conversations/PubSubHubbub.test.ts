@@ -64,7 +64,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("pubsubhubbub 1.0.
     const subscribed = yield* Effect.promise(() => agreed)
     assert.strictEqual(subscribed.topic, topic)
 
-    const told = next<Feed>(subscriber, "feed")
+    const feedEvent = next<Feed>(subscriber, "feed")
     // the first fetch makes no notification, and on the API face it follows the subscription
     yield* (yield* ResourceStore).find(topic).pipe(
       Effect.repeat({
@@ -74,7 +74,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("pubsubhubbub 1.0.
     )
     outside.publish("/feed", page(feed("two", "one")))
     yield* publish([topic])
-    const received = yield* Effect.promise(() => told)
+    const received = yield* Effect.promise(() => feedEvent)
     assert.strictEqual(received.topic, topic)
 
     const gone = next<{ readonly topic: string }>(subscriber, "unsubscribe")

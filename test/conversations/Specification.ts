@@ -13,9 +13,9 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "any other resource, whole": ["kind-bytes", "kind-bytes-in-format"]
   },
   "What the service does": {
-    "generated ids are told of": ["status-generated-ids"],
-    "an entry that was updated recently is told again": ["notification-updated"],
-    "a resource that enters its error state is told of": ["notification-error"],
+    "generated ids are reported": ["status-generated-ids"],
+    "a recently updated entry is sent again": ["notification-updated"],
+    "a resource that enters its error state makes a notification": ["notification-error"],
     "redirects are followed": ["redirects"],
     "the null device": ["subscribe-null-device", "notification-credits"]
   },
@@ -172,7 +172,7 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "rights of a token": ["authentication-rights", "authentication-mode"],
     "a public token": ["token-public"],
     "signed notifications": ["publish"],
-    "a store that is away": ["database-away"]
+    "an unavailable store": ["database-away"]
   },
   "Events": {
     "feed update": ["publish", "publish-json"],

@@ -6,7 +6,7 @@ import { makeStage } from "#test/support/WebSub.ts"
 /** Any client can make the open hub ask any callback. A victim that never agreed gets a few questions and no notification. */
 layer(ConversationWorld.layerWith({}), { excludeTestServices: true })("the open hub as a relay", (it) => {
   it.effect(
-    "a victim is asked ten times in a minute, however many topics, paths and ports of it are named",
+    "a victim gets at most ten questions per minute, for any number of topics, paths and ports",
     () =>
       Effect.gen(function*() {
         const stage = yield* makeStage
@@ -27,8 +27,8 @@ layer(ConversationWorld.layerWith({}), { excludeTestServices: true })("the open 
         assert.match(sync.body, /127\.0\.0\.1 have been asked too often/)
         assert.isAtMost(Number(sync.headers.get("retry-after")), 60)
         const all = Array.from({ length: 60 }, (_, i) => `/${i}`)
-        const asked = all.flatMap((path) => [...stage.calls(path, "GET"), ...neighbour.calls(path, "GET")])
-        assert.isAtMost(asked.length, 10)
+        const questions = all.flatMap((path) => [...stage.calls(path, "GET"), ...neighbour.calls(path, "GET")])
+        assert.isAtMost(questions.length, 10)
         assert.strictEqual(stage.calls("/last", "GET").length, 0)
         assert.deepStrictEqual(all.flatMap((path) => stage.calls(path, "POST")), [])
       }),
@@ -52,7 +52,7 @@ layer(ConversationWorld.layerWith({ allowPrivate: false }), { excludeTestService
   "the open hub and private addresses",
   (it) => {
     it.effect(
-      "no callback there is asked, however its address is written, and the subscriber learns why",
+      "a callback at a private address gets no question, and the subscriber gets the reason",
       () =>
         Effect.gen(function*() {
           const stage = yield* makeStage

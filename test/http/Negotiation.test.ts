@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { matches, readFormat } from "#http/Negotiation.ts"
 import { merge } from "#http/Parameters.ts"
 
-const asked = (format: string, accept: string | undefined) =>
+const formatOf = (format: string, accept: string | undefined) =>
   Effect.flatMap(merge([["format", format]], []), (parameters) => readFormat(parameters, accept))
 
 describe("readFormat", () => {
@@ -25,7 +25,7 @@ describe("readFormat", () => {
     ] as const
   )("format=%s with Accept: %s is %s", ([format, accept, expected]) =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* asked(format, accept), expected)
+      assert.strictEqual(yield* formatOf(format, accept), expected)
     }))
 })
 

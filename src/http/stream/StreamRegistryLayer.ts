@@ -25,7 +25,10 @@ export const layer = Layer.effect(
     yield* endUnauthorized(streams, accounts).pipe(
       Effect.catchTag(
         "StoreError",
-        (error) => Effect.logWarning("Permissions of open streams not checked; trying again in 15 s", error.message)
+        ({ message }) =>
+          Effect.logWarning("Permissions of open streams not checked; trying again in 15 s").pipe(
+            Effect.annotateLogs({ reason: message })
+          )
       ),
       Effect.delay(permissionCheckInterval),
       Effect.repeat(Schedule.forever),

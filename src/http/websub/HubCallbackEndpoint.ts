@@ -1,6 +1,7 @@
 import { Clock, Effect } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Hub } from "#actors/operations/Hub.ts"
+import type { PushReceiver } from "#actors/operations/HubCallbacks.ts"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
 import { siteOf } from "#domain/Topic.ts"
@@ -110,7 +111,7 @@ const makeLookUp = () => {
 const pushDocument = Effect.fnUntraced(function*(
   hub: Hub["Service"],
   request: Request,
-  receiver: NonNullable<Effect.Success<ReturnType<Hub["Service"]["findReceiver"]>>>,
+  receiver: PushReceiver,
   reservation: Reservation
 ) {
   const document = yield* readDocument(request, reservation)

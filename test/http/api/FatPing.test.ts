@@ -104,7 +104,7 @@ describe("a fat ping", () => {
     }))
 
   const refused = "422 hub.signature does not match hub.content and the publisher's secret."
-  const stranger = "422 hub.content is not accepted for this hub.url: its publisher has no secret here. " +
+  const unknownPublisher = "422 hub.content is not accepted for this hub.url: its publisher has no secret here. " +
     "Without hub.content, Windhover fetches the URL."
   it.effect.each(
     [
@@ -119,12 +119,12 @@ describe("a fat ping", () => {
         "422 Please provide a hub.signature: sha256=HEX, the HMAC of hub.content."
       ],
       [{ "hub.signature": sign(feed) }, undefined, "422 hub.signature came without the hub.content that it signs."],
-      [{ "hub.content": feed, "hub.signature": sign(feed) }, "http://a.example.evil/feed", stranger],
-      [{ "hub.content": feed, "hub.signature": sign(feed) }, "https://a.example/feed", stranger],
+      [{ "hub.content": feed, "hub.signature": sign(feed) }, "http://a.example.evil/feed", unknownPublisher],
+      [{ "hub.content": feed, "hub.signature": sign(feed) }, "https://a.example/feed", unknownPublisher],
       [
         { "hub.content": feed, "hub.signature": sign(feed, "sha256", "another secret of b") },
         "http://b.example/feed2",
-        stranger
+        unknownPublisher
       ],
       [
         { "hub.content": feed, "hub.signature": sign(feed) },

@@ -63,15 +63,15 @@ const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
   const listening = (count: number) => until(() => listeners.size === count)
   /** Resolves when the listener was resumed at its start and once more. */
   const resumedTwice = (listener: Listener) => until(() => resumed.filter((one) => one === listener).length === 2)
-  const tell = (listener: Listener, sequence: number, told: News) => {
+  const notify = (listener: Listener, sequence: number, content: News) => {
     listener.cursors.set(resource, sequence)
     return listener.take({
       sequence,
-      notification: { id: sequence, resourceId: resource, createdAt: 0, status: {}, news: told }
+      notification: { id: sequence, resourceId: resource, createdAt: 0, status: {}, news: content }
     })
   }
   const first = () => listeners.values().next().value ?? assert.fail("no listener")
-  return { hub, listening, tell, first, resumed, resumedTwice }
+  return { hub, listening, notify, first, resumed, resumedTwice }
 }
 
 const query = `hub.mode=retrieve&hub.topic=${encodeURIComponent(topic)}`
@@ -92,7 +92,7 @@ const empty = `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"","
 describe("a stream of server-sent events", () => {
   it.effect("has a heartbeat every 15 s", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, tell } = makeHub(["a"])
+      const { first, hub, listening, notify } = makeHub(["a"])
       const { connect } = yield* serve(hub)
       const connection = yield* connect
       yield* connection.send(events())
@@ -105,7 +105,7 @@ describe("a stream of server-sent events", () => {
       ])
       yield* listening(1)
       yield* TestClock.adjust("14 seconds")
-      tell(first(), 4, news("b"))
+      notify(first(), 4, news("b"))
       assert.deepStrictEqual((yield* connection.receiveLines(4))[2], `data: ${item("b")}`)
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* connection.receiveLines(2), [":", ""])
@@ -142,7 +142,7 @@ describe("a stream of server-sent events", () => {
 
   it.effect("differs from streams of lines and Atom documents, with heartbeats between documents", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, tell } = makeHub(["a"])
+      const { first, hub, listening, notify } = makeHub(["a"])
       const { connect } = yield* serve(hub)
       const [json, atom] = [yield* connect, yield* connect]
       yield* json.send(lines)
@@ -150,7 +150,7 @@ describe("a stream of server-sent events", () => {
       yield* json.receiveLines(1)
       yield* listening(1)
       yield* TestClock.adjust("30 seconds")
-      tell(first(), 4, news("b"))
+      notify(first(), 4, news("b"))
       const [line = ""] = yield* json.receiveLines(1)
       assert.deepStrictEqual([line, JSON.parse(line)], [`  ${item("b")}`, JSON.parse(item("b"))])
       yield* atom.send(get(`/stream?${query}&wait=stream`))
@@ -188,7 +188,7 @@ describe("a stream of server-sent events", () => {
 
   it.effect("ends when notifications are unreadable, and when the resource stops being a feed", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, tell } = makeHub(["a"])
+      const { first, hub, listening, notify } = makeHub(["a"])
       const { connect } = yield* serve(hub)
       const connection = yield* connect
       yield* connection.send(events())
@@ -199,14 +199,14 @@ describe("a stream of server-sent events", () => {
       yield* again.send(events())
       yield* listening(1)
       const document = { contentType: "text/html", body: Buffer.from("<p>") }
-      assert.isFalse(tell(first(), 4, { _tag: "Document", document }))
+      assert.isFalse(notify(first(), 4, { _tag: "Document", document }))
       yield* again.closed
       yield* listening(0)
     }))
 
   it.effect("reports lost notifications with a cursor to resume from", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, tell } = makeHub(["a"])
+      const { first, hub, listening, notify } = makeHub(["a"])
       const { connect } = yield* serve(hub)
       const connection = yield* connect
       yield* connection.send(events("Last-Event-ID: 1"))
@@ -215,7 +215,7 @@ describe("a stream of server-sent events", () => {
       assert.deepStrictEqual([...first().cursors], [[resource, 1]])
       first().cursors.set(resource, 3)
       first().missed(resource, 2)
-      tell(first(), 4, news("b"))
+      notify(first(), 4, news("b"))
       assert.deepStrictEqual(yield* connection.receiveLines(8), [
         "event: gap",
         "id: 3",
@@ -241,7 +241,7 @@ describe("a client that does not read", () => {
 
   it.effect("receives no more events and is disconnected after 30 s; other clients stay connected", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, resumed, tell } = makeHub(["a"])
+      const { first, hub, listening, resumed, notify } = makeHub(["a"])
       const { connect } = yield* serve(hub)
       const [slow, other] = [yield* connect, yield* connect]
       yield* slow.send(lines)
@@ -253,19 +253,19 @@ describe("a client that does not read", () => {
       yield* other.receiveHead
       yield* listening(2)
       yield* slow.pause
-      assert.isFalse(tell(listener, 4, large(16)))
+      assert.isFalse(notify(listener, 4, large(16)))
       yield* TestClock.adjust("15 seconds")
       assert.strictEqual(resumed.filter((one) => one === listener).length, 1) // at its start
       yield* TestClock.adjust("15 seconds")
       yield* listening(1)
       assert.notStrictEqual(first(), listener)
-      assert.isTrue(tell(first(), 4, news("b")))
+      assert.isTrue(notify(first(), 4, news("b")))
       assert.deepStrictEqual((yield* other.receiveLines(2)).map((line) => line.trimStart()), [item("a"), item("b")])
     }))
 
   it.effect("continues when it reads again in time", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, resumedTwice, tell } = makeHub(["a"])
+      const { first, hub, listening, resumedTwice, notify } = makeHub(["a"])
       const { connect } = yield* serve(hub)
       const slow = yield* connect
       yield* slow.send(lines)
@@ -273,14 +273,14 @@ describe("a client that does not read", () => {
       yield* slow.receiveLines(1)
       yield* listening(1)
       yield* slow.pause
-      assert.isFalse(tell(first(), 4, large(4)))
+      assert.isFalse(notify(first(), 4, large(4)))
       yield* TestClock.adjust("15 seconds")
       yield* slow.goOn
       const [line = ""] = yield* slow.receiveLines(1)
       assert.isAbove(line.length, 4 * 1024 * 1024)
       yield* resumedTwice(first())
       yield* TestClock.adjust("1 minute")
-      assert.isTrue(tell(first(), 5, news("c")))
+      assert.isTrue(notify(first(), 5, news("c")))
       assert.deepStrictEqual((yield* slow.receiveLines(1)).map((line) => line.trimStart()), [item("c")])
     }))
 })
@@ -323,13 +323,13 @@ describe("a long poll", () => {
 
   it.effect("responds with the notification when its entries are older than the requested ones", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, tell } = makeHub()
+      const { first, hub, listening, notify } = makeHub()
       const { connect } = yield* serve(hub)
       const connection = yield* connect
       yield* connection.send(poll)
       yield* listening(1)
-      assert.isTrue(tell(first(), 4, { _tag: "Failure" }))
-      assert.isFalse(tell(first(), 5, news("old")))
+      assert.isTrue(notify(first(), 4, { _tag: "Failure" }))
+      assert.isFalse(notify(first(), 5, news("old")))
       assert.strictEqual((yield* connection.receive()).body, item("old"))
     }))
 
