@@ -9,87 +9,87 @@ import { neutralModel } from "./NeutralModel.ts"
 import { stopWhenUnread } from "./Output.ts"
 import { renderDocument, renderReport } from "./Report.ts"
 
-/** The document could not be had; `message` says why. */
+/** A document could not be loaded. `message` gives the reason. */
 export class InspectError extends Schema.TaggedError<InspectError>()("InspectError", { message: Schema.String }) {}
 
 const flags = {
   source: Argument.String("file or url").pipe(
-    Argument.withDescription("What to read: a file's path, or an http(s) URL"),
+    Argument.withDescription("Path of a file, or an http(s) URL"),
     Argument.optional
   ),
   format: Flag.Literals("format", ["report", "json", "atom", "model"]).pipe(
     Flag.withDescription(
-      "report (default): for a person. json, atom: what subscribers would get. model: all that was read"
+      "report (default): for a person. json, atom: the notification for subscribers. model: all fields"
     ),
     Flag.withDefault("report")
   ),
   batch: Flag.Boolean("batch").pipe(
     Flag.withDescription(
-      "Read jobs from standard input, one JSON object a line: {file, url?, headers?}; answer one a line"
+      "Read jobs from standard input, one JSON object per line: {file, url?, headers?}. Print one result per line"
     ),
     Flag.withDefault(false)
   )
 }
 
-/** `windhover inspect`: shows how a document is read. Nothing is stored. Documents come by the given `Fetcher`. */
+/** `windhover inspect`: shows how Windhover reads a document, without storing the document. URLs need a `Fetcher`. */
 export const inspect = Command.make(
   "inspect",
   flags,
   Effect.fnUntraced(function*({ source, format, batch }) {
-    if (batch) yield* stopWhenUnread(answerJobs)
-    else if (Option.isSome(source)) yield* show(source.value, format)
+    if (batch) yield* stopWhenUnread(runJobs)
+    else if (Option.isSome(source)) yield* showDocument(source.value, format)
     else return yield* new InspectError({ message: "Give a file or a URL, or --batch." })
   })
-).pipe(Command.withDescription("Show how a feed is read: kind, encoding, repairs, ids, model, renderings"))
+).pipe(Command.withDescription("Show how Windhover reads a feed: kind, encoding, repairs, ids, model, renderings"))
 
-/** Over the network that the settings allow. */
+/** `inspect` with the outbound network of the settings. */
 export const inspectOnline = inspect.pipe(
   Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer)))
 )
 
-const show = Effect.fn("Inspect.show")(function*(place: string, format: "report" | "json" | "atom" | "model") {
-  const { bytes, options } = /^https?:\/\//i.test(place) ? yield* fetched(place) : yield* stored(place)
+const showDocument = Effect.fn("Inspect.show")(function*(place: string, format: "report" | "json" | "atom" | "model") {
+  const { bytes, options } = /^https?:\/\//i.test(place) ? yield* fetchDocument(place) : yield* loadFile(place)
   const result = readFeed(bytes, options)
   yield* Console.log(format === "report" ? renderReport(result, place) : renderDocument(result, place, format))
 })
 
-interface Document {
+interface LoadedDocument {
   readonly bytes: Uint8Array
   readonly options: ReadOptions
 }
 
-const stored = Effect.fnUntraced(function*(path: string) {
+const loadFile = Effect.fnUntraced(function*(path: string) {
   const files = yield* FileSystem.FileSystem
   const bytes = yield* files.readFile(path).pipe(
-    Effect.mapError((error) => new InspectError({ message: unread(path, error) }))
+    Effect.mapError((error) => new InspectError({ message: explainFileError(path, error) }))
   )
-  return { bytes, options: {} } satisfies Document
+  return { bytes, options: {} } satisfies LoadedDocument
 })
 
-const unread = (path: string, { message, reason }: PlatformError.PlatformError): string => {
+const explainFileError = (path: string, { message, reason }: PlatformError.PlatformError): string => {
   switch (reason._tag) {
     case "NotFound":
       return `There is no file ${quote(path)}. Give the path of a document, or an http(s) URL.`
     case "PermissionDenied":
-      return `The file ${quote(path)} may not be read by who runs this. Change its permissions.`
+      return `The file ${quote(path)} is not readable for this user. Change its permissions.`
     case "BadResource":
-      return `${quote(path)} is no file, but a directory most likely. Give the path of a document, or an http(s) URL.`
+      return `${quote(path)} is not a file, but probably a directory. Give the path of a document, or an http(s) URL.`
     default:
       return `Cannot read ${quote(path)}: ${message}. Give the path of a document, or an http(s) URL.`
   }
 }
 
-const fetched = Effect.fnUntraced(function*(url: string) {
+const fetchDocument = Effect.fnUntraced(function*(url: string) {
   const fetcher = yield* Fetcher
-  const answer = yield* fetcher.fetch({ url }).pipe(Effect.mapError(({ message }) => new InspectError({ message })))
-  if (answer.status !== 200) yield* Console.error(`The server answers ${answer.status}.`)
+  const response = yield* fetcher.fetch({ url }).pipe(Effect.mapError(({ message }) => new InspectError({ message })))
+  if (response.status !== 200) yield* Console.error(`The server answered ${response.status}.`)
   return {
-    bytes: answer.body,
-    options: { ...headerOptions(answer.headers), url: answer.finalUrl }
-  } satisfies Document
+    bytes: response.body,
+    options: { ...toReadOptions(response.headers), url: response.finalUrl }
+  } satisfies LoadedDocument
 })
 
-const headerOptions = (headers: { readonly [name: string]: string | undefined }): ReadOptions => {
+const toReadOptions = (headers: { readonly [name: string]: string | undefined }): ReadOptions => {
   const { "content-type": contentType, "content-language": contentLanguage } = headers
   return {
     ...(contentType === undefined ? {} : { contentType }),
@@ -97,7 +97,7 @@ const headerOptions = (headers: { readonly [name: string]: string | undefined })
   }
 }
 
-const lowerCased = (headers: { readonly [name: string]: string }): { readonly [name: string]: string } =>
+const lowerCaseNames = (headers: { readonly [name: string]: string }): { readonly [name: string]: string } =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
 const Job = Schema.Struct({
@@ -108,31 +108,32 @@ const Job = Schema.Struct({
 
 const decodeJob = Schema.decodeUnknownEffect(Schema.fromJsonString(Job))
 
-/** One answer a line, in order; what is no job, and a file that cannot be read, is an answer with an `error`. */
-const answerJobs = Effect.gen(function*() {
+/** Prints one result per line, in order. An invalid job or an unreadable file gives a result with an `error`. */
+const runJobs = Effect.gen(function*() {
   const { stdin } = yield* Stdio.Stdio
   yield* stdin.pipe(
     Stream.decodeText(),
     Stream.splitLines,
     Stream.filter((line) => line.trim() !== ""),
-    Stream.runForEach((line) => Effect.flatMap(answer(line), (text) => Console.log(text)))
+    Stream.runForEach((line) => Effect.flatMap(runJobLine(line), (text) => Console.log(text)))
   )
 })
 
-const answer = (line: string) =>
+const runJobLine = (line: string) =>
   decodeJob(line).pipe(
-    Effect.flatMap(answerJob),
-    Effect.catchTag("SchemaError", ({ message }) => Effect.succeed(JSON.stringify({ error: noJob(line, message) })))
+    Effect.flatMap(runJob),
+    Effect.catchTag("SchemaError", ({ message }) =>
+      Effect.succeed(JSON.stringify({ error: explainInvalidJob(line, message) })))
   )
 
-const noJob = (line: string, problem: string): string =>
-  `This is no job: received ${quote(line)} (${
+const explainInvalidJob = (line: string, problem: string): string =>
+  `Invalid job: received ${quote(line)} (${
     problem.replaceAll(/\s+/g, " ")
-  }). {"file": …, "url"?: …, "headers"?: {…}} is needed.`
+  }). Expected {"file": …, "url"?: …, "headers"?: {…}}.`
 
-const answerJob = Effect.fnUntraced(function*({ file, url, headers = {} }: typeof Job.Type) {
-  const options = { ...headerOptions(lowerCased(headers)), ...(url === undefined ? {} : { url }) }
-  return yield* stored(file).pipe(
+const runJob = Effect.fnUntraced(function*({ file, url, headers = {} }: typeof Job.Type) {
+  const options = { ...toReadOptions(lowerCaseNames(headers)), ...(url === undefined ? {} : { url }) }
+  return yield* loadFile(file).pipe(
     Effect.map(({ bytes }) => JSON.stringify({ file, ...neutralModel(readFeed(bytes, options), url) })),
     Effect.catch(({ message }) => Effect.succeed(JSON.stringify({ file, error: message })))
   )

@@ -1,4 +1,4 @@
-import type * as Model from "#domain/feed/Entry.ts"
+import type { Point, Shape, Source, Text } from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import { type FeedHeader, getHubs, getLinks, getPermalink, getSelfLink } from "#domain/feed/Feed.ts"
 import type { ReadResult } from "#domain/normalize/ReadFeed.ts"
@@ -6,9 +6,9 @@ import type { ReadResult } from "#domain/normalize/ReadFeed.ts"
 type Fields = { readonly [name: string]: unknown }
 
 /**
- * A read document with the field names that feed parsers' test suites use: snake case, dates in ISO 8601, enclosures apart from links.
+ * A document with the field names of feed parsers' test suites: snake case, dates in ISO 8601, enclosures apart from links.
  *
- * For comparing readers, and for people who know other parsers; nothing of it is sent to subscribers.
+ * For comparisons of readers, and for people who know other parsers. Subscribers never receive this form.
  */
 export const neutralModel = (result: ReadResult, url?: string): Fields => {
   if (result._tag === "NotFeed") return { kind: result.kind, error: result.reason }
@@ -18,123 +18,75 @@ export const neutralModel = (result: ReadResult, url?: string): Fields => {
     version: feed.version,
     encoding: feed.encoding,
     bozo: feed.repairs.length > 0,
-    feed: header(feed.header, url),
-    entries: feed.entries.map(entry)
+    feed: toNeutralHeader(feed.header, url),
+    entries: feed.entries.map(toNeutralEntry)
   }
 }
 
-const header = (feed: FeedHeader, url: string | undefined): Fields => ({
-  ...texts("title", feed.title),
-  ...texts("subtitle", feed.subtitle),
-  ...texts("rights", feed.rights),
-  ...texts("info", feed.info),
-  id: feed.id,
+const toNeutralHeader = ({ hints, points, shape, extensions: _, ...feed }: FeedHeader, url?: string): Fields => ({
+  ...renameFields(feed),
   link: getPermalink(feed) ?? getSelfLink(feed) ?? url,
-  links: feed.links,
   hub: getHubs(feed),
   self: getSelfLink(feed),
-  updated: iso(feed.updated),
-  published: iso(feed.published),
-  created: iso(feed.created),
-  language: feed.language,
-  authors: feed.authors,
-  contributors: feed.contributors,
-  publisher: feed.publisher,
-  generator: feed.generator,
-  image: feed.image,
-  icon: feed.icon,
-  logo: feed.logo,
-  categories: feed.categories,
-  ttl: feed.hints?.ttl,
-  docs: feed.docs,
-  cloud: feed.cloud,
-  textinput: feed.textInput,
-  rating: feed.rating,
-  license: feed.license,
-  geo: geo(feed),
-  media: feed.media,
-  itunes: feed.itunes === undefined ? undefined : lowerCased(feed.itunes),
-  sy: { period: feed.hints?.updatePeriod, frequency: feed.hints?.updateFrequency }
+  ttl: hints?.ttl,
+  geo: toGeo(points, shape),
+  sy: { period: hints?.updatePeriod, frequency: hints?.updateFrequency }
 })
 
-const entry = (of: RawEntry): Fields => ({
-  ...texts("title", of.title),
-  ...texts("summary", of.summary),
-  ...texts("rights", of.rights),
-  id: of.id,
-  id_is_permalink: of.idIsPermalink,
-  link: getPermalink(of),
-  links: of.links,
-  enclosures: getLinks(of.links, "enclosure"),
-  content: of.content?.map((content) => ({ ...content, type: MIME[content.type] ?? content.type })),
-  published: iso(of.published),
-  updated: iso(of.updated),
-  created: iso(of.created),
-  expired: iso(of.expired),
-  authors: of.authors,
-  contributors: of.contributors,
-  publisher: of.publisher,
-  categories: of.categories,
-  language: of.language,
-  comments: of.comments,
-  comments_feed: of.commentsFeed,
-  comment_count: of.commentCount,
-  in_reply_to: of.inReplyTo,
-  orig_link: of.originalLink,
-  source: of.source === undefined ? undefined : source(of.source),
-  geo: geo(of),
-  media: of.media === undefined
+const toNeutralEntry = ({ points, shape, source, ...entry }: RawEntry): Fields => ({
+  ...renameFields(entry),
+  link: getPermalink(entry),
+  enclosures: getLinks(entry.links, "enclosure"),
+  content: entry.content?.map((content) => ({ ...content, type: mimeTypes[content.type] ?? content.type })),
+  source: source === undefined ? undefined : toNeutralSource(source),
+  geo: toGeo(points, shape),
+  media: entry.media === undefined
     ? undefined
-    : { ...of.media, credits: of.media.credits?.map(({ role, value }) => ({ role, name: value })) },
-  image: of.image?.url,
-  license: of.license,
-  itunes: of.itunes === undefined ? undefined : lowerCased(of.itunes),
-  extensions: of.extensions,
-  verbs: of.verbs,
-  objects: of.objects
+    : { ...entry.media, credits: entry.media.credits?.map(({ role, value }) => ({ role, name: value })) },
+  image: entry.image?.url
 })
 
-const source = (of: Model.Source): Fields => ({
-  ...texts("title", of.title),
-  ...texts("subtitle", of.subtitle),
-  ...texts("rights", of.rights),
-  id: of.id,
-  link: getPermalink(of) ?? getSelfLink(of),
-  links: of.links,
-  updated: iso(of.updated),
-  language: of.language,
-  authors: of.authors,
-  contributors: of.contributors,
-  categories: of.categories,
-  icon: of.icon,
-  logo: of.logo,
-  generator: of.generator
+const toNeutralSource = (source: Source): Fields => ({
+  ...renameFields(source),
+  link: getPermalink(source) ?? getSelfLink(source)
 })
 
-const MIME: { readonly [type: string]: string | undefined } = {
+const mimeTypes: { readonly [type: string]: string | undefined } = {
   text: "text/plain",
   html: "text/html",
   xhtml: "application/xhtml+xml"
 }
 
-const texts = (name: string, text: Model.Text | undefined): Fields =>
-  text === undefined
-    ? {}
-    : {
-      [name]: text.value,
-      [`${name}_type`]: text.type,
-      [`${name}_language`]: text.language,
-      [`${name}_base`]: text.base
-    }
+/** Names that do not follow from the name in the model. */
+const otherNames: { readonly [name: string]: string | undefined } = {
+  originalLink: "orig_link",
+  textInput: "textinput"
+}
 
-const iso = (time: number | undefined): string | undefined =>
-  time === undefined ? undefined : new Date(time).toISOString().replace(".000Z", "Z")
+const times: ReadonlySet<string> = new Set(["published", "updated", "created", "expired"])
 
-/** The first place as one GeoJSON-like object; coordinates are longitude, latitude. */
-const geo = (
-  { points, shape }: { readonly points?: ReadonlyArray<Model.Point>; readonly shape?: Model.Shape }
-): Fields | undefined => {
-  const [point] = points ?? []
+const renameFields = (fields: object): Fields => Object.fromEntries(Object.entries(fields).flatMap(renameField))
+
+const renameField = ([name, value]: readonly [string, unknown]): ReadonlyArray<readonly [string, unknown]> => {
+  if (isText(value)) return textFields(name, value)
+  if (typeof value === "number" && times.has(name)) return [[name, new Date(value).toISOString().replace(".000Z", "Z")]]
+  if (name === "itunes" && typeof value === "object" && value !== null) return [[name, lowerCaseNames(value)]]
+  return [[otherNames[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]]
+}
+
+const isText = (value: unknown): value is Text =>
+  typeof value === "object" && value !== null && "value" in value && "type" in value
+
+const textFields = (name: string, text: Text): ReadonlyArray<readonly [string, unknown]> => [
+  [name, text.value],
+  [`${name}_type`, text.type],
+  [`${name}_language`, text.language],
+  [`${name}_base`, text.base]
+]
+
+/** The first point, or else the shape, as in GeoJSON: longitude, latitude. */
+const toGeo = (points: ReadonlyArray<Point> | undefined, shape: Shape | undefined): Fields | undefined => {
+  const point = points?.[0]
   if (point !== undefined) {
     return { type: "point", lat: point.latitude, lon: point.longitude, coordinates: [point.longitude, point.latitude] }
   }
@@ -145,7 +97,7 @@ const geo = (
   }
 }
 
-const lowerCased = (fields: object): Fields =>
+const lowerCaseNames = (fields: object): Fields =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name.toLowerCase(), Array.isArray(value) ? value.join(", ") : value])
   )

@@ -34,8 +34,8 @@ describe("inspect", () => {
         `{"file":"/nope"}`,
         `{"file":"/dev/null"}`
       )
-      assert.match(noFile.error, /^This is no job: received "\{\\"fil\\":\\"a\\"\}" \(.*"file".*\)\. .* is needed\.$/)
-      assert.match(noJson.error, /^This is no job: received "feed.xml" \(.*\)\. .* is needed\.$/)
+      assert.match(noFile.error, /^Invalid job: received "\{\\"fil\\":\\"a\\"\}" \(.*"file".*\)\. Expected .*\.$/)
+      assert.match(noJson.error, /^Invalid job: received "feed.xml" \(.*\)\. Expected .*\.$/)
       assert.deepStrictEqual(Object.keys(missing), ["file", "error"])
       assert.deepStrictEqual(read, { file: "/dev/null", kind: "empty", error: "the document is empty" })
     }))
@@ -53,7 +53,7 @@ describe("inspect", () => {
     Effect.gen(function*() {
       const denied = PlatformError.systemError({ _tag: "PermissionDenied", module: "FileSystem", method: "readFile" })
       const message = yield* whyNot("feed.xml", { readFile: () => Effect.fail(denied) })
-      assert.strictEqual(message, "The file \"feed.xml\" may not be read by who runs this. Change its permissions.")
+      assert.strictEqual(message, "The file \"feed.xml\" is not readable for this user. Change its permissions.")
     }))
 
   it.effect("names what is no file at all", () =>
@@ -61,7 +61,7 @@ describe("inspect", () => {
       const message = yield* whyNot("/")
       assert.strictEqual(
         message,
-        "\"/\" is no file, but a directory most likely. Give the path of a document, or an http(s) URL."
+        "\"/\" is not a file, but probably a directory. Give the path of a document, or an http(s) URL."
       )
     }))
 })
