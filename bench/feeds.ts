@@ -1,7 +1,7 @@
-// How fast feeds are read: against a bare SAX pass of a C parser (expat), feedsmith and rss-parser, in the same run.
+// Measures the speed of reading feeds against a bare SAX pass of expat (in C), feedsmith and rss-parser, in the same run.
 //   bin/node --max-semi-space-size=32 bench/feeds.ts [--write]      (--write: into docs/performance.md)
-// Times are CPU times of the process, the best of many short rounds, which is what is left of a noisy machine. Needs a C compiler and
-// expat's headers, or Python 3 for its expat.
+// Times are CPU times of the process, the best of many short rounds, because machines are noisy. Needs a C compiler and the headers of
+// expat, or Python 3 with its expat.
 import { Effect } from "effect"
 import { parseFeed } from "feedsmith"
 import { execFileSync } from "node:child_process"
@@ -18,9 +18,9 @@ import { random } from "#scripts/feeds/Random.ts"
 import { section } from "./Section.ts"
 
 const ROUNDS = 80
-/** Bytes that a round reads, about: a few milliseconds. */
+/** Approximate bytes per round: a few milliseconds. */
 const ROUND = 600_000
-/** Bytes of an entry, about. */
+/** Approximate bytes per entry. */
 const ENTRY = { rss: 2900, atom: 2850, rdf: 2350, podcast: 2750 }
 
 const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
@@ -67,7 +67,7 @@ int main(int c, char **v) {
   printf("%f\\n", best * 1e6);
 }`
 
-/** Expat does have its own handlers to call in C; in Python they are built-ins that cost as little. */
+/** In C, expat calls empty handlers. In Python, expat runs without handlers, which costs as little. */
 const PYTHON = `
 import sys, time
 from xml.parsers import expat
@@ -102,7 +102,7 @@ const expat = (text: string): number => {
 
 const rssParser = new RssParser()
 
-/** rss-parser refuses RDF's dates at times: what it refuses costs it as much. */
+/** rss-parser rejects some dates of RDF. A rejected document costs as much time. */
 const parseRss = (text: string): Promise<unknown> => rssParser.parseString(text).catch(() => undefined)
 
 interface Rates {

@@ -1,12 +1,12 @@
-// How long documents that attack a reader take, and how much comes out of them.
+// Measures CPU time and output size of documents that attack a reader.
 //   bin/node scripts/hostile.ts
-// Milliseconds of CPU, the best of some runs. Exit 1 when one takes more than 100 ms, or says more than ten times what it is long.
+// Prints milliseconds of CPU, the best of 10 runs. Exits with 1 above 100 ms, or above ten times the size of the document.
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { documents } from "./feeds/Hostile.ts"
 
-const RUNS = 10
-const MOST_MILLISECONDS = 100
-const MOST_GROWTH = 10
+const runs = 10
+const maxMilliseconds = 100
+const maxGrowth = 10
 
 const milliseconds = (work: () => unknown): number => {
   const started = process.threadCpuUsage()
@@ -21,9 +21,9 @@ const lengthOf = (value: unknown): number =>
 let bad = 0
 for (const [attack, document] of Object.entries(documents)) {
   const bytes = new TextEncoder().encode(document())
-  const took = Math.min(...Array.from({ length: RUNS }, () => milliseconds(() => readFeed(bytes))))
+  const took = Math.min(...Array.from({ length: runs }, () => milliseconds(() => readFeed(bytes))))
   const growth = lengthOf(readFeed(bytes)) / bytes.length
-  if (took > MOST_MILLISECONDS || growth > MOST_GROWTH) bad++
+  if (took > maxMilliseconds || growth > maxGrowth) bad++
   console.log(
     `${attack.padEnd(50)} ${(bytes.length / 1000).toFixed(0).padStart(6)} kB ${took.toFixed(1).padStart(7)} ms, ${
       growth.toFixed(2)

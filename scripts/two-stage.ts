@@ -1,6 +1,6 @@
-// Whether reading a document in two stages gives what reading it whole gives, for every file under the given folders.
+// Compares reading a document in two stages with reading the document whole, for every file under the given folders.
 //   bin/node scripts/two-stage.ts FOLDER...
-// Exit 1 with the files that differ.
+// Exits with 1 and the names of the files that differ.
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { isDeepStrictEqual } from "node:util"
@@ -9,7 +9,7 @@ import { readFeed, type ReadResult } from "#domain/normalize/ReadFeed.ts"
 type Feed = Extract<ReadResult, { _tag: "Feed" }>
 type Choice = (index: number, count: number) => boolean
 
-/** Which entries were seen before: each choice leaves others to be read. */
+/** Choices of the seen entries. */
 const choices: ReadonlyArray<Choice> = [
   (index) => index !== 0,
   (index, count) => index !== count - 1,
@@ -22,7 +22,7 @@ const choices: ReadonlyArray<Choice> = [
 const filesIn = (path: string): ReadonlyArray<string> =>
   statSync(path).isDirectory() ? readdirSync(path).flatMap((name) => filesIn(join(path, name))) : [path]
 
-/** What differs, in a word; `undefined` when all choices give the same. */
+/** The first difference, or `undefined`. */
 const difference = (bytes: Uint8Array, whole: Feed): string | undefined => {
   const { slices = [] } = whole
   for (const [number, isSeen] of choices.entries()) {

@@ -1,6 +1,6 @@
 import { integer, pick, type Random } from "./Random.ts"
 
-/** One accident on the way from a publisher: in a template, an editor, a proxy, a disk. */
+/** A random fault in a document, as from a template, an editor, a proxy or a disk. */
 export type Damage = (next: Random, text: string) => string
 
 const SNIPPETS = [

@@ -1,6 +1,6 @@
 import { integer, pick, type Random } from "./Random.ts"
 
-/** A document as publishers' software writes it, and the ids that are in it. */
+/** A document as publishers' software writes it, and the ids of its entries. */
 export interface FeedDocument {
   readonly text: string
   readonly ids: ReadonlyArray<string>
@@ -10,7 +10,7 @@ export type Style = "rss" | "atom" | "rdf" | "podcast"
 
 export const styles: ReadonlyArray<Style> = ["rss", "atom", "rdf", "podcast"]
 
-/** `bytes`: of content an entry, about; a blog's posts have 1 to 2 kB. */
+/** Makes a feed. `bytes` is the approximate content per entry; blog posts have 1 to 2 kB. */
 export const feedDocument = (next: Random, style: Style, entries: number, bytes = 1500): FeedDocument => {
   const parts = Array.from({ length: entries }, (_, index) => WRITERS[style](next, entries - index, bytes))
   return {
@@ -32,7 +32,7 @@ const WORDS = (
 
 const words = (next: Random, count: number): string => Array.from({ length: count }, () => pick(next, WORDS)).join(" ")
 
-/** A post's HTML: paragraphs with links, emphasis, pictures, lists and code. */
+/** HTML of a blog post: paragraphs with links, emphasis, pictures, lists and code. */
 const html = (next: Random, bytes: number): string => {
   let text = ""
   while (text.length < bytes) text += pick(next, BLOCKS)(next)

@@ -4,9 +4,9 @@ import { damages } from "./Damage.ts"
 import { feedDocument, styles } from "./FeedDocuments.ts"
 import { integer, pick, type Random, random } from "./Random.ts"
 
-/** One damaged document, and how much of it was read. */
+/** Result of reading one damaged document. */
 export interface Assessment {
-  /** Ids that are whole in the damaged text, and of these the ones that were read. */
+  /** Number of ids that are whole in the damaged text. `found` counts the ids that were read. */
   readonly present: number
   readonly found: number
   readonly milliseconds: number
@@ -19,7 +19,7 @@ export interface Finding {
   readonly what: string
 }
 
-/** The damages, and `noise`: markup thrown together without any order. */
+/** The kinds of damage, and `noise`: random pieces of markup. */
 export const kinds: ReadonlyArray<string> = [...Object.keys(damages), "noise"]
 
 export function* assess(kind: string, seed: number, rounds: number): Generator<Assessment> {
@@ -116,7 +116,7 @@ const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray
   }
 }
 
-/** A damaged document that is read in two stages gives the same entries. */
+/** The difference between reading a damaged document whole and in two stages. */
 const twoStageDifference = (bytes: Uint8Array, whole: ReadResult): string | undefined => {
   if (whole._tag !== "Feed" || whole.slices === undefined) return undefined
   const { slices, feed } = whole

@@ -6,7 +6,7 @@ const rss = (body: string, before = ""): string =>
 const numbered = (count: number, write: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => write(index)).join("")
 
-/** Documents, each of which attacks time, memory or the stack of a reader. */
+/** Documents that attack the time, memory or stack of a reader. */
 export const documents: { readonly [attack: string]: () => string } = {
   "entities that contain entities (billion laughs)": () =>
     rss(

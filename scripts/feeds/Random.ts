@@ -1,4 +1,4 @@
-/** Numbers from 0 to below 1 that a seed decides (mulberry32): what a fuzz run finds can be found again. */
+/** Repeatable random numbers from 0 to below 1 (mulberry32), so that a seed reproduces a fuzz run. */
 export type Random = () => number
 
 export const random = (seed: number): Random => {
@@ -11,7 +11,7 @@ export const random = (seed: number): Random => {
   }
 }
 
-/** 0 to below `limit`. */
+/** A random integer from 0 to below `limit`. */
 export const integer = (next: Random, limit: number): number => Math.floor(next() * limit)
 
 export const pick = <T>(next: Random, from: ReadonlyArray<T>): T => from[integer(next, from.length)]!

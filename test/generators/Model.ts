@@ -14,9 +14,9 @@ import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
 
 /**
- * Values of the model, as a reader could have given them.
+ * Generators of the model's values, as a reader could give.
  *
- * `words` makes every string that a stranger chooses; URLs, types and languages have a form of their own.
+ * `words` generates every string of a publisher. URLs, types and languages have their own generators.
  */
 export const model = (words: fc.Arbitrary<string>) => {
   const moment = fc.integer({ min: Date.UTC(1971, 0), max: Date.UTC(2100, 0) }).map((at) => at - at % 1000)
@@ -27,7 +27,7 @@ export const model = (words: fc.Arbitrary<string>) => {
   const language = fc.constantFrom("en", "en-US", "de", "zh-Hant")
   const many = <A>(one: fc.Arbitrary<A>) => fc.array(one, { minLength: 1, maxLength: 3 })
 
-  /** A reader takes an address out of a name. */
+  /** Without `@`, because a reader splits a name that contains an address. */
   const name = words.map((word) => word.replaceAll("@", "at"))
 
   const text: fc.Arbitrary<Text> = fc.record({ value: words, type: fc.constantFrom("text", "html") })
@@ -162,7 +162,7 @@ export const model = (words: fc.Arbitrary<string>) => {
   return { entry, header, language, status }
 }
 
-/** What a person writes: any script, with the characters of markup among it, and without white space around it. */
+/** Texts of a person: any script, with characters of markup, and without white space around. */
 export const written: fc.Arbitrary<string> = fc.array(
   fc.oneof(
     fc.constantFrom("<", ">", "&", "&amp;", "\"", "'", "]]>", "<b>", "é", "дом", "家", "😀", " ", "\n", "\t"),
@@ -171,7 +171,7 @@ export const written: fc.Arbitrary<string> = fc.array(
   { minLength: 1, maxLength: 8 }
 ).map((parts) => parts.join("").trim()).filter((value) => value !== "")
 
-/** Anything that fits into a string: control characters, lone surrogates and markup among it. */
+/** Any string, with control characters, lone surrogates and markup. */
 export const hostile: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: "binary" }),
   fc.array(

@@ -27,7 +27,7 @@ const entry = (
 const idsOf = (raw: ReadonlyArray<RawEntry>, policy?: IdPolicy) => assignIds(raw, policy).entries.map(({ id }) => id)
 
 describe("EntryId", () => {
-  it("keeps the publisher's ids byte for byte", () => {
+  it("keeps the publisher's ids unchanged", () => {
     const odd = ["tag:a.example,2005:1", " padded ", "HTTP://A.example/?x=1&y=2", "ünïcode", "0"]
     const { entries, policy } = assignIds(odd.map((id) => entry({ id, title: id })), undefined)
     assert.deepStrictEqual(entries.map(({ id }) => id), odd)
@@ -35,7 +35,7 @@ describe("EntryId", () => {
     assert.deepStrictEqual(policy, { version: 1, rule: "publisher", reason: "the publisher gives usable ids" })
   })
 
-  it("makes a slug of the link when there is no id", () => {
+  it("makes a slug of the link of an entry without an id", () => {
     const link = "http://www.livescience.com/9973-long-lived-salamanders-offer-clues-aging.html"
     const { entries, policy, identities } = assignIds([
       entry({ link, title: "Salamanders" }),
@@ -49,20 +49,20 @@ describe("EntryId", () => {
     assert.deepStrictEqual(identities[0], { rule: "link", reason: "absent", basis: link })
   })
 
-  it("keeps links in other scripts apart", () => {
+  it("distinguishes links in other scripts", () => {
     const ids = idsOf([entry({ link: "http://a.example/новости" }), entry({ link: "http://a.example/статьи" })])
     assert.strictEqual(new Set(ids).size, 2)
     assert.match(ids[0] ?? "", /^http-a-example-[a-z0-9-]+$/)
   })
 
-  it("cuts a long link and tells by a hash", () => {
+  it("cuts a long link and adds a hash", () => {
     const path = "x".repeat(400)
     const ids = idsOf([entry({ link: `http://a.example/${path}1` }), entry({ link: `http://a.example/${path}2` })])
     assert.deepStrictEqual(ids.map((id) => id.length), [200, 200])
     assert.notStrictEqual(ids[0], ids[1])
   })
 
-  it("hashes title and content when there is no link either", () => {
+  it("hashes title and content of an entry without id and link", () => {
     const first = idsOf([entry({ title: "Parker Solar Probe", content: "a" }), entry({ content: "b" })])
     assert.match(first[0] ?? "", /^parker-solar-probe-[0-9a-f]{16}$/)
     assert.match(first[1] ?? "", /^entry-[0-9a-f]{16}$/)
@@ -72,7 +72,7 @@ describe("EntryId", () => {
     )
   })
 
-  it("makes the ids that other versions have made: each that changed would be news to every subscriber", () => {
+  it("makes the same ids as earlier versions, because a changed id notifies every subscriber", () => {
     const link = `https://a.example/${"long-path/".repeat(20)}?q=1`
     assert.deepStrictEqual(idsOf([entry({ link }), entry({ link: "http://a.example/новости" })]), [
       `https-a-example-${"long-path-".repeat(16)}long-pa-e7b81b74688ef125`,
@@ -96,7 +96,7 @@ describe("EntryId", () => {
     assert.deepStrictEqual(idsOf(namesakes.map(entry)), ["a#84bc85695dbae9a3", "a", "b"])
   })
 
-  it("treats blank ids as absent, each for itself", () => {
+  it("treats each blank id as absent", () => {
     const { entries, identities } = assignIds([
       entry({ id: "real", title: "a" }),
       entry({ id: " \n", link: "http://a.example/1" })
@@ -105,7 +105,7 @@ describe("EntryId", () => {
     assert.deepStrictEqual(identities.map(({ reason }) => reason), ["given", "absent"])
   })
 
-  it("treats one id for all entries as none", () => {
+  it("ignores an id that all entries share", () => {
     const { entries, policy, identities } = assignIds(
       [1, 2, 3].map((n) => entry({ id: "item", link: `http://a.example/${n}` })),
       undefined
@@ -115,7 +115,7 @@ describe("EntryId", () => {
     assert.strictEqual(identities[0]?.reason, "unusable")
   })
 
-  it("passes over a link that all entries share", () => {
+  it("ignores a link that all entries share", () => {
     const home = "http://a.example/"
     const raw = ["1", "2"].map((n) => entry({ link: home, title: n, enclosure: `http://a.example/${n}.mp3` }))
     assert.deepStrictEqual(idsOf(raw), ["http-a-example-1-mp3", "http-a-example-2-mp3"])
@@ -125,7 +125,7 @@ describe("EntryId", () => {
     )
   })
 
-  it("tells namesakes apart; the oldest keeps the id", () => {
+  it("makes repeated ids unique; the oldest entry keeps the id", () => {
     const raw = [
       entry({ id: "x", title: "new", published: 2 }),
       entry({ id: "y", title: "other", published: 3 }),
@@ -138,12 +138,12 @@ describe("EntryId", () => {
     assert.isUndefined(entries[0]?.generatedId)
   })
 
-  it("takes undated namesakes for newest first", () => {
+  it("treats undated entries with the same id as newest first", () => {
     const ids = idsOf([entry({ id: "x", title: "new" }), entry({ id: "y" }), entry({ id: "x", title: "old" })])
     assert.strictEqual(ids[2], "x")
   })
 
-  it("keeps only the latest version of an entry that is there twice", () => {
+  it("keeps only the latest version of a repeated entry", () => {
     const raw = [
       entry({ id: "x", title: "t", content: "old", updated: 1 }),
       entry({ id: "x", title: "t", content: "new", updated: 2 }),
@@ -156,7 +156,7 @@ describe("EntryId", () => {
     ]])
   })
 
-  it("does not lose entries that only differ in content when ids are made", () => {
+  it("keeps entries with generated ids that only differ in content", () => {
     const raw = [
       entry({ link: "http://a.example/1", title: "Status", content: "a" }),
       entry({ link: "http://a.example/1", title: "Status", content: "b" }),
@@ -167,7 +167,7 @@ describe("EntryId", () => {
     assert.strictEqual(ids[1], "http-a-example-1")
   })
 
-  it("leaves the policy open until there are entries", () => {
+  it("leaves the policy open until the first entries", () => {
     assert.deepStrictEqual(assignIds([], undefined), {
       entries: [],
       identities: [],
@@ -176,7 +176,7 @@ describe("EntryId", () => {
     })
   })
 
-  it("stays with made ids when the publisher begins to give some", () => {
+  it("keeps generated ids if the publisher adds ids later", () => {
     const { policy } = assignIds([entry({ link: "http://a.example/1" })], undefined)
     const later = assignIds([
       entry({ id: "guid-2", link: "http://a.example/2" }),
@@ -187,7 +187,7 @@ describe("EntryId", () => {
     assert.strictEqual(later.policy, policy)
   })
 
-  it("moves on when the policy cannot hold, and says so", () => {
+  it("changes a failing policy, and reports the change", () => {
     const { policy } = assignIds([entry({ id: "item", link: "http://a.example/1", title: "a" })], undefined)
     assert.strictEqual(policy?.rule, "publisher")
     const later = assignIds([
@@ -198,7 +198,7 @@ describe("EntryId", () => {
     assert.isTrue(later.policyChanged)
   })
 
-  it("reads a stored policy, and none from anything else", () => {
+  it("parses a stored policy and rejects other values", () => {
     const { policy } = assignIds([entry({ link: "http://a.example/1" })], undefined)
     assert.deepStrictEqual(parsePolicy(JSON.parse(JSON.stringify(policy))), policy)
     assert.isTrue(
@@ -218,7 +218,7 @@ describe("EntryId", () => {
     { maxLength: 12 }
   )
 
-  it("gives every entry an id of its own, whatever is missing or repeated", () => {
+  it("gives every entry a unique id for any missing or repeated fields", () => {
     fc.assert(fc.property(raws, (raw) => {
       const { entries, identities } = assignIds(raw, undefined)
       const ids = entries.map(({ id }) => id)
@@ -228,7 +228,7 @@ describe("EntryId", () => {
     }))
   })
 
-  it("gives the same ids under its own policy as without one", () => {
+  it("gives the same ids with its own policy as without a policy", () => {
     fc.assert(fc.property(raws, (raw) => {
       const { entries, policy } = assignIds(raw, undefined)
       const again = assignIds(raw, policy)

@@ -37,19 +37,19 @@ const after = (documents: ReadonlyArray<ReadonlyArray<RawEntry>>, options?: Comp
 const ids = (entries: ReadonlyArray<{ readonly id: string }>) => entries.map(({ id }) => id)
 const plain = (...names: ReadonlyArray<string>) => names.map((name) => entry(name))
 
-describe("Change", () => {
-  it("stores a first document and tells nobody", () => {
+describe("NewEntries", () => {
+  it("stores a first document without a notification", () => {
     const { notified, fresh, outcome } = after([plain("c", "b", "a")])
     assert.deepStrictEqual(notified, [])
     assert.deepStrictEqual(ids(fresh), ["a", "b", "c"])
     assert.strictEqual(outcome, "parsed 3/3 entries")
   })
 
-  it("tells the first entries of a feed that began empty", () => {
+  it("notifies the first entries of a feed that was empty before", () => {
     assert.deepStrictEqual(ids(after([[], plain("a")]).notified), ["a"])
   })
 
-  it("tells an old entry that is pushed once, however often and long after that is pushed again", () => {
+  it("notifies an old entry once, even if the hub pushes the entry again much later", () => {
     const partial = { partial: true }
     const pushed = [entry("old", { published: NOW - 400 * 24 * 60 * MINUTE })]
     const first = findNewEntries(after([plain("b", "a")]).memory, { entries: pushed, skipped: 0 }, NOW, partial)
@@ -69,14 +69,14 @@ describe("Change", () => {
     assert.deepStrictEqual(ids(again.notified), ["a"]) // what the feed showed is forgotten after 200 others
   })
 
-  it("tells new ids, oldest first", () => {
+  it("notifies new ids, oldest first", () => {
     const { notified, fresh, outcome } = after([plain("b", "a"), plain("d", "c", "b", "a")])
     assert.deepStrictEqual(ids(notified), ["c", "d"])
     assert.deepStrictEqual(notified, fresh)
     assert.strictEqual(outcome, "parsed 2/4 entries")
   })
 
-  it("goes by date when all new entries have one", () => {
+  it("sorts by date if all new entries have a date", () => {
     const { notified } = after([[], [
       entry("a", { published: 2 }),
       entry("b", { published: 1 }),
@@ -85,11 +85,11 @@ describe("Change", () => {
     assert.deepStrictEqual(ids(notified), ["b", "a", "c"])
   })
 
-  it("does not tell an entry again that comes back", () => {
+  it("does not notify an entry again that returns", () => {
     assert.deepStrictEqual(after([plain("b", "a"), plain("c"), plain("c", "b", "a")]).notified, [])
   })
 
-  it("tells the newest 500 of a flood and stores all", () => {
+  it("notifies the newest 500 entries of a flood and stores all", () => {
     const flood = Array.from({ length: 700 }, (_, index) => entry(`${index}`, { published: NOW - index }))
     const { notified, fresh } = after([[], flood])
     assert.strictEqual(fresh.length, 700)
@@ -97,7 +97,7 @@ describe("Change", () => {
     assert.deepStrictEqual([notified[0]?.id, notified[499]?.id], ["499", "0"])
   })
 
-  it("does not look at title, link or content of a known id", () => {
+  it("ignores title, link and content of a known id", () => {
     const { notified, updated } = after([plain("a"), [entry("a", { title: "other", link: "http://else.example/" })]])
     assert.deepStrictEqual([notified, updated], [[], []])
   })
@@ -105,7 +105,7 @@ describe("Change", () => {
   describe("updated entries", () => {
     const edited = (updated: number) => [entry("b"), entry("a", { updated })]
 
-    it("are told when the update is at most three minutes old, once", () => {
+    it("are notified once if the update is at most three minutes old", () => {
       const { notified, updated, fresh, memory } = after([plain("b", "a"), edited(NOW - 2 * MINUTE)])
       assert.deepStrictEqual([ids(notified), ids(updated), ids(fresh)], [["a"], ["a"], []])
       assert.deepStrictEqual(
@@ -115,21 +115,21 @@ describe("Change", () => {
       assert.deepStrictEqual(ids(findNewEntries(memory, { entries: edited(NOW), skipped: 0 }, NOW, {}).notified), ["a"])
     })
 
-    it("are not told later", () => {
+    it("are not notified later", () => {
       assert.deepStrictEqual(after([plain("b", "a"), edited(NOW - 3 * MINUTE)]).notified, [])
     })
 
-    it("are told when the publisher's clock is a little ahead", () => {
+    it("are notified if the publisher's clock is a little ahead", () => {
       assert.deepStrictEqual(ids(after([plain("b", "a"), edited(NOW + 3 * MINUTE)]).notified), ["a"])
       assert.deepStrictEqual(after([plain("b", "a"), edited(NOW + 5 * MINUTE)]).notified, [])
     })
 
-    it("are not what a new entry becomes at the next fetch", () => {
+    it("do not include a new entry at the next fetch", () => {
       assert.deepStrictEqual(after([edited(NOW), edited(NOW)]).notified, [])
       assert.deepStrictEqual(after([plain("b"), edited(NOW + MINUTE), edited(NOW + MINUTE)]).notified, [])
     })
 
-    it("are not made by a publisher who stamps the time of the request on everything", () => {
+    it("do not count if the publisher stamps the time of the request on every entry", () => {
       const stamped = (at: number) => ["e", "d", "c", "b", "a"].map((id) => entry(id, { updated: at }))
       assert.deepStrictEqual(after([stamped(NOW), stamped(NOW + MINUTE)]).notified, [])
       assert.deepStrictEqual(
@@ -142,37 +142,37 @@ describe("Change", () => {
   describe("ids that moved", () => {
     const at = (site: string, ...paths: ReadonlyArray<string>) => paths.map((path) => entry(`${site}/${path}`))
 
-    it("to https are the known ones", () => {
+    it("to https are known ids", () => {
       const { notified, fresh } = after([at("http://a.example", "2", "1"), at("https://a.example", "3", "2", "1")])
       assert.deepStrictEqual(ids(notified), ["https://a.example/3"])
       assert.deepStrictEqual(ids(fresh), ["https://a.example/3"])
     })
 
-    it("to another host are the known ones, when they went together", () => {
+    it("to another host together are known ids", () => {
       const moved = at("https://new.example", "4", "3", "2", "1")
       assert.deepStrictEqual(ids(after([at("http://old.example", "3", "2", "1"), moved]).notified), [
         "https://new.example/4"
       ])
     })
 
-    it("are news when one alone looks like another site's", () => {
+    it("are new if only one id resembles an id of another site", () => {
       const planet = [...at("http://a.example", "?p=1"), ...at("http://b.example", "?p=7")]
       assert.strictEqual(after([at("http://a.example", "?p=7", "?p=1"), planet]).notified.length, 1)
       const far = at("http://b.example", "?p=7", "x", "y", "z")
       assert.strictEqual(after([at("http://a.example", "?p=7", "?p=1"), far]).notified.length, 4)
     })
 
-    it("are news when both are there", () => {
+    it("are new if the document has both ids", () => {
       const both = [...at("https://a.example", "1"), ...at("http://a.example", "1")]
       assert.deepStrictEqual(ids(after([at("http://a.example", "1"), both]).notified), ["https://a.example/1"])
     })
 
-    it("are news when told so", () => {
+    it("are new if following is off", () => {
       const moved = at("https://a.example", "2", "1")
       assert.strictEqual(after([at("http://a.example", "2", "1"), moved], { followMovedIds: false }).notified.length, 2)
     })
 
-    it("do so too when they were made from links", () => {
+    it("are known if they were generated from links", () => {
       const linked = (site: string, ...paths: ReadonlyArray<string>) =>
         paths.map((path) => entry("", { link: `${site}/${path}` }))
       const { notified } = after([linked("http://a.example", "2", "1"), linked("https://www.a.example", "3", "2", "1")])
@@ -180,7 +180,7 @@ describe("Change", () => {
     })
   })
 
-  it("does not flood when the id policy has to move", () => {
+  it("does not flood subscribers if the id policy changes", () => {
     const same = (...names: ReadonlyArray<string>) =>
       names.map((name) => entry("item", { title: name, link: `http://a.example/${name}` }))
     const { notified, memory, generatedIds } = after([same("a"), same("b", "a"), same("c", "b", "a")])
@@ -190,14 +190,14 @@ describe("Change", () => {
     assert.deepStrictEqual(ids(after([same("a"), same("b", "a")]).notified), ["http-a-example-b"])
   })
 
-  it("does not flood when a publisher takes the ids away", () => {
+  it("does not flood subscribers if a publisher removes the ids", () => {
     const without = ["c", "b", "a"].map((name) => ({
       ...entry("", { title: `title of ${name}`, link: `http://site.example/${name}` })
     }))
     assert.deepStrictEqual(ids(after([plain("b", "a"), without]).notified), ["http-site-example-c"])
   })
 
-  it("tells the namesake of a known entry, and that entry not again", () => {
+  it("notifies a new entry with the id of a known entry, but not the known entry", () => {
     const old = entry("x", { title: "old" })
     const others = plain("y")
     const { notified } = after([[old, ...others], [entry("x", { title: "new" }), old, ...others]])
@@ -215,7 +215,7 @@ describe("Change", () => {
     const session = (number: number) =>
       ["a", "b", "c"].map((name) => entry(`${name};${number}`, { title: name, link: `http://a.example/${name}` }))
 
-    it("rises with ids that change while title and link do not", () => {
+    it("rises if ids change while title and link stay", () => {
       const once = after([session(1), session(2)])
       assert.strictEqual(once.churned, 3)
       assert.strictEqual(once.notified.length, 3)
@@ -228,14 +228,14 @@ describe("Change", () => {
       assert.isBelow(after(documents).memory.bozoRank, 0.01)
     })
 
-    it("does not rise with entries that all look the same", () => {
+    it("does not rise if all entries look alike", () => {
       const note = (id: string) => entry(id, { title: "Note", link: "http://a.example/" })
       assert.strictEqual(after([[note("2"), note("1")], [note("3"), note("2")]]).churned, 0)
     })
   })
 
-  describe("a document that was read in part", () => {
-    it("gives the same as one that was read whole", () => {
+  describe("a partly read document", () => {
+    it("gives the same result as a whole document", () => {
       const { memory } = after([plain("c", "b", "a")])
       const whole = findNewEntries(memory, { entries: plain("d", "c", "b"), skipped: 0 }, NOW)
       const part = findNewEntries(memory, { entries: plain("d"), skipped: 2 }, NOW)
@@ -243,7 +243,7 @@ describe("Change", () => {
       assert.deepStrictEqual(part, whole)
     })
 
-    it("must be read whole at first, and when ids repeat, move, churn or were edited", () => {
+    it("needs the whole document at first, and for repeated, moved, churning or edited ids", () => {
       const { memory } = after([plain("http://a.example/b", "http://a.example/a")])
       const needs = (...entries: ReadonlyArray<RawEntry>) => needsWholeDocument(memory, { entries, skipped: 1 })
       assert.isTrue(needsWholeDocument(blank, { entries: plain("a"), skipped: 1 }))
@@ -263,7 +263,7 @@ describe("Change", () => {
     })
   })
 
-  it("tells every entry of a sliding window once", () => {
+  it("notifies every entry of a sliding window once", () => {
     const steps = fc.array(fc.nat({ max: 12 }), { minLength: 1, maxLength: 20 })
     fc.assert(fc.property(steps, fc.integer({ min: 1, max: 12 }), (arrivals, window) => {
       const names: Array<string> = ["0"]

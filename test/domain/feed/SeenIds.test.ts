@@ -14,7 +14,7 @@ const trace = (id: number): Trace => ({ id: BigInt(id), form: BigInt(id + 1_000_
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => trace(from + index))
 
 describe("SeenIds", () => {
-  it("reads back what it packed", () => {
+  it("unpacks packed ids", () => {
     const hash = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
     const traces = fc.uniqueArray(fc.record({ id: hash, form: hash, essence: hash }), { selector: ({ id }) => id })
     fc.assert(fc.property(traces, traces, fc.domain(), fc.array(hash), (before, now, site, strays) => {
@@ -30,7 +30,7 @@ describe("SeenIds", () => {
     }))
   })
 
-  it("answers however many questions alike", () => {
+  it("gives the same answers for any number of lookups", () => {
     const seen = unpack(pack(remember(remember(noSeenIds, range(0, 10), ""), range(5, 15), "", { strays: [77n] })))
     const asked = [20n, 0n, 14n, 77n, 21n, 4n, 5n, 78n, 9n, 77n, 22n, 0n]
     assert.deepStrictEqual(
@@ -39,7 +39,7 @@ describe("SeenIds", () => {
     )
   })
 
-  it("packs as other versions have packed", () => {
+  it("packs like earlier versions", () => {
     const seen = remember(noSeenIds, [{ id: 1n, form: 2n, essence: 3n }], "a.example", { marks: [4n], strays: [5n] })
     const packed = "010901000100000001000000" + Buffer.from("a.example").toString("hex") +
       [1, 2, 3, 5, 4].map((hash) => `0${hash}00000000000000`).join("")
@@ -54,14 +54,14 @@ describe("SeenIds", () => {
     ])
   })
 
-  it("reads a part of a larger buffer, at any offset", () => {
+  it("unpacks a part of a larger buffer, at any offset", () => {
     const packed = pack(remember(noSeenIds, range(0, 3), "a.example"))
     const whole = new Uint8Array(packed.length + 5)
     whole.set(packed, 3)
     assert.deepStrictEqual(unpack(whole.subarray(3, 3 + packed.length))?.document, range(0, 3))
   })
 
-  it("takes nothing, and what it cannot read, for a first fetch", () => {
+  it("treats empty and unknown bytes as a first fetch", () => {
     const packed = pack(remember(noSeenIds, range(0, 3), ""))
     assert.isUndefined(unpack(new Uint8Array()))
     assert.isUndefined(unpack(packed.subarray(0, packed.length - 1)))
@@ -71,14 +71,14 @@ describe("SeenIds", () => {
     assert.isDefined(unpack(pack(noSeenIds)))
   })
 
-  it("costs 24 bytes an entry and 8 bytes a tombstone", () => {
+  it("takes 24 bytes per entry and 8 bytes per tombstone", () => {
     const first = pack(remember(noSeenIds, range(0, 25), ""))
     assert.strictEqual(first.length, 12 + 25 * 24)
     const second = pack(remember(remember(noSeenIds, range(0, 25), ""), range(5, 30), ""))
     assert.strictEqual(second.length, first.length + 5 * 8)
   })
 
-  it("remembers an id for three windows after it left, and is bounded", () => {
+  it("remembers an id for three windows, and no longer", () => {
     const window = 100
     let seen = remember(noSeenIds, range(0, window), "")
     for (let gone = 1; gone <= 3 * window; gone++) {
@@ -97,14 +97,14 @@ describe("SeenIds", () => {
     assert.strictEqual(seen.tombstones.length, 200)
   })
 
-  it("forgets nothing over an empty document", () => {
+  it("keeps all ids over an empty document", () => {
     const whole = range(0, 500)
     let seen = remember(noSeenIds, whole, "")
     for (let day = 0; day < 5; day++) seen = remember(seen, [], "")
     assert.isTrue(whole.every(({ id }) => seen.has(id)))
   })
 
-  it("forgets a window that was large once", () => {
+  it("shrinks a window that was large once", () => {
     let seen = remember(noSeenIds, range(0, 5000), "")
     for (let day = 0; day < 200; day++) seen = remember(seen, range(0, 10), "")
     assert.isAtMost(seen.tombstones.length, 200)
@@ -116,7 +116,7 @@ describe("SeenIds", () => {
     assert.isTrue(seen.has(77n))
   })
 
-  it("keeps the newest 256 strays, whatever leaves the document", () => {
+  it("keeps the newest 256 strays while entries leave the document", () => {
     let seen = remember(noSeenIds, range(0, 2), "", { strays: [7_000n, 8_000n] })
     for (let gone = 1; gone <= 1000; gone++) seen = remember(seen, range(gone, gone + 2), "")
     assert.deepStrictEqual(seen.strays, [7_000n, 8_000n])
@@ -126,7 +126,7 @@ describe("SeenIds", () => {
     assert.deepStrictEqual([full.strays.length, full.has(8_000n), full.has(7_000n)], [256, true, false])
   })
 
-  it("gives one form to an id with and without TLS, and none to what is no URL", () => {
+  it("gives one form to http and https, and none to other ids", () => {
     assert.strictEqual(hashWithoutScheme("http://A.example/1?x"), hashWithoutScheme("https://a.example/1?x"))
     assert.notStrictEqual(hashWithoutScheme("http://a.example/1"), hashWithoutScheme("http://a.example/2"))
     assert.notStrictEqual(hashWithoutScheme("http://a.example/a"), hashWithoutScheme("http://a.example/A"))
@@ -134,7 +134,7 @@ describe("SeenIds", () => {
     assert.strictEqual(hashWithoutScheme("http-a-example-1"), 0n)
   })
 
-  it("gives the form that an id would have had on another host, but not to a home page", () => {
+  it("gives the form of an id on another host, but none to a home page", () => {
     assert.strictEqual(
       hashWithoutScheme("https://new.example/1", "old.example"),
       hashWithoutScheme("http://old.example/1")
@@ -142,7 +142,7 @@ describe("SeenIds", () => {
     assert.strictEqual(hashWithoutScheme("https://new.example/", "old.example"), 0n)
   })
 
-  it("knows the site of a document only when there is one", () => {
+  it("knows the host of a document only if there is one host", () => {
     assert.strictEqual(findCommonHost(["http://a.example/1", "https://A.example/2", "guid"]), "a.example")
     assert.strictEqual(findCommonHost(["http://a.example/1", "http://b.example/2"]), "")
     assert.strictEqual(findCommonHost(["guid"]), "")

@@ -9,7 +9,7 @@ const read = (html: string) => readHeadLinks(html, url).map(({ href, rel }) => `
 const rss = (href: string) => `<link rel=alternate type="application/rss+xml" href="${href}">`
 
 describe("the head of a page", () => {
-  it("names hubs, the page itself and its feeds", () => {
+  it("has links to hubs, to the page itself and to its feeds", () => {
     const html = `<!DOCTYPE html><html lang=en><head><meta charset=utf-8><title>A <link rel=hub href=/no></title>
       <LINK REL="Hub" HREF='https://hub.example/?a=1&amp;b=2'/><link rel="self canonical" href=/posts/>
       <link rel="alternate" type="application/rss+xml; charset=utf-8" title="Posts &amp; more" href="feed.xml">
@@ -30,14 +30,14 @@ describe("the head of a page", () => {
     assert.deepStrictEqual(read(`<html><body>${rss("/f")}`), [])
   })
 
-  it("holds no links in comments, scripts and styles", () => {
+  it("has no links in comments, scripts and styles", () => {
     const html = `<head><!-- ${rss("/1")} --><script>"${rss("/2")}"</script><style>${rss("/3")}</style>
       <noscript>${rss("/4")}</noscript><base href="https://other.example/b/">${rss("5")}`
     assert.deepStrictEqual(read(html), ["alternate https://other.example/b/5"])
     assert.deepStrictEqual(read(`<head><!-- ${rss("/1")}`), [])
   })
 
-  it("is read with the page, and names http addresses only", () => {
+  it("is read with the page, and only has http URLs", () => {
     const html = `<!doctype html><html><head><link rel=hub href="javascript:1">${
       rss("/f")
     }</head><body><p>x</body></html>`
@@ -48,7 +48,7 @@ describe("the head of a page", () => {
     ])
   })
 
-  it("ends, whatever it holds", () => {
+  it("ends for any input", () => {
     const pieces = fc.constantFrom(
       "<",
       ">",

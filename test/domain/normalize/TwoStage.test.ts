@@ -13,7 +13,7 @@ const feedOf = (bytes: Uint8Array, seenSlices?: ReadonlySet<bigint>) => {
 }
 
 describe("reading in two stages", () => {
-  it("gives what reading it whole gives, whichever entries were seen", () => {
+  it("gives the same entries as reading the whole document, for any seen entries", () => {
     const documents = fc.record({
       style: fc.constantFrom(...styles),
       seed: fc.nat(),
@@ -38,7 +38,7 @@ describe("reading in two stages", () => {
     )
   })
 
-  it("reads one new entry of many, and knows it the next time", () => {
+  it("reads one new entry of many, and skips the entry the next time", () => {
     const old = "<item><guid>1</guid></item><item><guid>2</guid></item>"
     const rss = (items: string): Uint8Array => encode(`<rss><channel><title>t</title>${items}</channel></rss>`)
     const first = feedOf(rss(old))

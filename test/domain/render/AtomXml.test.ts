@@ -27,7 +27,7 @@ const strings = (of: Element): ReadonlyArray<string> => [
 ]
 
 describe("AtomXml", () => {
-  it("is the wire's: status, links, title, id, entries", () => {
+  it("has the order of the original service: status, links, title, id, entries", () => {
     const header = {
       id: "urn:news",
       title: text("News"),
@@ -73,7 +73,7 @@ describe("AtomXml", () => {
     ])
   })
 
-  it("is a status and no entry when nothing was ever read, and still an Atom feed", () => {
+  it("is an Atom feed with a status and without entries before the first document", () => {
     const read = parse(renderAtom({ status, header: undefined, entries: [], extNamespace: EXT }))
     assert.deepStrictEqual(names(read), ["status", "title", "id"])
   })
@@ -147,11 +147,11 @@ describe("AtomXml", () => {
     )
   })
 
-  it("says nothing that is not known, but has the title that Atom requires", () => {
+  it("omits unknown values, but has the title that Atom requires", () => {
     assert.strictEqual(inside({ id: "x" }), "<id>x</id><title></title>")
   })
 
-  it("sends XHTML as HTML, media types as they are, and content that lies elsewhere by its address", () => {
+  it("sends XHTML as HTML, media types unchanged, and out-of-line content by its URL", () => {
     assert.strictEqual(
       inside({ id: "x", content: [text("<p>a</p>", "xhtml")], summary: text("a", "text/markdown") }),
       `<id>x</id><title></title><summary type="text/markdown">a</summary><content type="html">&lt;p&gt;a&lt;/p&gt;</content>`
@@ -162,7 +162,7 @@ describe("AtomXml", () => {
     )
   })
 
-  it("says the language of a text only when it is not the entry's", () => {
+  it("has the language of a text only if the entry has another", () => {
     assert.strictEqual(
       inside({
         id: "x",
@@ -174,7 +174,7 @@ describe("AtomXml", () => {
     )
   })
 
-  it("sends comments as replies, where the publisher's links do not name them", () => {
+  it("sends comments as replies, unless the publisher has such links", () => {
     const comments = "http://a.example/1#comments"
     const commentsFeed = "http://a.example/1/feed"
     const title = text("T")
@@ -187,7 +187,7 @@ describe("AtomXml", () => {
     assert.strictEqual(inside({ id: "x", title, links, comments }), `<id>x</id><title>T</title>${page}`)
   })
 
-  it("sends what Media RSS and iTunes say of pictures and media as links, each once", () => {
+  it("sends pictures and media of Media RSS and iTunes as links, each once", () => {
     const entry = {
       id: "x",
       links: [{ href: "https://a.example/1.mp3", rel: "enclosure", type: "audio/mpeg" }],
@@ -225,7 +225,7 @@ describe("AtomXml", () => {
     })
   })
 
-  it("sends the words of the media as summary where there are no others, as at YouTube", () => {
+  it("sends the description of the media as summary of an entry without texts, as at YouTube", () => {
     const media = { description: "About\nthis video" }
     assert.include(inside({ id: "x", media }), `<summary type="text">About\nthis video</summary>`)
     assert.strictEqual(JSON.parse(renderEntryJson({ id: "x", media })).summary, "About\nthis video")
@@ -240,19 +240,19 @@ describe("AtomXml", () => {
     )
   })
 
-  it("sends no link without an address", () => {
+  it("sends no link without a URL", () => {
     assert.notInclude(
       inside({ id: "x", links: [{ href: "", rel: "alternate" }], authors: [{ links: [{ href: "", rel: "me" }] }] }),
       "<link"
     )
   })
 
-  it("does not give a link the markup of a title", () => {
+  it("does not copy a title with markup to a link", () => {
     const links = [{ href: "http://a.example/", rel: "alternate" }]
     assert.include(inside({ id: "x", title: text("<b>T</b>", "html"), links }), `<link rel="alternate" href`)
   })
 
-  it("is well-formed and in order, whatever strangers wrote", () => {
+  it("is well-formed and in order for any texts", () => {
     const { entry, header, status } = model(hostile)
     fc.assert(
       fc.property(status, header, fc.array(entry, { maxLength: 3 }), (status, header, entries) => {

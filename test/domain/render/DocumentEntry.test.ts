@@ -9,8 +9,8 @@ const document = (contentType: string, body: string | Uint8Array): Document => (
 
 const status = { feed: "http://pages.example/#p", lastParse: 1_000 }
 
-describe("a document in an envelope", () => {
-  it("is an entry with its own type, that links to the topic", () => {
+describe("DocumentEntry", () => {
+  it("has the type of the document and a link to the topic", () => {
     const { content, id, links, updated } = documentToEntry(document("text/css", "p {}"), status)
     assert.deepStrictEqual({ content, links, updated }, {
       content: [{ type: "text/css", value: "p {}" }],
@@ -20,14 +20,14 @@ describe("a document in an envelope", () => {
     assert.match(id, /^urn:windhover:[0-9a-f]{16}:[0-9a-f]{16}$/)
   })
 
-  it("has an id that changes with it, and with the topic", () => {
+  it("has an id that changes with the document and with the topic", () => {
     const id = (body: string, feed = status.feed) => documentToEntry(document("text/css", body), { feed }).id
     assert.strictEqual(id("a"), id("a"))
     assert.notStrictEqual(id("a"), id("b"))
     assert.notStrictEqual(id("a"), id("a", "http://pages.example/"))
   })
 
-  it("is text in its charset, and base64 where it is no text", () => {
+  it("contains text in its charset, and binary documents in base64", () => {
     const value = (of: Document) => documentToEntry(of, status).content?.[0]?.value
     assert.strictEqual(value(document("text/plain; charset=iso-8859-1", Uint8Array.of(0xe9))), "é")
     assert.strictEqual(value(document("text/plain; charset=nonsense", "é")), "é")
@@ -35,7 +35,7 @@ describe("a document in an envelope", () => {
     assert.strictEqual(value(document("image/png", Uint8Array.of(0x89, 0x50, 0))), "iVAA")
   })
 
-  it("is not needed for JSON that is wanted as JSON, whatever the server calls it", () => {
+  it("is not needed for a JSON document in JSON format, with any Content-Type", () => {
     assert.isTrue(isInFormat(document("application/vnd.api+json; charset=utf-8", "{}"), "json"))
     assert.isTrue(isInFormat(document("text/html", " [1]"), "json"))
     assert.isFalse(isInFormat(document("text/plain", "[draft] one"), "json"))

@@ -11,7 +11,7 @@ const rendered = (notification: JsonNotification): unknown => JSON.parse(renderJ
 const item = (entry: Entry): unknown => JSON.parse(renderEntryJson(entry))
 
 describe("NotificationJson", () => {
-  it("is the wire's notification, key by key", () => {
+  it("has the keys of the original service", () => {
     const notification = {
       status: {
         feed: "https://comics.example/rss.xml",
@@ -67,7 +67,7 @@ describe("NotificationJson", () => {
     })
   })
 
-  it("is a status with an empty header and no items for an error", () => {
+  it("is a status with an empty header and no items for a failure", () => {
     assert.strictEqual(
       renderJson({
         status: { feed: "f", code: 404, http: "Fetched (ring) 404 900" },
@@ -78,7 +78,7 @@ describe("NotificationJson", () => {
     )
   })
 
-  it("always has items otherwise", () => {
+  it("always has items in other notifications", () => {
     assert.deepStrictEqual(rendered({ status, header: undefined, entries: [], retrieve: true }), {
       status: { code: 200, feed: status.feed },
       title: "",
@@ -88,7 +88,7 @@ describe("NotificationJson", () => {
     })
   })
 
-  it("has the header's own fields when they are known", () => {
+  it("has the known fields of the header", () => {
     const header = {
       id: "urn:1",
       title: text("T"),
@@ -223,11 +223,11 @@ describe("NotificationJson", () => {
     assert.notProperty(item({ ...entries[0], id: "1" }), "links")
   })
 
-  it("has no key for what is not known", () => {
+  it("has no key for unknown values", () => {
     assert.deepStrictEqual(item({ id: "x" }), { id: "x" })
   })
 
-  it("is JSON that any receiver can read, whatever strangers wrote", () => {
+  it("is legal JSON for any texts", () => {
     const { entry, status, header } = model(hostile)
     fc.assert(
       fc.property(status, header, entry, (status, header, entry) => {

@@ -64,7 +64,7 @@ const expected = (entry: Entry, authors: ReadonlyArray<Person> | undefined, arou
   }) as Entry
 }
 
-describe("what is rendered as Atom", () => {
+describe("a rendered Atom document", () => {
   const { entry, header, language } = model(written)
 
   it("is read back as the same entries", () => {
@@ -89,7 +89,7 @@ describe("what is rendered as Atom", () => {
     }))
   })
 
-  it("is rendered again to the byte", () => {
+  it("renders to the same bytes again", () => {
     fc.assert(fc.property(header, entry, (header, entry) => {
       const once = readBack(header, [entry])
       const twice = readBack(once.header, once.entries)

@@ -8,7 +8,7 @@ const EXT = "http://ext.example/ns"
 const at = (iso: string) => Date.parse(iso)
 
 describe("StatusXml", () => {
-  it("is the wire's, child by child", () => {
+  it("has the children of the original service, in order", () => {
     const status = {
       feed: "https://news.example/rss?a&b",
       code: 200,
@@ -34,7 +34,7 @@ describe("StatusXml", () => {
     )
   })
 
-  it("has its usual children, empty, when nothing is known", () => {
+  it("has its usual children, empty, without values", () => {
     const read = parse(renderStatusXml({ feed: "http://a.example/" }, EXT))
     assert.deepStrictEqual(names(read), [
       "http",
@@ -48,7 +48,7 @@ describe("StatusXml", () => {
     assert.deepStrictEqual(children(read)[0]?.attributes, {})
   })
 
-  it("says all that is known, and that ids are generated only when they are", () => {
+  it("contains all known values, and generatedIds only if true", () => {
     const known = {
       feed: "f",
       title: "T",
@@ -73,7 +73,7 @@ describe("StatusXml", () => {
     assert.notInclude(renderStatusXml({ ...known, generatedIds: false }, EXT), "generated_ids")
   })
 
-  it("begins with http and next_fetch, and is well-formed, whatever it says", () => {
+  it("begins with http and next_fetch, and is well-formed for any values", () => {
     fc.assert(fc.property(model(hostile).status, (status) => {
       assert.deepStrictEqual(names(parse(renderStatusXml(status, EXT))).slice(0, 2), ["http", "next_fetch"])
     }))

@@ -16,7 +16,7 @@ describe("Xml", () => {
     assert.strictEqual(renderAttribute("title", `<"&\n\t>`), ` title="&lt;&quot;&amp;&#10;&#9;&gt;"`)
   })
 
-  it("drops what XML cannot say", () => {
+  it("drops characters that are illegal in XML", () => {
     assert.strictEqual(escapeText("a\0b\x08c\x0bd\x1fe\ufffef\uffffg"), "abcdefg")
     assert.strictEqual(escapeText("tab\tnewline\n\x7f\x85😀"), "tab\tnewline\n\x7f\x85😀")
     assert.strictEqual(escapeText("a\ud800b\udc00c"), "a\ufffdb\ufffdc")
@@ -26,7 +26,7 @@ describe("Xml", () => {
     assert.strictEqual(content(parse(renderElement("x", "a\r\nb\rc"))), "a\r\nb\rc")
   })
 
-  it("renders nothing for what is absent", () => {
+  it("renders an empty string for absent values", () => {
     assert.deepStrictEqual([renderElement("x", undefined), renderAttribute("x", undefined), renderElement("x", "")], [
       "",
       "",
@@ -34,7 +34,7 @@ describe("Xml", () => {
     ])
   })
 
-  it("is read by a strict parser as the legal part of the value, whatever it is", () => {
+  it("gives a strict parser the legal part of any value", () => {
     fc.assert(fc.property(hostile, (value) => {
       const read = parse(renderElement("x", value, renderAttribute("y", value)))
       assert.strictEqual(content(read), dropIllegalCharacters(value))
@@ -42,7 +42,7 @@ describe("Xml", () => {
     }))
   })
 
-  it("writes dates as RFC 3339, and none that it cannot say", () => {
+  it("formats times as RFC 3339, and rejects years outside of 0 to 9999", () => {
     assert.strictEqual(formatTimestamp(Date.UTC(2013, 9, 12, 20, 45, 19)), "2013-10-12T20:45:19Z")
     assert.strictEqual(formatTimestamp(Date.UTC(2015, 1, 10, 14, 22, 4, 7)), "2015-02-10T14:22:04.007Z")
     assert.deepStrictEqual(

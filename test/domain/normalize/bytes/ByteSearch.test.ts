@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { ByteSearch } from "#domain/normalize/bytes/ByteSearch.ts"
 
 describe("ByteSearch", () => {
-  it("finds what indexOf finds, wherever the bytes lie in memory", () => {
+  it("finds the same position as indexOf, at any offset in memory", () => {
     const cases = fc.record({
       bytes: fc.array(fc.constantFrom(0, 1, 60, 61, 93, 127, 128, 188, 255), { maxLength: 40 }),
       offset: fc.integer({ min: 0, max: 7 }),

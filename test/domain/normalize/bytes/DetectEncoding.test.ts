@@ -64,20 +64,20 @@ describe("encodings", () => {
     assert.deepStrictEqual(read(wide(width, little, false)), [name, "é日"])
   })
 
-  it("a byte order mark goes before everything", () => {
+  it("a byte order mark overrides all declarations", () => {
     const bytes = new TextEncoder().encode(`\ufeff${declared("windows-1251", "é日")}`)
     assert.deepStrictEqual(read(bytes, "text/xml; charset=koi8-r"), ["utf-8", "é日"])
   })
 
-  it("a declaration that says UTF-16 in ASCII letters is a lie", () => {
+  it("a declaration of UTF-16 in ASCII letters is wrong", () => {
     assert.deepStrictEqual(read(new TextEncoder().encode(declared("utf-16", "é"))), ["utf-8", "é"])
   })
 
-  it("an encoding that nobody knows is none", () => {
+  it("an unknown encoding is ignored", () => {
     assert.deepStrictEqual(read(bytesOf(declared("x-unknown", "caf\xe9"))), ["windows-1252", "café"])
   })
 
-  it("the header's charset does not fit, the declaration does", () => {
+  it("the declaration is valid, but not the charset of the header", () => {
     assert.deepStrictEqual(
       read(bytesOf(declared("windows-1251", "\xcf\xf0\xe8\xe2\xe5\xf2")), "text/xml; charset=utf-8"),
       [

@@ -52,7 +52,7 @@ describe("Dates", () => {
     }
   )
 
-  it("reads what JavaScript prints", () => {
+  it("reads dates of JavaScript", () => {
     fc.assert(
       fc.property(
         fc.date({ min: new Date("1970-01-01"), max: new Date("2100-01-01"), noInvalidDate: true }),
@@ -65,7 +65,7 @@ describe("Dates", () => {
     )
   })
 
-  it("never throws, and gives whole seconds or nothing", () => {
+  it("never throws, and gives whole seconds or undefined", () => {
     const pieces = fc.array(
       fc.constantFrom(
         "Mon",

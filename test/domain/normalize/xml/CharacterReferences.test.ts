@@ -5,8 +5,8 @@ import { decodeReferences, parseEntityDeclarations } from "#domain/normalize/xml
 const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("\"", "&quot;")
 
-describe("Entities", () => {
-  it("gives back any text that was escaped, once", () => {
+describe("CharacterReferences", () => {
+  it("decodes an escaped text once", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom("a", "&", "<", ">", "<p>", "</p>", "\"", ";", "#", "amp;", "é", " ") }),
@@ -31,7 +31,7 @@ describe("Entities", () => {
     assert.strictEqual(decodeReferences(text), expected)
   })
 
-  it("knows what the document declares, without going in circles", () => {
+  it("resolves declared entities without recursion", () => {
     const declared = parseEntityDeclarations("[<!ENTITY pub \"A&#233;\"><!ENTITY a \"&b;\"><!ENTITY b '&a;'>]")
     assert.strictEqual(decodeReferences("&pub; &a;", declared), "Aé &b;")
   })
