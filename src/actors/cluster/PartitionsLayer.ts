@@ -26,7 +26,7 @@ const sendHint = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<void> => Effect
 
 const tooManyWait = refuse(
   new Unavailable({
-    message: "Too many wait for the first document of this topic. Please ask again in some seconds.",
+    message: "Too many requests wait for the first document of this topic. Please retry in 5 s.",
     retryAfter: 5
   })
 )
