@@ -1,4 +1,4 @@
-// What the stores write in a second: bin/node bench/stores.ts [postgres://… of an empty database; without it, an embedded one]
+// Throughput of the stores: bin/node bench/stores.ts [postgres://… of an empty database; an embedded one by default]
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as fs from "node:fs"
@@ -16,15 +16,15 @@ import * as StoresSql from "#layers/sql/StoresSql.ts"
 const url = process.argv[2]
 const resources = 10_000
 const changes = 4_096
-/** Polls under way at once. */
+/** Concurrent polls. */
 const concurrency = 256
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "windhover-bench-"))
 const database = url === undefined ? EmbeddedPostgres.layer({ directory }) : Postgres.layer({ url: Redacted.make(url) })
 const stores = StoresSql.layer.pipe(Layer.provideMerge(Layer.effectDiscard(migrate).pipe(Layer.provideMerge(database))))
 
-/** Resources with a subscription each, as the stores would have made them one by one. */
-const fill = Effect.fnUntraced(function*(accountId: number) {
+/** Creates resources with one subscription each, like the stores. */
+const createResources = Effect.fnUntraced(function*(accountId: number) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`insert into resources (key, url, host, partition, kind, created_at)
     select substring(sha256(convert_to('https://h' || n || '.example/feed', 'UTF8')) for 16), 'https://h' || n || '.example/feed',
@@ -36,7 +36,7 @@ const fill = Effect.fnUntraced(function*(accountId: number) {
   yield* sql`analyze`
 })
 
-const measured = Effect.fnUntraced(function*<A, E, R>(what: string, count: number, work: Effect.Effect<A, E, R>) {
+const measure = Effect.fnUntraced(function*<A, E, R>(what: string, count: number, work: Effect.Effect<A, E, R>) {
   const start = process.hrtime.bigint()
   const cpu = process.cpuUsage()
   const result = yield* work
@@ -54,20 +54,20 @@ const program = Effect.gen(function*() {
   const store = yield* ResourceStore
   const outbox = yield* Outbox
   const account = yield* AccountStore.use((accounts) => accounts.create("bench", Redacted.make("bench")))
-  yield* fill(account.id)
+  yield* createResources(account.id)
 
-  const alarms = yield* measured(
+  const alarms = yield* measure(
     "alarms loaded",
     resources,
     Effect.forEach(Array.from({ length: 256 }, (_, i) => i), store.alarms)
   )
   const ids = alarms.result.flatMap((partition) => [...partition.ids])
-  const loads = yield* measured(
+  const loads = yield* measure(
     "states loaded",
     changes,
     Effect.forEach(ids.slice(0, changes), store.load, { concurrency: 1_000 })
   )
-  const touches = yield* measured(
+  const touches = yield* measure(
     "unchanged polls written",
     10 * resources,
     Effect.forEach(Array.from({ length: 10 }), (_, round) =>
@@ -78,7 +78,7 @@ const program = Effect.gen(function*() {
       ))
   )
   const summary = { type: "html", value: "x".repeat(1_000) }
-  const records = yield* measured(
+  const records = yield* measure(
     "changed polls recorded, one new entry and one delivery each",
     changes,
     Effect.forEach(
@@ -94,13 +94,13 @@ const program = Effect.gen(function*() {
     )
   )
   const deliveries = records.result.flat()
-  const confirms = yield* measured(
+  const confirms = yield* measure(
     "deliveries confirmed",
     deliveries.length,
     Effect.andThen(Effect.forEach(deliveries, ({ id }) => outbox.confirm(id)), outbox.flush)
   )
   const subscriptions = yield* SubscriptionStore
-  const lists = yield* measured(
+  const lists = yield* measure(
     "pages of 20 listed",
     100,
     Effect.forEach(

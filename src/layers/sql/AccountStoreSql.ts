@@ -111,10 +111,10 @@ const update = (sql: SqlClient.SqlClient) =>
  */
 const makeLookup = (sql: SqlClient.SqlClient) => {
   const lookup = batched({
-    spacing: 0,
-    gathering: 0,
+    spacingMs: 0,
+    gatheringMs: 0,
     concurrency: 1,
-    max: 500,
+    maxInputs: 500,
     run: Effect.fnUntraced(function*(wanted: ReadonlyArray<{ readonly login: string; readonly tokenHash: Buffer }>) {
       const rows = yield* run(sql.unsafe<CredentialRow>(lookupSql, [
         column.texts(padValues(wanted.map(({ login }) => login), null)),

@@ -3,18 +3,18 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 
 interface BatchOptions<In, Out> {
   /** Minimum milliseconds between the starts of two statements. */
-  readonly spacing: number
+  readonly spacingMs: number
   /** Milliseconds that the first caller waits for further callers; 1 by default. With 0, callers of the same event-loop turn share a statement. */
-  readonly gathering?: number
+  readonly gatheringMs?: number
   /** Maximum of running statements; 2 by default, so that the next one is sent while the server runs the first. */
   readonly concurrency?: number
   /** Maximum of callers per statement. */
-  readonly max: number
+  readonly maxInputs: number
   /** One statement for all inputs. The outputs are in the order of the inputs. */
   readonly run: (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, StoreError>
 }
 
-interface Caller<In, Out> {
+interface Waiter<In, Out> {
   readonly input: In
   readonly resume: (exit: Exit.Exit<Out, StoreError>) => void
 }
@@ -28,9 +28,11 @@ interface Caller<In, Out> {
  * An unavailable database fails all callers of a statement. After a defect each input runs alone, so that bad data fails only its own caller.
  *
  * Effect's `RequestResolver` reuses its Sets for all batches. In the old generation, the former tables of a Set keep
- * deleted requests alive (decision 102), together with the documents behind their strings. Hence this implementation.
+ * deleted requests alive (docs/decisions/0015), together with the documents behind their strings. Hence this implementation.
  */
-export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spacing }: BatchOptions<In, Out>) => {
+export const batched = <In, Out>(
+  { concurrency = 2, gatheringMs = 1, maxInputs, run, spacingMs }: BatchOptions<In, Out>
+) => {
   const runFor = runForCallers(run)
 
   let running = 0
@@ -45,14 +47,14 @@ export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spa
 
   let lastStart = -Infinity
   const waitForStart = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    // `spacing` also bounds the wait after a clock was set back.
-    const milliseconds = Math.min(Math.max(lastStart + spacing - now, gathering), spacing)
+    // `spacingMs` also bounds the wait after a clock was set back.
+    const milliseconds = Math.min(Math.max(lastStart + spacingMs - now, gatheringMs), spacingMs)
     lastStart = now + milliseconds
     return milliseconds === 0 ? Effect.yieldNow : Effect.sleep(milliseconds)
   })
 
   /** The callers of the next statement; undefined without callers. */
-  let waiting: Array<Caller<In, Out>> | undefined
+  let waiting: Array<Waiter<In, Out>> | undefined
   const runNext = Effect.andThen(
     Effect.andThen(waitForStart, free.await),
     Effect.suspend(() => {
@@ -60,13 +62,13 @@ export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spa
       waiting = undefined
       return callers.length === 0
         ? Effect.void
-        : countRunning(Effect.forEach(chunksOf(callers, max), runFor, { discard: true }))
+        : countRunning(Effect.forEach(chunksOf(callers, maxInputs), runFor, { discard: true }))
     })
   )
   return (input: In): Effect.Effect<Out, StoreError> =>
     Effect.contextWith((context: Context.Context<never>) =>
       Effect.callback<Out, StoreError>((resume) => {
-        const caller: Caller<In, Out> = { input, resume }
+        const caller: Waiter<In, Out> = { input, resume }
         if (waiting === undefined) {
           waiting = [caller]
           Effect.runForkWith(context)(runNext)
@@ -81,7 +83,7 @@ export const batched = <In, Out>({ concurrency = 2, gathering = 1, max, run, spa
 
 /** Runs one statement, and resumes its callers with their outputs or the failure. */
 const runForCallers = <In, Out>(run: BatchOptions<In, Out>["run"]) => {
-  const runFor = (callers: ReadonlyArray<Caller<In, Out>>): Effect.Effect<void> =>
+  const runFor = (callers: ReadonlyArray<Waiter<In, Out>>): Effect.Effect<void> =>
     run(callers.map(({ input }) => input)).pipe(
       Effect.matchEffect({
         onSuccess: (outputs) => Effect.sync(() => callers.forEach((caller, i) => succeed(caller, outputs[i]))),
@@ -92,13 +94,13 @@ const runForCallers = <In, Out>(run: BatchOptions<In, Out>["run"]) => {
       }),
       Effect.catchCause((cause) => failAll(callers, Exit.failCause(cause)))
     )
-  const succeed = ({ resume }: Caller<In, Out>, output: Out | undefined) =>
+  const succeed = ({ resume }: Waiter<In, Out>, output: Out | undefined) =>
     resume(
       output === undefined
         ? Exit.die(new Error("A batch returned fewer outputs than it had inputs."))
         : Exit.succeed(output)
     )
-  const failAll = (callers: ReadonlyArray<Caller<In, Out>>, exit: Exit.Exit<Out, StoreError>) =>
+  const failAll = (callers: ReadonlyArray<Waiter<In, Out>>, exit: Exit.Exit<Out, StoreError>) =>
     Effect.sync(() => callers.forEach(({ resume }) => resume(exit)))
   return runFor
 }

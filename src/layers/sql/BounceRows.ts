@@ -1,7 +1,7 @@
 import type { BounceHistory, Trial } from "#domain/delivery/Bounce.ts"
 import { millis } from "./Values.ts"
 
-/** Columns of `bounces` under an alias; all null where a left join found none. */
+/** Columns of `bounces`; all null when a left join finds no row. */
 export interface BounceRow {
   readonly bounces: number | null
   readonly bounced_since: number
@@ -27,7 +27,7 @@ export const bouncesOf = (row: BounceRow): BounceHistory | undefined =>
     trials: row.trials
   }
 
-/** Columns of a subscription and of its `bounces`, where it is on trial. */
+/** Columns of a subscription on trial and of its `bounces`. */
 export interface TrialRow {
   readonly on_trial: boolean
   readonly trial_sequence: number | null

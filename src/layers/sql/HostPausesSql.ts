@@ -40,9 +40,9 @@ const save = (sql: SqlClient.SqlClient) =>
 /** Reads the pauses of all partitions that a runner wakes together. */
 const makeReadPartition = (sql: SqlClient.SqlClient) =>
   batched({
-    gathering: 20,
-    spacing: 20,
-    max: partitionCount,
+    gatheringMs: 20,
+    spacingMs: 20,
+    maxInputs: partitionCount,
     run: Effect.fnUntraced(function*(partitions: ReadonlyArray<number>) {
       const rows = yield* run(sql.unsafe<HostPause & { readonly partition: number }>(
         `select partition::int4 as partition, host, ${millis("paused_since")} as since, ${

@@ -28,7 +28,7 @@ const selectHeads = (sql: SqlClient.SqlClient) =>
     return resourceIds.map((id) => byId.get(id) ?? 0)
   })
 
-interface ReadRequest {
+interface LogRequest {
   readonly resourceId: number
   readonly sequence: number
   readonly limit: number
@@ -42,11 +42,11 @@ interface NumberedRow extends NotificationRow {
 
 /** Equal requests of a batch are read once: many listeners of one resource have the same cursor. */
 const makeReadAfter = (sql: SqlClient.SqlClient) =>
-  batched<ReadRequest, ReadonlyArray<NumberedNotification>>({
-    spacing: 2,
-    max: 500,
+  batched<LogRequest, ReadonlyArray<NumberedNotification>>({
+    spacingMs: 2,
+    maxInputs: 500,
     run: Effect.fnUntraced(function*(requests) {
-      const distinct = [...new Map(requests.map((request) => [keyOf(request), request])).values()]
+      const distinct = [...new Map(requests.map((request) => [keyOfRequest(request), request])).values()]
       const rows = yield* run(sql.unsafe<NumberedRow>(
         `select wanted.position::int4 as position, n.sequence::float8 as sequence, ${notificationSelect}
         from unnest($1::int8[], $2::int8[], $3::int4[]) with ordinality wanted(id, after, count, position) cross join lateral (
@@ -59,14 +59,16 @@ const makeReadAfter = (sql: SqlClient.SqlClient) =>
           column.integers(distinct.map(({ limit }) => limit))
         ]
       ))
-      const read = new Map(distinct.map((request): [string, Array<NumberedNotification>] => [keyOf(request), []]))
+      const read = new Map(
+        distinct.map((request): [string, Array<NumberedNotification>] => [keyOfRequest(request), []])
+      )
       for (const row of rows) {
         const request = distinct[row.position - 1]
         if (request === undefined) continue
-        read.get(keyOf(request))?.push({ sequence: row.sequence, notification: notificationOf(row) })
+        read.get(keyOfRequest(request))?.push({ sequence: row.sequence, notification: notificationOf(row) })
       }
-      return requests.map((request) => read.get(keyOf(request)) ?? [])
+      return requests.map((request) => read.get(keyOfRequest(request)) ?? [])
     })
   })
 
-const keyOf = ({ limit, resourceId, sequence }: ReadRequest): string => `${resourceId} ${sequence} ${limit}`
+const keyOfRequest = ({ limit, resourceId, sequence }: LogRequest): string => `${resourceId} ${sequence} ${limit}`

@@ -30,8 +30,8 @@ interface WaitingRow {
 /** Reads the first waiting deliveries of subscriptions. `confirmed` are the ids that `flush` has not deleted yet. */
 export const makeReadBacklog = (sql: SqlClient.SqlClient, confirmed: ReadonlySet<number>) =>
   batched<BacklogRequest, Backlog>({
-    spacing: 5,
-    max: 500,
+    spacingMs: 5,
+    maxInputs: 500,
     run: Effect.fnUntraced(function*(requests) {
       const ids = [...new Set(requests.map(({ id }) => id))]
       // The sequences come first: a delivery that is inserted between the two statements is announced separately.
@@ -39,7 +39,7 @@ export const makeReadBacklog = (sql: SqlClient.SqlClient, confirmed: ReadonlySet
       // A copy: the statement may still return a delivery that is deleted while it runs.
       const done = new Set(confirmed)
       const limit = Math.max(...requests.map(({ count }) => count)) + 1
-      const rows = (yield* selectWaiting(sql, ids, limit + done.size)).filter(({ id }) => !done.has(id))
+      const rows = (yield* selectWaitingDeliveries(sql, ids, limit + done.size)).filter(({ id }) => !done.has(id))
       const bySubscription = Map.groupBy(rows, ({ subscription }) => subscription)
       const selected = requests.map((request) => {
         const all = sequences.has(request.id) ? bySubscription.get(request.id) ?? [] : []
@@ -49,7 +49,7 @@ export const makeReadBacklog = (sql: SqlClient.SqlClient, confirmed: ReadonlySet
       const notificationIds = selected.flatMap(({ first }) => first.map(({ notification }) => notification))
       const notifications = yield* selectNotifications(sql, [...new Set(notificationIds)])
       return selected.map(({ first, more, nextSequence }) => ({
-        deliveries: first.flatMap((row) => deliveriesOf(row, notifications.get(row.notification))),
+        deliveries: first.flatMap((row) => toDeliveries(row, notifications.get(row.notification))),
         more,
         nextSequence
       }))
@@ -65,7 +65,7 @@ const selectNextSequences = (sql: SqlClient.SqlClient, subscriptionIds: Readonly
     (rows) => new Map(rows.map(({ id, next }) => [id, next]))
   )
 
-const selectWaiting = (sql: SqlClient.SqlClient, subscriptionIds: ReadonlyArray<number>, limit: number) =>
+const selectWaitingDeliveries = (sql: SqlClient.SqlClient, subscriptionIds: ReadonlyArray<number>, limit: number) =>
   run(sql.unsafe<WaitingRow>(
     `select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
       d.attempt, ${millis("d.due_at")} as due, ${
@@ -87,7 +87,7 @@ const selectNotifications = Effect.fnUntraced(function*(sql: SqlClient.SqlClient
   return new Map(rows.map((row) => [row.id, notificationOf(row)]))
 })
 
-const deliveriesOf = (row: WaitingRow, notification: Notification | undefined): ReadonlyArray<Delivery> =>
+const toDeliveries = (row: WaitingRow, notification: Notification | undefined): ReadonlyArray<Delivery> =>
   notification === undefined ? [] : [{
     id: row.id,
     subscriptionId: row.subscription,

@@ -71,8 +71,8 @@ const makeConfirm = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, confir
 /** Stores failed attempts in the outbox and in the delivery log. */
 const makeWriteFailure = (sql: SqlClient.SqlClient) =>
   batched<FailedAttempt, true>({
-    spacing: 5,
-    max: 500,
+    spacingMs: 5,
+    maxInputs: 500,
     run: Effect.fnUntraced(function*(failures) {
       const now = yield* Clock.currentTimeMillis
       yield* run(sql.unsafe(writeFailuresSql, [

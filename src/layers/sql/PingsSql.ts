@@ -7,7 +7,7 @@ import { column, farFuture, instant, millis } from "./Values.ts"
 import { run } from "./Query.ts"
 
 /** Stored numbers: append only. */
-const outcomes: ReadonlyArray<PingOutcome["_tag"]> = ["NoSubscriber", "Unchanged", "Changed", "Failed"]
+const outcomeTags: ReadonlyArray<PingOutcome["_tag"]> = ["NoSubscriber", "Unchanged", "Changed", "Failed"]
 
 interface ReceivedPing {
   readonly ping: NewPing
@@ -35,8 +35,8 @@ export const layer = Layer.effect(
       record: Effect.fn("Pings.received")(function*(ping, outcome) {
         yield* insert({ ping, outcome, receivedAt: yield* Clock.currentTimeMillis })
       }),
-      resolve: saveOutcome(sql),
-      findUnanswered: selectWaiting(sql),
+      resolve: resolve(sql),
+      findUnanswered: selectUnanswered(sql),
       list: list(sql)
     })
   })
@@ -44,8 +44,8 @@ export const layer = Layer.effect(
 
 const makeInsert = (sql: SqlClient.SqlClient) =>
   batched<ReceivedPing, true>({
-    spacing: 5,
-    max: 500,
+    spacingMs: 5,
+    maxInputs: 500,
     run: Effect.fnUntraced(function*(rows) {
       yield* run(sql.unsafe(
         `insert into pings (account_id, topic, resource_id, with_content, received_at, outcome, answered_at)
@@ -60,14 +60,14 @@ const makeInsert = (sql: SqlClient.SqlClient) =>
           column.numbers(rows.map(({ ping }) => ping.resourceId)),
           column.booleans(rows.map(({ ping }) => ping.withContent)),
           column.numbers(rows.map(({ receivedAt }) => receivedAt)),
-          column.integers(rows.map(({ outcome }) => outcome === undefined ? null : outcomes.indexOf(outcome._tag)))
+          column.integers(rows.map(({ outcome }) => outcome === undefined ? null : outcomeTags.indexOf(outcome._tag)))
         ]
       ))
       return rows.map(() => true)
     })
   })
 
-const saveOutcome = (sql: SqlClient.SqlClient) =>
+const resolve = (sql: SqlClient.SqlClient) =>
   Effect.fn("Pings.answered")(function*(resourceId: number, until: number, outcome: PingOutcome) {
     yield* run(sql.unsafe(
       `update pings set outcome = $3::int2, code = $4::int2, entries = $5::int4, message = $6::text, answered_at = ${
@@ -77,7 +77,7 @@ const saveOutcome = (sql: SqlClient.SqlClient) =>
       [
         BigInt(resourceId),
         until,
-        outcomes.indexOf(outcome._tag),
+        outcomeTags.indexOf(outcome._tag),
         "code" in outcome ? outcome.code : null,
         "entries" in outcome ? outcome.entries : null,
         "message" in outcome ? outcome.message : null,
@@ -86,7 +86,7 @@ const saveOutcome = (sql: SqlClient.SqlClient) =>
     ))
   })
 
-const selectWaiting = (sql: SqlClient.SqlClient) =>
+const selectUnanswered = (sql: SqlClient.SqlClient) =>
   Effect.fn("Pings.waiting")(function*(partitions: ReadonlyArray<number>, before: number) {
     return yield* run(sql.unsafe<{ partition: number; resourceId: number }>(
       `select distinct r.partition::int4 as partition, r.id::float8 as "resourceId" from pings p join resources r on r.id = p.resource_id
@@ -105,11 +105,11 @@ const list = (sql: SqlClient.SqlClient) =>
         [query.accountId ?? null, query.limit]
       ).unprepared
     )
-    return rows.map(pingOf)
+    return rows.map(pingOfRow)
   })
 
-const pingOf = (row: PingRow): Ping => {
-  const outcome = outcomeOf(row)
+const pingOfRow = (row: PingRow): Ping => {
+  const outcome = outcomeOfRow(row)
   return {
     topic: row.topic,
     withContent: row.with_content,
@@ -119,8 +119,8 @@ const pingOf = (row: PingRow): Ping => {
   }
 }
 
-const outcomeOf = ({ code, entries, message, outcome }: PingRow): PingOutcome | undefined => {
-  switch (outcome === null ? undefined : outcomes[outcome]) {
+const outcomeOfRow = ({ code, entries, message, outcome }: PingRow): PingOutcome | undefined => {
+  switch (outcome === null ? undefined : outcomeTags[outcome]) {
     case undefined:
       return undefined
     case "NoSubscriber":

@@ -5,7 +5,7 @@ import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { isNotified } from "./Conditions.ts"
 import { bodiesOf, documentOf, statusToSend } from "./NotificationContent.ts"
 import { encodeRows, namesOf, type ParameterColumn, parameterColumn, unnestOf } from "./ParameterRows.ts"
-import { assignmentsOf, columnsOf, parametersOf, valuesOf } from "./ResourceColumns.ts"
+import { assignmentsOf, columnsOf, stateParameters, valuesOf } from "./ResourceColumns.ts"
 import { column, instant } from "./Values.ts"
 
 /** A poll write with the JSON of its entries and updated entries, rendered once, and its approximate size in bytes. */
@@ -28,7 +28,7 @@ const toJson = (value: unknown): string | undefined => value === undefined ? und
 /** A row per write: the next state of the resource, and its announcement. */
 const writeColumns: ReadonlyArray<ParameterColumn<PollWrite>> = [
   parameterColumn("id", "int8", column.ids, ({ state }) => state.id),
-  ...parametersOf(columnsOf(), ({ state }: PollWrite) => state),
+  ...stateParameters(columnsOf(), ({ state }: PollWrite) => state),
   parameterColumn("content_type", "text", column.texts, (write) => documentOf(write)?.contentType),
   parameterColumn("document", "bytea", column.bytes, (write) => documentOf(write)?.body),
   parameterColumn("announce", "int4", column.integers, ({ announce }) => announce && announcements[announce._tag]),
@@ -38,37 +38,37 @@ const writeColumns: ReadonlyArray<ParameterColumn<PollWrite>> = [
   parameterColumn("whole", "bytea", column.bytes, ({ whole }) => whole?.body)
 ]
 
-interface EntryRow {
+interface WrittenEntry {
   readonly resourceId: number
   readonly entry: Entry
   readonly body: string
 }
 
-const entryColumns: ReadonlyArray<ParameterColumn<EntryRow>> = [
+const entryColumns: ReadonlyArray<ParameterColumn<WrittenEntry>> = [
   parameterColumn("resource_id", "int8", column.ids, ({ resourceId }) => resourceId),
   parameterColumn("hash", "int8", column.hashes, ({ entry }) => ofString(entry.id)),
   parameterColumn("published", "float8", column.dates, ({ entry }) => entry.published),
   parameterColumn("body", "text", column.texts, ({ body }) => body)
 ]
 
-const entryRowsOf = (writes: ReadonlyArray<PreparedWrite>, kind: "entries" | "updated"): ReadonlyArray<EntryRow> =>
+const entryRowsOf = (writes: ReadonlyArray<PreparedWrite>, kind: "entries" | "updated"): ReadonlyArray<WrittenEntry> =>
   writes.flatMap(({ bodies, write }) => {
     const start = kind === "entries" ? 0 : write.entries.length
     return write[kind].map((entry, i) => ({ resourceId: write.state.id, entry, body: bodies[start + i] ?? "" }))
   })
 
-interface AnnouncedRow {
+interface AnnouncedEntry {
   readonly resourceId: number
   readonly entryId: string
 }
 
-const announcedColumns: ReadonlyArray<ParameterColumn<AnnouncedRow>> = [
+const announcedColumns: ReadonlyArray<ParameterColumn<AnnouncedEntry>> = [
   parameterColumn("resource_id", "int8", column.ids, ({ resourceId }) => resourceId),
   parameterColumn("hash", "int8", column.hashes, ({ entryId }) => ofString(entryId))
 ]
 
 /** In the order of the announcement. */
-const announcedRowsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<AnnouncedRow> =>
+const announcedRowsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<AnnouncedEntry> =>
   writes.flatMap(({ write: { announce, state } }) =>
     announce?._tag === "Entries" ? [...new Set(announce.ids)].map((entryId) => ({ resourceId: state.id, entryId })) : []
   )

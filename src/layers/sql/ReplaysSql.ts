@@ -70,13 +70,13 @@ const insertBounded = Effect.fnUntraced(
       from subscriptions where id = $1::int8`,
       [BigInt(subscriptionId)]
     )
-    if (locked === undefined) return gone
+    if (locked === undefined) return subscriptionGone
     const waiting = yield* sql.unsafe(
       `select from deliveries where subscription_id = $1::int8 and state = 0 limit $2::int4`,
       [BigInt(subscriptionId), bounds.count]
     )
     if (waiting.length >= bounds.count) return { _tag: "TooMany" } satisfies ReplayOutcome
-    const size = documentOf(replay)?.body.length ?? 0
+    const size = documentOfReplay(replay)?.body.length ?? 0
     const bytes = size === 0 ? 0 : yield* countBytes(sql, locked.account)
     return size > 0 && bytes + size > bounds.bytes
       ? { _tag: "Full", bytes } satisfies ReplayOutcome
@@ -96,7 +96,7 @@ const countBytes = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, account
 
 const insert = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, subscriptionId: number, replay: ReplayContent) {
   const { header, news, status } = replay
-  const document = documentOf(replay)
+  const document = documentOfReplay(replay)
   const ids = news._tag === "Entries" ? news.ids : []
   const [row] = yield* sql.unsafe<{ id: number }>(queueSql, [
     yield* Clock.currentTimeMillis,
@@ -108,7 +108,7 @@ const insert = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, subscriptio
     document === undefined ? null : legalText(document.contentType),
     document === undefined ? null : document.body
   ])
-  return row === undefined ? gone : { _tag: "Queued", id: row.id } satisfies ReplayOutcome
+  return row === undefined ? subscriptionGone : { _tag: "Queued", id: row.id } satisfies ReplayOutcome
 })
 
 const readProgress = (sql: SqlClient.SqlClient) =>
@@ -122,6 +122,6 @@ const readProgress = (sql: SqlClient.SqlClient) =>
     return { _tag: "Waiting", failed } satisfies ReplayProgress
   })
 
-const gone: ReplayOutcome = { _tag: "Gone" }
+const subscriptionGone: ReplayOutcome = { _tag: "Gone" }
 
-const documentOf = ({ news }: ReplayContent) => news._tag === "Document" ? news.document : undefined
+const documentOfReplay = ({ news }: ReplayContent) => news._tag === "Document" ? news.document : undefined

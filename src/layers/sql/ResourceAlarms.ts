@@ -13,9 +13,9 @@ const maxLookedUp = 2
 /** Reads the alarms of all partitions that a runner wakes together. `touchOf` returns a poll that is not stored yet. */
 export const makeReadAlarms = (sql: SqlClient.SqlClient, touchOf: (resourceId: number) => UnchangedPoll | undefined) =>
   batched({
-    gathering: 20,
-    spacing: 20,
-    max: partitionCount,
+    gatheringMs: 20,
+    spacingMs: 20,
+    maxInputs: partitionCount,
     run: Effect.fnUntraced(function*(wanted: ReadonlyArray<number>) {
       const now = yield* Clock.currentTimeMillis
       const rows = yield* run(sql.unsafe<{ partition: number; packed: Uint8Array }>(
@@ -24,7 +24,7 @@ export const makeReadAlarms = (sql: SqlClient.SqlClient, touchOf: (resourceId: n
       ))
       const packed = new Map(rows.map((row) => [row.partition, row.packed]))
       return wanted.map((partition) => {
-        const { dueAt, ids } = unpack(packed.get(partition) ?? new Uint8Array())
+        const { dueAt, ids } = unpackAlarms(packed.get(partition) ?? new Uint8Array())
         ids.forEach((id, i) => {
           const polled = touchOf(id)
           if (polled !== undefined) dueAt[i] = polled.nextFetch
@@ -51,7 +51,7 @@ const selectAlarms = (scan: boolean): string => `
 const serverEpochMs = 946_684_800_000
 
 /** Sorted by id. */
-const unpack = (packed: Uint8Array): { readonly ids: Float64Array; readonly dueAt: Float64Array } => {
+const unpackAlarms = (packed: Uint8Array): { readonly ids: Float64Array; readonly dueAt: Float64Array } => {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength)
   const count = packed.byteLength / 16
   const ids = Float64Array.from({ length: count }, (_, i) => Number(view.getBigInt64(i * 16)))

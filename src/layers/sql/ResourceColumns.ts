@@ -126,7 +126,7 @@ export const columnsOf = (table?: Table): ReadonlyArray<StoredColumn> =>
   [...profileColumns, ...innerColumns].filter((column) => table === undefined || column.table === table)
 
 /** The columns as parameters of a statement, from the state in a row. */
-export const parametersOf = <Row>(
+export const stateParameters = <Row>(
   columns: ReadonlyArray<StoredColumn>,
   stateOf: (row: Row) => { readonly [F in StoredField]?: unknown }
 ): ReadonlyArray<ParameterColumn<Row>> =>

@@ -10,13 +10,13 @@ import { type PreparedWrite, prepareWrite, type RecordedRow, recordParameters, r
 import { unsigned } from "./Values.ts"
 
 /** Bytes of entries and documents in one statement, roughly. A single larger write has a statement of its own. */
-const maxBytes = 16 * 1024 * 1024
+const maxStatementBytes = 16 * 1024 * 1024
 
 /** Records changed polls, up to 64 in one statement, and returns their deliveries. */
 export const makeRecord = (sql: SqlClient.SqlClient) => {
   const recordBatch = batched<PreparedWrite, ReadonlyArray<Delivery>>({
-    spacing: 100,
-    max: 64,
+    spacingMs: 100,
+    maxInputs: 64,
     run: Effect.fnUntraced(function*(writes) {
       const deliveries = new Map<PreparedWrite, ReadonlyArray<Delivery>>()
       for (const round of roundsOf(writes)) {
@@ -40,13 +40,15 @@ const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes
   return writes.map(({ write }) => deliveriesOf(write, byResource.get(write.state.id) ?? [], now))
 })
 
-/** Splits writes into statements: each has a resource at most once, and about `maxBytes`. Writes of one resource stay in order. */
+/** Splits writes into statements: each has a resource at most once, and about `maxStatementBytes`. Writes of one resource stay in order. */
 const roundsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<ReadonlyArray<PreparedWrite>> => {
   const rounds: Array<{ readonly writes: Array<PreparedWrite>; bytes: number }> = []
   const lastRound = new Map<number, number>()
   for (const prepared of writes) {
     let at = (lastRound.get(prepared.write.state.id) ?? -1) + 1
-    for (let full = rounds[at]; full !== undefined && full.bytes + prepared.bytes > maxBytes; full = rounds[at]) at++
+    for (
+      let full = rounds[at]; full !== undefined && full.bytes + prepared.bytes > maxStatementBytes; full = rounds[at]
+    ) at++
     const round = rounds[at] ??= { writes: [], bytes: 0 }
     round.writes.push(prepared)
     round.bytes += prepared.bytes

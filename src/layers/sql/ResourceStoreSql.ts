@@ -51,8 +51,8 @@ const find = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState) => 
 
 const makeLoad = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState) => ResourceState) =>
   batched({
-    spacing: 5,
-    max: 1_000,
+    spacingMs: 5,
+    maxInputs: 1_000,
     run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
       const now = yield* Clock.currentTimeMillis
       const rows = yield* run(

@@ -5,12 +5,12 @@ import { repeatInBackground } from "./Background.ts"
 import { chunksOf } from "./Batched.ts"
 import { encodeRows, namesOf, type ParameterColumn, parameterColumn, unnestOf } from "./ParameterRows.ts"
 import { retryConflicts, run } from "./Query.ts"
-import { assignmentsOf, columnsOf, parametersOf } from "./ResourceColumns.ts"
+import { assignmentsOf, columnsOf, stateParameters } from "./ResourceColumns.ts"
 import { column, instant } from "./Values.ts"
 
 /** Unchanged polls are written every 1.5 s, or as soon as 2,048 are waiting. */
 const writeInterval = "1500 millis"
-const maxBatch = 2_048
+const maxTouches = 2_048
 
 /** Keeps unchanged polls in memory and writes these in bulk, also when the scope closes. */
 export const makeTouches = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
@@ -34,7 +34,7 @@ export const makeTouches = Effect.fnUntraced(function*(sql: SqlClient.SqlClient)
     writing = touched
     touched = new Map() // a cleared map would keep its former content alive for a while
     return Effect.forEach(
-      chunksOf(rows, maxBatch),
+      chunksOf(rows, maxTouches),
       (chunk) => run(retryConflicts(sql.unsafe(touchSql, encodeRows(touchColumns, chunk)))),
       { discard: true }
     ).pipe(
@@ -49,14 +49,14 @@ export const makeTouches = Effect.fnUntraced(function*(sql: SqlClient.SqlClient)
   const touch = (polled: UnchangedPoll) =>
     Effect.suspend(() => {
       touched.set(polled.id, polled)
-      return touched.size === maxBatch ? Effect.ignore(flush) : Effect.void
+      return touched.size === maxTouches ? Effect.ignore(flush) : Effect.void
     })
   return { touch, touchOf, withTouch, flush }
 })
 
 const touchColumns: ReadonlyArray<ParameterColumn<UnchangedPoll>> = [
   parameterColumn("id", "int8", column.ids, ({ id }) => id),
-  ...parametersOf(columnsOf("schedule"), (polled: UnchangedPoll) => polled)
+  ...stateParameters(columnsOf("schedule"), (polled: UnchangedPoll) => polled)
 ]
 
 /**

@@ -39,17 +39,17 @@ const pruneDeliveries = (sql: SqlClient.SqlClient) =>
 const pruneEntries = (sql: SqlClient.SqlClient) =>
   Effect.fn("Retention.entries")(function*(partition: number, keep: number, after: number) {
     return yield* run(Effect.gen(function*() {
-      const resources = yield* selectResources(sql, partition, keep, after)
-      const full = resources.filter(({ isFull }) => isFull).map(({ id }) => id)
-      const deleted = full.length === 0 ? 0 : yield* deleteOldEntries(sql, full, keep)
+      const resources = yield* selectOversized(sql, partition, keep, after)
+      const oversized = resources.filter(({ isOversized }) => isOversized).map(({ id }) => id)
+      const deleted = oversized.length === 0 ? 0 : yield* deleteOldEntries(sql, oversized, keep)
       if (deleted === maxEntries) return { deleted, next: after }
       return { deleted, next: resources.length === maxResources ? resources.at(-1)?.id : undefined }
     }))
   })
 
-const selectResources = (sql: SqlClient.SqlClient, partition: number, keep: number, after: number) =>
-  sql.unsafe<{ id: number; isFull: boolean }>(
-    `select r.id::float8 as id, ${newestOldEntry("t")} is not null as "isFull" from (
+const selectOversized = (sql: SqlClient.SqlClient, partition: number, keep: number, after: number) =>
+  sql.unsafe<{ id: number; isOversized: boolean }>(
+    `select r.id::float8 as id, ${newestOldEntry("t")} is not null as "isOversized" from (
       select id from resources where partition = $1::int2 and id > $3::int8 order by id limit ${maxResources}
     ) r join resource_state t on t.resource_id = r.id order by r.id`,
     [partition, keep, BigInt(after)]

@@ -47,20 +47,20 @@ const newSubscriptionFields = {
   partition: Schema.Finite
 } satisfies { readonly [field in keyof NewSubscription]-?: Schema.Top }
 
-const subscription = Schema.Struct(newSubscriptionFields)
+const NewSubscriptionSchema = Schema.Struct(newSubscriptionFields)
 const isVerification: (value: unknown) => value is Verification = Schema.is(Schema.Union([
   Schema.Struct({
-    subscription,
+    subscription: NewSubscriptionSchema,
     mode: Schema.Literal("subscribe"),
     leaseSeconds: Schema.Finite,
     verifyToken: Schema.optionalKey(Schema.String)
   }),
   Schema.Struct({
-    subscription,
+    subscription: NewSubscriptionSchema,
     mode: Schema.Literal("unsubscribe"),
     verifyToken: Schema.optionalKey(Schema.String)
   }),
-  Schema.Struct({ subscription, mode: Schema.Literal("denied"), reason: Schema.String })
+  Schema.Struct({ subscription: NewSubscriptionSchema, mode: Schema.Literal("denied"), reason: Schema.String })
 ]))
 
 /** Keeps the order of the keys, because the queue compares requests as text. */

@@ -8,13 +8,13 @@ const ranks: { readonly [rank in Rank]: string } = {
   popularity: "r.popularity"
 }
 
-/** Whether `inurl` is taken as it is, or what is similar to it. */
+/** Comparison of `inurl` with a URL: contained as it is, or similar by trigrams. */
 export type Likeness = "exact" | "similar"
 
 /**
- * The subscriptions `u` of an account that fit a search, as the part of a select behind `from`, with its parameters behind those that are given.
+ * The part of a select behind `from`: the subscriptions `u` of an account that match a search. Appends its values to `parameters`.
  *
- * The resource `r` is joined only where it is asked about.
+ * The resource `r` is joined only for conditions on the resource.
  */
 export const searchSql = (
   accountId: number,
@@ -25,7 +25,7 @@ export const searchSql = (
   const put = (value: unknown, type: string) => `$${parameters.push(value)}::${type}`
   const text = (value: string) => put(legalText(value), "text")
   const within = (column: string, part: string) =>
-    likeness === "exact" ? `${column} ilike ${text(`%${escaped(part)}%`)}` : `${text(part)} <% ${column}`
+    likeness === "exact" ? `${column} ilike ${text(`%${escapePattern(part)}%`)}` : `${text(part)} <% ${column}`
   const ofSubscription: Array<string> = [`u.account_id = ${put(accountId, "int4")}`]
   const ofResource: Array<string> = []
   const add = <A>(to: Array<string>, value: A | undefined, condition: (value: A) => string) => {
@@ -36,7 +36,7 @@ export const searchSql = (
   add(ofSubscription, search.endpointHostname, (host) => `u.host = ${text(host)} and u.channel <> 1`)
   add(ofSubscription, search.endpointDomain, (host) => `u.host = ${text(host)} and u.channel = 1`)
   add(ofSubscription, search.endpointInurl, (part) => `${within("u.endpoint", part)} and u.channel <> 1`)
-  // 2 and 3 are Atom and JSON for feeds alone
+  // Formats 2 and 3: Atom and JSON for feeds only
   if (search.format === "json") {
     ofSubscription.push("u.format in (1, 3)")
     ofResource.push("(u.format = 1 or r.kind in (0, 1))")
@@ -60,12 +60,13 @@ export const searchSql = (
     }`
 }
 
-/** By its hash, which is what the index has: endpoints may be longer than an index key. */
+/** Compares the hash too, because the index holds the hash: an endpoint can be longer than an index key. */
 const isEndpoint = (endpoint: string): string =>
   `hashtextextended(u.endpoint, 0) = hashtextextended(${endpoint}, 0) and u.endpoint = ${endpoint}`
 
-/** Characters that mean something to `like`. */
-const escaped = (text: string): string => text.replace(/[\\%_]/g, "\\$&")
+/** Escapes the special characters of `like`. */
+const escapePattern = (text: string): string => text.replace(/[\\%_]/g, "\\$&")
 
+/** True for a search that falls back to similar URLs. */
 export const searchesParts = ({ endpointInurl, feedInurl }: Search): boolean =>
   endpointInurl !== undefined || feedInurl !== undefined

@@ -60,8 +60,8 @@ const find = (sql: SqlClient.SqlClient) =>
 
 const makeLoad = (sql: SqlClient.SqlClient) =>
   batched({
-    spacing: 5,
-    max: 1_000,
+    spacingMs: 5,
+    maxInputs: 1_000,
     run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
       const rows = yield* run(
         sql.unsafe<SubscriptionRow & TrialRow>(

@@ -57,7 +57,7 @@ export const layer = Layer.effect(
 const add = (sql: SqlClient.SqlClient) =>
   Effect.fn("VerificationQueue.add")(function*(request: Verification, queue: VerificationLane) {
     const now = yield* Clock.currentTimeMillis
-    const key = keyOf(request.subscription)
+    const key = verificationKey(request.subscription)
     const site = quotaKeyOf(queue, request.subscription)
     const json = JSON.stringify(request)
     return yield* run(Effect.gen(function*() {
@@ -86,7 +86,9 @@ const add = (sql: SqlClient.SqlClient) =>
 
 const holds = (sql: SqlClient.SqlClient) =>
   Effect.fn("VerificationQueue.holds")(function*(wanted: NewSubscription) {
-    const rows = yield* run(sql.unsafe(`select from verifications where key = $1::bytea limit 1`, [keyOf(wanted)]))
+    const rows = yield* run(
+      sql.unsafe(`select from verifications where key = $1::bytea limit 1`, [verificationKey(wanted)])
+    )
     return rows.length > 0
   })
 
@@ -185,5 +187,5 @@ const takeTurn = (sql: SqlClient.SqlClient) =>
     }))))
   })
 
-const keyOf = ({ accountId, endpoint, face, topic }: NewSubscription): Buffer =>
+const verificationKey = ({ accountId, endpoint, face, topic }: NewSubscription): Buffer =>
   createHash("sha256").update(JSON.stringify([accountId, face, topic.canonical, endpoint])).digest()

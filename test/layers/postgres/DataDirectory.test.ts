@@ -46,7 +46,7 @@ const holder = (directory: string) =>
   )
 
 describe("DataDirectory", () => {
-  it.effect("makes the directory, which only its user can read, and says where the cluster belongs", () =>
+  it.effect("creates a directory readable only by its user, and returns the path of the cluster", () =>
     Effect.gen(function*() {
       const directory = path.join(yield* temporaryDirectory, "a", "b")
       const cluster = yield* Effect.scoped(DataDirectory.open(directory))
@@ -54,7 +54,7 @@ describe("DataDirectory", () => {
       assert.strictEqual(fs.statSync(directory).mode & 0o777, 0o700)
     }))
 
-  it.effect("is open once in a process", () =>
+  it.effect("opens only once in a process", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       yield* DataDirectory.open(directory)
@@ -64,7 +64,7 @@ describe("DataDirectory", () => {
       assert.include(error.message, "WINDHOVER_DATA_DIR")
     }))
 
-  it.live("is refused to a second process, by whatever path, until the first is gone, however it went", () =>
+  it.live("rejects a second process, by any path, until the first process has ended in any way", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       const alias = path.join(yield* temporaryDirectory, "alias")
@@ -86,7 +86,7 @@ describe("DataDirectory", () => {
       assert.strictEqual(yield* DataDirectory.open(alias), path.join(fs.realpathSync(directory), "database"))
     }))
 
-  it.effect("names nobody as the holder who is not: of one that was killed only its word is left", () =>
+  it.effect("names no killed process as the holder", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       yield* DataDirectory.open(directory)
@@ -108,7 +108,7 @@ describe("DataDirectory", () => {
       }
     }))
 
-  it.effect("opens and closes where its word can be neither written nor taken back", () =>
+  it.effect("opens and closes when the holder file can be neither written nor removed", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       fs.mkdirSync(path.join(directory, "holder"))
@@ -117,7 +117,7 @@ describe("DataDirectory", () => {
       assert.strictEqual(yield* opened, path.join(fs.realpathSync(directory), "database"))
     }))
 
-  it.effect("names a holder on another machine, whose process is nobody's to kill here", () =>
+  it.effect("names a holder on another machine without a kill command", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       yield* DataDirectory.open(directory)
@@ -129,7 +129,7 @@ describe("DataDirectory", () => {
       )
     }))
 
-  it.effect("leaves no word behind when it is closed, and replaces that of one that was killed", () =>
+  it.effect("removes the holder file when it closes, and replaces the file of a killed process", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       fs.writeFileSync(path.join(directory, "holder"), `{"pid":1,"host":"h","since":"s"}`)
@@ -142,7 +142,7 @@ describe("DataDirectory", () => {
       assert.isFalse(fs.existsSync(path.join(directory, "holder")))
     }))
 
-  it.effect("says which path cannot be a directory", () =>
+  it.effect("names a path that cannot be a directory", () =>
     Effect.gen(function*() {
       const file = path.join(yield* temporaryDirectory, "file")
       fs.writeFileSync(file, "")
@@ -156,7 +156,7 @@ describe("DataDirectory", () => {
       assert.include(instead.message, "EEXIST")
     }))
 
-  it.effect("leaves a directory alone that should be the database and is not", () =>
+  it.effect("does not touch a database directory without a cluster", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       fs.mkdirSync(path.join(directory, "database"))
@@ -167,7 +167,7 @@ describe("DataDirectory", () => {
       assert.deepStrictEqual(fs.readdirSync(path.join(directory, "database")), ["mine"])
     }))
 
-  it.effect("says that it may not write, whoever the directory belongs to", () =>
+  it.effect("reports a directory without write permission", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       fs.chmodSync(directory, 0o500)
@@ -177,7 +177,7 @@ describe("DataDirectory", () => {
       assert.include(error.message, "correct its permissions")
     }))
 
-  it.effect("leaves a cluster of another PostgreSQL alone", () =>
+  it.effect("does not touch a cluster of another PostgreSQL version", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       fs.mkdirSync(path.join(directory, "database"))

@@ -19,7 +19,7 @@ const accounts = SqlClient.SqlClient.use((sql) =>
 )
 
 describe("Database", () => {
-  it.live("is embedded in the data directory, and keeps what it holds over restarts", () =>
+  it.live("is embedded in the data directory and keeps its data over restarts", () =>
     Effect.gen(function*() {
       const directory = path.join(yield* temporaryDirectory, "data")
       const layer = withSettings({ WINDHOVER_DATA_DIR: directory }, Database.layer)
@@ -30,7 +30,7 @@ describe("Database", () => {
       assert.deepStrictEqual(yield* accounts.pipe(Effect.provide(Layer.fresh(layer))), [[{ n: 1 }], "pglite"])
     }))
 
-  it.live("refuses a data directory that is in use", () =>
+  it.live("rejects a data directory in use", () =>
     Effect.gen(function*() {
       const layer = withSettings({ WINDHOVER_DATA_DIR: yield* temporaryDirectory }, Database.layer)
       yield* Layer.build(layer)

@@ -71,7 +71,7 @@ describe("EmbeddedPostgres", () => {
         assert.deepStrictEqual(yield* sql`select count(*)::int as n from untouched`, [{ n: 0 }])
       }))
 
-    it.effect("removes the prepared statements of a client that is gone", () =>
+    it.effect("removes the prepared statements of a disconnected client", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         const { config } = yield* PgClient.PgClient
@@ -108,7 +108,7 @@ describe("EmbeddedPostgres", () => {
       }))
   })
 
-  it.live("says when the system gives it no thread", () =>
+  it.live("reports a system without free threads", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       yield* noThreads
@@ -116,7 +116,7 @@ describe("EmbeddedPostgres", () => {
       assert.include(error.message, "Worker initialization failure: EAGAIN")
     }))
 
-  it.live("starts again with what it acknowledged when its thread has died", () =>
+  it.live("restarts with all acknowledged data after its thread died", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       const log = path.join(directory, "database", "pg_wal")
@@ -140,7 +140,7 @@ describe("EmbeddedPostgres", () => {
     }))
 
   it.live(
-    "puts no empty cluster where one was that has gone, and goes on when it is back",
+    "creates no empty cluster in place of a vanished one, and continues when it is back",
     () =>
       Effect.gen(function*() {
         const directory = yield* temporaryDirectory
@@ -169,7 +169,7 @@ describe("EmbeddedPostgres", () => {
       })
   )
 
-  it.live("refuses a cluster that is damaged, by name", () =>
+  it.live("rejects a damaged cluster and names it", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       yield* Effect.scoped(Layer.build(EmbeddedPostgres.layer({ directory })))
@@ -180,7 +180,7 @@ describe("EmbeddedPostgres", () => {
     }))
 
   it.live(
-    "starts when a kill has left PostgreSQL's own lock file empty, or in another's name",
+    "starts with an empty or foreign pid file of PostgreSQL after a kill",
     () =>
       Effect.gen(function*() {
         const directory = yield* temporaryDirectory
@@ -217,7 +217,7 @@ describe("EmbeddedPostgres", () => {
       assert.deepStrictEqual(yield* migrate.pipe(Effect.provide(EmbeddedPostgres.layer({ directory }))), [])
     }))
 
-  it.live("says why the cluster could not be made, by the error of the file system", () =>
+  it.live("explains why the cluster could not be created", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       // where the cluster belongs is something else, and unpacking cannot replace it
@@ -228,7 +228,7 @@ describe("EmbeddedPostgres", () => {
     }))
 
   it.live(
-    "loses nothing that it acknowledged when the process is killed while it writes",
+    "loses no acknowledged data when the process is killed during writes",
     () =>
       Effect.gen(function*() {
         const directory = yield* temporaryDirectory

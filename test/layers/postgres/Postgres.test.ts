@@ -57,7 +57,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
   layer(server?.layer ?? Layer.effectContext(Effect.die("no server")), {
     excludeTestServices: true
   })((it) => {
-    it.effect("names itself, and lets nothing run or hold locks for ever", () =>
+    it.effect("sets its application name and limits statements and idle transactions", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         assert.strictEqual(sql.driver, "pg")
@@ -82,7 +82,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       }))
   })
 
-  it.live("goes on when the server was away", () =>
+  it.live("continues after the server was down", () =>
     Effect.gen(function*() {
       const own = yield* ownServer
       const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(yield* open(own.url("postgres"))))
@@ -110,7 +110,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       )
     }))
 
-  it.live("gives up a server that has fallen silent, and goes on when it speaks again", () =>
+  it.live("gives up on a silent server, and continues when it answers again", () =>
     Effect.gen(function*() {
       const own = yield* ownServer
       const proxy = yield* silencer(Number(new URL(own.url("postgres")).port))
@@ -135,7 +135,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
     }))
 
   it.live(
-    "waits for a statement that takes long, and for none of a server that answers nothing at all",
+    "waits for a long statement, but not for a silent server",
     () =>
       Effect.gen(function*() {
         const own = yield* ownServer
@@ -178,7 +178,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
     120_000
   )
 
-  it.live("waits for a server that comes later", () =>
+  it.live("waits for a server that starts later", () =>
     Effect.gen(function*() {
       const own = yield* ownServer
       yield* Effect.promise(own.kill)
@@ -188,7 +188,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       assert.deepStrictEqual(yield* sql`select 1::int as n`, [{ n: 1 }])
     }))
 
-  it.live("says why a server refuses, and tells no password", () =>
+  it.live("explains a rejected connection without the password", () =>
     Effect.gen(function*() {
       const url = new URL(yield* serverDatabase)
       const wrong = new URL(url)
@@ -205,7 +205,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       assert.include(database.message, `database "nowhere" does not exist`)
     }))
 
-  it.live("refuses a server that is too old", () =>
+  it.live("rejects a server that is too old", () =>
     Effect.gen(function*() {
       const url = yield* serverDatabase
       const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(yield* open(url)))
@@ -221,7 +221,7 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
       assert.include(error.message, "14")
     }))
 
-  it.live("says that no server answers", () =>
+  it.live("reports an unreachable server", () =>
     Effect.gen(function*() {
       const silent = net.createServer().listen(0, "127.0.0.1")
       yield* Effect.promise(() => once(silent, "listening"))

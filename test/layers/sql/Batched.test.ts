@@ -4,26 +4,26 @@ import { TestClock } from "effect/testing"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { batched } from "#layers/sql/Batched.ts"
 
-/** Statements that answer after `lasting` ms, and what they were asked and when. */
-const world = (lasting: number, concurrency = 2, max = 64) => {
+/** Statements of a given duration, with a log of their start times and inputs. */
+const makeBatch = (durationMs: number, concurrency = 2, max = 64) => {
   const statements: Array<string> = []
   const ask = batched<number, string>({
-    spacing: 25,
+    spacingMs: 25,
     concurrency,
-    max,
+    maxInputs: max,
     run: Effect.fnUntraced(function*(inputs) {
       statements.push(`${yield* Clock.currentTimeMillis}ms ${inputs.join(" ")}`)
-      if (lasting > 0) yield* Effect.sleep(lasting)
+      if (durationMs > 0) yield* Effect.sleep(durationMs)
       return inputs.map((input) => `answer ${input}`)
     })
   })
   return { ask: (input: number) => Effect.forkChild(ask(input)), statements }
 }
 
-describe("batched", () => {
-  it.effect("who asks after a silence hardly waits; who comes soon after shares the next statement", () =>
+describe("Batched", () => {
+  it.effect("runs the first call after a pause at once, and lets calls shortly after share a statement", () =>
     Effect.gen(function*() {
-      const { ask, statements } = world(0)
+      const { ask, statements } = makeBatch(0)
       const fibers = [yield* ask(1), yield* ask(2)]
       yield* TestClock.adjust(3)
       fibers.push(yield* ask(3))
@@ -36,9 +36,9 @@ describe("batched", () => {
       assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), [1, 2, 3, 4, 5].map((n) => `answer ${n}`))
     }))
 
-  it.effect("while the database is slow its callers gather, and are asked for in groups that it can take", () =>
+  it.effect("collects callers while the database is slow, and runs statements of bounded size", () =>
     Effect.gen(function*() {
-      const { ask, statements } = world(200, 1, 4)
+      const { ask, statements } = makeBatch(200, 1, 4)
       for (let n = 0; n < 7; n++) {
         yield* ask(n)
         yield* TestClock.adjust(25)
@@ -47,9 +47,9 @@ describe("batched", () => {
       assert.deepStrictEqual(statements, ["1ms 0", "201ms 1 2 3 4", "401ms 5 6"])
     }))
 
-  it.effect("who is interrupted while it waits is not asked for, and the others are", () =>
+  it.effect("leaves an interrupted caller out of the statement, and serves the others", () =>
     Effect.gen(function*() {
-      const { ask, statements } = world(200, 1)
+      const { ask, statements } = makeBatch(200, 1)
       yield* ask(1)
       yield* TestClock.adjust(10)
       const left = yield* ask(2)
@@ -62,13 +62,13 @@ describe("batched", () => {
       assert.strictEqual(yield* Fiber.join(stayed), "answer 3")
     }))
 
-  it.effect("a statement that dies leaves its place to the next", () =>
+  it.effect("runs the next statement after one that died", () =>
     Effect.gen(function*() {
       let first = true
       const ask = batched<number, number>({
-        spacing: 25,
+        spacingMs: 25,
         concurrency: 1,
-        max: 64,
+        maxInputs: 64,
         run: (inputs) => {
           if (!first) return Effect.succeed(inputs)
           first = false
@@ -83,13 +83,13 @@ describe("batched", () => {
       assert.strictEqual(yield* Fiber.join(next), 2)
     }))
 
-  it.effect("an input that the database cannot take fails alone; a database that is away refuses all", () =>
+  it.effect("fails only the caller of a bad input, but all callers of an unavailable database", () =>
     Effect.gen(function*() {
       let reason: "Defect" | "Unavailable" = "Defect"
       const ask = batched<number, number>({
-        spacing: 25,
+        spacingMs: 25,
         concurrency: 1,
-        max: 64,
+        maxInputs: 64,
         run: (inputs) =>
           inputs.includes(2)
             ? Effect.fail(new StoreError({ reason: { _tag: reason, message: "no" } }))

@@ -25,14 +25,14 @@ const makeTried = () => {
 
 /** What a guesser could measure: how long it takes until the answer. */
 describe("a wrong secret", () => {
-  it.effect("is looked up by its hash, so that no comparison tells how much of a token was right", () =>
+  it.effect("is looked up by its hash, so that timing does not reveal a correct prefix", () =>
     Effect.gen(function*() {
       const { authenticate, looked } = makeTried()
       yield* authenticate("ann", Redacted.make("a token"))
       assert.deepStrictEqual(looked, [createHash("sha256").update("a token").digest("hex")])
     }))
 
-  it.effect("costs the work of a password, of a login that exists and of one that does not", () =>
+  it.effect("costs one password check, for existing and unknown logins", () =>
     Effect.gen(function*() {
       const { authenticate, verified } = makeTried()
       const answers = yield* Effect.forEach(

@@ -83,7 +83,7 @@ const schema = [
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`Migrations: ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
-      it.effect("make the schema once, and find nothing to do after", () =>
+      it.effect("create the schema once, and nothing the second time", () =>
         Effect.gen(function*() {
           yield* empty
           assert.deepStrictEqual(yield* migrate, all)
@@ -105,7 +105,7 @@ for (const engine of engines) {
           assert.deepStrictEqual(yield* migrateNext, [])
         }))
 
-      it.effect("take turns when several runners start at once", () =>
+      it.effect("run once when several runners start together", () =>
         Effect.gen(function*() {
           yield* empty
           const runs = yield* Effect.all(Array.from({ length: 5 }, () => migrate), { concurrency: "unbounded" })
@@ -113,7 +113,7 @@ for (const engine of engines) {
           assert.deepStrictEqual(yield* tables, schema)
         }))
 
-      it.effect("leave the database as it was when one fails", () =>
+      it.effect("leave the database unchanged after a failure", () =>
         Effect.gen(function*() {
           const sql = yield* SqlClient.SqlClient
           yield* empty
@@ -126,7 +126,7 @@ for (const engine of engines) {
           assert.deepStrictEqual(yield* migrate, all)
         }))
 
-      it.effect("leave the database as it was when the service is stopped in the middle, and run at the next start", () =>
+      it.effect("leave the database unchanged when the service stops in the middle, and run at the next start", () =>
         Effect.gen(function*() {
           yield* empty
           const middle = yield* Deferred.make<void>()
@@ -159,7 +159,7 @@ for (const engine of engines) {
 }
 
 describe("Migrations: the template of the embedded database", () => {
-  it.live("have run on it, so that a first start has nothing to do (else: bin/node scripts/embedded-template.ts)", () =>
+  it.live("are part of the template (otherwise run: bin/node scripts/embedded-template.ts)", () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
       yield* Effect.gen(function*() {
@@ -175,7 +175,7 @@ describe("Migrations: the template of the embedded database", () => {
 })
 
 describe.skipIf(!engines.every((engine) => engine.available))("Migrations: a managed server", () => {
-  it.live("say what an administrator has to do when the user may not install pg_trgm", () =>
+  it.live("tell the administrator the statement when the user may not install pg_trgm", () =>
     Effect.gen(function*() {
       const url = new URL(yield* serverDatabase)
       const run = <A, E>(url: URL, effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>

@@ -19,7 +19,7 @@ const pruned = Effect.gen(function*() {
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`NotificationLogSql, ${engine.name}`, () => {
     layer(Layer.provideMerge(storesSql, engine.layer), { excludeTestServices: true })((it) => {
-      it.effect("keeps entries for a day and documents for an hour, and longer what waits to be delivered", () =>
+      it.effect("keeps entries for a day, documents for an hour, and undelivered notifications longer", () =>
         Effect.gen(function*() {
           const sql = yield* SqlClient.SqlClient
           const { resource, subscription } = yield* newSubscription()

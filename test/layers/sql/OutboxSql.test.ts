@@ -9,7 +9,7 @@ import { storesSql } from "#test/support/StoresSql.ts"
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`OutboxSql, ${engine.name}`, () => {
     layer(Layer.provideMerge(storesSql, engine.layer), { excludeTestServices: true })((it) => {
-      it.effect("writes by itself what is confirmed, also after a silence", () =>
+      it.effect("deletes confirmed deliveries in the background, also after an idle period", () =>
         Effect.gen(function*() {
           const sql = yield* SqlClient.SqlClient
           const outbox = yield* Outbox

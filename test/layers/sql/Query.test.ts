@@ -10,7 +10,7 @@ const failure = (code: string, message = "it said so") =>
     reason: new SqlError.UnknownError({ cause: Object.assign(new Error(message), { code }) })
   })
 
-describe("SqlFailure", () => {
+describe("Query", () => {
   it.each([
     ["53100", "no space left on the server's disk"],
     ["53300", "too many connections"],
@@ -32,14 +32,14 @@ describe("SqlFailure", () => {
     assert.strictEqual(storeError(failure(code)).reason._tag, "Defect")
   })
 
-  it("passes when the client lost the connection, or its password is not taken for now", () => {
+  it("treats a lost connection and a rejected password as transient", () => {
     const cause = new Error("gone")
     for (const reason of [new SqlError.ConnectionError({ cause }), new SqlError.AuthenticationError({ cause })]) {
       assert.strictEqual(storeError(new SqlError.SqlError({ reason })).reason._tag, "Unavailable")
     }
   })
 
-  it.effect("suspects that nothing can be written, whatever statement it was", () =>
+  it.effect("notes a write failure after any statement", () =>
     Effect.gen(function*() {
       const suspected = { reason: undefined }
       const refused = (code: string) =>
@@ -52,7 +52,7 @@ describe("SqlFailure", () => {
       assert.strictEqual(suspected.reason, "read-only")
     }))
 
-  it.live("gives up what the server does not answer, and says so", () =>
+  it.live("gives up an unanswered statement with an error", () =>
     Effect.gen(function*() {
       const ended = yield* Deferred.make<void>()
       const silent = Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined))
@@ -64,7 +64,7 @@ describe("SqlFailure", () => {
       yield* Deferred.await(ended)
     }))
 
-  it.live("asks the server again and again whether it is there, and gives up when it is not", () =>
+  it.live("checks the server repeatedly, and gives up when a check fails", () =>
     Effect.gen(function*() {
       const answers = [true, false]
       const heart = { isSilent: () => false, check: Effect.sync(() => answers.shift() ?? true) }
@@ -73,7 +73,7 @@ describe("SqlFailure", () => {
       assert.deepStrictEqual(answers, [])
     }))
 
-  it.effect("asks nothing of a server that answers nothing", () =>
+  it.effect("runs no statement on a silent server", () =>
     Effect.gen(function*() {
       const heart = { isSilent: () => true, check: Effect.die("not asked") }
       const error = yield* Effect.flip(Effect.provideService(run(Effect.die("not asked")), DatabaseLiveness, heart))
@@ -83,7 +83,7 @@ describe("SqlFailure", () => {
       ])
     }))
 
-  it.live("ends the work of one who does not wait any more", () =>
+  it.live("interrupts the statement of an interrupted caller", () =>
     Effect.gen(function*() {
       const [begun, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       const work = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
@@ -93,7 +93,7 @@ describe("SqlFailure", () => {
       assert.isTrue(yield* Deferred.isDone(ended))
     }))
 
-  it("tells what the server said, and the code to look up", () => {
+  it("describes an error in the server's words with its code", () => {
     assert.strictEqual(sentence(failure("53100")), "it said so (SQLSTATE 53100)")
     assert.strictEqual(
       sentence(failure("ECONNREFUSED", "connect ECONNREFUSED ::1:5432")),

@@ -14,7 +14,7 @@ const status = { code: 200, http: "Fetched (ring) 200 900", period: 900 }
 for (const engine of engines) {
   describe.skipIf(!engine.available)(`ReplaysSql, ${engine.name}`, () => {
     layer(Layer.provideMerge(storesSql, engine.layer), { excludeTestServices: true })((it) => {
-      it.effect("deletes the document of a replay once it is taken, or was given up an hour ago", () =>
+      it.effect("deletes the document of a replay after delivery, or one hour after it was dropped", () =>
         Effect.gen(function*() {
           const sql = yield* SqlClient.SqlClient
           const { subscription } = yield* newSubscription()

@@ -11,7 +11,7 @@ for (const engine of engines) {
   describe.skipIf(!engine.available)(`ResourceStoreSql, ${engine.name}`, () => {
     layer(Layer.provideMerge(storesSql, engine.layer), { excludeTestServices: true })((it) => {
       it.effect(
-        "fans one change out to 10,000 subscriptions, and notes what was charged",
+        "fans one change out to 10,000 subscriptions and records the credits in the ledger",
         () =>
           Effect.gen(function*() {
             const sql = yield* SqlClient.SqlClient
@@ -36,7 +36,7 @@ for (const engine of engines) {
       )
 
       it.effect(
-        "finds what an account sees of a URL by the URL and the account, however many subscriptions there are",
+        "finds the subscribed resource of an account by index, with any number of subscriptions",
         () =>
           Effect.gen(function*() {
             const sql = yield* SqlClient.SqlClient

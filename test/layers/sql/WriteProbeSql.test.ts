@@ -10,7 +10,7 @@ for (const engine of engines) {
   describe.skipIf(!engine.available)(`writing as an attempt, ${engine.name}`, () => {
     layer(Layer.provideMerge(WriteProbeSql.layer, engine.layer), { excludeTestServices: true })(
       (it) => {
-        it.effect("fails where nothing is written, and the suspicion says why", () =>
+        it.effect("fails in a read-only transaction and notes the reason", () =>
           Effect.gen(function*() {
             const sql = yield* SqlClient.SqlClient
             const { attempt } = yield* WriteProbe

@@ -72,13 +72,13 @@ describe("Backend", () => {
     assert.isAbove(syncsOf("checkpoint"), 3)
   })
 
-  it("is a server with fsync on, as it believes itself", () => {
+  it("reports fsync as on", () => {
     assert.include(run("show fsync"), "on")
     assert.include(run("show synchronous_commit"), "on")
     assert.include(run("show full_page_writes"), "on")
   })
 
-  it("gives answers of any length whole", () => {
+  it("returns complete answers of any length", () => {
     for (const length of [10, 100_000, 5_000_000, 10]) {
       const answer = run(`select repeat('x', ${length})`)
       assert.strictEqual(answer.split("x").length - 1, length)
@@ -86,7 +86,7 @@ describe("Backend", () => {
     }
   })
 
-  it("keeps nothing of what it has answered", () => {
+  it("keeps no memory of former answers", () => {
     const question = simple("select n from generate_series(1, 10000) n")
     backend.execute(question)
     setFlagsFromString("--expose-gc")
@@ -98,14 +98,14 @@ describe("Backend", () => {
     assert.isBelow(process.memoryUsage().heapUsed - before, 30_000_000) // a million rows, read, have 90 MB
   })
 
-  it("crashes rather than acknowledge what it could not sync", () => {
+  it("crashes instead of acknowledging a failed sync", () => {
     fault = Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" })
     run("insert into kept values (22)")
     fault = undefined
     assert.include(String(crashes[0]), "EIO")
   })
 
-  it("crashes rather than hand on what it has of an answer", () => {
+  it("crashes instead of returning a partial answer", () => {
     const broken = new Error("PGlite failed after half of an answer")
     cycles.mockImplementationOnce(() => {
       throw broken

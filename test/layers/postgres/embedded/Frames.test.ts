@@ -35,7 +35,7 @@ const cycle = (bytes: Uint8Array, parsed: ReadonlyArray<string> = [], closed: Re
 })
 
 describe("Frames", () => {
-  it("cuts a conversation where the server answers", () => {
+  it("splits a conversation after each message that the server answers", () => {
     const closing = Buffer.concat([message("C", "Sone\0"), message("C", "Pportal\0"), sync])
     assert.deepStrictEqual(
       framesOf(Buffer.concat([request(80877103), startup, prepared, rollback(), closing, message("X", "")])),
@@ -50,7 +50,7 @@ describe("Frames", () => {
     )
   })
 
-  it("knows a request to cancel", () => {
+  it("recognizes a cancel request", () => {
     assert.deepStrictEqual(framesOf(request(80877102, "12345678")), [{ _tag: "CancelRequest" }])
   })
 
@@ -59,14 +59,14 @@ describe("Frames", () => {
     assert.deepStrictEqual(framesOf(startup, prepared.subarray(0, prepared.length - 1)).length, 1)
   })
 
-  it("makes a cycle of the statements to close", () => {
+  it("builds a cycle that closes statements", () => {
     assert.deepStrictEqual(
       framesOf(startup, closeStatements(["a", "b"]))[1],
       cycle(closeStatements(["a", "b"]), [], ["a", "b"])
     )
   })
 
-  it("gives the same frames however the bytes were chunked", () => {
+  it("returns the same frames for all chunk sizes", () => {
     const bytes = Buffer.concat([request(80877104), startup, prepared, prepared, rollback()])
     const whole = framesOf(bytes)
     assert.strictEqual(whole.length, 5)

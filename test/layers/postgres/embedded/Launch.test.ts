@@ -40,7 +40,7 @@ describe("Launch", () => {
     hasThreads = true
   })
 
-  it("takes the thread that was begun ahead, once", async () => {
+  it("uses the thread that was launched ahead, once", async () => {
     launchAhead()
     assert.strictEqual(begun.length, 1)
     const first = launch(nowhere)
@@ -51,7 +51,7 @@ describe("Launch", () => {
     assert.deepStrictEqual(await Promise.all([lastWord(first), lastWord(second)]), [gone, gone])
   }, 60_000)
 
-  it("begins another when the one that was begun ahead has ended", async () => {
+  it("starts another thread when the launched one has ended", async () => {
     launchAhead()
     await begun[0]?.terminate()
     const worker = launch(nowhere)
@@ -59,7 +59,7 @@ describe("Launch", () => {
     assert.strictEqual((await lastWord(worker))._tag, "Crashed")
   }, 60_000)
 
-  it("tells only who needs a thread that the system has none", () => {
+  it("reports a missing thread only to launch", () => {
     hasThreads = false
     launchAhead()
     assert.throws(() => launch(nowhere), "EAGAIN")

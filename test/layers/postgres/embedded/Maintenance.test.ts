@@ -17,7 +17,7 @@ const eventually = (holds: Effect.Effect<boolean, unknown>) =>
 
 describe("Maintenance", () => {
   layer(database)((it) => {
-    it.effect("checkpoints when enough was written, and not before", () =>
+    it.effect("runs a checkpoint after enough bytes of log", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         const last = Effect.map(

@@ -46,7 +46,7 @@ const make = () => {
 }
 
 describe("Sessions", () => {
-  it("keeps others out of an open transaction, and their order", () => {
+  it("runs only the owner's cycles during a transaction, and keeps the order of the others", () => {
     const { sessions, ran } = make()
     sessions.receive(1, query("begin"))
     sessions.receive(2, query("a"))
@@ -57,13 +57,13 @@ describe("Sessions", () => {
     assert.deepStrictEqual(ran, ["begin", "b", "commit", "a", "c"])
   })
 
-  it("answers only the one who asked", () => {
+  it("answers only the sender", () => {
     const { sessions, sent } = make()
     sessions.receive(2, query("a"))
     assert.deepStrictEqual(sent, [[2, "C\0\0\0\x05aZ\0\0\0\x05I"]])
   })
 
-  it("tells notifications to everybody", () => {
+  it("sends notifications to all connections", () => {
     const { sessions, sent } = make()
     sessions.receive(2, query("notify"))
     assert.deepStrictEqual(sent, [
@@ -73,7 +73,7 @@ describe("Sessions", () => {
     ])
   })
 
-  it("rolls back what a closed connection left open, and drops what it still wanted", () => {
+  it("rolls back the transaction of a closed connection and drops its queued cycles", () => {
     const { sessions, ran } = make()
     sessions.receive(1, query("begin"))
     sessions.receive(2, query("a"))
@@ -92,7 +92,7 @@ describe("Sessions", () => {
     assert.deepStrictEqual(ran, [Buffer.from(closeStatements(["two"])).toString("latin1")])
   })
 
-  it("ends a silent transaction only when others wait", () => {
+  it("ends an idle transaction only when others wait", () => {
     const { sessions, ran, sent, pass } = make()
     sessions.receive(1, query("begin"))
     pass(1000)

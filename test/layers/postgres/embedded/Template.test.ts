@@ -13,7 +13,7 @@ const unpacked = Effect.fnUntraced(function*(target: string) {
 })
 
 describe("Template", () => {
-  it.effect("becomes a cluster that only its user can read", () =>
+  it.effect("becomes a cluster readable only by its user", () =>
     Effect.gen(function*() {
       const target = path.join(yield* temporaryDirectory, "database")
       assert.strictEqual(yield* unpacked(target), "18\n")
@@ -21,7 +21,7 @@ describe("Template", () => {
       assert.strictEqual(fs.statSync(path.join(target, "PG_VERSION")).mode & 0o777, 0o600)
     }))
 
-  it.effect("is unpacked anew when a stopped machine left it half unpacked", () =>
+  it.effect("is unpacked again after a partial unpacking", () =>
     Effect.gen(function*() {
       const target = path.join(yield* temporaryDirectory, "database")
       fs.mkdirSync(`${target}.partial`)
@@ -30,7 +30,7 @@ describe("Template", () => {
       assert.isFalse(fs.existsSync(`${target}.partial`))
     }))
 
-  it.effect("says that its own archive is damaged, and becomes a cluster once it is whole", () =>
+  it.effect("reports a damaged archive, and becomes a cluster from an intact one", () =>
     Effect.gen(function*() {
       const target = path.join(yield* temporaryDirectory, "database")
       const { readFile } = fs.promises
@@ -60,7 +60,7 @@ describe("Template", () => {
       assert.strictEqual(yield* unpacked(target), "18\n")
     }))
 
-  it.effect("leaves no cluster where the disk is full, and a whole one once it is not", () =>
+  it.effect("leaves no cluster on a full disk, and a complete one after space was freed", () =>
     Effect.gen(function*() {
       const target = path.join(yield* temporaryDirectory, "database")
       const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
