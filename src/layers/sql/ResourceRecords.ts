@@ -47,7 +47,9 @@ const roundsOf = (writes: ReadonlyArray<PreparedWrite>): ReadonlyArray<ReadonlyA
   for (const prepared of writes) {
     let at = (lastRound.get(prepared.write.state.id) ?? -1) + 1
     for (
-      let full = rounds[at]; full !== undefined && full.bytes + prepared.bytes > maxStatementBytes; full = rounds[at]
+      let full = rounds[at];
+      full !== undefined && full.bytes + prepared.bytes > maxStatementBytes;
+      full = rounds[at]
     ) at++
     const round = rounds[at] ??= { writes: [], bytes: 0 }
     round.writes.push(prepared)
