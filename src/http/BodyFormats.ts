@@ -1,6 +1,7 @@
-import { Effect, Result, Schema } from "effect"
+import { Effect, Result } from "effect"
 import { quote } from "#domain/Topic.ts"
 import { type HttpRejection, malformed, unsupportedBody } from "./HttpRejection.ts"
+import { parseJson } from "./Json.ts"
 import { maxNestingDepth, maxParameters, type Pair, tooManyParameters } from "./Parameters.ts"
 
 type Parsed = Effect.Effect<Iterable<Pair>, HttpRejection>
@@ -11,8 +12,8 @@ export const parseBody = (bytes: ArrayBuffer, contentType: string): Parsed => {
   if (type === "multipart/form-data") return parseMultipart(bytes, contentType)
   const text = new TextDecoder().decode(bytes)
   if (type === "application/x-www-form-urlencoded") return parseForm(text)
-  if (type === "application/json" || type.endsWith("+json")) return parseJson(text)
-  if (type === "") return text.trimStart().startsWith("{") ? parseJson(text) : parseForm(text)
+  if (type === "application/json" || type.endsWith("+json")) return parseJsonBody(text)
+  if (type === "") return text.trimStart().startsWith("{") ? parseJsonBody(text) : parseForm(text)
   return Effect.fail(
     unsupportedBody(
       `The body has the Content-Type ${
@@ -47,12 +48,10 @@ const parseMultipart = (bytes: ArrayBuffer, contentType: string): Parsed =>
     return pairs
   })
 
-const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
-
 /** Parses a JSON object. `null` counts as absent; booleans and numbers become text; an array repeats its parameter. */
-const parseJson = (text: string): Parsed => {
+const parseJsonBody = (text: string): Parsed => {
   const excerpt = quote(text.slice(0, 40))
-  const decoded = decodeJson(text)
+  const decoded = parseJson(text)
   if (Result.isFailure(decoded)) {
     return Effect.fail(malformed(`The body is not valid JSON: it starts with ${excerpt}.`))
   }

@@ -1,4 +1,4 @@
-import { Effect, Result, Schema } from "effect"
+import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import type { Representation } from "#actors/operations/Hub.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
@@ -6,6 +6,7 @@ import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
+import { compactJson } from "#http/Json.ts"
 import type { RequestedFormat } from "#http/Negotiation.ts"
 import * as Reply from "#http/Reply.ts"
 import type { ApiCall } from "./Operation.ts"
@@ -49,25 +50,19 @@ const renderDocument = (
   { body, contentType }: Document,
   { ifNoneMatch, jsonp }: ResponseOptions
 ): Effect.Effect<Response, Refusal> => {
-  if (jsonp !== undefined) return Effect.map(minifyJson(body), (json) => Reply.script(jsonp, json))
+  if (jsonp !== undefined) {
+    // only valid JSON may enter a script, because a publisher controls the bytes
+    const json = compactJson(body)
+    return json === undefined ? Effect.fail(jsonpNeedsContent) : Effect.succeed(Reply.script(jsonp, json))
+  }
   const type = headerValueOf(contentType)
   return Effect.succeed(Reply.tagged(body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
 }
 
-const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
-
-/** Only valid JSON may enter a script, because a publisher controls the bytes. */
-const minifyJson = (body: Uint8Array): Effect.Effect<string, Refusal> =>
-  Result.match(decodeJson(new TextDecoder().decode(body)), {
-    onSuccess: (value) => Effect.succeed(JSON.stringify(value)),
-    onFailure: () =>
-      Effect.fail(
-        badParameter(
-          "callback",
-          "callback (JSONP) goes with feeds and JSON only, and this resource is neither. Leave it out."
-        )
-      )
-  })
+const jsonpNeedsContent = badParameter(
+  "callback",
+  "callback (JSONP) goes with feeds and JSON only, and this resource is neither. Leave it out."
+)
 
 /** The publisher's Content-Type, if its characters are valid in a header. */
 const headerValueOf = (contentType: string): string =>

@@ -1,6 +1,7 @@
 import { render, type SenderIdentity } from "#domain/delivery/Delivery.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import type { Format } from "#domain/Subscription.ts"
+import { compactJson } from "#http/Json.ts"
 
 /** How documents follow each other in a stream: as server-sent events, as one JSON line each, or as one Atom document each. */
 export type Framing = "events" | "lines" | "atom"
@@ -59,12 +60,3 @@ export const renderNotification = (
   notification.news._tag === "Document"
     ? format === "json" ? compactJson(notification.news.document.body) : undefined
     : render(notification, { face: "api", topic, format }, sender).body
-
-/** JSON on one line; undefined for other bytes. `JSON.parse` without a schema, because every valid document passes unchanged. */
-export const compactJson = (bytes: Uint8Array): string | undefined => {
-  try {
-    return JSON.stringify(JSON.parse(decoder.decode(bytes)))
-  } catch {
-    return undefined // not JSON
-  }
-}
