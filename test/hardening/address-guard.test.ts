@@ -139,7 +139,10 @@ describe("address guard", () => {
       })
       for (const i of targets.keys()) {
         const failure = yield* failureOf(`${origin.url}/${i}`)
-        assert.strictEqual(failure, "Redirects: 127.0.0.1: redirects to something that is no usable http or https URL")
+        assert.strictEqual(
+          failure,
+          "Redirects: 127.0.0.1: redirects to an address that is not a usable http or https URL"
+        )
       }
       const ports = yield* serve((_, response) => response.writeHead(302, { Location: "http://127.0.0.1:25/" }).end())
       assert.match(yield* failureOf(ports.url), /^RefusedAddress: 127\.0\.0\.1: refused, port 25 /)

@@ -46,7 +46,7 @@ describe("decompression bombs", () => {
       })
       assert.match(yield* failureOf(`${origin.url}/named`), /^Encoding: 127\.0\.0\.1: compressed 100 times; at most 3/)
       const unnamed = yield* fetch(origin.url)
-      assert.strictEqual(unnamed.body[0], 0x1f, "three layers are taken off, the rest is the document")
+      assert.strictEqual(unnamed.body[0], 0x1f, "three layers are removed, the rest is the document")
     }))
 
   live("other fetches continue while a bomb expands", () =>

@@ -1,13 +1,13 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import type { FetchRequest } from "#domain/ports/Fetcher.ts"
-import * as DeadlinesByHand from "#test/support/DeadlinesByHand.ts"
+import * as ManualTimers from "#test/support/ManualTimers.ts"
 import { failureOf, fetch, live } from "#test/support/Fetching.ts"
 import { serve, serveRaw } from "#test/support/Servers.ts"
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n"
 
-const deadlines = DeadlinesByHand.make()
+const timers = ManualTimers.make()
 
 /** The failure of a fetch whose timers of so many milliseconds fire at this moment. */
 const failureAt = Effect.fnUntraced(function*(
@@ -17,7 +17,7 @@ const failureAt = Effect.fnUntraced(function*(
 ) {
   const failure = yield* Effect.forkChild(failureOf(request), { startImmediately: true })
   yield* moment
-  yield* deadlines.runOut(milliseconds)
+  yield* timers.expire(milliseconds)
   return yield* Fiber.join(failure)
 })
 
@@ -38,10 +38,10 @@ describe("endless responses", () => {
         const drip = setInterval(() => response.write("x"), 10)
         response.on("close", () => clearInterval(drip))
       })
-      const failure = yield* failureAt(DeadlinesByHand.headRead(origin.url), 150, { url: origin.url, deadline: 150 })
+      const failure = yield* failureAt(ManualTimers.headRead(origin.url), 150, { url: origin.url, deadline: 150 })
       assert.strictEqual(failure, "Timeout: 127.0.0.1: no end of the answer within 0.15 s")
       yield* origin.quiet
-    }), { timers: deadlines })
+    }), { timers })
 
   live("a slow drip of header fields", () =>
     Effect.gen(function*() {
@@ -122,15 +122,15 @@ describe("endless responses", () => {
         const asked = yield* Latch.make()
         const silent = yield* serve(() => void asked.openUnsafe())
         const origin = yield* serve((_, response) => response.writeHead(302, { Location: silent.url }).end())
-        const before = deadlines.added.length
+        const before = timers.added.length
         const failure = yield* failureAt(asked.await, 150, { url: origin.url, deadline: 150 })
         assert.strictEqual(failure, "Timeout: 127.0.0.1: no answer within 0.15 s")
-        const [own, ...ofConnections] = deadlines.added.slice(before)
+        const [own, ...ofConnections] = timers.added.slice(before)
         assert.strictEqual(own, 150)
         assert.notInclude(ofConnections, 150)
         yield* silent.quiet
       }),
-    { timers: deadlines }
+    { timers }
   )
 
   live(
@@ -143,6 +143,6 @@ describe("endless responses", () => {
         assert.strictEqual(failure, "Timeout: 127.0.0.1: no end of the TLS handshake within 0.1 s")
         yield* origin.quiet
       }),
-    { connectTimeoutMs: 100, timers: deadlines }
+    { connectTimeoutMs: 100, timers }
   )
 })

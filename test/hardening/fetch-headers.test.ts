@@ -126,7 +126,7 @@ describe("hostile header fields", () => {
       })
       assert.strictEqual(
         yield* failureOf(origin.url),
-        "Redirects: 127.0.0.1: redirects to something that is no usable http or https URL"
+        "Redirects: 127.0.0.1: redirects to an address that is not a usable http or https URL"
       )
       assert.strictEqual(origin.connections(), 1)
     }))

@@ -155,6 +155,16 @@ describe("Settings", () => {
       assert.strictEqual(explained.find((setting) => setting.variable === "WINDHOVER_HOST")?.value, undefined)
     }).pipe(withVariables({ WINDHOVER_ADMIN_TOKEN: "0123456789abcdef", WINDHOVER_PORT: "0" })))
 
+  it.effect("take values over the defaults, and derive the base URL from the port", () =>
+    Effect.gen(function*() {
+      const { baseUrl, maxFetches, port } = yield* Port.Settings
+      assert.deepStrictEqual({ baseUrl, maxFetches, port }, {
+        baseUrl: "http://localhost:81",
+        maxFetches: 512,
+        port: 81
+      })
+    }).pipe(Effect.provide(Settings.layerValues({ port: 81 }))))
+
   it.effect("contain the port that the system chose", () =>
     Effect.gen(function*() {
       const listening = (variables: Record<string, string>) =>

@@ -43,7 +43,10 @@ export const decompress = (body: CompressedBody): Uint8Array | Promise<Uint8Arra
   if (encoding === undefined) return isHiddenGzip(bytes, body) ? removeLayers(bytes, ["gzip"], body) : bytes
   const codings = codingsOf(encoding)
   if (codings.length > maxLayers) {
-    throw new DecompressionError("Encoding", `compressed ${codings.length} times; at most ${maxLayers} are taken off`)
+    throw new DecompressionError(
+      "Encoding",
+      `compressed ${codings.length} times; at most ${maxLayers} layers are removed`
+    )
   }
   return removeLayers(bytes, codings, body)
 }

@@ -195,7 +195,10 @@ class Fetch implements ResponseHandler {
     }
     const target = Redirects.redirectTarget(location, this.url)
     if (target === undefined) {
-      return this.fail("Redirects", `${this.url.hostname}: redirects to something that is no usable http or https URL`)
+      return this.fail(
+        "Redirects",
+        `${this.url.hostname}: redirects to an address that is not a usable http or https URL`
+      )
     }
     if (!Redirects.isPermanent(this.status)) this.isPermanent = false
     this.url = target

@@ -51,7 +51,7 @@ export const make = (options: ConnectorOptions): buildConnector.connector => {
     const readyEvent = target.isSecure ? "secureConnect" : "connect"
     const onReady = () => settle(undefined)
     const onError = (error: Error) => settle(toConnectError(error, target.host, stage))
-    const onClose = () => settle(new NetworkError("Connect", target.host, "the connection was given up"))
+    const onClose = () => settle(new NetworkError("Connect", target.host, "the connection was closed"))
     const timer = timers.add(connectTimeoutMs, () => settle(timeoutError(target.host, stage, connectTimeoutMs)))
     socket.once(readyEvent, onReady).once("error", onError).once("close", onClose)
     // undici destroys the returned socket when no request waits for it any more.

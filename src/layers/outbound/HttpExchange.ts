@@ -88,7 +88,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.request.confirmSend?.() !== false) return
-    controller.abort(new NetworkError("Withheld", this.request.url.hostname, "taken back before it was sent"))
+    controller.abort(new NetworkError("Withheld", this.request.url.hostname, "withdrawn before it was sent"))
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {

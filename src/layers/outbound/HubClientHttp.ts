@@ -74,7 +74,9 @@ const postFollowingRedirects = Effect.fnUntraced(
       const response = yield* post(url, body)
       if (!repeatingStatuses.has(response.status)) return response
       const target = redirectTarget(response.location ?? "", url)
-      if (target === undefined) return yield* failRequest("the hub redirects to something that is no http or https URL")
+      if (target === undefined) {
+        return yield* failRequest("the hub redirects to an address that is not an http or https URL")
+      }
       if (url.protocol === "https:" && target.protocol !== "https:") {
         return yield* failRequest("the hub redirects from https to http, where the secret could be read on the way")
       }

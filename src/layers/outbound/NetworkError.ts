@@ -78,7 +78,7 @@ const certificateTexts: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: "certificate chain is incomplete",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "certificate chain is incomplete or its authority is not known",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "certificate chain is incomplete (an intermediate certificate is missing)",
-  INVALID_CA: "certificate was issued by something that is no certificate authority",
+  INVALID_CA: "the certificate's issuer is not a certificate authority",
   ERR_TLS_CERT_ALTNAME_INVALID: "certificate is for another name"
 }
 

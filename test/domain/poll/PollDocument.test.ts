@@ -286,11 +286,11 @@ describe("fragments", () => {
   it("that cannot be selected are in error, with the reason", () => {
     const { state } = fragmented("$.a")
     const error = new SelectorError({
-      reason: { _tag: "Unfit", message: "the document is no JSON: Unexpected end of input" }
+      reason: { _tag: "Unfit", message: "the document is not JSON: Unexpected end of input" }
     })
     assert.strictEqual(
       stateAfter(failSelection(state, answer("{"), error, at)).http,
-      "Fetched (ring) 200 60: Parser Error the document is no JSON: Unexpected end of input"
+      "Fetched (ring) 200 60: Parser Error the document is not JSON: Unexpected end of input"
     )
   })
 })

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber, Queue } from "effect"
 import type { FetchRequest } from "#domain/ports/Fetcher.ts"
-import * as DeadlinesByHand from "#test/support/DeadlinesByHand.ts"
+import * as ManualTimers from "#test/support/ManualTimers.ts"
 import { fetch, live } from "#test/support/Fetching.ts"
 import { serve } from "#test/support/Servers.ts"
 
@@ -131,7 +131,7 @@ describe("coalesced fetches", () => {
       assert.deepStrictEqual([failures, asked], [["Protocol", "Protocol", "Protocol"], 2])
     }))
 
-  const deadlines = DeadlinesByHand.make()
+  const timers = ManualTimers.make()
 
   live("close the connection to a redirect target at the deadline", () =>
     Effect.gen(function*() {
@@ -144,12 +144,12 @@ describe("coalesced fetches", () => {
       const timeOut = Effect.gen(function*() {
         const failing = yield* Effect.forkChild(Effect.flip(fetch(request)))
         yield* Queue.take(slow)
-        yield* deadlines.runOut(300)
+        yield* timers.expire(300)
         return yield* Fiber.join(failing)
       })
       const answers = [yield* timeOut, yield* timeOut]
       assert.deepStrictEqual(answers.map(({ reason }) => reason._tag), ["Timeout", "Timeout"])
       yield* origin.quiet // no connection stays open
       assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/page", "/slow", "/slow"])
-    }), { timers: deadlines })
+    }), { timers })
 })

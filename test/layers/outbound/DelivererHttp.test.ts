@@ -5,7 +5,7 @@ import { Deliverer, type Parcel } from "#domain/ports/Deliverer.ts"
 import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
 import * as Network from "#layers/outbound/Network.ts"
 import { version } from "#layers/outbound/Version.ts"
-import * as DeadlinesByHand from "#test/support/DeadlinesByHand.ts"
+import * as ManualTimers from "#test/support/ManualTimers.ts"
 import { serve } from "#test/support/Servers.ts"
 
 const layerWith = (options: DelivererHttp.DelivererOptions, network: Partial<Network.NetworkOptions> = {}) =>
@@ -105,19 +105,19 @@ describe("DelivererHttp", () => {
     }))
 
   it.live("counts the status of an endless response", () => {
-    const deadlines = DeadlinesByHand.make()
+    const timers = ManualTimers.make()
     return Effect.gen(function*() {
       const callback = yield* serve((_, response) => {
         response.writeHead(200)
         response.write("first bytes")
       })
       const posted = yield* Effect.forkChild(post(parcel(callback.url)), { startImmediately: true })
-      yield* DeadlinesByHand.headRead(callback.url)
-      yield* deadlines.runOut(10_000)
+      yield* ManualTimers.headRead(callback.url)
+      yield* timers.expire(10_000)
       const answer = yield* Fiber.join(posted)
       assert.deepStrictEqual([answer.status, answer.excerpt], [200, "first bytes"])
       yield* callback.quiet
-    }).pipe(Effect.provide(layerWith({}, { timers: deadlines })), Effect.scoped)
+    }).pipe(Effect.provide(layerWith({}, { timers })), Effect.scoped)
   })
 
   test("reads a bounded part of the response", () =>

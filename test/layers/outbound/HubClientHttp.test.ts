@@ -143,7 +143,7 @@ describe("HubClientHttp", () => {
       const answers = yield* Effect.forEach(targets, (_, i) => ask(`${server.url}/${i}`))
       assert.deepStrictEqual(answers, [
         "the hub could not be asked: 127.0.0.2: refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true",
-        "the hub redirects to something that is no http or https URL",
+        "the hub redirects to an address that is not an http or https URL",
         "the hub redirects more than 5 times",
         "the hub is this service itself"
       ])

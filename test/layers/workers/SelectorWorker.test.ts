@@ -56,10 +56,10 @@ describe("SelectorWorker", () => {
       yield* check("$.items%5B0%5D")
       const css = yield* Effect.flip(check("!/route"))
       assert.strictEqual(css.reason._tag, "Invalid")
-      assert.include(css.message, "\"!/route\" is no CSS path")
+      assert.include(css.message, "\"!/route\" is not a CSS path")
       const jsonPath = yield* Effect.flip(check("$.items%5B"))
       assert.strictEqual(jsonPath.reason._tag, "Invalid")
-      assert.include(jsonPath.message, "\"$.items[\" is no JSONPath (RFC 9535): unclosed bracketed selection")
+      assert.include(jsonPath.message, "\"$.items[\" is not a JSONPath (RFC 9535): unclosed bracketed selection")
     }).pipe(Effect.provide(SelectorWorker.layer)))
 
   it.effect("explains that a path and a document have different languages", () =>
@@ -72,7 +72,7 @@ describe("SelectorWorker", () => {
       const jsonPath = yield* Effect.flip(select("$.a", "html", "<p>"))
       assert.deepStrictEqual([jsonPath.reason._tag, jsonPath.message], [
         "Unfit",
-        "the document is no JSON, and a JSONPath selects in JSON"
+        "the document is not JSON, and a JSONPath selects in JSON"
       ])
     }).pipe(Effect.provide(SelectorWorker.layer)))
 

@@ -34,11 +34,15 @@ export const selectCss = (
 
 const compile = (path: string, syntax: "html" | "xml"): ReturnType<typeof compileCss> => {
   const mistake = findMistake(path)
-  if (mistake !== undefined) throw new SelectionError("Invalid", `${JSON.stringify(path)} is no CSS path: ${mistake}`)
+  if (mistake !== undefined) {
+    throw new SelectionError("Invalid", `${JSON.stringify(path)} is not a CSS path: ${mistake}`)
+  }
   try {
     return compileCss(path, syntax)
   } catch (error) {
-    throw new SelectionError("Invalid", `${JSON.stringify(path)} is no CSS path: ${messageOf(error)}`, { cause: error })
+    throw new SelectionError("Invalid", `${JSON.stringify(path)} is not a CSS path: ${messageOf(error)}`, {
+      cause: error
+    })
   }
 }
 

@@ -37,7 +37,7 @@ const compileJsonPath = (given: string): JsonPathQuery => {
   } catch (error) {
     const classic = compileClassic(path)
     if (classic !== undefined) return classic
-    throw new SelectionError("Invalid", `${JSON.stringify(given)} is no JSONPath (RFC 9535): ${messageOf(error)}`, {
+    throw new SelectionError("Invalid", `${JSON.stringify(given)} is not a JSONPath (RFC 9535): ${messageOf(error)}`, {
       cause: error
     })
   }
@@ -97,7 +97,7 @@ const parseJsonTrees = (bytes: Uint8Array, contentType: string): JsonTrees => {
     const plain = JSON.parse(json) as JSONValue
     return { plain, exact: /\d{16}/.test(json) ? JSON.parse(json, keepDigits) : plain }
   } catch (error) {
-    throw new SelectionError("Unfit", `the document is no JSON: ${messageOf(error)}`, { cause: error })
+    throw new SelectionError("Unfit", `the document is not JSON: ${messageOf(error)}`, { cause: error })
   }
 }
 

@@ -30,12 +30,15 @@ export const collectMatches = <A>(matches: Iterable<A>, serialize: (match: A) =>
   let length = 0
   for (const match of matches) {
     if (texts.length === maxMatches) {
-      throw new SelectionError("TooMuch", `it matches more than ${maxMatches} times; select something around them`)
+      throw new SelectionError(
+        "TooMuch",
+        `the path matches more than ${maxMatches} times; select a common parent instead`
+      )
     }
     const text = serialize(match)
     length += text.length
     if (length > maxMatchedLength) {
-      throw new SelectionError("TooMuch", `what it matches has more than ${maxMatchedLength} characters; select less`)
+      throw new SelectionError("TooMuch", `the matches have more than ${maxMatchedLength} characters; select less`)
     }
     texts.push(text)
   }

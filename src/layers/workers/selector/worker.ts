@@ -46,7 +46,7 @@ const select = (
       document: { contentType: `${type}; charset=utf-8`, body: utf8Encoder.encode(parts.join("")) }
     }
   }
-  if (syntax !== "json") throw new SelectionError("Unfit", "the document is no JSON, and a JSONPath selects in JSON")
+  if (syntax !== "json") throw new SelectionError("Unfit", "the document is not JSON, and a JSONPath selects in JSON")
   const { json, matches } = selectJson(bytes, contentType, path)
   return { matches, document: { contentType: "application/json; charset=utf-8", body: utf8Encoder.encode(json) } }
 }

@@ -45,7 +45,7 @@ describe("Css", () => {
       } catch (error) {
         message = (error as Error).message
       }
-      assert.include(message, `${JSON.stringify(path)} is no CSS path: `)
+      assert.include(message, `${JSON.stringify(path)} is not a CSS path: `)
       assert.include(message, where)
     }
   )

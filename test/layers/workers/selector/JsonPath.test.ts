@@ -101,15 +101,15 @@ describe("JsonPath", () => {
     } catch (error) {
       message = (error as Error).message
     }
-    assert.include(message, `${JSON.stringify(path)} is no JSONPath (RFC 9535): `)
+    assert.include(message, `${JSON.stringify(path)} is not a JSONPath (RFC 9535): `)
     assert.include(message, where)
   })
 
   it("rejects a long path that begins like classic syntax", () => {
-    assert.throws(() => checkJsonPath(`$${"a".repeat(2_000)}(`), /is no JSONPath/)
-    assert.throws(() => checkJsonPath(`$.${"a".repeat(2_000)}(`), /is no JSONPath/)
-    assert.throws(() => checkJsonPath(`$${"['a']".repeat(400)}(`), /is no JSONPath/)
-    assert.throws(() => checkJsonPath(`$${"..a".repeat(600)}(`), /is no JSONPath/)
+    assert.throws(() => checkJsonPath(`$${"a".repeat(2_000)}(`), /is not a JSONPath/)
+    assert.throws(() => checkJsonPath(`$.${"a".repeat(2_000)}(`), /is not a JSONPath/)
+    assert.throws(() => checkJsonPath(`$${"['a']".repeat(400)}(`), /is not a JSONPath/)
+    assert.throws(() => checkJsonPath(`$${"..a".repeat(600)}(`), /is not a JSONPath/)
   })
 
   it("keeps the digits of numbers that JavaScript would round", () => {
@@ -149,7 +149,7 @@ describe("JsonPath", () => {
   })
 
   it("explains that a document is not JSON", () => {
-    assert.throws(() => selectJson(bytes("{\"a\":"), undefined, "$.a"), /the document is no JSON/)
+    assert.throws(() => selectJson(bytes("{\"a\":"), undefined, "$.a"), /the document is not JSON/)
   })
 
   it("does not touch prototypes", () => {
