@@ -11,14 +11,14 @@ import * as IntentVerificationLayer from "#actors/operations/IntentVerificationL
 import * as ListenersLayer from "#actors/operations/ListenersLayer.ts"
 import * as OpenHubLayer from "#actors/operations/OpenHubLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
-import * as HubSubscription from "#actors/resource/HubSubscription.ts"
+import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import * as Subscription from "#actors/subscription/Subscription.ts"
 
 /** Starts partitions with the behaviors of their actors. */
 const partitionStarter = PartitionStarterLayer.layer.pipe(
-  Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer, HubSubscription.layer)),
+  Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer, HubSubscriptionLayer.layer)),
   Layer.provide(ActorBudget.layer)
 )
 

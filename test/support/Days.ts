@@ -7,7 +7,7 @@ import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import * as Subscription from "#actors/subscription/Subscription.ts"
-import * as HubSubscription from "#actors/resource/HubSubscription.ts"
+import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -27,7 +27,7 @@ export const layerDays = (
   stores: Layer.Layer<never, never, Outbox | ResourceStore> = Layer.empty
 ) =>
   PartitionStarterLayer.layer.pipe(
-    Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer, HubSubscription.layer)),
+    Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer, HubSubscriptionLayer.layer)),
     Layer.provide(ActorBudget.layer),
     Layer.provide(HubReliability.layer),
     Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),

@@ -9,27 +9,28 @@ import type { Message } from "./HubSubscriptionMessage.ts"
 
 interface KnownHub {
   readonly hub: string
-  /** Of what is advertised. */
+  /** Of the advertised links. */
   readonly fingerprint: Fingerprint
   readonly reliable: boolean
 }
 
 /**
- * What the resources of a partition know of their hubs: in memory, so that a poll reads nothing for it, and one of a resource without
- * a hub does nothing.
+ * The hubs of a partition's resources, in memory.
+ *
+ * So a poll needs no read from the store, and a poll of a resource without a hub costs nothing here.
  */
 export class HubDirectory {
   readonly #known = new Map<number, KnownHub>()
-  readonly #trust: HubReliability["Service"]
+  readonly #reliability: HubReliability["Service"]
   readonly #baseUrl: string
   readonly #tell: (id: number, message: Message) => Effect.Effect<void>
 
   constructor(
-    trust: HubReliability["Service"],
+    reliability: HubReliability["Service"],
     baseUrl: string,
     tell: (id: number, message: Message) => Effect.Effect<void>
   ) {
-    this.#trust = trust
+    this.#reliability = reliability
     this.#baseUrl = baseUrl
     this.#tell = tell
   }
@@ -42,50 +43,50 @@ export class HubDirectory {
     this.#known.delete(id)
   }
 
-  /** The resources that rely on one of these hubs. */
+  /** Ids of the resources that rely on one of these hubs. */
   resourcesRelyingOn(hubs: ReadonlySet<string>): ReadonlyArray<number> {
     return [...this.#known].filter(([, { hub, reliable }]) => reliable && hubs.has(hub)).map(([id]) => id)
   }
 
-  /** Polls of this resource only make sure that its hub pushes. */
+  /** Whether the hub of a resource pushes reliably, so that rare polls suffice. */
   isPushedByHub(id: number): boolean {
     const known = this.#known.size === 0 ? undefined : this.#known.get(id)
-    return known !== undefined && known.reliable && !this.#trust.isUnreliable(known.hub)
+    return known !== undefined && known.reliable && !this.#reliability.isUnreliable(known.hub)
   }
 
-  /** A resource as it is known now, by a fetch or from its row. */
+  /** Compares the links of a fetched or loaded resource with the known ones, and reports a difference. */
   observe(resource: ResourceState): Effect.Effect<void> {
     const known = this.#known.get(resource.id)
-    const found = this.#trust.enabled ? this.#advertised(resource) : undefined
+    const found = this.#reliability.enabled ? this.#linksOf(resource) : undefined
     if (found === undefined) {
       return known === undefined
         ? Effect.void
-        : this.#tell(resource.id, { _tag: "Found", resource, found: noHubLinks(resource) })
+        : this.#tell(resource.id, { _tag: "LinksChanged", resource, links: noHubLinks(resource) })
     }
     if (known === undefined ? !isWatched(resource) : known.fingerprint === fingerprintOf(found)) return Effect.void
-    return this.#tell(resource.id, { _tag: "Found", resource, found })
+    return this.#tell(resource.id, { _tag: "LinksChanged", resource, links: found })
   }
 
-  /** Its subscriptions have changed. */
+  /** The subscriptions of the resource have changed. */
   reload(resource: ResourceState): Effect.Effect<void> {
     return this.#known.has(resource.id) ? this.#tell(resource.id, { _tag: "Reload" }) : this.observe(resource)
   }
 
-  /** A fetch has found so many entries (or a document) that the hub has not pushed yet. */
+  /** Reports the number of polled entries (or a document) that the hub has not pushed yet. */
   reportPolledEntries(id: number, count: number): Effect.Effect<void> {
-    return this.#known.has(id) ? this.#tell(id, { _tag: "News", count }) : Effect.void
+    return this.#known.has(id) ? this.#tell(id, { _tag: "EntriesPolled", count }) : Effect.void
   }
 
-  /** The hub has pushed. */
+  /** Reports a push of the hub. */
   reportPush(id: number): Effect.Effect<void> {
     const known = this.#known.get(id)
     if (known === undefined) return Effect.void
-    this.#trust.addCounts({ hub: known.hub, pushed: 1, missed: 0, consecutiveMisses: 0 })
+    this.#reliability.addCounts({ hub: known.hub, pushed: 1, missed: 0, consecutiveMisses: 0 })
     return this.#tell(id, { _tag: "Pushed" })
   }
 
-  /** This service is no hub of its own. */
-  #advertised(resource: ResourceState): HubLinks | undefined {
+  /** The links of a resource, without hubs at this service. */
+  #linksOf(resource: ResourceState): HubLinks | undefined {
     const found = hubLinksOf(resource)
     const hubs = found?.hubs.filter((hub) => !isOwn(hub, this.#baseUrl)) ?? []
     return found === undefined || hubs.length === 0 ? undefined : { ...found, hubs }

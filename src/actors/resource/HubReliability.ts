@@ -3,14 +3,15 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { type HubCounts, isReachable, maxConsecutiveMisses } from "#domain/websub/HubSubscription.ts"
 
-/** Whether this service subscribes at hubs at all, and which of them have died. */
+/** Counts pushes and misses of publishers' hubs, and tells the unreliable hubs. */
 export class HubReliability extends Context.Service<HubReliability, {
+  /** False when hubs cannot reach this service, or the operator has switched hubs off. */
   readonly enabled: boolean
-  /** It has so many strikes that none of its resources relies on it. */
+  /** Whether too many misses in a row make the hub unreliable for all its resources. */
   readonly isUnreliable: (hub: string) => boolean
-  /** Kept until the next `settle`. */
-  readonly addCounts: (tally: HubCounts) => void
-  /** Writes what was counted, and learns what other runners have; gives the hubs that are doubted from now on. */
+  /** Keeps counts until the next `synchronize`. */
+  readonly addCounts: (counts: HubCounts) => void
+  /** Writes the counts, and reads those of all runners. Returns the hubs that became unreliable. */
   readonly synchronize: Effect.Effect<ReadonlySet<string>>
 }>()("windhover/actors/resource/HubReliability") {
   static readonly layer = Layer.effect(
@@ -19,29 +20,29 @@ export class HubReliability extends Context.Service<HubReliability, {
       const store = yield* HubSubscriptionStore
       const { baseUrl, upstreamHubs } = yield* Settings
       const counted = new Map<string, HubCounts>()
-      let doubted: ReadonlySet<string> = new Set()
+      let unreliable: ReadonlySet<string> = new Set()
 
-      const count = (tally: HubCounts) => void counted.set(tally.hub, addUp(counted.get(tally.hub), tally))
+      const count = (counts: HubCounts) => void counted.set(counts.hub, addUp(counted.get(counts.hub), counts))
 
       const settle = Effect.gen(function*() {
-        const tallies = [...counted.values()]
+        const counts = [...counted.values()]
         counted.clear()
-        if (tallies.length > 0) {
-          yield* Effect.tapError(store.addCounts(tallies), () => Effect.sync(() => tallies.forEach(count)))
+        if (counts.length > 0) {
+          yield* Effect.tapError(store.addCounts(counts), () => Effect.sync(() => counts.forEach(count)))
         }
-        const before = doubted
-        doubted = new Set(yield* store.unreliableHubs(maxConsecutiveMisses))
-        return new Set([...doubted].filter((hub) => !before.has(hub)))
+        const before = unreliable
+        unreliable = new Set(yield* store.unreliableHubs(maxConsecutiveMisses))
+        return new Set([...unreliable].filter((hub) => !before.has(hub)))
       }).pipe(
         Effect.catchTag(
           "StoreError",
-          (error) => Effect.as(Effect.logWarning(`hubs are not counted yet: ${error.message}`), new Set<string>())
+          (error) => Effect.as(Effect.logWarning(`Counts of hubs could not be written; retrying in 10 s: ${error.message}`), new Set<string>())
         )
       )
 
       return HubReliability.of({
         enabled: upstreamHubs ?? isReachable(baseUrl),
-        isUnreliable: (hub) => doubted.has(hub),
+        isUnreliable: (hub) => unreliable.has(hub),
         addCounts: count,
         synchronize: settle
       })
@@ -49,7 +50,7 @@ export class HubReliability extends Context.Service<HubReliability, {
   )
 }
 
-/** A push takes the strikes before it back, whichever of the two was counted first. */
+/** Adds counts. A push resets the misses in a row, whichever of the two was counted first. */
 const addUp = (known: HubCounts | undefined, more: HubCounts): HubCounts => {
   const pushed = (known?.pushed ?? 0) + more.pushed
   return {
