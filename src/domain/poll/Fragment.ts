@@ -1,4 +1,4 @@
-/** What the fragment of a topic selects in the document: elements by a CSS path, or values by a JSONPath. */
+/** The selection in a topic's fragment: elements by a CSS path, or values by a JSONPath. */
 export interface Fragment {
   readonly language: "css" | "jsonpath"
   /** Decoded. */
@@ -6,9 +6,9 @@ export interface Fragment {
 }
 
 /**
- * The selection of a canonical topic, if its fragment holds one.
+ * The selection of a canonical topic with a fragment.
  *
- * A JSONPath begins with `$`, which no CSS path does.
+ * A JSONPath begins with `$`, a CSS path never does.
  */
 export const fragmentOf = (url: string): Fragment | undefined => {
   const at = url.indexOf("#")
@@ -16,13 +16,13 @@ export const fragmentOf = (url: string): Fragment | undefined => {
   return path === "" ? undefined : { language: path.startsWith("$") ? "jsonpath" : "css", path }
 }
 
-/** The URL that is fetched: a fragment never leaves the client. */
+/** The URL to fetch: a fragment never leaves the client. */
 export const withoutFragment = (url: string): string => {
   const at = url.indexOf("#")
   return at < 0 ? url : url.slice(0, at)
 }
 
-/** A `%` that encodes nothing stands for itself. */
+/** Decodes percent encoding, and keeps a `%` without an encoding. */
 const decodeLeniently = (text: string): string => {
   try {
     return decodeURIComponent(text)
@@ -37,16 +37,16 @@ const decodeLeniently = (text: string): string => {
   }
 }
 
-/** Characters that a name may have without quotes (RFC 9535, member-name-shorthand). */
+/** Names without quotes (RFC 9535, member-name-shorthand). */
 const shorthandName = /^[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*$/
 const bareName = /[^.[\]()*'"\s,=<>!&|?~^`]+/y
-/** A name that no number and no operator of a filter begins like. */
+/** Names that no number or filter operator looks like. */
 const unambiguousName = /^[@$#]./
 
 /**
- * Quotes the bare names that people write although RFC 9535 does not have them: `$..@graph` is `$..["@graph"]`.
+ * Quotes bare names, which people write although RFC 9535 forbids such names: `$..@graph` is `$..["@graph"]`.
  *
- * Within brackets only names that begin with `@`, `$` or `#`, since `.5` may be half a number.
+ * Within brackets, only names with a leading `@`, `$` or `#` are quoted, because `.5` may be a number.
  */
 export const withQuotedNames = (path: string): string => {
   let quoted = ""

@@ -6,19 +6,19 @@ import type { Fetched } from "#domain/ports/Fetcher.ts"
 import type { ResourceState } from "./Resource.ts"
 import { hasControlCharacter, maxTopicLength } from "#domain/Topic.ts"
 
-/** Where a publisher says that its news are pushed from. */
+/** The hubs that a resource advertises. */
 export interface HubLinks {
-  /** In the publisher's order: what its Link header names comes first. */
+  /** In the publisher's order, hubs of the Link header first. */
   readonly hubs: ReadonlyArray<string>
-  /** What the hubs know the resource as. */
+  /** The name of the resource at its hubs. */
   readonly topic: string
 }
 
-/** Hubs of one resource that are kept. */
+/** Maximum of hubs of one resource. */
 const maxHubs = 5
 
 /**
- * The header with the hubs and the own address that the Link header names, before those of the document itself.
+ * Adds the `hub` and `self` links of the Link header before the links of the document.
  *
  * @see https://www.w3.org/TR/websub/#discovery
  */
@@ -33,25 +33,25 @@ export const withHeaderLinks = (header: FeedHeader, answer: Fetched): FeedHeader
   return { ...header, links: [...named.map(({ href, rel }) => ({ href, rel })), ...others] }
 }
 
-/** The header of a document that was pushed: it may be cut short, and what is advertised is known from the fetches alone. */
+/** The header of a pushed document. Its hubs come from the last fetch, because a pushed document may be cut short. */
 export const withKnownHubLinks = (previous: FeedHeader | undefined, header: FeedHeader): FeedHeader => {
   const isOwn = ({ rel }: Link) => rel === "hub" || rel === "self"
   const links = [...(previous?.links ?? []).filter(isOwn), ...(header.links ?? []).filter((link) => !isOwn(link))]
   return { ...previous, ...header, links }
 }
 
-/** The header of what is no feed: nothing but such links; undefined where there are none. What the resource was before is forgotten. */
+/** The header of a document other than a feed: its links only; undefined without links. */
 export const documentHeader = (links: ReadonlyArray<Link> | undefined, answer: Fetched): FeedHeader | undefined => {
   const header = withHeaderLinks(links === undefined ? {} : { links }, answer)
   return header.links === undefined ? undefined : header
 }
 
-/** Whether a document that was read names a hub, or the header that it comes with now. */
+/** Whether the known header or the Link header of an answer names a hub. */
 export const hasHub = (known: FeedHeader | undefined, answer: Fetched): boolean =>
   getLinks(known?.links, "hub").length > 0 ||
   getLinks(parseLinkHeader(answer.headers["link"], answer.finalUrl), "hub").length > 0
 
-/** The hubs of a resource, when it names usable ones. The credentials of a subscriber, in its URL, are no hub's business. */
+/** The usable hubs of a resource. A topic with credentials has none, because a hub must not learn these credentials. */
 export const hubLinksOf = ({ header, url }: Pick<ResourceState, "header" | "url">): HubLinks | undefined => {
   if (hasCredentials(url)) return undefined
   const hubs = getLinks(header?.links, "hub").flatMap(({ href }) => usableHubUrl(href) ?? [])
@@ -61,8 +61,9 @@ export const hubLinksOf = ({ header, url }: Pick<ResourceState, "header" | "url"
 }
 
 /**
- * Whether what the hubs push is the document of this resource: they know it by its own URL, or by the one that this redirects to for good.
- * Pages name the feed of their site, and feeds the one that they were made from.
+ * Whether the hubs push the document of this resource: the topic is its URL, or the target of its permanent redirect.
+ *
+ * Other documents name a foreign topic: pages the feed of their site, and generated feeds their source.
  */
 export const isItsOwnTopic = (resource: Pick<ResourceState, "header" | "serverProfile" | "url">): boolean => {
   const { serverProfile, url } = resource
@@ -73,20 +74,20 @@ export const isItsOwnTopic = (resource: Pick<ResourceState, "header" | "serverPr
   )
 }
 
-/** Without what one document is written with and without: the scheme, the dot behind a host, the slash behind a path. */
+/** The URL without its scheme, the dot behind the host and the slash behind the path. */
 const comparableUrl = (address: string): string => {
   const { hostname, pathname, port, search } = new URL(address)
   return `${hostname.replace(/\.$/, "")}:${port}${pathname.replace(/\/$/, "")}${search}`
 }
 
-/** The feeds that a page advertises; none for anything that is a feed itself, or a part of a page. */
+/** The feeds that a page advertises. Feeds and parts of pages advertise none. */
 export const feedsOf = ({ header, kind }: Pick<ResourceState, "header" | "kind">): ReadonlyArray<string> =>
   kind === "other" ? [...new Set(getLinks(header?.links, "alternate").map(({ href }) => href))] : []
 
-/** Characters of the address of a hub. */
+/** Maximum of characters of a hub URL. */
 const maxHubUrlLength = 1024
 
-/** A hub that can be asked. Credentials in its address would be the publisher's idea: such a one is not used. */
+/** The URL of a usable hub. A hub URL with credentials is not used. */
 const usableHubUrl = (href: string): string | undefined => {
   const url = parseWebUrl(href)
   return url === undefined || hasCredentials(url) || url.href.length > maxHubUrlLength ? undefined : url.href

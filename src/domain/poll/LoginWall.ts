@@ -1,21 +1,21 @@
 import { decodeAs } from "#domain/normalize/bytes/DetectEncoding.ts"
 import { siteOf } from "#domain/Topic.ts"
 
-/** Bytes of a page that are looked at, and characters of a place that are kept. */
+/** Bounds: inspected bytes of a page, and stored characters of a location. */
 const maxInspectedBytes = 262_144
 const maxLocationLength = 500
 
-/** An answer that a redirect has led to, as opposed to the one that was asked for. */
+/** An answer, possibly after redirects. */
 interface RedirectedAnswer {
   readonly finalUrl: string
   readonly permanentUrl?: string
   readonly body: Uint8Array
 }
 
-/** What was asked for, be it with another scheme or a `www.` before it: no redirect has led to another place. */
+/** The location without a redirect. Another scheme or a leading `www.` counts as no redirect. */
 export const sameLocation = ""
 
-/** The place that redirects have led to: host and path, or `here`. */
+/** The end of the redirects: host and path, or `sameLocation`. */
 export const locationOf = (asked: string, finalUrl: string): string => {
   if (finalUrl === asked) return sameLocation
   const there = hostAndPathOf(finalUrl)
@@ -28,11 +28,11 @@ const hostAndPathOf = (address: string): string => {
 }
 
 /**
- * Whether a page stands before the one that is watched: of a login, of somebody's consent, of a network.
+ * Whether a login, consent or network page was answered in place of the watched page.
  *
- * Such a page answers 200, so that its address has to tell: where the last document (`before`) was `here`, a temporary redirect leads to another
- * site, or to a field for a password. A page that moves for good is redirected to permanently; and one that was redirected before may be so again,
- * to the page of the day or another mirror. Undefined: it is not known where the last document was.
+ * Such a page answers 200, so its location decides. The last document (`before`) had no redirect, and now a temporary redirect leads to
+ * another site or to a password field. Permanent redirects are no wall. A page that was redirected before may be redirected again, for
+ * example to the page of the day. `before` is undefined when the last location is unknown.
  */
 export const isLoginWall = (asked: string, before: string | undefined, answer: RedirectedAnswer): boolean => {
   const place = locationOf(asked, answer.finalUrl)
@@ -44,6 +44,6 @@ const siteOfLocation = (place: string): string => siteOf(place.split("/", 1).joi
 
 const passwordField = /<input\s(?:[^<>]{0,1000}?\s)?type\s*=\s*["']?password\b/i
 
-/** The words of HTML are the same in all encodings that pages have. */
+/** HTML tags have the same bytes in all encodings of pages. */
 const asksForPassword = (body: Uint8Array): boolean =>
   passwordField.test(decodeAs(body.subarray(0, maxInspectedBytes), "latin1"))

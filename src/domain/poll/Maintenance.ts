@@ -2,16 +2,16 @@ import type { ResourceState } from "./Resource.ts"
 
 const DAY = 24 * 60 * 60_000
 
-/** Whether a cycle of a resource is over: the first begins with its first document, each takes at least a day. */
+/** Whether a maintenance cycle is over. The first cycle begins with the first document; each cycle takes at least a day. */
 export const isMaintenanceDue = ({ lastMaintenanceAt, lastParse }: ResourceState, now: number): boolean =>
   lastMaintenanceAt === undefined ? lastParse !== undefined : now - lastMaintenanceAt >= DAY
 
 /**
  * The state at the beginning of the next cycle.
  *
- * `velocity` is entries a day, half of it what was known before: one lively day makes no lively feed. The entries of a first document are
- * no updates, so the first cycle begins with none and knows no velocity. `popularity` starts at 0 and grows by one with ten times the subscribers.
- * `pornRank` is undefined where nobody asks for it.
+ * `velocity` is entries a day, the mean of the last day and the previous value. Entries of a first document are no updates, so the first
+ * cycle has no velocity. `popularity` starts at 0, and grows by one with ten times the subscribers. `pornRank` is undefined when switched
+ * off.
  */
 export const maintain = (state: ResourceState, now: number, pornRank?: number): ResourceState => {
   const { entriesSinceMaintenance, lastMaintenanceAt, pornRank: _, subscribers, velocity, ...others } = state

@@ -1,36 +1,36 @@
 import { maxTopicLength } from "#domain/Topic.ts"
 
-/** Where the permanent redirects of a topic lead. */
+/** The target of the permanent redirects of a topic. */
 export interface PermanentRedirect {
   readonly to: string
-  /** Epoch ms: since when they have led there, each time. */
+  /** Epoch ms of the first redirect to this target without a different one since. */
   readonly since: number
-  /** They have done so for days: the new URL is asked directly. */
+  /** Set after three days. Fetches then go to the target directly. */
   readonly settled?: true
-  /** Epoch ms: when the topic itself, asked since, failed last. */
+  /** Epoch ms of the last failure of the topic itself. */
   readonly topicFailedAt?: number
 }
 
-/** What a fetch of the topic, or of the URL that it has moved to, says about that. */
+/** One fetch of the topic or of its target, as evidence about the redirect. */
 export interface RedirectObservation {
   /** The topic, without its fragment. */
   readonly topic: string
-  /** The URL that was asked. */
+  /** The requested URL. */
   readonly requestedUrl: string
-  /** Where a chain of only permanent redirects led, if there was one. */
+  /** End of a chain of permanent redirects only, if there was one. */
   readonly permanentUrl: string | undefined
   readonly outcome: "success" | "failure" | "overload"
   /** Epoch ms. */
   readonly now: number
 }
 
-/** A redirect that is called permanent is often a mistake, a network's own page, or a night's maintenance. */
+/** Time until a redirect settles, in ms. A permanent redirect is often a mistake, a network's page, or a night's maintenance. */
 const settleAfterMs = 3 * 24 * 60 * 60_000
 
 /**
- * What is known after a fetch; the same object where nothing is new.
+ * The redirect after a fetch; the same object without a change.
  *
- * A failure of the new URL is the end of it: the topic is asked again, and whatever that answers counts. One of the topic is only noted.
+ * A failure of the target ends the redirect, and the topic is fetched again. A failure of the topic is only noted.
  */
 export const nextRedirect = (
   known: PermanentRedirect | undefined,
@@ -48,6 +48,6 @@ export const nextRedirect = (
   return known.settled === true || now - known.since < settleAfterMs ? known : { ...known, settled: true }
 }
 
-/** Not a topic's own URL, and not one without the protection that the topic has. */
+/** Whether the target differs from the topic and keeps its https. */
 const mayReplace = (topic: string, url: string): boolean =>
   url !== topic && url.length <= maxTopicLength && !(topic.startsWith("https:") && url.startsWith("http:"))

@@ -2,12 +2,12 @@ import type { PollingHints } from "#domain/feed/Feed.ts"
 import { httpDate } from "#domain/HttpDate.ts"
 import type { ResourceKind } from "./Resource.ts"
 
-/** What a fetch told about how soon to come again. */
+/** The facts that decide the next period. */
 export interface IntervalInput {
   readonly kind: ResourceKind
-  /** Seconds, as it was; `undefined` before the first fetch. */
+  /** Previous period in seconds; undefined before the first fetch. */
   readonly period: number | undefined
-  /** `unreadable`: there was an answer, but not what is watched. */
+  /** `unreadable` is an answer without the watched content. */
   readonly outcome: "changed" | "unchanged" | "failed" | "unreadable"
   /** Entries a day; `undefined` before the first maintenance. */
   readonly velocity: number | undefined
@@ -20,13 +20,13 @@ export interface IntervalInput {
 export interface IntervalBounds {
   /** The shortest period of a feed; anything else has five times that. */
   readonly minPeriod: number
-  /** The longest period of a resource that somebody waits for and that answers. */
+  /** The longest period of a resource with subscribers and a working server. */
   readonly maxPeriod: number
-  /** A hub pushes what is new: polls only make sure. */
+  /** A hub pushes the news, so that rare polls suffice. */
   readonly pushedByHub?: boolean
 }
 
-/** As the settings have them. */
+/** The bounds from the settings. */
 export const intervalBoundsOf = (
   settings: { readonly minPeriod: number; readonly maxPeriod: number | undefined }
 ): IntervalBounds => ({
@@ -36,18 +36,18 @@ export const intervalBoundsOf = (
 
 const secondsPerHour = 3600
 const secondsPerDay = 24 * secondsPerHour
-/** How many times the longest period lies between the polls of a resource whose hub is relied on: four hours instead of 15 minutes. */
+/** Factor of the longest period for a resource with a reliable hub: four hours instead of 15 minutes. */
 const pushedPeriodFactor = 16
-/** Polls for each entry that is to be expected. */
+/** Polls for each expected entry. */
 const pollsPerEntry = 4
 
 /**
  * The next period of a resource, in whole seconds.
  *
- * News halves it, silence adds half, a failure doubles it. It starts at the shortest. Silence takes it to a quarter of the usual time between
- * two entries, less for a resource with many subscribers, and never beyond `maxPeriod`, and so do answers that cannot be read; other
- * failures take it to a day.
- * What the publisher asks for is a floor, up to `maxPeriod` too: some ask to come once a year. Where a hub pushes, sixteen times `maxPeriod`.
+ * The period starts at the shortest. News halve the period, silence adds half, and a failure doubles the period. Silence ends at a quarter
+ * of the usual time between two entries, less for a resource with many subscribers, and at `maxPeriod`. Unreadable answers end at
+ * `maxPeriod` as well, other failures at a day. The publisher's hint is a floor up to `maxPeriod`, because some publishers ask for a year.
+ * With a reliable hub, the period is sixteen times `maxPeriod`.
  */
 export const nextPeriod = (pace: IntervalInput, { pushedByHub, maxPeriod, minPeriod }: IntervalBounds): number => {
   const { kind, outcome, period } = pace
@@ -62,7 +62,7 @@ export const nextPeriod = (pace: IntervalInput, { pushedByHub, maxPeriod, minPer
   return clampPeriod(wished, floor, Math.max(floor, Math.min(longestQuietPeriod(pace), ceiling)))
 }
 
-/** Seconds that silence may grow to: ten times the subscribers halve what is left of the patience. */
+/** Longest period of a silent resource, in seconds. Ten times the subscribers halve the period. */
 const longestQuietPeriod = ({ subscribers, velocity }: IntervalInput): number =>
   secondsPerDay / (pollsPerEntry * Math.max(velocity ?? 1, 1)) / (1 + Math.log10(Math.max(subscribers, 1)))
 
@@ -75,8 +75,8 @@ interface Headers {
 }
 
 /**
- * Seconds that the publisher asks to wait from `now` (epoch ms): the longest of RSS `ttl`, the syndication module, `Cache-Control: max-age`
- * and `Expires`; without end in an hour or on a day that is to be skipped.
+ * The publisher's requested wait from `now` (epoch ms), in seconds: the longest of RSS `ttl`, the syndication module,
+ * `Cache-Control: max-age` and `Expires`. During a skipped hour or day the wait is infinite.
  */
 export const hintOf = (headers: Headers, hints: PollingHints | undefined, now: number): number => {
   const fresh = cacheLifetime(headers, now)
@@ -108,7 +108,7 @@ const syndicationPeriod = ({ updateFrequency, updatePeriod }: PollingHints): num
 
 const days = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
 
-/** Some publishers list every hour or day: who skips everything asks for nothing. */
+/** Whether the hour or day is skipped. A list of all hours or all days counts as no list. */
 const isSkipped = ({ skipDays, skipHours }: PollingHints, now: Date): boolean => {
   const hours = new Set(skipHours?.map((hour) => hour % 24))
   const names = new Set(skipDays?.map((day) => day.trim().toLowerCase()))
@@ -116,16 +116,16 @@ const isSkipped = ({ skipDays, skipHours }: PollingHints, now: Date): boolean =>
 }
 
 /**
- * When to fetch next, epoch ms.
+ * Time of the next fetch, epoch ms.
  *
  * `jitter` (0 up to 1) adds up to a tenth, so that resources which began together do not stay together.
- * `notBefore` (epoch ms) is what the server asked for with Retry-After.
+ * `notBefore` (epoch ms) is the time from the server's Retry-After.
  */
 export const nextFetch = (now: number, period: number, jitter: number, notBefore = 0): number =>
   Math.max(now + Math.round(period * 1000 * (1 + jitter / 10)), notBefore)
 
-/** Milliseconds from now to the furthest poll: a day, and the tenth that spreads. */
+/** Longest time to the next poll, in ms: a day, and the tenth of the jitter. */
 const maxPlanAheadMs = 1.1 * secondsPerDay * 1000
 
-/** When to fetch what was planned for `at`: at once, when that was by a clock that was far ahead, and has been set right since. */
+/** Time of a planned fetch. A fetch beyond the longest time is due at once, because a clock that was ahead planned the fetch. */
 export const plannedFetch = (at: number, now: number): number => at > now + maxPlanAheadMs ? now : at

@@ -1,12 +1,12 @@
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 
-/** Entries that are looked at: the newest ones. */
+/** Maximum of ranked entries, the newest first. */
 export const maxRankedEntries = 25
 
 /**
- * Words that mean pornography in a title, whatever stands around them. What has another sense as well (escort, nude, strip, adult) is not
- * among them: a feed of a museum or of cars is not to be found by its words.
+ * Words that mean pornography in any title. Ambiguous words (escort, nude, strip, adult) are absent, because feeds of museums or of cars
+ * use such words.
  */
 const explicitWords: ReadonlySet<string> = new Set(
   ("anilingus bdsm blowjob blowjobs bukkake camgirl camgirls camsex clit creampie creampies cumshot cumshots cunnilingus deepthroat dildo " +
@@ -17,7 +17,7 @@ const explicitWords: ReadonlySet<string> = new Set(
 )
 
 /**
- * How likely a feed is pornography, 0 to 1 with two decimals: the share of its texts that hold one of the words above.
+ * How likely a feed is pornography, 0 to 1 with two decimals: the share of its texts with an explicit word.
  *
  * The texts are the header (title, subtitle, categories, and the words of the site's name), and each of the newest entries (title, categories).
  * Undefined where there is no text to judge.
@@ -37,7 +37,7 @@ export const pornRank = (
   return Math.round(texts.filter(isExplicit).length / texts.length * 100) / 100
 }
 
-/** Characters of one text that are looked at. */
+/** Maximum of inspected characters of one text. */
 const maxTextLength = 2_000
 
 const termsOf = ({ categories }: Pick<Entry, "categories">): ReadonlyArray<string> =>

@@ -1,4 +1,4 @@
-/** A document that its publisher, or the publisher's hub, sent along with a ping. */
+/** A document from its publisher with a ping, or from the publisher's hub. */
 export interface PushedDocument {
   readonly contentType: string
   readonly body: Uint8Array

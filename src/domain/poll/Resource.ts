@@ -3,13 +3,13 @@ import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { ServerProfile } from "./ServerProfile.ts"
 import type { Status } from "./Status.ts"
 
-/** What is watched, by content and by the fragment of the topic. `unknown` until the first document was read. */
+/** Kind of a resource, by its content and the fragment of its topic; `unknown` before the first document. */
 export type ResourceKind = "unknown" | "feed" | "json" | "html-fragment" | "json-fragment" | "other"
 
 /**
- * Everything a resource's actor knows and needs for its next poll. Times are epoch milliseconds.
+ * The state of a resource between two polls. Times are epoch milliseconds.
  *
- * The first group is written at every poll, lazily and in bulk; the second only when something changed.
+ * The first group is written in bulk after every poll, the second group only with a change.
  */
 export interface ResourceState {
   readonly id: number
@@ -31,11 +31,11 @@ export interface ResourceState {
   readonly lastParse?: number
   readonly etag?: string
   readonly lastModified?: string
-  /** Last GET without validators; one a day is sent. */
+  /** Last unconditional GET; one a day is sent. */
   readonly lastUnconditionalFetch?: number
-  /** What the answers of many days have taught about its server. */
+  /** Learned habits of the server. */
   readonly serverProfile?: ServerProfile
-  /** xxh64 of the last body that was read with success, fetched or pushed. */
+  /** The xxh64 of the last readable body, fetched or pushed. */
   readonly signature?: bigint
   /** In the error state: its status-only notification has been sent. */
   readonly inError: boolean
@@ -44,7 +44,7 @@ export interface ResourceState {
   readonly seen: Uint8Array
   /** Packed 8-byte hashes of the parts of the last document: a feed's entry slices (two-stage reading), or the one selected fragment. */
   readonly slices: Uint8Array
-  /** How entry ids are made for this resource; sticky, see `EntryId`. */
+  /** The lasting rule for entry ids of this resource, see `EntryId`. */
   readonly idPolicy?: unknown
   readonly generatedIds: boolean
   readonly entriesSinceMaintenance: number
@@ -53,13 +53,13 @@ export interface ResourceState {
   readonly popularity?: number
   readonly pornRank?: number
   readonly bozoRank?: number
-  /** Active subscriptions, when the state was loaded; counted up to `maxCounted`. */
+  /** Active subscriptions at the last load; counted up to `maxCountedSubscribers`. */
   readonly subscribers: number
-  /** There are subscriptions of the hub face, pending ones included: they get a feed as it is, so that its bytes are kept with its news. */
+  /** The WebSub face has subscriptions, perhaps pending ones. The bytes of the feed are then kept with its news. */
   readonly hasHubSubscribers?: true
 }
 
-/** What only the next poll of a resource needs. */
+/** Fields for the next poll only. */
 const internalFields = [
   "url",
   "host",
@@ -78,12 +78,12 @@ const internalFields = [
   "hasHubSubscribers"
 ] as const satisfies ReadonlyArray<keyof ResourceState>
 
-/** What is told of a resource. */
+/** The public fields of a resource. */
 export type ResourceProfile = Omit<ResourceState, typeof internalFields[number]>
 
 export const resourceProfileOf = (state: ResourceState): ResourceProfile => Struct.omit(state, internalFields)
 
-/** The state with the subscribers of one that was loaded later. */
+/** The state with the subscribers of a later load. */
 export const withSubscribers = (
   { hasHubSubscribers: _, ...state }: ResourceState,
   { hasHubSubscribers, subscribers }: Pick<ResourceState, "hasHubSubscribers" | "subscribers">
@@ -93,13 +93,13 @@ export const withSubscribers = (
   ...(hasHubSubscribers === undefined ? {} : { hasHubSubscribers: hasHubSubscribers })
 })
 
-/** Counting all subscriptions of a very popular resource at each load would cost more than the load. */
+/** Upper bound of the counted subscriptions. A full count of a very popular resource would cost more than its load. */
 export const maxCountedSubscribers = 1_000
 
-/** Seconds between polls of a resource that was never fetched. */
+/** Period in seconds before the first fetch. */
 export const initialPeriodSeconds = 900
 
-/** The hot part: what an unchanged poll moves. */
+/** The fields that an unchanged poll moves. */
 export interface UnchangedPoll {
   readonly id: number
   readonly nextFetch: number
@@ -109,7 +109,7 @@ export interface UnchangedPoll {
   readonly failures: number
 }
 
-/** The status that subscribers of `topic` (as they wrote it) see. */
+/** The status for subscribers of `topic`, in the spelling of the subscriber. */
 export const statusOf = (state: Omit<ResourceProfile, "id" | "kind">, topic: string): Status => {
   const status: { -readonly [K in keyof Status]: Status[K] } = { feed: topic, period: state.period }
   if (state.header?.title !== undefined) status.title = state.header.title.value

@@ -1,7 +1,7 @@
 /**
- * What is known about a watched resource, as subscribers see it in notifications and answers.
+ * The status of a watched resource in notifications and answers.
  *
- * Any field may be absent: not known yet, or not accurate. Times are epoch milliseconds; the renderers turn them into the wire's form.
+ * Unknown and inaccurate fields are absent. Times are epoch milliseconds; the renderers turn them into the wire's form.
  */
 export interface Status {
   /** The topic as this subscriber wrote it. */
@@ -9,13 +9,13 @@ export interface Status {
   readonly title?: string
   /** Last HTTP status; 0 when no answer came. Absent before the first fetch. */
   readonly code?: number
-  /** What happened at the last fetch, for a person: see `fetched`. */
+  /** The last fetch in words, see `describeFetch`. */
   readonly http?: string
   readonly nextFetch?: number
   /** Seconds between polls. */
   readonly period?: number
   readonly lastFetch?: number
-  /** A fetched document that is unchanged is not parsed. */
+  /** An unchanged document is not parsed. */
   readonly lastParse?: number
   readonly lastMaintenanceAt?: number
   readonly entriesCountSinceLastMaintenance?: number
@@ -27,14 +27,14 @@ export interface Status {
   readonly generatedIds?: boolean
 }
 
-/** Why a resource was fetched: by its own alarm, a publisher's ping, content pushed by a hub, or an alarm that was overdue. */
+/** The trigger of a fetch: its alarm, a publisher's ping, content pushed by a hub, or an overdue alarm. */
 export type PollTrigger = "ring" | "ping" | "push" | "late"
 
 /** The log line of a fetch, in the wire's grammar: `Fetched (ring) 200 900 and parsed 1/30 entries`. */
 export const describeFetch = (occasion: PollTrigger, code: number, period: number, outcome?: string): string =>
   `Fetched (${occasion}) ${code} ${period}${outcome === undefined ? "" : ` and ${outcome}`}`
 
-/** Whether a log line tells of a failure with this reason, at whatever fetch. */
+/** Whether a log line reports a failure with this reason. */
 export const isSameFailure = (http: string | undefined, reason: string | undefined): boolean => {
   const found = /^Fetched \(\w+\) \d+ \d+(?:: (.*))?$/s.exec(http ?? "")
   return found !== null && found[1] === reason

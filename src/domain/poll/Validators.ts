@@ -1,10 +1,11 @@
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 
 /**
- * What is known against the validators of a resource.
+ * Doubts about the validators of a server.
  *
- * `suspect`: those that are held belong to an earlier document; a 304 to them proves that the server does not look at its document.
- * `lying`: that was proved; none is held or sent any more, for a week. `trial`: they are held again, and not sent until there are news.
+ * `suspect`: the known validators belong to an earlier document. A 304 to these validators proves a lie.
+ * `lying`: the lie is proved. For a week no validators are kept or sent.
+ * `trial`: validators are kept again, and not sent until the next news.
  *
  *                 news that only a whole fetch has shown          304 to the old ones
  *   trusted ◄──────────────────────────────────────────► suspect ─────────────────────► lying
@@ -19,30 +20,30 @@ export interface Validators {
   readonly etag?: string | undefined
   readonly lastModified?: string | undefined
   readonly trust?: ValidatorTrust | undefined
-  /** Epoch ms: when the server was found to be lying last. */
+  /** Epoch ms of the last proven lie. */
   readonly caughtLyingAt?: number | undefined
 }
 
-/** Whether there was something new in the document, and whether validators were held back to find out what is there. */
+/** The comparison of a document with the last one. */
 export interface DocumentComparison {
   readonly changed: boolean
-  /** The last answer before this one was 304, and this time nothing was asked that a 304 could answer. */
+  /** The previous answer was 304, and this request was unconditional. */
   readonly afterNotModified: boolean
   /** Epoch ms. */
   readonly now: number
 }
 
-/** Two versions of a document within so many ms may have the same Last-Modified (RFC 9110, 8.8.2.2). */
+/** Two versions within so many ms may have the same Last-Modified (RFC 9110, 8.8.2.2). */
 const lastModifiedResolutionMs = 60_000
 
-/** A server may be mended: after so many ms it is tried once more. */
+/** A lying server gets another trial after so many ms, because its operator may have repaired the server. */
 const retrustAfterMs = 7 * 24 * 60 * 60_000
 
 /**
- * The validators to hold after an answer that is a 304 or a document.
+ * The validators to keep after a 304 or a document.
  *
- * Those of a 304 that repeats none stay in force, those of another document go. One that stayed the same while there were news names no
- * document. When news come out only because nothing was held back for the server to compare, the server is asked with the old ones once more.
+ * A 304 without validators keeps the known ones, a document replaces the known ones. A validator that stays the same across news
+ * identifies no version. When only an unconditional request shows news, the old validators are sent once more as a test.
  */
 export const nextValidators = (
   held: Validators,
@@ -64,7 +65,7 @@ export const nextValidators = (
   return changed && afterNotModified ? { ...held, trust: "suspect" } : given
 }
 
-/** Nothing is sent that a 304 could answer, so that the trial costs nobody any news: they show whether what was held then has changed with them. */
+/** A trial sends no validators, so no subscriber misses news. The next news show whether the validators changed as well. */
 const nextLyingValidators = (held: Validators, answer: Fetched, given: Validators, now: number): Validators => {
   const { caughtLyingAt = now } = held
   const names = given.etag !== undefined || given.lastModified !== undefined
@@ -73,7 +74,7 @@ const nextLyingValidators = (held: Validators, answer: Fetched, given: Validator
     : { trust: "lying", caughtLyingAt }
 }
 
-/** Whether the server would have called another document the same. With an ETag nothing else counts (RFC 9110, 13.2.2). */
+/** Whether the validators call two different documents the same. With an ETag, Last-Modified does not count (RFC 9110, 13.2.2). */
 const identifyNoVersion = (held: Validators, given: Validators, now: number): boolean => {
   if (held.etag !== undefined || given.etag !== undefined) return held.etag === given.etag
   return held.lastModified !== undefined && held.lastModified === given.lastModified &&

@@ -2,38 +2,38 @@ import type { HubLinks } from "#domain/poll/HubLinks.ts"
 import { siteOf } from "#domain/Topic.ts"
 
 /**
- * Windhover as a subscriber at the hub of a resource's publisher. Times are epoch milliseconds.
+ * Windhover as a subscriber at a publisher's hub. Times are epoch milliseconds.
  *
  *                     ask                     hub verifies
  *   idle ──────────────────────► asked ────────────────────► active ──┐
  *    ▲ ▲   no answer, refused      │                          │  ▲   │ ask again at half the lease
  *    │ └───────────────────────────┘       lease ends, denied │  └───┘
  *    ├────────────────────────────────────────────────────────┘
- *    └────────────── leaving ◄──── nobody watches the resource any more
+ *    └────────────── leaving ◄──── the resource has no subscribers
  *
- * Each change is a new value with the same `revision`; the store lets it pass when the stored one has that revision still.
+ * Each change is a new value with the same `revision`. The store accepts a change only while the stored value has this revision.
  */
 export interface HubSubscription {
   readonly resourceId: number
   readonly partition: number
-  /** As advertised; empty: none any more. */
+  /** The advertised hubs; empty when the resource advertises none. */
   readonly hubs: ReadonlyArray<string>
-  /** The one of them that is asked, or was last. */
+  /** The hub of the current or last request. */
   readonly hub: string
-  /** What the hub knows the resource as. */
+  /** The name of the resource at the hub. */
   readonly topic: string
   readonly state: "idle" | "asked" | "active" | "leaving"
-  /** Ends the path of the callback; nobody can guess it. Like the secret it belongs to one subscription, and is renewed with the next one. */
+  /** Random end of the callback's path. Each new subscription gets a new callback and a new secret. */
   readonly callback?: string
   readonly secret?: string
   readonly leaseUntil?: number
-  /** When to do what comes next; undefined: nothing. */
+  /** Time of the next step; undefined for none. */
   readonly dueAt?: number
-  /** Questions in a row that came to nothing. */
+  /** Failed requests in a row. */
   readonly failures: number
-  /** What the hub pushes has come before the polls, so that they can be rare. */
+  /** The hub pushes before polls find the entries, so polls can be rare. */
   readonly reliable: boolean
-  /** Why the last question came to nothing, for a person. */
+  /** Reason of the last failure, for operators. */
   readonly problem?: string
   readonly revision: number
 }
@@ -42,26 +42,26 @@ const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
-/** A hub that has said 202 may take so long to verify. */
+/** Time for the verification after a hub has accepted a request, in ms. */
 export const verificationTimeoutMs = 10 * minuteMs
 
-/** A publisher pings its hub and the hub pushes within so long after a poll has found the news; if not, the push is missed. */
+/** Time for a push after a poll has found the news, in ms. A later push counts as missed. */
 export const pushTimeoutMs = 5 * minuteMs
 
-/** Seconds of the lease that is asked for: hubs remember their subscribers at least so long, and forget dead ones. */
+/** Requested lease: 10 days, after which hubs forget dead subscribers. */
 export const requestedLeaseSeconds = 10 * 24 * 3_600
 
-/** Seconds: leases are renewed at half their length, but not every second, and at least once a month. */
+/** Bounds of a granted lease in seconds. Leases are renewed at half their length: every five minutes at most, once a month at least. */
 const minHubLeaseSeconds = 600
 const maxHubLeaseSeconds = 60 * 24 * 3_600
 
-/** A hub that has denied is asked again after so long. */
+/** Pause after a denial, in ms. */
 const denialPauseMs = 7 * dayMs
 
-/** Waits after questions that came to nothing: 5, 10, 20 … minutes, up to a day. */
+/** Waits after failed requests: 5, 10, 20 … minutes, up to a day. */
 const retryDelayMs = (failures: number): number => Math.min(5 * minuteMs * 2 ** Math.min(failures - 1, 20), dayMs)
 
-/** Milliseconds to the furthest step from each state. */
+/** Longest wait for the next step in each state, in ms. */
 const maxStepDelayMs: { readonly [state in HubSubscription["state"]]: number } = {
   idle: denialPauseMs,
   asked: verificationTimeoutMs,
@@ -69,11 +69,11 @@ const maxStepDelayMs: { readonly [state in HubSubscription["state"]]: number } =
   leaving: verificationTimeoutMs
 }
 
-/** When the next step is due, epoch ms: at once, when it is further away than any is. A clock that was ahead planned it, and has been set right since. */
+/** Due time of the next step, epoch ms. A step beyond the longest wait is due at once, because a clock that was ahead planned the step. */
 export const plannedStep = ({ dueAt = 0, state }: HubSubscription, now: number): number =>
   dueAt > now + maxStepDelayMs[state] ? now : dueAt
 
-/** What a resource is found to advertise, beside what was known; undefined when that is the same. */
+/** The subscription with the advertised links; undefined when the links are the known ones. */
 export const withHubLinks = (
   known: HubSubscription | undefined,
   resource: { readonly id: number; readonly partition: number },
@@ -95,31 +95,31 @@ export const withHubLinks = (
   }
   if (topic === known.topic && hubs.join(" ") === known.hubs.join(" ")) return undefined
   if (first === undefined) return { ...known, hubs }
-  // the old subscription is forgotten: what it still pushes is answered that it is gone
+  // Pushes of the old subscription get 410 Gone.
   return topic === known.topic && hubs.includes(known.hub)
     ? { ...known, hubs }
     : { ...withoutSubscription(known), hubs, hub: first, topic, failures: 0 }
 }
 
-/** Without a subscription; what is known of the hub stays. */
+/** Drops the subscription, and keeps the hub and its links. */
 const withoutSubscription = (
   { callback: _, dueAt: __, leaseUntil: ___, problem: ____, secret: _____, ...known }: HubSubscription
 ): HubSubscription => ({ ...known, state: "idle", reliable: false })
 
-/** What is to be done now. `ask` comes with the state that has to be stored before the hub is asked. */
+/** The next step. `Ask` carries the state to store before the request. */
 export type HubSubscriptionStep =
   | { readonly _tag: "Wait"; readonly until: number | undefined }
   | { readonly _tag: "Save"; readonly next: HubSubscription }
   | { readonly _tag: "Remove" }
   | { readonly _tag: "Ask"; readonly mode: "subscribe" | "unsubscribe"; readonly next: HubSubscription }
 
-/** What a new subscription needs, at random. */
+/** Random callback and secret of a new subscription. */
 export interface CallbackCredentials {
   readonly callback: string
   readonly secret: string
 }
 
-/** `watched`: somebody is subscribed to the resource. */
+/** Decides the next step. `watched` is true for a resource with subscribers. */
 export const nextStep = (
   known: HubSubscription,
   watched: boolean,
@@ -144,7 +144,7 @@ const stepWhileWatched = (known: HubSubscription, fresh: CallbackCredentials, no
       next: { ...known, ...fresh, state: "asked", dueAt: now + verificationTimeoutMs }
     }
   }
-  const failures = known.failures + 1 // until it is verified
+  const failures = known.failures + 1 // reset by the verification
   const again = Math.min(now + Math.max(retryDelayMs(failures), verificationTimeoutMs), known.leaseUntil ?? now)
   return { _tag: "Ask", mode: "subscribe", next: { ...known, failures, dueAt: again } }
 }
@@ -164,7 +164,7 @@ const stepWhileUnwatched = (known: HubSubscription, now: number): HubSubscriptio
   return known.hubs.length === 0 ? { _tag: "Remove" } : { _tag: "Wait", until: undefined }
 }
 
-/** The hub has refused, or could not be asked; the next one of the resource is asked then. A lease that stands is kept. */
+/** Records a refusal or a failed request, and selects the next hub of the resource. A valid lease stays. */
 export const recordRefusal = (known: HubSubscription, problem: string, now: number): HubSubscription => {
   if (known.state === "leaving") return withoutSubscription(known)
   const failures = known.failures + 1
@@ -176,16 +176,16 @@ export const recordRefusal = (known: HubSubscription, problem: string, now: numb
 
 const nextHub = ({ hub, hubs }: HubSubscription): string => hubs[(hubs.indexOf(hub) + 1) % hubs.length] ?? hub
 
-/** What a hub asks or tells the callback. */
+/** A request of a hub to the callback. */
 export interface HubIntent {
   readonly mode: "subscribe" | "unsubscribe" | "denied"
   readonly topic: string
-  /** Seconds; some hubs do not say. */
+  /** Seconds; some hubs omit the lease. */
   readonly leaseSeconds?: number
   readonly reason?: string
 }
 
-/** What Windhover agrees to, by the state after it; undefined: it wants no such thing. */
+/** The state after an accepted intent; undefined for an intent that Windhover rejects. */
 export const applyIntent = (
   known: HubSubscription,
   { leaseSeconds, mode, reason, topic }: HubIntent,
@@ -218,57 +218,59 @@ export const applyIntent = (
   }
 }
 
-/** Whether what comes to the callback is taken. */
+/** Whether the callback accepts pushes. */
 export const acceptsPush = ({ secret, state }: HubSubscription): boolean =>
   secret !== undefined && (state === "active" || state === "asked")
 
-/** It has pushed: undefined when that is what it is trusted to do. */
+/** The state after a push; undefined when the hub counts as reliable already. */
 export const recordPush = (known: HubSubscription): HubSubscription | undefined =>
   known.reliable || known.state !== "active" ? undefined : { ...known, reliable: true }
 
 /**
- * A poll has found what the hub has not pushed within the grace. Polls are frequent again, until it pushes; one that was trusted may have
- * lost its subscriber, and is asked again at once.
+ * The state after a missed push; undefined for an unreliable hub.
+ *
+ * Polls become frequent until the next push. A reliable hub may have lost the subscription, so the next request follows at once.
  */
 export const recordMissedPush = (known: HubSubscription, now: number): HubSubscription | undefined =>
   known.reliable ? { ...known, reliable: false, dueAt: now } : undefined
 
-/** How a hub does, over all its resources. */
+/** Pushes and misses of a hub, over all its resources. */
 export interface HubCounts {
   readonly hub: string
-  /** Documents that it has pushed, and entries (or documents) that polls have found in place of them. */
+  /** Pushed documents. */
   readonly pushed: number
+  /** Entries or documents that polls found instead. */
   readonly missed: number
-  /** Resources that it was trusted with and missed, since it pushed last. */
+  /** Missed resources of a reliable hub since its last push. */
   readonly consecutiveMisses: number
 }
 
-/** A hub as an operator sees it: how it does, and for how many resources. */
+/** The counts of a hub and of its resources, for operators. */
 export interface HubReport extends HubCounts {
-  /** Resources that it has confirmed to push, and those of them that are polled rarely because it does. */
+  /** Resources with a confirmed subscription. */
   readonly subscriptions: number
+  /** Resources with rare polls, because the hub pushes reliably. */
   readonly reliable: number
 }
 
-/** So many strikes, and a hub counts as dead: none of its resources relies on it until it pushes again. */
+/** After so many misses a hub counts as dead, and no resource relies on the hub until its next push. */
 export const maxConsecutiveMisses = 3
 
-/** Hosts that are named in one line, at most. */
+/** Maximum of hosts in one log line. */
 const maxNamedHubs = 10
 
-/** Hubs as a log names them: by their hosts, for an address may be long and hold a key, and not all of them. */
+/** Names hubs by their hosts in a log line, because an address may be long and hold a key. */
 export const describeHubs = (hubs: Iterable<string>): string => {
   const hosts = [...new Set(Array.from(hubs, (hub) => new URL(hub).host))]
   const rest = hosts.length - maxNamedHubs
   return hosts.slice(0, maxNamedHubs).join(", ") + (rest > 0 ? ` and ${rest} more` : "")
 }
 
-/** Where the hub of a subscription asks and posts. */
+/** The URL for verifications and pushes of the hub. */
 export const hubCallbackUrl = (baseUrl: string, callback: string): string => `${baseUrl}/upstream/${callback}`
 
 /**
- * Whether hubs elsewhere can reach the service, by the look of its base URL: not under a name of this machine or network, nor at a
- * private address.
+ * Whether public hubs can probably reach the base URL. Names of the local machine or network and private addresses are unreachable.
  */
 export const isReachable = (baseUrl: string): boolean => {
   const { hostname } = new URL(baseUrl)

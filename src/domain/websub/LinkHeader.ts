@@ -1,6 +1,6 @@
 import type { Link } from "#domain/feed/Entry.ts"
 
-/** Characters of a Link header that are read, and links of it. */
+/** Bounds of a Link header: characters and links beyond these are ignored. */
 const maxHeaderLength = 16_384
 const maxHeaderLinks = 100
 
@@ -8,9 +8,9 @@ const target = /[\s,]*<([^<>]*)>/y
 const parameter = /\s*;\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/y
 
 /**
- * The links of a Link header, one a relation; relative references are resolved against `base`.
+ * Reads the links of a Link header, one for each relation. Relative references are resolved against `base`.
  *
- * A link of another document (`anchor`) is none of this one. What cannot be read is passed over up to the next comma.
+ * A link with an `anchor` belongs to another document, and is ignored. Malformed links are skipped up to the next comma.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8288#section-3
  */
@@ -36,7 +36,7 @@ const afterComma = (text: string, at: number): number => {
   return comma < 0 ? text.length : comma + 1
 }
 
-/** Of repeated parameters the first counts. */
+/** The first of repeated parameters counts. */
 const readParameters = (text: string, start: number) => {
   const parameters = new Map<string, string>()
   let end = start

@@ -1,15 +1,13 @@
-/**
- * When a site was last asked, epoch milliseconds, oldest first: as many times as it may be asked in a minute.
- */
+/** Times of the last requests to a site, epoch ms, oldest first; at most the requests that one minute allows. */
 export type SlidingWindow = ReadonlyArray<number>
 
 const windowMs = 60_000
 
-/** What a clock that was ahead has noted keeps nobody out; clocks of runners differ by less than a minute. */
+/** Drops times of a clock that was ahead. Clocks of runners differ by less than a minute. */
 const withoutFutureTimes = (turns: SlidingWindow, now: number): SlidingWindow =>
   turns.filter((at) => at <= now + windowMs)
 
-/** The first moment from `now` on at which it may be asked again, so that no minute holds more than `perMinute` questions. */
+/** The earliest time of the next request, so that no minute holds more than `perMinute` requests. */
 export const nextAllowedAt = (turns: SlidingWindow, now: number, perMinute: number): number => {
   const oldest = withoutFutureTimes(turns, now).at(-perMinute)
   return oldest === undefined ? now : Math.max(now, oldest + windowMs)
@@ -18,15 +16,15 @@ export const nextAllowedAt = (turns: SlidingWindow, now: number, perMinute: numb
 export const addRequest = (turns: SlidingWindow, at: number, perMinute: number): SlidingWindow =>
   [...withoutFutureTimes(turns, at), at].slice(-perMinute)
 
-/** What becomes of some questions that are due: asked now, or moved to the next turn of their site. */
+/** Due requests: allowed now, or deferred until their site allows the next request. */
 export interface Allocation<A> {
   readonly allowed: ReadonlyArray<A>
   readonly deferred: ReadonlyArray<{ readonly one: A; readonly dueAt: number }>
-  /** The sites that are asked, with this turn. */
+  /** New windows of the sites with allowed requests. */
   readonly windows: ReadonlyMap<string, SlidingWindow>
 }
 
-/** Allots at most `limit` turns in order, each site within its own bound; what is behind them stays as it is. */
+/** Allows at most `limit` requests in order, each site within its own limit. Requests after the limit are left alone. */
 export const allocate = <A extends { readonly site: string }>(
   due: ReadonlyArray<A>,
   turnsOf: (site: string) => SlidingWindow,
