@@ -36,7 +36,11 @@ export class HubReliability extends Context.Service<HubReliability, {
       }).pipe(
         Effect.catchTag(
           "StoreError",
-          (error) => Effect.as(Effect.logWarning(`Counts of hubs could not be written; retrying in 10 s: ${error.message}`), new Set<string>())
+          (error) =>
+            Effect.as(
+              Effect.logWarning(`Counts of hubs could not be written; retrying in 10 s: ${error.message}`),
+              new Set<string>()
+            )
         )
       )
 
