@@ -29,7 +29,7 @@ const toNeutralHeader = ({ hints, points, shape, extensions: _, ...feed }: FeedH
   hub: getHubs(feed),
   self: getSelfLink(feed),
   ttl: hints?.ttl,
-  geo: toGeo(points, shape),
+  geo: toNeutralGeo(points, shape),
   sy: { period: hints?.updatePeriod, frequency: hints?.updateFrequency }
 })
 
@@ -39,7 +39,7 @@ const toNeutralEntry = ({ points, shape, source, ...entry }: RawEntry): Fields =
   enclosures: getLinks(entry.links, "enclosure"),
   content: entry.content?.map((content) => ({ ...content, type: mimeTypes[content.type] ?? content.type })),
   source: source === undefined ? undefined : toNeutralSource(source),
-  geo: toGeo(points, shape),
+  geo: toNeutralGeo(points, shape),
   media: entry.media === undefined
     ? undefined
     : { ...entry.media, credits: entry.media.credits?.map(({ role, value }) => ({ role, name: value })) },
@@ -85,7 +85,7 @@ const textFields = (name: string, text: Text): ReadonlyArray<readonly [string, u
 ]
 
 /** The first point, or else the shape, as in GeoJSON: longitude, latitude. */
-const toGeo = (points: ReadonlyArray<Point> | undefined, shape: Shape | undefined): Fields | undefined => {
+const toNeutralGeo = (points: ReadonlyArray<Point> | undefined, shape: Shape | undefined): Fields | undefined => {
   const point = points?.[0]
   if (point !== undefined) {
     return { type: "point", lat: point.latitude, lon: point.longitude, coordinates: [point.longitude, point.latitude] }

@@ -108,14 +108,14 @@ export const needsWholeDocument = (memory: FeedMemory, read: ReadEntries): boole
   if (seen === undefined || memory.idPolicy === undefined) return true
   const assigned = assignIds(read.entries, memory.idPolicy)
   if (assigned.policyChanged || assigned.entries.length < read.entries.length) return true
-  const stands = makeTraceLookup(seen)
+  const findTrace = makeTraceLookup(seen)
   const isForm = makeLookup(seen.document.map(({ form }) => form))
   const isEssence = makeLookup(seen.document.map(({ essence }) => essence))
   return assigned.entries.some((entry, index) => {
     const identity = assigned.identities[index]
     if (identity === undefined || identity.reason === "repeated") return true
     const trace = makeTrace(entry, identity)
-    if (seen.has(trace.id)) return stands(trace.id)?.essence !== trace.essence
+    if (seen.has(trace.id)) return findTrace(trace.id)?.essence !== trace.essence
     return trace.form !== 0n && isForm(trace.form) || trace.essence !== 0n && isEssence(trace.essence)
   })
 }

@@ -2,8 +2,7 @@ import type { ActivityObject, Link, Media, Source } from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { ElementContext } from "./ElementContext.ts"
-import { dropUndefined } from "./Draft.ts"
-import type { Draft } from "./Draft.ts"
+import { type Draft, dropEmptyList, dropUndefined } from "./Draft.ts"
 import { addPerson, parsePerson } from "./Persons.ts"
 
 const maxCategories = 500
@@ -181,9 +180,6 @@ const applyEnclosure = ({ links, fallbacks }: Draft): void => {
 }
 
 const isAlternate = ({ rel }: Link): boolean => rel === "alternate"
-
-const dropEmptyList = <T>(list: Array<T> | undefined): Array<T> | undefined =>
-  list === undefined || list.length === 0 ? undefined : list
 
 const buildMedia = ({ media }: Draft): Media | undefined => {
   if (media === undefined) return undefined

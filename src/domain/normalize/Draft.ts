@@ -103,3 +103,7 @@ export const dropUndefined = <T extends object>(fields: T): Defined<T> => {
   }
   return result
 }
+
+/** The list, or `undefined` for an empty list. */
+export const dropEmptyList = <L extends ReadonlyArray<unknown>>(list: L | undefined): L | undefined =>
+  list === undefined || list.length === 0 ? undefined : list

@@ -3,7 +3,7 @@ import { decodeReferences } from "#domain/normalize/xml/CharacterReferences.ts"
 
 /** Limits per page. */
 const maxCharacters = 524_288
-const maxLinks = 100
+const maxHeadLinks = 100
 
 /** Elements of a head. The first other element ends the head. */
 const headElements = new Set([
@@ -36,7 +36,7 @@ export const readHeadLinks = (html: string, url: string | undefined): ReadonlyAr
   const text = html.slice(0, maxCharacters)
   const links: Array<Link> = []
   let base = url
-  for (let at = text.indexOf("<"); at >= 0 && links.length < maxLinks; at = text.indexOf("<", at)) {
+  for (let at = text.indexOf("<"); at >= 0 && links.length < maxHeadLinks; at = text.indexOf("<", at)) {
     if (text.startsWith("<!--", at)) {
       at = skipBehind(text, "-->", at + 4)
       continue

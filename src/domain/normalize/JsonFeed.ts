@@ -3,7 +3,7 @@ import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
 import type { DialectOptions, ParsedFeed } from "./Dialect.ts"
-import { dropUndefined } from "./Draft.ts"
+import { dropEmptyList, dropUndefined } from "./Draft.ts"
 import { addPerson } from "./Persons.ts"
 import { resolveMarkup } from "./ResolveMarkup.ts"
 import { isAbsolute, isBase, resolve } from "./Urls.ts"
@@ -13,11 +13,11 @@ type JsonObject = { readonly [key: string]: unknown }
 /** Whether parsed JSON is a JSON Feed, by its version or by its fields. */
 export const isJsonFeed = (document: unknown): document is JsonObject =>
   isObject(document) && Array.isArray(document["items"])
-  && (readText(document["version"])?.includes("jsonfeed.org") === true || looksLikeFeed(document))
+  && (readString(document["version"])?.includes("jsonfeed.org") === true || looksLikeFeed(document))
 
 /** Recognizes a feed without a version. */
 const looksLikeFeed = ({ title, feed_url, home_page_url }: JsonObject): boolean =>
-  readText(title) !== undefined && (readText(feed_url) ?? readText(home_page_url)) !== undefined
+  readString(title) !== undefined && (readString(feed_url) ?? readString(home_page_url)) !== undefined
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -27,22 +27,22 @@ export const readJsonFeed = (document: JsonObject, { url, language, maxEntries }
   const base = chooseBase(document, url)
   const header = readHeader(document, base, language)
   return {
-    version: readText(document["version"])?.endsWith("/1.1") === true ? "json11" : "json1",
+    version: readString(document["version"])?.endsWith("/1.1") === true ? "json11" : "json1",
     header,
     entries: toList(document["items"]).filter(isObject).slice(0, maxEntries).map((item) => readItem(item, base, header))
   }
 }
 
 const chooseBase = (document: JsonObject, url: string | undefined): string =>
-  [readText(document["feed_url"]), url, readText(document["home_page_url"])].find((candidate) =>
+  [readString(document["feed_url"]), url, readString(document["home_page_url"])].find((candidate) =>
     candidate !== undefined && isBase(candidate)
   ) ?? ""
 
 const readHeader = (document: JsonObject, base: string, language: string | undefined): FeedHeader => {
-  const icon = readAddress(document["favicon"], base) ?? readAddress(document["icon"], base)
-  const logo = readAddress(document["icon"], base)
+  const icon = readUrl(document["favicon"], base) ?? readUrl(document["icon"], base)
+  const logo = readUrl(document["icon"], base)
   return dropUndefined({
-    id: readText(document["feed_url"]),
+    id: readString(document["feed_url"]),
     title: readTextConstruct(document["title"], "text"),
     subtitle: readTextConstruct(document["description"], "text"),
     links: makeLinks([
@@ -51,7 +51,7 @@ const readHeader = (document: JsonObject, base: string, language: string | undef
       ["next", document["next_url"]],
       ...toList(document["hubs"]).filter(isObject).map(({ url }) => ["hub", url] as const)
     ], base),
-    language: readText(document["language"]) ?? language,
+    language: readString(document["language"]) ?? language,
     authors: readAuthors(document, base),
     icon,
     logo,
@@ -61,9 +61,9 @@ const readHeader = (document: JsonObject, base: string, language: string | undef
 }
 
 const readItem = (item: JsonObject, base: string, feed: FeedHeader): RawEntry => {
-  const image = readAddress(item["image"], base) ?? readAddress(item["banner_image"], base)
+  const image = readUrl(item["image"], base) ?? readUrl(item["banner_image"], base)
   return dropUndefined({
-    id: readText(item["id"]),
+    id: readString(item["id"]),
     title: readTextConstruct(item["title"], "text"),
     summary: readTextConstruct(item["summary"], "text"),
     content: dropEmptyList(
@@ -80,7 +80,7 @@ const readItem = (item: JsonObject, base: string, feed: FeedHeader): RawEntry =>
     // The specification gives an item without authors the authors of the feed.
     authors: readAuthors(item, base) ?? feed.authors,
     categories: readTags(item["tags"]),
-    language: readText(item["language"]) ?? feed.language,
+    language: readString(item["language"]) ?? feed.language,
     image: image === undefined ? undefined : { url: image }
   })
 }
@@ -88,32 +88,29 @@ const readItem = (item: JsonObject, base: string, feed: FeedHeader): RawEntry =>
 const toList = (value: unknown): ReadonlyArray<unknown> =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
-const dropEmptyList = <T>(values: ReadonlyArray<T>): ReadonlyArray<T> | undefined =>
-  values.length === 0 ? undefined : values
-
 /** Reads a text. Some ids are numbers. */
-const readText = (value: unknown): string | undefined => {
+const readString = (value: unknown): string | undefined => {
   const plain = typeof value === "string" ? value.trim() : typeof value === "number" ? String(value) : ""
   return plain === "" ? undefined : plain
 }
 
 const readDate = (value: unknown): number | undefined => {
-  const plain = readText(value)
+  const plain = readString(value)
   return plain === undefined ? undefined : parseDate(plain)
 }
 
-const readAddress = (value: unknown, base: string): string | undefined => {
-  const plain = readText(value)
+const readUrl = (value: unknown, base: string): string | undefined => {
+  const plain = readString(value)
   return plain === undefined ? undefined : resolve(base, plain)
 }
 
 const readTextConstruct = (value: unknown, type: string): Text | undefined => {
-  const plain = readText(value)
+  const plain = readString(value)
   return plain === undefined ? undefined : { value: plain, type }
 }
 
 const readHtml = (value: unknown, base: string): Text | undefined => {
-  const plain = readText(value)
+  const plain = readString(value)
   return plain === undefined ? undefined : { value: resolveMarkup(plain, base), type: "html" }
 }
 
@@ -122,19 +119,19 @@ const makeLinks = (
   base: string
 ): ReadonlyArray<Link> | undefined =>
   dropEmptyList(pairs.flatMap(([rel, href]) => {
-    const found = readAddress(href, base)
+    const found = readUrl(href, base)
     return found === undefined ? [] : [{ href: found, rel }]
   }))
 
 const readAttachment = (attachment: JsonObject, base: string): ReadonlyArray<Link> => {
-  const href = readAddress(attachment["url"], base)
+  const href = readUrl(attachment["url"], base)
   if (href === undefined) return []
   const size = Number(attachment["size_in_bytes"] ?? Number.NaN)
   const length = Number.isSafeInteger(size) && size >= 0 ? size : undefined
   return [{
     href,
     rel: "enclosure",
-    ...dropUndefined({ type: readText(attachment["mime_type"]), title: readText(attachment["title"]), length })
+    ...dropUndefined({ type: readString(attachment["mime_type"]), title: readString(attachment["title"]), length })
   }]
 }
 
@@ -146,10 +143,10 @@ const readAuthors = (of: JsonObject, base: string): ReadonlyArray<Person> | unde
     .reduce<Array<Person> | undefined>(addPerson, undefined)
 
 const readAuthor = ({ name, url, avatar }: JsonObject, base: string): Person => {
-  const uri = readAddress(url, base)
-  const picture = readAddress(avatar, base)
+  const uri = readUrl(url, base)
+  const picture = readUrl(avatar, base)
   return dropUndefined({
-    name: readText(name),
+    name: readString(name),
     uri: uri?.startsWith("mailto:") === true ? undefined : uri,
     email: uri?.startsWith("mailto:") === true ? uri.slice(7) : undefined,
     links: picture === undefined || !isAbsolute(picture) ? undefined : [{ href: picture, rel: "avatar" }]
@@ -158,7 +155,7 @@ const readAuthor = ({ name, url, avatar }: JsonObject, base: string): Person => 
 
 const readTags = (tags: unknown): ReadonlyArray<Category> | undefined =>
   dropEmptyList(
-    [...new Set(toList(tags).slice(0, 1000).flatMap((tag) => readText(tag) ?? []))].slice(0, 500).map((term) => ({
+    [...new Set(toList(tags).slice(0, 1000).flatMap((tag) => readString(tag) ?? []))].slice(0, 500).map((term) => ({
       term
     }))
   )

@@ -166,7 +166,7 @@ const makeDialectOptions = ({ url, contentLanguage, maxEntries = defaultMaxEntri
 
 const readJson = (text: string, options: ReadOptions): ReadTexts | NotFeed => {
   const document = parseJson(text)
-  if (document === undefined) return { kind: "other", reason: "it begins like JSON, but is none" }
+  if (document === undefined) return { kind: "other", reason: "the document begins like JSON, but is invalid" }
   if (!isJsonFeed(document)) return { kind: "json", reason: "JSON, but not a JSON Feed" }
   return { reading: readJsonFeed(document, makeDialectOptions(options)), repairs: [] }
 }

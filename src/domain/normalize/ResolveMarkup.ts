@@ -1,11 +1,11 @@
 import { isAbsolute, resolve } from "./Urls.ts"
 import { isLetter, isSpace } from "./xml/Ascii.ts"
 
-export const escapeText = (text: string): string =>
+export const escapeHtmlText = (text: string): string =>
   specialCharacter.test(text) ? text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") : text
 
-export const escapeAttribute = (text: string): string =>
-  specialCharacter.test(text) ? escapeText(text).replace(/"/g, "&quot;") : text
+export const escapeHtmlAttribute = (text: string): string =>
+  specialCharacter.test(text) ? escapeHtmlText(text).replace(/"/g, "&quot;") : text
 
 const specialCharacter = /[&<>"]/
 
@@ -54,7 +54,7 @@ export const resolveMarkup = (markup: string, base: string): string => {
     const name = getNameBefore(markup, at)
     if (!urlAttributes.has(name) || !tags.contain(at)) continue
     const reference = markup.slice(value.start, value.end)
-    result += markup.slice(copied, value.start) + escapeAttribute(resolveAttribute(base, name, unescape(reference)))
+    result += markup.slice(copied, value.start) + escapeHtmlAttribute(resolveAttribute(base, name, unescape(reference)))
     copied = value.end
     at = value.end - 1
     resolved++

@@ -1,5 +1,5 @@
 import { type ElementContext, enterElement } from "./ElementContext.ts"
-import { escapeAttribute, escapeText, resolveAttribute, urlAttributes } from "./ResolveMarkup.ts"
+import { escapeHtmlAttribute, escapeHtmlText, resolveAttribute, urlAttributes } from "./ResolveMarkup.ts"
 import type { Element, Node } from "./xml/Element.ts"
 
 const voidElements = new Set([
@@ -27,8 +27,12 @@ export const serializeInner = (element: Element, context: ElementContext): strin
   serializeNodes(element.children, element.text, context)
 
 const serializeNodes = (children: ReadonlyArray<Node>, text: string, context: ElementContext): string => {
-  let markup = escapeText(text)
-  for (const child of children) markup += typeof child === "string" ? escapeText(child) : serializeOuter(child, context)
+  let markup = escapeHtmlText(text)
+  for (const child of children) {
+    markup += typeof child === "string"
+      ? escapeHtmlText(child)
+      : serializeOuter(child, context)
+  }
   return markup
 }
 
@@ -53,7 +57,7 @@ const serializeAttributes = (element: Element, context: ElementContext): string 
     ) continue
     if (name === "xml:base" || !attributeName.test(name)) continue
     markup += ` ${name}="${
-      escapeAttribute(urlAttributes.has(name) ? resolveAttribute(context.base, name, value) : value)
+      escapeHtmlAttribute(urlAttributes.has(name) ? resolveAttribute(context.base, name, value) : value)
     }"`
   }
   return markup

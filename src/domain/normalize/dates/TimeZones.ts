@@ -99,9 +99,9 @@ const maxFormatters = 600
 const findPlaceOffset = (place: string, wall: WallTime): number => {
   const clock = getFormatter(place)
   if (clock === undefined) return 0
-  const wanted = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute)
-  const guess = wanted - (readWallClock(clock, wanted) - wanted)
-  return (wanted - (guess + wanted - readWallClock(clock, guess))) / 60_000
+  const wallTime = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute)
+  const guess = wallTime - (readWallClock(clock, wallTime) - wallTime)
+  return (wallTime - (guess + wallTime - readWallClock(clock, guess))) / 60_000
 }
 
 const readWallClock = (clock: Intl.DateTimeFormat, time: number): number => {

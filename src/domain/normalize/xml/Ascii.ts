@@ -2,7 +2,7 @@
 const TAB = 9
 const LINE_FEED = 10
 const RETURN = 13
-const SPACE = 32
+export const SPACE = 32
 export const BANG = 33
 export const DOUBLE_QUOTE = 34
 export const QUOTE = 39
