@@ -1,5 +1,5 @@
 /** Replaces the body of one second-level section of a Markdown document, or appends the section. */
-export const section = (document: string, title: string, body: string): string => {
+export const replaceSection = (document: string, title: string, body: string): string => {
   const [head = "", ...sections] = document.split(/^(?=## )/m)
   const written = `## ${title}\n\n${body}\n`
   const at = sections.findIndex((one) => one.startsWith(`## ${title}\n`))

@@ -33,7 +33,7 @@ export const firstLine = async (child: ChildProcess, pattern: RegExp): Promise<s
 }
 
 /** CPU seconds of a process, and its memory in MB. */
-export const used = (pid: number) => {
+export const measureProcess = (pid: number) => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ")
   const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])
   return { cpu: (Number(fields[11]) + Number(fields[12])) / 100, rss: rss / 1024 }
@@ -135,7 +135,7 @@ const chunk = 50_000
  * Foreign keys are not checked, because each check costs a lookup and all rows come from this function. Secondary indexes are built after
  * the rows. With a million rows the trigram indexes are omitted: they would take minutes, and no benchmark searches here.
  */
-const fill = (directory: string, { count, due, host, url, velocity }: Resources) =>
+const fillDatabase = (directory: string, { count, due, host, url, velocity }: Resources) =>
   Effect.runPromise(
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
@@ -174,9 +174,9 @@ const fill = (directory: string, { count, due, host, url, velocity }: Resources)
 /** Starts a service with these resources. */
 export const startWith = async (minPeriod: number, resources: Resources): Promise<Service> => {
   const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
-  await fill(directory, resources)
+  await fillDatabase(directory, resources)
   return await start(minPeriod, directory)
 }
 
 /** Stops the outside world. */
-export const end = () => origin.disconnect()
+export const stopOrigin = () => origin.disconnect()

@@ -15,15 +15,15 @@ import { parse } from "#domain/Search.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
 import { type Likeness, searchSql } from "#layers/sql/SubscriptionSearch.ts"
-import { firstLine, outside, start, token, used } from "./Service.ts"
-import { section } from "./Section.ts"
+import { firstLine, outside, start, token, measureProcess } from "./Service.ts"
+import { replaceSection } from "./Section.ts"
 
 const node = join(import.meta.dirname, "../bin/node")
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
 /** CPU seconds of a process per 1,000 responses of an address, after a warm-up with a quarter of them. */
-const cpuOf = async (pid: number, origin: string, path: string, count = 4_000): Promise<number> => {
+const measureCpu = async (pid: number, origin: string, path: string, count = 4_000): Promise<number> => {
   const agent = new Agent({ connections: 16 })
   const headers = { authorization: `Basic ${Buffer.from(`admin:${token}`).toString("base64")}` }
   /** Several workers share one iterator. */
@@ -39,9 +39,9 @@ const cpuOf = async (pid: number, origin: string, path: string, count = 4_000): 
     return Promise.all(Array.from({ length: 16 }, () => run(turns)))
   }
   await all(count / 4)
-  const before = used(pid).cpu
+  const before = measureProcess(pid).cpu
   await all(count)
-  const seconds = used(pid).cpu - before
+  const seconds = measureProcess(pid).cpu - before
   await agent.close()
   return seconds * 1_000 / count
 }
@@ -73,7 +73,7 @@ const requests = async (): Promise<ReadonlyArray<string>> => {
     })).text()
     const rounds: Array<readonly [api: number, bare: number]> = []
     for (let round = 0; round < 3; round++) {
-      rounds.push([await cpuOf(service.pid, service.url, path), await cpuOf(bare.pid ?? 0, floor, `/?size=${length}`)])
+      rounds.push([await measureCpu(service.pid, service.url, path), await measureCpu(bare.pid ?? 0, floor, `/?size=${length}`)])
     }
     const [api, least] = [median(rounds.map(([api]) => api)), median(rounds.map(([, bare]) => bare))]
     rows.push(
@@ -91,7 +91,7 @@ const requests = async (): Promise<ReadonlyArray<string>> => {
  * Fills the database: a vocabulary of 2,000 words, a third of the feeds on five hosts, half of the subscriptions in one account. Indexes
  * are built last.
  */
-const fill = Effect.gen(function*() {
+const fillDatabase = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const indexes = yield* sql<{ name: string; definition: string }>`
     select indexname as name, indexdef as definition from pg_indexes
@@ -154,13 +154,13 @@ const searches: ReadonlyArray<readonly [search: Record<string, string>, likeness
 
 const repeats = 40
 
-const cpuOfBackends = (pids: ReadonlyArray<number>) => pids.reduce((sum, pid) => sum + used(pid).cpu, 0)
+const cpuOfBackends = (pids: ReadonlyArray<number>) => pids.reduce((sum, pid) => sum + measureProcess(pid).cpu, 0)
 
 const search = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* migrate
   const [filled] = yield* sql<{ some: boolean }>`select exists(select from subscriptions) as some`
-  if (filled?.some !== true) yield* fill
+  if (filled?.some !== true) yield* fillDatabase
   const rows: Array<string> = []
   for (const [keys, likeness] of searches) {
     const parameters: Array<unknown> = []
@@ -202,13 +202,13 @@ const search = Effect.gen(function*() {
 const performancePath = join(import.meta.dirname, "../docs/performance.md")
 
 /** Replaces one section. Sections without a measurement keep their text. */
-const write = (title: string, lines: ReadonlyArray<string>) =>
-  writeFileSync(performancePath, section(readFileSync(performancePath, "utf8"), title, lines.join("\n")))
+const writeSection = (title: string, lines: ReadonlyArray<string>) =>
+  writeFileSync(performancePath, replaceSection(readFileSync(performancePath, "utf8"), title, lines.join("\n")))
 
 if (!process.argv.includes("--no-requests")) {
   const rows = await requests()
   for (const row of rows) process.stdout.write(`${row}\n`)
-  write("The API", [
+  writeSection("The API", [
     "`bin/node bench/api.ts` compares the CPU of the service, with its embedded database, to a bare Effect route with a response of the same size, in the same run.",
     "",
     "| operation | service | bare route | bare / service |",
@@ -220,7 +220,7 @@ if (!process.argv.includes("--no-requests")) {
 const url = process.argv.find((argument) => argument.startsWith("postgres"))
 if (url !== undefined) {
   const rows = await Effect.runPromise(Effect.provide(search, Postgres.layer({ url: Redacted.make(url) })))
-  write("Searching subscriptions", [
+  writeSection("Searching subscriptions", [
     "`bin/node bench/api.ts postgres://…` searches one page of 20, for an account with 500,000 of 1,000,000 subscriptions, on PostgreSQL 15. The columns are the CPU of the database, the median wall time and the scans of the plan.",
     "",
     "| search | CPU ms | wall ms | plan |",

@@ -15,7 +15,7 @@ import { FeedReader } from "#domain/ports/FeedReader.ts"
 import * as Reader from "#layers/workers/FeedReader.ts"
 import { feedDocument, type Style, styles } from "#scripts/feeds/FeedDocuments.ts"
 import { random } from "#scripts/feeds/Random.ts"
-import { section } from "./Section.ts"
+import { replaceSection } from "./Section.ts"
 
 const ROUNDS = 80
 /** Approximate bytes per round: a few milliseconds. */
@@ -212,5 +212,5 @@ console.log(lines.join("\n"))
 
 if (process.argv.includes("--write")) {
   const file = new URL("../docs/performance.md", import.meta.url)
-  writeFileSync(file, section(readFileSync(file, "utf8"), "Reading feeds", lines.join("\n")))
+  writeFileSync(file, replaceSection(readFileSync(file, "utf8"), "Reading feeds", lines.join("\n")))
 }

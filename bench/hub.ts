@@ -22,7 +22,7 @@ const feed = (n: number): string =>
   `<feed xmlns="http://www.w3.org/2005/Atom"><title>A feed</title><entry><id>${n}</id><title>Entry ${n}</title></entry></feed>`
 
 /** Latencies of the pushes in ms, the shortest first. */
-export const pushed = async (): Promise<ReadonlyArray<number>> => {
+export const measurePushes = async (): Promise<ReadonlyArray<number>> => {
   const subscribed = Promise.withResolvers<{ readonly callback: string; readonly secret: string }>()
   let told = Promise.withResolvers<void>()
 

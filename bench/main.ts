@@ -7,9 +7,9 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { pushed } from "./hub.ts"
-import { section } from "./Section.ts"
-import { bare, end, outside, port, type Resources, type Service, start, startWith, stats, used } from "./Service.ts"
+import { measurePushes } from "./hub.ts"
+import { replaceSection } from "./Section.ts"
+import { bare, stopOrigin, outside, port, type Resources, type Service, start, startWith, stats, measureProcess } from "./Service.ts"
 import { streaming } from "./stream.ts"
 
 const rows: Array<readonly [what: string, figure: string, target: string]> = []
@@ -49,9 +49,9 @@ const polls = async (kind: "304" | "200" | "new", feeds: number) => {
   const cpu: Array<number> = []
   const rates: Array<number> = []
   for (let span = 0; span < 3; span++) {
-    const before = { ...used(service.pid), ...await stats() }
+    const before = { ...measureProcess(service.pid), ...await stats() }
     await sleep(6_000)
-    const after = { ...used(service.pid), ...await stats() }
+    const after = { ...measureProcess(service.pid), ...await stats() }
     cpu.push((after.cpu - before.cpu) / (after.polls - before.polls) * 1000)
     rates.push((after.polls - before.polls) / 6)
   }
@@ -173,7 +173,7 @@ const latency = async () => {
 }
 
 const pushing = async () => {
-  const waits = await pushed()
+  const waits = await measurePushes()
   say(
     `a publisher's hub pushes → callback, ${waits.length} at 4 a second`,
     `p50 ${waits[waits.length >> 1]?.toFixed(1)} ms, p99 ${waits[Math.ceil(waits.length * 0.99) - 1]?.toFixed(1)} ms`,
@@ -193,7 +193,7 @@ const memory = async (count: number, target: string) => {
   const settled = async (resources: number) => {
     const service = await startWith(60, sleeping(resources))
     await sleep(5_000)
-    const { rss } = used(service.pid)
+    const { rss } = measureProcess(service.pid)
     await service.stop()
     return { rss, ready: service.ready }
   }
@@ -218,7 +218,7 @@ const write = () => {
     "| --- | --- | --- |",
     ...rows.map((row) => `| ${row.join(" | ")} |`)
   ].join("\n")
-  writeFileSync(file, section(readFileSync(file, "utf8"), "Polls and deliveries", body))
+  writeFileSync(file, replaceSection(readFileSync(file, "utf8"), "Polls and deliveries", body))
 }
 
 const parts: Readonly<Record<string, () => Promise<void>>> = {
@@ -236,4 +236,4 @@ const chosen = asked.filter((name) => name in parts)
 const all = Object.keys(parts).filter((name) => name !== "million" || asked.includes("--million"))
 for (const name of chosen.length === 0 ? all : chosen) await parts[name]?.()
 if (chosen.length === 0) write()
-end()
+stopOrigin()

@@ -33,7 +33,7 @@ import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
-import { section } from "./Section.ts"
+import { replaceSection } from "./Section.ts"
 
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
@@ -282,5 +282,5 @@ for (const name of asked.length === 0 ? ["fragments", "lateness"] as const : ask
 if (process.argv.includes("--write")) {
   const file = new URL("../docs/performance.md", import.meta.url)
   const body = [`\`bench/resources.ts\`, Node ${process.version}; medians of ${spans} spans.`, ...written].join("\n\n")
-  writeFileSync(file, section(readFileSync(file, "utf8"), "Kinds and politeness", body))
+  writeFileSync(file, replaceSection(readFileSync(file, "utf8"), "Kinds and politeness", body))
 }

@@ -8,8 +8,8 @@ import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { section } from "./Section.ts"
-import { authorization, end, firstLine, node, outside, type Service, start, used } from "./Service.ts"
+import { replaceSection } from "./Section.ts"
+import { authorization, stopOrigin, firstLine, node, outside, type Service, start, measureProcess } from "./Service.ts"
 
 interface Heard {
   readonly events: number
@@ -40,7 +40,7 @@ const rounds = async (
   listening: number,
   next: () => Promise<void>
 ) => {
-  const before = { ...used(pid), ...await heardBy(clients) }
+  const before = { ...measureProcess(pid), ...await heardBy(clients) }
   let heard: Heard = before
   for (let round = 1; round <= count; round++) {
     await next()
@@ -52,7 +52,7 @@ const rounds = async (
     }
   }
   const bytes = (heard.bytes - before.bytes) / (heard.events - before.events)
-  return { cpu: used(pid).cpu - before.cpu, bytes: Math.round(bytes) }
+  return { cpu: measureProcess(pid).cpu - before.cpu, bytes: Math.round(bytes) }
 }
 
 const publish = (service: Service) => async () => {
@@ -62,10 +62,10 @@ const publish = (service: Service) => async () => {
 
 /** Opens `count` clients and measures the memory of each after a pause. */
 const crowd = async (url: string, count: number, pid: number) => {
-  const before = used(pid).rss
+  const before = measureProcess(pid).rss
   const clients = await listeners(url, count)
   await sleep(5_000)
-  return { clients, kilobytes: (used(pid).rss - before) * 1024 / count }
+  return { clients, kilobytes: (measureProcess(pid).rss - before) * 1024 / count }
 }
 
 const leave = async (clients: ChildProcess) => {
@@ -134,10 +134,10 @@ export const streaming = async () => {
     "| --- | --- | --- | --- | --- | --- | --- |",
     ...rows
   ].join("\n")
-  writeFileSync(file, section(readFileSync(file, "utf8"), "Streams", body))
+  writeFileSync(file, replaceSection(readFileSync(file, "utf8"), "Streams", body))
 }
 
 if (import.meta.main) {
   await streaming()
-  end()
+  stopOrigin()
 }

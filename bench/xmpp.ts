@@ -15,8 +15,8 @@ import { withSettings } from "#scripts/Environment.ts"
 import { install } from "#scripts/prosody/Install.ts"
 import { freePort } from "#scripts/FreePort.ts"
 import { start as startProsody, stop as stopProsody } from "#scripts/prosody/Server.ts"
-import { section } from "./Section.ts"
-import { end, node, outside, start, used } from "./Service.ts"
+import { replaceSection } from "./Section.ts"
+import { stopOrigin, node, outside, start, measureProcess } from "./Service.ts"
 import { openPeer } from "./xmpp-peer.ts"
 
 const run = promisify(execFile)
@@ -126,14 +126,14 @@ const whole = async (floor: number) => {
   await sleep(3_000)
   const publish = async () => {
     const wanted = peer.heard.messages + subscribers
-    const before = used(service.pid).cpu
+    const before = measureProcess(service.pid).cpu
     const began = performance.now()
     await fetch(`${outside}/ctl/publish`)
     await service.call({ "hub.mode": "publish", "hub.url": topic })
     while (peer.heard.messages < wanted) await sleep(5)
     const wall = (performance.now() - began) / 1000
     await sleep(1_500) // pings of one resource are answered once per second
-    return { rate: subscribers / wall, micros: (used(service.pid).cpu - before) / subscribers * 1e6 }
+    return { rate: subscribers / wall, micros: (measureProcess(service.pid).cpu - before) / subscribers * 1e6 }
   }
   for (let round = 0; round < 4; round++) await publish()
   const rounds = []
@@ -182,10 +182,10 @@ try {
     "| --- | --- | --- | --- | --- |",
     ...rows
   ].join("\n")
-  writeFileSync(file, section(readFileSync(file, "utf8"), "XMPP", body))
+  writeFileSync(file, replaceSection(readFileSync(file, "utf8"), "XMPP", body))
 } finally {
   peer.close()
   await stopProsody(prosody)
   rmSync(directory, { recursive: true, force: true })
-  end()
+  stopOrigin()
 }

@@ -14,13 +14,13 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { openXmpp } from "./demo/Xmpp.ts"
 import { withSettings } from "./Environment.ts"
-import { failed, optionsOf } from "./Options.ts"
+import { exitWithError, parseOptions } from "./Options.ts"
 import { freePort } from "./FreePort.ts"
 
 const usage = "npm run demo [-- --seconds N]: shows the main job, for N seconds or until Ctrl-C."
-const options = optionsOf(usage, { seconds: { type: "string" } })
+const options = parseOptions(usage, { seconds: { type: "string" } })
 const seconds = Number(options.seconds ?? Infinity)
-if (!(seconds > 0)) failed(`--seconds is a number above 0, not "${options.seconds}".\n${usage}`)
+if (!(seconds > 0)) exitWithError(`--seconds is a number above 0, not "${options.seconds}".\n${usage}`)
 const secret = "a secret that only Windhover and the webhook know"
 const token = "demo-token-0123456789"
 const started = Date.now()

@@ -6,13 +6,13 @@
  */
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { failed, optionsOf } from "./Options.ts"
+import { exitWithError, parseOptions } from "./Options.ts"
 import { install } from "./prosody/Install.ts"
 import { start, stop } from "./prosody/Server.ts"
 
 const usage =
   "npm run prosody [-- --unpack | --windhover URL --client-port N --component-port N]: an XMPP server on loopback."
-const values = optionsOf(usage, {
+const values = parseOptions(usage, {
   unpack: { type: "boolean", default: false },
   windhover: { type: "string", default: "http://127.0.0.1:8080" },
   "client-port": { type: "string", default: "5222" },
@@ -25,7 +25,7 @@ const componentPort = Number(values["component-port"])
 for (const option of ["client-port", "component-port"] as const) {
   const port = Number(values[option])
   if (!(Number.isInteger(port) && port > 0 && port < 65536)) {
-    failed(`--${option} is a TCP port, not "${values[option]}".\n${usage}`)
+    exitWithError(`--${option} is a TCP port, not "${values[option]}".\n${usage}`)
   }
 }
 const domain = "localhost"

@@ -93,7 +93,7 @@ describe("bin/node", () => {
     const { status, stderr, stdout } = start({ onPath: "20.20.2" })
     assert.strictEqual(status, 1)
     assert.strictEqual(stdout, "")
-    assert.match(stderr, /^windhover: Node 22\.19 or newer .* is needed; .*path\/node on the PATH is not/)
+    assert.match(stderr, /^windhover: needs Node 22\.19 or newer .*; .*path\/node on the PATH is not/)
     assert.include(stderr, "Install Node 24")
     assert.include(start({}).stderr, "no node on the PATH")
   })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
 import { join } from "node:path"
-import { saying } from "#test/support/Saying.ts"
+import { startProgram } from "#test/support/Program.ts"
 import { serve } from "#test/support/Servers.ts"
 import { patience } from "#test/support/Service.ts"
 
@@ -10,7 +10,7 @@ const bin = join(import.meta.dirname, "../../bin/windhover")
 
 /** Starts a command, and closes its output after the first line. */
 const readOnce = Effect.fnUntraced(function*(args: ReadonlyArray<string>, input?: string) {
-  const { child, said, until } = yield* saying(bin, args)
+  const { child, said, until } = yield* startProgram(bin, args)
   let complaints = ""
   child.stderr.on("data", (text: string) => complaints += text)
   child.stdin.on("error", () => {}) // the command ends without reading all input

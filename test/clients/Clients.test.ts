@@ -7,10 +7,10 @@ import { promisify } from "node:util"
 import { withSettings } from "#scripts/Environment.ts"
 import { freePort } from "#scripts/FreePort.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
-import { type OtherClient, otherClient } from "#test/support/OtherClient.ts"
-import { openOutside } from "#test/support/Outside.ts"
+import { type ThirdPartyClient, startThirdPartyClient } from "#test/support/ThirdPartyClient.ts"
+import { openFakeWeb } from "#test/support/FakeWeb.ts"
 import { installed, prosody, secret } from "#test/support/Prosody.ts"
-import { saying } from "#test/support/Saying.ts"
+import { startProgram } from "#test/support/Program.ts"
 import { patience, start } from "#test/support/Service.ts"
 
 const run = promisify(execFile)
@@ -37,7 +37,7 @@ const names = { domain: "superfeedr.com", component: "firehoser.superfeedr.com" 
 
 /** The service, an XMPP server with its component and its logins, and a publisher; all on loopback. */
 const serving = Effect.gen(function*() {
-  const outside = yield* openOutside
+  const outside = yield* openFakeWeb
   const port = yield* Effect.promise(freePort)
   const server = yield* prosody(`http://127.0.0.1:${port}`, undefined, names)
   const variables = {
@@ -78,7 +78,7 @@ const serving = Effect.gen(function*() {
 })
 
 /** Waits for the first fetch: later entries are new. */
-const fetched = ({ ask }: OtherClient, node: string) =>
+const fetched = ({ ask }: ThirdPartyClient, node: string) =>
   ask("retrieve", node).pipe(
     Effect.repeat({
       until: (answer) => JSON.stringify(answer).includes("Title of a"),
@@ -86,7 +86,7 @@ const fetched = ({ ask }: OtherClient, node: string) =>
     })
   )
 
-const heard = ({ events }: OtherClient, name: string) =>
+const heard = ({ events }: ThirdPartyClient, name: string) =>
   events.filter(({ event }) => event === name).map(({ value }) => value)
 
 describe.skipIf(installed === undefined)("clients of others, as they come", () => {
@@ -97,7 +97,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
         const { clientPort, fail, node, ping, publish, windhover } = yield* serving
         yield* windhover("account", "set", "admin", "--legacy-item-namespace")
         publish("a")
-        const client = yield* otherClient(join(root, "bin/node"), [
+        const client = yield* startThirdPartyClient(join(root, "bin/node"), [
           join(superfeedr, "client.ts"),
           clientPort,
           "admin",
@@ -145,7 +145,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
     Effect.gen(function*() {
       const { clientPort, node, ping, publish } = yield* serving
       publish("a")
-      const client = yield* otherClient(python, [
+      const client = yield* startThirdPartyClient(python, [
         join(import.meta.dirname, "slixmpp/client.py"),
         clientPort,
         `admin@${names.domain}`,
@@ -193,7 +193,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
         assert.include(text, written)
         return text.replaceAll(written, here)
       }, written)
-      const reader = yield* saying(python, ["-c", program])
+      const reader = yield* startProgram(python, ["-c", program])
       yield* reader.until(() => reader.said.includes(`subscribed to ${node}`))
       yield* retrieved
       publish("c", "b", "a")

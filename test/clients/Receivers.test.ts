@@ -9,7 +9,7 @@ import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
 import * as Network from "#layers/outbound/Network.ts"
 import { freePort } from "#scripts/FreePort.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
-import { saying } from "#test/support/Saying.ts"
+import { startProgram } from "#test/support/Program.ts"
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/webhooks.md"), "utf8")
 
@@ -57,7 +57,7 @@ print([is_signed(body, headers, secret), is_signed(body + b" ", headers, secret)
       const file = join(yield* temporaryDirectory, "receiver.mjs")
       writeFileSync(file, blocks("js")[1] ?? "")
       const port = yield* Effect.promise(freePort)
-      const receiver = yield* saying("env", [`SECRET=${secret}`, `PORT=${port}`, process.execPath, file])
+      const receiver = yield* startProgram("env", [`SECRET=${secret}`, `PORT=${port}`, process.execPath, file])
       yield* receiver.until(() => receiver.said.includes("ready"))
       const post = (sequence: number, signedWith = secret) =>
         Deliverer.use((deliverer) =>

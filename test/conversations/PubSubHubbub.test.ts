@@ -7,7 +7,7 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import * as ConversationWorld from "#test/support/ConversationWorld.ts"
-import { openOutside } from "#test/support/Outside.ts"
+import { openFakeWeb } from "#test/support/FakeWeb.ts"
 
 /** The next event of this name. Call before the action that causes the event. */
 const next = <A>(subscriber: Subscriber, name: string): Promise<A> =>
@@ -48,7 +48,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("pubsubhubbub 1.0.
     const { address } = yield* HttpServer.HttpServer
     const { publish, ready } = yield* Hub
     yield* ready.pipe(Effect.repeat({ until: (awake) => awake, schedule: Schedule.spaced("10 millis") }))
-    const outside = yield* openOutside
+    const outside = yield* openFakeWeb
     const subscriber = yield* listening(options)
     const topic = `${outside.url}/feed`
     const hub = `http://127.0.0.1:${"port" in address ? address.port : 0}${path}`

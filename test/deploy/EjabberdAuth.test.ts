@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import { untilAmong } from "#test/support/Until.ts"
+import { awaitCondition } from "#test/support/AwaitCondition.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -61,7 +61,7 @@ const program = (...args: ReadonlyArray<string>): Effect.Effect<Program, never, 
       let said = Buffer.alloc(0)
       let complained = ""
       const waiting = new Set<() => void>()
-      const until = untilAmong(waiting)
+      const until = awaitCondition(waiting)
       const lookAgain = () => {
         for (const look of waiting) look()
       }

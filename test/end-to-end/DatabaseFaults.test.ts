@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
-import { findBinaries, type PostgresServer, signalled, startServer } from "#test/support/PostgresServer.ts"
+import { findBinaries, type PostgresServer, sendSignal, startServer } from "#test/support/PostgresServer.ts"
 import { freePort, outside, patience, received, type Service, start, untilHealth } from "#test/support/Service.ts"
 
 const binaries = findBinaries()
@@ -69,7 +69,7 @@ const faults: { readonly [what: string]: Fault } = {
       Effect.promise(async () => {
         for (;;) {
           const pid = await server.run("app", "select pid from pg_stat_activity where usename = 'app' limit 1")
-          if (pid !== "" && signalled(Number(pid), "SIGKILL")) return
+          if (pid !== "" && sendSignal(Number(pid), "SIGKILL")) return
         }
       }),
     end: () => Effect.void,

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { installed } from "#test/support/Prosody.ts"
-import { saying } from "#test/support/Saying.ts"
+import { startProgram } from "#test/support/Program.ts"
 import { patience } from "#test/support/Service.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -16,7 +16,7 @@ const childrenOf = (pid: number | undefined): ReadonlyArray<string> =>
 describe("the demo", () => {
   it.live("shows entries on their way to webhook and client of XMPP, and ends in order", () =>
     Effect.gen(function*() {
-      const { child, said, until } = yield* saying(join(root, "bin/node"), [join(root, "scripts/demo.ts")])
+      const { child, said, until } = yield* startProgram(join(root, "bin/node"), [join(root, "scripts/demo.ts")])
       const wanted = [/ webhook +got "News no. \d".* \(no. 1, signature good, credits -\d\)$/]
       if (installed !== undefined) wanted.push(/ xmpp +got "News no. \d"/)
       yield* until(() => wanted.every((line) => said.some((one) => line.test(one))))
@@ -29,7 +29,7 @@ describe("the demo", () => {
 
   it.live("leaves nothing running when nobody reads it any more", () =>
     Effect.gen(function*() {
-      const { child, said, until } = yield* saying(join(root, "bin/node"), [join(root, "scripts/demo.ts")])
+      const { child, said, until } = yield* startProgram(join(root, "bin/node"), [join(root, "scripts/demo.ts")])
       yield* until(() => said.some((line) => / windhover +is ready/.test(line)))
       const started = childrenOf(child.pid)
       assert.isAbove(started.length, 0)

@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { once } from "node:events"
 import { engines, serverDatabase } from "#test/support/Databases.ts"
-import { entryIds, listenTo } from "#test/support/EventStream.ts"
+import { entryIds, openEventStream } from "#test/support/EventStream.ts"
 import { authorization, freePort, outside, patience, type Service, start } from "#test/support/Service.ts"
 
 const available = engines.some(({ available, name }) => name === "server" && available)
 
-type Listener = Effect.Success<ReturnType<typeof listenTo>>
+type Listener = Effect.Success<ReturnType<typeof openEventStream>>
 
 /** Feeds, and runners on one database. */
 const surroundings = Effect.gen(function*() {
@@ -41,7 +41,7 @@ const surroundings = Effect.gen(function*() {
     listen: (...addresses: ReadonlyArray<string>) =>
       Effect.forEach(
         world.feeds,
-        (feed) => listenTo(addresses, `/stream?hub.mode=retrieve&hub.topic=${encodeURIComponent(feed)}`, authorization)
+        (feed) => openEventStream(addresses, `/stream?hub.mode=retrieve&hub.topic=${encodeURIComponent(feed)}`, authorization)
       ),
     heardAll: (clients: ReadonlyArray<Listener>) =>
       Effect.forEach(

@@ -3,7 +3,7 @@ import { Effect, type Scope } from "effect"
 import { once } from "node:events"
 import { freePort } from "#scripts/FreePort.ts"
 import { temporaryDirectory } from "#test/support/Databases.ts"
-import { gate } from "#test/support/Gate.ts"
+import { makeStallingProxy } from "#test/support/StallingProxy.ts"
 import { component, domain, installed, prosody, secret } from "#test/support/Prosody.ts"
 import { outside, patience, type Service, start } from "#test/support/Service.ts"
 import { login, loginPatiently, type XmppClient } from "#test/support/XmppClient.ts"
@@ -94,8 +94,8 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
       Effect.gen(function*() {
         let open: Effect.Effect<void> = Effect.void
         const { client, service, subscribe, variables, world } = yield* connected((port) =>
-          Effect.map(gate(port, count / 2), (gate) => {
-            open = gate.open
+          Effect.map(makeStallingProxy(port, count / 2), (gate) => {
+            open = gate.release
             return gate.port
           })
         )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFeed, type ReadResult } from "#domain/normalize/ReadFeed.ts"
 import { documents } from "#scripts/feeds/Hostile.ts"
-import { workOf } from "#test/support/Work.ts"
+import { countWork } from "#test/support/CountedWork.ts"
 
 const read = (attack: string): { readonly bytes: Uint8Array; readonly result: ReadResult } => {
   const bytes = new TextEncoder().encode(documents[attack]!())
@@ -15,15 +15,15 @@ describe("hostile feeds", () => {
   // How long they take is measured by `scripts/hostile.ts`; here is counted, which gives the same on every machine.
   it.each(Object.keys(documents))("are read by looking at each character a few times: %s", (attack) => {
     const { bytes } = read(attack)
-    assert.isBelow(workOf(() => readFeed(bytes)), MOST_WORK * bytes.length + 10_000)
+    assert.isBelow(countWork(() => readFeed(bytes)), MOST_WORK * bytes.length + 10_000)
   })
 
   it.each(["200,000 unclosed tags", "100,000 levels", "nested namespaces", "end tags without start", "1 MB of <"])(
     "take twice the work when they are twice as long, not four times: %s",
     (attack) => {
       const { bytes } = read(attack)
-      const half = workOf(() => readFeed(bytes.subarray(0, bytes.length >> 1)))
-      assert.isBelow(workOf(() => readFeed(bytes)), 2.5 * half)
+      const half = countWork(() => readFeed(bytes.subarray(0, bytes.length >> 1)))
+      assert.isBelow(countWork(() => readFeed(bytes)), 2.5 * half)
     }
   )
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { badParameter } from "#domain/Refusal.ts"
 import { basic, form, makeApi } from "#test/support/Api.ts"
-import { serve } from "#test/support/Served.ts"
+import { serveRoutes } from "#test/support/RoutesServer.ts"
 
 const get = { headers: basic() }
 
@@ -11,7 +11,7 @@ const forged = "x\r\nX-Forged: 1\r\n\r\n<script>alert(1)</script>"
 describe("header injection", () => {
   it.live("no parameter reaches a header of the response", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({ list: () => Effect.fail(badParameter("page", "Refused.")) })
+      const { connect } = yield* serveRoutes({ list: () => Effect.fail(badParameter("page", "Refused.")) })
       for (const name of ["hub.mode", "format", "page", "by_page", "callback", "hub.verify", "authorization", "x"]) {
         const connection = yield* connect
         const query = new URLSearchParams({ "hub.mode": "list", [name]: forged })
@@ -29,7 +29,7 @@ describe("header injection", () => {
   it.live("an invalid Content-Type of a watched document reaches no header", () =>
     Effect.gen(function*() {
       const document = { contentType: "text/html\r\nX-Forged: 1", body: new Uint8Array([60]) }
-      const { connect } = yield* serve({
+      const { connect } = yield* serveRoutes({
         retrieve: () => Effect.succeed({ status: { feed: "http://a/" }, entries: [], document })
       })
       const connection = yield* connect

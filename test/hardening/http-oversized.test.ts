@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { basic } from "#test/support/Api.ts"
-import { serve } from "#test/support/Served.ts"
-import { workDuring } from "#test/support/Work.ts"
+import { serveRoutes } from "#test/support/RoutesServer.ts"
+import { countWorkDuring } from "#test/support/CountedWork.ts"
 
 const authorization = `Authorization: ${basic().authorization}`
 
 /** Status and sentence of the response to a POST with a body. */
 const post = Effect.fnUntraced(function*(type: string, body: string, framing = `Content-Length: ${body.length}`) {
-  const { connect } = yield* serve({})
+  const { connect } = yield* serveRoutes({})
   const connection = yield* connect
   yield* connection.send(
     `POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Type: ${type}\r\n${framing}\r\n\r\n${body}`
@@ -42,7 +42,7 @@ describe("oversized requests", () => {
 
   it.live("bodies of one address take at most 16 MiB together, until the responses", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* serveRoutes({})
       const head = `POST / HTTP/1.1\r\nHost: a\r\n${authorization}\r\nContent-Type: ${formType}\r\nContent-Length: `
       const size = 1024 * 1024
       // 16 bodies leave room for a dozen reads, 17 leave none; the body whose bytes come last is rejected
@@ -117,7 +117,7 @@ describe("oversized requests", () => {
         ["application/json", `"${"\\u0000".repeat(size / 6 - 10)}"`]
       ]
       for (const [type, body] of bodies) {
-        const [work, answer] = yield* workDuring(post(type, body))
+        const [work, answer] = yield* countWorkDuring(post(type, body))
         assert.match(answer, /^4\d\d ./)
         assert.isBelow(work, 10 * size, `${type} ${body.slice(0, 20)}`)
       }

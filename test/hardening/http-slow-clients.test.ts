@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { basic } from "#test/support/Api.ts"
 import type { RawConnection } from "#test/support/RawHttp.ts"
-import { serve } from "#test/support/Served.ts"
+import { serveRoutes } from "#test/support/RoutesServer.ts"
 
 /** Short timeouts, so that the test can wait for them. */
-const impatient = serve({}, undefined, {}, { headerMs: 200, requestMs: 400, checkIntervalMs: 50, idleMs: 10_000 })
+const impatient = serveRoutes({}, undefined, {}, { headerMs: 200, requestMs: 400, checkIntervalMs: 50, idleMs: 10_000 })
 
 /** Sends a byte from time to time, as the slow-loris attack does. */
 const dribble = (connection: RawConnection) =>
@@ -45,7 +45,7 @@ describe("deliberately slow clients", () => {
 
   it.live("do not delay other clients", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* serveRoutes({})
       for (let i = 0; i < 200; i++) {
         yield* Effect.flatMap(connect, (slow) => slow.send("POST / HTTP/1.1\r\nHost: a\r\nX: "))
       }
@@ -56,7 +56,7 @@ describe("deliberately slow clients", () => {
 
   it.live("may disconnect in the middle of a body without harm", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* serveRoutes({})
       for (let i = 0; i < 20; i++) {
         yield* Effect.scoped(Effect.flatMap(connect, (gone) =>
           gone.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhub.mode=")))
@@ -78,7 +78,7 @@ describe("deliberately slow clients", () => {
       }
       const timeouts = { headerMs: 300_000, requestMs: 300_000, checkIntervalMs: 300_000, idleMs: 3_000 } // longer than the silence timeout
       const settings = { maxStreams: 0, maxStreamsPerAccount: 0 }
-      const { connect } = yield* serve(hub, undefined, settings, timeouts, { maxPerAddress: 1, maxTotal: 1 })
+      const { connect } = yield* serveRoutes(hub, undefined, settings, timeouts, { maxPerAddress: 1, maxTotal: 1 })
       const stalled = yield* connect
       yield* stalled.pause
       yield* stalled.send(`GET /?hub.mode=retrieve&hub.topic=http://a/ HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)

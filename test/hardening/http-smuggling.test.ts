@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { basic } from "#test/support/Api.ts"
-import { serve } from "#test/support/Served.ts"
+import { serveRoutes } from "#test/support/RoutesServer.ts"
 
 const smuggled =
   `GET /?hub.mode=publish&hub.url=http://smuggled/ HTTP/1.1\r\nHost: a\r\nAuthorization: ${basic().authorization}\r\n` +
@@ -46,7 +46,7 @@ describe("request smuggling", () => {
   it.live.each(ambiguous)("%s is rejected, and no later byte is read", ([, bytes]) =>
     Effect.gen(function*() {
       const published: Array<string> = []
-      const { connect } = yield* serve({ publish: (topics) => Effect.sync(() => void published.push(...topics)) })
+      const { connect } = yield* serveRoutes({ publish: (topics) => Effect.sync(() => void published.push(...topics)) })
       const connection = yield* connect
       yield* connection.send(bytes)
       const { body, headers, status } = yield* connection.receive()
@@ -59,7 +59,7 @@ describe("request smuggling", () => {
 
   it.live("pipelined requests are answered one by one, in order", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({ publish: () => Effect.void })
+      const { connect } = yield* serveRoutes({ publish: () => Effect.void })
       const connection = yield* connect
       yield* connection.send(head("Content-Length: 0", "POST / HTTP/1.1") + smuggled)
       assert.strictEqual((yield* connection.receive()).status, 422)
@@ -68,7 +68,7 @@ describe("request smuggling", () => {
 
   it.live("an absolute target is read as its path", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* serveRoutes({})
       const connection = yield* connect
       yield* connection.send(head("Content-Length: 0", "GET http://elsewhere.example/?hub.mode=authenticate HTTP/1.1"))
       assert.strictEqual((yield* connection.receive()).status, 204)

@@ -7,7 +7,7 @@ import { compactJson } from "#http/Json.ts"
 import * as Cursor from "#http/stream/Cursor.ts"
 import * as Framing from "#http/stream/Framing.ts"
 import { basic } from "#test/support/Api.ts"
-import { serve } from "#test/support/Served.ts"
+import { serveRoutes } from "#test/support/RoutesServer.ts"
 
 const breaks = ["\n", "\r", "\r\n", "\n\n", "\r\r", "\0", "\u2028"]
 const forged = breaks.map((end) => `x${end}event: forged${end}id: 666${end}data: {}${end}${end}`)
@@ -92,7 +92,7 @@ describe("text of publishers and clients cannot start a field of a stream", () =
           Effect.succeed({ past: { status: { feed: "a" }, entries: [] }, heads: new Map([[5, 3]]), topics: new Map() }),
         listen: () => Effect.succeed(() => {})
       }
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       for (const break_ of ["%0A", "%0D", "%0D%0A", "%E2%80%A8"]) {
         const connection = yield* connect
         yield* connection.send(

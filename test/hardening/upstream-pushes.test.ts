@@ -5,7 +5,7 @@ import { createHmac } from "node:crypto"
 import { setImmediate } from "node:timers/promises"
 import type { Hub } from "#actors/operations/Hub.ts"
 import type { PushReceiver } from "#actors/operations/HubCallbacks.ts"
-import { serve } from "#test/support/Served.ts"
+import { serveRoutes } from "#test/support/RoutesServer.ts"
 
 const callback = "A".repeat(32)
 const secret = "the secret of this subscription"
@@ -57,7 +57,7 @@ describe("pushes of a hostile hub", () => {
   it.live("come to nothing without the right signature, and are answered alike", () =>
     Effect.gen(function*() {
       const { got, hub } = counting()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       const body = "<feed/>"
       const right = signed(body)
@@ -85,7 +85,7 @@ describe("pushes of a hostile hub", () => {
   it.live("to a callback that was guessed are gone, and what cannot be one is not even looked up", () =>
     Effect.gen(function*() {
       const { got, hub } = counting()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       const paths = [
         `/upstream/${"B".repeat(32)}`,
@@ -107,7 +107,7 @@ describe("pushes of a hostile hub", () => {
   it.live("of 100 MB are refused by their length, or where they grow beyond what is stored", () =>
     Effect.gen(function*() {
       const { got, hub } = counting()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const announced = yield* connect
       yield* announced.send(post(`/upstream/${callback}`, ["Content-Length: 100000000"], ""))
       assert.strictEqual((yield* announced.receive()).status, 413)
@@ -125,7 +125,7 @@ describe("pushes of a hostile hub", () => {
   it.live("in a flood are asked to come later", () =>
     Effect.gen(function*() {
       const { got, hub } = counting()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       const statuses: Array<number> = []
       for (let i = 0; i < 200; i++) {
@@ -145,7 +145,7 @@ describe("pushes of a hostile hub", () => {
       const all = yield* Deferred.make<void>()
       const receiver = (given: string) =>
         Effect.tap(hub.findReceiver!(given), () => got.lookups === 32 ? Deferred.succeed(all, undefined) : Effect.void)
-      const { connect } = yield* serve({ ...hub, findReceiver: receiver })
+      const { connect } = yield* serveRoutes({ ...hub, findReceiver: receiver })
       yield* Effect.forEach(
         Array.from({ length: 32 }),
         () => Effect.tap(connect, ({ send }) => send(dripTo(callback)))
@@ -164,7 +164,7 @@ describe("pushes of a hostile hub", () => {
   it.effect("that do not arrive within ten seconds give their places up", () =>
     Effect.gen(function*() {
       const { got, hub } = counting()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const dripping = yield* Effect.forEach(Array.from({ length: 2 }), () => connect)
       yield* Effect.forEach(dripping, ({ send }) => send(dripTo(callback)))
       const answered = yield* Effect.forkChild(
@@ -184,7 +184,7 @@ describe("pushes of a hostile hub", () => {
   it.live("to callbacks that are made up are not looked up for ever", () =>
     Effect.gen(function*() {
       const { got, hub } = counting()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       const statuses: Array<number> = []
       for (let i = 0; i < 400; i++) {
@@ -206,7 +206,7 @@ describe("pushes of a hostile hub", () => {
           Effect.andThen(++begun === 2 ? Deferred.succeed(both, undefined) : Effect.void, Deferred.await(open))
         )
       )
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const held = yield* Effect.forEach(Array.from({ length: 2 }), () =>
         Effect.tap(connect, (connection) => connection.send(pushOf("x"))))
       yield* Deferred.await(both)

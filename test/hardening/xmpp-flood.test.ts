@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Latch, Logger, Schedule } from "effect"
-import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
+import { conditions, connectScripted, iq } from "#test/support/ScriptedXmpp.ts"
 
 /** Requests that reach accounts are never answered; pings are at once. */
-const holding = connected({ accounts: { find: () => Effect.never } })
+const holding = connectScripted({ accounts: { find: () => Effect.never } })
 
 const list = "<pubsub xmlns='http://jabber.org/protocol/pubsub'><subscriptions/></pubsub>"
 const ping = "<ping xmlns='urn:xmpp:ping'/>"
@@ -26,7 +26,7 @@ describe("a flood of stanzas", () => {
     Effect.gen(function*() {
       const said: Array<string> = []
       const logger = Logger.make(({ message }) => void said.push(String(message)))
-      const { send, socket, take } = yield* connected().pipe(Effect.provide(Logger.layer([logger])))
+      const { send, socket, take } = yield* connectScripted().pipe(Effect.provide(Logger.layer([logger])))
       socket.pause()
       const count = 3_000
       const id = "i".repeat(8_000)
@@ -59,7 +59,7 @@ describe("a flood of stanzas", () => {
       const seen: Array<string> = []
       const others = yield* Latch.make()
       const gate = yield* Latch.make()
-      const { send, take } = yield* connected({
+      const { send, take } = yield* connectScripted({
         hub: {
           recordBounce: ({ from, sequence }) =>
             Effect.suspend(() => {

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net"
 import { XmlTokenizer } from "#xmpp/XmlTokenizer.ts"
 
 /** One connection of a component, from the side of a scripted server. */
-export interface Served {
+export interface ServerConnection {
   readonly send: (text: string | Uint8Array) => void
   /** The next stanza or handshake. */
   readonly take: Effect.Effect<Element>
@@ -23,12 +23,12 @@ export const digest = (secret: string) => hash("sha1", streamId + secret)
 
 export interface ComponentServer {
   readonly port: number
-  readonly accept: Effect.Effect<Served>
+  readonly accept: Effect.Effect<ServerConnection>
 }
 
 /** A server on loopback; `accept` returns its connections, one after the other. */
 export const componentServer = Effect.gen(function*() {
-  const connections = yield* Queue.unbounded<Served>()
+  const connections = yield* Queue.unbounded<ServerConnection>()
   const sockets = new Set<Socket>()
   const server = yield* Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {
@@ -46,7 +46,7 @@ export const componentServer = Effect.gen(function*() {
   return { port: (server.address() as AddressInfo).port, accept: Queue.take(connections) } satisfies ComponentServer
 })
 
-const serve = (socket: Socket): Served => {
+const serve = (socket: Socket): ServerConnection => {
   const elements = Effect.runSync(Queue.unbounded<Element>())
   const parser = new xml.Parser()
   const tokens = new XmlTokenizer()
@@ -69,12 +69,12 @@ const serve = (socket: Socket): Served => {
       send("<handshake/>")
       return handshake.children.join("")
     }),
-    fence: Effect.map(take, ({ attrs: { id } }) => send(answer(id))),
+    fence: Effect.map(take, ({ attrs: { id } }) => send(pingAnswer(id))),
     close: () => socket.destroy(),
     socket
   }
 }
 
 /** The answer to a ping, from the server's domain or another sender. */
-export const answer = (id: string | undefined, from = "xmpp.test", type = "result") =>
+export const pingAnswer = (id: string | undefined, from = "xmpp.test", type = "result") =>
   `<iq type='${type}' id='${id}' from='${from}' to='push.xmpp.test'/>`

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { readFileSync } from "node:fs"
-import type { Received } from "./Outside.ts"
+import type { Received } from "./FakeWeb.ts"
 import type { RawAnswer, RawConnection } from "./RawHttp.ts"
 
 /**

@@ -22,7 +22,7 @@ import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import * as Version from "#layers/outbound/Version.ts"
 import type { World } from "./Conversation.ts"
-import { openOutside } from "./Outside.ts"
+import { openFakeWeb } from "./FakeWeb.ts"
 import { open } from "./RawHttp.ts"
 
 const baseUrl = "http://windhover.test"
@@ -84,7 +84,7 @@ export const makeWorld = Effect.gen(function*() {
   const { address } = yield* HttpServer.HttpServer
   const { publish: offer, ready } = yield* Hub
   const publish = (topics: ReadonlyArray<string>) => Effect.orDie(offer(topics))
-  const outside = yield* openOutside
+  const outside = yield* openFakeWeb
   const connect = open("port" in address ? address.port : 0)
   const world = ++worlds
   const words: Record<string, string> = {

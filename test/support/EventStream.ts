@@ -1,6 +1,6 @@
 import { Effect, type Scope } from "effect"
 import * as http from "node:http"
-import { untilAmong } from "./Until.ts"
+import { awaitCondition } from "./AwaitCondition.ts"
 
 /** One server-sent event. */
 export interface Event {
@@ -10,7 +10,7 @@ export interface Event {
 }
 
 /** Received events and connections of a stream's client. */
-export interface Heard {
+export interface StreamClient {
   readonly events: ReadonlyArray<Event>
   /** Number of opened connections, one after the other. */
   readonly connections: number
@@ -35,11 +35,11 @@ const parseEvent = (block: string): Event | undefined => {
 /**
  * Opens a client until the scope ends. Like a browser's EventSource, the client reconnects with its last event id, to each address in turn.
  */
-export const listenTo = (
+export const openEventStream = (
   addresses: ReadonlyArray<string>,
   path: string,
   authorization: string
-): Effect.Effect<Heard, never, Scope.Scope> =>
+): Effect.Effect<StreamClient, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {
@@ -86,17 +86,17 @@ export const listenTo = (
           state.request?.destroy()
         })
     ),
-    ({ events, state, waiting }): Heard => ({
+    ({ events, state, waiting }): StreamClient => ({
       events,
       get connections() {
         return state.connections
       },
-      until: untilAmong(waiting)
+      until: awaitCondition(waiting)
     })
   )
 
 /** Ids of all received entries, oldest first. */
-export const entryIds = ({ events }: Heard): ReadonlyArray<string> =>
+export const entryIds = ({ events }: StreamClient): ReadonlyArray<string> =>
   events.flatMap(({ data, name }) => {
     if (name !== "notification") return []
     const { items = [] } = JSON.parse(data) as { readonly items?: ReadonlyArray<{ readonly id: string }> }

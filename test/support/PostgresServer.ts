@@ -91,8 +91,8 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
     run,
     signal: (signal) => {
       // first the parent process, which starts the others
-      if (child?.pid !== undefined && isRunning(child) && signalled(child.pid, signal)) {
-        for (const pid of childrenOf(child.pid)) signalled(pid, signal)
+      if (child?.pid !== undefined && isRunning(child) && sendSignal(child.pid, signal)) {
+        for (const pid of childrenOf(child.pid)) sendSignal(pid, signal)
       }
     },
     kill: () => end("SIGQUIT"), // immediate shutdown: no checkpoint, recovery at the next start
@@ -107,7 +107,7 @@ export const startServer = async (binaries: string): Promise<PostgresServer> => 
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null
 
 /** Signals a process; false when the process has ended. */
-export const signalled = (pid: number, signal: NodeJS.Signals): boolean => {
+export const sendSignal = (pid: number, signal: NodeJS.Signals): boolean => {
   try {
     return process.kill(pid, signal)
   } catch (error) {

@@ -5,7 +5,7 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import * as ConversationWorld from "./ConversationWorld.ts"
 import { httpServer } from "./HttpServer.ts"
 import { freePort } from "./Service.ts"
-import { untilAmong } from "./Until.ts"
+import { awaitCondition } from "./AwaitCondition.ts"
 
 /** The hub's record of a subscriber. */
 interface Subscriber {
@@ -212,7 +212,7 @@ export const openPublisherHub = Effect.gen(function*() {
         )
       ),
     verify: (callback, parameters) => Effect.promise(() => verify(callback, parameters)),
-    until: untilAmong(waiting)
+    until: awaitCondition(waiting)
   }
   return state
 })

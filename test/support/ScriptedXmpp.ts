@@ -9,16 +9,16 @@ import * as Settings from "#layers/Settings.ts"
 import * as Sender from "#xmpp/Sender.ts"
 import * as Service from "#xmpp/Service.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
-import { answer, componentServer } from "./ComponentServer.ts"
+import { pingAnswer, componentServer } from "./ComponentServer.ts"
 
 /** Mocks and settings of a test. An unmocked method dies. */
-export interface Made {
+export interface Mocks {
   readonly hub?: Partial<Hub["Service"]>
   readonly accounts?: Partial<AccountStore["Service"]>
   readonly settings?: Partial<SettingsValues>
 }
 
-const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Made) =>
+const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Mocks) =>
   Layer.mergeAll(
     Service.layer,
     Sender.layer.pipe(Layer.provide(Layer.succeed(Senders.Senders, {})))
@@ -39,7 +39,7 @@ const layer = (port: number, { accounts = {}, hub = {}, settings = {} }: Made) =
   )
 
 /** The service, connected to a scripted server that answers the component's pings on its own. */
-export const connected = Effect.fnUntraced(function*(made: Made = {}) {
+export const connectScripted = Effect.fnUntraced(function*(made: Mocks = {}) {
   const domain = made.settings?.xmppDomain ?? "xmpp.test"
   const server = yield* componentServer
   const context = yield* Layer.build(layer(server.port, made))
@@ -49,10 +49,10 @@ export const connected = Effect.fnUntraced(function*(made: Made = {}) {
   /** The next stanza, without the component's pings. */
   const take: Effect.Effect<Element> = Effect.flatMap(connection.take, (stanza) => {
     if (!stanza.attrs["id"]?.startsWith("fence")) return Effect.succeed(stanza)
-    connection.send(answer(stanza.attrs["id"], domain))
+    connection.send(pingAnswer(stanza.attrs["id"], domain))
     return take
   })
-  yield* Effect.flatMap(connection.take, ({ attrs }) => Effect.sync(() => connection.send(answer(attrs["id"], domain))))
+  yield* Effect.flatMap(connection.take, ({ attrs }) => Effect.sync(() => connection.send(pingAnswer(attrs["id"], domain))))
   // Its answer proves that the component knows of the connection. On a slow machine, an earlier delivery would return `unavailable`.
   connection.send(iq("up", "nobody@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
   yield* take

@@ -7,7 +7,7 @@ import * as path from "node:path"
 import { createInterface } from "node:readline"
 import { withSettings } from "#scripts/Environment.ts"
 import * as FreePort from "#scripts/FreePort.ts"
-import { untilAmong } from "./Until.ts"
+import { awaitCondition } from "./AwaitCondition.ts"
 
 const token = "end-to-end-token-0123456789"
 
@@ -33,7 +33,7 @@ export interface Service {
 }
 
 /** Failed start of a service, with its output. */
-export class NotStarted extends Data.TaggedError("NotStarted")<{ readonly message: string }> {}
+export class StartError extends Data.TaggedError("NotStarted")<{ readonly message: string }> {}
 
 const bin = path.join(import.meta.dirname, "../../bin/windhover")
 
@@ -47,7 +47,7 @@ const gone = async (child: ChildProcess): Promise<void> => {
 export const start = (
   variables: Record<string, string>,
   [program, ...args]: readonly [string, ...ReadonlyArray<string>] = [bin, "serve"]
-): Effect.Effect<Service, NotStarted, Scope.Scope> =>
+): Effect.Effect<Service, StartError, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() =>
@@ -95,7 +95,7 @@ export const start = (
   )
 
 const readyAt = (child: ChildProcess) =>
-  Effect.callback<Pick<Service, "url" | "said">, NotStarted>((resume) => {
+  Effect.callback<Pick<Service, "url" | "said">, StartError>((resume) => {
     const said: Array<string> = []
     for (const stream of [child.stdout, child.stderr]) {
       if (stream === null) continue
@@ -105,7 +105,7 @@ const readyAt = (child: ChildProcess) =>
         if (url !== undefined) resume(Effect.succeed({ url: url.replace("localhost", "127.0.0.1"), said }))
       })
     }
-    child.once("close", () => resume(Effect.fail(new NotStarted({ message: said.join("\n") }))))
+    child.once("close", () => resume(Effect.fail(new StartError({ message: said.join("\n") }))))
   })
 
 /** Status and sentence of `/healthz`. */
@@ -214,7 +214,7 @@ export const outside: Effect.Effect<Outside, never, Scope.Scope> = Effect.gen(fu
       holding = hold
       if (!hold) { for (const response of held.splice(0)) response.end() }
     },
-    until: untilAmong(waiting)
+    until: awaitCondition(waiting)
   }
   return state
 })

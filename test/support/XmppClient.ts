@@ -2,7 +2,7 @@ import { client as connect } from "@xmpp/client"
 import type { Element } from "@xmpp/xml"
 import { Data, Effect, Schedule } from "effect"
 import type { Socket } from "node:net"
-import { untilAmong } from "./Until.ts"
+import { awaitCondition } from "./AwaitCondition.ts"
 
 export class ClientError extends Data.TaggedError("ClientError")<{ readonly message: string }> {}
 
@@ -83,7 +83,7 @@ export const login = Effect.fnUntraced(function*(options: {
         send(`<iq type='${type}' id='${id}' to='${to}'>${payload}</iq>`)
         return Effect.sync(() => void answers.delete(id))
       }),
-    until: untilAmong(waiting)
+    until: awaitCondition(waiting)
   }
   return client
 })

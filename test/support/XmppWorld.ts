@@ -16,7 +16,7 @@ import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import * as ComponentStream from "#xmpp/ComponentStream.ts"
 import * as XmppSender from "#xmpp/Sender.ts"
 import * as XmppService from "#xmpp/Service.ts"
-import { openOutside } from "./Outside.ts"
+import { openFakeWeb } from "./FakeWeb.ts"
 import { component, domain, type Prosody, prosody, secret } from "./Prosody.ts"
 import { loginPatiently } from "./XmppClient.ts"
 
@@ -95,7 +95,7 @@ export const makeWorld = Effect.gen(function*() {
   const { ready } = yield* Hub
   for (const login of ["ann", "bob"]) yield* Effect.ignore(accounts.create(login, Redacted.make("a password")))
   yield* ready.pipe(Effect.repeat({ until: (awake) => awake, schedule: Schedule.spaced("10 millis") }))
-  const outside = yield* openOutside
+  const outside = yield* openFakeWeb
   const ann = yield* client("ann")
   // until the component is connected, the server answers with an error
   yield* ann.request("get", "<ping xmlns='urn:xmpp:ping'/>").pipe(

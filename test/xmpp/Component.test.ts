@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { connect } from "node:net"
 import { setImmediate } from "node:timers/promises"
 import * as Component from "#xmpp/Component.ts"
-import { answer, type ComponentServer, componentServer, digest, type Served } from "#test/support/ComponentServer.ts"
+import { pingAnswer, type ComponentServer, componentServer, digest, type ServerConnection } from "#test/support/ComponentServer.ts"
 
 const message = (id: string) => `<message to="ann@xmpp.test" from="push.xmpp.test" id="${id}"/>`
 
@@ -39,7 +39,7 @@ const deliver = (component: Component.Component, id: string, messages = [message
   Effect.forkChild(component.deliver(id, messages))
 
 /** Ids of messages up to the next ping, which stays unanswered. */
-const batch = Effect.fnUntraced(function*(connection: Served) {
+const batch = Effect.fnUntraced(function*(connection: ServerConnection) {
   const ids: Array<string | undefined> = []
   while (true) {
     const stanza = yield* connection.take
@@ -73,7 +73,7 @@ describe("Component", () => {
         const delivery = yield* deliver(component, id)
         const { fence, ids } = yield* batch(connection)
         assert.deepStrictEqual(ids, [id])
-        connection.send(answer(fence, "xmpp.test"))
+        connection.send(pingAnswer(fence, "xmpp.test"))
         assert.strictEqual(yield* Fiber.join(delivery), "accepted")
       })
       yield* sent("1")
@@ -93,12 +93,12 @@ describe("Component", () => {
       const delivery = yield* deliver(component, "1")
       const { fence, ids } = yield* batch(connection)
       assert.deepStrictEqual(ids, ["1"])
-      connection.send(answer(fence, "mallory@xmpp.test"))
-      connection.send(answer(fence, "xmpp.test.evil.test"))
+      connection.send(pingAnswer(fence, "mallory@xmpp.test"))
+      connection.send(pingAnswer(fence, "xmpp.test.evil.test"))
       const second = yield* deliver(component, "2") // would be sent if the receipt had been accepted
       yield* Effect.sleep("50 millis")
       assert.strictEqual(delivery.pollUnsafe(), undefined)
-      connection.send(answer(fence, "xmpp.test", "error")) // an error proves that the server has read up to the ping
+      connection.send(pingAnswer(fence, "xmpp.test", "error")) // an error proves that the server has read up to the ping
       assert.strictEqual(yield* Fiber.join(delivery), "accepted")
       assert.deepStrictEqual((yield* batch(connection)).ids, ["2"])
       yield* Fiber.interrupt(second)
@@ -113,7 +113,7 @@ describe("Component", () => {
       yield* batch(first) // the others wait together until the ping is answered
       const deliveries = yield* Effect.forEach(ids, (id) => deliver(component, id))
       yield* Effect.yieldNow
-      first.send(answer("fence-2"))
+      first.send(pingAnswer("fence-2"))
       assert.strictEqual(yield* Fiber.join(opening), "accepted")
       assert.deepStrictEqual((yield* batch(first)).ids, ids.slice(0, 32))
       first.close()
@@ -122,11 +122,11 @@ describe("Component", () => {
       for (const id of ids.slice(0, 32)) { // each one alone, because each may have broken the connection
         const { fence, ids } = yield* batch(second)
         assert.deepStrictEqual(ids, [id])
-        second.send(answer(fence))
+        second.send(pingAnswer(fence))
       }
       const rest = yield* batch(second)
       assert.deepStrictEqual(rest.ids, ids.slice(32))
-      second.send(answer(rest.fence))
+      second.send(pingAnswer(rest.fence))
       assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(deliveries))], ["accepted"])
     }))
 
@@ -142,7 +142,7 @@ describe("Component", () => {
         yield* deliver(component, "late")
       ]
       yield* Effect.yieldNow
-      connection.send(answer(fence))
+      connection.send(pingAnswer(fence))
       yield* Fiber.join(opening)
       assert.deepStrictEqual((yield* batch(connection)).ids, ["good", "bad", "late"])
       connection.send(streamError("not-well-formed"))
@@ -150,7 +150,7 @@ describe("Component", () => {
       connection = yield* welcome
       const alone = yield* batch(connection)
       assert.deepStrictEqual(alone.ids, ["good"])
-      connection.send(answer(alone.fence))
+      connection.send(pingAnswer(alone.fence))
       assert.deepStrictEqual((yield* batch(connection)).ids, ["bad"])
       connection.send(streamError("not-well-formed"))
       assert.strictEqual(yield* Fiber.join(bad), "poison")
@@ -158,7 +158,7 @@ describe("Component", () => {
       connection = yield* welcome
       const last = yield* batch(connection)
       assert.deepStrictEqual(last.ids, ["late"])
-      connection.send(answer(last.fence))
+      connection.send(pingAnswer(last.fence))
       assert.deepStrictEqual([yield* Fiber.join(good), yield* Fiber.join(late)], ["accepted", "accepted"])
       assert.strictEqual(yield* component.deliver("bad", [message("bad")]), "poison") // and the message is never sent again
     }))
@@ -182,7 +182,7 @@ describe("Component", () => {
       const next = yield* deliver(component, "next")
       yield* Effect.yieldNow
       yield* Fiber.interrupt(gone)
-      connection.send(answer(fence))
+      connection.send(pingAnswer(fence))
       yield* Fiber.join(opening)
       assert.deepStrictEqual((yield* batch(connection)).ids, ["next"])
       yield* Fiber.interrupt(next)
@@ -216,7 +216,7 @@ describe("Component", () => {
     return alone
   })
 
-  const closing = ({ socket }: Served) =>
+  const closing = ({ socket }: ServerConnection) =>
     Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
 
   it.effect("gives a server 10 s to shake hands, and tries again", () =>
@@ -249,7 +249,7 @@ describe("Component", () => {
       yield* next.fence
       const { fence, ids } = yield* batch(next)
       assert.deepStrictEqual(ids, ["1"])
-      next.send(answer(fence))
+      next.send(pingAnswer(fence))
       assert.strictEqual(yield* Fiber.join(delivery), "accepted")
     }))
 
@@ -279,7 +279,7 @@ describe("Component", () => {
     const alarms = () => said.filter((line) => line.startsWith("Error") && line.includes("a second Windhover")).length
     return Effect.gen(function*() {
       const { server } = yield* connecting
-      const conflict = Effect.fnUntraced(function*(connection: Served) {
+      const conflict = Effect.fnUntraced(function*(connection: ServerConnection) {
         yield* connection.shake
         const closed = yield* Effect.forkChild(closing(connection))
         connection.send(streamError("conflict"))
@@ -378,7 +378,7 @@ describe("Component", () => {
       const delivery = yield* deliver(component, "1")
       const { fence, ids } = yield* batch(second)
       assert.deepStrictEqual(ids, ["1"])
-      second.send(answer(fence))
+      second.send(pingAnswer(fence))
       assert.strictEqual(yield* Fiber.join(delivery), "accepted")
     }))
 

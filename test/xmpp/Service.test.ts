@@ -4,7 +4,7 @@ import type { Bounce } from "#domain/delivery/Bounce.ts"
 import type { Delivery, News } from "#domain/delivery/Notification.ts"
 import { maxStanzaBytes } from "#xmpp/Notifications.ts"
 import { initialState } from "#test/support/Resources.ts"
-import { conditions, connected, iq } from "#test/support/ScriptedXmpp.ts"
+import { conditions, connectScripted, iq } from "#test/support/ScriptedXmpp.ts"
 
 const list = "<pubsub xmlns='http://jabber.org/protocol/pubsub'><subscriptions/></pubsub>"
 
@@ -31,7 +31,7 @@ describe("Service", () => {
     ] as const
   )("knows accounts of %s that are written %s", ([set, written]) =>
     Effect.gen(function*() {
-      const { send, take } = yield* connected({
+      const { send, take } = yield* connectScripted({
         settings: { xmppDomain: set },
         accounts: { find: (login) => Effect.succeed(login === "ann" ? Option.some(ann) : Option.none()) },
         hub: { list: () => Effect.succeed({ items: [], total: undefined }) }
@@ -55,7 +55,7 @@ describe("Service", () => {
   it.live("answers with twenty URLs that fill the stanza", () =>
     Effect.gen(function*() {
       const node = `http://feeds.test/${"&".repeat(2_000)}`
-      const { send, take } = yield* connected({ accounts, hub: listing(node) })
+      const { send, take } = yield* connectScripted({ accounts, hub: listing(node) })
       send(iq("1", "ann@xmpp.test/a", list))
       const answer = yield* take
       assert.isAtMost(answer.toString().length, maxStanzaBytes)
@@ -69,7 +69,7 @@ describe("Service", () => {
   it.live("says so when an answer has no room in a stanza", () =>
     Effect.gen(function*() {
       const long = listing(`http://feeds.test/${"\"".repeat(2_000)}`, `${"a".repeat(1_000)}@${"b".repeat(1_000)}`)
-      const { send, take } = yield* connected({ accounts, hub: long })
+      const { send, take } = yield* connectScripted({ accounts, hub: long })
       send(iq("1", "ann@xmpp.test/a", list))
       const answer = yield* take
       assert.deepStrictEqual([answer.attrs["id"], conditions(answer)], ["1", ["not-acceptable", "text"]])
@@ -80,7 +80,7 @@ describe("Service", () => {
     Effect.gen(function*() {
       const said: Array<string> = []
       const logger = Logger.make(({ message }) => void said.push(String(message)))
-      const { send, take } = yield* connected({ accounts }).pipe(Effect.provide(Logger.layer([logger])))
+      const { send, take } = yield* connectScripted({ accounts }).pipe(Effect.provide(Logger.layer([logger])))
       send(iq("i".repeat(maxStanzaBytes), "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       send(iq("2", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       assert.strictEqual((yield* take).attrs["id"], "2")
@@ -94,7 +94,7 @@ describe("Service", () => {
         id: `entry ${i}`,
         content: [{ value: "x".repeat(300 * 1024), type: "text" as const }]
       }))
-      const { send, take } = yield* connected({
+      const { send, take } = yield* connectScripted({
         accounts,
         hub: { retrieve: () => Effect.succeed({ status: { feed: node }, entries }) }
       })
@@ -115,7 +115,7 @@ describe("Service", () => {
     Effect.gen(function*() {
       const bounces: Array<Bounce> = []
       const told = yield* Deferred.make<void>()
-      const { send, senders, take } = yield* connected({
+      const { send, senders, take } = yield* connectScripted({
         accounts: { load: () => Effect.succeedSome(ann) },
         hub: {
           recordBounce: (bounce) =>
@@ -151,7 +151,7 @@ describe("Service", () => {
 
   it.live("answers a request while a large notification is on its way", () =>
     Effect.gen(function*() {
-      const { send, senders, socket, take } = yield* connected({
+      const { send, senders, socket, take } = yield* connectScripted({
         accounts: { load: () => Effect.succeedSome(ann) }
       })
       const { xmpp = assert.fail() } = yield* senders
@@ -175,7 +175,7 @@ describe("Service", () => {
   it.live("takes a request for a sign of life of its address, once a minute, and that of a stranger for none", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
-      const { send, take } = yield* connected({
+      const { send, take } = yield* connectScripted({
         accounts: { find: (login) => Effect.succeed(login === "ann" ? Option.some(ann) : Option.none()) },
         hub: {
           resumeJid: (jid) => Effect.sync(() => heard.push(jid) > 0),
@@ -192,7 +192,7 @@ describe("Service", () => {
   it.live("takes a request of a domain for a sign of life of all its addresses", () =>
     Effect.gen(function*() {
       const heard: Array<readonly [number, string]> = []
-      const { send, take } = yield* connected({
+      const { send, take } = yield* connectScripted({
         accounts: { findByJid: (jid) => Effect.succeed(jid === "bots.test" ? Option.some(ann) : Option.none()) },
         hub: {
           resumeDomain: (accountId, domain) => Effect.sync(() => heard.push([accountId, domain]) > 0),
@@ -206,7 +206,7 @@ describe("Service", () => {
 
   it.live("lets everybody see its presence, and answers no answer", () =>
     Effect.gen(function*() {
-      const { send, take } = yield* connected()
+      const { send, take } = yield* connectScripted()
       const presence = (type: string) => `<presence type='${type}' from='ann@xmpp.test' to='push.xmpp.test'/>`
       const next = Effect.map(take, ({ attrs: { from, to, type }, name }) => [name, type, from, to])
       const seen = (type?: string) => ["presence", type, "push.xmpp.test", "ann@xmpp.test"]
@@ -222,7 +222,7 @@ describe("Service", () => {
   it.live("takes presence for a sign of life when somebody comes, not with each of them", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
-      const { send, take } = yield* connected({
+      const { send, take } = yield* connectScripted({
         hub: { resumeJid: (jid) => Effect.sync(() => heard.push(jid) > 0) }
       })
       for (const from of ["ann@xmpp.test/a", "ann@xmpp.test/b", "ann@xmpp.test/a"]) {
@@ -238,7 +238,7 @@ describe("Service", () => {
       const count = 1_000
       const heard: Array<string> = []
       const [open, all] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const { send, take } = yield* connected({
+      const { send, take } = yield* connectScripted({
         accounts,
         hub: {
           resumeJid: (jid) =>
@@ -260,7 +260,7 @@ describe("Service", () => {
   it.live("takes the next presence or request for a sign of life when the database was away at the last one", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
-      const { send, take } = yield* connected({
+      const { send, take } = yield* connectScripted({
         accounts,
         hub: {
           resumeJid: (jid) => Effect.sync(() => heard.push(jid) % 2 === 0),
@@ -284,7 +284,7 @@ describe("Service", () => {
     Effect.gen(function*() {
       const said: Array<string> = []
       const logger = Logger.make(({ message }) => void said.push(String(message)))
-      const { send, take } = yield* connected().pipe(Effect.provide(Logger.layer([logger])))
+      const { send, take } = yield* connectScripted().pipe(Effect.provide(Logger.layer([logger])))
       const granted = (from: string, type: string) =>
         `<message from='${from}' to='push.xmpp.test'><privilege xmlns='urn:xmpp:privilege:2'>` +
         `<perm access='presence' type='${type}'/></privilege></message>`

@@ -12,7 +12,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Topic from "#domain/Topic.ts"
 import { feed, hook } from "#test/support/Core.ts"
-import { layerDays } from "#test/support/Days.ts"
+import { layerPartition } from "#test/support/PartitionActors.ts"
 import { World } from "#test/support/World.ts"
 
 const topic = Result.getOrThrow(Topic.parse(feed))
@@ -208,7 +208,7 @@ const checkProperty = (
       fc.asyncProperty(fc.array(fc.oneof(...kinds), { maxLength: 40 }), delays, async (steps, delays) => {
         const { published, sent } = await Effect.runPromise(
           runSteps(steps).pipe(
-            Effect.provide(layerDays({}, slow(delays))),
+            Effect.provide(layerPartition({}, slow(delays))),
             Effect.scoped,
             Effect.provide(TestClock.layer())
           )

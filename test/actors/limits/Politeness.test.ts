@@ -7,14 +7,14 @@ import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Topic from "#domain/Topic.ts"
 import { hook } from "#test/support/Core.ts"
-import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { documentOf, statusOnly } from "#test/support/World.ts"
 
 const topics = (count: number) => Array.from({ length: count }, (_, i) => `http://busy.example/${i}`)
 
 /** A host with `count` topics. `during` returns the topics that are fetched in that time, with the ms since its start. */
 const host = Effect.fnUntraced(function*(count: number) {
-  const { actors, world } = yield* watchedFor(...topics(count))
+  const { actors, world } = yield* watchTopics(...topics(count))
   const server: { answer: () => Fetched; fetches: Array<readonly [topic: number, at: number]> } = {
     answer: () => documentOf(["first"]),
     fetches: []
@@ -30,7 +30,7 @@ const host = Effect.fnUntraced(function*(count: number) {
     server,
     pingAll: Effect.forEach(
       topics(count),
-      (topic) => Effect.flatMap(stateOf(topic), ({ id }) => actors.resources.tell(id, ping)),
+      (topic) => Effect.flatMap(loadState(topic), ({ id }) => actors.resources.tell(id, ping)),
       { discard: true }
     ),
     /** Watches one more topic. */
@@ -70,7 +70,7 @@ describe("a host", () => {
         ...Array.from({ length: 10 }, () => 0),
         ...Array.from({ length: 40 }, (_, i) => 50 * (i + 1))
       ])
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   it.effect("that is overloaded is paused for all its resources, and their fetches are spread afterwards", () =>
     Effect.gen(function*() {
@@ -86,7 +86,7 @@ describe("a host", () => {
       for (let second = 0; second < 6_000; second += 1_000) {
         assert.isAtMost(after.filter(([, at]) => at >= second && at < second + 1_000).length, 30)
       }
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   it.effect("that is paused postpones its resources, and their rows name the next fetch", () =>
     Effect.gen(function*() {
@@ -97,11 +97,11 @@ describe("a host", () => {
       const now = yield* Clock.currentTimeMillis
       const next = yield* Effect.forEach(
         topics(50),
-        (topic) => Effect.map(stateOf(topic), ({ nextFetch }) => nextFetch)
+        (topic) => Effect.map(loadState(topic), ({ nextFetch }) => nextFetch)
       )
       assert.isAbove(Math.min(...next), now + 9 * minute)
       assert.isBelow(Math.max(...next), now + 11 * minute)
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   it.effect("that is paused stays paused after a restart of the partition", () =>
     Effect.gen(function*() {
@@ -113,10 +113,10 @@ describe("a host", () => {
       yield* Scope.close(scope, Exit.void)
       server.answer = () => documentOf(["first"])
       const { resources } = yield* (yield* PartitionStarter).start(Topic.partitionOf("busy.example"))
-      for (const topic of topics(2)) yield* resources.tell((yield* stateOf(topic)).id, ping)
+      for (const topic of topics(2)) yield* resources.tell((yield* loadState(topic)).id, ping)
       assert.deepStrictEqual(yield* during(10 * minute - 4_000), [])
       assert.sameMembers((yield* during(2 * minute)).map(([topic]) => topic).slice(0, 2), [0, 1])
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   it.effect("that is paused is the stated reason for the missing document of a new resource", () =>
     Effect.gen(function*() {
@@ -127,14 +127,14 @@ describe("a host", () => {
       const topic = "http://busy.example/new"
       yield* watch(topic)
       yield* during(1_000)
-      const { http = "", lastFetch, nextFetch } = yield* stateOf(topic)
+      const { http = "", lastFetch, nextFetch } = yield* loadState(topic)
       assert.match(
         http,
         /^Not fetched yet: busy\.example asked to be left alone until 1970-01-01T00:\d\d:\d\d\.\d{3}Z$/
       )
       assert.strictEqual(http.endsWith(new Date(nextFetch).toISOString()), true)
       assert.strictEqual(lastFetch, undefined)
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   const pauses: ReadonlyArray<readonly [name: string, answer: Fetched, seconds: number]> = [
     ["429 alone", statusOnly(429), 60],
@@ -175,6 +175,6 @@ describe("a host", () => {
         server.answer = ok
         const [next] = yield* during(2 * 60 * minute)
         assert.include(seconds > 0 ? [seconds * 1000 - 75, seconds * 1000] : [minute - 75], next?.[1])
-      }).pipe(Effect.provide(layerDays())))
+      }).pipe(Effect.provide(layerPartition())))
   }
 })

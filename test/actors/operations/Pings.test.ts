@@ -8,7 +8,7 @@ import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { feed, lines, started, subscribe, watched } from "#test/support/Core.ts"
-import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { documentOf, layer, statusOnly, type World } from "#test/support/World.ts"
 
 const outcomes = Effect.gen(function*() {
@@ -69,20 +69,20 @@ describe("the record of pings", () => {
 
   it.effect("counts the entries of the fetch that ends a day of the resource, with which its own count begins anew", () =>
     Effect.gen(function*() {
-      const { actors, world } = yield* watchedFor()
+      const { actors, world } = yield* watchTopics()
       world.publish(feed, ["first"])
       yield* TestClock.adjust(1)
-      const { id, lastMaintenanceAt = assert.fail("no day has begun") } = yield* stateOf(feed)
+      const { id, lastMaintenanceAt = assert.fail("no day has begun") } = yield* loadState(feed)
       const end = lastMaintenanceAt + 86_400_000
       yield* TestClock.adjust(end - (yield* Clock.currentTimeMillis))
       world.publish(feed, ["c", "b", "first"])
       yield* Pings.use((pings) => pings.record({ accountId: 1, topic: feed, resourceId: id, withContent: false }))
       yield* actors.resources.tell(id, Resource.ping)
       yield* TestClock.adjust(1)
-      const after = yield* stateOf(feed)
+      const after = yield* loadState(feed)
       assert.deepStrictEqual([after.entriesSinceMaintenance, after.lastMaintenanceAt], [0, end])
       assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 2 }])
-    }).pipe(Effect.provide(layerDays({ minPeriod: 1_000, maxPeriod: 1_000 }))))
+    }).pipe(Effect.provide(layerPartition({ minPeriod: 1_000, maxPeriod: 1_000 }))))
 
   it.effect("knows a document that changed", () =>
     Effect.gen(function*() {

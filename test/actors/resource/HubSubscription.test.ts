@@ -10,7 +10,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { feed, hook, lines, started, subscribe, unsubscribe } from "#test/support/Core.ts"
-import { layerDays, watchedFor } from "#test/support/Days.ts"
+import { layerPartition, watchTopics } from "#test/support/PartitionActors.ts"
 import * as Settings from "#layers/Settings.ts"
 import { documentOf, layerOutside, layerRunner, layerWith, type World } from "#test/support/World.ts"
 
@@ -360,7 +360,7 @@ describe("a resource that names a hub", () => {
 
   it.effect("leaves within a day the hub of one who sent the very bytes of the owner with a Link header of his own", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       let link = "<http://evil.example/>; rel=hub"
       world.serve(feed, () => Effect.sync(() => advertising(["first"], link)))
       yield* TestClock.adjust("1 hour")
@@ -372,7 +372,7 @@ describe("a resource that names a hub", () => {
       yield* TestClock.adjust("1 day")
       assert.strictEqual((yield* known)?.hub, hub)
       assert.deepStrictEqual(lines(world, "post"), [])
-    }).pipe(Effect.provide(layerDays({ upstreamHubs: true, baseUrl: "https://push.example.org" }))))
+    }).pipe(Effect.provide(layerPartition({ upstreamHubs: true, baseUrl: "https://push.example.org" }))))
 
   it.effect("asks hubs of one site a second apart, however few of those who wait stay in memory", () =>
     Effect.gen(function*() {

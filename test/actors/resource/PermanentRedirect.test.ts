@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { FetchError } from "#domain/ports/Fetcher.ts"
 import { feed, lines } from "#test/support/Core.ts"
-import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { documentOf, type World } from "#test/support/World.ts"
 
 const to = "http://new.example/feed"
@@ -28,7 +28,7 @@ const polled = (world: World["Service"]) => {
 describe("permanent redirects", () => {
   it.effect("are learned after three days; then the new URL is asked, the topic once a day, and subscribers see the topic", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       const site = redirecting(world)
       yield* TestClock.adjust("71 hours")
       assert.strictEqual(polled(world).new, 0)
@@ -43,62 +43,62 @@ describe("permanent redirects", () => {
       const [parcel] = world.parcels
       assert.strictEqual(parcel?.headers.find(([name]) => name === "X-PubSubHubbub-Topic")?.[1], feed)
       assert.match(Buffer.from(parcel?.body ?? []).toString(), /<status feed="http:\/\/feeds\.example\/a"/)
-    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+    }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
   it.effect("are unlearned at the first failure of the new URL, before that is an error state", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       const site = redirecting(world)
       yield* TestClock.adjust("4 days")
       site.up = false
       world.serve(feed, () => Effect.succeed(documentOf(["first"])))
       yield* TestClock.adjust("1 hour")
       polled(world)
-      const { inError, serverProfile } = yield* stateOf(feed)
+      const { inError, serverProfile } = yield* loadState(feed)
       assert.deepStrictEqual({ inError, serverProfile }, { inError: false, serverProfile: undefined })
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(polled(world).new, 0)
       assert.deepStrictEqual(world.parcels, [])
-    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+    }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
   it.effect("that are not permanent any more are followed and not learned", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       const site = redirecting(world)
       yield* TestClock.adjust("2 days")
       site.permanent = false
       yield* TestClock.adjust("1 hour")
-      assert.isUndefined((yield* stateOf(feed)).serverProfile)
+      assert.isUndefined((yield* loadState(feed)).serverProfile)
       site.permanent = true
       yield* TestClock.adjust("2 days")
       assert.strictEqual(polled(world).new, 0)
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   for (const kind of ["always the same", "ever changing"]) {
     it.effect(`go back to the owner of a topic that was taken over for days, although the other place answers with a document that is ${kind}`, () =>
       Effect.gen(function*() {
-        const { world } = yield* watchedFor()
+        const { world } = yield* watchTopics()
         const site = redirecting(world)
         let count = 0
         if (kind === "ever changing") {
           world.serve(to, () => Effect.sync(() => ({ ...documentOf([`${count++}`, ...site.ids]), finalUrl: to })))
         }
         yield* TestClock.adjust("4 days")
-        assert.strictEqual((yield* stateOf(feed)).serverProfile?.permanentRedirect?.settled, true)
+        assert.strictEqual((yield* loadState(feed)).serverProfile?.permanentRedirect?.settled, true)
         world.serve(feed, () => Effect.succeed(documentOf(["own", "first"])))
         yield* TestClock.adjust("25 hours")
         assert.strictEqual(lines(world, "post good.hooks.example/ own").length, 1)
-        assert.isUndefined((yield* stateOf(feed)).serverProfile)
+        assert.isUndefined((yield* loadState(feed)).serverProfile)
         polled(world)
         yield* TestClock.adjust("1 hour")
         assert.strictEqual(polled(world).new, 0)
-      }).pipe(Effect.provide(layerDays())))
+      }).pipe(Effect.provide(layerPartition())))
   }
 
   for (const maxResident of [0, 1000]) {
     it.effect(`outlive the old place, with ${maxResident} actors that rest in memory`, () =>
       Effect.gen(function*() {
-        const { world } = yield* watchedFor()
+        const { world } = yield* watchTopics()
         const site = redirecting(world)
         yield* TestClock.adjust("4 days")
         world.serve(
@@ -114,8 +114,8 @@ describe("permanent redirects", () => {
         site.ids = ["b", "first"]
         yield* TestClock.adjust("1 hour")
         assert.strictEqual(lines(world, "post").length, 1)
-        const { failures, inError } = yield* stateOf(feed)
+        const { failures, inError } = yield* loadState(feed)
         assert.deepStrictEqual({ failures, inError }, { failures: 0, inError: false })
-      }).pipe(Effect.provide(layerDays({ maxResident }))))
+      }).pipe(Effect.provide(layerPartition({ maxResident }))))
   }
 })

@@ -9,7 +9,7 @@ import { partitionOf } from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { feed, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
-import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { documentOf, layer, layerOutside, layerRunner, layerWith, statusOnly } from "#test/support/World.ts"
 
 const ping = (url = feed) => Hub.use((hub) => hub.publish([url]))
@@ -20,7 +20,7 @@ describe("a resource", () => {
   it.effect("is stored at its first fetch, and nobody is notified", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
-      const { code, header, http, kind, lastParse } = yield* stateOf(feed)
+      const { code, header, http, kind, lastParse } = yield* loadState(feed)
       assert.deepStrictEqual({ code, header, http, kind, lastParse }, {
         code: 200,
         header: { title: { value: "A feed", type: "text" } },
@@ -35,11 +35,11 @@ describe("a resource", () => {
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.beforeReading(Effect.die("nothing is to be read"))
-      const before = yield* stateOf(feed)
+      const before = yield* loadState(feed)
       yield* TestClock.adjust("60 seconds")
       world.serve(feed, () => Effect.succeed(statusOnly(304)))
       yield* TestClock.adjust("90 seconds")
-      const { code, lastFetch, nextFetch, period, ...rest } = yield* stateOf(feed)
+      const { code, lastFetch, nextFetch, period, ...rest } = yield* loadState(feed)
       assert.deepStrictEqual({ code, lastFetch, nextFetch, period }, {
         code: 304,
         lastFetch: 151_000,
@@ -51,22 +51,22 @@ describe("a resource", () => {
 
   it.effect("answers who asks for its first document when that has just come, without another fetch", () =>
     Effect.gen(function*() {
-      const { actors, world } = yield* watchedFor()
+      const { actors, world } = yield* watchTopics()
       world.publish(feed, ["first"])
       yield* TestClock.adjust(1)
       const done = yield* Deferred.make<boolean>()
-      yield* actors.resources.tell((yield* stateOf(feed)).id, { _tag: "FirstFetch", done })
+      yield* actors.resources.tell((yield* loadState(feed)).id, { _tag: "FirstFetch", done })
       yield* TestClock.adjust(1)
       assert.strictEqual(Deferred.isDoneUnsafe(done), true)
       assert.strictEqual(lines(world, "poll").length, 1)
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   it.effect("that nobody watches any more is fetched once a second, however often its hub pushes", () =>
     Effect.gen(function*() {
-      const { actors, world } = yield* watchedFor()
+      const { actors, world } = yield* watchTopics()
       world.publish(feed, ["first"])
       yield* TestClock.adjust("5 seconds")
-      const { id } = yield* stateOf(feed)
+      const { id } = yield* loadState(feed)
       yield* (yield* SubscriptionStore).remove(1)
       yield* actors.resources.tell(id, { _tag: "Reload" })
       yield* TestClock.adjust(1)
@@ -82,7 +82,7 @@ describe("a resource", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(pushes.map(Deferred.isDoneUnsafe), [true, true, true, true, true])
       assert.deepStrictEqual(world.log, ["5.001s poll feeds.example/a", "6.001s poll feeds.example/a"])
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   it.effect("sends its validators back", () =>
     Effect.gen(function*() {
@@ -156,7 +156,7 @@ describe("a resource", () => {
       world.serve(feed, () => Effect.fail(timeout))
       yield* TestClock.adjust("60 minutes")
       assert.strictEqual(lines(world, "post good.hooks.example/ status").length, 2)
-      const { code, http, inError } = yield* stateOf(feed)
+      const { code, http, inError } = yield* loadState(feed)
       assert.deepStrictEqual([code, inError], [0, true])
       assert.match(String(http), /^Fetched \(ring\) 0 \d+: No answer came within 30 s\.$/)
     }).pipe(Effect.provide(layer)))
@@ -165,7 +165,7 @@ describe("a resource", () => {
     Effect.gen(function*() {
       const world = yield* watched("good")
       yield* TestClock.adjust("10 minutes")
-      const before = yield* stateOf(feed)
+      const before = yield* loadState(feed)
       assert.strictEqual(before.period, 305)
       let slips = 1
       world.serve(feed, () => Effect.succeed(slips-- > 0 ? statusOnly(502) : documentOf(["b", "first"])))
@@ -185,7 +185,7 @@ describe("a resource", () => {
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(lines(world, "post").length, 1)
-      assert.strictEqual((yield* stateOf(feed)).http, "Fetched (ring) 0 60: No answer came within 30 s.")
+      assert.strictEqual((yield* loadState(feed)).http, "Fetched (ring) 0 60: No answer came within 30 s.")
     }).pipe(Effect.provide(layer)))
 
   it.effect("that cannot be read in time is in error; one whose reader dies is tried again", () =>
@@ -194,7 +194,7 @@ describe("a resource", () => {
       world.publish(feed, ["b", "first"])
       world.beforeReading(Effect.fail(new ReaderError({ message: "reading took more than 5 s" })))
       yield* TestClock.adjust("120 seconds")
-      assert.strictEqual((yield* stateOf(feed)).http, "Fetched (ring) 200 120: Parser Error reading took more than 5 s")
+      assert.strictEqual((yield* loadState(feed)).http, "Fetched (ring) 200 120: Parser Error reading took more than 5 s")
       let crashes = 3
       world.beforeReading(Effect.suspend(() => crashes-- > 0 ? Effect.die("a bug") : Effect.void))
       yield* TestClock.adjust("122 seconds")
@@ -232,7 +232,7 @@ describe("a resource", () => {
       yield* faults.up
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
-      assert.strictEqual((yield* stateOf(feed)).lastParse, 61_000)
+      assert.strictEqual((yield* loadState(feed)).lastParse, 61_000)
     }).pipe(Effect.provide(layer)))
 })
 
@@ -343,7 +343,7 @@ describe("politeness", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(lines(world, "poll").length, 2)
       yield* right.stop
-      const { lastFetch, nextFetch } = yield* stateOf(feed)
+      const { lastFetch, nextFetch } = yield* loadState(feed)
       assert.strictEqual(lastFetch, 31_000)
       assert.strictEqual(nextFetch, 234_000)
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))

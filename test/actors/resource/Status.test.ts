@@ -2,46 +2,46 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { feed, lines } from "#test/support/Core.ts"
-import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { statusOnly } from "#test/support/World.ts"
 
 describe("the maintenance of a resource", () => {
   it.effect("happens once a day, at a poll that changes nothing as well, and counts the entries of the day", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       world.publish(feed, ["first"])
       yield* TestClock.adjust("1 hour")
-      const begun = yield* stateOf(feed)
+      const begun = yield* loadState(feed)
       assert.deepStrictEqual([begun.velocity, begun.entriesSinceMaintenance], [undefined, 0])
       world.publish(feed, ["d", "c", "b", "first"])
       yield* TestClock.adjust("1 hour")
-      assert.strictEqual((yield* stateOf(feed)).entriesSinceMaintenance, 3)
+      assert.strictEqual((yield* loadState(feed)).entriesSinceMaintenance, 3)
       world.serve(feed, () => Effect.succeed(statusOnly(304)))
       yield* TestClock.adjust("23 hours")
-      const { entriesSinceMaintenance, lastMaintenanceAt, popularity, velocity } = yield* stateOf(feed)
+      const { entriesSinceMaintenance, lastMaintenanceAt, popularity, velocity } = yield* loadState(feed)
       assert.closeTo(velocity ?? 0, 3, 0.1)
       assert.closeTo(lastMaintenanceAt ?? 0, 86_400_000, 900_000)
       assert.deepStrictEqual([entriesSinceMaintenance, popularity], [0, 0.3])
-    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+    }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
   it.effect("judges titles by their words where that is asked for, and takes the judgement back where it is not", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       world.publish(feed, ["porn", "weather", "sports"])
       yield* TestClock.adjust("1 hour")
-      assert.strictEqual((yield* stateOf(feed)).pornRank, 0.25) // the header is a text, too
+      assert.strictEqual((yield* loadState(feed)).pornRank, 0.25) // the header is a text, too
       world.publish(feed, ["hentai", "milf", "porn", "weather", "sports"])
       yield* TestClock.adjust("1 hour")
       assert.match(Buffer.from(world.parcels[0]?.body ?? []).toString(), /<porn_rank>0.25<\/porn_rank>/)
       world.serve(feed, () => Effect.succeed(statusOnly(304)))
       yield* TestClock.adjust("1 day")
-      assert.strictEqual((yield* stateOf(feed)).pornRank, 0.5)
+      assert.strictEqual((yield* loadState(feed)).pornRank, 0.5)
       assert.strictEqual(lines(world, "post").length, 1)
-    }).pipe(Effect.provide(layerDays({ pornRank: true }))))
+    }).pipe(Effect.provide(layerPartition({ pornRank: true }))))
 
   it.effect("says nothing of what nobody asked for", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       world.publish(feed, ["porn"])
       yield* TestClock.adjust("1 hour")
       world.publish(feed, ["porn 2", "porn"])
@@ -49,5 +49,5 @@ describe("the maintenance of a resource", () => {
       const body = Buffer.from(world.parcels[0]?.body ?? []).toString()
       assert.include(body, "<popularity>0.3</popularity>")
       assert.notMatch(body, /porn_rank|generated_ids|velocity/)
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 })

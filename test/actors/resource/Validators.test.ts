@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { feed, lines } from "#test/support/Core.ts"
-import { layerDays, stateOf, watchedFor } from "#test/support/Days.ts"
+import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { documentOf, statusOnly, type World } from "#test/support/World.ts"
 
 /** A server with these ids and this ETag; it answers 304 to conditions that `same` takes for those of its document. */
@@ -20,14 +20,14 @@ const conditional = (world: World["Service"], same: (etag: string) => boolean) =
 
 /** As far as the next fetch of the feed. */
 const nextFetch = Effect.gen(function*() {
-  const { nextFetch } = yield* stateOf(feed)
+  const { nextFetch } = yield* loadState(feed)
   yield* TestClock.adjust(nextFetch - (yield* Clock.currentTimeMillis))
 })
 
 describe("validators", () => {
   it.effect("are held back once a day, which a resource knows after a rest as well", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       const server = conditional(world, (etag) => etag === server.etag)
       yield* TestClock.adjust("12 hours")
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" }) // so that this day does not end with that of the maintenance
@@ -39,11 +39,11 @@ describe("validators", () => {
         assert.strictEqual(server.asked.filter((asked) => asked === "\"2\"").length, server.asked.length - 1)
         server.asked.length = 0
       }
-    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+    }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
   it.effect("of a server that says 304 whatever it has are found out by the fetch of the day, and dropped", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       const server = conditional(world, () => true)
       yield* TestClock.adjust("1 hour")
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
@@ -56,32 +56,32 @@ describe("validators", () => {
       yield* TestClock.adjust("2 days")
       assert.strictEqual(lines(world, "post good.hooks.example/ c").length, 1)
       assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
-      const { etag, serverProfile } = yield* stateOf(feed)
+      const { etag, serverProfile } = yield* loadState(feed)
       assert.deepStrictEqual([etag, serverProfile?.validatorTrust], [undefined, "lying"])
-    }).pipe(Effect.provide(layerDays({ maxResident: 0 }))))
+    }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
   for (const mended of [true, false]) {
     it.effect(`are tried again a week after, with the next news: the server ${mended ? "was mended" : "lies still"}`, () =>
       Effect.gen(function*() {
-        const { world } = yield* watchedFor()
+        const { world } = yield* watchTopics()
         let lies = true
         const server = conditional(world, (etag) => lies || etag === server.etag)
         yield* TestClock.adjust("1 hour")
         Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
         yield* TestClock.adjust("2 days")
-        const { caughtLyingAt = assert.fail("not caught") } = (yield* stateOf(feed)).serverProfile ?? {}
+        const { caughtLyingAt = assert.fail("not caught") } = (yield* loadState(feed)).serverProfile ?? {}
         lies = !mended
         Object.assign(server, { ids: ["c", "b", "first"], etag: "\"3\"", asked: [] })
         yield* TestClock.adjust(caughtLyingAt + 7 * 86_400_000 - (yield* Clock.currentTimeMillis) - 1)
-        assert.deepStrictEqual((yield* stateOf(feed)).serverProfile, { validatorTrust: "lying", caughtLyingAt })
+        assert.deepStrictEqual((yield* loadState(feed)).serverProfile, { validatorTrust: "lying", caughtLyingAt })
         yield* TestClock.adjust("1 day")
-        assert.deepStrictEqual((yield* stateOf(feed)).serverProfile, { validatorTrust: "trial", caughtLyingAt })
+        assert.deepStrictEqual((yield* loadState(feed)).serverProfile, { validatorTrust: "trial", caughtLyingAt })
         assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
         Object.assign(server, { ids: ["d", "c", "b", "first"], etag: "\"4\"", asked: [] })
         yield* nextFetch
         assert.strictEqual(lines(world, "post good.hooks.example/ d").length, 1)
         for (let i = 0; i < 3; i++) yield* nextFetch
-        const { etag, serverProfile } = yield* stateOf(feed)
+        const { etag, serverProfile } = yield* loadState(feed)
         if (mended) {
           assert.deepStrictEqual(server.asked, ["whole", "\"3\"", "\"4\"", "\"4\""])
           assert.deepStrictEqual([etag, serverProfile], ["\"4\"", undefined])
@@ -90,36 +90,36 @@ describe("validators", () => {
           assert.isAbove(serverProfile?.caughtLyingAt ?? 0, caughtLyingAt)
           assert.strictEqual(serverProfile?.validatorTrust, "lying")
         }
-      }).pipe(Effect.provide(layerDays({ minPeriod: 3_600, maxPeriod: 3_600 }))))
+      }).pipe(Effect.provide(layerPartition({ minPeriod: 3_600, maxPeriod: 3_600 }))))
   }
 
   it.effect("of an honest server whose news came just before the fetch of the day stay", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchedFor()
+      const { world } = yield* watchTopics()
       const server = conditional(world, (etag) => etag === server.etag)
       yield* TestClock.adjust(1)
-      while ((yield* stateOf(feed)).nextFetch < 86_400_000) yield* nextFetch
+      while ((yield* loadState(feed)).nextFetch < 86_400_000) yield* nextFetch
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
       yield* nextFetch
       assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
-      assert.deepStrictEqual((yield* stateOf(feed)).serverProfile, { validatorTrust: "suspect" })
+      assert.deepStrictEqual((yield* loadState(feed)).serverProfile, { validatorTrust: "suspect" })
       yield* nextFetch
       yield* nextFetch
       assert.deepStrictEqual(server.asked.slice(-3), ["whole", "\"1\"", "\"2\""])
-      assert.isUndefined((yield* stateOf(feed)).serverProfile)
-    }).pipe(Effect.provide(layerDays())))
+      assert.isUndefined((yield* loadState(feed)).serverProfile)
+    }).pipe(Effect.provide(layerPartition())))
 
   for (const pushed of [["pushed"], ["first"]]) {
     it.effect(`of a server that says 304 whatever it has are found out although its hub pushes ${pushed.join()}`, () =>
       Effect.gen(function*() {
-        const { actors, world } = yield* watchedFor()
+        const { actors, world } = yield* watchTopics()
         const server = conditional(world, () => true)
         yield* TestClock.adjust("22 hours")
         Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
-        const { id } = yield* stateOf(feed)
+        const { id } = yield* loadState(feed)
         for (let hour = 22; hour < 30; hour += 0.25) {
           const document = { contentType: "application/json", body: documentOf(pushed).body }
-          if ((yield* stateOf(feed)).etag === "\"1\"") {
+          if ((yield* loadState(feed)).etag === "\"1\"") {
             yield* actors.resources.tell(id, {
               _tag: "Push",
               document,
@@ -130,24 +130,24 @@ describe("validators", () => {
           yield* TestClock.adjust("15 minutes")
         }
         assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
-        assert.strictEqual((yield* stateOf(feed)).serverProfile?.validatorTrust, "lying")
-      }).pipe(Effect.provide(layerDays())))
+        assert.strictEqual((yield* loadState(feed)).serverProfile?.validatorTrust, "lying")
+      }).pipe(Effect.provide(layerPartition())))
   }
 
   it.effect("that are doubted are doubted still when a hub pushes what is known", () =>
     Effect.gen(function*() {
-      const { actors, world } = yield* watchedFor()
+      const { actors, world } = yield* watchTopics()
       const server = conditional(world, (etag) => etag === server.etag)
       yield* TestClock.adjust(1)
-      while ((yield* stateOf(feed)).nextFetch < 86_400_000) yield* nextFetch
+      while ((yield* loadState(feed)).nextFetch < 86_400_000) yield* nextFetch
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
       yield* nextFetch
-      const { id, serverProfile } = yield* stateOf(feed)
+      const { id, serverProfile } = yield* loadState(feed)
       assert.deepStrictEqual(serverProfile, { validatorTrust: "suspect" })
       const document = { contentType: "application/json", body: documentOf(server.ids).body }
       yield* actors.resources.tell(id, { _tag: "Push", document, byHub: false, done: yield* Deferred.make<boolean>() })
       yield* TestClock.adjust(1)
-      const after = yield* stateOf(feed)
+      const after = yield* loadState(feed)
       assert.deepStrictEqual([after.serverProfile, after.etag], [{ validatorTrust: "suspect" }, "\"1\""])
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 })

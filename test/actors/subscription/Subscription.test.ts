@@ -14,7 +14,7 @@ import * as Topic from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
-import { layerDays, watchedFor } from "#test/support/Days.ts"
+import { layerPartition, watchTopics } from "#test/support/PartitionActors.ts"
 import {
   type Answer,
   caller,
@@ -511,7 +511,7 @@ const hubSubscription = Effect.gen(function*() {
 
 /** A subscription of the open hub to the feed, which gets a new entry every so many minutes, so many times. */
 const published = Effect.fnUntraced(function*(count: number, minutes: number, answer: Answer) {
-  const { world } = yield* watchedFor()
+  const { world } = yield* watchTopics()
   const id = yield* hubSubscription
   world.answer(hook("hub"), answer)
   const ids = ["first"]
@@ -540,7 +540,7 @@ describe("a callback that fails for days", () => {
       world.parcels.length = 0
       yield* TestClock.adjust("12 hours")
       assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), waiting.map(String))
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 
   it.effect("finds no more than that when it takes longer to fail than the next one to come", () =>
     Effect.gen(function*() {
@@ -551,7 +551,7 @@ describe("a callback that fails for days", () => {
       assert.deepStrictEqual(waiting, lastOf(160, waiting.length))
       world.answer(hook("hub"), () => Effect.succeed(200)) // a stop waits for what is under way
       yield* TestClock.adjust("2 hours")
-    }).pipe(Effect.provide(layerDays())))
+    }).pipe(Effect.provide(layerPartition())))
 })
 
 /** Entries that an owner stored, and told nobody of. */

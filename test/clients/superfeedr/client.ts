@@ -1,5 +1,5 @@
 /**
- * superfeedr 0.2.0 from npm, driven by a test: `client.ts PORT LOGIN PASSWORD`, see `test/support/OtherClient.ts`.
+ * superfeedr 0.2.0 from npm, driven by a test: `client.ts PORT LOGIN PASSWORD`, see `test/support/ThirdPartyClient.ts`.
  *
  * Its built-in names, superfeedr.com and firehoser.superfeedr.com, belong to a server on loopback.
  */

@@ -7,7 +7,7 @@ import type { Document, News } from "#domain/delivery/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { describeApi } from "#http/OpenApi.ts"
 import { accounts, basic, caller } from "#test/support/Api.ts"
-import { serve } from "#test/support/Served.ts"
+import { serveRoutes } from "#test/support/RoutesServer.ts"
 
 const resource = 5
 const topic = "http://feeds.example/a"
@@ -93,7 +93,7 @@ describe("a stream of server-sent events", () => {
   it.effect("has a heartbeat every 15 s", () =>
     Effect.gen(function*() {
       const { first, hub, listening, notify } = makeHub(["a"])
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       yield* connection.send(events())
       yield* connection.receiveHead
@@ -122,7 +122,7 @@ describe("a stream of server-sent events", () => {
           Effect.succeedSome({ ...caller(), credential: Redacted.value(secret) === "wonder" ? "token:1" : "token:2" }),
         rightsOf: () => Effect.sync(() => new Map(granted.map((name) => [name, new Set(["retrieve" as const])])))
       })
-      const { connect } = yield* serve(hub, store)
+      const { connect } = yield* serveRoutes(hub, store)
       const [mine, other] = [yield* connect, yield* connect]
       yield* mine.send(events())
       yield* mine.receiveHead
@@ -143,7 +143,7 @@ describe("a stream of server-sent events", () => {
   it.effect("differs from streams of lines and Atom documents, with heartbeats between documents", () =>
     Effect.gen(function*() {
       const { first, hub, listening, notify } = makeHub(["a"])
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const [json, atom] = [yield* connect, yield* connect]
       yield* json.send(lines)
       yield* json.receiveHead
@@ -164,7 +164,7 @@ describe("a stream of server-sent events", () => {
   it.effect("removes its listener when the client disconnects", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub(["a"])
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const scope = yield* Scope.make()
       const connection = yield* Scope.provide(connect, scope)
       yield* connection.send(events())
@@ -177,7 +177,7 @@ describe("a stream of server-sent events", () => {
     Effect.gen(function*() {
       const { hub, listening } = makeHub(["a"])
       const scope = yield* Scope.make()
-      const { connect } = yield* Scope.provide(serve(hub), scope)
+      const { connect } = yield* Scope.provide(serveRoutes(hub), scope)
       const streaming = yield* connect
       yield* streaming.send(events())
       yield* listening(1)
@@ -189,7 +189,7 @@ describe("a stream of server-sent events", () => {
   it.effect("ends when notifications are unreadable, and when the resource stops being a feed", () =>
     Effect.gen(function*() {
       const { first, hub, listening, notify } = makeHub(["a"])
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       yield* connection.send(events())
       yield* listening(1)
@@ -207,7 +207,7 @@ describe("a stream of server-sent events", () => {
   it.effect("reports lost notifications with a cursor to resume from", () =>
     Effect.gen(function*() {
       const { first, hub, listening, notify } = makeHub(["a"])
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       yield* connection.send(events("Last-Event-ID: 1"))
       yield* connection.receiveHead
@@ -242,7 +242,7 @@ describe("a client that does not read", () => {
   it.effect("receives no more events and is disconnected after 30 s; other clients stay connected", () =>
     Effect.gen(function*() {
       const { first, hub, listening, resumed, notify } = makeHub(["a"])
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const [slow, other] = [yield* connect, yield* connect]
       yield* slow.send(lines)
       yield* slow.receiveHead
@@ -266,7 +266,7 @@ describe("a client that does not read", () => {
   it.effect("continues when it reads again in time", () =>
     Effect.gen(function*() {
       const { first, hub, listening, resumedTwice, notify } = makeHub(["a"])
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const slow = yield* connect
       yield* slow.send(lines)
       yield* slow.receiveHead
@@ -289,7 +289,7 @@ describe("a long poll", () => {
   it.effect("ends after 55 s with the stored content", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       yield* connection.send(poll)
       yield* listening(1)
@@ -302,7 +302,7 @@ describe("a long poll", () => {
   it.effect("has a response of the OpenAPI document after the timeout", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       const statuses: Array<number> = []
       for (let etag = "\"other\""; statuses.length < 2;) {
@@ -324,7 +324,7 @@ describe("a long poll", () => {
   it.effect("responds with the notification when its entries are older than the requested ones", () =>
     Effect.gen(function*() {
       const { first, hub, listening, notify } = makeHub()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       yield* connection.send(poll)
       yield* listening(1)
@@ -336,7 +336,7 @@ describe("a long poll", () => {
   it.effect("fails when notifications are unreadable", () =>
     Effect.gen(function*() {
       const { first, hub, listening } = makeHub()
-      const { connect } = yield* serve(hub)
+      const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       yield* connection.send(poll)
       yield* listening(1)
@@ -349,7 +349,7 @@ describe("a long poll", () => {
     Effect.gen(function*() {
       const { hub, listening } = makeHub()
       const scope = yield* Scope.make()
-      const { connect } = yield* Scope.provide(serve(hub), scope)
+      const { connect } = yield* Scope.provide(serveRoutes(hub), scope)
       const connection = yield* connect
       yield* connection.send(poll)
       yield* listening(1)
@@ -361,9 +361,9 @@ describe("a long poll", () => {
 })
 
 describe("open streams", () => {
-  const statusOf = (hub: Partial<Hub["Service"]>, settings: Parameters<typeof serve>[2]) =>
+  const statusOf = (hub: Partial<Hub["Service"]>, settings: Parameters<typeof serveRoutes>[2]) =>
     Effect.gen(function*() {
-      const { connect } = yield* serve(hub, accounts, settings)
+      const { connect } = yield* serveRoutes(hub, accounts, settings)
       const scope = yield* Scope.make()
       const open = Effect.gen(function*() {
         const connection = yield* Scope.provide(connect, scope)
@@ -394,7 +394,7 @@ describe("open streams", () => {
   it.effect("make room when they end", () =>
     Effect.gen(function*() {
       const { hub, listening } = makeHub(["a"])
-      const { connect } = yield* serve(hub, accounts, { maxStreamsPerAccount: 1 })
+      const { connect } = yield* serveRoutes(hub, accounts, { maxStreamsPerAccount: 1 })
       for (let i = 0; i < 3; i++) {
         const scope = yield* Scope.make()
         const connection = yield* Scope.provide(connect, scope)

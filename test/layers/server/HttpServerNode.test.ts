@@ -6,14 +6,14 @@ import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as Settings from "#layers/Settings.ts"
 import { accounts, basic } from "#test/support/Api.ts"
 import { open } from "#test/support/RawHttp.ts"
-import { serve } from "#test/support/Served.ts"
+import { serveRoutes } from "#test/support/RoutesServer.ts"
 import { serve as taken } from "#test/support/Servers.ts"
 
 const authorization = `Authorization: ${basic().authorization}`
 
 /** Sends one request over its own connection. Returns status and body, and whether the server closes. */
 const exchange = Effect.fnUntraced(function*(bytes: string) {
-  const { connect } = yield* serve({})
+  const { connect } = yield* serveRoutes({})
   const connection = yield* connect
   yield* connection.send(bytes)
   const { body, headers, status } = yield* connection.receive()
@@ -72,7 +72,7 @@ describe("HttpServerNode", () => {
 
   it.live("responds on a connection that stays open", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* serveRoutes({})
       const connection = yield* connect
       for (let i = 0; i < 2; i++) {
         yield* connection.send(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
@@ -85,7 +85,7 @@ describe("HttpServerNode", () => {
   it.live("rejects connections beyond the limit, until others close", () =>
     Effect.gen(function*() {
       const settings = { maxStreams: 1, maxStreamsPerAccount: 1 }
-      const { connect } = yield* serve({}, accounts, settings, undefined, { maxPerAddress: 1, maxTotal: 1 })
+      const { connect } = yield* serveRoutes({}, accounts, settings, undefined, { maxPerAddress: 1, maxTotal: 1 })
       const authenticate = `GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`
       const [first] = [yield* connect, yield* connect]
       yield* first.send(authenticate)
@@ -151,7 +151,7 @@ describe("HttpServerNode", () => {
 
   it.live("lets a client wait for 100-continue", () =>
     Effect.gen(function*() {
-      const { connect } = yield* serve({})
+      const { connect } = yield* serveRoutes({})
       const connection = yield* connect
       const body = "hub.mode=authenticate"
       yield* connection.send(

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 
 /** Waits until `condition` holds. The condition is checked now, and at each call of the functions in `waiting`. */
-export const untilAmong = (waiting: Set<() => void>) => (condition: () => boolean): Effect.Effect<void> =>
+export const awaitCondition = (waiting: Set<() => void>) => (condition: () => boolean): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     const look = () => {
       if (condition()) resume(Effect.void)

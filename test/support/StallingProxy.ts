@@ -2,14 +2,14 @@ import { Effect, type Scope } from "effect"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 
 /** A proxy to a server on loopback. */
-export interface Gate {
+export interface StallingProxy {
   readonly port: number
   /** Closes the blocked connections, and passes later connections through. */
-  readonly open: Effect.Effect<void>
+  readonly release: Effect.Effect<void>
 }
 
 /** Passes about `most` messages and then blocks, so that the sender stays in the middle of its messages for as long as the test needs. */
-export const gate = (target: number, most: number): Effect.Effect<Gate, never, Scope.Scope> => {
+export const makeStallingProxy = (target: number, most: number): Effect.Effect<StallingProxy, never, Scope.Scope> => {
   const sockets = new Set<Socket>()
   let left = most
   const cut = () => {
@@ -30,11 +30,11 @@ export const gate = (target: number, most: number): Effect.Effect<Gate, never, S
     })
   })
   return Effect.acquireRelease(
-    Effect.callback<Gate>((resume) => {
+    Effect.callback<StallingProxy>((resume) => {
       server.listen(0, "127.0.0.1", () =>
         resume(Effect.succeed({
           port: (server.address() as AddressInfo).port,
-          open: Effect.sync(() => {
+          release: Effect.sync(() => {
             left = Infinity
             cut()
           })

@@ -19,7 +19,7 @@ export interface Page {
 }
 
 /** The rest of the web on 127.0.0.1: pages of publishers, and callbacks. */
-export interface Outside {
+export interface FakeWeb {
   readonly url: string
   readonly publish: (path: string, page: Page) => void
   /** Sets the answer of a callback. The default is 200 with the challenge, if there is one. */
@@ -29,7 +29,7 @@ export interface Outside {
 }
 
 /** Opens the servers until the end of the test's scope. */
-export const openOutside = Effect.gen(function*() {
+export const openFakeWeb = Effect.gen(function*() {
   const pages = new Map<string, Page>()
   const answers = new Map<string, Page>()
   const received = yield* Queue.unbounded<Received>()
@@ -59,5 +59,5 @@ export const openOutside = Effect.gen(function*() {
     publish: (path, page) => void pages.set(path, page),
     answer: (path, page) => void answers.set(path, page),
     received: Queue.take(received)
-  } satisfies Outside
+  } satisfies FakeWeb
 })

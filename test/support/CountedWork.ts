@@ -5,7 +5,7 @@ import { Effect } from "effect"
  *
  * Tests that work is linear in its input use this count. Only methods of strings and regular expressions are counted.
  */
-export const workOf = (work: () => unknown): number => {
+export const countWork = (work: () => unknown): number => {
   const counting = startCounting()
   try {
     work()
@@ -16,7 +16,7 @@ export const workOf = (work: () => unknown): number => {
 }
 
 /** Counts the characters that the whole process reads until an effect ends. */
-export const workDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [work: number, A], E, R> =>
+export const countWorkDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [work: number, A], E, R> =>
   Effect.acquireUseRelease(
     Effect.sync(startCounting),
     (counting) => Effect.map(effect, (value) => [counting.count(), value] as const),

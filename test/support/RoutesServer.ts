@@ -18,7 +18,7 @@ const patient: HttpServerNode.ServerTimeouts = {
 }
 
 /** Serves the routes on a real socket over a mocked hub. Returns the port and a function that opens a connection. */
-export const serve = Effect.fnUntraced(
+export const serveRoutes = Effect.fnUntraced(
   function*(
     hub: Partial<Hub["Service"]>,
     store: Layer.Layer<AccountStore> = accounts,

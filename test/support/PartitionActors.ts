@@ -22,7 +22,7 @@ import { layerOutside, World } from "./World.ts"
  * The actors of a partition without a runner. No timer runs between two polls, so that days pass quickly. The actors see the stores through
  * `stores`.
  */
-export const layerDays = (
+export const layerPartition = (
   settings: Partial<SettingsValues> = {},
   stores: Layer.Layer<never, never, Outbox | ResourceStore> = Layer.empty
 ) =>
@@ -39,7 +39,7 @@ export const layerDays = (
   )
 
 /** Subscribes to each topic, and wakes the actors of their partitions. */
-export const watchedFor = Effect.fnUntraced(function*(...topics: ReadonlyArray<string>) {
+export const watchTopics = Effect.fnUntraced(function*(...topics: ReadonlyArray<string>) {
   const { id } = yield* (yield* AccountStore).create("ann", Redacted.make("a password"))
   const partitions = new Set<number>()
   for (const given of topics.length === 0 ? [feed] : topics) {
@@ -63,6 +63,6 @@ export const watchedFor = Effect.fnUntraced(function*(...topics: ReadonlyArray<s
   return { actors, world: yield* World }
 })
 
-export const stateOf = Effect.fnUntraced(function*(url: string) {
+export const loadState = Effect.fnUntraced(function*(url: string) {
   return Option.getOrThrow(yield* (yield* ResourceStore).find(url))
 })

@@ -1,13 +1,13 @@
 import { Data, Effect } from "effect"
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
-import { untilAmong } from "./Until.ts"
+import { awaitCondition } from "./AwaitCondition.ts"
 
 /** Unexpected end of a program; the message holds the end of its standard error. */
-export class Ended extends Data.TaggedError("Ended")<{ readonly message: string }> {}
+export class ProgramEnded extends Data.TaggedError("Ended")<{ readonly message: string }> {}
 
 /** Starts a program; `hear` gets each line of its output. The process is killed with the scope. */
-export const saying = Effect.fnUntraced(function*(
+export const startProgram = Effect.fnUntraced(function*(
   program: string,
   args: ReadonlyArray<string>,
   hear: (line: string) => void = () => {}
@@ -26,13 +26,13 @@ export const saying = Effect.fnUntraced(function*(
   })
   child.stderr.setEncoding("utf8").on("data", (text: string) => complaints = `${complaints}${text}`.slice(-4000))
 
-  const ended = Effect.callback<never, Ended>((resume) => {
-    const tell = () => resume(Effect.fail(new Ended({ message: `${program} has ended: ${complaints}` })))
+  const ended = Effect.callback<never, ProgramEnded>((resume) => {
+    const tell = () => resume(Effect.fail(new ProgramEnded({ message: `${program} has ended: ${complaints}` })))
     if (child.exitCode !== null) return tell()
     child.once("close", tell).once("error", tell)
     return Effect.sync(() => void child.off("close", tell).off("error", tell))
   })
-  const until = untilAmong(waiting)
+  const until = awaitCondition(waiting)
   return {
     child,
     /** Lines of the output, in order. */
