@@ -2,7 +2,7 @@ import { Data, Effect } from "effect"
 import { type ProgramEnded, startProgram } from "./Program.ts"
 
 /** Failed operation of a third-party client, with the client's answer. */
-export class ThirdPartyClientError extends Data.TaggedError("OtherClientError")<{ readonly message: string }> {}
+export class ThirdPartyClientError extends Data.TaggedError("ThirdPartyClientError")<{ readonly message: string }> {}
 
 type Line =
   | { readonly event: string; readonly value?: unknown }

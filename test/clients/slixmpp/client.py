@@ -1,4 +1,4 @@
-"""slixmpp with its stock XEP-0060 plugin, driven by a test: client.py PORT JID PASSWORD COMPONENT, see test/support/OtherClient.ts."""
+"""slixmpp with its stock XEP-0060 plugin, driven by a test: client.py PORT JID PASSWORD COMPONENT, see test/support/ThirdPartyClient.ts."""
 
 import asyncio
 import json
