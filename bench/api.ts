@@ -15,7 +15,7 @@ import { parse } from "#domain/Search.ts"
 import { migrate } from "#layers/sql/Migrations.ts"
 import * as Postgres from "#layers/postgres/Postgres.ts"
 import { type Likeness, searchSql } from "#layers/sql/SubscriptionSearch.ts"
-import { firstLine, outside, start, token, measureProcess } from "./Service.ts"
+import { firstLine, measureProcess, outside, start, token } from "./Service.ts"
 import { replaceSection } from "./Section.ts"
 
 const node = join(import.meta.dirname, "../bin/node")
@@ -73,7 +73,10 @@ const requests = async (): Promise<ReadonlyArray<string>> => {
     })).text()
     const rounds: Array<readonly [api: number, bare: number]> = []
     for (let round = 0; round < 3; round++) {
-      rounds.push([await measureCpu(service.pid, service.url, path), await measureCpu(bare.pid ?? 0, floor, `/?size=${length}`)])
+      rounds.push([
+        await measureCpu(service.pid, service.url, path),
+        await measureCpu(bare.pid ?? 0, floor, `/?size=${length}`)
+      ])
     }
     const [api, least] = [median(rounds.map(([api]) => api)), median(rounds.map(([, bare]) => bare))]
     rows.push(

@@ -9,7 +9,18 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { measurePushes } from "./hub.ts"
 import { replaceSection } from "./Section.ts"
-import { bare, stopOrigin, outside, port, type Resources, type Service, start, startWith, stats, measureProcess } from "./Service.ts"
+import {
+  bare,
+  measureProcess,
+  outside,
+  port,
+  type Resources,
+  type Service,
+  start,
+  startWith,
+  stats,
+  stopOrigin
+} from "./Service.ts"
 import { streaming } from "./stream.ts"
 
 const rows: Array<readonly [what: string, figure: string, target: string]> = []

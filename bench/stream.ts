@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { replaceSection } from "./Section.ts"
-import { authorization, stopOrigin, firstLine, node, outside, type Service, start, measureProcess } from "./Service.ts"
+import { authorization, firstLine, measureProcess, node, outside, type Service, start, stopOrigin } from "./Service.ts"
 
 interface Heard {
   readonly events: number

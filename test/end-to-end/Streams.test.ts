@@ -41,7 +41,8 @@ const surroundings = Effect.gen(function*() {
     listen: (...addresses: ReadonlyArray<string>) =>
       Effect.forEach(
         world.feeds,
-        (feed) => openEventStream(addresses, `/stream?hub.mode=retrieve&hub.topic=${encodeURIComponent(feed)}`, authorization)
+        (feed) =>
+          openEventStream(addresses, `/stream?hub.mode=retrieve&hub.topic=${encodeURIComponent(feed)}`, authorization)
       ),
     heardAll: (clients: ReadonlyArray<Listener>) =>
       Effect.forEach(

@@ -16,7 +16,9 @@ export const countWork = (work: () => unknown): number => {
 }
 
 /** Counts the characters that the whole process reads until an effect ends. */
-export const countWorkDuring = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [work: number, A], E, R> =>
+export const countWorkDuring = <A, E, R>(
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<readonly [work: number, A], E, R> =>
   Effect.acquireUseRelease(
     Effect.sync(startCounting),
     (counting) => Effect.map(effect, (value) => [counting.count(), value] as const),

@@ -9,7 +9,7 @@ import * as Settings from "#layers/Settings.ts"
 import * as Sender from "#xmpp/Sender.ts"
 import * as Service from "#xmpp/Service.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
-import { pingAnswer, componentServer } from "./ComponentServer.ts"
+import { componentServer, pingAnswer } from "./ComponentServer.ts"
 
 /** Mocks and settings of a test. An unmocked method dies. */
 export interface Mocks {
@@ -52,7 +52,10 @@ export const connectScripted = Effect.fnUntraced(function*(made: Mocks = {}) {
     connection.send(pingAnswer(stanza.attrs["id"], domain))
     return take
   })
-  yield* Effect.flatMap(connection.take, ({ attrs }) => Effect.sync(() => connection.send(pingAnswer(attrs["id"], domain))))
+  yield* Effect.flatMap(
+    connection.take,
+    ({ attrs }) => Effect.sync(() => connection.send(pingAnswer(attrs["id"], domain)))
+  )
   // Its answer proves that the component knows of the connection. On a slow machine, an earlier delivery would return `unavailable`.
   connection.send(iq("up", "nobody@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
   yield* take

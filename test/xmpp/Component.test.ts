@@ -5,7 +5,13 @@ import { TestClock } from "effect/testing"
 import { connect } from "node:net"
 import { setImmediate } from "node:timers/promises"
 import * as Component from "#xmpp/Component.ts"
-import { pingAnswer, type ComponentServer, componentServer, digest, type ServerConnection } from "#test/support/ComponentServer.ts"
+import {
+  type ComponentServer,
+  componentServer,
+  digest,
+  pingAnswer,
+  type ServerConnection
+} from "#test/support/ComponentServer.ts"
 
 const message = (id: string) => `<message to="ann@xmpp.test" from="push.xmpp.test" id="${id}"/>`
 

@@ -194,7 +194,10 @@ describe("a resource", () => {
       world.publish(feed, ["b", "first"])
       world.beforeReading(Effect.fail(new ReaderError({ message: "reading took more than 5 s" })))
       yield* TestClock.adjust("120 seconds")
-      assert.strictEqual((yield* loadState(feed)).http, "Fetched (ring) 200 120: Parser Error reading took more than 5 s")
+      assert.strictEqual(
+        (yield* loadState(feed)).http,
+        "Fetched (ring) 200 120: Parser Error reading took more than 5 s"
+      )
       let crashes = 3
       world.beforeReading(Effect.suspend(() => crashes-- > 0 ? Effect.die("a bug") : Effect.void))
       yield* TestClock.adjust("122 seconds")
