@@ -16,7 +16,7 @@ import { HostPauses } from "#domain/ports/HostPauses.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
-import * as Subscription from "#actors/subscription/Subscription.ts"
+import * as SubscriptionLayer from "#actors/subscription/SubscriptionLayer.ts"
 import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
@@ -184,7 +184,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
     })
     const cpu = process.cpuUsage()
     const actors = PartitionStarterLayer.layer.pipe(
-      Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer)),
+      Layer.provide(Layer.mergeAll(ResourceLayer.layer, SubscriptionLayer.layer)),
       Layer.provide(ActorBudget.layer),
       Layer.provide(Senders.layer),
       Layer.provide([

@@ -14,11 +14,11 @@ import { HubReliability } from "#actors/resource/HubReliability.ts"
 import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
-import * as Subscription from "#actors/subscription/Subscription.ts"
+import * as SubscriptionLayer from "#actors/subscription/SubscriptionLayer.ts"
 
 /** Starts partitions with the behaviors of their actors. */
 const partitionStarter = PartitionStarterLayer.layer.pipe(
-  Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer, HubSubscriptionLayer.layer)),
+  Layer.provide(Layer.mergeAll(ResourceLayer.layer, SubscriptionLayer.layer, HubSubscriptionLayer.layer)),
   Layer.provide(ActorBudget.layer)
 )
 

@@ -6,7 +6,7 @@ import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import * as ResourceLayer from "#actors/resource/ResourceLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
-import * as Subscription from "#actors/subscription/Subscription.ts"
+import * as SubscriptionLayer from "#actors/subscription/SubscriptionLayer.ts"
 import * as HubSubscriptionLayer from "#actors/resource/HubSubscriptionLayer.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
@@ -27,7 +27,7 @@ export const layerPartition = (
   stores: Layer.Layer<never, never, Outbox | ResourceStore> = Layer.empty
 ) =>
   PartitionStarterLayer.layer.pipe(
-    Layer.provide(Layer.mergeAll(ResourceLayer.layer, Subscription.layer, HubSubscriptionLayer.layer)),
+    Layer.provide(Layer.mergeAll(ResourceLayer.layer, SubscriptionLayer.layer, HubSubscriptionLayer.layer)),
     Layer.provide(ActorBudget.layer),
     Layer.provide(HubReliability.layer),
     Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),

@@ -5,59 +5,50 @@ import { renderAtom } from "#domain/render/AtomXml.ts"
 import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import type { Face, Subscription } from "#domain/Subscription.ts"
+import type { Subscription } from "#domain/Subscription.ts"
 
 /**
- * Milliseconds from a failed try to the next one; after the last of them the delivery is dropped.
+ * Maximum time that a delivery waits for a failing callback, in ms.
  *
- * On the API face 5, 10 and 15 s: a retrieve recovers what was dropped. On the hub face, which has none, twice as long each time: 5, 10, 20 s …
- * up to 11 h 23 min, all of them together 22 h 45 min.
- */
-const waits: { readonly [face in Face]: ReadonlyArray<number> } = {
-  api: [5_000, 10_000, 15_000],
-  hub: Array.from({ length: 14 }, (_, failed) => 5_000 * 2 ** failed)
-}
-
-/**
- * Nothing waits longer than so many ms for a callback that fails. Each is tried before the next, so that those behind one which was tried
- * for most of a day have waited for as long: without an end their number, and what they hold of documents, would grow with the lease.
+ * Deliveries are tried in order, so that the ones behind a failing delivery wait as long as it does. Without a limit their number, and the
+ * bytes of their documents, would grow with the lease.
  */
 export const maxWaitingMs = 24 * 60 * 60_000
 
-/** Longer than a restart takes, or another runner to take over. Milliseconds. */
+/** Milliseconds without a possible attempt that count as an outage: more than a restart or a change of owner takes. */
 const outageMs = 5 * 60_000
 
 /**
- * Whether nobody could try for a while before `now`: the service was down, its database away, the channel not served.
+ * True when no attempt was possible for a while before `now`: the service was down, its database unavailable, or the channel unserved.
  *
- * `dueAt` is when the try was due, `triedAt` when the last one ended that is known of: what is behind others is due long before its turn.
+ * `dueAt` is the planned time of the attempt, `triedAt` the end of the last known one. A delivery behind others is due long before its turn.
  */
 export const isAfterOutage = (dueAt: number, triedAt: number | undefined, now: number): boolean =>
   now - Math.max(dueAt, triedAt ?? dueAt) > outageMs
 
-/** The deliveries, of which none has waited since before `since`. */
+/** The deliveries, with waits that begin at `since` (epoch ms) at the earliest. */
 export const restartWaiting = (deliveries: ReadonlyArray<Delivery>, since: number): Array<Delivery> =>
   deliveries.map((one) => ({ ...one, waitsSince: Math.max(one.waitsSince, since) }))
 
-/** What comes after a failed try of a subscription made through `face`; `failed` counts it, and `since` is when the waiting began (epoch ms). */
+/**
+ * The decision after a failed attempt.
+ *
+ * `wait` (ms) comes from the retry schedule; undefined when the schedule has ended. `since` is the begin of the waiting, epoch ms.
+ */
 export const afterFailure = (
-  face: Face,
-  failed: number,
+  wait: number | undefined,
   since: number,
   now: number
-): { readonly _tag: "Drop" } | { readonly _tag: "Retry"; readonly dueAt: number } => {
-  const wait = waits[face][failed - 1]
-  return wait === undefined || now + wait > since + maxWaitingMs
-    ? { _tag: "Drop" }
-    : { _tag: "Retry", dueAt: now + wait }
-}
+): { readonly _tag: "Drop" } | { readonly _tag: "Retry"; readonly dueAt: number } =>
+  wait === undefined || now + wait > since + maxWaitingMs ? { _tag: "Drop" } : { _tag: "Retry", dueAt: now + wait }
 
 /**
- * When the next try is due, epoch ms: at once, when it is further away than any wait is. A clock that was ahead planned it, and has been set right
- * since.
+ * The time of the next attempt, epoch ms, after a wait of `wait` ms.
+ *
+ * An attempt that is further away than its wait was planned by a clock that was ahead, and is due now.
  */
-export const nextTry = (face: Face, { attempt, dueAt }: Pick<Delivery, "attempt" | "dueAt">, now: number): number =>
-  dueAt > now + (waits[face][attempt - 1] ?? 0) ? now : dueAt
+export const plannedAttempt = (wait: number | undefined, dueAt: number, now: number): number =>
+  dueAt > now + (wait ?? 0) ? now : dueAt
 
 /** Bytes of the document that a notification holds. */
 export const documentBytes = ({ news }: Notification): number =>

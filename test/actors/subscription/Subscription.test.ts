@@ -606,6 +606,25 @@ describe("a partition that changes its owner", () => {
       assert.deepStrictEqual(headers(world, "bad", "X-Windhover-Sequence"), ["1", "1", "2"])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
+  it.effect("continues its retries after a restart: two failed attempts before it, two behind it, then it is dropped", () =>
+    Effect.gen(function*() {
+      const first = yield* runner
+      const world = yield* watched("bad").pipe(Effect.provideContext(first.context))
+      world.answer(hook("bad"), () => Effect.succeed(500))
+      world.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("67 seconds")
+      yield* first.stop
+      const second = yield* runner
+      yield* TestClock.adjust("100 seconds")
+      yield* second.stop
+      assert.deepStrictEqual(lines(world, "post"), [
+        "61s post bad.hooks.example/ b try 0",
+        "66s post bad.hooks.example/ b try 1",
+        "76s post bad.hooks.example/ b try 2",
+        "91s post bad.hooks.example/ b try 3"
+      ])
+    }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
+
   it.effect("is tried again at once when the next try was planned by a clock that was ahead", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(100 * 86_400_000)

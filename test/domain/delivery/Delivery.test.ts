@@ -1,36 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { afterFailure, hubUrlOf, isAfterOutage, render } from "#domain/delivery/Delivery.ts"
-import type { Face } from "#domain/Subscription.ts"
-
-/** All waits of a delivery that always fails, in seconds. */
-const waits = (face: Face, since = 1_000_000_000) => {
-  const all: Array<number> = []
-  for (let failed = 1;; failed++) {
-    const next = afterFailure(face, failed, since, 1_000_000_000)
-    if (next._tag === "Drop") return all
-    all.push((next.dueAt - 1_000_000_000) / 1000)
-  }
-}
+import { hubUrlOf, isAfterOutage, render } from "#domain/delivery/Delivery.ts"
 
 describe("Delivery", () => {
-  it("is tried again three times on the API face", () => {
-    assert.deepStrictEqual(waits("api"), [5, 10, 15])
-  })
-
-  it("is tried again for most of a day on the hub face, after twice the wait each time", () => {
-    const all = waits("hub")
-    assert.deepStrictEqual(all, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10240, 20480, 40960])
-    assert.strictEqual(all.reduce((sum, wait) => sum + wait, 0), 81_915)
-  })
-
-  it("waits for a day at most, however long others before it have", () => {
-    const hours = (age: number) => 1_000_000_000 - age * 3_600_000
-    assert.deepStrictEqual(waits("api", hours(23)), [5, 10, 15])
-    assert.deepStrictEqual(waits("api", hours(24) + 14_999), [5, 10])
-    assert.deepStrictEqual(waits("hub", hours(23)), [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560])
-    assert.deepStrictEqual(waits("hub", hours(24)), [])
-  })
-
   it.each([
     ["on time", 0, undefined, false],
     ["when its turn comes, behind one that was tried until now", -9_000_000, 0, false],

@@ -1,0 +1,115 @@
+import { Clock, Effect } from "effect"
+import { afterFailure, maxWaitingMs } from "#domain/delivery/Delivery.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
+import type { DeliveryRetrySteps } from "./DeliveryRetry.ts"
+import { makeDeliveryTrial } from "./DeliveryTrial.ts"
+import { close, removeOlder, restartWaits } from "./DeliveryWindow.ts"
+import { endSubscription } from "./EndSubscription.ts"
+import { type Sender, Senders } from "./Senders.ts"
+import type { State, SubscriptionContext } from "./Subscription.ts"
+
+/** Interval between two looks at a channel without a sender, in ms. */
+const channelCheckMs = 15_000
+
+const unserved: Sender = () => Effect.succeed({ verdict: "away" })
+
+/** Sends one delivery. Its outcome confirms, postpones or drops the row, or ends the subscription. */
+export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
+  const outbox = yield* Outbox
+  const log = yield* DeliveryLog
+  const subscriptions = yield* SubscriptionStore
+  const senders = yield* Senders
+  const trial = yield* makeDeliveryTrial
+  const handleFailure = yield* makeHandleFailure(retry)
+
+  const end = Effect.fnUntraced(function*(
+    { subscription, window }: State,
+    { attempt, sequence }: Delivery,
+    result: AttemptResult,
+    { reloadResource }: SubscriptionContext
+  ) {
+    const last = { sequence, attempt: attempt + 1, ...result }
+    yield* endSubscription<never>({ log, subscriptions }, whenAvailable, subscription, last)
+    yield* reloadResource(subscription.resourceId)
+    close(window)
+  })
+
+  /** Returns the time of the next look (epoch ms), or undefined for at once. */
+  return Effect.fnUntraced(function*(state: State, delivery: Delivery, context: SubscriptionContext) {
+    const send = senders[state.subscription.channel] ?? unserved
+    const outcome = yield* send(delivery, state.subscription, context.lease.isHeld)
+    if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
+      state.triedAt = yield* Clock.currentTimeMillis
+    }
+    switch (outcome.verdict) {
+      case "delivered":
+        if (state.subscription.trial !== undefined) yield* trial.start(state, delivery)
+        yield* outbox.confirm(delivery.id)
+        if (outcome.answer !== undefined) yield* log.recordDelivery(delivery, outcome.answer)
+        state.window.ahead.shift()
+        return undefined
+      case "ended":
+        return yield* end(state, delivery, outcome.attempt, context)
+      case "failed":
+        return yield* handleFailure(state, delivery, outcome.attempt)
+      case "withheld":
+        return undefined
+      case "away":
+        return (yield* Clock.currentTimeMillis) + channelCheckMs
+    }
+  })
+})
+
+/** Postpones a failed delivery by its next wait, or drops the delivery when its schedule has ended. */
+const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
+  const outbox = yield* Outbox
+
+  /** Records the end of an outage with the first failure after it, because most deliveries succeed by then. */
+  const recordReturn = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
+    const { back, subscription, window } = state
+    if (back === undefined) return delivery
+    yield* whenAvailable(outbox.restartWaiting(subscription.id, back))
+    state.back = undefined
+    restartWaits(window, back)
+    return window.ahead[0] ?? delivery
+  })
+
+  /** Drops the deliveries behind one that was too old, without an attempt: attempts would take longer than new deliveries need to come. */
+  const dropOlder = Effect.fnUntraced(function*({ subscription, window }: State, before: number) {
+    const dropped = yield* whenAvailable(outbox.dropOlder(subscription.id, before))
+    removeOlder(window, before)
+    if (dropped > 0) {
+      yield* Effect.logWarning("Notifications are dropped untried: they waited for a day.").pipe(
+        Effect.annotateLogs({ subscription: subscription.id, dropped })
+      )
+    }
+  })
+
+  return Effect.fnUntraced(function*(state: State, tried: Delivery, result: AttemptResult) {
+    const delivery = yield* recordReturn(state, tried)
+    const { ahead } = state.window
+    const now = yield* Clock.currentTimeMillis
+    const { waitsSince } = delivery
+    const failed = delivery.attempt + 1
+    const next = afterFailure(retry.waitAfter(state.subscription.face, failed), waitsSince, now)
+    if (next._tag === "Retry") {
+      yield* whenAvailable(outbox.postpone(delivery, next.dueAt, result))
+      ahead[0] = { ...delivery, attempt: failed, dueAt: next.dueAt }
+      return
+    }
+    yield* whenAvailable(outbox.drop(delivery, result))
+    yield* Effect.logWarning("A notification is dropped after its last attempt.").pipe(
+      Effect.annotateLogs({
+        subscription: delivery.subscriptionId,
+        sequence: delivery.sequence,
+        reason: result.message
+      })
+    )
+    ahead.shift()
+    if (waitsSince <= now - maxWaitingMs) yield* dropOlder(state, now - maxWaitingMs)
+  })
+})

@@ -1,0 +1,141 @@
+import { Clock, Effect, Layer, Option } from "effect"
+import { isAfterOutage } from "#domain/delivery/Delivery.ts"
+import { hasLeaseEnded } from "#domain/websub/Lease.ts"
+import type { Delivery } from "#domain/delivery/Notification.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import type { Self } from "#actors/runtime/Actor.ts"
+import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
+import { checkSpacingMs } from "#actors/cluster/ShardLease.ts"
+import { makeDeliveryAttempt } from "./DeliveryAttempt.ts"
+import { type DeliveryRetrySteps, makeDeliveryRetrySteps } from "./DeliveryRetry.ts"
+import { makeDeliveryTrial } from "./DeliveryTrial.ts"
+import { emptyWindow, fill, maxAhead, offer, release } from "./DeliveryWindow.ts"
+import { isLarge, type Message, type State, SubscriptionBehavior, type SubscriptionContext } from "./Subscription.ts"
+
+/** Large documents in memory at once, over all subscriptions of the runner. */
+const maxLargeDocuments = 32
+
+/** Result of a step whose next step follows at once. */
+const goOn = Symbol("go on")
+
+export const layer = Layer.effect(
+  SubscriptionBehavior,
+  Effect.gen(function*() {
+    const subscriptions = yield* SubscriptionStore
+    const retry = yield* makeDeliveryRetrySteps
+    const trial = yield* makeDeliveryTrial
+    const step = yield* makeStep(retry)
+    const largeSlots = new DeliveryLimiter(maxLargeDocuments, yield* Clock.Clock)
+
+    const loadState = Effect.fnUntraced(function*(self: Self<State, Message>) {
+      if (self.state !== undefined) return self.state
+      const subscription = Option.getOrUndefined(yield* whenAvailable(subscriptions.load(self.id)))
+      if (subscription?.state !== "active") return undefined
+      self.state = { subscription, trial: subscription.trial?.sent, window: emptyWindow() }
+      return self.state
+    })
+
+    /** Reads a large document when it has a slot, and releases the document with the slot: thousands may wait for a hanging callback. */
+    const stepInSlot = (self: Self<State, Message>, state: State, context: SubscriptionContext) =>
+      largeSlots.run(
+        state.subscription.host,
+        Effect.suspend(() => {
+          state.isLarge = false
+          return Effect.tap(step(self, state, context, true), () => Effect.sync(() => release(state.window)))
+        })
+      )
+
+    const run = Effect.fnUntraced(function*(self: Self<State, Message>, context: SubscriptionContext) {
+      while (true) {
+        for (let message = self.take(); message !== undefined; message = self.take()) applyMessage(self, message)
+        const state = yield* loadState(self)
+        if (state === undefined) return undefined
+        if (state.trial !== undefined) {
+          const until = yield* trial.check(self, state.trial)
+          if (until !== undefined) return until
+          continue
+        }
+        const until = waitForAttempt(retry, state, yield* Clock.currentTimeMillis)
+        if (until !== undefined) return until
+        const next = state.isLarge === true
+          ? yield* stepInSlot(self, state, context)
+          : yield* step(self, state, context)
+        if (next !== goOn) return next
+      }
+    })
+
+    return SubscriptionBehavior.of({ run })
+  })
+)
+
+/** Sends the first delivery if it is due. Returns the time of the next look, or undefined when no delivery waits. */
+const makeStep = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
+  const outbox = yield* Outbox
+  const attempt = yield* makeDeliveryAttempt(retry)
+
+  const readOutbox = Effect.fnUntraced(function*(state: State, count: number) {
+    state.waits = undefined
+    fill(state.window, yield* whenAvailable(outbox.backlog(state.subscription.id, count, maxAhead.bytes)))
+  })
+
+  return Effect.fnUntraced(
+    function*(self: Self<State, Message>, state: State, context: SubscriptionContext, hasSlot = false) {
+      const { subscription, window } = state
+      if (window.ahead.length === 0 && window.more) yield* readOutbox(state, hasSlot ? 1 : maxAhead.count)
+      const first = window.ahead[0]
+      if (first === undefined) return undefined
+      const now = yield* Clock.currentTimeMillis
+      if (hasLeaseEnded(subscription, now)) return undefined
+      if (isEarly(retry, state, first, now)) return goOn
+      if (self.draining()) return undefined
+      if (!context.lease.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), goOn)
+      if (isLarge(first) && !hasSlot) {
+        state.isLarge = true
+        release(window)
+        return goOn
+      }
+      if (isAfterOutage(retry.nextAttemptAt(subscription.face, first, now), state.triedAt, now)) state.back = now
+      return (yield* attempt(state, first, context)) ?? goOn
+    }
+  )
+})
+
+/** True before the next attempt of a delivery that has failed. */
+const isEarly = (
+  retry: DeliveryRetrySteps,
+  { subscription }: State,
+  first: Pick<Delivery, "attempt" | "dueAt">,
+  now: number
+): boolean => first.attempt > 0 && retry.nextAttemptAt(subscription.face, first, now) > now
+
+/**
+ * The time of the next attempt of a waiting first delivery, epoch ms.
+ *
+ * The deliveries leave memory meanwhile, because waits take up to hours, and any number of subscriptions may wait. The outbox has them.
+ */
+const waitForAttempt = (retry: DeliveryRetrySteps, state: State, now: number): number | undefined => {
+  const first = state.waits ?? state.window.ahead[0]
+  if (first === undefined || !isEarly(retry, state, first, now)) return undefined
+  state.waits = { attempt: first.attempt, dueAt: first.dueAt }
+  release(state.window)
+  return first.dueAt
+}
+
+/** Applies a message to the state. Without state the message is dropped: loading finds all waiting deliveries. */
+const applyMessage = (self: Self<State, Message>, message: Message): void => {
+  const { state } = self
+  if (state === undefined) return
+  switch (message._tag) {
+    case "Reload":
+      self.state = undefined
+      self.pinned = false
+      return
+    case "Look":
+      state.window.more = true
+      return
+    case "Deliver":
+      offer(state.window, message.delivery)
+  }
+}
