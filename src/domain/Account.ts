@@ -1,4 +1,4 @@
-/** What a token may do; the main password may do everything. */
+/** Rights of a token. The main password has all of them. */
 export const rights = ["subscribe", "unsubscribe", "list", "retrieve", "publish", "xmpp"] as const
 
 export type Right = typeof rights[number]
@@ -9,14 +9,14 @@ export interface Account {
   readonly login: string
   /** Bare JID for XMPP from the subscriber's own server. */
   readonly jid?: string
-  /** Items of its XMPP notifications are in the namespace of `pubsub`, as the original service's published clients want them. */
+  /** XMPP notifications have their items in the namespace of `pubsub`, as the clients of the original service expect. */
   readonly legacyItemNamespace?: true
   /** May be negative; never blocks. */
   readonly credits: number
   readonly createdAt: number
 }
 
-/** What can be changed of an account; what is not named stays, `null` takes it away. */
+/** Changes of an account. An absent field stays, and `null` removes a value. */
 export interface AccountChanges {
   /** Bare JID, or a domain: an external component. */
   readonly jid?: string | null
@@ -32,15 +32,15 @@ export interface Token {
   readonly createdAt: number
 }
 
-/** Who is calling, and what the credential lets them do. */
+/** The authenticated caller of an operation, with the rights of the credential. */
 export interface Caller {
   readonly account: Account
   readonly rights: ReadonlySet<Right>
-  /** Identifies the credential: a token, or an account with the password that it has at the time; no secret. */
+  /** Identifies the credential without its secret: a token, or an account with its current password. */
   readonly credential: string
 }
 
-/** Who subscribes on the hub face: nobody in particular. The stores know the account without being told, and show it to nobody. */
+/** The account of all subscriptions of the hub face. The stores know this account, and never list it. */
 export const anonymous: Caller = {
   account: { id: 0, login: "(hub)", credits: 0, createdAt: 0 },
   rights: new Set(),
@@ -58,7 +58,7 @@ export const fromBits = (bits: number): ReadonlyArray<Right> => rights.filter((_
 
 const loginPattern = /^[a-z0-9][a-z0-9._+-]{0,62}$/
 
-/** Why a login cannot be used, or undefined when it can. */
+/** The problem of a login; undefined for a usable one. */
 export const loginProblem = (login: string): string | undefined =>
   loginPattern.test(login)
     ? undefined

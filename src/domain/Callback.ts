@@ -3,14 +3,14 @@ import { badParameter, type Refusal } from "./Refusal.ts"
 import { maxCallbackLength } from "./Subscription.ts"
 import { hasControlCharacter, quote } from "./Topic.ts"
 
-/** Where notifications go: as the subscriber wrote it (echoed byte for byte), and its host. */
+/** The URL that notifications are posted to, in the spelling of the subscriber, and its host. */
 export interface Callback {
   readonly given: string
   /** Lower-case host name, without port. */
   readonly host: string
 }
 
-/** Reads a `hub.callback`. Whether its address may be reached is known at connection time only. */
+/** Parses a `hub.callback`. Its address is checked when a connection opens. */
 export const parse = (given: string, parameter = "hub.callback"): Result.Result<Callback, Refusal> => {
   const refused = (what: string) => Result.fail(badParameter(parameter, what))
   if (given === "") {

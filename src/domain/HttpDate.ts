@@ -1,9 +1,9 @@
-/** Behind an HTTP date: a name of the zone, or how far it is from GMT. */
+/** The end of a date with a zone: its name, or its offset from GMT. */
 const zoned = /(?:[A-Za-z]|[+-]\d\d:?\d\d)$/
 
 /**
- * The time in a header field, epoch ms, in any of the three forms of RFC 9110 (5.6.7), or another that names a time of the day; undefined for
- * everything else.
+ * Parses the date of a header field into epoch ms: the three forms of RFC 9110 (5.6.7), and other forms with a time of day. Undefined for
+ * all other texts.
  *
  * `Date.parse` alone takes `12.5` for the 5th of December and `9999` for a year, and reads the form of asctime, which names no zone, in that of the machine.
  */

@@ -2,23 +2,23 @@
 import { domainToUnicode } from "node:url"
 
 /**
- * An address of XMPP, `local@domain/resource`, in the form in which two of them are compared (RFC 7622, sections 3.2 to 3.4).
+ * An XMPP address, `local@domain/resource`, in its comparable form (RFC 7622, sections 3.2 to 3.4).
  *
- * The whole of PRECIS is not here: servers have prepared what they hand on. What is here keeps out what could never be an address, and makes
- * one of the spellings that people type into settings and attributes.
+ * Implements a part of PRECIS, because servers have prepared the addresses that they pass on. This part rejects impossible addresses, and
+ * unifies the spellings that people type into settings and attributes.
  */
 export interface Jid {
   /** Absent for a domain: a server, a component. */
   readonly local?: string
   readonly domain: string
-  /** Told apart from the rest and kept as it is: nothing here depends on it. */
+  /** Unchanged, because no rule depends on it. */
   readonly resource?: string
 }
 
-/** Bytes of each part, at most (RFC 7622, 3.1). */
+/** Maximum of bytes per part (RFC 7622, 3.1). */
 const maxPartBytes = 1023
 
-/** Reads an address; `undefined` for what is none. */
+/** Parses an address; undefined for an invalid one. */
 export const parse = (text: string): Jid | undefined => {
   if (text.length > 3 * maxPartBytes + 2) return undefined
   const slash = text.indexOf("/")
@@ -40,10 +40,10 @@ export const parse = (text: string): Jid | undefined => {
 /** `local@domain`, or the domain alone. */
 export const bare = ({ domain, local }: Jid): string => local === undefined ? domain : `${local}@${domain}`
 
-/** A domain in the form in which two of them are compared, in Unicode, from either of its spellings; what is none stays as it is. */
+/** The comparable Unicode form of a domain. An invalid domain stays unchanged. */
 export const domainOf = (text: string): string => prepareDomain(text) ?? text
 
-/** The bare form of an address as it was written; `undefined` for what is none. */
+/** The bare form of a written address; undefined for an invalid one. */
 export const bareOf = (text: string): string | undefined => {
   const jid = parse(text)
   return jid === undefined ? undefined : bare(jid)
@@ -52,7 +52,7 @@ export const bareOf = (text: string): string | undefined => {
 const checkPart = (part: string): string | undefined =>
   part !== "" && part.isWellFormed() && Buffer.byteLength(part) <= maxPartBytes ? part : undefined
 
-/** Letters, digits and what is visible in ASCII, but for the separators and quotes that RFC 7622 takes out. */
+/** Letters, digits and visible ASCII, without the separators and quotes that RFC 7622 excludes. */
 const localPattern = /^[\p{L}\p{N}\p{M}\x21\x23-\x25\x28-\x2e\x3b\x3d\x3f\x5b-\x60\x7b-\x7e]+$/u
 
 const prepareLocal = (text: string): string | undefined => {
@@ -63,7 +63,7 @@ const prepareLocal = (text: string): string | undefined => {
 /** Full-width and half-width forms stand for their ordinary letters. */
 const foldWidth = (text: string): string => text.replace(/[\uff01-\uffee]/g, (wide) => wide.normalize("NFKC"))
 
-/** What ends or changes a host name when a URL is read. */
+/** Characters that end or change the host name of a URL. */
 const noDomain = /[/?#\\@%\s:]/
 
 const prepareDomain = (text: string): string | undefined => {

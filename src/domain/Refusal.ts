@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 
 /**
- * Why a request is refused. Each reason carries the sentence for the caller: what was wrong, what was received, what is right.
+ * Reason of a refused request. Each reason has the sentence for the caller: the mistake, the received text, the correct form.
  *
  * `http/Reply.ts` and `xmpp/Conditions.ts` map reasons to their wires, exhaustively.
  */
@@ -27,7 +27,7 @@ export class Throttled extends Schema.TaggedClass<Throttled>()("Throttled", {
   retryAfter: Schema.Finite
 }) {}
 
-/** A part that is needed is away for the moment (the database, the owner of a partition); `retryAfter` in seconds. */
+/** A needed part is unavailable at the moment, as the database or the owner of a partition. `retryAfter` in seconds. */
 export class Unavailable extends Schema.TaggedClass<Unavailable>()("Unavailable", {
   message: Schema.String,
   retryAfter: Schema.Finite
@@ -42,7 +42,7 @@ export type RefusalReason =
   | Throttled
   | Unavailable
 
-/** The one error of the operations that callers see. */
+/** The error of all operations, for callers. */
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   reason: Schema.Union([BadParameter, NotSubscribed, NotVerified, Unauthenticated, Forbidden, Throttled, Unavailable])
 }) {

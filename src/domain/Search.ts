@@ -5,23 +5,23 @@ import type { Format } from "./Subscription.ts"
 import { quote } from "./Topic.ts"
 
 /**
- * What subscriptions are searched for; all of it has to fit. Made by `parse`.
+ * A filter of subscriptions; all its parts have to match. `parse` creates it.
  *
- * `inurl` is a part of the URL in any case. Only where nothing has it, what is similar is taken: see `SubscriptionStore.list`.
+ * `inurl` is a part of the URL, in upper or lower case. Without a match, similar URLs match: see `SubscriptionStore.list`.
  */
 export interface Search {
-  /** As the list shows it: a feed for which none was asked for is Atom. */
+  /** The format in lists: Atom for a feed without a requested format. */
   readonly format?: Format
   /** Canonical topic. */
   readonly feedUrl?: string
   readonly feedInurl?: string
   readonly feedHostname?: string
-  /** What is not known counts as 0. */
+  /** An unknown rank counts as 0. */
   readonly ranks: ReadonlyArray<{ readonly rank: Rank; readonly range: RankRange }>
-  /** Bare JID, and domain of one, as `Jid` reads them. */
+  /** Bare JID, and domain of a JID, in the forms of `Jid`. */
   readonly endpointJid?: string
   readonly endpointDomain?: string
-  /** Byte for byte as the subscriber wrote it. */
+  /** Byte for byte in the spelling of the subscriber. */
   readonly endpointUrl?: string
   readonly endpointInurl?: string
   readonly endpointHostname?: string
@@ -29,22 +29,22 @@ export interface Search {
 
 export type Rank = "velocity" | "bozo" | "porn" | "popularity"
 
-/** Numbers that stand in the relation to `value`. */
+/** The numbers with this relation to `value`. */
 export interface RankRange {
   readonly relation: "=" | "<" | "<=" | ">" | ">="
   readonly value: number
 }
 
-/** A search that everything fits. */
+/** Matches all subscriptions. */
 export const matchAll: Search = { ranks: [] }
 
-/** Shorter parts are in nearly every URL, and no index finds them. */
+/** Minimum length of a URL part. Nearly every URL contains shorter parts, and no index finds them. */
 const minPartLength = 3
 const maxTextLength = 2048
 
 type KeyResult = Result.Result<Partial<Search>, string>
 
-/** The keys of a search, by their dotted names, and how the text of each is read: to a part of the search, or to what is wrong with it. */
+/** Parsers of the search keys by their dotted names: each returns a part of the search, or the problem of the text. */
 const readers = {
   format: (text) => {
     const format = text.toLowerCase()
@@ -74,7 +74,7 @@ export const keys = Object.keys(readers) as ReadonlyArray<Key>
 const isKey = (name: string): name is Key => Object.hasOwn(readers, name)
 
 /**
- * Reads a search from its keys (`feed.url`) and their texts; `parameter` is the name that it was sent under, for the sentence of a refusal.
+ * Parses a search from its keys (`feed.url`) and their texts. `parameter` is its name in the sentence of a refusal.
  */
 export const parse = (
   sent: Iterable<readonly [key: string, text: string]>,
@@ -98,7 +98,7 @@ export const parse = (
   return Result.succeed(search)
 }
 
-/** A part of an index's words, so that a search for it need not read every URL: `../..` is in none, `x.y` in no useful one. */
+/** A part with an indexed word, so that the search need not read every URL. `../..` has none, and `x.y` no useful one. */
 const parseUrlPart = (text: string): Result.Result<string, string> => {
   if (text.length < minPartLength) return Result.fail(`has to have ${minPartLength} characters or more`)
   return /[\p{L}\p{N}]{2}/u.test(text)
@@ -123,7 +123,7 @@ const parseRank = (rank: Rank, text: string): KeyResult => {
     : Result.fail("has to be a number, or one behind >, >=, <= or <")
 }
 
-/** Whether a rank is in the range. */
+/** True for a rank within the range. */
 export const isInRange = (rank: number | undefined, { relation, value }: RankRange): boolean => {
   const known = rank ?? 0
   switch (relation) {

@@ -1,19 +1,19 @@
 import type { Trial } from "#domain/delivery/Bounce.ts"
 import type { ResourceKind } from "#domain/poll/Resource.ts"
 
-/** `raw` sends a resource's own bytes: the default for what is no feed. */
+/** Format of notifications. Without a format, resources other than feeds are sent as their own bytes. */
 export type Format = "atom" | "json"
 
-/** Which API it was made through: see "Two faces" in the documentation. */
+/** The API of the subscription: see "Two faces" in the documentation. */
 export type Face = "api" | "hub"
 
-/** How notifications leave: to a callback, to a JID, or not at all (`{base_url}/dev/null`). */
+/** Channel of the notifications: a callback, a JID, or the null device (`{base_url}/dev/null`). */
 export type Channel = "webhook" | "xmpp" | "null"
 
-/** Pending: the intent is not verified yet. Paused: nothing reaches its receiver, and nothing is sent but a trial now and then. Ended ones are deleted. */
+/** `pending`: the intent is not verified yet. `paused`: the receiver is unreachable, and only trials are sent. Ended subscriptions are deleted. */
 export type SubscriptionState = "pending" | "active" | "paused"
 
-/** HMAC methods that a subscriber may choose from; see section 8.1 of WebSub. */
+/** HMAC methods for subscribers to choose from; section 8.1 of WebSub. */
 export const signatureMethods = ["sha1", "sha256", "sha384", "sha512"] as const
 
 export type SignatureMethod = typeof signatureMethods[number]
@@ -22,30 +22,30 @@ export interface Subscription {
   readonly id: number
   readonly accountId: number
   readonly resourceId: number
-  /** Byte for byte as the subscriber wrote it. */
+  /** Byte for byte in the spelling of the subscriber. */
   readonly topic: string
   readonly channel: Channel
   /** Callback URL or bare JID. */
   readonly endpoint: string
   /** Host of the callback, domain of the JID. */
   readonly host: string
-  /** Undefined: Atom for feeds, raw bytes for everything else. */
+  /** Undefined for Atom with feeds, and raw bytes with other resources. */
   readonly format?: Format
-  /** The format is one that the client takes (`Accept`), asked for by nobody: it is for feeds alone. */
+  /** The format comes from the `Accept` header of the client, and applies to feeds only. */
   readonly feedsOnly?: boolean
   readonly secret?: string
-  /** Undefined: SHA-1, as every subscriber knows it, with SHA-256 beside it. */
+  /** Undefined for SHA-1, which every subscriber knows, with SHA-256 beside it. */
   readonly signature?: SignatureMethod
   readonly face: Face
   readonly state: SubscriptionState
-  /** Known where it is loaded to be sent to. */
+  /** Only when loaded for deliveries. */
   readonly trial?: Trial
-  /** End of a hub-face lease, epoch ms; from then on it counts as ended. */
+  /** End of a lease, epoch ms; the subscription counts as ended from then on. */
   readonly leaseUntil?: number
   readonly createdAt: number
 }
 
-/** The format that a list shows: a feed for which none was asked for is sent as Atom, anything else as it is (null). */
+/** The format in lists: Atom for a feed without a requested format, null for the raw bytes of other resources. */
 export const shownFormat = (
   { feedsOnly, format }: Pick<Subscription, "feedsOnly" | "format">,
   { kind }: { readonly kind: ResourceKind }
@@ -54,5 +54,5 @@ export const shownFormat = (
   return feedsOnly === true ? null : format ?? null
 }
 
-/** Characters of a `hub.callback`, at most. */
+/** Maximum of characters in a `hub.callback`. */
 export const maxCallbackLength = 250

@@ -2,14 +2,14 @@ import { Result } from "effect"
 import { getDomain } from "tldts"
 import { badParameter, type Refusal } from "./Refusal.ts"
 
-/** Characters of a `hub.topic`, at most. */
+/** Maximum of characters in a `hub.topic`. */
 export const maxTopicLength = 2048
 
-/** Partitions of the cluster. Fixed: a resource's partition is stored with it. */
+/** Number of partitions of the cluster. Fixed, because each resource is stored with its partition. */
 export const partitionCount = 256
 
 /**
- * A watched URL: as the subscriber wrote it (echoed byte for byte), and the canonical form under which resources are shared.
+ * A watched URL: in the spelling of the subscriber (echoed byte for byte), and in the canonical form that identifies its resource.
  */
 export interface Topic {
   readonly given: string
@@ -19,7 +19,8 @@ export interface Topic {
 }
 
 /**
- * Reads a topic. `http` and `https` stay two topics; scheme and host are lower-cased, the default port goes, the fragment stays (it selects).
+ * Parses a topic. Scheme and host become lower-case, and the default port is removed. `http` and `https` stay two topics, and the fragment
+ * stays, because it selects.
  */
 export const parse = (given: string, parameter = "hub.topic"): Result.Result<Topic, Refusal> => {
   if (given === "") {
@@ -61,20 +62,20 @@ const refuseTopic = (parameter: string, what: string) =>
     )
   )
 
-/** XMPP calls it a node; the sentence of HTTP is the wire's, whatever the parameter. */
+/** The name in the sentence: `node` on XMPP, `hub.topic` on HTTP for every parameter. */
 const wireNameOf = (parameter: string): string => parameter === "node" ? parameter : "hub.topic"
 
-/** `URL.parse` drops some of them without a word; as given they would forge a header of a notification or a line of a stream. */
+/** True for control characters. `URL.parse` removes some silently; in the given spelling they would forge a header or a line of a stream. */
 export const hasControlCharacter = (text: string): boolean => /[\u0000-\u001f\u007f]/.test(text)
 
-/** Received text for an error sentence: one line, bounded, quoted. */
+/** Quotes received text for an error sentence, in one line of at most 120 characters. */
 export const quote = (text: string): string => JSON.stringify(text.length > 120 ? `${text.slice(0, 117)}...` : text)
 
-/** The registrable domain of a host; an address or a name without one is a site of its own. */
+/** The registrable domain of a host. An address, or a name without such a domain, is its own site. */
 export const siteOf = (host: string): string => getDomain(host, { allowPrivateDomains: true }) ?? host
 
 /**
- * The partition of a host: all hosts of one registrable domain share it, so their politeness, connections and back-off live in one place.
+ * The partition of a host. All hosts of one registrable domain share a partition, and so their politeness, connections and back-off.
  */
 export const partitionOf = (host: string): number => fnv1a(siteOf(host)) % partitionCount
 

@@ -8,50 +8,50 @@ import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
 import { countDelivery } from "#actors/runtime/Metrics.ts"
 import type { ShardLease } from "#actors/cluster/ShardLease.ts"
 
-/** How a try went. It was none when the channel is not served for the moment (`away`), or the runner not sure any more (`withheld`). */
+/** Outcome of an attempt. Without a request: the channel is unserved at the moment (`away`), or the lease is lost (`withheld`). */
 export type Outcome = Success | Failure | { readonly verdict: "away" | "withheld" }
 
-/** A channel without answers has none for the log. */
+/** Channels without answers log no success. */
 interface Success {
   readonly verdict: "delivered"
   readonly answer?: DeliveryResponse
 }
 
-/** `ended`: the receiver says that there is no use in another one, and so ends the subscription. */
+/** `ended`: the receiver does not exist any more, which ends the subscription. */
 interface Failure {
   readonly verdict: "ended" | "failed"
   readonly attempt: AttemptResult
 }
 
 /**
- * One try of a delivery; returns when it is known how it went.
+ * One attempt of a delivery; returns its outcome.
  *
- * `isSure` is asked as late as can be: what waits for a place or a connection waits long enough for another runner to take over.
+ * The sender checks the lease as late as possible, because another runner may take over while it waits for a slot or a connection.
  */
 export type Sender = (
   delivery: Delivery,
   subscription: Subscription,
-  isSure: ShardLease["isHeld"]
+  isLeaseHeld: ShardLease["isHeld"]
 ) => Effect.Effect<Outcome>
 
-/** The ways out, by channel. One that is missing is not served: its deliveries wait in the outbox. */
+/** The senders by channel. Deliveries of a channel without a sender wait in the outbox. */
 export class Senders extends Context.Service<Senders, { readonly [channel in Channel]?: Sender }>()(
   "windhover/actors/subscription/Senders"
 ) {}
 
-/** Those that are always there: callbacks, and the null device. */
+/** The senders of every runner: callbacks, and the null device. */
 export const layer = Layer.effect(
   Senders,
   Effect.gen(function*() {
     const deliverer = yield* Deliverer
     const settings = yield* Settings
-    const lanes = new DeliveryLimiter(settings.maxDeliveries, yield* Clock.Clock)
-    const rendering = renderOnce(settings)
+    const limiter = new DeliveryLimiter(settings.maxDeliveries, yield* Clock.Clock)
+    const renderShared = renderOnce(settings)
 
-    const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isSure) {
-      const rendered = rendering(delivery.notification, subscription)
-      const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isSure)
-      const outcome = yield* lanes.run(subscription.host, posted).pipe(
+    const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld) {
+      const rendered = renderShared(delivery.notification, subscription)
+      const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isLeaseHeld)
+      const outcome = yield* limiter.run(subscription.host, posted).pipe(
         Effect.map(outcomeOf),
         Effect.catchTag(
           "DeliveryError",
@@ -76,13 +76,13 @@ const withheld = { verdict: "withheld" } as const
 
 const failure = (verdict: Failure["verdict"], attempt: AttemptResult): Success | Failure => ({ verdict, attempt })
 
-/** Subscribers who wrote the topic alike, through the same face, and chose the same format get the same bytes, rendered once while the notification is in memory. */
+/** Subscriptions with equal topic, face and format get the same bytes, rendered once while the notification is in memory. */
 const renderOnce = (settings: Settings["Service"]) => {
-  const kept = new WeakMap<Notification, Map<string, Rendered>>()
+  const renderedByNotification = new WeakMap<Notification, Map<string, Rendered>>()
   return (notification: Notification, subscription: Subscription): Rendered => {
     const { face, feedsOnly, format, topic } = subscription
-    let bodies = kept.get(notification)
-    if (bodies === undefined) kept.set(notification, bodies = new Map<string, Rendered>())
+    let bodies = renderedByNotification.get(notification)
+    if (bodies === undefined) renderedByNotification.set(notification, bodies = new Map<string, Rendered>())
     const key = `${face} ${format ?? ""} ${feedsOnly === true} ${topic}`
     let rendered = bodies.get(key)
     if (rendered === undefined) bodies.set(key, rendered = render(notification, subscription, settings))

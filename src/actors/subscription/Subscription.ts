@@ -34,7 +34,7 @@ export interface State {
   back?: number | undefined
 }
 
-/** Bytes of a document above which it is in memory only while it is sent. */
+/** Documents with more bytes are in memory only while they are sent. */
 const largeBytes = 256 << 10
 
 export const isLarge = ({ notification }: Delivery): boolean => documentBytes(notification) > largeBytes

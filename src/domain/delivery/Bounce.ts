@@ -1,68 +1,71 @@
 /**
- * What a notification that came back says of its receiver.
+ * Severity of a bounce.
  *
- * `gone`: there will never be one again. `lasting`: there is none, and waiting does not help. `passing`: nobody can be reached for the moment.
+ * `gone`: the receiver does not exist any more. `lasting`: waiting does not help. `passing`: the receiver is unreachable at the moment.
  */
 export type Severity = "gone" | "lasting" | "passing"
 
-/** A notification that had been sent, and came back; it is no proof that nobody read it. */
+/** A returned notification. A bounce does not prove that the message was unread. */
 export interface Bounce {
   readonly subscriptionId: number
-  /** Of the notification, in the subscription. */
+  /** Sequence of the notification in the subscription. */
   readonly sequence: number
-  /** Bare JID that it came back from. Only that of the subscription is believed: everything else of a bounce can be made up. */
+  /** Bare JID of the sender. It has to be the subscription's JID, because a bounce can be forged. */
   readonly from: string
   readonly severity: Severity
   /** A sentence for the subscriber. */
   readonly message: string
 }
 
-/** What is known of the notifications of a subscription that came back. */
+/** The bounces of a subscription. */
 export interface BounceHistory {
-  /** Lasting ones in a row: a notification between them that did not come back starts a new row. */
+  /** Lasting bounces in a row. A notification without a bounce between them starts a new row. */
   readonly count: number
-  /** When the row began, epoch ms; of passing ones only, when the first of them came. */
+  /** Begin of the row, epoch ms; the first bounce while all of them are passing. */
   readonly since: number
-  /** The highest sequence that came back. */
+  /** Highest bounced sequence. */
   readonly sequence: number
-  /** The last one of any kind, epoch ms. */
+  /** Last bounce of any severity, epoch ms. */
   readonly lastAt: number
   readonly message: string
-  /** Trials since the subscription was paused; none of them arrived. */
+  /** Failed trials since the pause. */
   readonly trials: number
 }
 
-/** So many lasting ones in a row, over so many ms, end the sending: a server that is set up anew refuses everybody for some minutes. */
+/**
+ * Lasting bounces in a row, and the minimum span of the row in ms, that pause a subscription. A server in setup refuses all messages for some
+ * minutes.
+ */
 const maxLastingBounces = 5
 const minBouncingMs = 60 * 60_000
 
 /** Milliseconds from a pause to the next trial, which is the first, second, third … one: 1, 2, 4, 8, 16 h, and then once a day. */
 const trialWaitMs = (trials: number): number => Math.min(60 * 60_000 * 2 ** trials, 24 * 60 * 60_000)
 
-/** A trial that is further away, in ms, was planned by a clock that was ahead, and is due. */
+/** Maximum delay of a trial, in ms. A later one was planned by a clock that was ahead, and is due. */
 export const maxTrialDelayMs = 25 * 60 * 60_000
 
-/** When a subscription that is paused now is tried again, epoch ms. */
+/** Time of the next trial of a paused subscription, epoch ms. */
 export const nextTrialAt = ({ lastAt, trials }: BounceHistory): number => lastAt + trialWaitMs(trials)
 
-/** How far the trial of a subscription is that is active after a pause, to see whether one notification arrives. */
+/** The trial of a subscription after its pause: one notification has to arrive. */
 export interface Trial {
-  /** The one that went out; nothing follows it before it is known what became of it. */
+  /** The sent notification; the next one follows after its arrival is known. */
   readonly sent?: {
     readonly sequence: number
-    /** From then on it has arrived, epoch ms. */
+    /** Time from which it counts as arrived, epoch ms. */
     readonly until: number
   }
 }
 
-/** A trial that has not come back after so many ms has arrived: servers give each other up sooner. */
+/** Time after which a trial without a bounce counts as arrived, in ms. Servers give up on each other sooner. */
 export const trialTimeMs = 3 * 60_000
 
-/** Whether it has; by a clock that was ahead it was sent long ago. */
+/** True when the trial has arrived, also for a trial of a clock that was ahead. */
 export const hasTrialArrived = ({ until }: NonNullable<Trial["sent"]>, now: number): boolean =>
   until <= now || until > now + 2 * trialTimeMs
 
-/** What is known after another one; undefined for what came back already, or in another message of the same notification. */
+/** The history with another bounce. Undefined for a repeated bounce of the same notification. */
 export const addBounce = (
   known: BounceHistory | undefined,
   { message, sequence, severity }: Bounce,
@@ -80,7 +83,7 @@ export const addBounce = (
     : { count: 1, since: now, trials: 0, ...last }
 }
 
-/** What becomes of the subscription: it ends, as by a 410 of a callback, it is paused until its receiver is heard of again, or it is only marked. */
+/** The decision about the subscription: ended as by a 410 of a callback, paused until a sign of life, or only marked. */
 export const decideBounce = (
   severity: Severity,
   { count, lastAt, since }: BounceHistory

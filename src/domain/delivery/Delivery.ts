@@ -54,7 +54,10 @@ export const plannedAttempt = (wait: number | undefined, dueAt: number, now: num
 export const documentBytes = ({ news }: Notification): number =>
   (news._tag === "Document" ? news.document : news._tag === "Entries" ? news.whole : undefined)?.body.length ?? 0
 
-/** How many of these may be in memory together, in their order: `count` of them with `bytes` in all, and one however large; it has to be sent. */
+/**
+ * Number of leading documents that fit into memory together: at most `count` with `bytes` in all. The first one always fits, because it has to
+ * be sent.
+ */
 export const countFitting = (
   lengths: ReadonlyArray<number>,
   { bytes, count }: { readonly bytes: number; readonly count: number }
@@ -64,23 +67,25 @@ export const countFitting = (
   return beyond < 0 ? lengths.length : beyond
 }
 
-/** Failed tries of a subscription that are kept, at most. */
+/** Maximum of stored failed attempts per subscription. */
 const logSlots = 64
 
 /**
- * Where the log of a subscription keeps a failed try (1: the first one; 0: what was taken and came back): in a ring, so that nothing has to be counted or deleted.
- * All tries of four notifications in succession have places of their own; whoever comes later takes one over.
+ * Slot of a failed attempt in the log of its subscription; attempt 0 is a bounce.
+ *
+ * The slots form a ring, so that writing needs no count and no deletion. Four successive notifications have slots of their own for all their
+ * attempts; later attempts reuse the slots.
  */
 export const logSlotOf = (sequence: number, attempt: number): number => (sequence * 16 + attempt) % logSlots
 
-/** Where the log of a subscription keeps its last success. */
+/** Slot of the last success in the log of a subscription. */
 export const successSlot = logSlots
 
-/** What the answer of a callback means. A redirect is no success, and is not followed. */
+/** Meaning of a callback's status. A redirect is a failure, and is not followed. */
 export const classifyStatus = (status: number): "delivered" | "ended" | "failed" =>
   status >= 200 && status < 300 ? "delivered" : status === 410 ? "ended" : "failed"
 
-/** The part of the settings that shows in notifications. */
+/** The settings that notifications show. */
 export interface SenderIdentity {
   readonly baseUrl: string
   readonly hubOpen: boolean
@@ -95,16 +100,16 @@ export interface Rendered {
 }
 
 /**
- * Where documents and headers say that a hub is: subscribers who find it there have no account, so that it is the open one.
- * With that turned off it is the API, which takes the same requests with credentials.
+ * The hub that documents and headers advertise. Subscribers that discover the hub have no account, so that this is the open hub.
+ * With the open hub turned off it is the API, which accepts the same requests with credentials.
  */
 export const hubUrlOf = ({ baseUrl, hubOpen }: Pick<SenderIdentity, "baseUrl" | "hubOpen">): string =>
   hubOpen ? `${baseUrl}/hub` : `${baseUrl}/`
 
-/** What decides over the document that a subscriber gets. */
+/** The fields of a subscription that select its document. */
 export type RenderOptions = Pick<Subscription, "topic" | "format" | "feedsOnly" | "face">
 
-/** The document of a subscriber; the same for all who wrote the topic alike, through the same face, and chose the same format. */
+/** The document of a subscriber. Subscriptions with equal options get equal bytes. */
 export const render = (notification: Notification, wish: RenderOptions, sender: SenderIdentity): Rendered => {
   const { header, news } = notification
   const { face, format, topic } = wish
@@ -132,7 +137,7 @@ export const render = (notification: Notification, wish: RenderOptions, sender: 
     }
 }
 
-/** What is no feed keeps its bytes, unless an account asked for a format that it does not have. */
+/** True when a document keeps its bytes: it is no feed, and the account has requested no other format. */
 const isSentUnchanged = (document: Document, { face, feedsOnly, format }: RenderOptions): boolean =>
   face === "hub" || format === undefined || feedsOnly === true || isInFormat(document, format)
 
@@ -149,7 +154,7 @@ const entriesOf = (news: News, status: Status): ReadonlyArray<Entry> | undefined
 
 const encoder = new TextEncoder()
 
-/** One try of a delivery, ready for the callback. On the hub face nobody has an account, and so no credits. */
+/** The request of one attempt. Deliveries of the hub face have no account, and so no credits header. */
 export const parcel = (
   subscription: Subscription,
   delivery: Delivery,
@@ -172,7 +177,7 @@ export const parcel = (
   ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
 })
 
-/** Existing clients read either spelling. */
+/** Clients read either spelling. */
 const serviceHeaders = (
   sender: SenderIdentity,
   name: string,
@@ -182,7 +187,7 @@ const serviceHeaders = (
     ? [[`X-Service-${name}`, value]]
     : [[`X-Service-${name}`, value], [`${sender.headerPrefix}${name}`, value]]
 
-/** A URL as subscribers write it may hold any character, a header only some: the others go as the UTF-8 that a browser would send. */
+/** Percent-encodes characters that a header cannot have, as the UTF-8 that a browser sends. */
 const headerValue = (text: string): string =>
   text.replace(/[^\x21-\x7e]/gu, (character) => encodeURIComponent(wellFormed(character)))
 
@@ -190,7 +195,7 @@ const wellFormed = (character: string): string => character.isWellFormed() ? cha
 
 const linkTarget = (topic: string): string => headerValue(topic).replaceAll(">", "%3E").replaceAll("<", "%3C")
 
-/** In words, for the log and for the dropped row. */
+/** Describes a callback's answer for the log and the dropped row. */
 export const describeResponse = ({ excerpt, latency, status }: DeliveryResponse): Required<AttemptResult> => ({
   code: status,
   message: excerpt === "" ? `The callback answered ${status}.` : `The callback answered ${status}: ${excerpt}`,

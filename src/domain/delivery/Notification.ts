@@ -2,25 +2,25 @@ import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
 
-/** The bytes of a resource as pulled, decompressed and otherwise untouched. */
+/** The decompressed, otherwise unchanged bytes of a resource. */
 export interface Document {
   readonly contentType: string
   readonly body: Uint8Array
 }
 
-/** What happened to a resource, stored once for all its subscribers. */
+/** A change of a resource, stored once for all its subscriptions. */
 export interface Notification {
   readonly id: number
   readonly resourceId: number
   readonly createdAt: number
-  /** As it was then; `feed` is filled in for each subscriber. */
+  /** The status at that time; `feed` is filled in for each subscriber. */
   readonly status: Omit<Status, "feed">
   readonly header?: FeedHeader
   readonly news: News
 }
 
 export type News =
-  /** New (or recently updated) entries, newest first; and the feed that held them, when the hub face sends it. */
+  /** New or recently updated entries, newest first, and their feed for the hub face. */
   | { readonly _tag: "Entries"; readonly entries: ReadonlyArray<Entry>; readonly whole?: Document }
   | { readonly _tag: "Document"; readonly document: Document }
   /** The resource entered its error state. */
@@ -30,20 +30,20 @@ export type News =
 export interface Delivery {
   readonly id: number
   readonly subscriptionId: number
-  /** 1, 2, 3 … of the subscription, without gaps: the order of delivery. */
+  /** The order of delivery: 1, 2, 3 … in the subscription, without gaps. */
   readonly sequence: number
-  /** Balance of the account after this notification; the same at each try. */
+  /** Balance of the account after this notification; equal in all attempts. */
   readonly credits: number
-  /** Tries that have failed. */
+  /** Failed attempts, the step of the retry schedule. */
   readonly attempt: number
-  /** When the next try is due, epoch ms. */
+  /** Time of the next attempt, epoch ms. */
   readonly dueAt: number
-  /** Since when it could be tried, epoch ms: since it was recorded, or since whoever tries it was back from a long absence. */
+  /** Begin of the waiting, epoch ms: when it was recorded, or the end of the last outage. */
   readonly waitsSince: number
   readonly notification: Notification
 }
 
-/** Why a try failed, for the log and the dropped row: HTTP status (0: no answer), a sentence, and ms until an answer had come. */
+/** The result of an attempt for the log and the dropped row: HTTP status (0 without an answer), a sentence, and the latency in ms. */
 export interface AttemptResult {
   readonly code: number
   readonly message: string

@@ -12,22 +12,22 @@ export class AccountStore extends Context.Service<AccountStore, {
   readonly create: (login: string, password: Redacted.Redacted) => Effect.Effect<Account, LoginTaken | StoreError>
   readonly find: (login: string) => Effect.Effect<Option.Option<Account>, StoreError>
   readonly load: (id: number) => Effect.Effect<Option.Option<Account>, StoreError>
-  /** The account whose alternative JID it is. */
+  /** The account with this alternative JID. */
   readonly findByJid: (jid: string) => Effect.Effect<Option.Option<Account>, StoreError>
-  /** False when there is no such login. */
+  /** False for an unknown login. */
   readonly update: (login: string, changes: AccountChanges) => Effect.Effect<boolean, JidTaken | StoreError>
   readonly list: Effect.Effect<ReadonlyArray<Account>, StoreError>
   /** False when there is no such login. */
   readonly setPassword: (login: string, password: Redacted.Redacted) => Effect.Effect<boolean, StoreError>
-  /** None when login, password or token do not fit; takes equally long for a login that does not exist. */
+  /** None for wrong credentials. An unknown login takes equally long as a wrong password. */
   readonly authenticate: (login: string, secret: Redacted.Redacted) => Effect.Effect<Option.Option<Caller>, StoreError>
-  /** What credentials of callers (`Caller.credential`) may do now; none of those that are revoked, or whose password was changed. */
+  /** Current rights by `Caller.credential`. Revoked tokens and changed passwords have no entry. */
   readonly rightsOf: (
     credentials: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlyMap<string, ReadonlySet<Right>>, StoreError>
   /**
-   * The token is made (or taken from `preset`), shown once and stored as its hash. A preset that the account has already is given the name and rights;
-   * one of another account is a `defect`.
+   * Creates a token (or takes `preset`), shows it once and stores its hash. An existing preset of the account gets the name and rights.
+   * A preset of another account is a `Defect`.
    */
   readonly createToken: (options: {
     readonly accountId: number

@@ -10,16 +10,19 @@ export interface ResumedSubscription {
 }
 
 /**
- * Notifications that came back, and the subscriptions that are paused for it. What is subscribed again is as new.
+ * Bounces, and the subscriptions that they pause. A renewed subscription starts without bounces.
  *
- * Whatever makes subscriptions active takes `limit` of them at most, the oldest ones; with fewer, there are no more.
+ * Methods that resume subscriptions take at most `limit`, the oldest first. A shorter result is the last one.
  */
 export class BounceStore extends Context.Service<BounceStore, {
-  /** Counts one, as `afterBounce` does, and logs it as try 0 (see `DeliveryLog`); none for a subscription that is gone, a sequence that it has not reached (made up, it would outrank every real one), and for what does not count. */
+  /**
+   * Counts a bounce by `addBounce`, and logs it as attempt 0 (see `DeliveryLog`). None for a removed subscription, an uncounted bounce,
+   * and a sequence that the subscription has not reached: a forged one would outrank every real one.
+   */
   readonly record: (bounce: Bounce) => Effect.Effect<Option.Option<BounceHistory>, StoreError>
-  /** Until somebody resumes it, or to be tried at `trialAt` (epoch ms). False when it was not active. */
+  /** Pauses until a resume, or until the trial at `trialAt` (epoch ms). False when the subscription was not active. */
   readonly pause: (subscriptionId: number, trialAt: number) => Effect.Effect<boolean, StoreError>
-  /** Makes paused subscriptions of a JID active, ends the trials of others, and forgets what came back from it. */
+  /** Resumes the paused subscriptions of a JID, ends the trials of its active ones, and forgets its bounces. */
   readonly resume: (jid: string, limit: number) => Effect.Effect<ReadonlyArray<ResumedSubscription>, StoreError>
   /** The same for all JIDs of a domain, among the subscriptions of one account. */
   readonly resumeDomain: (
@@ -27,10 +30,10 @@ export class BounceStore extends Context.Service<BounceStore, {
     domain: string,
     limit: number
   ) => Effect.Effect<ReadonlyArray<ResumedSubscription>, StoreError>
-  /** Makes paused subscriptions active whose trial is due, and counts it: they have a `trial`. */
+  /** Resumes paused subscriptions with a due trial, and counts the trial. */
   readonly startTrials: (limit: number) => Effect.Effect<ReadonlyArray<ResumedSubscription>, StoreError>
-  /** What went out on trial. Nothing for a subscription that is on trial no more. */
+  /** Records the notification on trial. No effect after the end of the trial. */
   readonly recordTrial: (subscriptionId: number, sent: NonNullable<Trial["sent"]>) => Effect.Effect<void, StoreError>
-  /** A trial has arrived, the notification `sequence`: what came back is forgotten, unless that one did as well: then another one is tried. */
+  /** Ends a trial whose notification `sequence` has arrived, and forgets the bounces. After a bounce of this notification, another trial follows. */
   readonly endTrial: (subscriptionId: number, sequence: number) => Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/BounceStore") {}

@@ -7,11 +7,11 @@ export interface Parcel {
   readonly callback: string
   readonly contentType: string
   readonly body: Uint8Array
-  /** Everything but Content-Type, Content-Length, Host and the signatures. */
+  /** All headers except Content-Type, Content-Length, Host and the signatures. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
-  /** Signs the body (`X-Hub-Signature`); without it nothing is signed. */
+  /** Signs the body (`X-Hub-Signature`); unsigned without a secret. */
   readonly secret?: string
-  /** How; undefined: SHA-1, and SHA-256 beside it. */
+  /** HMAC method; undefined for SHA-1 with SHA-256 beside it. */
   readonly signature?: SignatureMethod
 }
 
@@ -24,7 +24,7 @@ export interface DeliveryResponse {
   readonly excerpt: string
 }
 
-/** No answer came from the callback. `Withheld`: nothing was sent, since it was not to be any more when it could. */
+/** A POST without an answer. `Withheld`: the lease was lost before the first byte, so that the request was not sent. */
 export class DeliveryError extends Schema.TaggedError<DeliveryError>()("DeliveryError", {
   reason: reasonOf(["RefusedAddress", "Dns", "Connect", "Tls", "Timeout", "Protocol", "Withheld"])
 }) {
@@ -33,8 +33,8 @@ export class DeliveryError extends Schema.TaggedError<DeliveryError>()("Delivery
   }
 }
 
-/** Posts notifications to callbacks: 10 s at most each, redirects not followed, addresses guarded. */
+/** Posts notifications to callbacks, within 10 s each, without redirects, to guarded addresses. */
 export class Deliverer extends Context.Service<Deliverer, {
-  /** `mayLeave` is asked when there is a connection, just before the first byte is written. */
+  /** Calls `mayLeave` on an open connection, just before the first byte. */
   readonly post: (parcel: Parcel, mayLeave?: () => boolean) => Effect.Effect<DeliveryResponse, DeliveryError>
 }>()("windhover/domain/ports/Deliverer") {}

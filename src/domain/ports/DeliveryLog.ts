@@ -3,7 +3,7 @@ import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import type { DeliveryResponse } from "./Deliverer.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** What is known of every line of the log. */
+/** Fields of every log line. */
 export interface LoggedEvent extends AttemptResult {
   /** As the subscriber wrote it. */
   readonly topic: string
@@ -13,54 +13,54 @@ export interface LoggedEvent extends AttemptResult {
   readonly triedAt: number
 }
 
-/** A try of a delivery, as it is shown. */
+/** One attempt of a delivery. */
 export interface LoggedAttempt extends LoggedEvent {
-  /** `bounced`: it was taken, and came back later. */
+  /** `bounced`: accepted, and returned later. */
   readonly fate: "delivered" | "failed" | "bounced" | "ended"
   readonly subscriptionId: number
   /** Of the notification, in the subscription. */
   readonly sequence: number
-  /** 1: the first one. 0: of one that came back. */
+  /** Number of the attempt from 1; 0 for a bounce. */
   readonly attempt: number
-  /** Epoch ms, of one that failed; without it this was the last try, and the delivery is dropped. */
+  /** Time of the next attempt after a failed one, epoch ms. Undefined after the last attempt: the delivery is dropped. */
   readonly nextTry?: number
 }
 
-/** A subscription that its callback did not agree to, after its answer: nobody else was told. */
+/** A subscription whose callback did not confirm it after the response. The log is the only place that shows the denial. */
 export interface LoggedDenial extends LoggedEvent {
   readonly fate: "denied"
 }
 
-/** The last thing that is known of a subscription, which is gone or never was. */
+/** The end of a subscription, or its denial. */
 export type SubscriptionEnd =
   & (Omit<LoggedAttempt, "triedAt" | "nextTry"> & { readonly fate: "ended" } | Omit<LoggedDenial, "triedAt">)
   & {
     readonly accountId: number
   }
 
-/** Ends of an account that are kept, at most; those of the hub face are one account's. */
+/** Maximum of stored ends per account. The hub face counts as one account. */
 export const maxEnds = 1_000
 
-/** Subscriptions whose success is written in a second, at most. */
+/** Maximum of subscriptions whose success is written per second. */
 export const maxSuccesses = 500
 
 /**
- * How deliveries went; kept for a week.
+ * The log of deliveries; kept for a week.
  *
- * Of each subscription the latest failed tries, written by `Outbox.postpone`, `Outbox.drop` and `BounceStore.record` (one whose place a later one takes is gone:
- * see `placeInLog`), and its last success. And how subscriptions ended.
+ * Holds the latest failed attempts and the last success of each subscription, and the ends of subscriptions. `Outbox.postpone`,
+ * `Outbox.drop` and `BounceStore.record` write the failed attempts. A later attempt takes the slot of an earlier one, see `logSlotOf`.
  */
 export class DeliveryLog extends Context.Service<DeliveryLog, {
-  /** Newest first; of everybody without an account. Subscriptions that are gone have their end only. */
+  /** Newest first; of all accounts without `accountId`. A removed subscription has only its end. */
   readonly list: (
     query: { readonly accountId?: number; readonly limit: number }
   ) => Effect.Effect<ReadonlyArray<LoggedAttempt | LoggedDenial>, StoreError>
   /**
-   * The callback took it. Takes the place of the success before; written within a second, in bulk. Of more than `maxSuccesses` subscriptions
-   * in a second the others are only counted: a log may not cost what deliveries do.
+   * Replaces the last success of the subscription; written in bulk within a second. Beyond `maxSuccesses` subscriptions per second, successes
+   * are only counted, so that the log stays cheaper than the deliveries.
    */
   readonly recordDelivery: (delivery: Delivery, answer: DeliveryResponse) => Effect.Effect<void>
   readonly recordEnd: (end: SubscriptionEnd) => Effect.Effect<void, StoreError>
-  /** Writes what `delivered` has kept. */
+  /** Writes the buffered successes. */
   readonly flush: Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/DeliveryLog") {}

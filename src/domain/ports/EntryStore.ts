@@ -8,8 +8,8 @@ export interface PageQuery {
   /** 1 to 50. */
   readonly count: number
   /**
-   * Entry ids; only entries that come after (`before`) or ahead of them (`after`) in the order of the page, ties included.
-   * With `after` alone the page holds the nearest ones, so that going on from its first entry leaves no gap.
+   * Entry ids. The page has entries behind the entry `before`, or in front of the entry `after`, in page order with ties included.
+   * With `after` alone the page has the nearest entries, so that the next page after its first entry leaves no gap.
    */
   readonly before?: string
   readonly after?: string
@@ -17,7 +17,7 @@ export interface PageQuery {
 
 export type EntryPage =
   | { readonly _tag: "Page"; readonly entries: ReadonlyArray<StoredEntry> }
-  /** `before` or `after` names no stored entry of these resources. */
+  /** `before` or `after` is the id of no stored entry. */
   | { readonly _tag: "UnknownEntry"; readonly parameter: "before" | "after"; readonly id: string }
 
 export interface StoredEntry {
@@ -27,10 +27,10 @@ export interface StoredEntry {
   readonly firstSeen: number
 }
 
-/** Past entries. */
+/** Stored entries and documents. */
 export class EntryStore extends Context.Service<EntryStore, {
   /** Newest first: by (published, else first seen) descending, ties broken by order of arrival, latest first. */
   readonly page: (query: PageQuery) => Effect.Effect<EntryPage, StoreError>
-  /** Current representation of a resource that is no feed. */
+  /** Current document of a resource other than a feed. */
   readonly document: (resourceId: number) => Effect.Effect<Option.Option<Document>, StoreError>
 }>()("windhover/domain/ports/EntryStore") {}

@@ -1,10 +1,10 @@
 import { Context, type Effect, Schema } from "effect"
 import type { ReadOptions, ReadResult } from "#domain/normalize/ReadFeed.ts"
 
-/** Reading took too long, or too much memory: a document made to do so. */
+/** Reading exceeded its time or memory, as with a hostile document. */
 export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError", { message: Schema.String }) {}
 
-/** Reads a document as a feed; large ones beside the event loop. */
+/** Reads a document as a feed; large documents in a worker thread. */
 export class FeedReader extends Context.Service<FeedReader, {
   readonly read: (bytes: Uint8Array, options: ReadOptions) => Effect.Effect<ReadResult, ReaderError>
 }>()("windhover/domain/ports/FeedReader") {}

@@ -7,19 +7,19 @@ export interface FetchRequest {
   /** Sent verbatim as If-None-Match / If-Modified-Since. */
   readonly etag?: string
   readonly lastModified?: string
-  /** Epoch ms: an answer to the same request that was asked for since then will do. Without it the answer is this request's own. */
+  /** Epoch ms: an answer to the same request may be shared when its fetch began later. Undefined for an answer of its own. */
   readonly since?: number
-  /** Others will ask for the same: the answer is kept for them for some seconds. */
+  /** True when similar requests follow: the answer stays in memory for them for some seconds. */
   readonly shared?: boolean
-  /** Bytes after decompression, at most. */
+  /** Maximum of bytes after decompression. */
   readonly maxBytes?: number
-  /** Milliseconds for everything: redirects, headers and body. */
+  /** Milliseconds for redirects, headers and body together. */
   readonly deadline?: number
 }
 
-/** The answer at the end of the redirects. */
+/** The answer behind all redirects. */
 export interface Fetched {
-  /** Any HTTP status, errors included: what it means is the caller's matter. */
+  /** Any HTTP status, errors included. */
   readonly status: number
   /** Lower-case names; repeated headers joined by ", ". */
   readonly headers: { readonly [name: string]: string | undefined }
@@ -28,14 +28,14 @@ export interface Fetched {
   /** xxh64 of `body`. */
   readonly signature: bigint
   readonly finalUrl: string
-  /** Where a chain of only permanent redirects (301, 308) led. */
+  /** End of a chain of permanent redirects only (301, 308). */
   readonly permanentUrl?: string
-  /** Gives the memory of `body` back at once, from whoever does not need it any more: it is empty then. Absent where others have it too. */
+  /** Frees the memory of `body` at once and empties it. Absent for a shared body. */
   readonly release?: () => void
 }
 
 /**
- * No answer came. `kind` says at which stage, `message` says it in a sentence for the resource's status; neither holds credentials of the URL.
+ * A fetch without an answer. The tag names the stage, and `message` is a sentence for the resource's status, without credentials of the URL.
  */
 export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
   reason: reasonOf([
@@ -55,7 +55,7 @@ export class FetchError extends Schema.TaggedError<FetchError>()("FetchError", {
   }
 }
 
-/** Gets documents from the outside world, guarded: see `AddressGuard` for where it never goes. */
+/** Fetches documents over HTTP. `AddressGuard` lists the refused addresses. */
 export class Fetcher extends Context.Service<Fetcher, {
   readonly fetch: (request: FetchRequest) => Effect.Effect<Fetched, FetchError>
 }>()("windhover/domain/ports/Fetcher") {}

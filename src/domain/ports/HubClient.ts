@@ -1,26 +1,26 @@
 import { Context, type Effect, Schema } from "effect"
 import type { CallbackCredentials } from "#domain/websub/HubSubscription.ts"
 
-/** What a publisher's hub is asked for. */
+/** A request to a publisher's hub. */
 export interface HubRequest {
   readonly hub: string
   readonly mode: "subscribe" | "unsubscribe"
-  /** As the hub knows it. */
+  /** The topic in the spelling of the hub. */
   readonly topic: string
-  /** End of the path of the callback. */
+  /** Last segment of the callback's path. */
   readonly callback: string
   readonly secret: string
   /** Seconds. */
   readonly leaseSeconds: number
 }
 
-/** The hub has refused, or could not be asked; `message` says so in a sentence for the operator. */
+/** The hub refused the request, or was unreachable. `message` is a sentence for the operator. */
 export class HubRequestError extends Schema.TaggedError<HubRequestError>()("HubRefused", { message: Schema.String }) {}
 
-/** Asks hubs, guarded like every other way out. */
+/** Sends requests to hubs, to guarded addresses only. */
 export class HubClient extends Context.Service<HubClient, {
-  /** The hub has taken the question. What it decides is told to the callback. */
+  /** Succeeds when the hub has accepted the request. The hub sends its decision to the callback. */
   readonly send: (question: HubRequest) => Effect.Effect<void, HubRequestError>
-  /** A callback and a secret that nobody can guess. */
+  /** A random callback and secret. */
   readonly makeCredentials: Effect.Effect<CallbackCredentials>
 }>()("windhover/domain/ports/HubClient") {}

@@ -2,18 +2,18 @@ import { Context, type Effect, type Option } from "effect"
 import type { HubCounts, HubReport, HubSubscription } from "#domain/websub/HubSubscription.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** The subscriptions of this service at the hubs of publishers, one a resource, and how the hubs do. */
+/** Subscriptions of this service at publishers' hubs, one per resource, and the reliability of the hubs. */
 export class HubSubscriptionStore extends Context.Service<HubSubscriptionStore, {
-  /** With whether somebody is subscribed to the resource. */
+  /** `watched` is true while the resource has a subscription. */
   readonly find: (
     resourceId: number
   ) => Effect.Effect<Option.Option<{ readonly subscription: HubSubscription; readonly watched: boolean }>, StoreError>
   readonly byCallback: (callback: string) => Effect.Effect<Option.Option<HubSubscription>, StoreError>
-  /** All of a partition, in order of their resources. */
+  /** All rows of a partition, in order of their resources. */
   readonly ofPartition: (partition: number) => Effect.Effect<ReadonlyArray<HubSubscription>, StoreError>
-  /** Stores it under the next revision; false, and nothing is stored, when the stored one has another revision than this (0: there is none). */
+  /** Stores the next revision. False, and no change, when the stored row has another revision (0 without a row). */
   readonly save: (upstream: HubSubscription) => Effect.Effect<boolean, StoreError>
-  /** Unless it has another revision meanwhile. */
+  /** No effect on a row with another revision. */
   readonly remove: (upstream: HubSubscription) => Effect.Effect<void, StoreError>
   /** Adds to what is known of the hubs. Strikes count since the last push: a tally with one starts them anew. */
   readonly addCounts: (tallies: ReadonlyArray<HubCounts>) => Effect.Effect<void, StoreError>

@@ -1,30 +1,30 @@
 import { Context, type Effect, Schema } from "effect"
 
-/** A subscriber's callback is asked whether it wants this. */
+/** An intent that a subscriber's callback has to confirm. */
 export interface Intent {
   readonly mode: "subscribe" | "unsubscribe"
   /** Byte for byte as the subscriber wrote it. */
   readonly topic: string
   readonly callback: string
-  /** Seconds, or "" as the API face sends it on unsubscribe. */
+  /** Seconds, or "" for an unsubscribe of the API face. */
   readonly leaseSeconds: number | ""
   readonly verifyToken?: string
 }
 
-/** The callback did not confirm; `message` is the sentence for the subscriber. */
+/** The callback did not confirm. `message` is a sentence for the subscriber. */
 export class IntentNotConfirmed
   extends Schema.TaggedError<IntentNotConfirmed>()("IntentRefused", { message: Schema.String }) {}
 
-/** A subscriber's callback is told that its subscription came to nothing. */
+/** A message to a callback that its subscription was denied. */
 export interface SubscriptionDenial {
   readonly topic: string
   readonly callback: string
   readonly reason: string
 }
 
-/** Verification of intent: a GET with a challenge that the callback has to echo as its whole body. */
+/** Verification of intent: a GET with a challenge. The callback confirms by a body that is the challenge. */
 export class IntentVerifier extends Context.Service<IntentVerifier, {
   readonly verify: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>
-  /** Once, and whatever the callback answers is right. */
+  /** Sends the denial once, and ignores the answer. */
   readonly deny: (denial: SubscriptionDenial) => Effect.Effect<void>
 }>()("windhover/domain/ports/IntentVerifier") {}

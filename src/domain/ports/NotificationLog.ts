@@ -2,7 +2,7 @@ import { Context, type Effect } from "effect"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** A notification and its place among those of its resource. */
+/** A notification with its sequence in the resource. */
 export interface NumberedNotification {
   /** 1, 2, 3 … of the resource, without gaps. */
   readonly sequence: number
@@ -10,16 +10,16 @@ export interface NumberedNotification {
 }
 
 /**
- * What was told of resources, for those who listen instead of being called. `ResourceStore.record` writes it, numbered under the lock
- * of the resource: who has read up to a sequence finds the next one behind it, whoever wrote it and whenever it became visible.
+ * Notifications of resources, for streams and long polls. `ResourceStore.record` numbers them under the lock of the resource, so that
+ * a reader of a sequence finds the next one behind it, whichever runner has written it.
  *
- * Entries and failures are kept for a day, documents for an hour, all of them until they are delivered. What is gone leaves a gap in
- * front of the first one that is kept.
+ * Entries and failures are kept for a day, documents for an hour, and undelivered notifications until their delivery. Deleted ones leave
+ * a gap in front of the first stored one.
  */
 export class NotificationLog extends Context.Service<NotificationLog, {
-  /** Sequence of the last notification of each resource, index by index; 0 when there was none. */
+  /** Sequence of the last notification of each resource, index by index; 0 without one. */
   readonly heads: (resourceIds: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<number>, StoreError>
-  /** Those of a resource behind `sequence`, oldest first, at most `limit`; those who ask alike within some milliseconds share the answer. */
+  /** Notifications behind `sequence`, oldest first, at most `limit`. Equal reads within some milliseconds share one query. */
   readonly readAfter: (
     resourceId: number,
     sequence: number,

@@ -3,39 +3,39 @@ import type { PingOutcome } from "#domain/poll/PingOutcome.ts"
 import type { StoreError } from "./StoreError.ts"
 
 export interface NewPing {
-  /** Undefined: through the open hub. */
+  /** Undefined for a ping through the open hub. */
   readonly accountId: number | undefined
   /** As the publisher wrote it. */
   readonly topic: string
-  /** Undefined when nobody has ever watched it. */
+  /** Undefined for a topic without a resource. */
   readonly resourceId: number | undefined
-  /** The publisher sent the document along. */
+  /** True for a ping with the document. */
   readonly withContent: boolean
 }
 
-/** A publisher's ping as it is shown. */
+/** A logged ping. */
 export interface Ping {
   readonly topic: string
   readonly withContent: boolean
   /** Epoch ms. */
   readonly receivedAt: number
-  /** Undefined until the resource was fetched. */
+  /** Undefined until the fetch of the resource. */
   readonly outcome?: PingOutcome
   readonly answeredAt?: number
 }
 
-/** The record of publishers' pings; kept for a week. */
+/** The log of publishers' pings; kept for a week. */
 export class Pings extends Context.Service<Pings, {
-  /** `outcome`: what is known at once. */
+  /** `outcome` for a ping that needs no fetch. */
   readonly record: (ping: NewPing, outcome?: PingOutcome) => Effect.Effect<void, StoreError>
-  /** Settles all pings of a resource that were received until `until` (epoch ms) and wait: one fetch answers them all. */
+  /** Settles all waiting pings of a resource up to `until` (epoch ms): one fetch answers all of them. */
   readonly resolve: (resourceId: number, until: number, outcome: PingOutcome) => Effect.Effect<void, StoreError>
-  /** Resources of these partitions with a ping that was received before `before` (epoch ms) and has no answer yet, once each. */
+  /** Resources of these partitions with a waiting ping from before `before` (epoch ms), once each. */
   readonly findUnanswered: (
     partitions: ReadonlyArray<number>,
     before: number
   ) => Effect.Effect<ReadonlyArray<{ readonly partition: number; readonly resourceId: number }>, StoreError>
-  /** Newest first; of everybody without an account. */
+  /** Newest first; of all accounts without `accountId`. */
   readonly list: (
     query: { readonly accountId?: number; readonly limit: number }
   ) => Effect.Effect<ReadonlyArray<Ping>, StoreError>

@@ -4,7 +4,7 @@ import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { StoreError } from "./StoreError.ts"
 
-/** What is told again: stored entries by their ids, in this order, or a document. */
+/** Content of a replay: stored entries by id, in this order, or a document. */
 export interface ReplayContent {
   readonly status: Omit<Status, "feed">
   readonly header?: FeedHeader
@@ -13,21 +13,21 @@ export interface ReplayContent {
     | { readonly _tag: "Document"; readonly document: Document }
 }
 
-/** Where a queued delivery stands: it has left the outbox, or `failed` says how the last try went; undefined while there was none. */
+/** Progress of a queued delivery. `Gone`: it has left the outbox. `failed` is the result of the last attempt; undefined before the first one. */
 export type ReplayProgress = { readonly _tag: "Gone" } | {
   readonly _tag: "Waiting"
   readonly failed: AttemptResult | undefined
 }
 
-/** What may wait, the new one included: notifications of any kind for the subscription, bytes of replayed documents for its account. */
+/** Limits of waiting replays, the new one included: notifications for the subscription, and bytes of replayed documents for its account. */
 export interface ReplayLimits {
   readonly count: number
   readonly bytes: number
 }
 
 /**
- * What came of a wish: the id of the delivery; nothing is queued for a subscription that is gone or has as many as may wait (`TooMany`),
- * nor for an account with `bytes` of documents already.
+ * Result of `enqueue`: the id of the delivery, or the reason of its absence. `Gone`: the subscription was removed. `TooMany`: the
+ * subscription is at its limit. `Full`: the account has `bytes` of waiting documents.
  */
 export type ReplayOutcome =
   | { readonly _tag: "Queued"; readonly id: number }
@@ -36,16 +36,14 @@ export type ReplayOutcome =
   | { readonly _tag: "Full"; readonly bytes: number }
 
 /**
- * Notifications that are sent again to one subscription, because its owner asked for it. One is deleted soon after its callback has taken it,
- * and an hour after it was queued when the callback did not.
+ * Notifications that a subscriber has requested again. An accepted replay is deleted soon after its delivery, any other one after an hour.
  */
 export class Replays extends Context.Service<Replays, {
   /**
-   * Puts a notification into the outbox of one subscription, behind what waits there: it takes a sequence and a credit like any other.
-   * It has no place among the notifications of the resource, so that no stream repeats it.
+   * Appends a notification to the outbox of one subscription. It takes a sequence and a credit like every notification. It has no sequence
+   * in the resource, so that no stream repeats it.
    *
-   * Documents that were replayed for subscriptions of its account and wait, or were dropped, count for its bytes. Whoever queues at the same time,
-   * on whichever runner, is counted.
+   * Waiting and dropped replays of the account count for its bytes, concurrent ones of other runners included.
    */
   readonly enqueue: (
     subscriptionId: number,

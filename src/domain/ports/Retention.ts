@@ -1,27 +1,27 @@
 import { Context, type Effect } from "effect"
 import type { StoreError } from "./StoreError.ts"
 
-/** Where in a partition the deletion of old entries has got to. */
+/** Progress of the deletion of old entries in a partition. */
 export interface EntryPruneStep {
   readonly deleted: number
-  /** The resource to go on behind; undefined at the end of the partition. */
+  /** The resource behind which the next step begins; undefined at the end of the partition. */
   readonly next: number | undefined
 }
 
-/** Deletes what is not kept for ever, in steps that are short enough to hold up nobody. */
+/** Deletes old rows in short steps, so that other statements do not wait for long. */
 export class Retention extends Context.Service<Retention, {
-  /** Deliveries of a partition that were given up and whose last try was due before `before` (epoch ms), at most `limit`; gives how many went. */
+  /** Deletes dropped deliveries of a partition whose last attempt was due before `before` (epoch ms), at most `limit`. Returns their number. */
   readonly pruneDeliveries: (partition: number, before: number, limit: number) => Effect.Effect<number, StoreError>
   /**
-   * Entries of some resources of a partition, those with an id above `after`, beyond the newest `keep` of each by arrival.
+   * Deletes entries beyond the newest `keep` of a resource by arrival, for some resources with an id above `after`.
    *
-   * Kept all the same are those of a notification that is stored, for it may be delivered, replayed or read again; and of a resource that
-   * remembers more ids than `keep`, so many. What goes is not news when it is found again: seen ids are no entries.
+   * Entries of a stored notification stay, because it may be delivered, replayed or read again. A resource that remembers more ids than `keep`
+   * keeps as many entries. A deleted entry is not announced again, because its id stays in the seen ids.
    */
   readonly pruneEntries: (partition: number, keep: number, after: number) => Effect.Effect<EntryPruneStep, StoreError>
   /**
-   * What is known of publishers' hubs that no resource has any more and that were last counted before `before` (epoch ms), of `limit` at most;
-   * gives how many went. Strikes go with it: they count against resources that rely on the hub, and whoever comes to it anew has to see it push first.
+   * Deletes the reliability of publishers' hubs without a resource that were last counted before `before` (epoch ms), at most `limit`. Returns
+   * their number. The strikes go as well: a new resource relies on a hub only after a push.
    */
   readonly pruneHubs: (before: number, limit: number) => Effect.Effect<number, StoreError>
 }>()("windhover/domain/ports/Retention") {}

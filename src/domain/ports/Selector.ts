@@ -3,7 +3,7 @@ import type { Fragment } from "#domain/poll/Fragment.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import { reasonOf } from "./Reason.ts"
 
-/** The syntax that a document was found to have. */
+/** The detected syntax of a document. */
 export type Syntax = "html" | "xml" | "json"
 
 export interface Selection {
@@ -13,8 +13,8 @@ export interface Selection {
 }
 
 /**
- * Nothing was selected. `invalid`: the path itself can never work. `unfit`: it is of another language than the document, or the document is
- * damaged. `too-much`: time, memory, depth or size.
+ * A failed selection. `Invalid`: the path can never work. `Unfit`: the path is in another language than the document, or the document is
+ * damaged. `TooMuch`: a limit of time, memory, depth or size is exceeded.
  */
 export class SelectorError extends Schema.TaggedError<SelectorError>()("SelectorError", {
   reason: reasonOf(["Invalid", "Unfit", "TooMuch"])
@@ -26,7 +26,7 @@ export class SelectorError extends Schema.TaggedError<SelectorError>()("Selector
 
 /** Selects fragments of documents: HTML and XML by CSS paths, JSON by JSONPath. */
 export class Selector extends Context.Service<Selector, {
-  /** Fails as `invalid`, saying where the path breaks. */
+  /** Fails with `Invalid` and the position of the error in the path. */
   readonly check: (fragment: Fragment) => Effect.Effect<void, SelectorError>
   readonly select: (wanted: {
     readonly fragment: Fragment

@@ -17,7 +17,7 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
 /** True while the database is down, overloaded or restarting. */
 export const isUnavailable = ({ reason }: StoreError): boolean => reason._tag === "Unavailable"
 
-/** Why the database reads and does not write. */
+/** Reasons of a database that reads and does not write. */
 export type WriteFailureReason = "full" | "read-only"
 
 /**

@@ -4,12 +4,11 @@ import type { StoreError } from "./StoreError.ts"
 import type { NewSubscription } from "./SubscriptionStore.ts"
 
 /**
- * Something that a callback is asked, or told: whether it wants to be subscribed or unsubscribed (verification of intent),
- * or that its subscription is refused.
+ * A request to a callback: a verification of intent, to subscribe or to unsubscribe, or the denial of a subscription.
  */
 export type Verification =
   & {
-    /** What it is about; active, as it will be when the callback agrees. */
+    /** The subscription in its state after a confirmation: active. */
     readonly subscription: NewSubscription
   }
   & (
@@ -19,68 +18,67 @@ export type Verification =
   )
 
 /**
- * Who may use up whose room and turns: nobody those of another lane.
+ * Verifications with limits and turns of their own, so that no lane uses up those of another one.
  *
- * `strangers`: on the hub face, about what is not subscribed. `standing`: on the hub face, about a subscription that its callback has
- * agreed to. `accounts`: on the API.
+ * `strangers`: new subscriptions of the hub face. `standing`: confirmed subscriptions of the hub face. `accounts`: the API face.
  */
 export type VerificationLane = "strangers" | "standing" | "accounts"
 
-/** A question whose turn has come. */
+/** A verification whose turn has come. */
 export interface ClaimedVerification {
   readonly id: number
   readonly verification: Verification
 }
 
-/** Questions of the hub face that wait, at most: about one topic and callback, of one site, of a lane. */
+/** Maximum of waiting verifications of the hub face: per topic and callback, per site, per lane. */
 const maxOfHub = { perSubscription: 10, perQuota: 100, perLane: 10_000 }
 
-/** Questions that wait, at most. Those of an account share one place. */
+/** Maximum of waiting verifications by lane. All verifications of an account share one quota. */
 export const maxWaitingVerifications: { readonly [lane in VerificationLane]: typeof maxOfHub } = {
   strangers: maxOfHub,
   standing: maxOfHub,
   accounts: { perSubscription: 10, perQuota: 1_000, perLane: 10_000 }
 }
 
-/** Where a question waits, and what takes turns: the site of the callback, of which lane; an account. */
+/** The key of a quota and its turns: the site of the callback within its lane, or an account. */
 export const quotaKeyOf = (lane: VerificationLane, { accountId, host }: NewSubscription): string =>
   lane === "strangers" ? siteOf(host) : lane === "standing" ? `standing ${siteOf(host)}` : `account ${accountId}`
 
-/** A question that was claimed and is not settled after so many ms is asked again: whoever asked it has died. */
+/** Time after which an unsettled claim expires, in ms: the runner has died, and the verification is repeated. */
 export const claimTimeMs = 60_000
 
 /**
- * No question waits so many ms for its turn, or for whoever claimed it: one that is due later was put off by a clock that was ahead, and is due. It
- * is more than a minute, since the clocks of runners differ.
+ * Maximum delay of a verification, in ms. A later due time comes from a clock that was ahead, and counts as due. The maximum is well above
+ * a minute, because the clocks of runners differ.
  */
 export const maxTurnDelayMs = 10 * 60_000
 
 /**
- * Questions to callbacks: they wait in the database, so that no restart loses or hastens them, and no site (registrable domain)
- * is asked more often in a minute than it may be, whichever runner asks.
+ * Waiting verifications. They wait in the database, so that a restart neither loses nor hastens them. The rate limit of a site (registrable
+ * domain) holds over all runners.
  *
- * Questions about one topic and callback are asked one after the other, as they came: no request takes another one's place, for anybody may
- * send one, and the callback decides about each. One that repeats the last that waits adds nothing.
+ * Verifications of one topic and callback run one after the other, in order of arrival. No request replaces an earlier one, because any
+ * client may send requests, and the callback decides about each. A repetition of the last waiting one adds no row.
  */
 export class VerificationQueue extends Context.Service<VerificationQueue, {
-  /** Joins the queue, due now. */
+  /** Appends a verification that is due now. */
   readonly add: (
     question: Verification,
     lane: VerificationLane
   ) => Effect.Effect<"added" | "place-full" | "full", StoreError>
-  /** Whether something waits, or is being asked, about the same topic and callback. */
+  /** True while a verification of the same topic and callback waits or runs. */
   readonly contains: (wanted: NewSubscription) => Effect.Effect<boolean, StoreError>
-  /** Those of a lane whose turn has come, at most `limit`, of a place at most `perMinute` in a minute; each is kept from others for `claimedFor`. */
+  /** Claims due verifications of a lane for `claimTimeMs`, at most `limit`, and at most `perMinute` per quota and minute. */
   readonly claim: (bounds: {
     readonly lane: VerificationLane
     readonly limit: number
-    /** Undefined: as many as there are. */
+    /** Undefined for no rate limit. */
     readonly perMinute: number | undefined
   }) => Effect.Effect<ReadonlyArray<ClaimedVerification>, StoreError>
-  /** Done with. */
+  /** Deletes a finished verification. */
   readonly settle: (asked: ClaimedVerification) => Effect.Effect<void, StoreError>
-  /** Settles a subscription that came to nothing: the callback is told why, in its turn, unless a later request about it waits. */
+  /** Replaces a refused subscribe by a denial in its turn, unless a later request for the same subscription waits. */
   readonly deny: (asked: ClaimedVerification, reason: string) => Effect.Effect<void, StoreError>
-  /** Takes a turn for a question that cannot wait; milliseconds until there is one, 0 when it was taken. */
+  /** Takes a turn for an immediate verification. Returns 0, or the milliseconds until the next free turn. */
   readonly takeTurn: (place: string, perMinute: number) => Effect.Effect<number, StoreError>
 }>()("windhover/domain/ports/VerificationQueue") {}
