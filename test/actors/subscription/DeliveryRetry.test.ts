@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { makeDeliveryRetrySteps } from "#actors/subscription/DeliveryRetry.ts"
+import { Clock, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { deliveryRetry, makeDeliveryRetrySteps } from "#actors/subscription/DeliveryRetry.ts"
 import { afterFailure } from "#domain/delivery/Delivery.ts"
 import type { Face } from "#domain/Subscription.ts"
 
@@ -21,6 +22,19 @@ describe("DeliveryRetry", () => {
   it.effect("retries three times on the API face", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* waits("api"), [5, 10, 15])
+    }))
+
+  it.effect("is a schedule that retries any effect", () =>
+    Effect.gen(function*() {
+      const attempts: Array<number> = []
+      const attempt = Effect.flatMap(Clock.currentTimeMillis, (at) => {
+        attempts.push(at / 1000)
+        return Effect.fail("500")
+      })
+      const fiber = yield* Effect.forkChild(Effect.exit(Effect.retry(attempt, deliveryRetry.api)))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(attempts, [0, 5, 15, 30])
     }))
 
   it.effect("retries for most of a day on the hub face, with doubled waits", () =>
