@@ -52,13 +52,14 @@ const rooms: { readonly [folder: string]: Room } = {
   "actors": { rooms: ["actors/**", "domain/**"], packages: clusterPackages, reason: behindPorts },
   "actors/runtime": { rooms: ["domain/**"], packages: clusterPackages, reason: behindPorts },
   "actors/limits": { rooms: ["actors/runtime", "domain/**"], packages: clusterPackages, reason: behindPorts },
+  "actors/stream": { rooms: ["actors/runtime", "domain/**"], packages: clusterPackages, reason: behindPorts },
   "actors/subscription": {
-    rooms: ["actors/runtime", "actors/limits", "actors/cluster", "domain/**"],
+    rooms: ["actors/runtime", "actors/limits", "domain/**"],
     packages: clusterPackages,
     reason: behindPorts
   },
   "actors/resource": {
-    rooms: ["actors/runtime", "actors/limits", "actors/subscription", "actors/operations", "domain/**"],
+    rooms: ["actors/runtime", "actors/limits", "actors/stream", "actors/subscription", "domain/**"],
     packages: clusterPackages,
     reason: behindPorts
   },
@@ -68,7 +69,7 @@ const rooms: { readonly [folder: string]: Room } = {
     reason: behindPorts
   },
   "actors/operations": {
-    rooms: ["actors/runtime", "actors/limits", "actors/subscription", "actors/cluster", "domain/**"],
+    rooms: ["actors/runtime", "actors/limits", "actors/stream", "actors/subscription", "actors/cluster", "domain/**"],
     packages: clusterPackages,
     reason: behindPorts
   },
@@ -87,7 +88,7 @@ const rooms: { readonly [folder: string]: Room } = {
 
   "layers": { rooms: ["layers/**", "domain/**"], packages: ["**"], reason: outside },
   "layers/sql": {
-    rooms: ["layers", "layers/outbound", "layers/sql/**", "layers/postgres", "domain/**"],
+    rooms: ["layers", "layers/sql/**", "layers/postgres", "domain/**"],
     packages: ["**"],
     reason: outside
   },

@@ -6,7 +6,7 @@
  */
 import { Effect, Layer, Option } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
-import { Listeners } from "#actors/operations/Listeners.ts"
+import { Listeners } from "#actors/stream/Listeners.ts"
 import { PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
 import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"

@@ -2,7 +2,7 @@ import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { Effect, Layer, Option } from "effect"
 import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import { shardingConfig } from "#actors/cluster/Runner.ts"
-import * as ShardLease from "#actors/cluster/ShardLease.ts"
+import * as ShardLeaseLayer from "#actors/cluster/ShardLeaseLayer.ts"
 import { toListenError } from "#layers/server/ListenError.ts"
 
 /** A runner of a cluster at the given address. The database records the runner of each shard. */
@@ -10,7 +10,7 @@ export const layer = ({ host, port }: { readonly host: string; readonly port: nu
   const config = { ...shardingConfig, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
   const runner = NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
     Layer.provide(MessageStorage.layerNoop),
-    Layer.provideMerge(ShardLease.layer),
+    Layer.provideMerge(ShardLeaseLayer.layer),
     Layer.provide(SqlRunnerStorage.layer.pipe(Layer.provide(ShardingConfig.layer(config))))
   )
   const variable = "WINDHOVER_RUNNER_ADDRESS"

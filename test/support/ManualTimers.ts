@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import * as diagnostics from "node:diagnostics_channel"
-import type { TimerWheel, WheelTimer } from "#layers/outbound/TimerWheel.ts"
+import type { TimerWheel, WheelTimer } from "#layers/TimerWheel.ts"
 
 export interface ManualTimers extends TimerWheel {
   /** Milliseconds of all timers, in the order of their start. */

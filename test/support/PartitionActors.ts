@@ -1,6 +1,6 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
-import { Listeners } from "#actors/operations/Listeners.ts"
+import { Listeners } from "#actors/stream/Listeners.ts"
 import { PartitionStarter } from "#actors/cluster/PartitionStarter.ts"
 import * as PartitionStarterLayer from "#actors/cluster/PartitionStarterLayer.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"

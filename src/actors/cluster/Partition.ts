@@ -3,7 +3,7 @@ import * as Entity from "effect/cluster/Entity"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Resource from "#actors/resource/Resource.ts"
 import { AwakePartitions, PartitionStarter } from "./PartitionStarter.ts"
-import { ShardLeases } from "./ShardLease.ts"
+import { ShardLeases } from "#actors/runtime/ShardLease.ts"
 
 const id = { id: Schema.Finite }
 

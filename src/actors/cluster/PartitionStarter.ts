@@ -4,7 +4,7 @@ import type * as HubSubscriptionMessage from "#actors/resource/HubSubscriptionMe
 import type * as Resource from "#actors/resource/Resource.ts"
 import type { Actors } from "#actors/runtime/Actor.ts"
 import type * as Subscription from "#actors/subscription/Subscription.ts"
-import type { ShardLease } from "./ShardLease.ts"
+import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 
 /** The actors of one partition. The scope that started the partition ends its actors. */
 export interface PartitionActors {

@@ -14,7 +14,7 @@ import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
 import * as Subscription from "#actors/subscription/Subscription.ts"
 import { makeRecover } from "./PartitionRecovery.ts"
 import { type PartitionActors, PartitionStarter } from "./PartitionStarter.ts"
-import { permanentLease, type ShardLease } from "./ShardLease.ts"
+import { permanentLease, type ShardLease } from "#actors/runtime/ShardLease.ts"
 
 /** How long a stopping runner waits for deliveries in flight. */
 const drainTimeout = "10 seconds"

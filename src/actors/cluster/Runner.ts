@@ -11,7 +11,7 @@ import { Ownership } from "./Ownership.ts"
 import { Partition } from "./Partition.ts"
 import { repeatUnansweredPings, wakeStalledSubscriptions } from "./PartitionRecovery.ts"
 import { AwakePartitions } from "./PartitionStarter.ts"
-import { lockExpirationMs } from "./ShardLease.ts"
+import { lockExpirationMs } from "./ShardLeaseLayer.ts"
 
 /**
  * Timing of the cluster, for `ShardingConfig`. Partitions of a killed runner move after 4 to 5 s, partitions of a vanished machine within 12 s.

@@ -10,7 +10,7 @@ import type { Refusal } from "#domain/Refusal.ts"
 import type { Search } from "#domain/Search.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { Presence } from "./Presences.ts"
-import type { Listener } from "./Listeners.ts"
+import type { Listener } from "#actors/stream/Listeners.ts"
 import type { HubCallbacks } from "./HubCallbacks.ts"
 import type { Face, Format, SignatureMethod } from "#domain/Subscription.ts"
 

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Option, Random } from "effect"
 import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
-import { Listeners } from "#actors/operations/Listeners.ts"
+import { Listeners } from "#actors/stream/Listeners.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"

@@ -1,6 +1,6 @@
 import { type Clock, Effect, Result } from "effect"
 import type { FetchLimiter } from "#actors/limits/FetchLimiter.ts"
-import type { Listeners } from "#actors/operations/Listeners.ts"
+import type { Listeners } from "#actors/stream/Listeners.ts"
 import { countPoll } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { isMaintenanceDue } from "#domain/poll/Maintenance.ts"

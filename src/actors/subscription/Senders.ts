@@ -6,7 +6,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import type { Channel, Subscription } from "#domain/Subscription.ts"
 import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
 import { countDelivery } from "#actors/runtime/Metrics.ts"
-import type { ShardLease } from "#actors/cluster/ShardLease.ts"
+import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 
 /** Outcome of an attempt. Without a request: the channel is unserved at the moment (`away`), or the lease is lost (`withheld`). */
 export type Outcome = Success | Failure | { readonly verdict: "away" | "withheld" }

@@ -3,7 +3,7 @@ import type { Trial } from "#domain/delivery/Bounce.ts"
 import { documentBytes } from "#domain/delivery/Delivery.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import type { ShardLease } from "#actors/cluster/ShardLease.ts"
+import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import { type DeliveryWindow, hasRoom } from "./DeliveryWindow.ts"
 

@@ -1,4 +1,4 @@
-import type { Listener } from "#actors/operations/Listeners.ts"
+import type { Listener } from "#actors/stream/Listeners.ts"
 import type { SenderIdentity } from "#domain/delivery/Delivery.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"

@@ -7,7 +7,7 @@ import {
   type ResponseHeaders
 } from "./HttpExchange.ts"
 import { NetworkError } from "./NetworkError.ts"
-import type { TimerWheel, WheelTimer } from "./TimerWheel.ts"
+import type { TimerWheel, WheelTimer } from "#layers/TimerWheel.ts"
 
 export interface CallbackRequestOptions {
   readonly pools: ConnectionPools

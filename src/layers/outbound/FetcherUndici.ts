@@ -12,7 +12,7 @@ import { Network } from "./Network.ts"
 import * as NetworkLayer from "./Network.ts"
 import type { NetworkError } from "./NetworkError.ts"
 import * as Redirects from "./Redirects.ts"
-import type { TimerWheel, WheelTimer } from "./TimerWheel.ts"
+import type { TimerWheel, WheelTimer } from "#layers/TimerWheel.ts"
 
 /** Time for a whole fetch. */
 const defaultDeadlineMs = 30_000

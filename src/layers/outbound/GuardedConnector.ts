@@ -7,7 +7,7 @@ import type { AddressGuard } from "./AddressGuard.ts"
 import type { DnsResolver } from "./DnsResolver.ts"
 import type { IpAddress } from "./HostsFile.ts"
 import { NetworkError, toNetworkError } from "./NetworkError.ts"
-import type { TimerWheel } from "./TimerWheel.ts"
+import type { TimerWheel } from "#layers/TimerWheel.ts"
 
 export interface ConnectorOptions {
   readonly guard: AddressGuard

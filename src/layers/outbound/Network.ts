@@ -4,7 +4,7 @@ import { type AddressGuard, anyAddress, publicAddressesOnly } from "./AddressGua
 import * as ConnectionPools from "./ConnectionPools.ts"
 import * as DnsResolver from "./DnsResolver.ts"
 import * as GuardedConnector from "./GuardedConnector.ts"
-import * as TimerWheel from "./TimerWheel.ts"
+import * as TimerWheel from "#layers/TimerWheel.ts"
 import { version } from "./Version.ts"
 
 /** Shared by fetches, deliveries and verifications: name resolution, TLS sessions, timers and the address guard. */

@@ -1,7 +1,7 @@
 import { Context, Effect, Exit, Fiber, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
 import { StoreError, WriteFailure, type WriteFailureReason } from "#domain/ports/StoreError.ts"
-import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
+import * as TimerWheel from "#layers/TimerWheel.ts"
 import { DatabaseLiveness } from "./DatabaseLiveness.ts"
 
 /**

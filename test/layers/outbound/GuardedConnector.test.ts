@@ -2,7 +2,7 @@ import { assert, describe, it, vi } from "@effect/vitest"
 import net from "node:net"
 import { anyAddress } from "#layers/outbound/AddressGuard.ts"
 import * as GuardedConnector from "#layers/outbound/GuardedConnector.ts"
-import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
+import * as TimerWheel from "#layers/TimerWheel.ts"
 
 describe("GuardedConnector", () => {
   it("tries each address for 3 s, because Node's 250 ms are too short for distant servers", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { once } from "node:events"
 import { type AddressInfo, connect, createServer } from "node:net"
-import * as TimerWheel from "#layers/outbound/TimerWheel.ts"
+import * as TimerWheel from "#layers/TimerWheel.ts"
 
 const waitFor = (wheel: TimerWheel.TimerWheel, milliseconds: number) =>
   new Promise<void>((resolve) => {

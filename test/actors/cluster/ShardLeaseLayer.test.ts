@@ -3,7 +3,8 @@ import { Effect, Exit, Fiber, Latch, Layer, Option, Scope } from "effect"
 import { ClusterError, RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
-import * as ShardLease from "#actors/cluster/ShardLease.ts"
+import * as ShardLeaseLayer from "#actors/cluster/ShardLeaseLayer.ts"
+import * as ShardLease from "#actors/runtime/ShardLease.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import * as Settings from "#layers/Settings.ts"
@@ -58,7 +59,7 @@ describe("the lease of a runner", () => {
       assert.isTrue(yield* isHeld(mine))
       yield* TestClock.adjust("1 millis")
       assert.isFalse(yield* isHeld(mine))
-    }).pipe(Effect.provide(ShardLease.layer.pipe(Layer.provide(storage)))))
+    }).pipe(Effect.provide(ShardLeaseLayer.layer.pipe(Layer.provide(storage)))))
 
   it.effect("of a lost lock does not come back with the next lock", () =>
     Effect.gen(function*() {
@@ -71,7 +72,7 @@ describe("the lease of a runner", () => {
       assert.deepStrictEqual([kept.isHeld(), first.isHeld()], [true, false])
       yield* runFor1s(acquire(here, [lost]))
       assert.deepStrictEqual([first.isHeld(), leases.of(lost).isHeld()], [false, true])
-    }).pipe(Effect.provide(ShardLease.layer.pipe(Layer.provide(storage)))))
+    }).pipe(Effect.provide(ShardLeaseLayer.layer.pipe(Layer.provide(storage)))))
 
   it.effect("is not held after a failed or interrupted statement until the next confirmation", () =>
     Effect.gen(function*() {
@@ -91,7 +92,7 @@ describe("the lease of a runner", () => {
       assert.deepStrictEqual(yield* Fiber.join(early), [mine])
       states.push(lease.isHeld())
       assert.deepStrictEqual(states, [true, false, true, false, false])
-    }).pipe(Effect.provide(ShardLease.layer.pipe(Layer.provide(storage)))))
+    }).pipe(Effect.provide(ShardLeaseLayer.layer.pipe(Layer.provide(storage)))))
 
   it.effect("can be awaited", () =>
     Effect.gen(function*() {
@@ -102,7 +103,7 @@ describe("the lease of a runner", () => {
       yield* runFor1s(acquire(here, [mine]))
       yield* TestClock.adjust("100 millis")
       assert.isDefined(waiting.pollUnsafe())
-    }).pipe(Effect.provide(ShardLease.layer.pipe(Layer.provide(storage)))))
+    }).pipe(Effect.provide(ShardLeaseLayer.layer.pipe(Layer.provide(storage)))))
 })
 
 /** Leases that the test suspends and confirms. */

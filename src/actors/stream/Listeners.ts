@@ -29,4 +29,4 @@ export class Listeners extends Context.Service<Listeners, {
    * Returns a function that resumes the listener after its `take` has returned false.
    */
   readonly listen: (listener: Listener) => Effect.Effect<() => void, never, Scope.Scope>
-}>()("windhover/actors/operations/Listeners") {}
+}>()("windhover/actors/stream/Listeners") {}
