@@ -20,7 +20,7 @@ export class Authentication extends Context.Service<Authentication, {
    * Authenticates by HTTP Basic on behalf of an XMPP server. All requests come from the server's address, so failures count against
    * the login instead.
    */
-  readonly authenticateFor: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Caller, Refusal>
+  readonly authenticateForXmpp: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Caller, Refusal>
 }>()("windhover/http/Authentication") {}
 
 /** Fails with `Forbidden` when the caller's credential lacks the right. */

@@ -13,7 +13,7 @@ import type { Parameters } from "./Parameters.ts"
 import { ProvenCredentials } from "./ProvenCredentials.ts"
 import { type RateLimit, RateLimiter } from "./RateLimiter.ts"
 
-/** Failed logins of one address, or of one login for `authenticateFor`. */
+/** Failed logins of one address, or of one login for `authenticateForXmpp`. */
 const failureLimit: RateLimit = { burst: 10, perMinute: 10 }
 
 /** Longest wait that failures beyond the limit add up to. */
@@ -39,14 +39,14 @@ export const layer = Layer.effect(
       return caller
     })
 
-    const authenticateFor = Effect.fn("Authentication.authenticateFor")(function*(
+    const authenticateForXmpp = Effect.fn("Authentication.authenticateForXmpp")(function*(
       request: HttpServerRequest.HttpServerRequest
     ) {
       const credentials = yield* parseAuthorization(request.headers["authorization"] ?? "")
       return yield* verify(credentials, `login:${credentials.login}`)
     })
 
-    return Authentication.of({ authenticate, authenticateFor })
+    return Authentication.of({ authenticate, authenticateForXmpp })
   })
 )
 
@@ -72,8 +72,8 @@ const makeVerifier = (accounts: AccountStore["Service"]) => {
 
   return (credentials: Credentials, source: string): Effect.Effect<Caller, Refusal> => {
     const hash = proven.hash(credentials)
-    const lookingUp = lookUp(credentials, hash, source)
-    return proven.has(hash) ? lookingUp : queues.through(source, lookingUp)
+    const lookup = lookUp(credentials, hash, source)
+    return proven.has(hash) ? lookup : queues.run(source, lookup)
   }
 }
 
@@ -99,7 +99,7 @@ const makeRequestLimiter = (requestsPerMinute: number | undefined) => {
 class LoginQueues {
   readonly #queues = new Map<string, { readonly semaphore: FifoSemaphore; users: number }>()
 
-  through<A, E>(source: string, lookUp: Effect.Effect<A, E>): Effect.Effect<A, E> {
+  run<A, E>(source: string, lookUp: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return Effect.acquireUseRelease(
       Effect.sync(() => {
         const queue = this.#queues.get(source) ?? { semaphore: new FifoSemaphore(failureLimit.burst), users: 0 }

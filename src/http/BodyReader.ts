@@ -9,19 +9,19 @@ export interface BodyLimits {
   readonly maxBytes: number
   readonly tooLarge: HttpRejection
   readonly outOfMemory: Refusal
-  readonly brokenOff: HttpRejection
+  readonly incomplete: HttpRejection
 }
 
 /** Reads the bytes of a body and counts them in `reservation` as they arrive. */
 export const readBytes = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
   reservation: Reservation,
-  { brokenOff, maxBytes, outOfMemory, tooLarge }: BodyLimits
+  { incomplete, maxBytes, outOfMemory, tooLarge }: BodyLimits
 ): Effect.fn.Return<Uint8Array<ArrayBuffer>, Refusal | HttpRejection> {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge
   const chunks: Array<Uint8Array> = []
   let length = 0
-  const bytes = Stream.mapError(request.stream, () => brokenOff)
+  const bytes = Stream.mapError(request.stream, () => incomplete)
   yield* Stream.runForEach(bytes, (chunk): Effect.Effect<void, Refusal | HttpRejection> => {
     length += chunk.length
     if (length > maxBytes) return Effect.fail(tooLarge)

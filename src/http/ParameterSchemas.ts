@@ -32,7 +32,8 @@ export const flag = (description: string) => Schema.Boolean.annotate({ default: 
 
 export const topic = text("URL of the resource.", maxTopicLength)
 export const callback = text("URL that receives the notifications by POST.", maxCallbackLength)
-export const publishedUrl = "URL with new content. Repeat the parameter, or separate several URLs with commas."
+export const publishedUrlDescription =
+  "URL with new content. Repeat the parameter, or separate several URLs with commas."
 export const jsonpFunction = text("Name of a JavaScript function that receives the response (JSONP).", 128)
 
 export const formatSchema = Schema.Literals(["json", "atom"]).annotate({

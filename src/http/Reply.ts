@@ -4,7 +4,7 @@ import * as Fingerprint from "#domain/Fingerprint.ts"
 import type { Refusal, RefusalReason } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { HttpRejection } from "./HttpRejection.ts"
-import { wrap } from "./Jsonp.ts"
+import * as Jsonp from "./Jsonp.ts"
 import { matches } from "./Negotiation.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -21,10 +21,10 @@ const commonHeaders = {
 }
 
 /** Keeps responses out of every cache, because a response belongs to one account. */
-const uncached = { ...commonHeaders, "cache-control": "no-store" }
+const uncachedHeaders = { ...commonHeaders, "cache-control": "no-store" }
 
 /** Lets a private cache keep a response with an ETag and revalidate it before each use. */
-const revalidated = { ...commonHeaders, "cache-control": "private, no-cache", vary: "Accept, Authorization" }
+const revalidatedHeaders = { ...commonHeaders, "cache-control": "private, no-cache", vary: "Accept, Authorization" }
 
 /** Methods of the API endpoint. */
 export const methods: ReadonlyArray<string> = ["GET", "HEAD", "POST", "OPTIONS"]
@@ -33,10 +33,10 @@ export const methods: ReadonlyArray<string> = ["GET", "HEAD", "POST", "OPTIONS"]
 export const allowedMethods = methods.join(", ")
 
 /** 204 No Content: the operation is done. */
-export const noContent = HttpServerResponse.empty({ status: 204, headers: uncached })
+export const noContent = HttpServerResponse.empty({ status: 204, headers: uncachedHeaders })
 
 /** 202 Accepted: Windhover asks the callback in the background. */
-export const accepted = HttpServerResponse.empty({ status: 202, headers: uncached })
+export const accepted = HttpServerResponse.empty({ status: 202, headers: uncachedHeaders })
 
 /** Adds `Link: <topic>; rel="self"` after feed discovery, to name the feed that Windhover subscribed to instead of the page. */
 export const withSelfLink = (response: Response, topic: string | undefined): Response =>
@@ -48,7 +48,7 @@ export const withSelfLink = (response: Response, topic: string | undefined): Res
 export const preflight = HttpServerResponse.empty({
   status: 204,
   headers: {
-    ...uncached,
+    ...uncachedHeaders,
     allow: allowedMethods,
     "access-control-allow-methods": allowedMethods,
     "access-control-allow-headers":
@@ -61,7 +61,7 @@ export const text = (status: number, sentence: string, headers: HeaderFields = {
   HttpServerResponse.text(sentence, {
     status,
     contentType: "text/plain; charset=utf-8",
-    headers: { ...uncached, ...headers }
+    headers: { ...uncachedHeaders, ...headers }
   })
 
 /** 405 Method Not Allowed. `allow` lists the right methods, for example `GET, HEAD`. */
@@ -76,20 +76,20 @@ export const onlyGet =
     method === "GET" || method === "HEAD" ? handler : Effect.succeed(wrongMethod(method, "GET, HEAD"))
 
 /** JSONP: a script that passes `json` to the function `name` of the caller's page. */
-export const script = (name: string, json: string): Response =>
-  HttpServerResponse.text(wrap(name, json), {
+export const jsonp = (name: string, json: string): Response =>
+  HttpServerResponse.text(Jsonp.wrap(name, json), {
     contentType: "text/javascript; charset=utf-8",
-    headers: uncached
+    headers: uncachedHeaders
   })
 
 export const json = (body: string, headers: HeaderFields = {}): Response =>
   HttpServerResponse.text(body, {
     contentType: "application/json; charset=utf-8",
-    headers: { ...revalidated, ...headers }
+    headers: { ...revalidatedHeaders, ...headers }
   })
 
 export const atom = (body: string, headers: HeaderFields = {}): Response =>
-  HttpServerResponse.text(body, { contentType: "application/atom+xml", headers: { ...revalidated, ...headers } })
+  HttpServerResponse.text(body, { contentType: "application/atom+xml", headers: { ...revalidatedHeaders, ...headers } })
 
 /**
  * The bytes of a watched resource. The Content-Security-Policy keeps a browser from running a publisher's script on Windhover's origin.
@@ -97,12 +97,12 @@ export const atom = (body: string, headers: HeaderFields = {}): Response =>
 export const document = (body: Uint8Array, contentType: string, headers: HeaderFields = {}): Response =>
   HttpServerResponse.uint8Array(body, {
     contentType,
-    headers: { ...revalidated, "content-security-policy": "default-src 'none'; sandbox", ...headers }
+    headers: { ...revalidatedHeaders, "content-security-policy": "default-src 'none'; sandbox", ...headers }
   })
 
 /** Headers of a stream. `x-accel-buffering` tells proxies to pass events on at once. */
 export const streamHeaders = (contentType: string): HeaderFields => ({
-  ...uncached,
+  ...uncachedHeaders,
   "content-type": contentType,
   "x-accel-buffering": "no",
   connection: "close" // a shutdown waits for connections that are kept alive
@@ -114,10 +114,10 @@ export const streamHead = (contentType: string): Response =>
 
 /** 304 Not Modified: the client has the current representation. */
 const notModified = (etag: string): Response =>
-  HttpServerResponse.empty({ status: 304, headers: { ...revalidated, etag } })
+  HttpServerResponse.empty({ status: 304, headers: { ...revalidatedHeaders, etag } })
 
 /** A response with an ETag, or 304 when `If-None-Match` names the tag. */
-export const tagged = <Body extends string | Uint8Array>(
+export const withETag = <Body extends string | Uint8Array>(
   body: Body,
   ifNoneMatch: string | undefined,
   send: (body: Body, headers: HeaderFields) => Response
@@ -133,10 +133,10 @@ interface ErrorHead {
   readonly headers?: HeaderFields
 }
 
-const challenge = { "www-authenticate": "Basic realm=\"Windhover\", charset=\"UTF-8\"" }
+const basicChallenge = { "www-authenticate": "Basic realm=\"Windhover\", charset=\"UTF-8\"" }
 
 /** From reasons to statuses, exhaustively: a new reason does not compile until it has a status. */
-const headOfRefusal = (reason: RefusalReason): ErrorHead => {
+const refusalHead = (reason: RefusalReason): ErrorHead => {
   switch (reason._tag) {
     case "BadParameter":
     case "NotVerified":
@@ -144,7 +144,7 @@ const headOfRefusal = (reason: RefusalReason): ErrorHead => {
     case "NotSubscribed":
       return { status: 404 }
     case "Unauthenticated":
-      return { status: 401, headers: challenge }
+      return { status: 401, headers: basicChallenge }
     case "Forbidden":
       return { status: 403 }
     case "Throttled":
@@ -156,7 +156,7 @@ const headOfRefusal = (reason: RefusalReason): ErrorHead => {
 
 const retryAfterHeader = (seconds: number): HeaderFields => ({ "retry-after": String(Math.max(1, Math.ceil(seconds))) })
 
-const headOfRejection = ({ reason, status }: HttpRejection): ErrorHead =>
+const rejectionHead = ({ reason, status }: HttpRejection): ErrorHead =>
   reason._tag === "MethodNotAllowed" ? { status, headers: { allow: reason.allow } } : { status }
 
 /**
@@ -164,9 +164,9 @@ const headOfRejection = ({ reason, status }: HttpRejection): ErrorHead =>
  *
  * JSONP puts status and sentence into a script with status 200, because a page cannot read the status of a script.
  */
-export const renderError = (error: Refusal | HttpRejection, jsonp?: string): Response => {
-  const { headers, status } = error instanceof HttpRejection ? headOfRejection(error) : headOfRefusal(error.reason)
-  return jsonp === undefined
+export const renderError = (error: Refusal | HttpRejection, jsonpName?: string): Response => {
+  const { headers, status } = error instanceof HttpRejection ? rejectionHead(error) : refusalHead(error.reason)
+  return jsonpName === undefined
     ? text(status, error.message, headers)
-    : script(jsonp, JSON.stringify({ error: { code: status, message: error.message } }))
+    : jsonp(jsonpName, JSON.stringify({ error: { code: status, message: error.message } }))
 }

@@ -78,7 +78,7 @@ const readBody = (
   const length = chunked === undefined ? Number(announced ?? 0) : Infinity
   if (length > maxSmallBody) return Effect.map(readBytes(request, reservation, limits), ({ buffer }) => buffer)
   return reservation.grow(length)
-    ? Effect.mapError(request.arrayBuffer, () => limits.brokenOff)
+    ? Effect.mapError(request.arrayBuffer, () => limits.incomplete)
     : Effect.fail(outOfMemory)
 }
 
@@ -90,5 +90,5 @@ const limits: BodyLimits = {
   maxBytes: maxBodySize,
   tooLarge: tooLarge(`The body of the request has more than ${maxBodySize} bytes; send less.`),
   outOfMemory,
-  brokenOff: malformed("The body of the request ended early or could not be read.")
+  incomplete: malformed("The body of the request ended early or could not be read.")
 }

@@ -37,7 +37,7 @@ export const makeXmppLoginCheck = Effect.gen(function*() {
     if (decodeDomain(request.headers["x-xmpp-domain"] ?? "") !== domain) {
       return yield* malformed(`The header X-XMPP-Domain has to name the domain of the accounts, ${xmppDomain}.`)
     }
-    yield* requireRight(yield* authentication.authenticateFor(request), "xmpp")
+    yield* requireRight(yield* authentication.authenticateForXmpp(request), "xmpp")
     return Reply.noContent
   }, Effect.catch((error) => Effect.succeed(Reply.renderError(error))))
 

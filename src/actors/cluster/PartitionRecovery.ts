@@ -19,7 +19,7 @@ const overdueSpacingMs = 75
 const overdueWindowMs = 300_000
 
 /** Makes the function that gives the actors of a partition the work that its former owner left in the database. */
-export const makeRecover = Effect.gen(function*() {
+export const makePartitionRecovery = Effect.gen(function*() {
   const hostPauses = yield* HostPauses
   const hubSubscriptions = yield* HubSubscriptionStore
   const resources = yield* ResourceStore

@@ -14,7 +14,7 @@ export interface PartitionActors {
   readonly hubSubscriptions: Actors<HubSubscriptionMessage.Message>
   readonly hubDirectory: HubDirectory
   /** Polls the resource at a random time within the longest period, even if its hub pushes. */
-  readonly pollSoon: (id: number) => Effect.Effect<void>
+  readonly pollWithinMaxPeriod: (id: number) => Effect.Effect<void>
 }
 
 /** Starts the actors of a partition and recovers their work from the database. */

@@ -12,7 +12,7 @@ import * as ResourceMailbox from "#actors/resource/ResourceMailbox.ts"
 import { ActorBudget } from "#actors/runtime/ActorBudget.ts"
 import * as ActorSystem from "#actors/runtime/ActorSystem.ts"
 import * as Subscription from "#actors/subscription/Subscription.ts"
-import { makeRecover } from "./PartitionRecovery.ts"
+import { makePartitionRecovery } from "./PartitionRecovery.ts"
 import { type PartitionActors, PartitionStarter } from "./PartitionStarter.ts"
 import { permanentLease, type ShardLease } from "#actors/runtime/ShardLease.ts"
 
@@ -26,7 +26,7 @@ export const layer = Layer.effect(
   PartitionStarter,
   Effect.gen(function*() {
     const startActors = yield* makeStartActors
-    const recover = yield* makeRecover
+    const recover = yield* makePartitionRecovery
     const { minPeriod } = yield* Settings
     return PartitionStarter.of({
       start: Effect.fn("PartitionStarter.start")(function*(partition, lease) {
@@ -81,7 +81,7 @@ const makeStartActors = Effect.gen(function*() {
       join: ResourceMailbox.join,
       needsSlot: true
     }).pipe(withBudget)
-    const pollSoon = Effect.fnUntraced(function*(id: number) {
+    const pollWithinMaxPeriod = Effect.fnUntraced(function*(id: number) {
       const waitMs = Math.round((yield* Random.next) * maxPeriod * 1000)
       yield* resources.tell(id, { _tag: "PollBy", at: (yield* Clock.currentTimeMillis) + waitMs })
     })
@@ -94,10 +94,10 @@ const makeStartActors = Effect.gen(function*() {
     >({
       name: "hub subscription",
       alarm: HubSubscriptionMessage.check,
-      behavior: (self) => hubSubscription.run(self, { hubDirectory, pollSoon }),
+      behavior: (self) => hubSubscription.run(self, { hubDirectory, pollWithinMaxPeriod }),
       join: HubSubscriptionMessage.join
     }).pipe(withBudget)
-    return { resources, subscriptions, hubSubscriptions, hubDirectory, pollSoon } satisfies PartitionActors
+    return { resources, subscriptions, hubSubscriptions, hubDirectory, pollWithinMaxPeriod } satisfies PartitionActors
   })
 })
 

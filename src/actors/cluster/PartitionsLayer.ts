@@ -22,9 +22,9 @@ const callOwner = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<
     )
   )
 
-const sendHint = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<void> => Effect.asVoid(callOwner(rpc))
+const runAtOwner = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<void> => Effect.asVoid(callOwner(rpc))
 
-const tooManyWait = refuse(
+const tooManyWaiting = refuse(
   new Unavailable({
     message: "Too many requests wait for the first document of this topic. Please retry in 5 s.",
     retryAfter: 5
@@ -37,23 +37,23 @@ export const layer = Layer.effect(
     const client = yield* Partition.client
     const at = (partition: number) => client(String(partition))
     return Partitions.of({
-      ping: (partition, id) => sendHint(at(partition).Ping({ id })),
-      push: (partition, id, document) => sendHint(at(partition).Push({ id, ...document, byHub: false })),
+      ping: (partition, id) => runAtOwner(at(partition).Ping({ id })),
+      push: (partition, id, document) => runAtOwner(at(partition).Push({ id, ...document, byHub: false })),
       hubPush: (partition, id, document) =>
         at(partition).Push({ id, ...document, byHub: true }).pipe(
           Effect.timeoutOption("8 seconds"),
           Effect.match({ onFailure: () => false, onSuccess: Option.isSome })
         ),
-      reloadHubSubscription: (partition, id) => sendHint(at(partition).ReloadHubSubscription({ id })),
-      reloadResource: (partition, id) => sendHint(at(partition).ReloadResource({ id })),
-      reloadSubscription: (partition, id) => sendHint(at(partition).ReloadSubscription({ id })),
+      reloadHubSubscription: (partition, id) => runAtOwner(at(partition).ReloadHubSubscription({ id })),
+      reloadResource: (partition, id) => runAtOwner(at(partition).ReloadResource({ id })),
+      reloadSubscription: (partition, id) => runAtOwner(at(partition).ReloadSubscription({ id })),
       firstFetch: (partition, id) =>
         Effect.timeoutOption(callOwner(at(partition).FirstFetch({ id })), "5 seconds").pipe(
           Effect.flatMap((reply) =>
-            Option.getOrUndefined(Option.flatten(reply)) === false ? Effect.fail(tooManyWait) : Effect.void
+            Option.getOrUndefined(Option.flatten(reply)) === false ? Effect.fail(tooManyWaiting) : Effect.void
           )
         ),
-      forget: (partition, id) => sendHint(at(partition).Forget({ id }))
+      forget: (partition, id) => runAtOwner(at(partition).Forget({ id }))
     })
   })
 )

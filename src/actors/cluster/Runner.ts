@@ -47,7 +47,7 @@ export const layerOwnership = Layer.effect(
 )
 
 /** Starts each owned partition that does not run, twice a second: a partition has to run even if no client calls it. */
-export const layerWake = Layer.effectDiscard(Effect.gen(function*() {
+export const layerWakePartitions = Layer.effectDiscard(Effect.gen(function*() {
   const { owned } = yield* Ownership
   const awake = yield* AwakePartitions
   const client = yield* Partition.client
@@ -87,18 +87,18 @@ export const layerHubReliability = Layer.effectDiscard(Effect.gen(function*() {
   const { enabled, synchronize } = yield* HubReliability
   const awake = yield* AwakePartitions
   const synchronizeAndPoll = Effect.gen(function*() {
-    const doubted = yield* synchronize
-    if (doubted.size === 0) return
+    const silentHubs = yield* synchronize
+    if (silentHubs.size === 0) return
     yield* Effect.annotateLogs(
       Effect.logWarning("Hubs no longer push; their resources are polled at the usual rate."),
       {
-        hubs: describeHubs(doubted)
+        hubs: describeHubs(silentHubs)
       }
     )
     yield* Effect.forEach(
       awake.values(),
-      ({ hubDirectory, pollSoon }) =>
-        Effect.forEach(hubDirectory.resourcesRelyingOn(doubted), pollSoon, { discard: true }),
+      ({ hubDirectory, pollWithinMaxPeriod }) =>
+        Effect.forEach(hubDirectory.resourcesRelyingOn(silentHubs), pollWithinMaxPeriod, { discard: true }),
       { discard: true }
     )
   })

@@ -68,7 +68,7 @@ export class DeliveryLimiter {
   }
 
   #runAtHost<A, E, R>(host: CallbackHost, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return host.permits.withPermit(Effect.suspend(() => this.#runInLane(host, this.#measure(host, delivery))))
+    return host.permits.withPermit(Effect.suspend(() => this.#runInLane(host, this.#markIfSlow(host, delivery))))
   }
 
   #runInLane<A, E, R>(host: CallbackHost, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
@@ -78,7 +78,7 @@ export class DeliveryLimiter {
   }
 
   /** Marks the host as slow before its permits go to the next delivery, whether this one succeeds, fails or is interrupted. */
-  #measure<A, E, R>(host: CallbackHost, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  #markIfSlow<A, E, R>(host: CallbackHost, delivery: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
       const startedAt = this.#clock.currentTimeMillisUnsafe()
       return Effect.onExit(delivery, () => {

@@ -5,7 +5,7 @@ import { FifoSemaphore } from "./FifoSemaphore.ts"
 const permitMs = 2_000
 
 /** Maximum of slow fetches without a permit, as a multiple of the permits. */
-const maxSlowShare = 2
+const maxSlowPerPermit = 2
 
 /** A fetch in flight; `isSlow` after the loss of its permit. */
 interface FetchInFlight {
@@ -29,14 +29,14 @@ export interface FetchLimiter {
 export const make = Effect.fnUntraced(function*(maxFetches: number) {
   const clock = yield* Clock.Clock
   const permits = new FifoSemaphore(maxFetches)
-  const hasWaiting = yield* Latch.make(false)
+  const waitersLatch = yield* Latch.make(false)
   /** Fetches with a permit, the oldest first. */
   const fastFetches = new Set<FetchInFlight>()
-  let slowLeft = maxFetches * maxSlowShare
+  let freeSlowSlots = maxFetches * maxSlowPerPermit
 
   const end = (fetch: FetchInFlight): void => {
     if (fetch.isSlow) {
-      slowLeft++
+      freeSlowSlots++
       return
     }
     fastFetches.delete(fetch)
@@ -45,7 +45,7 @@ export const make = Effect.fnUntraced(function*(maxFetches: number) {
 
   /** Milliseconds until the oldest fetch may lose its permit. */
   const nextCheckMs = (): number => {
-    if (slowLeft === 0) return permitMs
+    if (freeSlowSlots === 0) return permitMs
     for (const { startedAt } of fastFetches) return Math.max(startedAt + permitMs - clock.currentTimeMillisUnsafe(), 1)
     return permitMs
   }
@@ -54,16 +54,16 @@ export const make = Effect.fnUntraced(function*(maxFetches: number) {
   const releaseSlow = Effect.suspend(() => {
     const latestStart = clock.currentTimeMillisUnsafe() - permitMs
     for (const fetch of fastFetches) {
-      if (fetch.startedAt > latestStart || slowLeft === 0) break
+      if (fetch.startedAt > latestStart || freeSlowSlots === 0) break
       fastFetches.delete(fetch)
       fetch.isSlow = true
-      slowLeft--
+      freeSlowSlots--
       permits.release()
     }
-    return permits.waiting > 0 ? Effect.void : hasWaiting.close
+    return permits.waiting > 0 ? Effect.void : waitersLatch.close
   })
 
-  yield* hasWaiting.await.pipe(
+  yield* waitersLatch.await.pipe(
     Effect.andThen(Effect.suspend(() => Effect.sleep(nextCheckMs()))),
     Effect.andThen(releaseSlow),
     Effect.forever,
@@ -78,11 +78,11 @@ export const make = Effect.fnUntraced(function*(maxFetches: number) {
       fastFetches.add(inFlight)
       return fetch
     }
-    const startInTurn = () =>
+    const startAfterWait = () =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.andThen(hasWaiting.open, permits.acquire(restore)), () => restore(start()))
+        Effect.flatMap(Effect.andThen(waitersLatch.open, permits.acquire(restore)), () => restore(start()))
       )
-    return Effect.onExit(Effect.suspend(() => permits.tryAcquire() ? start() : startInTurn()), () => {
+    return Effect.onExit(Effect.suspend(() => permits.tryAcquire() ? start() : startAfterWait()), () => {
       if (inFlight !== undefined) end(inFlight)
       return Effect.void
     })

@@ -27,9 +27,9 @@ export class FifoSemaphore {
         acquired = true
         return effect
       }
-      const runInTurn = () =>
+      const runAfterWait = () =>
         Effect.uninterruptibleMask((restore) => Effect.flatMap(this.acquire(restore), () => restore(run())))
-      return Effect.onExit(Effect.suspend(() => this.tryAcquire() ? run() : runInTurn()), () => {
+      return Effect.onExit(Effect.suspend(() => this.tryAcquire() ? run() : runAfterWait()), () => {
         if (acquired) this.release()
         return Effect.void
       })

@@ -27,14 +27,14 @@ interface FetchedHost {
   /** Resources whose spacing is settled: a start time is reserved, or the resource is in the queue. */
   reserved: Set<number>
   /** The next start time to reserve. */
-  next: number
+  nextStartAt: number
   /** The pause that the server asked for; 0 without one. */
   pausedSince: number
   pausedUntil: number
   /** Resources that a pause has postponed and that were not fetched since. */
   postponed: Map<number, Postponement>
   /** The time of the next free probe. */
-  nextProbe: number
+  nextProbeAt: number
 }
 
 interface Postponement {
@@ -96,22 +96,22 @@ export class HostThrottle {
   }
 
   /** Pauses the fetches from a host. */
-  pause(hostname: string, now: number, until: number): void {
-    if (until <= now) return
-    const host = this.#findHost(hostname, now)
-    if (host.pausedUntil + postponedForMs <= now) host.postponed = nonePostponed
-    if (host.pausedUntil <= now) host.pausedSince = now
+  pause(hostname: string, since: number, until: number): void {
+    if (until <= since) return
+    const host = this.#findHost(hostname, since)
+    if (host.pausedUntil + postponedForMs <= since) host.postponed = noPostponements
+    if (host.pausedUntil <= since) host.pausedSince = since
     host.pausedUntil = Math.max(host.pausedUntil, until)
   }
 
   /**
-   * The time at which `id`, due now, may fetch from a paused host; undefined when the fetch may start now.
+   * Postpones `id`, due now, while its host is paused. Returns the time of its next try; undefined when the fetch may start now.
    *
    * A pause postpones due resources by its own length, so that not all fetches come at its end. One resource may cause pauses for ever
-   * although the host would serve the other resources. Therefore a resource that has sat out one pause probes the host in the next pause, one
+   * although the host would serve the other resources. Therefore a resource that has waited for the end of one pause probes the host in the next pause, one
    * resource a minute.
    */
-  pausedUntil(hostname: string, id: number, now: number): number | undefined {
+  postponeIfPaused(hostname: string, id: number, now: number): number | undefined {
     const host = this.#hosts.get(hostname)
     if (host === undefined || host.pausedUntil <= now) return undefined
     const afterPause = host.pausedUntil + now - host.pausedSince
@@ -119,20 +119,20 @@ export class HostThrottle {
     if (postponed === undefined) return postpone(host, id, { at: afterPause, isProbe: false })
     if (postponed.at > now) return postponed.at
     if (postponed.isProbe) return undefined
-    const probeAt = Math.max(host.nextProbe, now)
+    const probeAt = Math.max(host.nextProbeAt, now)
     if (probeAt >= afterPause) return postpone(host, id, { at: afterPause, isProbe: false })
-    host.nextProbe = probeAt + probeSpacingMs
+    host.nextProbeAt = probeAt + probeSpacingMs
     return probeAt === now ? undefined : postpone(host, id, { at: probeAt, isProbe: true })
   }
 
   /** The spaced start time of `id`. A time in the future is reserved. */
   #reserve(host: FetchedHost, id: number, now: number): number {
-    if (host.next < now) {
-      host.next = now
+    if (host.nextStartAt < now) {
+      host.nextStartAt = now
       host.reserved.clear() // resources that missed their time reserve again
     }
-    const startAt = host.next - (burst - 1) * this.#spacingMs
-    if (startAt < now + maxSpacingWaitMs) host.next += this.#spacingMs
+    const startAt = host.nextStartAt - (burst - 1) * this.#spacingMs
+    if (startAt < now + maxSpacingWaitMs) host.nextStartAt += this.#spacingMs
     if (startAt > now) host.reserved = addId(host.reserved, id)
     return startAt
   }
@@ -145,11 +145,11 @@ export class HostThrottle {
         running: 0,
         queue: emptySet,
         reserved: emptySet,
-        next: 0,
+        nextStartAt: 0,
         pausedSince: 0,
         pausedUntil: 0,
-        postponed: nonePostponed,
-        nextProbe: 0
+        postponed: noPostponements,
+        nextProbeAt: 0
       }
       this.#hosts.set(hostname, host)
     }
@@ -165,17 +165,17 @@ export class HostThrottle {
   }
 }
 
-const isNeeded = ({ next, pausedUntil, postponed, queue, running }: FetchedHost, now: number): boolean =>
-  running > 0 || queue.size > 0 || next > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
+const isNeeded = ({ nextStartAt, pausedUntil, postponed, queue, running }: FetchedHost, now: number): boolean =>
+  running > 0 || queue.size > 0 || nextStartAt > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
 
 const postpone = (host: FetchedHost, id: number, postponement: Postponement): number => {
-  if (host.postponed === nonePostponed) host.postponed = new Map()
+  if (host.postponed === noPostponements) host.postponed = new Map()
   host.postponed.set(id, postponement)
   return postponement.at
 }
 
 /** Shared by nearly all hosts, and never changed: a map or set is made for the first waiting resource. */
-const nonePostponed: FetchedHost["postponed"] = new Map()
+const noPostponements: FetchedHost["postponed"] = new Map()
 const emptySet: Set<number> = new Set()
 const noIds: ReadonlyArray<number> = []
 

@@ -39,7 +39,7 @@ export class HubRequestPacer {
     this.#reservations.delete(id)
   }
 
-  get sites(): number {
+  get siteCount(): number {
     return this.#lastAt.size
   }
 

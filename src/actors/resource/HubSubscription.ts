@@ -16,7 +16,7 @@ export interface State {
 export interface HubSubscriptionContext {
   readonly hubDirectory: HubDirectory
   /** Polls the resource at the usual rate again, because its hub no longer pushes. */
-  readonly pollSoon: (id: number) => Effect.Effect<void>
+  readonly pollWithinMaxPeriod: (id: number) => Effect.Effect<void>
 }
 
 export class HubSubscriptionBehavior extends Context.Service<HubSubscriptionBehavior, {

@@ -120,13 +120,13 @@ const adopt = (
   state: State,
   id: number,
   subscription: Model.HubSubscription | undefined,
-  { hubDirectory, pollSoon }: HubSubscriptionContext
+  { hubDirectory, pollWithinMaxPeriod }: HubSubscriptionContext
 ) => {
   const isLost = state.subscription?.reliable === true && subscription?.reliable !== true
   state.subscription = subscription
   if (subscription === undefined) hubDirectory.delete(id)
   else hubDirectory.set(subscription)
-  return isLost ? pollSoon(id) : Effect.void
+  return isLost ? pollWithinMaxPeriod(id) : Effect.void
 }
 
 /** Returns false when the row has changed meanwhile. The state is then loaded anew. */

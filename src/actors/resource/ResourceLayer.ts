@@ -91,7 +91,7 @@ const run = Effect.fnUntraced(
         self.pinned = false
       }
       if (typeof trigger !== "string" || self.draining()) return typeof trigger === "string" ? undefined : trigger.at
-      const pausedUntil = context.hostThrottle.pausedUntil(state.resource.host, self.id, now)
+      const pausedUntil = context.hostThrottle.postponeIfPaused(state.resource.host, self.id, now)
       if (pausedUntil !== undefined) {
         yield* postpone(services, state, pausedUntil, context)
         return pausedUntil

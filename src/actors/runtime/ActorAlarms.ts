@@ -41,7 +41,7 @@ export class ActorAlarms implements AlarmSource {
   /** Sets, moves or (undefined) clears the alarm of an actor. */
   set(id: number, at: number | undefined): void {
     if (at === undefined) this.#queue.clear(id)
-    else if (this.#queue.set(id, at)) this.#expectNext()
+    else if (this.#queue.set(id, at)) this.#scheduleNext()
   }
 
   /** Ends the alarms of the group. */
@@ -70,9 +70,9 @@ export class ActorAlarms implements AlarmSource {
     }
   }
 
-  #expectNext(): void {
+  #scheduleNext(): void {
     const { next } = this
-    if (next !== undefined) this.#budget.alarmTimer.expect(this, next)
+    if (next !== undefined) this.#budget.alarmTimer.fireAt(this, next)
   }
 
   #waitForSlot(): void {
@@ -82,7 +82,7 @@ export class ActorAlarms implements AlarmSource {
       this.#waitsForSlot = false
       if (this.#receiver.draining) return this.#budget.offerSlot()
       this.fire(this.#receiver.now())
-      this.#expectNext()
+      this.#scheduleNext()
     })
   }
 }

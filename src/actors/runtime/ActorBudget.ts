@@ -44,7 +44,7 @@ class StartBatch {
 export class Budget {
   /** Fires the alarms of all groups. */
   readonly alarmTimer = new AlarmTimer()
-  readonly starts = new StartBatch()
+  readonly startBatch = new StartBatch()
   readonly #maxIdle: number
   readonly #maxSlots: number
   #oldest: IdleActor | undefined = undefined

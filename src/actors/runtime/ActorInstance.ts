@@ -2,8 +2,8 @@ import type { Fiber } from "effect"
 import type { Self } from "./Actor.ts"
 import { type Budget, IdleActor, type Startable } from "./ActorBudget.ts"
 
-/** The group of an instance. */
-export interface InstanceHost<I, M> {
+/** The actor group of an instance, from the view of the instance. */
+export interface InstanceGroup<I, M> {
   readonly budget: Budget
   readonly draining: boolean
   readonly join: ((waiting: Array<M>, message: M) => void) | undefined
@@ -19,7 +19,7 @@ export interface InstanceHost<I, M> {
 /** An actor in memory: its mailbox, its state and its fiber. */
 export class ActorInstance<S, M> extends IdleActor implements Self<S, M>, Startable {
   readonly id: number
-  readonly #host: InstanceHost<ActorInstance<S, M>, M>
+  readonly #group: InstanceGroup<ActorInstance<S, M>, M>
   /** The mailbox; undefined while empty, because most actors are idle. */
   #waiting: Array<M> | undefined = undefined
   /** True while the budget lists this instance. */
@@ -31,46 +31,46 @@ export class ActorInstance<S, M> extends IdleActor implements Self<S, M>, Starta
   running = false
   evicted = false
 
-  constructor(id: number, host: InstanceHost<ActorInstance<S, M>, M>) {
+  constructor(id: number, group: InstanceGroup<ActorInstance<S, M>, M>) {
     super()
     this.id = id
-    this.#host = host
+    this.#group = group
   }
 
   take(): M | undefined {
-    return this.#host.draining ? undefined : this.#waiting?.shift()
+    return this.#group.draining ? undefined : this.#waiting?.shift()
   }
 
   draining(): boolean {
-    return this.#host.draining
+    return this.#group.draining
   }
 
   /** Puts a message into the mailbox, and starts the actor unless it runs. */
   accept(message: M): void {
-    const { join } = this.#host
+    const { join } = this.#group
     this.#waiting ??= []
     if (join === undefined) this.#waiting.push(message)
     else join(this.#waiting, message)
     if (this.running) return
     this.#unlist()
     this.running = true
-    this.#host.onRunning(this)
-    this.#host.startSoon(this)
+    this.#group.onRunning(this)
+    this.#group.startSoon(this)
   }
 
   start(): void {
-    if (!this.evicted) this.#host.startNow(this)
+    if (!this.evicted) this.#group.startNow(this)
   }
 
   /** Ends a run, and sets the next alarm. Returns false when a message has arrived meanwhile: the actor has to run again. */
   becomeIdle(nextAlarm: number | undefined): boolean {
     if (this.evicted) return true
-    if (this.#waiting !== undefined && this.#waiting.length > 0 && !this.#host.draining) return false
+    if (this.#waiting !== undefined && this.#waiting.length > 0 && !this.#group.draining) return false
     this.#waiting = undefined
     this.#endRun(nextAlarm)
-    if (!this.pinned && !this.#host.draining) {
+    if (!this.pinned && !this.#group.draining) {
       this.#listed = true
-      this.#host.budget.addIdle(this)
+      this.#group.budget.addIdle(this)
     }
     return true
   }
@@ -95,25 +95,25 @@ export class ActorInstance<S, M> extends IdleActor implements Self<S, M>, Starta
   evict(): void {
     this.evicted = true
     this.#unlist()
-    this.#host.onEvicted(this)
+    this.#group.onEvicted(this)
     this.#notRunning()
   }
 
   #endRun(nextAlarm: number | undefined): void {
     this.fiber = undefined
-    this.#host.setAlarm(this.id, nextAlarm)
+    this.#group.setAlarm(this.id, nextAlarm)
     this.#notRunning()
   }
 
   #notRunning(): void {
     if (!this.running) return
     this.running = false
-    this.#host.onNotRunning(this)
+    this.#group.onNotRunning(this)
   }
 
   #unlist(): void {
     if (!this.#listed) return
     this.#listed = false
-    this.#host.budget.removeIdle(this)
+    this.#group.budget.removeIdle(this)
   }
 }

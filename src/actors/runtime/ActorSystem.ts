@@ -2,7 +2,7 @@ import { type Cause, Clock, Effect, Fiber, Latch, type Scope } from "effect"
 import type { ActorOptions, Actors } from "./Actor.ts"
 import { ActorAlarms, type AlarmReceiver } from "./ActorAlarms.ts"
 import { ActorBudget, type Budget } from "./ActorBudget.ts"
-import { ActorInstance, type InstanceHost } from "./ActorInstance.ts"
+import { ActorInstance, type InstanceGroup } from "./ActorInstance.ts"
 import { actorRestarts, restartCrashed } from "./Supervision.ts"
 
 /** Makes a group of actors that live as long as the scope. */
@@ -18,7 +18,7 @@ export const make = Effect.fnUntraced(
 )
 
 /** All actors of one kind in one scope. */
-class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceHost<ActorInstance<S, M>, M> {
+class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceGroup<ActorInstance<S, M>, M> {
   readonly budget: Budget
   readonly join: ActorOptions<S, M, E, R>["join"]
   draining = false
@@ -100,7 +100,7 @@ class ActorGroup<S, M, E, R> implements Actors<M>, AlarmReceiver, InstanceHost<A
 
   /** Starts after the current turn: a resource that wakes ten thousand subscriptions finishes its own work first. */
   startSoon(instance: ActorInstance<S, M>): void {
-    this.budget.starts.add(instance, this.#afterThisTurn)
+    this.budget.startBatch.add(instance, this.#afterThisTurn)
   }
 
   readonly #afterThisTurn = (run: () => void): void =>

@@ -73,23 +73,23 @@ export class AlarmQueue {
 
   /** Writes an alarm at a position, sifts up or down, and returns the final position. */
   #place(position: number, at: number, slot: number): number {
-    let here = position
-    for (let parent = (here - 1) >> 1; here > 0 && get(this.#times, parent) > at; parent = (here - 1) >> 1) {
-      this.#move(parent, here)
-      here = parent
+    let target = position
+    for (let parent = (target - 1) >> 1; target > 0 && get(this.#times, parent) > at; parent = (target - 1) >> 1) {
+      this.#move(parent, target)
+      target = parent
     }
     for (
-      let child = this.#smallerChild(here);
+      let child = this.#smallerChild(target);
       child > 0 && get(this.#times, child) < at;
-      child = this.#smallerChild(here)
+      child = this.#smallerChild(target)
     ) {
-      this.#move(child, here)
-      here = child
+      this.#move(child, target)
+      target = child
     }
-    this.#times[here] = at
-    this.#slots[here] = slot
-    this.#positions[slot] = here
-    return here
+    this.#times[target] = at
+    this.#slots[target] = slot
+    this.#positions[slot] = target
+    return target
   }
 
   /** Position of the earlier child; 0 when there is no child. */
@@ -109,7 +109,7 @@ export class AlarmQueue {
   /** The slot of `id`, or the free slot for it. */
   #find(id: number): number {
     const mask = this.#ids.length - 1
-    let slot = home(id, mask)
+    let slot = preferredSlot(id, mask)
     while (get(this.#ids, slot) !== noId && get(this.#ids, slot) !== id) slot = (slot + 1) & mask
     return slot
   }
@@ -118,13 +118,13 @@ export class AlarmQueue {
   #release(slot: number): void {
     const mask = this.#ids.length - 1
     let hole = slot
-    for (let at = (hole + 1) & mask; get(this.#ids, at) !== noId; at = (at + 1) & mask) {
-      const distance = (at - home(get(this.#ids, at), mask)) & mask
-      if (distance < ((at - hole) & mask)) continue
-      this.#ids[hole] = get(this.#ids, at)
-      this.#positions[hole] = get(this.#positions, at)
-      this.#slots[get(this.#positions, at)] = hole
-      hole = at
+    for (let next = (hole + 1) & mask; get(this.#ids, next) !== noId; next = (next + 1) & mask) {
+      const distance = (next - preferredSlot(get(this.#ids, next), mask)) & mask
+      if (distance < ((next - hole) & mask)) continue
+      this.#ids[hole] = get(this.#ids, next)
+      this.#positions[hole] = get(this.#positions, next)
+      this.#slots[get(this.#positions, next)] = hole
+      hole = next
     }
     this.#ids[hole] = noId
   }
@@ -132,9 +132,9 @@ export class AlarmQueue {
   #grow(): void {
     const ids = Float64Array.from(this.#slots, (slot) => get(this.#ids, slot))
     const length = ids.length * 2
-    const at = new Float64Array(length)
-    at.set(this.#times)
-    this.#times = at
+    const times = new Float64Array(length)
+    times.set(this.#times)
+    this.#times = times
     this.#slots = new Int32Array(length)
     this.#ids = new Float64Array(2 * length).fill(noId)
     this.#positions = new Int32Array(2 * length)
@@ -148,7 +148,7 @@ export class AlarmQueue {
 }
 
 /** The preferred slot of an id; consecutive ids spread over the table. */
-const home = (id: number, mask: number): number => Math.imul(id % 0x7fffffff, 0x9e3779b1) >>> 7 & mask
+const preferredSlot = (id: number, mask: number): number => Math.imul(id % 0x7fffffff, 0x9e3779b1) >>> 7 & mask
 
 /** Reads an index that is known to be within bounds. */
 const get = (array: Float64Array | Int32Array, index: number): number => array[index] ?? 0

@@ -38,7 +38,7 @@ export class AlarmTimer {
   #lastId = 0
   #timer: Timer | undefined
   /** Time of the running timer, epoch ms. */
-  #at = Infinity
+  #timerAt = Infinity
   #cancelTimer: (() => void) | undefined
   #firedAt = -Infinity
 
@@ -59,7 +59,7 @@ export class AlarmTimer {
   }
 
   /** Fires the source at this time (epoch ms) or soon after. A source calls `expect` whenever its first alarm becomes earlier. */
-  expect(source: AlarmSource, at: number): void {
+  fireAt(source: AlarmSource, at: number): void {
     const id = this.#ids.get(source)
     if (id === undefined || (this.#queue.timeOf(id) ?? Infinity) <= at) return
     if (this.#queue.set(id, at)) this.#schedule(at)
@@ -67,9 +67,9 @@ export class AlarmTimer {
 
   #schedule(at: number): void {
     const due = Math.max(at, this.#firedAt + minSpacingMs)
-    if (due >= this.#at || this.#timer === undefined) return
+    if (due >= this.#timerAt || this.#timer === undefined) return
     this.#cancel()
-    this.#at = due
+    this.#timerAt = due
     this.#cancelTimer = this.#timer.after(due - this.#timer.now(), this.#fire)
   }
 
@@ -79,7 +79,7 @@ export class AlarmTimer {
     this.#firedAt = now
     for (const source of this.#takeDue(now)) {
       source.fire(now)
-      if (source.next !== undefined) this.expect(source, source.next)
+      if (source.next !== undefined) this.fireAt(source, source.next)
     }
     const { next } = this.#queue
     if (next !== undefined) this.#schedule(next)
@@ -98,6 +98,6 @@ export class AlarmTimer {
   #cancel(): void {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
-    this.#at = Infinity
+    this.#timerAt = Infinity
   }
 }

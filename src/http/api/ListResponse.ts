@@ -41,7 +41,7 @@ export const renderList = (
         meta: { ...detailed, by_page: detailed.byPage }
       }
   )
-  return jsonp === undefined ? Reply.tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json)
+  return jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
 }
 
 const subscriptionJson = ({ resource, subscription }: SubscriptionItem, details: object) => ({

@@ -161,7 +161,7 @@ const publish = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, param
 const authenticate = Effect.fnUntraced(function*(_hub: Hub["Service"], { caller, jsonp, parameters }: ApiCall) {
   if (!(yield* parameters.flag("rights")) && jsonp === undefined) return Reply.noContent
   const granted = JSON.stringify(Object.fromEntries(rights.map((right) => [right, caller.rights.has(right)])))
-  return jsonp === undefined ? Reply.json(granted) : Reply.script(jsonp, granted)
+  return jsonp === undefined ? Reply.json(granted) : Reply.jsonp(jsonp, granted)
 })
 
 /** The operations by `hub.mode`. A new operation is a new entry here. */
@@ -234,7 +234,7 @@ export const operations = {
     right: "publish",
     changesState: true,
     parameters: Schema.Struct({
-      "hub.url": Parameter.text(Parameter.publishedUrl),
+      "hub.url": Parameter.text(Parameter.publishedUrlDescription),
       "hub.content": optional(Parameter.text("The new document of a single URL.")),
       "hub.signature": optional(Parameter.text("sha256=HEX, the HMAC of hub.content with the publisher's secret."))
     }),

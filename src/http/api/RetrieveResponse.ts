@@ -33,11 +33,13 @@ export const renderRetrieved = (
   const entries = document === undefined ? representation.entries : [documentToEntry(document, status)]
   if (jsonp !== undefined || format === "json") {
     const json = renderJson({ status, header, entries, retrieve: true })
-    return Effect.succeed(jsonp === undefined ? Reply.tagged(json, ifNoneMatch, Reply.json) : Reply.script(jsonp, json))
+    return Effect.succeed(
+      jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
+    )
   }
   const links = { self: status.feed, hub }
   return Effect.succeed(
-    Reply.tagged(renderAtom({ status, header, entries, extNamespace, ...links }), ifNoneMatch, Reply.atom)
+    Reply.withETag(renderAtom({ status, header, entries, extNamespace, ...links }), ifNoneMatch, Reply.atom)
   )
 }
 
@@ -53,10 +55,10 @@ const renderDocument = (
   if (jsonp !== undefined) {
     // only valid JSON may enter a script, because a publisher controls the bytes
     const json = compactJson(body)
-    return json === undefined ? Effect.fail(jsonpNeedsContent) : Effect.succeed(Reply.script(jsonp, json))
+    return json === undefined ? Effect.fail(jsonpNeedsContent) : Effect.succeed(Reply.jsonp(jsonp, json))
   }
   const type = headerValueOf(contentType)
-  return Effect.succeed(Reply.tagged(body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
+  return Effect.succeed(Reply.withETag(body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
 }
 
 const jsonpNeedsContent = badParameter(

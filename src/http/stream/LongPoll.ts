@@ -5,7 +5,7 @@ import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import type { ApiCall } from "#http/api/Operation.ts"
 import { renderRetrieved } from "#http/api/RetrieveResponse.ts"
 import { readRequestedFormat } from "#http/Negotiation.ts"
-import type { OpenStream } from "./StreamRegistry.ts"
+import type { StreamConnection } from "./StreamRegistry.ts"
 
 /** Longest wait of a poll. Proxies commonly close a connection after 60 s without bytes. */
 const pollTimeout = "55 seconds"
@@ -15,7 +15,7 @@ export interface FollowedRetrieve {
   readonly call: ApiCall
   readonly request: RetrieveRequest
   readonly followed: FollowStart
-  readonly connection: OpenStream
+  readonly connection: StreamConnection
 }
 
 /** Responds with the stored content, or waits for the first new content when the client has all of it. */
@@ -39,7 +39,7 @@ export const poll = Effect.fnUntraced(function*(
 const awaitNews = Effect.fnUntraced(function*(
   hub: Hub["Service"],
   heads: ReadonlyMap<number, number>,
-  connection: OpenStream
+  connection: StreamConnection
 ) {
   const news = yield* Deferred.make<Notification | undefined, Refusal>()
   connection.onEnd = () => Deferred.doneUnsafe(news, Effect.undefined)

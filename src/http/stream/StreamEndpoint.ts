@@ -37,7 +37,7 @@ const readWait = Effect.fnUntraced(function*({ accept, parameters }: ApiCall) {
 })
 
 /** A stream before its first byte. */
-interface OpenedStream extends FollowedRetrieve {
+interface PreparedStream extends FollowedRetrieve {
   readonly format: Format
 }
 
@@ -58,7 +58,7 @@ export const makeStreamEndpoint = Effect.gen(function*() {
     const followed = yield* hub.follow(request)
     const requested = yield* readFormat(call.parameters, call.accept)
     const format = requested ?? (wait === "events" ? "json" : "atom")
-    return { call, request, followed, connection, format } satisfies OpenedStream
+    return { call, request, followed, connection, format } satisfies PreparedStream
   })
 
   const respond = (request: HttpServerRequest.HttpServerRequest, call: ApiCall, wait: Wait) =>
@@ -91,7 +91,7 @@ const noJsonp = badParameter(
 const start = Effect.fnUntraced(function*(
   response: ServerResponse,
   framing: Framing.Framing,
-  { call, connection, followed, format }: OpenedStream,
+  { call, connection, followed, format }: PreparedStream,
   settings: Settings["Service"]
 ) {
   const cursors = new Map(followed.heads)
@@ -121,7 +121,7 @@ const resume = Effect.fnUntraced(function*(call: ApiCall, cursors: Map<number, n
 
 /** Renders the past entries as one document. */
 const renderPast = (
-  { document, entries, header, status }: OpenedStream["followed"]["past"],
+  { document, entries, header, status }: PreparedStream["followed"]["past"],
   format: Format,
   { baseUrl, extNamespace, hubOpen }: Settings["Service"]
 ): Effect.Effect<string, Refusal> => {

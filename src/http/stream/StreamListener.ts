@@ -5,7 +5,7 @@ import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import type { Format } from "#domain/Subscription.ts"
 import * as Cursor from "./Cursor.ts"
 import * as Framing from "./Framing.ts"
-import type { OpenStream } from "./StreamRegistry.ts"
+import type { StreamConnection } from "./StreamRegistry.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
 
 /** A stream whose past entries are written. */
@@ -17,7 +17,7 @@ export interface StartedStream {
   readonly writer: StreamWriter
   /** Sequence of the last written notification, by resource id. */
   readonly cursors: Map<number, number>
-  readonly connection: OpenStream
+  readonly connection: StreamConnection
 }
 
 /** A listener that writes each notification to the stream. `end` ends the stream. */

@@ -3,7 +3,7 @@ import type { Caller } from "#domain/Account.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 
 /** An open stream or long poll. One object and one finalizer each, because ten thousand may be open. */
-export class OpenStream {
+export class StreamConnection {
   /** Called every 15 s. */
   onHeartbeat: () => void = () => {}
   #end: (() => void) | undefined
@@ -24,7 +24,7 @@ export class OpenStream {
 /** The open streams and long polls of this runner: their number, heartbeats and end. */
 export class StreamRegistry extends Context.Service<StreamRegistry, {
   /** Admits a stream for the scope. Refuses the stream when the account or the runner has reached its maximum. */
-  readonly admit: (caller: Caller) => Effect.Effect<OpenStream, Refusal, Scope.Scope>
+  readonly admit: (caller: Caller) => Effect.Effect<StreamConnection, Refusal, Scope.Scope>
   /** Ends all streams, so that a shutdown does not wait for them. */
   readonly close: Effect.Effect<void>
 }>()("windhover/http/stream/StreamRegistry") {}

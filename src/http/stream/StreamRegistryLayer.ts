@@ -4,7 +4,7 @@ import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type Refusal, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
-import { OpenStream, StreamRegistry } from "./StreamRegistry.ts"
+import { StreamConnection, StreamRegistry } from "./StreamRegistry.ts"
 
 /** Seconds between two heartbeats of a stream. */
 const heartbeatSeconds = 15
@@ -61,18 +61,18 @@ const endUnauthorized = (streams: StreamTable, accounts: AccountStore["Service"]
 
 /** A stream, and the sets that contain it. */
 interface TableEntry {
-  readonly stream: OpenStream
-  readonly slot: Set<OpenStream>
-  readonly sameCredential: Set<OpenStream>
+  readonly stream: StreamConnection
+  readonly slot: Set<StreamConnection>
+  readonly sameCredential: Set<StreamConnection>
 }
 
 /** The open streams by credential and by heartbeat. */
 class StreamTable {
   readonly #maxPerAccount: number
   readonly #accounts: KeyedCounter<number>
-  readonly #byCredential = new Map<string, Set<OpenStream>>()
+  readonly #byCredential = new Map<string, Set<StreamConnection>>()
   /** One timer serves all streams: each second a fifteenth of the streams gets its heartbeat. */
-  readonly #wheel = Array.from({ length: heartbeatSeconds }, () => new Set<OpenStream>())
+  readonly #wheel = Array.from({ length: heartbeatSeconds }, () => new Set<StreamConnection>())
   #second = 0
   #isClosing = false
 
@@ -86,7 +86,7 @@ class StreamTable {
     if (!this.#accounts.tryAdd(id)) {
       return Effect.fail(count >= this.#maxPerAccount ? tooManyOfAccount(count) : tooManyStreams)
     }
-    const stream = new OpenStream()
+    const stream = new StreamConnection()
     if (this.#isClosing) stream.end()
     const slot = this.#currentSlot()
     slot.add(stream)
@@ -124,7 +124,7 @@ class StreamTable {
     for (const credential of this.credentials()) this.endAllOf(credential)
   }
 
-  #currentSlot(): Set<OpenStream> {
+  #currentSlot(): Set<StreamConnection> {
     return this.#wheel[this.#second] ?? new Set()
   }
 }

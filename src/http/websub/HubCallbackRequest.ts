@@ -51,5 +51,5 @@ const limits: BodyLimits = {
   maxBytes: maxDocument,
   tooLarge: tooLarge(`The document has more than ${maxDocument} bytes; send less.`),
   outOfMemory: tooManyPushes,
-  brokenOff: malformed("The document ended early or could not be read; send it again.")
+  incomplete: malformed("The document ended early or could not be read; send it again.")
 }

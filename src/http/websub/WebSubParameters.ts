@@ -37,6 +37,6 @@ export const hubParameters = {
     ...Parameter.verification
   }),
   publish: Schema.Struct({
-    "hub.url": Parameter.text(`${Parameter.publishedUrl} hub.topic is an alternative name.`)
+    "hub.url": Parameter.text(`${Parameter.publishedUrlDescription} hub.topic is an alternative name.`)
   })
 }

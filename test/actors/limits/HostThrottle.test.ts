@@ -78,14 +78,14 @@ describe("HostThrottle", () => {
     throttle.pause("a.example", 500, 2000)
     throttle.pause("a.example", 600, 1000)
     assert.deepStrictEqual(
-      [500, 700, 1999, 2000].map((now) => throttle.pausedUntil("a.example", now, now)),
+      [500, 700, 1999, 2000].map((now) => throttle.postponeIfPaused("a.example", now, now)),
       [2000, 2200, 3499, undefined]
     )
     throttle.pause("a.example", 3000, 3000)
-    assert.isUndefined(throttle.pausedUntil("b.example", 1, 0))
+    assert.isUndefined(throttle.postponeIfPaused("b.example", 1, 0))
     // a much later pause postpones the resource again, although it has sat out the first pause
     throttle.pause("a.example", 10_000_000, 10_001_000)
-    assert.strictEqual(throttle.pausedUntil("a.example", 500, 10_000_000), 10_001_000)
+    assert.strictEqual(throttle.postponeIfPaused("a.example", 500, 10_000_000), 10_001_000)
   })
 
   it("serves the other resources although one causes pauses for ever: a postponed resource probes the host, one a minute", () => {
@@ -97,7 +97,7 @@ describe("HostThrottle", () => {
     for (let now = 0; now < 4 * pause; now += 1_000) {
       for (const [id, at] of alarms) {
         if (at > now) continue
-        const later = throttle.pausedUntil("a.example", id, now)
+        const later = throttle.postponeIfPaused("a.example", id, now)
         const wait = later ?? throttle.enter("a.example", id, now)
         if (wait > 0) {
           alarms.set(id, wait)

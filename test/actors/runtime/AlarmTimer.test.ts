@@ -29,7 +29,7 @@ const world = () => {
     alarmTimer.add(source, timer)
     const set = (at: number) => {
       alarms.push(at)
-      alarmTimer.expect(source, at)
+      alarmTimer.fireAt(source, at)
     }
     return { source, set }
   }
@@ -88,7 +88,7 @@ describe("AlarmTimer", () => {
     const firings: Array<number> = []
     const late = { next: 1_100, fire: (now: number) => void firings.push(now) }
     alarmTimer.add(late, timer)
-    alarmTimer.expect(late, 1_100)
+    alarmTimer.fireAt(late, 1_100)
     late.next = 1_800
     advanceTo(1_700)
     assert.deepStrictEqual([firings, fired], [[1_100], ["1500 a 1500"]])
