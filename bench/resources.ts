@@ -205,7 +205,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
         Layer.mock(FeedReader, {}),
         Layer.mock(Selector, {})
       ]),
-      Layer.provide(Settings.layerValues({ minPeriod: period, maxPeriod: period }))
+      Layer.provide(Settings.layerValues({ minPeriodSeconds: period, maxPeriodSeconds: period }))
     )
     yield* Effect.gen(function*() {
       const supervisor = yield* PartitionStarter

@@ -43,10 +43,10 @@ const layerRunner = Layer.unwrap(Effect.gen(function*() {
 
 /** The ports to documents, callbacks and hubs: `Fetcher`, `Deliverer`, `IntentVerifier`, `HubClient`, `FeedReader`, `Selector`. */
 export const layerOutbound = Layer.mergeAll(
-  FetcherUndici.layerNoDeps,
-  DelivererHttp.layerNoDeps,
-  IntentVerifierHttp.layerNoDeps,
-  HubClientHttp.layerNoDeps,
+  FetcherUndici.layer,
+  DelivererHttp.layer,
+  IntentVerifierHttp.layer,
+  HubClientHttp.layer,
   FeedReader.layer,
   SelectorWorker.layer
 ).pipe(Layer.provide(Network.layer))

@@ -4,6 +4,7 @@ import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { quote } from "#domain/Topic.ts"
 import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
+import * as Network from "#layers/outbound/Network.ts"
 import * as Settings from "#layers/Settings.ts"
 import { neutralModel } from "./NeutralModel.ts"
 import { stopWhenUnread } from "./Output.ts"
@@ -44,7 +45,7 @@ export const inspect = Command.make(
 
 /** `inspect` with the outbound network of the settings. */
 export const inspectOnline = inspect.pipe(
-  Command.provide(FetcherUndici.layer.pipe(Layer.provide(Settings.layer)))
+  Command.provide(FetcherUndici.layer.pipe(Layer.provide(Network.layer), Layer.provide(Settings.layer)))
 )
 
 const showDocument = Effect.fn("Inspect.show")(function*(place: string, format: "report" | "json" | "atom" | "model") {

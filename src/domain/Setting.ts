@@ -35,12 +35,12 @@ interface Row<A> {
 }
 
 /** A setting with a default value; `defaultText` describes a default whose value does not explain itself. */
-export const setting = <A>(
+export const make = <A>(
   row: Row<A> & { readonly defaultValue: NoInfer<A>; readonly defaultText?: string }
 ): Setting<A> => ({ isSecret: false, defaultText: String(row.defaultValue), ...row })
 
 /** A setting that is undefined by default. */
-export const optionalSetting = <A>(row: Row<A> & { readonly defaultText: string }): Setting<A | undefined> => ({
+export const makeOptional = <A>(row: Row<A> & { readonly defaultText: string }): Setting<A | undefined> => ({
   isSecret: false,
   defaultValue: undefined,
   ...row

@@ -93,13 +93,15 @@ const withBaseUrl = (values: SettingsValues): SettingsValues =>
 
 /** Settings that exclude or need each other, as sentences. */
 const conflictsOf = (
-  { databaseUrl, maxPeriod, minPeriod, runnerAddress, xmppComponent, xmppDomain }: SettingsValues,
+  values: SettingsValues,
   isSet: (setting: Setting<unknown>) => boolean
 ): ReadonlyArray<string> => {
+  const { databaseUrl, maxPeriodSeconds, minPeriodSeconds, runnerAddress, xmppComponent, xmppDomain } = values
   const conflicts: Array<string> = []
-  if (maxPeriod !== undefined && maxPeriod < minPeriod) {
+  if (maxPeriodSeconds !== undefined && maxPeriodSeconds < minPeriodSeconds) {
     conflicts.push(
-      `${table.maxPeriod.variable} is ${maxPeriod}, less than ${table.minPeriod.variable} (${minPeriod}); the longest period cannot be shorter than the shortest one.`
+      `${table.maxPeriodSeconds.variable} is ${maxPeriodSeconds}, less than ${table.minPeriodSeconds.variable} `
+        + `(${minPeriodSeconds}); the longest period cannot be shorter than the shortest one.`
     )
   }
   if (runnerAddress !== undefined && databaseUrl === undefined) {
@@ -108,9 +110,8 @@ const conflictsOf = (
     )
   }
   for (const needed of isSet(table.xmppComponent) ? [table.xmppDomain, table.xmppSecret] : []) {
-    if (!isSet(needed)) {
-      conflicts.push(`${table.xmppComponent.variable} is set, but ${needed.variable} is not; XMPP needs both.`)
-    }
+    if (isSet(needed)) continue
+    conflicts.push(`${table.xmppComponent.variable} is set, but ${needed.variable} is not; XMPP needs both.`)
   }
   if (xmppComponent !== undefined && Jid.domainOf(xmppComponent) === Jid.domainOf(xmppDomain)) {
     conflicts.push(

@@ -24,7 +24,7 @@ const secret = "a-secret"
 
 const python = "/usr/bin/python3"
 
-const deliverer = DelivererHttp.layerNoDeps.pipe(
+const deliverer = DelivererHttp.layer.pipe(
   Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.test" }))
 )
 

@@ -65,7 +65,7 @@ describe("a program that embeds Windhover", () => {
       Layer.mock(HubClient, {})
     ]),
     Layer.provideMerge(MemoryStores.layer),
-    Layer.provide(Settings.layerValues({ minPeriod: 60 }))
+    Layer.provide(Settings.layerValues({ minPeriodSeconds: 60 }))
   )
 
   layer(hub)((it) => {

@@ -19,7 +19,7 @@ describe("Settings", () => {
       assert.strictEqual(values.baseUrl, "http://localhost:8080")
       assert.strictEqual(values.databaseUrl, undefined)
       assert.strictEqual(values.allowPrivate, false)
-      assert.strictEqual(values.minPeriod, 60)
+      assert.strictEqual(values.minPeriodSeconds, 60)
       assert.strictEqual(values.headerPrefix, "X-Superfeedr-")
     }).pipe(withVariables({})))
 

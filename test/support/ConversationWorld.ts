@@ -11,14 +11,9 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Routes from "#http/Routes.ts"
-import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
-import * as FeedReader from "#layers/workers/FeedReader.ts"
-import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
-import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
-import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
-import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
+import { layerOutbound } from "#main/Windhover.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import * as Version from "#layers/outbound/Version.ts"
 import type { World } from "./Conversation.ts"
@@ -36,15 +31,7 @@ export const layerWith = (settings: Partial<SettingsValues>) =>
     Layer.provideMerge(HttpServerNode.layer),
     Layer.provideMerge(ActorsLayer.layer.pipe(Layer.provide([Senders.layer, TestRunner.layer]))),
     Layer.provideMerge(MemoryStores.layer),
-    Layer.provide([
-      DelivererHttp.layer,
-      FetcherUndici.layer,
-      IntentVerifierHttp.layer,
-      HubClientHttp.layer,
-      FeedReader.layer,
-      SelectorWorker.layer,
-      Version.layer
-    ]),
+    Layer.provide([layerOutbound, Version.layer]),
     Layer.provide(
       Settings.layerValues({ port: 0, host: "127.0.0.1", allowPrivate: true, baseUrl, publishers, ...settings })
     )

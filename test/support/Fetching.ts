@@ -8,7 +8,7 @@ import * as Network from "#layers/outbound/Network.ts"
 
 /** Fetcher and Deliverer over real sockets. Loopback is allowed by default. */
 export const outside = (options: Partial<Network.NetworkOptions> = {}): Layer.Layer<Fetcher | Deliverer> =>
-  Layer.mergeAll(FetcherUndici.layerNoDeps, DelivererHttp.layerNoDeps).pipe(
+  Layer.mergeAll(FetcherUndici.layer, DelivererHttp.layer).pipe(
     Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example", ...options }))
   )
 

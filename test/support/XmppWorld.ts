@@ -5,13 +5,8 @@ import { Hub } from "#actors/operations/Hub.ts"
 import * as ActorsLayer from "#actors/ActorsLayer.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
-import * as FeedReader from "#layers/workers/FeedReader.ts"
-import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
-import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
-import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
-import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 import * as Settings from "#layers/Settings.ts"
+import { layerOutbound } from "#main/Windhover.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import * as ComponentStream from "#xmpp/ComponentStream.ts"
 import * as XmppSender from "#xmpp/Sender.ts"
@@ -35,7 +30,7 @@ const settings = Layer.unwrap(Server.useSync(({ componentPort }) =>
   Settings.layerValues({
     port: 0,
     allowPrivate: true,
-    minPeriod: 1,
+    minPeriodSeconds: 1,
     extNamespace: ext,
     xmppComponent: component,
     xmppDomain: domain,
@@ -51,14 +46,7 @@ export const layer = XmppService.layer.pipe(
   Layer.provide(Senders.layer),
   Layer.provide(TestRunner.layer),
   Layer.provideMerge(MemoryStores.layer),
-  Layer.provide([
-    DelivererHttp.layer,
-    FetcherUndici.layer,
-    IntentVerifierHttp.layer,
-    HubClientHttp.layer,
-    FeedReader.layer,
-    SelectorWorker.layer
-  ]),
+  Layer.provide(layerOutbound),
   Layer.provide(settings),
   Layer.provideMerge(layerServer),
   Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, "Error"))

@@ -27,10 +27,10 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const startActors = yield* makeStartActors
     const recover = yield* makePartitionRecovery
-    const { minPeriod } = yield* Settings
+    const { minPeriodSeconds } = yield* Settings
     return PartitionStarter.of({
       start: Effect.fn("PartitionStarter.start")(function*(partition, lease) {
-        const throttle = new HostThrottle(minPeriod / maxFetchesPerHostAndPeriod * 1000)
+        const throttle = new HostThrottle(minPeriodSeconds / maxFetchesPerHostAndPeriod * 1000)
         const actors = yield* startActors(partition, lease ?? permanentLease, throttle)
         yield* recover(partition, actors, throttle)
         return actors

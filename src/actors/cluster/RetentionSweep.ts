@@ -37,10 +37,10 @@ const repeatDeletion = (deletion: Effect.Effect<number, StoreError>) =>
 const sweepPartition = Effect.fn("RetentionSweep.sweepPartition")(function*(
   retention: Retention["Service"],
   partition: number,
-  { keepDropped, keepEntries }: SettingsValues
+  { keepDroppedDays, keepEntries }: SettingsValues
 ) {
   const now = yield* Clock.currentTimeMillis
-  yield* repeatDeletion(retention.pruneDeliveries(partition, now - keepDropped * dayMs, maxDeleted))
+  yield* repeatDeletion(retention.pruneDeliveries(partition, now - keepDroppedDays * dayMs, maxDeleted))
   yield* repeatFrom(0, (after) => Effect.map(retention.pruneEntries(partition, keepEntries, after), ({ next }) => next))
   // Hubs belong to no partition. Most times none is expired.
   yield* repeatDeletion(retention.pruneHubs(now - hubRetentionMs, maxDeleted))

@@ -28,10 +28,10 @@ export interface IntervalBounds {
 
 /** The bounds from the settings. */
 export const intervalBoundsOf = (
-  settings: { readonly minPeriod: number; readonly maxPeriod: number | undefined }
+  settings: { readonly minPeriodSeconds: number; readonly maxPeriodSeconds: number | undefined }
 ): IntervalBounds => ({
-  minPeriod: settings.minPeriod,
-  maxPeriod: settings.maxPeriod ?? settings.minPeriod * 15
+  minPeriod: settings.minPeriodSeconds,
+  maxPeriod: settings.maxPeriodSeconds ?? settings.minPeriodSeconds * 15
 })
 
 const secondsPerHour = 3600

@@ -15,7 +15,13 @@ export interface AddressGuard {
 
 /** Allows global unicast IPv4, and 2000::/3 without its special ranges. */
 export const publicAddressesOnly: AddressGuard = {
-  explainAddress: (address) => explainAddress(address),
+  explainAddress: (address) => {
+    if (!ipaddr.isValid(address)) return "not an IP address"
+    const ip = ipaddr.parse(address)
+    const range: string = ip.range()
+    if (range !== "unicast") return rangeTexts[range] ?? `an address of special use (${range})`
+    return ip.kind() === "ipv6" && !ip.match(globalUnicast) ? rangeTexts.reserved : undefined
+  },
   explainPort: (port) => foreignPorts.has(port) ? `port ${port} belongs to another protocol than HTTP` : undefined
 }
 
@@ -23,14 +29,6 @@ export const publicAddressesOnly: AddressGuard = {
 export const anyAddress: AddressGuard = {
   explainAddress: () => undefined,
   explainPort: publicAddressesOnly.explainPort
-}
-
-const explainAddress = (address: string): string | undefined => {
-  if (!ipaddr.isValid(address)) return "not an IP address"
-  const ip = ipaddr.parse(address)
-  const range: string = ip.range()
-  if (range !== "unicast") return rangeTexts[range] ?? `an address of special use (${range})`
-  return ip.kind() === "ipv6" && !ip.match(globalUnicast) ? rangeTexts.reserved : undefined
 }
 
 /** The IPv6 space that IANA assigns. The rest includes the IPv4-compatible `::127.0.0.1`. */

@@ -40,19 +40,7 @@ export interface ConnectionPool {
  * undici's Agent bounds each origin only, and a poller of a million hosts needs a total bound. undici's Pool searches a free connection and
  * a waiting request anew for each request, which is a seventh of a request's cost.
  */
-export interface ConnectionPools {
-  /** Gives the ticket a connection, now or later. Each ticket then needs one `release` or `destroy`, even a waiting one. */
-  acquire(origin: string, ticket: PoolTicket): ConnectionPool
-  /** Gives a connection back after a complete exchange. `connection` is undefined for a waiting ticket. */
-  release(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void
-  /** Closes the connection of an incomplete exchange. */
-  destroy(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void
-  close(): Promise<void>
-}
-
-export const make = (options: ConnectionPoolsOptions): ConnectionPools => new Pools(options)
-
-class Pools implements ConnectionPools {
+export class ConnectionPools {
   readonly #options: ConnectionPoolsOptions
   readonly #pools = new Map<string, ConnectionPool>()
   /** Idle pools by origin, the least recently used first. */
@@ -65,6 +53,7 @@ class Pools implements ConnectionPools {
     this.#options = options
   }
 
+  /** Gives the ticket a connection, now or later. Each ticket then needs one `release` or `destroy`, even a waiting one. */
   acquire(origin: string, ticket: PoolTicket): ConnectionPool {
     const pool = this.#pools.get(origin) ?? this.#addPool(origin)
     if (pool.settling.length > 0 || pool.active >= this.#options.maxConnectionsPerOrigin) {
@@ -76,13 +65,15 @@ class Pools implements ConnectionPools {
     return pool
   }
 
-  release(pool: ConnectionPool, ticket: PoolTicket, reusable: Client | undefined): void {
+  /** Gives a connection back after a complete exchange. `connection` is undefined for a waiting ticket. */
+  release(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void {
     if (pool.waiting.delete(ticket)) return
     pool.active--
-    if (reusable !== undefined) pool.settling.push(reusable)
+    if (connection !== undefined) pool.settling.push(connection)
     this.#settle(pool)
   }
 
+  /** Closes the connection of an incomplete exchange. */
   destroy(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void {
     this.release(pool, ticket, undefined)
     if (connection !== undefined) this.#drop(pool, connection, abandoned)
@@ -189,19 +180,20 @@ const isUnused = ({ active, settling, waiting }: ConnectionPool): boolean =>
  * delivery) would otherwise open a second connection with a second TLS handshake.
  */
 const eachAfterNextTurn = (handle: (pool: ConnectionPool) => void): (pool: ConnectionPool) => void => {
-  let fresh = new Set<ConnectionPool>()
-  let ripe = new Set<ConnectionPool>()
+  /** Pools that were added in this turn, and in the turn before. */
+  let added = new Set<ConnectionPool>()
+  let addedBefore = new Set<ConnectionPool>()
   let isRunning = false
   const onTurn = () => {
-    const due = ripe
-    ripe = fresh
-    fresh = new Set()
-    isRunning = ripe.size > 0
+    const due = addedBefore
+    addedBefore = added
+    added = new Set()
+    isRunning = addedBefore.size > 0
     if (isRunning) setImmediate(onTurn)
     for (const pool of due) handle(pool)
   }
   return (pool) => {
-    fresh.add(pool)
+    added.add(pool)
     if (isRunning) return
     isRunning = true
     setImmediate(onTurn)

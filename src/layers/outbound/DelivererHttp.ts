@@ -3,7 +3,6 @@ import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#d
 import { CallbackRequest, excerptOf } from "./CallbackRequest.ts"
 import type { HttpRequest } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
-import * as NetworkLayer from "./Network.ts"
 import { authorizationOf, parseHttpUrl } from "./Redirects.ts"
 import { signatureHeaders } from "./Signing.ts"
 
@@ -38,7 +37,7 @@ export interface DelivererOptions {
 }
 
 /** Posts notifications with undici's `dispatch`. Any status is a result, also a redirect. */
-export const layerNoDepsWith = (options: DelivererOptions) =>
+export const layerWith = (options: DelivererOptions) =>
   Layer.effect(
     Deliverer,
     Effect.gen(function*() {
@@ -74,9 +73,7 @@ export const layerNoDepsWith = (options: DelivererOptions) =>
     })
   )
 
-export const layerNoDeps = layerNoDepsWith({})
-
-export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
+export const layer = layerWith({})
 
 const invalidCallback = () =>
   new DeliveryError({ reason: { _tag: "Protocol", message: "the callback is not an http or https URL" } })

@@ -9,7 +9,6 @@ import { decompress, DecompressionError } from "./Decompression.ts"
 import { freeBytes } from "./FreeMemory.ts"
 import { type BodyLimit, HttpExchange, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
-import * as NetworkLayer from "./Network.ts"
 import type { NetworkError } from "./NetworkError.ts"
 import * as Redirects from "./Redirects.ts"
 import type { TimerWheel, WheelTimer } from "#layers/TimerWheel.ts"
@@ -46,7 +45,7 @@ const acceptEncoding = "gzip, deflate, br, zstd"
  * One object with callbacks handles a whole fetch: as effects, redirects, deadline and decompression would cost several times the fetch.
  * Interrupting the effect closes the connection.
  */
-export const layerNoDeps = Layer.effect(
+export const layer = Layer.effect(
   Fetcher,
   Effect.gen(function*() {
     const { openPools, timers, userAgent } = yield* Network
@@ -69,8 +68,6 @@ export const layerNoDeps = Layer.effect(
     })
   })
 )
-
-export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
 type Resume = (result: Effect.Effect<Fetched, FetchError>) => void
 

@@ -6,7 +6,6 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { hubCallbackUrl } from "#domain/websub/HubSubscription.ts"
 import { CallbackRequest, type CallbackRequestOptions, type CallbackResponse, excerptOf } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
-import * as NetworkLayer from "./Network.ts"
 import { maxRedirects, parseHttpUrl, redirectTarget } from "./Redirects.ts"
 
 /** Time for one request to a hub. Old hubs verify the callback before they respond. */
@@ -26,7 +25,7 @@ const repeatingStatuses: ReadonlySet<number> = new Set([307, 308])
  *
  * @see https://www.w3.org/TR/websub/#subscriber-sends-subscription-request
  */
-export const layerNoDeps = Layer.effect(
+export const layer = Layer.effect(
   HubClient,
   Effect.gen(function*() {
     const { openPools, timers, userAgent } = yield* Network
@@ -49,8 +48,6 @@ export const layerNoDeps = Layer.effect(
     })
   })
 )
-
-export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
 
 type Post = (url: URL, body: Uint8Array) => Effect.Effect<CallbackResponse, HubRequestError>
 

@@ -15,7 +15,6 @@ import {
   excerptOf
 } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
-import * as NetworkLayer from "./Network.ts"
 import type { NetworkErrorReason } from "./NetworkError.ts"
 import { authorizationOf, parseHttpUrl, withoutCredentials } from "./Redirects.ts"
 
@@ -36,7 +35,7 @@ export interface IntentVerifierOptions {
  *
  * @see https://www.w3.org/TR/websub/#hub-verifies-intent
  */
-export const layerNoDepsWith = (options: IntentVerifierOptions) =>
+export const layerWith = (options: IntentVerifierOptions) =>
   Layer.effect(
     IntentVerifier,
     Effect.gen(function*() {
@@ -74,9 +73,7 @@ export const layerNoDepsWith = (options: IntentVerifierOptions) =>
     })
   )
 
-export const layerNoDeps = layerNoDepsWith({})
-
-export const layer = layerNoDeps.pipe(Layer.provide(NetworkLayer.layer))
+export const layer = layerWith({})
 
 /** Starts a GET and returns its interruption. */
 const startGet = (options: CallbackRequestOptions, userAgent: string, url: URL, handler: CallbackResponseHandler) => {

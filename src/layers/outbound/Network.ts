@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type AddressGuard, anyAddress, publicAddressesOnly } from "./AddressGuard.ts"
-import * as ConnectionPools from "./ConnectionPools.ts"
+import { ConnectionPools, type ConnectionPoolsOptions } from "./ConnectionPools.ts"
 import * as DnsResolver from "./DnsResolver.ts"
 import * as GuardedConnector from "./GuardedConnector.ts"
 import * as TimerWheel from "#layers/TimerWheel.ts"
@@ -13,8 +13,8 @@ export class Network extends Context.Service<Network, {
   readonly timers: TimerWheel.TimerWheel
   /** Opens pools that close with the scope. */
   readonly openPools: (
-    options: Omit<ConnectionPools.ConnectionPoolsOptions, "connect">
-  ) => Effect.Effect<ConnectionPools.ConnectionPools, never, Scope.Scope>
+    options: Omit<ConnectionPoolsOptions, "connect">
+  ) => Effect.Effect<ConnectionPools, never, Scope.Scope>
 }>()("windhover/layers/outbound/Network") {}
 
 export interface NetworkOptions
@@ -30,7 +30,7 @@ export interface NetworkOptions
 
 const make = Effect.fnUntraced(function*(options: NetworkOptions) {
   const timers = options.timers ??
-    (yield* Effect.acquireRelease(Effect.sync(TimerWheel.make), (wheel) => Effect.sync(wheel.close)))
+    (yield* Effect.acquireRelease(Effect.sync(TimerWheel.make), ({ close }) => Effect.sync(close)))
   const resolver = yield* Effect.acquireRelease(
     Effect.sync(() => DnsResolver.make(options)),
     ({ close }) => Effect.sync(close)
@@ -42,7 +42,7 @@ const make = Effect.fnUntraced(function*(options: NetworkOptions) {
     timers,
     openPools: (poolOptions) =>
       Effect.acquireRelease(
-        Effect.sync(() => ConnectionPools.make({ ...poolOptions, connect })),
+        Effect.sync(() => new ConnectionPools({ ...poolOptions, connect })),
         (pools) => Effect.promise(() => pools.close())
       )
   })

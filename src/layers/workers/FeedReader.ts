@@ -58,10 +58,10 @@ const readAllParts = Effect.fnUntraced(function*(
 ) {
   const late = "it takes too long"
   const entries: Array<RawEntry> = []
-  let part = yield* thread.ask(request, deadline, late)
+  let part = yield* thread.request(request, deadline, late)
   while (part.result === undefined) {
     entries.push(...part.entries)
-    part = yield* thread.ask("more", deadline, late)
+    part = yield* thread.request("more", deadline, late)
   }
   return joinParts(part.result, [...entries, ...part.entries])
 })

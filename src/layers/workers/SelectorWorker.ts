@@ -20,7 +20,7 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
       const lock = yield* Semaphore.make(1)
       let queuedChecks = 0
       const ask = Effect.fnUntraced(function*(request: SelectRequest) {
-        const response = yield* thread.ask(request, deadline, "it takes too long").pipe(
+        const response = yield* thread.request(request, deadline, "it takes too long").pipe(
           Effect.mapError((reason) => tooMuch(`nothing could be selected: ${reason}`)),
           lock.withPermits(1)
         )

@@ -36,7 +36,7 @@ export class WorkerThread<Request, Response> {
    *
    * A missed deadline and an interruption end a running thread, but not a starting one.
    */
-  ask(request: Request, deadline: Duration.Input, late: string): Effect.Effect<Response, string> {
+  request(request: Request, deadline: Duration.Input, late: string): Effect.Effect<Response, string> {
     // Only a ready thread gets a request: the ready message of a starting thread would be taken for the response.
     const response = Effect.suspend(() =>
       this.#isRunning

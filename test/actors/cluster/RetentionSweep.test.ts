@@ -37,7 +37,7 @@ describe("RetentionSweep", () => {
         Layer.provide([
           retention,
           Layer.succeed(AwakePartitions, awakePartitions),
-          Settings.layerValues({ keepDropped: 1, keepEntries: 50 })
+          Settings.layerValues({ keepDroppedDays: 1, keepEntries: 50 })
         ])
       ))
       yield* TestClock.setTime(31 * 86_400_000)
@@ -85,7 +85,7 @@ describe("RetentionSweep", () => {
         Layer.provide([
           retention,
           Layer.succeed(AwakePartitions, awakePartitions),
-          Settings.layerValues({ keepDropped: 1 })
+          Settings.layerValues({ keepDroppedDays: 1 })
         ])
       ))
       yield* TestClock.adjust("1 second")

@@ -22,7 +22,7 @@ const watching = () => {
   })
   const layer = layerSending(senders).pipe(
     Layer.provideMerge(layerOutside),
-    Layer.provideMerge(Settings.layerValues({ maxPeriod: 60 }))
+    Layer.provideMerge(Settings.layerValues({ maxPeriodSeconds: 60 }))
   )
   const world = Effect.gen(function*() {
     const { publish } = yield* started

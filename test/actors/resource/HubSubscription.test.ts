@@ -70,8 +70,8 @@ const fed = Effect.gen(function*() {
 const on: Partial<SettingsValues> = {
   upstreamHubs: true,
   baseUrl: "https://push.example.org",
-  minPeriod: 15,
-  maxPeriod: 60
+  minPeriodSeconds: 15,
+  maxPeriodSeconds: 60
 }
 const layer = layerWith(on)
 

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net"
 import { buildConnector } from "undici"
 import { type BodyLimit, HttpExchange, type ResponseHeaders } from "#layers/outbound/HttpExchange.ts"
 import type { NetworkError } from "#layers/outbound/NetworkError.ts"
-import * as ConnectionPools from "#layers/outbound/ConnectionPools.ts"
+import { ConnectionPools } from "#layers/outbound/ConnectionPools.ts"
 
 /** A server that holds its responses back until the test releases them, with its sockets. */
 const startServer = async (host = "127.0.0.1") => {
@@ -29,7 +29,7 @@ const openPools = (
   bounds: { readonly perOrigin?: number; readonly idle?: number } = {},
   connect: buildConnector.connector = buildConnector({})
 ) =>
-  ConnectionPools.make({
+  new ConnectionPools({
     connect,
     maxConnectionsPerOrigin: bounds.perOrigin ?? 2,
     maxIdlePools: bounds.idle ?? 10,
@@ -37,7 +37,7 @@ const openPools = (
   })
 
 /** A running GET with its response and its abandonment. */
-const get = (pools: ConnectionPools.ConnectionPools, url: string) => {
+const get = (pools: ConnectionPools, url: string) => {
   const { promise, reject, resolve } = Promise.withResolvers<string>()
   const exchange = new HttpExchange(pools, { url: new URL(url), method: "GET", headers: [] }, {
     onHeaders: (_: number, __: ResponseHeaders): BodyLimit => ({ maxBytes: 1_000, onExcess: "fail" }),

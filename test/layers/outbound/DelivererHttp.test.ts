@@ -9,7 +9,7 @@ import * as ManualTimers from "#test/support/ManualTimers.ts"
 import { serve } from "#test/support/Servers.ts"
 
 const layerWith = (options: DelivererHttp.DelivererOptions, network: Partial<Network.NetworkOptions> = {}) =>
-  DelivererHttp.layerNoDepsWith(options).pipe(
+  DelivererHttp.layerWith(options).pipe(
     Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example", ...network }))
   )
 

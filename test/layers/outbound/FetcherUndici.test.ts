@@ -8,7 +8,7 @@ import * as Network from "#layers/outbound/Network.ts"
 import { version } from "#layers/outbound/Version.ts"
 import { serve } from "#test/support/Servers.ts"
 
-const layer = FetcherUndici.layerNoDeps.pipe(
+const layer = FetcherUndici.layer.pipe(
   Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example" }))
 )
 

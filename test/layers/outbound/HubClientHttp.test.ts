@@ -19,7 +19,7 @@ const baseUrl = "http://windhover.example/push"
 
 const ca = authority()
 
-const client = HubClientHttp.layerNoDeps.pipe(
+const client = HubClientHttp.layer.pipe(
   Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl, guard, ca: ca.ca })),
   Layer.provide(Settings.layerValues({ baseUrl }))
 )

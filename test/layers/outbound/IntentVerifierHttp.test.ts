@@ -6,8 +6,8 @@ import * as Network from "#layers/outbound/Network.ts"
 import { version } from "#layers/outbound/Version.ts"
 import { type Answer, type Seen, serve } from "#test/support/Servers.ts"
 
-const layerWith = (options: Parameters<typeof IntentVerifierHttp.layerNoDepsWith>[0]) =>
-  IntentVerifierHttp.layerNoDepsWith({ challenge: () => "c0ffee", ...options }).pipe(
+const layerWith = (options: Parameters<typeof IntentVerifierHttp.layerWith>[0]) =>
+  IntentVerifierHttp.layerWith({ challenge: () => "c0ffee", ...options }).pipe(
     Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example" }))
   )
 
@@ -121,7 +121,7 @@ describe("IntentVerifierHttp", () => {
       const challenges = callback.seen.map((seen) => query(seen).get("hub.challenge") ?? "")
       for (const challenge of challenges) assert.match(challenge, /^[0-9a-f]{32}$/)
       assert.notStrictEqual(challenges[0], challenges[1])
-    })).pipe(Effect.provide(IntentVerifierHttp.layerNoDeps.pipe(
+    })).pipe(Effect.provide(IntentVerifierHttp.layer.pipe(
       Layer.provide(Network.layerWith({ allowPrivate: true, baseUrl: "http://windhover.example" }))
     ))))
 })

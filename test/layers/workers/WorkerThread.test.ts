@@ -27,7 +27,7 @@ describe("WorkerThread", () => {
       const first = yield* Effect.forkChild(reader.start, { startImmediately: true })
       yield* Fiber.interrupt(first)
       yield* reader.start
-      const part = yield* reader.ask({ bytes: new Uint8Array(), options: {} }, "1 minute", "late")
+      const part = yield* reader.request({ bytes: new Uint8Array(), options: {} }, "1 minute", "late")
       assert.strictEqual(part.result?._tag, "NotFeed")
     }).pipe(Effect.scoped))
 
