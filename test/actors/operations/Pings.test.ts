@@ -82,7 +82,7 @@ describe("the record of pings", () => {
       const after = yield* loadState(feed)
       assert.deepStrictEqual([after.entriesSinceMaintenance, after.lastMaintenanceAt], [0, end])
       assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 2 }])
-    }).pipe(Effect.provide(layerPartition({ minPeriod: 1_000, maxPeriod: 1_000 }))))
+    }).pipe(Effect.provide(layerPartition({ minPeriodSeconds: 1_000, maxPeriodSeconds: 1_000 }))))
 
   it.effect("knows a document that changed", () =>
     Effect.gen(function*() {

@@ -90,7 +90,7 @@ describe("validators", () => {
           assert.isAbove(serverProfile?.caughtLyingAt ?? 0, caughtLyingAt)
           assert.strictEqual(serverProfile?.validatorTrust, "lying")
         }
-      }).pipe(Effect.provide(layerPartition({ minPeriod: 3_600, maxPeriod: 3_600 }))))
+      }).pipe(Effect.provide(layerPartition({ minPeriodSeconds: 3_600, maxPeriodSeconds: 3_600 }))))
   }
 
   it.effect("of an honest server whose news came just before the fetch of the day stay", () =>
