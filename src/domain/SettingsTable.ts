@@ -257,6 +257,7 @@ export const settingsTable = {
 
 /** Values of all settings. */
 export type SettingsValues = {
-  readonly [Name in keyof typeof settingsTable]: (typeof settingsTable)[Name] extends Setting.Setting<infer Value> ? Value
+  readonly [Name in keyof typeof settingsTable]: (typeof settingsTable)[Name] extends Setting.Setting<infer Value> ?
+    Value
     : never
 }
