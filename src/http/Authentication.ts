@@ -1,5 +1,5 @@
 import { Context, Effect } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { Caller, Right } from "#domain/Account.ts"
 import { Forbidden, type Refusal, refuse } from "#domain/Refusal.ts"
 import type { Parameters } from "./Parameters.ts"
@@ -13,14 +13,14 @@ export class Authentication extends Context.Service<Authentication, {
    * that were correct before stay valid, so that a guesser cannot lock out clients behind the same address.
    */
   readonly authenticate: (
-    request: HttpServerRequest.HttpServerRequest,
+    request: HttpServerRequest,
     parameters: Parameters
   ) => Effect.Effect<Caller, Refusal>
   /**
    * Authenticates by HTTP Basic on behalf of an XMPP server. All requests come from the server's address, so failures count against
    * the login instead.
    */
-  readonly authenticateForXmpp: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Caller, Refusal>
+  readonly authenticateForXmpp: (request: HttpServerRequest) => Effect.Effect<Caller, Refusal>
 }>()("windhover/http/Authentication") {}
 
 /** Fails with `Forbidden` when the caller's credential lacks the right. */

@@ -1,7 +1,9 @@
-import { Clock, Effect, Layer, Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { Clock, Effect, Layer, Option, Redacted } from "effect"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import { hash, randomBytes } from "node:crypto"
 import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
 import type { Caller } from "#domain/Account.ts"
+import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
@@ -10,7 +12,6 @@ import { Authentication } from "./Authentication.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { type Credentials, parseAuthorization, readCredentials, unauthenticated } from "./Credentials.ts"
 import type { Parameters } from "./Parameters.ts"
-import { ProvenCredentials } from "./ProvenCredentials.ts"
 import { type RateLimit, RateLimiter } from "./RateLimiter.ts"
 
 /** Failed logins of one address, or of one login for `authenticateForXmpp`. */
@@ -18,6 +19,9 @@ const failureLimit: RateLimit = { burst: 10, perMinute: 10 }
 
 /** Longest wait that failures beyond the limit add up to. */
 const maxDebtMs = 15 * 60_000
+
+/** Remembered credentials that were correct before. */
+const maxProven = 10_000
 
 /** Keys that each limiter remembers. */
 const maxKeys = 100_000
@@ -31,7 +35,7 @@ export const layer = Layer.effect(
     const limitRequests = makeRequestLimiter(requestsPerMinute)
 
     const authenticate = Effect.fn("Authentication.authenticate")(function*(
-      request: HttpServerRequest.HttpServerRequest,
+      request: HttpServerRequest,
       parameters: Parameters
     ) {
       const caller = yield* verify(yield* readCredentials(request, parameters), clientAddress(request))
@@ -40,7 +44,7 @@ export const layer = Layer.effect(
     })
 
     const authenticateForXmpp = Effect.fn("Authentication.authenticateForXmpp")(function*(
-      request: HttpServerRequest.HttpServerRequest
+      request: HttpServerRequest
     ) {
       const credentials = yield* parseAuthorization(request.headers["authorization"] ?? "")
       return yield* verify(credentials, `login:${credentials.login}`)
@@ -53,27 +57,30 @@ export const layer = Layer.effect(
 /** Returns a function that finds the caller of credentials. A failure counts against `source`: an address or a login. */
 const makeVerifier = (accounts: AccountStore["Service"]) => {
   const failures = new RateLimiter(failureLimit, { maxKeys, maxDebtMs })
-  const proven = new ProvenCredentials()
+  /** Credentials that were correct before, as hashes with a key of this process: a memory dump holds no secret. */
+  const proven = new BoundedMap<string, true>(maxProven)
+  const processKey = randomBytes(32).toString("base64")
   const queues = new LoginQueues()
 
-  const lookUp = Effect.fnUntraced(function*({ login, secret }: Credentials, hash: string, source: string) {
+  const lookUp = Effect.fnUntraced(function*({ login, secret }: Credentials, key: string, source: string) {
     const now = yield* Clock.currentTimeMillis
     const waitMs = failures.waitMs(source, now)
-    if (waitMs > 0 && !proven.has(hash)) return yield* tooManyFailures(waitMs)
+    if (waitMs > 0 && !proven.has(key)) return yield* tooManyFailures(waitMs)
     const caller = yield* refuseWhileUnavailable(accounts.authenticate(login, secret))
     if (Option.isNone(caller)) {
       failures.use(source, now)
-      proven.remove(hash)
+      proven.delete(key)
       return yield* unauthenticated("The login, token or password is wrong. Send login:token or login:password.")
     }
-    proven.add(hash)
+    proven.set(key, true)
     return caller.value
   })
 
   return (credentials: Credentials, source: string): Effect.Effect<Caller, Refusal> => {
-    const hash = proven.hash(credentials)
-    const lookup = lookUp(credentials, hash, source)
-    return proven.has(hash) ? lookup : queues.run(source, lookup)
+    const { login, secret } = credentials
+    const key = hash("sha256", `${processKey}${login}\0${Redacted.value(secret)}`, "base64") // takes 1 µs
+    const lookup = lookUp(credentials, key, source)
+    return proven.has(key) ? lookup : queues.run(source, lookup)
   }
 }
 
@@ -86,9 +93,8 @@ const makeRequestLimiter = (requestsPerMinute: number | undefined) => {
   )
   return Effect.fnUntraced(function*(credential: string) {
     const now = yield* Clock.currentTimeMillis
-    const waitMs = requests.waitMs(credential, now)
+    const waitMs = requests.tryUse(credential, now)
     if (waitMs > 0) return yield* tooManyRequests(waitMs)
-    requests.use(credential, now)
   })
 }
 

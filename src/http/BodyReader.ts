@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { Refusal } from "#domain/Refusal.ts"
 import type { HttpRejection } from "./HttpRejection.ts"
 import type { Reservation } from "./MemoryBudget.ts"
@@ -14,7 +14,7 @@ export interface BodyLimits {
 
 /** Reads the bytes of a body and counts them in `reservation` as they arrive. */
 export const readBytes = Effect.fnUntraced(function*(
-  request: HttpServerRequest.HttpServerRequest,
+  request: HttpServerRequest,
   reservation: Reservation,
   { incomplete, maxBytes, outOfMemory, tooLarge }: BodyLimits
 ): Effect.fn.Return<Uint8Array<ArrayBuffer>, Refusal | HttpRejection> {

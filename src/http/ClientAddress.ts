@@ -1,11 +1,11 @@
 import { Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { isIPv6 } from "node:net"
 
 /**
  * The client's address as a key for limits. An IPv6 address stands for its /64 network, because one host can use 2^64 addresses.
  */
-export const clientAddress = (request: HttpServerRequest.HttpServerRequest): string => {
+export const clientAddress = (request: HttpServerRequest): string => {
   const address = Option.getOrElse(request.remoteAddress, () => "")
   return isIPv6(address) && !address.includes(".") ? networkPrefixOf(address) : address
 }

@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { type Refusal, refuse, Unauthenticated } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import type { Parameters } from "./Parameters.ts"
@@ -12,7 +12,7 @@ export interface Credentials {
 
 /** Reads the credentials from the Authorization header, otherwise from the parameter `authorization`. */
 export const readCredentials = Effect.fnUntraced(function*(
-  request: HttpServerRequest.HttpServerRequest,
+  request: HttpServerRequest,
   parameters: Parameters
 ) {
   const header = request.headers["authorization"]

@@ -95,9 +95,9 @@ const body = (schema: Json) => ({
 })
 
 /** Parameters in the query, as one object. */
-const query = (
-  schema: Json
-) => [{ name: "parameters", in: "query", required: true, style: "form", explode: true, schema }]
+const query = (schema: Json) => [
+  { name: "parameters", in: "query", required: true, style: "form", explode: true, schema }
+]
 
 const openHub = (): Json => ({
   get: {

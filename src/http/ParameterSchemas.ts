@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { keys } from "#domain/Search.ts"
 import { maxCallbackLength } from "#domain/Subscription.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
+import { maxJsonpNameLength } from "./Json.ts"
 import type { IntegerParameter } from "./Parameters.ts"
 
 /** Schemas of parameters that several operations share. Handlers decode requests with them, and `OpenApi` describes them. */
@@ -34,7 +35,10 @@ export const topic = text("URL of the resource.", maxTopicLength)
 export const callback = text("URL that receives the notifications by POST.", maxCallbackLength)
 export const publishedUrlDescription =
   "URL with new content. Repeat the parameter, or separate several URLs with commas."
-export const jsonpFunction = text("Name of a JavaScript function that receives the response (JSONP).", 128)
+export const jsonpFunction = text(
+  "Name of a JavaScript function that receives the response (JSONP).",
+  maxJsonpNameLength
+)
 
 export const formatSchema = Schema.Literals(["json", "atom"]).annotate({
   description:

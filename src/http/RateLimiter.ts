@@ -36,6 +36,13 @@ export class RateLimiter {
     return Math.max(0, fullAt + this.#intervalMs - now - this.#burstMs)
   }
 
+  /** Counts one use and returns 0, or returns the milliseconds until the key has a use left. */
+  tryUse(key: string, now: number): number {
+    const waitMs = this.waitMs(key, now)
+    if (waitMs === 0) this.use(key, now)
+    return waitMs
+  }
+
   /** Counts one use, even beyond the rate. Forgets keys that have their full burst again. */
   use(key: string, now: number): void {
     const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + this.#intervalMs

@@ -4,7 +4,7 @@ import * as Fingerprint from "#domain/Fingerprint.ts"
 import type { Refusal, RefusalReason } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { HttpRejection } from "./HttpRejection.ts"
-import * as Jsonp from "./Jsonp.ts"
+import { wrapJson } from "./Json.ts"
 import { matches } from "./Negotiation.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -77,7 +77,7 @@ export const onlyGet =
 
 /** JSONP: a script that passes `json` to the function `name` of the caller's page. */
 export const jsonp = (name: string, json: string): Response =>
-  HttpServerResponse.text(Jsonp.wrap(name, json), {
+  HttpServerResponse.text(wrapJson(name, json), {
     contentType: "text/javascript; charset=utf-8",
     headers: uncachedHeaders
   })
@@ -164,9 +164,13 @@ const rejectionHead = ({ reason, status }: HttpRejection): ErrorHead =>
  *
  * JSONP puts status and sentence into a script with status 200, because a page cannot read the status of a script.
  */
-export const renderError = (error: Refusal | HttpRejection, jsonpName?: string): Response => {
+const renderError = (error: Refusal | HttpRejection, jsonpName?: string): Response => {
   const { headers, status } = error instanceof HttpRejection ? rejectionHead(error) : refusalHead(error.reason)
   return jsonpName === undefined
     ? text(status, error.message, headers)
     : jsonp(jsonpName, JSON.stringify({ error: { code: status, message: error.message } }))
 }
+
+/** Turns every failure of a handler into an error response. */
+export const catchErrors = <R>(handler: Effect.Effect<Response, Refusal | HttpRejection, R>, jsonpName?: string) =>
+  Effect.catch(handler, (error) => Effect.succeed(renderError(error, jsonpName)))

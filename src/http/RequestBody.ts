@@ -1,5 +1,5 @@
 import { Context, Effect, Layer } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { parseBody, parseForm } from "./BodyFormats.ts"
@@ -34,7 +34,7 @@ export class BodyMemory extends Context.Service<BodyMemory, MemoryBudget>()("win
  */
 export const withParameters = Effect.fnUntraced(function*<A, E>(
   budget: MemoryBudget,
-  request: HttpServerRequest.HttpServerRequest,
+  request: HttpServerRequest,
   use: (parameters: Parameters) => Effect.Effect<A, E>
 ): Effect.fn.Return<A, E | Refusal | HttpRejection> {
   const query = yield* parseForm(queryOf(request.url))
@@ -49,7 +49,7 @@ export const withParameters = Effect.fnUntraced(function*<A, E>(
   )
 })
 
-const hasBody = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
+const hasBody = ({ headers, method }: HttpServerRequest): boolean =>
   method === "POST" || headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
 const queryOf = (url: string): string => {
@@ -59,7 +59,7 @@ const queryOf = (url: string): string => {
   return url.slice(start + 1, end < 0 ? undefined : end)
 }
 
-const readPairs = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, reservation: Reservation) {
+const readPairs = Effect.fnUntraced(function*(request: HttpServerRequest, reservation: Reservation) {
   const { headers } = request
   const encoding = headers["content-encoding"]
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
@@ -71,7 +71,7 @@ const readPairs = Effect.fnUntraced(function*(request: HttpServerRequest.HttpSer
 })
 
 const readBody = (
-  request: HttpServerRequest.HttpServerRequest,
+  request: HttpServerRequest,
   reservation: Reservation
 ): Effect.Effect<ArrayBuffer, Refusal | HttpRejection> => {
   const { "content-length": announced, "transfer-encoding": chunked } = request.headers

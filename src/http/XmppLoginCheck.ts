@@ -1,5 +1,5 @@
 import { Effect, Option, Redacted } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { hash, timingSafeEqual } from "node:crypto"
 import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -7,8 +7,6 @@ import { Forbidden, refuse } from "#domain/Refusal.ts"
 import { Authentication, requireRight } from "./Authentication.ts"
 import { malformed, methodNotAllowed } from "./HttpRejection.ts"
 import * as Reply from "./Reply.ts"
-
-type Request = HttpServerRequest.HttpServerRequest
 
 /**
  * Checks a login for an XMPP server: POST with HTTP Basic, and the server's domain in `X-XMPP-Domain`.
@@ -22,13 +20,13 @@ export const makeXmppLoginCheck = Effect.gen(function*() {
   const secretDigest = xmppAuthSecret === undefined ? undefined : digest(Redacted.value(xmppAuthSecret))
   const domain = Jid.domainOf(xmppDomain)
 
-  const isAllowed = (request: Request): boolean => {
+  const isAllowed = (request: HttpServerRequest): boolean => {
     const secret = request.headers["x-internal-secret"]
     if (secret !== undefined) return secretDigest !== undefined && timingSafeEqual(digest(secret), secretDigest)
     return trustedProxies.length === 0 && isLocal(request)
   }
 
-  const check = Effect.fnUntraced(function*(request: Request) {
+  const check = Effect.fnUntraced(function*(request: HttpServerRequest) {
     if (request.method !== "POST") {
       return yield* methodNotAllowed(`Logins are checked with POST; received ${request.method}.`, "POST")
     }
@@ -39,7 +37,7 @@ export const makeXmppLoginCheck = Effect.gen(function*() {
     }
     yield* requireRight(yield* authentication.authenticateForXmpp(request), "xmpp")
     return Reply.noContent
-  }, Effect.catch((error) => Effect.succeed(Reply.renderError(error))))
+  }, (effect) => Reply.catchErrors(effect))
 
   return check
 })
@@ -53,7 +51,7 @@ const notAllowed = refuse(
 )
 
 /** True for a request from this machine. A request that a local proxy passes on comes from another machine. */
-const isLocal = ({ headers, remoteAddress }: Request): boolean =>
+const isLocal = ({ headers, remoteAddress }: HttpServerRequest): boolean =>
   /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/.test(Option.getOrElse(remoteAddress, () => "")) &&
   proxyHeaders.every((name) => headers[name] === undefined)
 

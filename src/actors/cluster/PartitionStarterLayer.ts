@@ -52,7 +52,7 @@ const makeStartActors = Effect.gen(function*() {
 
   return Effect.fnUntraced(function*(partition: number, lease: ShardLease, throttle: HostThrottle) {
     const reloadResource = (id: number) => Effect.suspend(() => resources.tell(id, { _tag: "Reload" }))
-    const subscriptions = yield* ActorSystem.make<Subscription.State, Subscription.Message, never, never>({
+    const subscriptions = yield* ActorSystem.make<Subscription.State, Subscription.Message>({
       name: "subscription",
       alarm: Subscription.look,
       behavior: (self) => subscription.run(self, { lease, reloadResource }),
@@ -74,7 +74,7 @@ const makeStartActors = Effect.gen(function*() {
       deliver: (delivery) => subscriptions.tell(delivery.subscriptionId, { _tag: "Deliver", delivery }),
       awaitLease: lease.awaitHeld
     }
-    const resources = yield* ActorSystem.make<Resource.State, Resource.Message, never, never>({
+    const resources = yield* ActorSystem.make<Resource.State, Resource.Message>({
       name: "resource",
       alarm: Resource.poll,
       behavior: (self) => resource.run(self, context),
@@ -86,12 +86,7 @@ const makeStartActors = Effect.gen(function*() {
       yield* resources.tell(id, { _tag: "PollBy", at: (yield* Clock.currentTimeMillis) + waitMs })
     })
 
-    const hubSubscriptions = yield* ActorSystem.make<
-      HubSubscription.State,
-      HubSubscriptionMessage.Message,
-      never,
-      never
-    >({
+    const hubSubscriptions = yield* ActorSystem.make<HubSubscription.State, HubSubscriptionMessage.Message>({
       name: "hub subscription",
       alarm: HubSubscriptionMessage.check,
       behavior: (self) => hubSubscription.run(self, { hubDirectory, pollWithinMaxPeriod }),
@@ -113,12 +108,8 @@ const pauseHost = (
     hostPauses.save(partition, pause),
     "StoreError",
     ({ message }) =>
-      Effect.annotateLogs(
-        Effect.logWarning("The pause of a host could not be stored; it ends with a restart.", message),
-        {
-          host: pause.host,
-          partition
-        }
+      Effect.logWarning("The pause of a host could not be stored; it ends with a restart.", message).pipe(
+        Effect.annotateLogs({ host: pause.host, partition })
       )
   )
 }

@@ -21,3 +21,10 @@ export class Partitions extends Context.Service<Partitions, {
   /** Returns when the subscription gets no more deliveries, or after 10 s. An owner that is unreachable for 10 s delivers no more either. */
   readonly forget: (partition: number, subscriptionId: number) => Effect.Effect<void>
 }>()("windhover/actors/cluster/Partitions") {}
+
+/** The partitions of the shards that this runner holds. */
+export class Ownership extends Context.Service<Ownership, {
+  readonly owned: Effect.Effect<ReadonlyArray<number>>
+  /** True when this runner owns at least one partition and all its partitions are awake. */
+  readonly ready: Effect.Effect<boolean>
+}>()("windhover/actors/cluster/Partitions/Ownership") {}

@@ -70,11 +70,8 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
       sweepPartition(retention, partition, settings),
       "StoreError",
       (error) =>
-        Effect.annotateLogs(
-          Effect.logWarning("Expired rows stay until the next sweep of their partition.", error.message),
-          {
-            partition
-          }
+        Effect.logWarning("Expired rows stay until the next sweep of their partition.", error.message).pipe(
+          Effect.annotateLogs({ partition })
         )
     )
   })

@@ -7,9 +7,9 @@ import { partitionCount } from "#domain/Topic.ts"
 import { describeHubs } from "#domain/websub/HubSubscription.ts"
 import { HubReliability } from "#actors/resource/HubReliability.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
-import { Ownership } from "./Ownership.ts"
 import { Partition } from "./Partition.ts"
 import { repeatUnansweredPings, wakeStalledSubscriptions } from "./PartitionRecovery.ts"
+import { Ownership } from "./Partitions.ts"
 import { AwakePartitions } from "./PartitionStarter.ts"
 import { lockExpirationMs } from "./ShardLeaseLayer.ts"
 
@@ -89,11 +89,8 @@ export const layerHubReliability = Layer.effectDiscard(Effect.gen(function*() {
   const synchronizeAndPoll = Effect.gen(function*() {
     const silentHubs = yield* synchronize
     if (silentHubs.size === 0) return
-    yield* Effect.annotateLogs(
-      Effect.logWarning("Hubs no longer push; their resources are polled at the usual rate."),
-      {
-        hubs: describeHubs(silentHubs)
-      }
+    yield* Effect.logWarning("Hubs no longer push; their resources are polled at the usual rate.").pipe(
+      Effect.annotateLogs({ hubs: describeHubs(silentHubs) })
     )
     yield* Effect.forEach(
       awake.values(),

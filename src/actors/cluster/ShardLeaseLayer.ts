@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Exit, Layer } from "effect"
-import { checkSpacingMs, type ShardLease, ShardLeases } from "#actors/runtime/ShardLease.ts"
 import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import type * as ShardId from "effect/cluster/ShardId"
+import { checkSpacingMs, type ShardLease, ShardLeases } from "#actors/runtime/ShardLease.ts"
 
 /** Time after which the unconfirmed lock of a shard goes to another runner, in ms. */
 export const lockExpirationMs = 9_000

@@ -1,5 +1,5 @@
 import { Effect, Layer } from "effect"
-import { Ownership } from "#actors/cluster/Ownership.ts"
+import { Ownership } from "#actors/cluster/Partitions.ts"
 import { makeBounces } from "./Bounces.ts"
 import { makeFollow } from "./Follow.ts"
 import { Hub } from "./Hub.ts"

@@ -5,7 +5,7 @@ import type { AlarmSource, Timer } from "./AlarmTimer.ts"
 /** Wait before an alarm that threw fires again, in ms. */
 const defectRetryMs = 1_000
 
-/** The group of the alarms. */
+/** The actor group that receives the alarms. */
 export interface AlarmReceiver extends Timer {
   /** Sends the alarm message to an actor. A defect of the mailbox throws. */
   readonly wakeByAlarm: (id: number) => void

@@ -2,17 +2,14 @@ import { Context, Layer } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
 import { AlarmTimer } from "./AlarmTimer.ts"
 
-/** An actor in the budget's list of idle actors: a node of a doubly linked list, so that no list allocates. */
-export abstract class IdleActor {
-  older: IdleActor | undefined = undefined
-  newer: IdleActor | undefined = undefined
+/** An actor in memory; while idle, a node of the budget's doubly linked list, so that no list allocates. */
+export abstract class ResidentActor {
+  older: ResidentActor | undefined = undefined
+  newer: ResidentActor | undefined = undefined
+  /** Starts the actor after a wake-up. */
+  abstract start(): void
   /** Drops the actor from memory; its alarm stays. */
   abstract passivate(): void
-}
-
-/** A woken actor that has not started yet. */
-export interface Startable {
-  readonly start: () => void
 }
 
 /**
@@ -21,10 +18,10 @@ export interface Startable {
  * A fiber and a turn of the event loop for each actor would cost as much as a poll.
  */
 class StartBatch {
-  #waiting: Array<Startable> = []
+  #waiting: Array<ResidentActor> = []
 
   /** `defer` calls its argument later, not before this call has returned. */
-  add(actor: Startable, defer: (run: () => void) => void): void {
+  add(actor: ResidentActor, defer: (run: () => void) => void): void {
     if (this.#waiting.push(actor) === 1) defer(this.#startAll)
   }
 
@@ -47,8 +44,8 @@ export class Budget {
   readonly startBatch = new StartBatch()
   readonly #maxIdle: number
   readonly #maxSlots: number
-  #oldest: IdleActor | undefined = undefined
-  #newest: IdleActor | undefined = undefined
+  #oldest: ResidentActor | undefined = undefined
+  #newest: ResidentActor | undefined = undefined
   #idleCount = 0
   #slotsInUse = 0
   readonly #waiting: Array<() => void> = []
@@ -73,7 +70,7 @@ export class Budget {
   }
 
   /** Appends an actor to the list, and passivates the first one when the list is full. */
-  addIdle(actor: IdleActor): void {
+  addIdle(actor: ResidentActor): void {
     actor.older = this.#newest
     if (this.#newest === undefined) this.#oldest = actor
     else this.#newest.newer = actor
@@ -84,7 +81,7 @@ export class Budget {
     oldest.passivate()
   }
 
-  removeIdle(actor: IdleActor): void {
+  removeIdle(actor: ResidentActor): void {
     if (actor.older === undefined) this.#oldest = actor.newer
     else actor.older.newer = actor.newer
     if (actor.newer === undefined) this.#newest = actor.older

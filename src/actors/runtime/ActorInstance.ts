@@ -1,6 +1,6 @@
 import type { Fiber } from "effect"
 import type { Self } from "./Actor.ts"
-import { type Budget, IdleActor, type Startable } from "./ActorBudget.ts"
+import { type Budget, ResidentActor } from "./ActorBudget.ts"
 
 /** The actor group of an instance, from the view of the instance. */
 export interface InstanceGroup<I, M> {
@@ -17,7 +17,7 @@ export interface InstanceGroup<I, M> {
 }
 
 /** An actor in memory: its mailbox, its state and its fiber. */
-export class ActorInstance<S, M> extends IdleActor implements Self<S, M>, Startable {
+export class ActorInstance<S, M> extends ResidentActor implements Self<S, M> {
   readonly id: number
   readonly #group: InstanceGroup<ActorInstance<S, M>, M>
   /** The mailbox; undefined while empty, because most actors are idle. */

@@ -7,7 +7,7 @@ import { actorRestarts, restartCrashed } from "./Supervision.ts"
 
 /** Makes a group of actors that live as long as the scope. */
 export const make = Effect.fnUntraced(
-  function*<S, M, E, R>(
+  function*<S, M, E = never, R = never>(
     options: ActorOptions<S, M, E, R>
   ): Effect.fn.Return<Actors<M>, never, R | Scope.Scope | ActorBudget> {
     const fork = Effect.runForkWith(yield* Effect.context<R>())

@@ -30,8 +30,6 @@ export const permanentLease: ShardLease = { isHeld: () => true, awaitHeld: Effec
  * stays without a lease, even while it ends beside the partition of the second lock.
  */
 export const ShardLeases = Context.Reference<{ readonly of: (shard: ShardId.ShardId) => ShardLease }>(
-  "windhover/actors/runtime/ShardLeaseLayer",
-  {
-    defaultValue: () => ({ of: () => permanentLease })
-  }
+  "windhover/actors/runtime/ShardLease",
+  { defaultValue: () => ({ of: () => permanentLease }) }
 )

@@ -25,7 +25,7 @@ export const actorRestarts = Schedule.exponential("250 millis").pipe(Schedule.up
 const suspension = Duration.minutes(5)
 
 /** A crashed actor from the view of its supervisor. */
-export interface Supervised<E, R> {
+interface Supervised<E, R> {
   /** Kind of the actor, for logs and metrics. */
   readonly name: string
   readonly id: number
@@ -38,7 +38,7 @@ export interface Supervised<E, R> {
 }
 
 /** The end of a supervised run: a completed behavior with its next alarm, a suspension until a time (epoch ms), or a stopped actor. */
-export type RunEnd =
+type RunEnd =
   | { readonly _tag: "Completed"; readonly nextAlarm: number | undefined }
   | { readonly _tag: "Suspended"; readonly until: number }
   | { readonly _tag: "Stopped" }
@@ -91,9 +91,9 @@ export const superviseLoop = (
 ): Effect.Effect<unknown, never, Scope.Scope> =>
   round.pipe(
     Effect.catchCause((cause) =>
-      Effect.annotateLogs(Effect.logError("A round of a loop failed; the next one comes at its time.", cause), {
-        loop: name
-      })
+      Effect.logError("A round of a loop failed; the next one comes at its time.", cause).pipe(
+        Effect.annotateLogs({ loop: name })
+      )
     ),
     Effect.repeat(spacing),
     Effect.forkScoped

@@ -1,14 +1,14 @@
 import { Effect } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import { hubUrlOf } from "#domain/delivery/Delivery.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication, requireRight } from "#http/Authentication.ts"
-import type { HttpRejection } from "#http/HttpRejection.ts"
-import { HubModes, needsPost, readMethod } from "#http/HubModes.ts"
-import { isJsonpName } from "#http/Jsonp.ts"
+import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
+import { isJsonpName, maxJsonpNameLength } from "#http/Json.ts"
 import type { Parameters } from "#http/Parameters.ts"
 import * as Reply from "#http/Reply.ts"
 import { BodyMemory, withParameters } from "#http/RequestBody.ts"
@@ -16,14 +16,14 @@ import { AcceptedContents } from "./FatPing.ts"
 import type { ApiCall, Operation, ServiceInfo } from "./Operation.ts"
 import { operations } from "./Operations.ts"
 
-type Request = HttpServerRequest.HttpServerRequest
-type Response = HttpServerResponse.HttpServerResponse
-
 /** Path of a request: `/` serves every operation, `/stream` only streams and long polls. */
 type ApiPath = "api" | "stream"
 
 /** Serves a stream or a long poll; undefined when the client does not wait for future content. */
-type StreamHandler = (request: Request, call: ApiCall) => Effect.Effect<Response | undefined, Refusal>
+type StreamHandler = (
+  request: HttpServerRequest,
+  call: ApiCall
+) => Effect.Effect<HttpServerResponse | undefined, Refusal>
 
 /**
  * The handlers of the API, which select an operation by `hub.mode`. Every failure becomes a response.
@@ -33,23 +33,18 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
   const authentication = yield* Authentication
   const budget = yield* BodyMemory
   const settings = yield* Settings
-  const service: ServiceInfo = {
-    extNamespace: settings.extNamespace,
-    hub: hubUrlOf(settings),
-    publishers: settings.publishers,
-    acceptedContents: new AcceptedContents()
-  }
+  const service: ServiceInfo = { ...settings, hub: hubUrlOf(settings), acceptedContents: new AcceptedContents() }
 
   const runOperation = Effect.fnUntraced(function*(
-    request: Request,
+    request: HttpServerRequest,
     method: string,
     parameters: Parameters,
     jsonp: string | undefined,
     path: ApiPath
   ) {
     const caller = yield* authentication.authenticate(request, parameters)
-    const { given, operation } = yield* modes.select(parameters)
-    if (operation.changesState && method !== "POST") return yield* needsPost(given, method)
+    const { operation, word } = yield* selectMode<Operation>(parameters, operations, listing)
+    if (operation.changesState && method !== "POST") return yield* needsPost(word, method)
     if (operation.right !== undefined) yield* requireRight(caller, operation.right)
     const { accept, "if-none-match": ifNoneMatch, "last-event-id": lastEventId } = request.headers
     const call: ApiCall = { caller, method, parameters, accept, ifNoneMatch, lastEventId, jsonp, service }
@@ -57,43 +52,36 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     const streamed = canStream ? yield* stream(request, call) : undefined
     if (streamed !== undefined) return streamed
     if (path === "api") return yield* operation.run(hub, call)
-    return yield* canStream ? missingWait : notStreamable(given)
+    return yield* canStream ? missingWait : notStreamable(word)
   })
 
   const respond = Effect.fnUntraced(function*(
-    request: Request,
+    request: HttpServerRequest,
     method: string,
     parameters: Parameters,
     path: ApiPath
   ) {
     const jsonp = method === "POST" ? undefined : yield* readJsonp(parameters)
-    return yield* Effect.catch(
-      runOperation(request, method, parameters, jsonp, path),
-      (error) => Effect.succeed(Reply.renderError(error, jsonp))
-    )
+    return yield* Reply.catchErrors(runOperation(request, method, parameters, jsonp, path), jsonp)
   })
 
-  const handle = Effect.fnUntraced(function*(request: Request, path: ApiPath) {
+  const handle = Effect.fnUntraced(function*(request: HttpServerRequest, path: ApiPath) {
     const method = yield* readMethod(request)
     if (method === "OPTIONS") return Reply.preflight
     return yield* withParameters(budget, request, (parameters) => respond(request, method, parameters, path))
   })
 
-  return (path: ApiPath) => (request: Request): Effect.Effect<Response> =>
-    Effect.catch(
-      handle(request, path),
-      (error: Refusal | HttpRejection) => Effect.succeed(Reply.renderError(error))
-    )
+  return (path: ApiPath) => (request: HttpServerRequest): Effect.Effect<HttpServerResponse> =>
+    Reply.catchErrors(handle(request, path))
 })
 
 const listModes = (changesState: boolean): ReadonlyArray<string> =>
   Object.entries(operations).filter(([, operation]) => operation.changesState === changesState).map(([mode]) => mode)
 
-/** The first three modes stand as in the original service, whose clients compare the sentence. */
-const modes = new HubModes<Operation>(
-  operations,
-  `${listModes(true).join("|")}. Also known here: ${listModes(false).join(", ").replace(/, (?=\w+$)/, " and ")}.`
-)
+/** The modes in error sentences. The first three stand as in the original service, whose clients compare the sentence. */
+const listing = `${listModes(true).join("|")}. Also known here: ${
+  listModes(false).join(", ").replace(/, (?=\w+$)/, " and ")
+}.`
 
 const missingWait = badParameter(
   "wait",
@@ -113,7 +101,9 @@ const readJsonp = (parameters: Parameters): Effect.Effect<string | undefined, Re
       : Effect.fail(
         badParameter(
           "callback",
-          `callback has to be the name of a JavaScript function, of at most 128 characters; received ${quote(name)}. ` +
+          `callback has to be the name of a JavaScript function, of at most ${maxJsonpNameLength} characters; received ${
+            quote(name)
+          }. ` +
             "The URL for notifications is hub.callback."
         )
       ))

@@ -1,10 +1,11 @@
-import type { HttpServerResponse } from "effect/http"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import type { ListedSubscription } from "#actors/operations/Hub.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
 import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { statusToJson } from "#domain/render/NotificationJson.ts"
 import { shownFormat } from "#domain/Subscription.ts"
 import * as Reply from "#http/Reply.ts"
+import type { ApiCall } from "./Operation.ts"
 
 /** Page, number of matches and search, as `meta` of a detailed list. */
 interface ListMeta {
@@ -15,20 +16,14 @@ interface ListMeta {
   readonly search: object
 }
 
-export interface ListOptions {
-  readonly jsonp: string | undefined
-  readonly ifNoneMatch: string | undefined
-  /** Makes the response an object with the status of each resource; undefined for a plain array. */
-  readonly detailed: ListMeta | undefined
-}
-
-/** Renders subscriptions as a JSON array, or in detail as an object. */
+/** Renders subscriptions as a JSON array; with `meta` as an object with the status of each resource. */
 export const renderList = (
   items: ReadonlyArray<ListedSubscription>,
-  { detailed, ifNoneMatch, jsonp }: ListOptions
-): HttpServerResponse.HttpServerResponse => {
+  meta: ListMeta | undefined,
+  { ifNoneMatch, jsonp }: Pick<ApiCall, "ifNoneMatch" | "jsonp">
+): HttpServerResponse => {
   const json = JSON.stringify(
-    detailed === undefined
+    meta === undefined
       ? items.map((item) => ({ subscription: subscriptionJson(item, {}) }))
       : {
         subscriptions: items.map((item) => ({
@@ -38,7 +33,7 @@ export const renderList = (
             ...(item.subscription.channel === "xmpp" && { xmpp: xmppJson(item) })
           }
         })),
-        meta: { ...detailed, by_page: detailed.byPage }
+        meta: { ...meta, by_page: meta.byPage }
       }
   )
   return jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)

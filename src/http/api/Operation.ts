@@ -1,5 +1,5 @@
 import type { Effect, Schema } from "effect"
-import type { HttpServerResponse } from "effect/http"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import type { Hub } from "#actors/operations/Hub.ts"
 import type { Caller, Right } from "#domain/Account.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
@@ -22,12 +22,9 @@ export interface ApiCall {
 }
 
 /** The parts of the service that operations need besides the hub. */
-export interface ServiceInfo {
-  /** XML namespace of `status` in Atom. */
-  readonly extNamespace: string
+export interface ServiceInfo extends Pick<SettingsValues, "extNamespace" | "publishers"> {
   /** URL of the hub in documents, see `hubUrlOf`. */
   readonly hub: string
-  readonly publishers: SettingsValues["publishers"]
   readonly acceptedContents: AcceptedContents
 }
 
@@ -50,5 +47,5 @@ export interface Operation {
   readonly run: (
     hub: Hub["Service"],
     call: ApiCall
-  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal | HttpRejection>
+  ) => Effect.Effect<HttpServerResponse, Refusal | HttpRejection>
 }

@@ -3,7 +3,7 @@ import type { Hub, RetrieveRequest } from "#actors/operations/Hub.ts"
 import { rights } from "#domain/Account.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import { requireRight } from "#http/Authentication.ts"
-import { readBounded, readPublishedTopics, readVerification } from "#http/HubParameters.ts"
+import { readBounded, readPublishedTopics, readSearch, readVerification } from "#http/HubParameters.ts"
 import { readRequestedFormat } from "#http/Negotiation.ts"
 import * as Parameter from "#http/ParameterSchemas.ts"
 import * as Reply from "#http/Reply.ts"
@@ -12,7 +12,6 @@ import { renderList } from "./ListResponse.ts"
 import type { ApiCall, Operation } from "./Operation.ts"
 import * as ResponseSchemas from "./ResponseSchemas.ts"
 import { renderRetrieved } from "./RetrieveResponse.ts"
-import { readSearch } from "./SearchParameters.ts"
 
 const { optional } = Parameter
 
@@ -83,7 +82,8 @@ const unsubscribe = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, p
 const asBadParameter = (refusal: Refusal): Refusal =>
   refusal.reason instanceof NotSubscribed ? badParameter("hub.topic", refusal.message) : refusal
 
-const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMatch, jsonp, parameters }: ApiCall) {
+const list = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall) {
+  const { caller, parameters } = call
   const search = yield* readSearch(parameters, "search")
   const pageNumber = yield* parameters.integer("page", page)
   const pageSize = yield* parameters.integer("by_page", byPage)
@@ -99,7 +99,7 @@ const list = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, ifNoneMa
   const meta = total === undefined
     ? undefined
     : { total, page: pageNumber, byPage: pageSize, search: search?.sent ?? {} }
-  return renderList(items, { detailed: meta, jsonp, ifNoneMatch })
+  return renderList(items, meta, call)
 })
 
 /** Reads the parameters of a retrieve, for a single response or for a stream. */

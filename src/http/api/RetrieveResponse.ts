@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { HttpServerResponse } from "effect/http"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import type { Representation } from "#actors/operations/Hub.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
@@ -11,8 +11,6 @@ import type { RequestedFormat } from "#http/Negotiation.ts"
 import * as Reply from "#http/Reply.ts"
 import type { ApiCall } from "./Operation.ts"
 
-type Response = HttpServerResponse.HttpServerResponse
-
 /** The client's wishes for a response. */
 type ResponseOptions = RequestedFormat & Pick<ApiCall, "jsonp" | "ifNoneMatch" | "service">
 
@@ -23,7 +21,7 @@ type ResponseOptions = RequestedFormat & Pick<ApiCall, "jsonp" | "ifNoneMatch" |
 export const renderRetrieved = (
   representation: Representation,
   options: ResponseOptions
-): Effect.Effect<Response, Refusal> => {
+): Effect.Effect<HttpServerResponse, Refusal> => {
   const { document, header, status } = representation
   const { feedsOnly, format, ifNoneMatch, jsonp, service: { extNamespace, hub } } = options
   if (jsonp !== undefined && format === "atom") return Effect.fail(jsonpNeedsJson)
@@ -51,7 +49,7 @@ const jsonpNeedsJson = badParameter(
 const renderDocument = (
   { body, contentType }: Document,
   { ifNoneMatch, jsonp }: ResponseOptions
-): Effect.Effect<Response, Refusal> => {
+): Effect.Effect<HttpServerResponse, Refusal> => {
   if (jsonp !== undefined) {
     // only valid JSON may enter a script, because a publisher controls the bytes
     const json = compactJson(body)

@@ -17,7 +17,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const accounts = yield* AccountStore
     const streams = new StreamTable(yield* Settings)
-    yield* Effect.sync(() => streams.beat()).pipe(
+    yield* Effect.sync(() => streams.sendHeartbeats()).pipe(
       Effect.delay("1 second"),
       Effect.repeat(Schedule.forever),
       Effect.forkScoped
@@ -25,10 +25,10 @@ export const layer = Layer.effect(
     yield* endUnauthorized(streams, accounts).pipe(
       Effect.catchTag(
         "StoreError",
-        ({ message }) =>
-          Effect.logWarning("Permissions of open streams not checked; trying again in 15 s").pipe(
-            Effect.annotateLogs({ reason: message })
-          )
+        ({ message: reason }) =>
+          Effect.annotateLogs(Effect.logWarning("Permissions of open streams not checked; trying again in 15 s"), {
+            reason
+          })
       ),
       Effect.delay(permissionCheckInterval),
       Effect.repeat(Schedule.forever),
@@ -106,7 +106,7 @@ class StreamTable {
   }
 
   /** Sends the heartbeats of one second. */
-  beat(): void {
+  sendHeartbeats(): void {
     this.#second = (this.#second + 1) % heartbeatSeconds
     for (const stream of this.#currentSlot()) stream.onHeartbeat()
   }

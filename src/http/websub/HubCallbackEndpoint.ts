@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import type { PushReceiver } from "#actors/operations/HubCallbacks.ts"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
@@ -14,9 +15,7 @@ import { isSignature } from "#http/Signatures.ts"
 import { parseIntent, readDocument, tooManyPushes } from "./HubCallbackRequest.ts"
 import { PushLimits } from "./PushLimits.ts"
 
-type Request = HttpServerRequest.HttpServerRequest
-type Response = HttpServerResponse.HttpServerResponse
-type Handler = Effect.Effect<Response, Refusal | HttpRejection>
+type Handler = Effect.Effect<HttpServerResponse, Refusal | HttpRejection>
 
 /** Path of the callbacks. An unguessable token follows, which identifies the subscription at the hub. */
 export const hubCallbackPath = "/upstream/"
@@ -49,22 +48,21 @@ export const makeHubCallbackEndpoint = Effect.gen(function*() {
   const pushRate = new RateLimiter(pushLimit, { maxKeys, maxDebtMs: 0 })
   const pushes = new PushLimits()
 
-  const verify = Effect.fnUntraced(function*(request: Request, callback: string, query: string) {
+  const verify = Effect.fnUntraced(function*(request: HttpServerRequest, callback: string, query: string) {
     const parameters = new URLSearchParams(query)
     const intent = parseIntent(parameters)
-    if (intent === undefined) return notWanted
-    const agreed = Effect.map(hub.confirmIntent(callback, intent), (agreed) => agreed || undefined)
-    if ((yield* lookUp(request, agreed)) === undefined) return notWanted
+    if (intent === undefined) return unknownSubscription
+    const confirmation = Effect.map(hub.confirmIntent(callback, intent), (confirmed) => confirmed || undefined)
+    if ((yield* lookUp(request, confirmation)) === undefined) return unknownSubscription
     return Reply.text(200, intent.mode === "denied" ? "" : parameters.get("hub.challenge") ?? "")
   })
 
-  const receive = Effect.fnUntraced(function*(request: Request, callback: string) {
+  const receive = Effect.fnUntraced(function*(request: HttpServerRequest, callback: string) {
     const receiver = yield* lookUp(request, hub.findReceiver(callback))
     if (receiver === undefined) return gone
     const now = yield* Clock.currentTimeMillis
-    const waitMs = pushRate.waitMs(callback, now)
+    const waitMs = pushRate.tryUse(callback, now)
     if (waitMs > 0) return yield* tooManyDocuments(waitMs)
-    pushRate.use(callback, now)
     return yield* Effect.acquireUseRelease(
       Effect.suspend(() => {
         const reservation = pushes.reserve(callback, siteOf(new URL(receiver.hub).hostname))
@@ -75,24 +73,23 @@ export const makeHubCallbackEndpoint = Effect.gen(function*() {
     )
   })
 
-  const handle = (request: Request): Handler => {
+  const handle = (request: HttpServerRequest): Handler => {
     const [, callback, query = ""] = urlPattern.exec(request.url) ?? []
     if (request.method === "GET") {
-      return callback === undefined ? Effect.succeed(notWanted) : verify(request, callback, query)
+      return callback === undefined ? Effect.succeed(unknownSubscription) : verify(request, callback, query)
     }
     if (request.method !== "POST") return Effect.succeed(Reply.wrongMethod(request.method, "GET, POST"))
     return callback === undefined ? Effect.succeed(gone) : receive(request, callback)
   }
 
-  return (request: Request): Effect.Effect<Response> =>
-    Effect.catch(handle(request), (error: Refusal | HttpRejection) => Effect.succeed(Reply.renderError(error)))
+  return (request: HttpServerRequest): Effect.Effect<HttpServerResponse> => Reply.catchErrors(handle(request))
 })
 
 /** Returns a function that looks a callback up. Its limits keep clients that guess callbacks away from the database. */
 const makeLookUp = () => {
   const unknownRate = new RateLimiter(unknownCallbackLimit, { maxKeys, maxDebtMs: 0 })
   const lookUps = new KeyedCounter({ maxTotal: maxLookUps })
-  return Effect.fnUntraced(function*<A>(request: Request, query: Effect.Effect<A | undefined, Refusal>) {
+  return Effect.fnUntraced(function*<A>(request: HttpServerRequest, query: Effect.Effect<A | undefined, Refusal>) {
     const address = clientAddress(request)
     const now = yield* Clock.currentTimeMillis
     const waitMs = unknownRate.waitMs(address, now)
@@ -110,13 +107,12 @@ const makeLookUp = () => {
 /** Reads a document and passes it to the hub service when its signature is right. */
 const pushDocument = Effect.fnUntraced(function*(
   hub: Hub["Service"],
-  request: Request,
+  request: HttpServerRequest,
   receiver: PushReceiver,
   reservation: Reservation
 ) {
   const document = yield* readDocument(request, reservation)
-  const { "x-hub-signature": plain, "x-hub-signature-256": strong } = request.headers
-  const signature = strong ?? plain
+  const signature = request.headers["x-hub-signature-256"] ?? request.headers["x-hub-signature"]
   if (signature !== undefined && isSignature(signature, document.body, receiver.secret)) {
     yield* hub.acceptPush(receiver, document)
   } else {
@@ -127,7 +123,7 @@ const pushDocument = Effect.fnUntraced(function*(
   return Reply.accepted
 })
 
-const notWanted = Reply.text(404, "Windhover has no such subscription.")
+const unknownSubscription = Reply.text(404, "Windhover has no such subscription.")
 const gone = Reply.text(410, "This subscription has ended.")
 
 const throttle = (message: string) => (waitMs: number) =>

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
 import type { HubIntent } from "#domain/websub/HubSubscription.ts"
@@ -26,7 +26,7 @@ export const parseIntent = (parameters: URLSearchParams): HubIntent | undefined 
 
 /** Reads the document that a hub pushes. */
 export const readDocument = (
-  request: HttpServerRequest.HttpServerRequest,
+  request: HttpServerRequest,
   reservation: Reservation
 ): Effect.Effect<PushedDocument, Refusal | HttpRejection> => {
   const { headers } = request

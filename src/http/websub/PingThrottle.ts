@@ -30,9 +30,7 @@ export const makePingThrottle = Effect.fnUntraced(
 
     const publishNow = (topic: string, now: number) => {
       topicRate.use(topic, now)
-      const recorded = recordRate.waitMs("", now) === 0
-      if (recorded) recordRate.use("", now)
-      return publish([topic], { recorded })
+      return publish([topic], { recorded: recordRate.tryUse("", now) === 0 })
     }
 
     const publishLater = (topic: string, host: string, waitMs: number) =>

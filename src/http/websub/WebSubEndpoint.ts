@@ -1,11 +1,11 @@
 import { Effect, Schema } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
-import type { HttpRejection } from "#http/HttpRejection.ts"
-import { HubModes, needsPost, readMethod } from "#http/HubModes.ts"
+import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
 import { readBounded, readPublishedTopics, readVerification } from "#http/HubParameters.ts"
 import type { Parameters } from "#http/Parameters.ts"
 import * as Reply from "#http/Reply.ts"
@@ -13,10 +13,11 @@ import { BodyMemory, withParameters } from "#http/RequestBody.ts"
 import { makePingThrottle } from "./PingThrottle.ts"
 import { hubParameters, leaseSecondsSchema, maxHubSecretLength, signatureSchema } from "./WebSubParameters.ts"
 
-type Response = HttpServerResponse.HttpServerResponse
+/** The modes in error sentences. */
+const listing = Object.keys(hubParameters).join("|")
 
 /** An operation of the open hub. */
-type Run = (parameters: Parameters) => Effect.Effect<Response, Refusal>
+type Run = (parameters: Parameters) => Effect.Effect<HttpServerResponse, Refusal>
 
 const about =
   "This is an open WebSub hub (https://www.w3.org/TR/websub/). To subscribe, POST hub.mode=subscribe, hub.topic and hub.callback as a form; " +
@@ -36,22 +37,20 @@ export const makeWebSubEndpoint = Effect.gen(function*() {
     unsubscribe: (parameters) => unsubscribe(hub, parameters),
     publish: (parameters) => Effect.as(Effect.flatMap(readPublishedTopics(parameters), ping), Reply.noContent)
   } satisfies { [Mode in keyof typeof hubParameters]: Run }
-  const modes = new HubModes<Run>(operations, Object.keys(hubParameters).join("|"))
 
   const respond = Effect.fnUntraced(function*(method: string, parameters: Parameters) {
     if (method !== "POST" && !parameters.has("hub.mode")) return Reply.text(200, about)
-    const { given, operation } = yield* modes.select(parameters)
-    return method === "POST" ? yield* operation(parameters) : yield* needsPost(given, method)
+    const { operation, word } = yield* selectMode<Run>(parameters, operations, listing)
+    return method === "POST" ? yield* operation(parameters) : yield* needsPost(word, method)
   })
 
-  const handle = Effect.fn("WebSubEndpoint.handle")(function*(request: HttpServerRequest.HttpServerRequest) {
+  const handle = Effect.fn("WebSubEndpoint.handle")(function*(request: HttpServerRequest) {
     const method = yield* readMethod(request)
     if (method === "OPTIONS") return Reply.preflight
     return yield* withParameters(budget, request, (parameters) => respond(method, parameters))
   })
 
-  return (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Response> =>
-    Effect.catch(handle(request), (error: Refusal | HttpRejection) => Effect.succeed(Reply.renderError(error)))
+  return (request: HttpServerRequest): Effect.Effect<HttpServerResponse> => Reply.catchErrors(handle(request))
 })
 
 const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: Parameters) {

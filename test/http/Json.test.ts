@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { isJsonpName, wrap } from "#http/Jsonp.ts"
+import { isJsonpName, wrapJson } from "#http/Json.ts"
 
-describe("Jsonp", () => {
+describe("Json", () => {
   it.each(["f", "_", "$", "jQuery_1234", "a.b.c", "callbacks[0]", "a.b[12].c"])("%s is a name", (name) => {
     assert.isTrue(isJsonpName(name))
   })
@@ -28,6 +28,6 @@ describe("Jsonp", () => {
   })
 
   it("escapes the line separators of older scripts", () => {
-    assert.strictEqual(wrap("f", "\"\u2028\u2029\""), "f(\"\\u2028\\u2029\")")
+    assert.strictEqual(wrapJson("f", "\"\u2028\u2029\""), "f(\"\\u2028\\u2029\")")
   })
 })
