@@ -1,18 +1,16 @@
 import { type Fingerprint, ofBytes } from "#domain/Fingerprint.ts"
-import {
-  BANG,
-  CLOSE_BRACKET,
-  COLON,
-  DASH,
-  GREATER,
-  isNameEnd,
-  isSpace,
-  LESS,
-  OPEN_BRACKET,
-  QUESTION,
-  SLASH
-} from "#domain/normalize/xml/Ascii.ts"
+import { isNameEnd, isSpace } from "#domain/normalize/xml/Ascii.ts"
 import { ByteSearch } from "./ByteSearch.ts"
+
+const BANG = 33
+const DASH = 45
+const SLASH = 47
+const COLON = 58
+const LESS = 60
+const GREATER = 62
+const QUESTION = 63
+const OPEN_BRACKET = 91
+const CLOSE_BRACKET = 93
 
 /** The byte ranges of a document's entries: each from its `<` to behind its `>`, in order and never nested. */
 export interface EntrySlices {
@@ -26,8 +24,8 @@ export interface EntrySlices {
  * Only tags with the name of the first entry count. Sections, comments and instructions are skipped. The scanner misses an entry in an
  * attribute, or an entry that a parser repairs. Then the parser reads another number of entries, and the caller compares both numbers.
  */
-export const findEntrySlices = (bytes: Uint8Array, most: number): EntrySlices | undefined =>
-  new EntryScanner(bytes).scan(most)
+export const findEntrySlices = (bytes: Uint8Array, maxEntries: number): EntrySlices | undefined =>
+  new EntryScanner(bytes).scan(maxEntries)
 
 /** The fingerprint of each entry's bytes. */
 export const fingerprintSlices = (bytes: Uint8Array, { starts, ends }: EntrySlices): ReadonlyArray<Fingerprint> =>
@@ -87,13 +85,13 @@ class EntryScanner {
     this.search = new ByteSearch(bytes)
   }
 
-  scan(most: number): EntrySlices | undefined {
+  scan(maxEntries: number): EntrySlices | undefined {
     const { bytes } = this
     while ((this.at = this.search.find(LESS, this.at)) >= 0) {
       const next = bytes[this.at + 1]
       if (next === BANG || next === QUESTION) {
         if (!this.passOver(next)) return undefined
-      } else if (!(next === SLASH ? this.endTag() : this.startTag()) || this.starts.length > most) return undefined
+      } else if (!(next === SLASH ? this.endTag() : this.startTag()) || this.starts.length > maxEntries) return undefined
     }
     return this.depth > 0 || this.starts.length === 0 ? undefined : { starts: this.starts, ends: this.ends }
   }

@@ -1,4 +1,3 @@
-import { COLON, SPACE } from "#domain/normalize/xml/Ascii.ts"
 import { parseMonth } from "./MonthNames.ts"
 import { parseFreeDate } from "./FreeDates.ts"
 import { countDays, expandYear, to24Hours, toEpochMs, toInstant } from "./Instant.ts"
@@ -18,10 +17,12 @@ export const parseDate = (text: string): number | undefined => {
     parseRareDate(plain.normalize("NFC").replace(/[\s\u00a0\u2009\u202f]+/g, " "))
 }
 
+const SPACE = 32
 const PLUS = 43
 const COMMA = 44
 const MINUS = 45
 const POINT = 46
+const COLON = 58
 const CAPITAL_T = 84
 const CAPITAL_Z = 90
 

@@ -1,7 +1,13 @@
-import { BANG, GREATER, isNameEnd, isNameStart, isSpace, LESS, QUESTION, SLASH } from "./Ascii.ts"
+import { isNameEnd, isNameStart, isSpace, startsMarkup } from "./Ascii.ts"
 import { appendChild, appendText, type Element, noAttributes, noChildren } from "./Element.ts"
-import { MarkupScanner, startsMarkup } from "./MarkupScanner.ts"
+import { MarkupScanner } from "./MarkupScanner.ts"
 import { NamespaceScope, type TagName } from "./NamespaceScope.ts"
+
+const BANG = 33
+const SLASH = 47
+const LESS = 60
+const GREATER = 62
+const QUESTION = 63
 
 /** The elements of a document under a nameless root, and the repairs that were necessary. */
 export interface MarkupTree {

@@ -1,16 +1,4 @@
-import {
-  BANG,
-  DOUBLE_QUOTE,
-  EQUALS,
-  GREATER,
-  isNameEnd,
-  isNameStart,
-  isSpace,
-  LESS,
-  QUESTION,
-  QUOTE,
-  SLASH
-} from "./Ascii.ts"
+import { isNameEnd, isSpace, startsMarkup } from "./Ascii.ts"
 import {
   type DeclaredEntities,
   decodeReferencesBetween,
@@ -19,6 +7,13 @@ import {
 } from "./CharacterReferences.ts"
 import { noAttributes } from "./Element.ts"
 import { internName } from "./InternedNames.ts"
+
+const DOUBLE_QUOTE = 34
+const QUOTE = 39
+const SLASH = 47
+const LESS = 60
+const EQUALS = 61
+const GREATER = 62
 
 const maxAttributes = 512
 const maxSubsetLength = 65_536
@@ -206,7 +201,3 @@ const indexOrEnd = (text: string, needle: string, from: number): number => {
   const found = text.indexOf(needle, from)
   return found < 0 ? text.length : found
 }
-
-/** Whether a `<` before this code begins a tag, a section or a declaration. */
-export const startsMarkup = (code: number): boolean =>
-  code === SLASH || code === BANG || code === QUESTION || isNameStart(code)
