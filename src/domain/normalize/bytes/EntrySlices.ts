@@ -91,7 +91,9 @@ class EntryScanner {
       const next = bytes[this.at + 1]
       if (next === BANG || next === QUESTION) {
         if (!this.passOver(next)) return undefined
-      } else if (!(next === SLASH ? this.endTag() : this.startTag()) || this.starts.length > maxEntries) return undefined
+      } else if (!(next === SLASH ? this.endTag() : this.startTag()) || this.starts.length > maxEntries) {
+        return undefined
+      }
     }
     return this.depth > 0 || this.starts.length === 0 ? undefined : { starts: this.starts, ends: this.ends }
   }
