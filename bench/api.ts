@@ -46,7 +46,7 @@ const measureCpu = async (pid: number, origin: string, path: string, count = 4_0
   return seconds * 1_000 / count
 }
 
-const requests = async (): Promise<ReadonlyArray<string>> => {
+const measureRequests = async (): Promise<ReadonlyArray<string>> => {
   const service = await start(60)
   const bare = spawn(node, [join(import.meta.dirname, "route.ts")], { stdio: ["ignore", "pipe", "inherit"] })
   const floor = `http://127.0.0.1:${await firstLine(bare, /(\d+)/)}`
@@ -157,9 +157,9 @@ const searches: ReadonlyArray<readonly [search: Record<string, string>, likeness
 
 const repeats = 40
 
-const cpuOfBackends = (pids: ReadonlyArray<number>) => pids.reduce((sum, pid) => sum + measureProcess(pid).cpu, 0)
+const sumCpu = (pids: ReadonlyArray<number>) => pids.reduce((sum, pid) => sum + measureProcess(pid).cpu, 0)
 
-const search = Effect.gen(function*() {
+const measureSearches = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* migrate
   const [filled] = yield* sql<{ some: boolean }>`select exists(select from subscriptions) as some`
@@ -176,14 +176,14 @@ const search = Effect.gen(function*() {
       const pids = [backend?.pid ?? 0]
       const plan = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${text}`, parameters)
         .unprepared
-      const before = cpuOfBackends(pids)
+      const before = sumCpu(pids)
       const walls: Array<number> = []
       for (let i = 0; i < repeats; i++) {
         const began = performance.now()
         yield* sql.unsafe(text, parameters).unprepared
         walls.push(performance.now() - began)
       }
-      const cpu = (cpuOfBackends(pids) - before) * 1_000 / repeats
+      const cpu = (sumCpu(pids) - before) * 1_000 / repeats
       const nodes = plan.flatMap((line) => {
         const found = /(?:->|^)\s*((?:Bitmap |Index |Seq |Parallel )?[A-Z]\w* ?\w* Scan(?: using \w+)?(?: on \w+)?)/
           .exec(
@@ -209,7 +209,7 @@ const writeSection = (title: string, lines: ReadonlyArray<string>) =>
   writeFileSync(performancePath, replaceSection(readFileSync(performancePath, "utf8"), title, lines.join("\n")))
 
 if (!process.argv.includes("--no-requests")) {
-  const rows = await requests()
+  const rows = await measureRequests()
   for (const row of rows) process.stdout.write(`${row}\n`)
   writeSection("The API", [
     "`bin/node bench/api.ts` compares the CPU of the service, with its embedded database, to a bare Effect route with a response of the same size, in the same run.",
@@ -222,7 +222,7 @@ if (!process.argv.includes("--no-requests")) {
 
 const url = process.argv.find((argument) => argument.startsWith("postgres"))
 if (url !== undefined) {
-  const rows = await Effect.runPromise(Effect.provide(search, Postgres.layer({ url: Redacted.make(url) })))
+  const rows = await Effect.runPromise(Effect.provide(measureSearches, Postgres.layer({ url: Redacted.make(url) })))
   writeSection("Searching subscriptions", [
     "`bin/node bench/api.ts postgres://…` searches one page of 20, for an account with 500,000 of 1,000,000 subscriptions, on PostgreSQL 15. The columns are the CPU of the database, the median wall time and the scans of the plan.",
     "",

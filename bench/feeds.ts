@@ -17,23 +17,23 @@ import { feedDocument, type Style, styles } from "#scripts/feeds/FeedDocuments.t
 import { random } from "#scripts/feeds/Random.ts"
 import { replaceSection } from "./Section.ts"
 
-const ROUNDS = 80
+const rounds = 80
 /** Approximate bytes per round: a few milliseconds. */
-const ROUND = 600_000
+const roundBytes = 600_000
 /** Approximate bytes per entry. */
-const ENTRY = { rss: 2900, atom: 2850, rdf: 2350, podcast: 2750 }
+const entryBytes = { rss: 2900, atom: 2850, rdf: 2350, podcast: 2750 }
 
 const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
-const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-const documentOf = (style: Style, size: number): string =>
-  feedDocument(random(size), style, Math.max(2, Math.round(size / ENTRY[style])), 1600).text
+const makeDocument = (style: Style, size: number): string =>
+  feedDocument(random(size), style, Math.max(2, Math.round(size / entryBytes[style])), 1600).text
 
 /** Microseconds of CPU, of all threads, for one call. */
-const timed = async (work: () => unknown, bytes: number): Promise<number> => {
-  const calls = Math.ceil(ROUND / bytes)
+const measureMicros = async (work: () => unknown, bytes: number): Promise<number> => {
+  const calls = Math.ceil(roundBytes / bytes)
   let best = Number.POSITIVE_INFINITY
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < rounds; round++) {
     const started = process.cpuUsage()
     for (let call = 0; call < calls; call++) await work()
     const { user, system } = process.cpuUsage(started)
@@ -42,7 +42,7 @@ const timed = async (work: () => unknown, bytes: number): Promise<number> => {
   return best
 }
 
-const SAX = `
+const saxProgram = `
 #include <expat.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +55,8 @@ static double now(void) { struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME
 int main(int c, char **v) {
   FILE *f = fopen(v[1], "rb"); fseek(f, 0, SEEK_END); long size = ftell(f); rewind(f);
   char *b = malloc(size); if (fread(b, 1, size, f) != (size_t) size) return 2;
-  int calls = ${ROUND} / size + 1; double best = 1e9;
-  for (int r = 0; r < ${ROUNDS}; r++) {
+  int calls = ${roundBytes} / size + 1; double best = 1e9;
+  for (int r = 0; r < ${rounds}; r++) {
     double t = now();
     for (int i = 0; i < calls; i++) {
       XML_Parser p = XML_ParserCreate(NULL); XML_SetElementHandler(p, start, end); XML_SetCharacterDataHandler(p, text);
@@ -68,11 +68,11 @@ int main(int c, char **v) {
 }`
 
 /** In C, expat calls empty handlers. In Python, expat runs without handlers, which costs as little. */
-const PYTHON = `
+const pythonProgram = `
 import sys, time
 from xml.parsers import expat
-b = open(sys.argv[1], 'rb').read(); calls = ${ROUND} // len(b) + 1; best = 1e9
-for r in range(${ROUNDS}):
+b = open(sys.argv[1], 'rb').read(); calls = ${roundBytes} // len(b) + 1; best = 1e9
+for r in range(${rounds}):
   t = time.process_time()
   for i in range(calls): p = expat.ParserCreate(); p.Parse(b, True)
   best = min(best, (time.process_time() - t) / calls)
@@ -82,18 +82,18 @@ print(best * 1e6)`
 const saxCommand = (): ReadonlyArray<string> => {
   const source = join(directory, "sax.c")
   const program = join(directory, "sax")
-  writeFileSync(source, SAX)
+  writeFileSync(source, saxProgram)
   try {
     execFileSync("cc", ["-O2", "-o", program, source, "-lexpat"], { stdio: "ignore" })
     return [program]
   } catch {
-    return ["python3", "-c", PYTHON]
+    return ["python3", "-c", pythonProgram]
   }
 }
 
 const sax = saxCommand()
 
-const expat = (text: string): number => {
+const measureExpat = (text: string): number => {
   const file = join(directory, "feed.xml")
   writeFileSync(file, text)
   const [command = "", ...rest] = sax
@@ -114,16 +114,16 @@ interface Rates {
 }
 
 /** MB/s over one document of each style. */
-const ratesAt = async (size: number): Promise<Rates> => {
+const measureRates = async (size: number): Promise<Rates> => {
   const sum = { bytes: 0, windhover: 0, expat: 0, feedsmith: 0, rssParser: 0 }
   for (const style of styles) {
-    const text = documentOf(style, size)
-    const bytes = bytesOf(text)
+    const text = makeDocument(style, size)
+    const bytes = encode(text)
     sum.bytes += bytes.length
-    sum.expat += expat(text)
-    sum.windhover += await timed(() => readFeed(bytes), bytes.length)
-    sum.feedsmith += await timed(() => parseFeed(text), bytes.length)
-    sum.rssParser += await timed(() => parseRss(text), bytes.length)
+    sum.expat += measureExpat(text)
+    sum.windhover += await measureMicros(() => readFeed(bytes), bytes.length)
+    sum.feedsmith += await measureMicros(() => parseFeed(text), bytes.length)
+    sum.rssParser += await measureMicros(() => parseRss(text), bytes.length)
   }
   return {
     size,
@@ -135,25 +135,25 @@ const ratesAt = async (size: number): Promise<Rates> => {
 }
 
 /** Microseconds for a document with one new entry of 25, in two stages and whole. */
-const secondStage = async () => {
+const measureStages = async () => {
   const shares: Array<{ readonly style: Style; readonly part: number; readonly whole: number }> = []
   for (const style of styles) {
-    const bytes = bytesOf(feedDocument(random(25), style, 25, 1600).text)
+    const bytes = encode(feedDocument(random(25), style, 25, 1600).text)
     const whole = readFeed(bytes)
     const seenSlices = new Set(whole._tag === "Feed" ? whole.slices?.slice(1) : [])
     shares.push({
       style,
-      part: await timed(() => readFeed(bytes, { seenSlices }), bytes.length),
-      whole: await timed(() => readFeed(bytes), bytes.length)
+      part: await measureMicros(() => readFeed(bytes, { seenSlices }), bytes.length),
+      whole: await measureMicros(() => readFeed(bytes), bytes.length)
     })
   }
   return shares
 }
 
 /** Milliseconds by the wall until 5 MB are read in the thread, and how long the event loop stood still. */
-const inThread = Effect.gen(function*() {
+const measureThread = Effect.gen(function*() {
   const { read } = yield* FeedReader
-  const bytes = bytesOf(documentOf("rss", 5_000_000))
+  const bytes = encode(makeDocument("rss", 5_000_000))
   const runs: Array<{ readonly took: number; readonly blocked: number }> = []
   for (let run = 0; run < 8; run++) {
     const delay = monitorEventLoopDelay({ resolution: 1 })
@@ -174,14 +174,14 @@ const inThread = Effect.gen(function*() {
 }).pipe(Effect.provide(Reader.layer))
 
 const rates: Array<Rates> = []
-for (const size of [10_000, 50_000, 500_000]) rates.push(await ratesAt(size))
-const shares = await secondStage()
-const thread = await Effect.runPromise(inThread)
+for (const size of [10_000, 50_000, 500_000]) rates.push(await measureRates(size))
+const shares = await measureStages()
+const thread = await Effect.runPromise(measureThread)
 rmSync(directory, { recursive: true })
 
 const sumOf = (field: "part" | "whole"): number => shares.reduce((sum, share) => sum + share[field], 0)
 
-const fixed = (value: number, digits = 0): string => value.toFixed(digits)
+const format = (value: number, digits = 0): string => value.toFixed(digits)
 const lines = [
   `From bytes to the model, in MB/s (\`bench/feeds.ts\`, Node ${process.version}). The documents are one WordPress-like feed each in RSS, Atom and RDF, and a podcast.`,
   `The comparison is expat, ${
@@ -191,21 +191,21 @@ const lines = [
   "| document | Windhover | expat, bare SAX pass | feedsmith | rss-parser | of expat | × feedsmith | × rss-parser |",
   "| --- | --- | --- | --- | --- | --- | --- | --- |",
   ...rates.map((rate) =>
-    `| ${rate.size / 1000} kB | ${fixed(rate.windhover)} | ${fixed(rate.expat)} | ${fixed(rate.feedsmith, 1)} | ${
-      fixed(rate.rssParser, 1)
-    } | ${fixed(rate.windhover / rate.expat, 2)} | ${fixed(rate.windhover / rate.feedsmith, 1)} | ${
-      fixed(rate.windhover / rate.rssParser, 1)
+    `| ${rate.size / 1000} kB | ${format(rate.windhover)} | ${format(rate.expat)} | ${format(rate.feedsmith, 1)} | ${
+      format(rate.rssParser, 1)
+    } | ${format(rate.windhover / rate.expat, 2)} | ${format(rate.windhover / rate.feedsmith, 1)} | ${
+      format(rate.windhover / rate.rssParser, 1)
     } |`
   ),
   "",
-  `Reading one new entry of 25 in two stages takes ${fixed(sumOf("part") / sumOf("whole"), 2)} of a whole reading (${
-    shares.map(({ style, part, whole }) => `${style} ${fixed(part / whole, 2)}`).join(", ")
+  `Reading one new entry of 25 in two stages takes ${format(sumOf("part") / sumOf("whole"), 2)} of a whole reading (${
+    shares.map(({ style, part, whole }) => `${style} ${format(part / whole, 2)}`).join(", ")
   }).`,
   "",
-  `The thread reads 5 MB in ${fixed(thread.took)} ms (${
-    fixed(thread.first)
+  `The thread reads 5 MB in ${format(thread.took)} ms (${
+    format(thread.first)
   } ms the first time, including the start of the thread). The event loop stops for at most ${
-    fixed(thread.blocked)
+    format(thread.blocked)
   } ms.`
 ]
 console.log(lines.join("\n"))

@@ -7,12 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { start } from "./Service.ts"
 
 /** The first third is the warm-up. */
-const pushes = 150
+const pushCount = 150
 
 /** Pause between two pushes, in ms. A write may wait up to 0.1 s for the write before. */
-const pause = 250
+const pauseMs = 250
 
-const textOf = async (request: IncomingMessage): Promise<string> => {
+const readText = async (request: IncomingMessage): Promise<string> => {
   let text = ""
   for await (const chunk of request.setEncoding("utf8")) text += String(chunk)
   return text
@@ -24,7 +24,7 @@ const feed = (n: number): string =>
 /** Latencies of the pushes in ms, the shortest first. */
 export const measurePushes = async (): Promise<ReadonlyArray<number>> => {
   const subscribed = Promise.withResolvers<{ readonly callback: string; readonly secret: string }>()
-  let told = Promise.withResolvers<void>()
+  let received = Promise.withResolvers<void>()
 
   const confirm = async (form: URLSearchParams) => {
     const callback = form.get("hub.callback") ?? ""
@@ -47,10 +47,10 @@ export const measurePushes = async (): Promise<ReadonlyArray<number>> => {
       })
       return void response.end(feed(0))
     }
-    void textOf(request).then(async (body) => {
+    void readText(request).then(async (body) => {
       response.writeHead(request.url === "/hub" ? 202 : 204).end()
       if (request.url === "/hub") await confirm(new URLSearchParams(body))
-      else told.resolve()
+      else received.resolve()
     })
   }).listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -67,9 +67,9 @@ export const measurePushes = async (): Promise<ReadonlyArray<number>> => {
   })
   const subscriber = await subscribed.promise
   const waits: Array<number> = []
-  for (let n = 1; n <= pushes; n++) {
+  for (let n = 1; n <= pushCount; n++) {
     const body = feed(n)
-    told = Promise.withResolvers()
+    received = Promise.withResolvers()
     const began = performance.now()
     await fetch(subscriber.callback, {
       method: "POST",
@@ -80,12 +80,12 @@ export const measurePushes = async (): Promise<ReadonlyArray<number>> => {
       },
       body
     })
-    await told.promise
+    await received.promise
     waits.push(performance.now() - began)
-    await sleep(pause)
+    await sleep(pauseMs)
   }
   await service.stop()
   server.close()
   server.closeAllConnections()
-  return waits.slice(pushes / 3).toSorted((a, b) => a - b)
+  return waits.slice(pushCount / 3).toSorted((a, b) => a - b)
 }

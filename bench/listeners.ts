@@ -10,17 +10,17 @@ const { hostname, pathname, port, search } = new URL(address)
 const request = `GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${authorization}\r\n` +
   "Accept: text/event-stream\r\n\r\n"
 const mark = "event: notification"
-const heard = { events: 0, bytes: 0, ended: 0 }
+const received = { events: 0, bytes: 0, ended: 0 }
 
 const listen = () =>
   new Promise<Socket>((resolve) => {
     const socket = connect(Number(port), hostname, () => socket.write(request))
     socket.on("data", (bytes: Buffer) => {
       if (bytes.includes("HTTP/1.1 200")) resolve(socket)
-      heard.bytes += bytes.length
-      for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + mark.length)) heard.events++
+      received.bytes += bytes.length
+      for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + mark.length)) received.events++
     })
-    socket.on("error", () => undefined).on("close", () => heard.ended++)
+    socket.on("error", () => undefined).on("close", () => received.ended++)
   })
 
 let left = Number(countText)
@@ -29,5 +29,5 @@ const worker = async () => {
 }
 await Promise.all(Array.from({ length: 50 }, worker))
 process.stdout.write("ready\n")
-process.on("message", () => process.send?.(heard))
+process.on("message", () => process.send?.(received))
 process.once("disconnect", () => process.exit(0))

@@ -21,11 +21,11 @@ import {
   stats,
   stopOrigin
 } from "./Service.ts"
-import { streaming } from "./stream.ts"
+import { measureStreams } from "./stream.ts"
 
 const rows: Array<readonly [what: string, figure: string, target: string]> = []
 
-const say = (what: string, figure: string, target: string): void => {
+const report = (what: string, figure: string, target: string): void => {
   rows.push([what, figure, target])
   process.stdout.write(`${what.padEnd(64)} ${figure.padEnd(34)} ${target}\n`)
 }
@@ -44,10 +44,10 @@ const subscribe = async (service: Service, topics: ReadonlyArray<string>, callba
 }
 
 /** Warm-up in ms. Services run for days, and uncompiled code costs twice as much. */
-const warming = 20_000
+const warmupMs = 20_000
 
 /** Medians of CPU seconds per 1,000 polls and of polls per second, over three spans of 6 s. Each feed is polled once per second. */
-const polls = async (kind: "304" | "200" | "new", feeds: number) => {
+const runPolls = async (kind: "304" | "200" | "new", feeds: number) => {
   const host = "'127.0.0.' || 1 + i % 64"
   const service = await startWith(1, {
     count: feeds,
@@ -56,7 +56,7 @@ const polls = async (kind: "304" | "200" | "new", feeds: number) => {
     due: "random() * interval '1 second'",
     velocity: 86_400
   })
-  await sleep(warming)
+  await sleep(warmupMs)
   const cpu: Array<number> = []
   const rates: Array<number> = []
   for (let span = 0; span < 3; span++) {
@@ -71,17 +71,17 @@ const polls = async (kind: "304" | "200" | "new", feeds: number) => {
 }
 
 /** Compares polls with undici alone. Three runs of undici come before and three after, because the machine's speed drifts. */
-const against = async (
+const comparePolls = async (
   what: string,
   kind: "304" | "200" | "new",
   feeds: number,
   target: string
 ) => {
-  const before = await floors(kind)
-  const { cpu, rate } = await polls(kind, feeds)
-  const bare = median([...before, ...await floors(kind)])
-  const paced = await floor(kind, 3 * Math.round(rate), String(Math.round(rate)))
-  say(
+  const before = await measureBareRuns(kind)
+  const { cpu, rate } = await runPolls(kind, feeds)
+  const bare = median([...before, ...await measureBareRuns(kind)])
+  const paced = await measureBare(kind, 3 * Math.round(rate), String(Math.round(rate)))
+  report(
     `${what}, ${feeds} feeds: CPU s per 1,000`,
     `${cpu.toFixed(3)} at ${rate.toFixed(0)}/s; undici ${bare.toFixed(3)}: ${
       (bare / cpu).toFixed(2)
@@ -92,14 +92,14 @@ const against = async (
 }
 
 /** CPU seconds per 1,000 bare requests, from three runs. */
-const floors = async (kind: "304" | "200" | "new") => {
+const measureBareRuns = async (kind: "304" | "200" | "new") => {
   const figures: Array<number> = []
-  for (let i = 0; i < 3; i++) figures.push(await floor(kind, kind === "304" ? 8_000 : 4_000))
+  for (let i = 0; i < 3; i++) figures.push(await measureBare(kind, kind === "304" ? 8_000 : 4_000))
   return figures
 }
 
 /** CPU seconds per 1,000 bare requests, at full speed or at a rate. */
-const floor = async (kind: "304" | "200" | "new", count: number, rate = "") => {
+const measureBare = async (kind: "304" | "200" | "new", count: number, rate = "") => {
   // the origin makes a changing document anew at each request, so the unchanged document is the lower bound
   const { cpu } = kind === "304"
     ? await bare("/304/0", count, "GET", "\"25\"", rate)
@@ -107,18 +107,18 @@ const floor = async (kind: "304" | "200" | "new", count: number, rate = "") => {
   return cpu / count * 1000
 }
 
-const polling = async () => {
+const measurePolls = async () => {
   // the cost of waking up is shared by more polls under load: measure a half idle core and a busy one
-  await against("unchanged polls (304)", "304", 1_500, "≤ 0.11, ≥ 0.4 of undici")
-  await against("unchanged polls (304)", "304", 3_500, "≤ 0.11, ≥ 0.4 of undici")
-  await against("unchanged polls (200, same bytes)", "200", 800, "≤ 0.25")
-  await against("polls with one new entry of 25", "new", 300, "≤ 1.0")
+  await comparePolls("unchanged polls (304)", "304", 1_500, "≤ 0.11, ≥ 0.4 of undici")
+  await comparePolls("unchanged polls (304)", "304", 3_500, "≤ 0.11, ≥ 0.4 of undici")
+  await comparePolls("unchanged polls (200, same bytes)", "200", 800, "≤ 0.25")
+  await comparePolls("polls with one new entry of 25", "new", 300, "≤ 1.0")
 }
 
 /** Number of warm-up rounds of deliveries. */
 const coldRounds = 4
 
-const delivering = async () => {
+const measureDeliveries = async () => {
   const fan = 3_000
   const service = await start(3600)
   await subscribe(service, Array.from({ length: fan }, () => `${outside}/304/0`), (i) => `${outside}/hook/${i}`)
@@ -136,7 +136,7 @@ const delivering = async () => {
     rates.push(rate)
     ratios.push(rate / bareRate)
   }
-  say(
+  report(
     `deliveries/s, one entry to ${fan} webhooks, durable outbox`,
     `${median(rates).toFixed(0)} (${median(ratios).toFixed(2)} of bare POSTs)`,
     "≥ 0.4"
@@ -148,7 +148,7 @@ const delivering = async () => {
  * Pings at a steady pace, independent of the answers, so that queueing shows. Each host has so few feeds that the throttle of hosts never
  * delays a fetch.
  */
-const latency = async () => {
+const measureLatency = async () => {
   const [perSecond, topics] = [100, 1_000]
   // no scheduled polls, and pings do not wait for the throttle of their host
   const service = await start(300)
@@ -169,13 +169,15 @@ const latency = async () => {
     for (;; await sleep(100)) {
       const posted = await (await fetch(`${outside}/ctl/posted`)).json() as Record<string, ReadonlyArray<number>>
       // the first delivery after the ping
-      const heard = sent.map((at, i) => posted[`/hook/${i}`]?.find((moment) => moment >= at))
-      if (heard.every((moment) => moment !== undefined)) return sent.map((at, i) => ((heard[i] ?? 0) - at) / 1_000)
+      const deliveredAt = sent.map((at, i) => posted[`/hook/${i}`]?.find((moment) => moment >= at))
+      if (deliveredAt.every((moment) => moment !== undefined)) {
+        return sent.map((at, i) => ((deliveredAt[i] ?? 0) - at) / 1_000)
+      }
     }
   }
   await ping() // warm-up
   const waits = (await ping()).toSorted((a, b) => a - b)
-  say(
+  report(
     `publish ping → callback, ${topics} at ${perSecond} a second`,
     `p50 ${waits[topics / 2]?.toFixed(1)} ms, p99 ${waits[Math.ceil(topics * 0.99) - 1]?.toFixed(1)} ms`,
     ""
@@ -183,16 +185,16 @@ const latency = async () => {
   await service.stop()
 }
 
-const pushing = async () => {
+const measureHubPushes = async () => {
   const waits = await measurePushes()
-  say(
+  report(
     `a publisher's hub pushes → callback, ${waits.length} at 4 a second`,
     `p50 ${waits[waits.length >> 1]?.toFixed(1)} ms, p99 ${waits[Math.ceil(waits.length * 0.99) - 1]?.toFixed(1)} ms`,
     "≤ 100 ms"
   )
 }
 
-const sleeping = (count: number): Resources => ({
+const makeIdleResources = (count: number): Resources => ({
   count,
   host: "'h' || i || '.example'",
   url: "'http://h' || i || '.example/f'",
@@ -200,9 +202,9 @@ const sleeping = (count: number): Resources => ({
   velocity: 1
 })
 
-const memory = async (count: number, target: string) => {
+const measureMemory = async (count: number, target: string) => {
   const settled = async (resources: number) => {
-    const service = await startWith(60, sleeping(resources))
+    const service = await startWith(60, makeIdleResources(resources))
     await sleep(5_000)
     const { rss } = measureProcess(service.pid)
     await service.stop()
@@ -213,7 +215,7 @@ const memory = async (count: number, target: string) => {
   const more = full.rss - base.rss
   // two runs without resources differ by some dozens of MB
   const each = more < 0.1 * base.rss ? "no measurable difference" : `${(more * 1e3 / count).toFixed(2)} kB each`
-  say(
+  report(
     `${count.toLocaleString("en")} resources: memory, start until scheduled`,
     `${full.rss.toFixed(0)} MB (without any ${base.rss.toFixed(0)} MB: ${each}), ${full.ready.toFixed(1)} s`,
     target
@@ -233,18 +235,18 @@ const write = () => {
 }
 
 const parts: Readonly<Record<string, () => Promise<void>>> = {
-  polls: polling,
-  deliveries: delivering,
-  latency,
-  pushes: pushing,
-  streams: streaming,
-  memory: () => memory(100_000, ""),
-  million: () => memory(1_000_000, "≤ 1,500 MB, ≤ 20 s")
+  polls: measurePolls,
+  deliveries: measureDeliveries,
+  latency: measureLatency,
+  pushes: measureHubPushes,
+  streams: measureStreams,
+  memory: () => measureMemory(100_000, ""),
+  million: () => measureMemory(1_000_000, "≤ 1,500 MB, ≤ 20 s")
 }
 
-const asked = process.argv.slice(2)
-const chosen = asked.filter((name) => name in parts)
-const all = Object.keys(parts).filter((name) => name !== "million" || asked.includes("--million"))
-for (const name of chosen.length === 0 ? all : chosen) await parts[name]?.()
+const given = process.argv.slice(2)
+const chosen = given.filter((name) => name in parts)
+const standard = Object.keys(parts).filter((name) => name !== "million" || given.includes("--million"))
+for (const name of chosen.length === 0 ? standard : chosen) await parts[name]?.()
 if (chosen.length === 0) write()
 stopOrigin()

@@ -97,10 +97,10 @@ const fragments = Effect.gen(function*() {
 }).pipe(Effect.provide(SelectorWorker.layer))
 
 /** A resource of the simulated network. All resources with the same `big` share a host. */
-interface Played {
+interface SimulatedHost {
   readonly host: string
   readonly count: number
-  readonly black: boolean
+  readonly silent: boolean
 }
 
 /** Warm-up in ms, after which the silent hosts fall silent; measured span in ms; period in seconds. */
@@ -108,15 +108,15 @@ const warming = 10_000
 const span = 30_000
 const period = 10
 const rounds = 3
-const black = new FetchError({ reason: { _tag: "Timeout", message: "no answer within 30 s" } })
+const timeout = new FetchError({ reason: { _tag: "Timeout", message: "no answer within 30 s" } })
 const unchanged: Fetched = { status: 304, headers: {}, body: new Uint8Array(), signature: 1n, finalUrl: "" }
 
 /** Lateness of polls within the span, in ms, by host. Each resource is due once per period, first at a time of its own. */
-const latenessOf = (hosts: ReadonlyArray<Played>) =>
+const measureLateness = (hosts: ReadonlyArray<SimulatedHost>) =>
   Effect.gen(function*() {
     const states = new Map<number, ResourceState>()
     const late = new Map<string, Array<number>>()
-    const blackHosts = new Set(hosts.filter((host) => host.black).map(({ host }) => host))
+    const blackHosts = new Set(hosts.filter((host) => host.silent).map(({ host }) => host))
     const began = Date.now() + 3_000
     for (const { count, host } of hosts) {
       for (let i = 0; i < count; i++) {
@@ -178,7 +178,7 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
           if (counts && lates === undefined) late.set(host, [by])
           else if (counts) lates?.push(by)
           return counts && blackHosts.has(host)
-            ? Effect.andThen(Effect.sleep(30_000), black)
+            ? Effect.andThen(Effect.sleep(30_000), timeout)
             : Effect.as(Effect.sleep(20 + Math.random() * 160), unchanged)
         })
     })
@@ -216,22 +216,22 @@ const latenessOf = (hosts: ReadonlyArray<Played>) =>
     return { late, cpu: (user + system) / 1e6 }
   })
 
-const singles = (count: number, black: boolean, name: string): ReadonlyArray<Played> =>
-  Array.from({ length: count }, (_, i) => ({ host: `${name}${i}.example`, count: 1, black }))
+const makeHosts = (count: number, timeout: boolean, name: string): ReadonlyArray<SimulatedHost> =>
+  Array.from({ length: count }, (_, i) => ({ host: `${name}${i}.example`, count: 1, silent: timeout }))
 
-const healthy = singles(10_000, false, "h")
+const healthy = makeHosts(10_000, false, "h")
 const fewer = healthy.slice(0, 9_000)
 
-const worlds: ReadonlyArray<readonly [what: string, hosts: ReadonlyArray<Played>]> = [
+const scenarios: ReadonlyArray<readonly [what: string, hosts: ReadonlyArray<SimulatedHost>]> = [
   ["10,000 hosts with a resource each", healthy],
-  ["the same, beside one host with 10,000", [{ host: "big.example", count: 10_000, black: false }, ...healthy]],
+  ["the same, beside one host with 10,000", [{ host: "big.example", count: 10_000, silent: false }, ...healthy]],
   ["9,000 hosts", fewer],
-  ["the same, beside 1,000 that fall silent", [...singles(1_000, true, "silent"), ...fewer]]
+  ["the same, beside 1,000 that fall silent", [...makeHosts(1_000, true, "silent"), ...fewer]]
 ]
 
 /** Alternates the scenarios several times, because the machine's speed drifts. */
 const lateness = Effect.gen(function*() {
-  const runs = worlds.map(([what]) => ({
+  const runs = scenarios.map(([what]) => ({
     what,
     polls: new Array<number>(),
     p50: new Array<number>(),
@@ -239,8 +239,8 @@ const lateness = Effect.gen(function*() {
     cpu: new Array<number>()
   }))
   for (let round = 0; round < rounds; round++) {
-    for (const [i, [, hosts]] of worlds.entries()) {
-      const { cpu, late } = yield* latenessOf(hosts)
+    for (const [i, [, hosts]] of scenarios.entries()) {
+      const { cpu, late } = yield* measureLateness(hosts)
       const all = [...late].flatMap(([host, lates]) => host.startsWith("h") ? lates : [])
       const run = runs[i]
       run?.polls.push(all.length)
@@ -272,9 +272,9 @@ const lateness = Effect.gen(function*() {
 })
 
 const parts = { fragments, lateness }
-const asked = process.argv.slice(2).filter((name): name is keyof typeof parts => name in parts)
+const requested = process.argv.slice(2).filter((name): name is keyof typeof parts => name in parts)
 const written: Array<string> = []
-for (const name of asked.length === 0 ? ["fragments", "lateness"] as const : asked) {
+for (const name of requested.length === 0 ? ["fragments", "lateness"] as const : requested) {
   const lines = await Effect.runPromise(parts[name])
   console.log(lines.join("\n"))
   written.push(lines.join("\n"))

@@ -11,13 +11,13 @@ const route = HttpRouter.add("GET", "/", (request) => {
   )
 })
 
-const told = Layer.effectDiscard(Effect.map(HttpServer.HttpServer, ({ address }) => {
+const printPort = Layer.effectDiscard(Effect.map(HttpServer.HttpServer, ({ address }) => {
   process.stdout.write(`${"port" in address ? address.port : 0}\n`)
 }))
 
-const served = HttpRouter.serve(route, { disableLogger: true, disableListenLog: true }).pipe(
-  Layer.merge(told),
+const server = HttpRouter.serve(route, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.merge(printPort),
   Layer.provide(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
 )
 
-NodeRuntime.runMain(Layer.launch(served))
+NodeRuntime.runMain(Layer.launch(server))

@@ -11,23 +11,23 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { replaceSection } from "./Section.ts"
 import { authorization, firstLine, measureProcess, node, outside, type Service, start, stopOrigin } from "./Service.ts"
 
-interface Heard {
+interface Counts {
   readonly events: number
   readonly bytes: number
   readonly ended: number
 }
 
-const peer = (name: string, ...parameters: ReadonlyArray<string>) =>
+const spawnPeer = (name: string, ...parameters: ReadonlyArray<string>) =>
   spawn(node, [join(import.meta.dirname, name), ...parameters], { stdio: ["ignore", "pipe", "inherit", "ipc"] })
 
-const heardBy = async (clients: ChildProcess): Promise<Heard> => {
+const getCounts = async (clients: ChildProcess): Promise<Counts> => {
   clients.send("how many?")
-  const [heard] = await once(clients, "message") as [Heard]
-  return heard
+  const [counts] = await once(clients, "message") as [Counts]
+  return counts
 }
 
-const listeners = async (url: string, count: number) => {
-  const clients = peer("listeners.ts", url, String(count), authorization)
+const openClients = async (url: string, count: number) => {
+  const clients = spawnPeer("listeners.ts", url, String(count), authorization)
   await firstLine(clients, /(ready)/)
   return clients
 }
@@ -40,18 +40,18 @@ const rounds = async (
   listening: number,
   next: () => Promise<void>
 ) => {
-  const before = { ...measureProcess(pid), ...await heardBy(clients) }
-  let heard: Heard = before
+  const before = { ...measureProcess(pid), ...await getCounts(clients) }
+  let counts: Counts = before
   for (let round = 1; round <= count; round++) {
     await next()
     await sleep(1_100) // pings of one resource are answered once per second
     for (;; await sleep(50)) {
-      heard = await heardBy(clients)
-      if (heard.ended > 0) throw new Error("a client was cut off")
-      if (heard.events >= before.events + round * listening) break
+      counts = await getCounts(clients)
+      if (counts.ended > 0) throw new Error("the server disconnected a client")
+      if (counts.events >= before.events + round * listening) break
     }
   }
-  const bytes = (heard.bytes - before.bytes) / (heard.events - before.events)
+  const bytes = (counts.bytes - before.bytes) / (counts.events - before.events)
   return { cpu: measureProcess(pid).cpu - before.cpu, bytes: Math.round(bytes) }
 }
 
@@ -61,19 +61,19 @@ const publish = (service: Service) => async () => {
 }
 
 /** Opens `count` clients and measures the memory of each after a pause. */
-const crowd = async (url: string, count: number, pid: number) => {
+const openAndMeasure = async (url: string, count: number, pid: number) => {
   const before = measureProcess(pid).rss
-  const clients = await listeners(url, count)
+  const clients = await openClients(url, count)
   await sleep(5_000)
   return { clients, kilobytes: (measureProcess(pid).rss - before) * 1024 / count }
 }
 
-const leave = async (clients: ChildProcess) => {
+const closeClients = async (clients: ChildProcess) => {
   clients.disconnect()
   await once(clients, "exit")
 }
 
-const ours = async (count: number, times: number) => {
+const measureWindhover = async (count: number, times: number) => {
   const service = await start(3600)
   await service.call({
     "hub.mode": "subscribe",
@@ -82,37 +82,37 @@ const ours = async (count: number, times: number) => {
     retrieve: "true"
   })
   const url = `${service.url}/stream?hub.mode=retrieve&count=1&hub.topic=${encodeURIComponent(`${outside}/304/0`)}`
-  const one = await listeners(url, 1)
+  const one = await openClients(url, 1)
   await rounds(40, service.pid, one, 1, publish(service)) // warm-up of the code for entries, whose cost is subtracted below
   const alone = await rounds(times, service.pid, one, 1, publish(service))
-  await leave(one)
-  const { clients, kilobytes } = await crowd(url, count, service.pid)
+  await closeClients(one)
+  const { clients, kilobytes } = await openAndMeasure(url, count, service.pid)
   const { bytes, cpu } = await rounds(times, service.pid, clients, count, publish(service))
-  await leave(clients)
+  await closeClients(clients)
   await service.stop()
   return { bytes, kilobytes, alone: alone.cpu / times, micros: (cpu - alone.cpu) / times / count * 1e6 }
 }
 
-const floor = async (count: number, times: number, bytes: number) => {
-  const server = peer("events.ts")
+const measureNode = async (count: number, times: number, bytes: number) => {
+  const server = spawnPeer("events.ts")
   const port = await firstLine(server, /(\d+)/)
   const pid = server.pid ?? 0
-  const { clients, kilobytes } = await crowd(`http://127.0.0.1:${port}/`, count, pid)
+  const { clients, kilobytes } = await openAndMeasure(`http://127.0.0.1:${port}/`, count, pid)
   const next = async () => void server.send(bytes)
   await rounds(2, pid, clients, count, next)
   const { cpu } = await rounds(times, pid, clients, count, next)
-  await leave(clients)
+  await closeClients(clients)
   server.disconnect()
   await once(server, "exit")
   return { kilobytes, micros: cpu / times / count * 1e6 }
 }
 
 /** Measures, and writes the section. */
-export const streaming = async () => {
+export const measureStreams = async () => {
   const rows: Array<string> = []
   for (const [count, times] of [[1_000, 20], [10_000, 6]] as const) {
-    const { alone, bytes, kilobytes, micros } = await ours(count, times)
-    const raw = await floor(count, times, bytes)
+    const { alone, bytes, kilobytes, micros } = await measureWindhover(count, times)
+    const raw = await measureNode(count, times, bytes)
     const figures = [
       count.toLocaleString("en"),
       micros > 0 ? `${micros.toFixed(1)} µs` : "in the noise",
@@ -138,6 +138,6 @@ export const streaming = async () => {
 }
 
 if (import.meta.main) {
-  await streaming()
+  await measureStreams()
   stopOrigin()
 }

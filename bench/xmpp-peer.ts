@@ -8,12 +8,12 @@ export interface Peer {
   /** Resolves when the socket accepts more. */
   readonly write: (text: string) => Promise<void>
   /** Numbers of received stanzas. */
-  readonly heard: { messages: number; iqs: number }
+  readonly received: { messages: number; iqs: number }
   readonly close: () => void
 }
 
 /** Counts a text in a stream of pieces. */
-const counting = (wanted: string) => {
+const makeCounter = (wanted: string) => {
   let rest = ""
   return (piece: string): number => {
     const text = rest + piece
@@ -32,18 +32,18 @@ export const openPeer = async (port: number, name: string, secret: string): Prom
   while (!/id='[^']*'[^>]*>/.test(opening)) opening += String((await once(socket, "data"))[0])
   socket.write(`<handshake>${hash("sha1", `${/ id='([^']*)'/.exec(opening)?.[1]}${secret}`)}</handshake>`)
   await once(socket, "data")
-  const heard = { messages: 0, iqs: 0 }
-  const [messages, iqs] = [counting("<message "), counting("<iq ")]
+  const received = { messages: 0, iqs: 0 }
+  const [messages, iqs] = [makeCounter("<message "), makeCounter("<iq ")]
   socket.on("data", (piece: string) => {
-    heard.messages += messages(piece)
-    heard.iqs += iqs(piece)
+    received.messages += messages(piece)
+    received.iqs += iqs(piece)
   })
   return {
     name,
     write: async (text) => {
       if (!socket.write(text)) await once(socket, "drain")
     },
-    heard,
+    received,
     close: () => void socket.destroy()
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Sends the same notifications to one component through an XMPP server, in a separate process: `xmpp-sender.ts KIND PORT TO COUNT`.
  *
- * `bare` writes the stanzas to a socket in a loop. `room` passes the notifications to the room `xmpp` as actors do, 256 at a time. `queue`
- * is `room` with a server that reads no data from `COUNT` on, and prints the memory of the waiting notifications. The server's domain is
+ * `bare` writes the stanzas to a socket in a loop. `component` passes the notifications to the component of `src/xmpp` as actors do, 256 at a time. `queue`
+ * is `component` with a server that reads no data from `COUNT` on, and prints the memory of the waiting notifications. The server's domain is
  * `localhost`.
  */
 import { Effect, Layer, Redacted, References } from "effect"
@@ -45,7 +45,7 @@ const notification = (id: number): Notification => ({
 
 const topic = "http://bench.example/feed"
 
-const stanzas = (id: number): string =>
+const renderStanzas = (id: number): string =>
   renderMessages({
     from: component,
     to,
@@ -61,7 +61,7 @@ interface Cost {
 }
 
 /** Measures after a warm-up with a quarter as many notifications. */
-const measured = async (send: (count: number) => Promise<void>): Promise<Cost> => {
+const measure = async (send: (count: number) => Promise<void>): Promise<Cost> => {
   await send(Math.ceil(count / 4))
   const cpu = process.cpuUsage()
   const began = performance.now()
@@ -72,12 +72,12 @@ const measured = async (send: (count: number) => Promise<void>): Promise<Cost> =
 
 const bare = async (): Promise<Cost> => {
   const peer = await openPeer(Number(port), component, secret)
-  const stanza = stanzas(1)
-  const cost = await measured(async (count) => {
+  const stanza = renderStanzas(1)
+  const cost = await measure(async (count) => {
     for (let i = 0; i < count; i++) await peer.write(stanza)
-    const answered = peer.heard.iqs + 1
+    const answered = peer.received.iqs + 1
     await peer.write(`<iq type="get" id="last" from="${component}" to="localhost"><ping xmlns="urn:xmpp:ping"/></iq>`)
-    while (peer.heard.iqs < answered) await sleep(1)
+    while (peer.received.iqs < answered) await sleep(1)
   })
   peer.close()
   return cost
@@ -128,7 +128,7 @@ const delivery = (id: number): Delivery => ({
 /** Sends one notification, and retries until the server has accepted its messages. */
 type Send = (id: number) => Effect.Effect<unknown>
 
-const inRoom = <A>(use: (send: Send) => Effect.Effect<A>): Promise<A> =>
+const withSender = <A>(use: (send: Send) => Effect.Effect<A>): Promise<A> =>
   Effect.runPromise(
     Effect.gen(function*() {
       const { xmpp } = yield* Senders.Senders
@@ -145,8 +145,8 @@ const inRoom = <A>(use: (send: Send) => Effect.Effect<A>): Promise<A> =>
 const all = (send: Send, count: number, concurrency: number | "unbounded" = 256) =>
   Effect.forEach(Array.from({ length: count }, (_, i) => i + 1), send, { concurrency, discard: true })
 
-const room = (): Promise<Cost> =>
-  inRoom((send) => Effect.promise(() => measured((count) => Effect.runPromise(all(send, count)))))
+const sendThroughComponent = (): Promise<Cost> =>
+  withSender((send) => Effect.promise(() => measure((count) => Effect.runPromise(all(send, count)))))
 
 const memory = () => {
   globalThis.gc?.()
@@ -155,7 +155,7 @@ const memory = () => {
 }
 
 const queue = (): Promise<{ readonly bytes: number; readonly stanza: number }> =>
-  inRoom((send) =>
+  withSender((send) =>
     Effect.promise(async () => {
       await Effect.runPromise(all(send, 2_000))
       const before = memory()
@@ -164,12 +164,12 @@ const queue = (): Promise<{ readonly bytes: number; readonly stanza: number }> =
       const sent = Effect.runPromise(all(send, count, "unbounded"))
       await sleep(3_000)
       const bytes = memory() - before
-      process.send?.("told")
+      process.send?.("measured")
       await sent
-      return { bytes, stanza: Buffer.byteLength(stanzas(1)) }
+      return { bytes, stanza: Buffer.byteLength(renderStanzas(1)) }
     })
   )
 
-const kinds: Readonly<Record<string, () => Promise<unknown>>> = { bare, room, queue }
+const kinds: Readonly<Record<string, () => Promise<unknown>>> = { bare, component: sendThroughComponent, queue }
 process.stdout.write(`${JSON.stringify(await kinds[kind]?.())}\n`)
 process.exit(0)

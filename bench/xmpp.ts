@@ -39,7 +39,7 @@ const prosody = await startProsody(await install(join(root, "data/prosody")), {
 })
 const peer = await openPeer(componentPort, receiver, "theirs")
 
-const sender = (kind: string, count: number) =>
+const spawnSender = (kind: string, count: number) =>
   spawn(node, [
     "--expose-gc",
     "--max-semi-space-size=32",
@@ -50,10 +50,10 @@ const sender = (kind: string, count: number) =>
     String(count)
   ], { stdio: ["ignore", "pipe", "inherit", "ipc"] })
 
-const told = async <A>(child: ReturnType<typeof sender>): Promise<A> => {
-  let said = ""
-  for await (const text of child.stdout?.setEncoding("utf8") ?? []) said += String(text)
-  return JSON.parse(said) as A
+const readResult = async <A>(child: ReturnType<typeof spawnSender>): Promise<A> => {
+  let output = ""
+  for await (const text of child.stdout?.setEncoding("utf8") ?? []) output += String(text)
+  return JSON.parse(output) as A
 }
 
 const median = (values: ReadonlyArray<number>): number =>
@@ -62,37 +62,40 @@ const median = (values: ReadonlyArray<number>): number =>
 const count = 10_000
 
 /** Notifications per second, and µs of CPU per notification in the sending process. */
-const rate = async (kind: string) => {
-  const { cpu, wall } = await told<{ readonly cpu: number; readonly wall: number }>(sender(kind, count))
+const measureRate = async (kind: string) => {
+  const { cpu, wall } = await readResult<{ readonly cpu: number; readonly wall: number }>(spawnSender(kind, count))
   return { rate: count / wall, micros: cpu / count * 1e6 }
 }
 
 const rows: Array<string> = []
-const say = (...cells: ReadonlyArray<string>): void => {
+const report = (...cells: ReadonlyArray<string>): void => {
   rows.push(`| ${cells.join(" | ")} |`)
   process.stdout.write(`${cells.join("  ")}\n`)
 }
 
 const perSecond = (value: number): string => `${value.toFixed(0)} /s`
 
-const rates = async (): Promise<number> => {
-  const [bare, room]: [Array<Awaited<ReturnType<typeof rate>>>, Array<Awaited<ReturnType<typeof rate>>>] = [[], []]
+const measureRates = async (): Promise<number> => {
+  const [bare, windhover]: [
+    Array<Awaited<ReturnType<typeof measureRate>>>,
+    Array<Awaited<ReturnType<typeof measureRate>>>
+  ] = [[], []]
   for (let round = 0; round < 3; round++) {
-    bare.push(await rate("bare"))
-    room.push(await rate("room"))
+    bare.push(await measureRate("bare"))
+    windhover.push(await measureRate("component"))
   }
-  const ratio = median(room.map((one, i) => one.rate / (bare[i]?.rate ?? Number.NaN)))
+  const ratio = median(windhover.map((one, i) => one.rate / (bare[i]?.rate ?? Number.NaN)))
   const floor = median(bare.map(({ rate }) => rate))
-  say(
-    `${count.toLocaleString("en")} notifications of one entry, the room \`xmpp\` alone`,
-    perSecond(median(room.map(({ rate }) => rate))),
+  report(
+    `${count.toLocaleString("en")} notifications of one entry, Windhover's component alone`,
+    perSecond(median(windhover.map(({ rate }) => rate))),
     perSecond(floor),
     ratio.toFixed(2),
     "≥ 0.6"
   )
-  say(
+  report(
     "CPU of the sending process, for each",
-    `${median(room.map(({ micros }) => micros)).toFixed(0)} µs`,
+    `${median(windhover.map(({ micros }) => micros)).toFixed(0)} µs`,
     `${median(bare.map(({ micros }) => micros)).toFixed(0)} µs`,
     "",
     ""
@@ -103,7 +106,7 @@ const rates = async (): Promise<number> => {
 const subscribers = 1_000
 
 /** The whole service: one feed, a thousand JIDs of one account. After an entry and a ping, each JID gets its message. */
-const whole = async (floor: number) => {
+const measureService = async (floor: number) => {
   const data = mkdtempSync(join(tmpdir(), "windhover-bench-"))
   const service = await start(3600, data, {
     WINDHOVER_XMPP_COMPONENT: component,
@@ -116,21 +119,21 @@ const whole = async (floor: number) => {
   })
   const topic = `${outside}/304/0`
   for (let i = 0; i < subscribers; i++) {
-    const before = peer.heard.iqs
+    const before = peer.received.iqs
     await peer.write(
       `<iq type="set" id="s${i}" from="${receiver}" to="${component}"><pubsub xmlns="http://jabber.org/protocol/pubsub">` +
         `<subscribe node="${topic}" jid="u${i}@${receiver}"/></pubsub></iq>`
     )
-    while (peer.heard.iqs === before) await sleep(1)
+    while (peer.received.iqs === before) await sleep(1)
   }
   await sleep(3_000)
   const publish = async () => {
-    const wanted = peer.heard.messages + subscribers
+    const wanted = peer.received.messages + subscribers
     const before = measureProcess(service.pid).cpu
     const began = performance.now()
     await fetch(`${outside}/ctl/publish`)
     await service.call({ "hub.mode": "publish", "hub.url": topic })
-    while (peer.heard.messages < wanted) await sleep(5)
+    while (peer.received.messages < wanted) await sleep(5)
     const wall = (performance.now() - began) / 1000
     await sleep(1_500) // pings of one resource are answered once per second
     return { rate: subscribers / wall, micros: (measureProcess(service.pid).cpu - before) / subscribers * 1e6 }
@@ -139,7 +142,7 @@ const whole = async (floor: number) => {
   const rounds = []
   for (let round = 0; round < 8; round++) rounds.push(await publish())
   const ours = median(rounds.map(({ rate }) => rate))
-  say(
+  report(
     `an entry to ${subscribers.toLocaleString("en")} subscribers, the whole service: from the ping to the last message`,
     `${perSecond(ours)}, ${median(rounds.map(({ micros }) => micros)).toFixed(0)} µs CPU each`,
     perSecond(floor),
@@ -149,16 +152,16 @@ const whole = async (floor: number) => {
   await service.stop()
 }
 
-const waiting = async () => {
-  const child = sender("queue", count)
-  const result = told<{ readonly bytes: number; readonly stanza: number }>(child)
+const measureWaiting = async () => {
+  const child = spawnSender("queue", count)
+  const result = readResult<{ readonly bytes: number; readonly stanza: number }>(child)
   await once(child, "message")
   prosody.kill("SIGSTOP")
   child.send("stopped")
   await once(child, "message")
   prosody.kill("SIGCONT")
   const { bytes, stanza } = await result
-  say(
+  report(
     `memory of ${count.toLocaleString("en")} notifications waiting for the server, ${
       (stanza / 1000).toFixed(1)
     } kB each`,
@@ -170,9 +173,9 @@ const waiting = async () => {
 }
 
 try {
-  const floor = await rates()
-  await waiting()
-  await whole(floor)
+  const floor = await measureRates()
+  await measureWaiting()
+  await measureService(floor)
   const file = join(root, "docs/performance.md")
   const body = [
     `\`bin/node bench/xmpp.ts\`, Node ${process.version}: from Windhover through Prosody 0.12 to another component, all on one machine.`,

@@ -1,11 +1,11 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
 
-/** Below the ports that systems assign (from 32768 on under Linux), above the ports of well-known services. */
-const [first, slices, slice] = [20_000, 120, 100] as const
+/** Ports below the ports that systems assign (from 32768 on under Linux), and above the ports of well-known services. */
+const [firstPort, slices, portsPerSlice] = [20_000, 120, 100] as const
 
 /** Each process starts at another port, so that two processes do not find the same free port. */
-let next = (process.pid % slices) * slice
+let next = (process.pid % slices) * portsPerSlice
 
 /**
  * Returns a free TCP port of loopback, a different one at each call.
@@ -14,11 +14,11 @@ let next = (process.pid % slices) * slice
  * to the near end of a connection.
  */
 export const freePort = async (): Promise<number> => {
-  for (let tried = 0; tried < slices * slice; tried++) {
-    const port = first + next++ % (slices * slice)
+  for (let attempt = 0; attempt < slices * portsPerSlice; attempt++) {
+    const port = firstPort + next++ % (slices * portsPerSlice)
     if (await isFree(port)) return port
   }
-  throw new Error(`All ports from ${first} to ${first + slices * slice - 1} of 127.0.0.1 are taken.`)
+  throw new Error(`All ports from ${firstPort} to ${firstPort + slices * portsPerSlice - 1} of 127.0.0.1 are taken.`)
 }
 
 const isFree = async (port: number): Promise<boolean> => {

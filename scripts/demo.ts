@@ -25,9 +25,9 @@ const secret = "a secret that only Windhover and the webhook know"
 const token = "demo-token-0123456789"
 const started = Date.now()
 
-const say = (who: string, what: string): void => {
+const report = (part: string, event: string): void => {
   const at = ((Date.now() - started) / 1000).toFixed(1).padStart(5)
-  process.stdout.write(`${at} s  ${who.padEnd(10)} ${what}\n`)
+  process.stdout.write(`${at} s  ${part.padEnd(10)} ${event}\n`)
 }
 
 const listen = async (answer: RequestListener): Promise<{ readonly server: Server; readonly url: string }> => {
@@ -37,7 +37,7 @@ const listen = async (answer: RequestListener): Promise<{ readonly server: Serve
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
+const readBody = async (request: IncomingMessage): Promise<Buffer> => {
   const chunks: Array<Buffer> = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks)
@@ -64,12 +64,12 @@ const isSigned = (body: Buffer, header: string | undefined): boolean => {
 }
 
 const webhook = await listen(async (request, response) => {
-  const body = await bodyOf(request)
+  const body = await readBody(request)
   response.end()
   const header = (name: string) => String(request.headers[name] ?? "")
   const signature = isSigned(body, header("x-hub-signature")) ? "signature good" : "SIGNATURE WRONG"
   const titles = [...body.toString().matchAll(/<entry[^>]*>.*?<title[^>]*>(.*?)<\/title>/gs)].map((match) => match[1])
-  say(
+  report(
     "webhook",
     `got ${titles.map((title) => JSON.stringify(title)).join(", ")} (no. ${
       header("x-windhover-sequence")
@@ -81,9 +81,9 @@ const webhook = await listen(async (request, response) => {
 const directory = mkdtempSync(join(tmpdir(), "windhover-demo-"))
 const port = await freePort()
 
-say("demo", "starts an XMPP server: Debian's Prosody, unpacked into ./data at the first run")
+report("demo", "starts an XMPP server: Debian's Prosody, unpacked into ./data at the first run")
 const xmpp = await openXmpp(directory, port).catch((error: unknown) => {
-  say("xmpp", `is left out: ${error instanceof Error ? error.message : String(error)}`)
+  report("xmpp", `is left out: ${error instanceof Error ? error.message : String(error)}`)
   return undefined
 })
 
@@ -103,12 +103,12 @@ const windhover = spawn(join(import.meta.dirname, "../bin/windhover"), ["serve"]
 
 const hasEnded = (): boolean => windhover.exitCode !== null || windhover.signalCode !== null
 
-const ready = async (): Promise<string> => {
+const waitUntilReady = async (): Promise<string> => {
   for await (const line of createInterface({ input: windhover.stdout })) {
     const address = /ready on (http:\S+)/.exec(line)?.[1]
     if (address !== undefined) return address
   }
-  throw new Error("Windhover did not start; what it said stands above.")
+  throw new Error("Windhover did not start; its output is above.")
 }
 
 const call = async (base: string, parameters: Record<string, string>): Promise<void> => {
@@ -126,7 +126,7 @@ const stop = async (): Promise<void> => {
   stopping = true
   clearInterval(publishing)
   clearTimeout(ending)
-  say("demo", "stops; Windhover completes the deliveries in flight")
+  report("demo", "stops; Windhover completes the deliveries in flight")
   if (!hasEnded()) {
     const ended = once(windhover, "exit")
     windhover.kill("SIGTERM")
@@ -157,27 +157,27 @@ process.stdout.on("error", () => void stop())
 const publish = (): void => {
   const title = `News no. ${entries.length}`
   entries.push({ title, at: new Date() })
-  say("feed", `publishes "${title}"; Windhover finds it at its next poll`)
+  report("feed", `publishes "${title}"; Windhover finds it at its next poll`)
 }
 
 try {
-  const base = await ready()
-  say("windhover", `is ready on ${base}, with an empty database`)
+  const base = await waitUntilReady()
+  report("windhover", `is ready on ${base}, with an empty database`)
   await call(base, {
     "hub.mode": "subscribe",
     "hub.topic": `${feed.url}/feed.xml`,
     "hub.callback": `${webhook.url}/hook`,
     "hub.secret": secret
   })
-  say("windhover", `has subscribed ${webhook.url}/hook to ${feed.url}/feed.xml; existing entries are not sent`)
+  report("windhover", `has subscribed ${webhook.url}/hook to ${feed.url}/feed.xml; existing entries are not sent`)
   if (xmpp !== undefined && !stopping) {
     const jid = await xmpp.subscribe({ login: "admin", password: token }, `${feed.url}/feed.xml`, (titles) => {
-      say("xmpp", `got ${titles.map((title) => JSON.stringify(title)).join(", ")}`)
+      report("xmpp", `got ${titles.map((title) => JSON.stringify(title)).join(", ")}`)
     })
-    say("windhover", `has subscribed ${jid} to the same feed, over XMPP`)
+    report("windhover", `has subscribed ${jid} to the same feed, over XMPP`)
   }
   if (!stopping) {
-    windhover.once("exit", () => void fail("Windhover has ended by itself; what it said stands above."))
+    windhover.once("exit", () => void fail("Windhover has ended by itself; its output is above."))
     publishing = setInterval(publish, 4_000)
     if (Number.isFinite(seconds)) ending = setTimeout(() => void stop(), seconds * 1_000)
   }

@@ -21,7 +21,7 @@ interface Configuration {
   readonly [plugin: string]: unknown
 }
 
-const formatted = /\.(ts|mts|cts|js|mjs|cjs|json|jsonc|md)$/
+const extensions = /\.(ts|mts|cts|js|mjs|cjs|json|jsonc|md)$/
 const root = join(import.meta.dirname, "..")
 const check = process.argv.includes("--check")
 const given = process.argv.slice(2).filter((argument) => !argument.startsWith("--"))
@@ -35,7 +35,7 @@ function* filesBelow(path: string): Generator<string> {
   const name = relative(root, path)
   if (excludes.some((pattern) => matchesGlob(name, pattern))) return
   if (!statSync(path).isDirectory()) {
-    if (formatted.test(path)) yield path
+    if (extensions.test(path)) yield path
     return
   }
   for (const entry of readdirSync(path)) yield* filesBelow(join(path, entry))

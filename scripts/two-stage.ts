@@ -19,11 +19,11 @@ const choices: ReadonlyArray<Choice> = [
   () => true
 ]
 
-const filesIn = (path: string): ReadonlyArray<string> =>
-  statSync(path).isDirectory() ? readdirSync(path).flatMap((name) => filesIn(join(path, name))) : [path]
+const listFiles = (path: string): ReadonlyArray<string> =>
+  statSync(path).isDirectory() ? readdirSync(path).flatMap((name) => listFiles(join(path, name))) : [path]
 
 /** The first difference, or `undefined`. */
-const difference = (bytes: Uint8Array, whole: Feed): string | undefined => {
+const findDifference = (bytes: Uint8Array, whole: Feed): string | undefined => {
   const { slices = [] } = whole
   for (const [number, isSeen] of choices.entries()) {
     const seen = new Set(slices.filter((_, index) => isSeen(index, slices.length)))
@@ -40,14 +40,14 @@ const difference = (bytes: Uint8Array, whole: Feed): string | undefined => {
 }
 
 const count = { files: 0, feeds: 0, sliced: 0, different: 0 }
-for (const file of process.argv.slice(2).flatMap(filesIn)) {
+for (const file of process.argv.slice(2).flatMap(listFiles)) {
   const bytes = new Uint8Array(readFileSync(file))
   const whole = readFeed(bytes)
   count.files++
   if (whole._tag === "Feed") count.feeds++
   if (whole._tag !== "Feed" || whole.slices === undefined) continue
   count.sliced++
-  const found = difference(bytes, whole)
+  const found = findDifference(bytes, whole)
   if (found === undefined) continue
   count.different++
   console.log(`${file}: ${found}`)

@@ -1,11 +1,11 @@
--- Logins of a host are accounts of Windhover: each one is asked for over HTTP, and nothing is stored in Prosody.
+-- The accounts of Windhover are the logins of a host. Windhover checks each login over HTTP, and Prosody stores none.
 --
 --   authentication = "windhover"
 --   windhover_auth_url = "http://127.0.0.1:8080/internal/xmpp/auth"
 --   windhover_auth_secret = "..."   -- only if Windhover runs on another machine: its WINDHOVER_XMPP_AUTH_SECRET
 --   windhover_auth_timeout = 10     -- seconds
 --
--- For Prosody 0.12 and newer. The password has to reach Windhover, so that PLAIN is the only mechanism: have clients use TLS.
+-- For Prosody 0.12 and newer. PLAIN is the only mechanism, because the password has to reach Windhover. Clients should use TLS.
 
 local async = require "util.async";
 local base64 = require "util.encodings".base64;
@@ -16,12 +16,12 @@ local url = module:get_option_string("windhover_auth_url", "http://127.0.0.1:808
 local secret = module:get_option_string("windhover_auth_secret");
 local timeout = module:get_option_number("windhover_auth_timeout", 10);
 
--- Status of Windhover's answer; 0 when none came in time.
+-- Returns the status of Windhover's answer, or 0 without an answer in time.
 local function ask(login, password)
 	local waiting, wake = async.waiter();
 	local status;
-	local function answered(code)
-		if status then return; end -- the answer, or the end of our patience: whichever was first
+	local function complete(code)
+		if status then return; end -- the first of answer and timeout counts
 		status = tonumber(code) or 0;
 		wake();
 	end
@@ -34,19 +34,19 @@ local function ask(login, password)
 			["X-XMPP-Domain"] = module.host;
 			["X-Internal-Secret"] = secret;
 		};
-	}, function (_, code) answered(code); end);
-	local patience = module:add_timer(timeout, function ()
+	}, function (_, code) complete(code); end);
+	local timer = module:add_timer(timeout, function ()
 		if status then return; end
 		if request then http.destroy_request(request); end
-		answered(0);
+		complete(0);
 	end);
 
 	waiting();
-	patience:stop();
+	timer:stop();
 	return status;
 end
 
--- true; or nil and the reason.
+-- Returns true, or nil and the reason.
 local function test_password(login, password)
 	local status = ask(login, password);
 	if status >= 200 and status < 300 then return true; end
@@ -55,7 +55,7 @@ local function test_password(login, password)
 	return nil, "Logins cannot be checked at the moment.";
 end
 
-local elsewhere = "Accounts are made and changed in Windhover.";
+local managedByWindhover = "Accounts are made and changed in Windhover.";
 
 module:provides("auth", {
 	test_password = test_password;
@@ -68,11 +68,11 @@ module:provides("auth", {
 		});
 	end;
 
-	-- Windhover does not tell strangers who has an account, and neither do we.
+	-- Windhover does not reveal to strangers which accounts exist.
 	user_exists = function () return true; end;
 	users = function () return function () end; end;
 
-	create_user = function () return nil, elsewhere; end;
-	set_password = function () return nil, elsewhere; end;
-	delete_user = function () return nil, elsewhere; end;
+	create_user = function () return nil, managedByWindhover; end;
+	set_password = function () return nil, managedByWindhover; end;
+	delete_user = function () return nil, managedByWindhover; end;
 });

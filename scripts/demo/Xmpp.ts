@@ -16,11 +16,11 @@ const pubsub = "http://jabber.org/protocol/pubsub"
 export interface XmppServer {
   /** Windhover's settings for the server. */
   readonly settings: Readonly<Record<string, string>>
-  /** Logs in and subscribes; `hear` gets the titles of each notification. Resolves to the subscribed JID. */
+  /** Logs in and subscribes; `onTitles` gets the titles of each notification. Resolves to the subscribed JID. */
   readonly subscribe: (
     account: { readonly login: string; readonly password: string },
     topic: string,
-    hear: (titles: ReadonlyArray<string>) => void
+    onTitles: (titles: ReadonlyArray<string>) => void
   ) => Promise<string>
   readonly stop: () => Promise<void>
 }
@@ -49,7 +49,7 @@ export const openXmpp = async (directory: string, windhoverPort: number): Promis
       WINDHOVER_XMPP_SECRET: secret,
       WINDHOVER_XMPP_PORT: String(componentPort)
     },
-    subscribe: async (account, topic, hear) => {
+    subscribe: async (account, topic, onTitles) => {
       subscriber = connect({
         service: `xmpp://127.0.0.1:${clientPort}`,
         domain,
@@ -58,13 +58,13 @@ export const openXmpp = async (directory: string, windhoverPort: number): Promis
       subscriber.reconnect.stop()
       subscriber.on("error", () => {}) // an error rejects the pending request
       subscriber.on("stanza", (stanza: Element) => {
-        const titles = titlesOf(stanza)
-        if (titles.length > 0) hear(titles)
+        const titles = readTitles(stanza)
+        if (titles.length > 0) onTitles(titles)
       })
       await subscriber.start()
       await subscriber.send(xml("presence"))
       const jid = `${account.login}@${domain}`
-      await patiently(subscriber, () =>
+      await retryRequest(subscriber, () =>
         xml(
           "iq",
           { type: "set", to: component },
@@ -80,7 +80,7 @@ export const openXmpp = async (directory: string, windhoverPort: number): Promis
 }
 
 /** Retries every 0.2 s for 10 s: the server answers with an error until Windhover's component is connected. */
-const patiently = async (subscriber: Client, request: () => Element): Promise<void> => {
+const retryRequest = async (subscriber: Client, request: () => Element): Promise<void> => {
   for (let left = 50;; left--) {
     try {
       return void await subscriber.iqCaller.request(request())
@@ -91,7 +91,7 @@ const patiently = async (subscriber: Client, request: () => Element): Promise<vo
   }
 }
 
-const titlesOf = (stanza: Element): ReadonlyArray<string> =>
+const readTitles = (stanza: Element): ReadonlyArray<string> =>
   (stanza.getChild("event", `${pubsub}#event`)?.getChild("items")?.children ?? []).flatMap((item) => {
     const title = typeof item === "string" ? null : item.getChild("entry")?.getChildText("title")
     return title === null || title === undefined ? [] : [title]

@@ -10,7 +10,7 @@ const run = promisify(execFile)
 const packages = ["prosody", "lua5.4", "lua-bitop", "lua-expat", "lua-filesystem", "lua-sec", "lua-socket"]
 
 /** Maximum duration of a download, in ms. */
-const patience = 120_000
+const downloadTimeoutMs = 120_000
 
 /** Location of an unpacked Prosody, and the means to run the program. */
 export interface Installed {
@@ -38,7 +38,7 @@ export const install = async (directory: string): Promise<Installed> => {
     })
     await rename(own, root).catch(() => rm(own, { recursive: true, force: true }))
   }
-  return at(root)
+  return describe(root)
 }
 
 const unpack = async (root: string): Promise<void> => {
@@ -61,7 +61,7 @@ const unpack = async (root: string): Promise<void> => {
 }
 
 const download = async (directory: string, names: ReadonlyArray<string>): Promise<void> => {
-  await run("apt-get", ["-q", "download", ...names], { cwd: directory, timeout: patience })
+  await run("apt-get", ["-q", "download", ...names], { cwd: directory, timeout: downloadTimeoutMs })
 }
 
 /** Libraries that the archives need and the machine lacks. */
@@ -79,7 +79,7 @@ const missingLibraries = async (archives: string): Promise<ReadonlyArray<string>
 const isInstalled = (name: string): Promise<boolean> =>
   run("dpkg-query", ["-W", "-f", "${Status}", name]).then(({ stdout }) => stdout.endsWith(" installed"), () => false)
 
-const at = async (root: string): Promise<Installed> => {
+const describe = async (root: string): Promise<Installed> => {
   const lib = join(root, "usr/lib")
   const architecture = (await readdir(lib)).find((name) => name.endsWith("-linux-gnu"))
   if (architecture === undefined) throw new Error(`${root} holds no Prosody; remove it, and it is unpacked again`)

@@ -28,7 +28,7 @@ const modules = join(import.meta.dirname, "../../deploy/prosody")
 export const start = async (installed: Installed, options: Options): Promise<ChildProcess> => {
   const config = join(options.directory, "prosody.cfg.lua")
   await mkdir(join(options.directory, "data"), { recursive: true })
-  await writeFile(config, configuration(options))
+  await writeFile(config, renderConfiguration(options))
   if (typeof options.authentication !== "string") {
     await writeAccounts(options.directory, options.domain, options.authentication)
   }
@@ -37,7 +37,7 @@ export const start = async (installed: Installed, options: Options): Promise<Chi
     env: { ...process.env, ...installed.environment }
   })
   try {
-    await opened(child)
+    await waitUntilOpen(child)
   } catch (error) {
     child.kill("SIGKILL")
     throw error
@@ -53,19 +53,19 @@ export const stop = async (child: ChildProcess, signal: NodeJS.Signals = "SIGTER
   await exit
 }
 
-const opened = (child: ChildProcess): Promise<void> =>
+const waitUntilOpen = (child: ChildProcess): Promise<void> =>
   new Promise((resolve, reject) => {
     const open = new Set<string>()
-    let said = ""
+    let output = ""
     for (const stream of [child.stdout, child.stderr]) {
       if (stream === null) continue
       createInterface({ input: stream }).on("line", (line) => {
-        said = `${said}${line}\n`.slice(-4000)
-        const taken = /Failed to open server port (\d+)/.exec(line)?.[1]
-        if (taken !== undefined) {
+        output = `${output}${line}\n`.slice(-4000)
+        const takenPort = /Failed to open server port (\d+)/.exec(line)?.[1]
+        if (takenPort !== undefined) {
           reject(
             new Error(
-              `Port ${taken} of 127.0.0.1 is taken: another XMPP server runs here. End it, or choose another port.`
+              `Port ${takenPort} of 127.0.0.1 is taken: another XMPP server runs here. End it, or choose another port.`
             )
           )
         }
@@ -75,26 +75,26 @@ const opened = (child: ChildProcess): Promise<void> =>
       })
     }
     child.once("error", reject)
-    child.once("exit", (code) => reject(new Error(`Prosody ended with ${code}:\n${said}`)))
+    child.once("exit", (code) => reject(new Error(`Prosody ended with ${code}:\n${output}`)))
   })
 
 const writeAccounts = async (directory: string, domain: string, accounts: Readonly<Record<string, string>>) => {
   const folder = join(directory, "data", domain.replaceAll(".", "%2e"), "accounts")
   await mkdir(folder, { recursive: true })
   for (const [login, password] of Object.entries(accounts)) {
-    await writeFile(join(folder, `${login}.dat`), `return { password = ${lua(password)} };\n`)
+    await writeFile(join(folder, `${login}.dat`), `return { password = ${quote(password)} };\n`)
   }
 }
 
-const lua = (text: string): string => JSON.stringify(text)
+const quote = (text: string): string => JSON.stringify(text)
 
 /** Allows logins in plain text over a plain socket. The server listens on loopback only. */
-const configuration = (
+const renderConfiguration = (
   { authentication, clientPort, component, componentPort, directory, domain, more, secret }: Options
 ) =>
   `run_as_root = true
-data_path = ${lua(join(directory, "data"))}
-plugin_paths = { ${lua(modules)} }
+data_path = ${quote(join(directory, "data"))}
+plugin_paths = { ${quote(modules)} }
 interfaces = { "127.0.0.1" }
 c2s_ports = { ${clientPort} }
 component_ports = { ${componentPort} }
@@ -107,11 +107,11 @@ log = { { levels = { min = "info" }, to = "console" } }
 storage = "internal"
 ${
     typeof authentication === "string"
-      ? `authentication = "windhover"\nwindhover_auth_url = ${lua(`${authentication}/internal/xmpp/auth`)}`
+      ? `authentication = "windhover"\nwindhover_auth_url = ${quote(`${authentication}/internal/xmpp/auth`)}`
       : `authentication = "internal_plain"`
   }
 ${more ?? ""}
-VirtualHost ${lua(domain)}
-Component ${lua(component)}
-  component_secret = ${lua(secret)}
+VirtualHost ${quote(domain)}
+Component ${quote(component)}
+  component_secret = ${quote(secret)}
 `

@@ -1,8 +1,13 @@
 import { Redacted } from "effect"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
-import type { ComponentAccount } from "./ComponentStream.ts"
 
-export interface ComponentConfig extends ComponentAccount {
+/** Address of the server's component port, and the names and secret of both sides. */
+export interface ComponentConfig {
+  readonly host: string
+  readonly port: number
+  /** Name of the component, a domain. */
+  readonly component: string
+  readonly secret: Redacted.Redacted
   /** Domain of the server and of its accounts, in the server's spelling. */
   readonly domain: string
 }

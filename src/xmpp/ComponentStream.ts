@@ -4,6 +4,7 @@ import { hash } from "node:crypto"
 import { connect, type Socket } from "node:net"
 import { reasonOf } from "#domain/ports/Reason.ts"
 import { renderAttribute } from "#domain/render/Xml.ts"
+import type { ComponentConfig } from "./ComponentConfig.ts"
 import { ns } from "./Namespaces.ts"
 import { XmlTokenizer } from "./XmlTokenizer.ts"
 
@@ -25,15 +26,6 @@ const streamError = (_tag: StreamError["reason"]["_tag"], message: string) =>
   new StreamError({ reason: { _tag, message } })
 
 export const closed = (message: string) => streamError("Closed", message)
-
-/** Address of the server's component port, and the component's name and secret. */
-export interface ComponentAccount {
-  readonly host: string
-  readonly port: number
-  /** Name of the component, a domain. */
-  readonly component: string
-  readonly secret: Redacted.Redacted
-}
 
 /** One connection of a component (XEP-0114) after its handshake. */
 export interface ComponentStream {
@@ -62,20 +54,20 @@ const maxReceivedStanza = 4 * 1024 * 1024
 
 /** Connects and authenticates. From then on, `onStanza` gets each stanza in order; the function must not throw. */
 export const open = Effect.fnUntraced(function*(
-  account: ComponentAccount,
+  config: ComponentConfig,
   onStanza: (stanza: Element) => void
 ): Effect.fn.Return<ComponentStream, StreamError, Scope.Scope> {
   const authenticated = Deferred.makeUnsafe<void>()
   const ended = Deferred.makeUnsafe<never, StreamError>()
   const socket = yield* Effect.acquireRelease(
-    Effect.sync(() => connect({ host: account.host, port: account.port, noDelay: true, keepAlive: true })),
+    Effect.sync(() => connect({ host: config.host, port: config.port, noDelay: true, keepAlive: true })),
     (socket) => Effect.sync(() => closeSocket(socket))
   )
   const end = (error: StreamError) => {
     Deferred.doneUnsafe(ended, Effect.fail(error))
     socket.destroy()
   }
-  readStream(socket, account, {
+  readStream(socket, config, {
     onStanza,
     onEnd: end,
     onAuthenticated: () => Deferred.doneUnsafe(authenticated, Effect.void)
@@ -132,13 +124,13 @@ interface StreamListener {
   readonly onEnd: (error: StreamError) => void
 }
 
-const readStream = (socket: Socket, account: ComponentAccount, listener: StreamListener): void => {
+const readStream = (socket: Socket, config: ComponentConfig, listener: StreamListener): void => {
   const { onAuthenticated, onEnd, onStanza } = listener
   const parser = new xml.Parser()
   const tokenizer = new XmlTokenizer()
   let isAuthenticated = false
   let stanzaLength = 0
-  parser.on("start", ({ attrs: { id = "" } }: Element) => socket.write(renderHandshake(id, account.secret)))
+  parser.on("start", ({ attrs: { id = "" } }: Element) => socket.write(renderHandshake(id, config.secret)))
   parser.on("element", (element: Element) => {
     stanzaLength = 0
     if (element.getName() === "error") return onEnd(parseStreamError(element))
@@ -151,7 +143,7 @@ const readStream = (socket: Socket, account: ComponentAccount, listener: StreamL
   parser.on("error", (error: Error) => onEnd(closed(`the server sent invalid XML: ${error.message}`)))
 
   socket.setEncoding("utf8") // a character may span two reads
-  socket.on("connect", () => socket.write(renderHeader(account)))
+  socket.on("connect", () => socket.write(renderHeader(config)))
   socket.on("data", (text: string) => {
     stanzaLength += text.length
     if (stanzaLength > maxReceivedStanza) {
@@ -167,7 +159,7 @@ const readStream = (socket: Socket, account: ComponentAccount, listener: StreamL
   socket.on("close", () => onEnd(streamError(isAuthenticated ? "Closed" : "Unreachable", "the connection was closed")))
 }
 
-const renderHeader = ({ component }: ComponentAccount): string =>
+const renderHeader = ({ component }: ComponentConfig): string =>
   `<?xml version="1.0"?><stream:stream xmlns="jabber:component:accept" xmlns:stream="http://etherx.jabber.org/streams"${
     renderAttribute("to", component)
   }>`

@@ -30,23 +30,27 @@ type PubSubCondition =
   | "not-subscribed"
   | "unsupported"
 
-const modify = (name: StanzaCondition, text: string, detail?: PubSubCondition): Condition => ({
-  type: "modify",
-  name,
-  text,
-  ...(detail === undefined ? {} : { detail: { name: detail } })
-})
+const makeCondition =
+  (type: Condition["type"], name: StanzaCondition, detail?: PubSubCondition) => (text: string): Condition => ({
+    type,
+    name,
+    text,
+    ...(detail === undefined ? {} : { detail: { name: detail } })
+  })
 
-export const badRequest = (text: string) => modify("bad-request", text)
-export const invalidJid = (text: string) => modify("bad-request", text, "invalid-jid")
-export const jidRequired = (text: string) => modify("bad-request", text, "jid-required")
-export const nodeRequired = (text: string) => modify("bad-request", text, "nodeid-required")
-export const invalidFormat = (text: string) => modify("bad-request", text, "invalid-options")
-export const notAcceptable = (text: string) => modify("not-acceptable", text)
-
-export const noSuchNode = (text: string): Condition => ({ type: "cancel", name: "item-not-found", text })
-
-export const serviceUnavailable = (text: string): Condition => ({ type: "cancel", name: "service-unavailable", text })
+export const badRequest = makeCondition("modify", "bad-request")
+export const invalidJid = makeCondition("modify", "bad-request", "invalid-jid")
+export const jidRequired = makeCondition("modify", "bad-request", "jid-required")
+export const nodeRequired = makeCondition("modify", "bad-request", "nodeid-required")
+export const invalidFormat = makeCondition("modify", "bad-request", "invalid-options")
+export const notAcceptable = makeCondition("modify", "not-acceptable")
+export const noSuchNode = makeCondition("cancel", "item-not-found")
+export const serviceUnavailable = makeCondition("cancel", "service-unavailable")
+export const forbidden = makeCondition("auth", "forbidden")
+export const overloaded = makeCondition("wait", "resource-constraint")
+export const internalError = makeCondition("wait", "internal-server-error")
+const notSubscribed = makeCondition("cancel", "unexpected-request", "not-subscribed")
+const notAllowed = makeCondition("cancel", "not-allowed")
 
 /** `feature` is the XEP-0060 name of the unsupported feature. */
 export const unsupported = (feature: string, text: string): Condition => ({
@@ -55,12 +59,6 @@ export const unsupported = (feature: string, text: string): Condition => ({
   text,
   detail: { name: "unsupported", feature }
 })
-
-export const forbidden = (text: string): Condition => ({ type: "auth", name: "forbidden", text })
-
-export const overloaded = (text: string): Condition => ({ type: "wait", name: "resource-constraint", text })
-
-export const internalError = (text: string): Condition => ({ type: "wait", name: "internal-server-error", text })
 
 /** The operation succeeded, but its answer cannot be sent; `problem` gives the reason. */
 export const unsendable = (problem: string) =>
@@ -74,14 +72,9 @@ export const toCondition = (reason: RefusalReason): Condition => {
         ? notAcceptable(reason.message)
         : badRequest(reason.message)
     case "NotSubscribed":
-      return {
-        type: "cancel",
-        name: "unexpected-request",
-        text: reason.message,
-        detail: { name: "not-subscribed" }
-      }
+      return notSubscribed(reason.message)
     case "NotVerified":
-      return { type: "cancel", name: "not-allowed", text: reason.message }
+      return notAllowed(reason.message)
     case "Unauthenticated":
     case "Forbidden":
       return forbidden(reason.message)

@@ -18,89 +18,93 @@ export interface Style {
 /** Bytes of a text in UTF-8. */
 export const countBytes = (xml: string): number => Buffer.byteLength(xml)
 
-/** Renders an entry as an item of at most `limit` bytes. Long texts are cut and marked; in the last resort only the id remains. */
-export const renderEntryItem = (entry: Entry, style: Style, limit: number): string => {
-  const write = style.format === "json" ? jsonItem : atomItem
-  const whole = write(entry, style)
-  if (countBytes(whole) <= limit) return whole
-  for (const cut of [withoutLongTexts, justTheLink]) {
-    const shorter = write(cut(entry, Math.floor(limit / shares)), style)
-    if (countBytes(shorter) <= limit) return shorter
+/** Renders an entry as an item of at most `maxBytes` bytes. Long texts are cut and marked; in the last resort only the id remains. */
+export const renderEntryItem = (entry: Entry, style: Style, maxBytes: number): string => {
+  const render = style.format === "json" ? renderJsonItem : renderAtomItem
+  const whole = render(entry, style)
+  if (countBytes(whole) <= maxBytes) return whole
+  for (const reduce of [shortenTexts, reduceToLink]) {
+    const shorter = render(reduce(entry, Math.floor(maxBytes / shares)), style)
+    if (countBytes(shorter) <= maxBytes) return shorter
   }
-  return write({ id: shortened(entry.id, Math.floor(limit / shares)) }, style)
+  return render({ id: shorten(entry.id, Math.floor(maxBytes / shares)) }, style)
 }
 
-/** Divisor of the limit for each of content, summary and title. The markup gets the rest. */
+/** Content, summary and title get one of five shares of the bytes each. The markup gets the rest. */
 const shares = 5
 
-/** Renders a document that is not a feed as an item of at most `limit` bytes. */
-export const renderDocumentItem = (document: Document, style: Style, limit: number): string => {
+/** Renders a document that is not a feed as an item of at most `maxBytes` bytes. */
+export const renderDocumentItem = (document: Document, style: Style, maxBytes: number): string => {
   const { contentType } = document
   const value = documentToText(document)
-  const room = Math.max(0, limit - countBytes(contentItem("", { type: contentType, truncated: true }, style)))
-  const kept = countBytes(escapeText(value)) <= room ? value : shortened(value, room)
-  return contentItem(kept, { type: contentType, truncated: kept.length < value.length }, style)
+  const maxTextBytes = Math.max(
+    0,
+    maxBytes - countBytes(renderContentItem("", { type: contentType, truncated: true }, style))
+  )
+  const kept = countBytes(escapeText(value)) <= maxTextBytes ? value : shorten(value, maxTextBytes)
+  return renderContentItem(kept, { type: contentType, truncated: kept.length < value.length }, style)
 }
 
-const atomItem = (entry: Entry, style: Style): string => item(renderEntryXml(entry, style.extNamespace), style)
+const renderAtomItem = (entry: Entry, style: Style): string =>
+  renderItem(renderEntryXml(entry, style.extNamespace), style)
 
-const jsonItem = (entry: Entry, style: Style): string =>
-  contentItem(renderEntryJson(entry), { truncated: entry.content?.[0]?.truncated ?? false }, style)
+const renderJsonItem = (entry: Entry, style: Style): string =>
+  renderContentItem(renderEntryJson(entry), { truncated: entry.content?.[0]?.truncated ?? false }, style)
 
-const contentItem = (
+const renderContentItem = (
   value: string,
   { truncated, type }: { readonly type?: string; readonly truncated: boolean },
   style: Style
 ): string => {
   const attributes = renderAttribute("xmlns", ns.atom) + renderAttribute("type", type) +
     (truncated ? renderAttribute("truncated", "true") : "")
-  return item(renderElement("content", value, attributes), style)
+  return renderItem(renderElement("content", value, attributes), style)
 }
 
-const item = (content: string, { itemNamespace }: Style): string =>
+const renderItem = (content: string, { itemNamespace }: Style): string =>
   `<item${renderAttribute("xmlns", itemNamespace)}>${content}</item>`
 
-const withoutLongTexts = (entry: Entry, room: number): Entry => {
+const shortenTexts = (entry: Entry, maxBytes: number): Entry => {
   const [content] = entry.content ?? []
   return {
     ...entry,
-    ...(entry.title === undefined ? {} : { title: cut(entry.title, room) }),
-    ...(entry.summary === undefined ? {} : { summary: cut(entry.summary, room) }),
-    ...(content === undefined ? {} : { content: [cut(content, room)] })
+    ...(entry.title === undefined ? {} : { title: shortenText(entry.title, maxBytes) }),
+    ...(entry.summary === undefined ? {} : { summary: shortenText(entry.summary, maxBytes) }),
+    ...(content === undefined ? {} : { content: [shortenText(content, maxBytes)] })
   }
 }
 
-/** Keeps only the properties that lead to the entry: its id, title, times and page. */
-const justTheLink = (entry: Entry, room: number): Entry => {
-  const link = entry.links?.find(({ href, rel }) => rel === "alternate" && href.length <= maxHref)
+/** Keeps only the properties that lead to the entry: its id, title, times and page. Longer links are dropped. */
+const reduceToLink = (entry: Entry, maxBytes: number): Entry => {
+  const link = entry.links?.find(({ href, rel }) => rel === "alternate" && href.length <= maxHrefLength)
   return {
     id: entry.id,
     ...(entry.published === undefined ? {} : { published: entry.published }),
     ...(entry.updated === undefined ? {} : { updated: entry.updated }),
-    ...(entry.title === undefined ? {} : { title: cut(entry.title, room) }),
+    ...(entry.title === undefined ? {} : { title: shortenText(entry.title, maxBytes) }),
     ...(link === undefined ? {} : { links: [{ href: link.href, rel: link.rel }] }),
     content: [{ value: "", type: "text", truncated: true }]
   }
 }
 
-const maxHref = 4096
+const maxHrefLength = 4096
 
-const cut = (of: Text, room: number): Text => {
-  const value = shortened(of.value, room)
-  return value.length === of.value.length ? of : { ...of, value, truncated: true }
+const shortenText = (text: Text, maxBytes: number): Text => {
+  const value = shorten(text.value, maxBytes)
+  return value.length === text.value.length ? text : { ...text, value, truncated: true }
 }
 
-/** The longest beginning of a text with at most `room` bytes as escaped character data, and also as escaped JSON. */
-const shortened = (value: string, room: number): string => {
-  const fits = (length: number) => countBytes(escapeText(JSON.stringify(value.slice(0, length)))) <= room
-  if (value.length <= room && fits(value.length)) return value
-  let least = 0
-  let most = Math.min(value.length, room)
-  while (least < most) {
-    const middle = Math.ceil((least + most) / 2)
-    if (fits(middle)) least = middle
-    else most = middle - 1
+/** The longest beginning of a text with at most `maxBytes` bytes as escaped character data, and also as escaped JSON. */
+const shorten = (value: string, maxBytes: number): string => {
+  const fits = (length: number) => countBytes(escapeText(JSON.stringify(value.slice(0, length)))) <= maxBytes
+  if (value.length <= maxBytes && fits(value.length)) return value
+  let minLength = 0
+  let maxLength = Math.min(value.length, maxBytes)
+  while (minLength < maxLength) {
+    const middle = Math.ceil((minLength + maxLength) / 2)
+    if (fits(middle)) minLength = middle
+    else maxLength = middle - 1
   }
   // half of a surrogate pair is not a character
-  return /[\ud800-\udbff]/.test(value.charAt(least - 1)) ? value.slice(0, least - 1) : value.slice(0, least)
+  return /[\ud800-\udbff]/.test(value.charAt(minLength - 1)) ? value.slice(0, minLength - 1) : value.slice(0, minLength)
 }

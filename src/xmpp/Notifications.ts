@@ -26,44 +26,46 @@ export interface OutgoingMessage {
  * normal message for an offline account and drops a headline. The language is empty: otherwise Prosody claims English, and slixmpp 1.8
  * loses events of several items in any language.
  */
-export const renderMessages = (letter: OutgoingMessage, limit = maxStanzaBytes): ReadonlyArray<string> => {
-  const { from, id, notification, to, topic } = letter
-  const status = renderBriefStatus({ ...notification.status, feed: topic }, letter.style.extNamespace)
-  const after = `</items></event></message>`
-  const opening = (part: number) =>
+export const renderMessages = (message: OutgoingMessage, maxBytes = maxStanzaBytes): ReadonlyArray<string> => {
+  const { from, id, notification, to, topic } = message
+  const status = renderBriefStatus({ ...notification.status, feed: topic }, message.style.extNamespace)
+  const closing = `</items></event></message>`
+  const renderOpening = (part: number) =>
     `<message${renderAttribute("from", from)}${renderAttribute("to", to)}${
       renderAttribute("id", part === 1 ? id : `${id}-${part}`)
     } xml:lang="">` +
     `<event xmlns="${ns.event}">${status}<items${renderAttribute("node", topic)}>`
-  const room = limit - countBytes(opening(1_000)) - countBytes(after)
-  return pages(items(letter, room), room).map((content, page) => opening(page + 1) + content + after)
+  const maxItemBytes = maxBytes - countBytes(renderOpening(1_000)) - countBytes(closing)
+  return paginate(renderItems(message, maxItemBytes), maxItemBytes).map((content, page) =>
+    renderOpening(page + 1) + content + closing
+  )
 }
 
-const items = ({ notification: { news }, style }: OutgoingMessage, room: number): ReadonlyArray<string> => {
+const renderItems = ({ notification: { news }, style }: OutgoingMessage, maxBytes: number): ReadonlyArray<string> => {
   switch (news._tag) {
     case "Entries":
-      return news.entries.map((entry) => renderEntryItem(entry, style, room))
+      return news.entries.map((entry) => renderEntryItem(entry, style, maxBytes))
     case "Document":
-      return [renderDocumentItem(news.document, style, room)]
+      return [renderDocumentItem(news.document, style, maxBytes)]
     case "Failure":
       return []
   }
 }
 
 /** Fills each page with as many items as fit. Returns at least one page, which may be empty. */
-const pages = (items: ReadonlyArray<string>, room: number): ReadonlyArray<string> => {
-  const full: Array<string> = []
+const paginate = (renderItems: ReadonlyArray<string>, maxBytes: number): ReadonlyArray<string> => {
+  const fullPages: Array<string> = []
   let page = ""
   let size = 0
-  for (const item of items) {
-    const more = countBytes(item)
-    if (size > 0 && size + more > room) {
-      full.push(page)
+  for (const item of renderItems) {
+    const itemSize = countBytes(item)
+    if (size > 0 && size + itemSize > maxBytes) {
+      fullPages.push(page)
       page = ""
       size = 0
     }
     page += item
-    size += more
+    size += itemSize
   }
-  return [...full, page]
+  return [...fullPages, page]
 }

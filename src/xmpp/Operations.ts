@@ -17,7 +17,7 @@ import { parseRequest, type Request, type SubscriptionRequest } from "./Requests
 const pageSize = 20
 
 /** Maximum of characters in the name of a resource. */
-const maxName = 1_000
+const maxNameLength = 1_000
 
 /** A request of an account, and the bytes that its answer may have. */
 interface Call<Tag extends Request["_tag"]> {
@@ -38,9 +38,9 @@ export const make = Effect.gen(function*() {
 
   const perform = Effect.fnUntraced(function*(from: string, request: Request, maxBytes: number) {
     if (request._tag === "Ping") return ""
-    if (request._tag === "Items") return Replies.discoItems(request.node)
+    if (request._tag === "Items") return Replies.renderDiscoItems(request.node)
     if (request._tag === "Info" && request.node === undefined) {
-      return Replies.discoInfo(undefined, "Windhover", extNamespace)
+      return Replies.renderDiscoInfo(undefined, "Windhover", extNamespace)
     }
     const call = { hub, extNamespace, requester: yield* identify(from), maxBytes }
     switch (request._tag) {
@@ -59,17 +59,17 @@ export const make = Effect.gen(function*() {
 
   return (iq: Element): Effect.Effect<string> => {
     const request = parseRequest(iq, extNamespace)
-    if (Result.isFailure(request)) return Effect.succeed(Replies.error(iq, request.failure))
-    const maxBytes = maxStanzaBytes - countBytes(Replies.result(iq, " "))
+    if (Result.isFailure(request)) return Effect.succeed(Replies.renderError(iq, request.failure))
+    const maxBytes = maxStanzaBytes - countBytes(Replies.renderResult(iq, " "))
     return perform(iq.attrs["from"] ?? "", request.success, maxBytes).pipe(
-      Effect.map((payload) => Replies.result(iq, payload)),
+      Effect.map((payload) => Replies.renderResult(iq, payload)),
       Effect.catch((failure) =>
-        Effect.succeed(Replies.error(iq, "_tag" in failure ? Conditions.toCondition(failure.reason) : failure))
+        Effect.succeed(Replies.renderError(iq, "_tag" in failure ? Conditions.toCondition(failure.reason) : failure))
       ),
       Effect.catchCause((cause) =>
         Effect.as(
           Effect.logError("XMPP: a request failed", cause),
-          Replies.error(iq, Conditions.internalError("Something is wrong inside Windhover; its log says more."))
+          Replies.renderError(iq, Conditions.internalError("Something is wrong inside Windhover; its log says more."))
         )
       )
     )
@@ -105,7 +105,7 @@ const subscribe = Effect.fnUntraced(
       const status = statuses[i]
       return status === undefined ? [] : [{ node, jid: jid.given, status }]
     })
-    return Replies.subscribeResult(items, extNamespace, maxBytes)
+    return Replies.renderSubscribeResult(items, extNamespace, maxBytes)
   }
 )
 
@@ -129,19 +129,19 @@ const list = Effect.fnUntraced(
   function*({ extNamespace, hub, maxBytes, request: { jid: filter, page }, requester }: Call<"List">) {
     if (filter !== undefined) yield* requireOwnJid(requester, filter)
     const jid = filter?.bare ?? requester.jid
-    const ofDomain = requester.isDomain && jid === requester.jid
+    const isForDomain = requester.isDomain && jid === requester.jid
     const { items } = yield* hub.list({
       caller: requester.caller,
       page,
       byPage: pageSize,
-      search: { ...matchAll, ...(ofDomain ? { endpointDomain: jid } : { endpointJid: jid }) }
+      search: { ...matchAll, ...(isForDomain ? { endpointDomain: jid } : { endpointJid: jid }) }
     })
     const subscriptions = items.map(({ resource, subscription }) => ({
       node: subscription.topic,
       jid: subscription.endpoint,
       status: statusOf(resource, subscription.topic)
     }))
-    return Replies.listResult(subscriptions, page, extNamespace, maxBytes)
+    return Replies.renderListResult(subscriptions, page, extNamespace, maxBytes)
   }
 )
 
@@ -153,8 +153,8 @@ const retrieve = Effect.fnUntraced(
     )
     const items = Option.isNone(found)
       ? ""
-      : renderItems(found.value, extNamespace, maxBytes - countBytes(Replies.retrieveResult(node, "")))
-    return Replies.retrieveResult(node, items)
+      : renderItems(found.value, extNamespace, maxBytes - countBytes(Replies.renderRetrieveResult(node, "")))
+    return Replies.renderRetrieveResult(node, items)
   }
 )
 
@@ -166,7 +166,7 @@ const describeResource = ({ extNamespace, hub, request: { node = "" }, requester
       () => Effect.fail(Conditions.noSuchNode(`You are not subscribed to ${quote(node)}.`))
     ),
     Effect.map(({ status }) =>
-      Replies.discoInfo(node, (status.title ?? "").slice(0, maxName).toWellFormed(), extNamespace)
+      Replies.renderDiscoInfo(node, (status.title ?? "").slice(0, maxNameLength).toWellFormed(), extNamespace)
     )
   )
 

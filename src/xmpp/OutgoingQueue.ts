@@ -24,7 +24,7 @@ interface QueuedDelivery {
 }
 
 /** Maximum of messages in a batch. A broken connection repeats at most one batch. */
-const maxBatch = 32
+const maxBatchMessages = 32
 
 /** Maximum of characters in a batch, unless a single delivery has more. */
 const maxBatchSize = 1024 * 1024
@@ -38,7 +38,7 @@ const maxRejections = 2
 const maxLosses = 5
 
 /** Maximum of remembered ids of poisonous deliveries. */
-const maxPoison = 1_000
+const maxPoisonIds = 1_000
 
 /**
  * Queue of deliveries to the server.
@@ -52,7 +52,7 @@ const maxPoison = 1_000
  */
 export class OutgoingQueue {
   readonly #waiting = new Set<QueuedDelivery>()
-  readonly #poison = new BoundedMap<string, true>(maxPoison)
+  readonly #poison = new BoundedMap<string, true>(maxPoisonIds)
   #inFlight: ReadonlyArray<QueuedDelivery> = []
   #size = 0
   #closed = false
@@ -105,7 +105,7 @@ export class OutgoingQueue {
     let size = 0
     for (const delivery of this.#waiting) {
       const isSuspect = delivery.rejections > 0 || delivery.losses > 0
-      const isFull = count + delivery.messages.length > maxBatch || size + delivery.size > maxBatchSize
+      const isFull = count + delivery.messages.length > maxBatchMessages || size + delivery.size > maxBatchSize
       if (batch.length > 0 && (isSuspect || isFull)) break
       batch.push(delivery)
       count += delivery.messages.length

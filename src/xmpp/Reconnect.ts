@@ -25,15 +25,15 @@ export const getReconnectWaitMs = (error: StreamError, failures: number): number
 
 /** Logs a failed connection. After the third failure in a row the level is debug, so that an outage does not fill the log. */
 export const logFailure = (error: StreamError, { component, host, port }: ComponentConfig, failures: number) => {
-  const where = `${component} at ${host}:${port}`
+  const address = `${component} at ${host}:${port}`
   if (!needsOperator(error, failures)) {
     return failures > 3
-      ? Effect.logDebug(`XMPP: no connection for ${where} (${error.message})`)
-      : Effect.logWarning(`XMPP: no connection for ${where} (${error.message}); deliveries wait`)
+      ? Effect.logDebug(`XMPP: no connection for ${address} (${error.message})`)
+      : Effect.logWarning(`XMPP: no connection for ${address} (${error.message}); deliveries wait`)
   }
   return Effect.logError(
     error.reason._tag === "Unauthorized"
-      ? `XMPP: the server rejects ${where}: WINDHOVER_XMPP_SECRET is not the secret that the server has for it (${error.message})`
-      : `XMPP: another component uses the name of ${where}; is a second Windhover running? (${error.message})`
+      ? `XMPP: the server rejects ${address}: WINDHOVER_XMPP_SECRET is not the secret that the server has for it (${error.message})`
+      : `XMPP: another component uses the name of ${address}; is a second Windhover running? (${error.message})`
   )
 }

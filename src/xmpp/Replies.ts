@@ -6,32 +6,34 @@ import type { Condition } from "./Conditions.ts"
 import { ns } from "./Namespaces.ts"
 
 /** Attributes of a reply: the addresses of the request in reverse, and its id. */
-const addresses = ({ attrs }: Element): string =>
+const renderAddresses = ({ attrs }: Element): string =>
   renderAttribute("from", attrs["to"]) + renderAttribute("to", attrs["from"]) + renderAttribute("id", attrs["id"])
 
-export const result = (iq: Element, payload = ""): string =>
-  payload === "" ? `<iq type="result"${addresses(iq)}/>` : `<iq type="result"${addresses(iq)}>${payload}</iq>`
+export const renderResult = (iq: Element, payload = ""): string =>
+  payload === ""
+    ? `<iq type="result"${renderAddresses(iq)}/>`
+    : `<iq type="result"${renderAddresses(iq)}>${payload}</iq>`
 
 /** Reply to a presence. A subscription or a probe gets the component's presence; any other presence gets no reply, which prevents loops. */
 export const answerPresence = (presence: Element): string => {
   const { from, to, type } = presence.attrs
-  const one = (type?: string) =>
+  const renderPresence = (type?: string) =>
     `<presence${renderAttribute("from", to)}${renderAttribute("to", from)}${renderAttribute("type", type)}/>`
   switch (type) {
     case "subscribe":
-      return one("subscribed") + one()
+      return renderPresence("subscribed") + renderPresence()
     case "unsubscribe":
-      return one("unsubscribed")
+      return renderPresence("unsubscribed")
     case "probe":
-      return one()
+      return renderPresence()
     default:
       return ""
   }
 }
 
 /** Renders an error without a copy of the request, which may be large. */
-export const error = (iq: Element, { detail, name, text, type }: Condition): string =>
-  `<iq type="error"${addresses(iq)}><error${renderAttribute("type", type)}>` +
+export const renderError = (iq: Element, { detail, name, text, type }: Condition): string =>
+  `<iq type="error"${renderAddresses(iq)}><error${renderAttribute("type", type)}>` +
   `<${name} xmlns="${ns.stanzaErrors}"/>` +
   renderElement("text", text, `${renderAttribute("xmlns", ns.stanzaErrors)} xml:lang="en"`) +
   (detail === undefined
@@ -47,57 +49,60 @@ export interface SubscriptionItem {
 }
 
 /** Renderers of statuses, the longest form first: with all texts, with short texts, without a status. */
-const statuses: ReadonlyArray<(status: Status, extNamespace: string) => string> = [
+const statusRenderers: ReadonlyArray<(status: Status, extNamespace: string) => string> = [
   renderBriefStatus,
   (status, extNamespace) => renderBriefStatus(status, extNamespace, 60),
   () => ""
 ]
 
-/** Renders subscriptions in at most `room` bytes if one of the forms fits. Twenty long URLs alone may fill a stanza. */
-const subscriptionsXml = (
+/** Renders subscriptions in at most `maxBytes` bytes if one of the forms fits. Twenty long URLs alone may fill a stanza. */
+const renderSubscriptions = (
   subscriptions: ReadonlyArray<SubscriptionItem>,
   extNamespace: string,
-  room: number
+  maxBytes: number
 ): string => {
   let written = ""
-  for (const statusXml of statuses) {
+  for (const statusXml of statusRenderers) {
     written = renderEach(
       subscriptions,
       ({ jid, node, status }) =>
         `<subscription${renderAttribute("node", node)}${renderAttribute("jid", jid)} subscription="subscribed">` +
         `${statusXml(status, extNamespace)}</subscription>`
     )
-    if (Buffer.byteLength(written) <= room) break
+    if (Buffer.byteLength(written) <= maxBytes) break
   }
   return written
 }
 
 /** Maximum of bytes around the subscriptions of a reply. */
-const around = 1_024
+const maxSurroundingBytes = 1_024
 
-export const subscribeResult = (
+export const renderSubscribeResult = (
   subscriptions: ReadonlyArray<SubscriptionItem>,
   extNamespace: string,
-  room: number
-): string => `<pubsub xmlns="${ns.pubsub}">${subscriptionsXml(subscriptions, extNamespace, room - around)}</pubsub>`
+  maxBytes: number
+): string =>
+  `<pubsub xmlns="${ns.pubsub}">${
+    renderSubscriptions(subscriptions, extNamespace, maxBytes - maxSurroundingBytes)
+  }</pubsub>`
 
 /** Uses the prefix of the published clients, because some clients look up the attribute by the prefix. */
-export const listResult = (
+export const renderListResult = (
   subscriptions: ReadonlyArray<SubscriptionItem>,
   page: number,
   extNamespace: string,
-  room: number
+  maxBytes: number
 ): string =>
   `<pubsub xmlns="${ns.pubsub}"${renderAttribute("xmlns:superfeedr", extNamespace)}>` +
   `<subscriptions${renderAttribute("superfeedr:page", page)}>` +
-  `${subscriptionsXml(subscriptions, extNamespace, room - around)}</subscriptions></pubsub>`
+  `${renderSubscriptions(subscriptions, extNamespace, maxBytes - maxSurroundingBytes)}</subscriptions></pubsub>`
 
 /** `items` is rendered XML; empty for a resource without a subscription. */
-export const retrieveResult = (node: string, items: string): string =>
+export const renderRetrieveResult = (node: string, items: string): string =>
   `<pubsub xmlns="${ns.pubsub}"><items${renderAttribute("node", node)}>${items}</items></pubsub>`
 
 /** Describes the component or, with a node, a subscribed resource. */
-export const discoInfo = (node: string | undefined, name: string, extNamespace: string): string => {
+export const renderDiscoInfo = (node: string | undefined, name: string, extNamespace: string): string => {
   const features = node === undefined ? [...componentFeatures, extNamespace] : leafFeatures
   return `<query xmlns="${ns.info}"${renderAttribute("node", node)}>` +
     `<identity category="pubsub"${renderAttribute("type", node === undefined ? "service" : "leaf")}${
@@ -119,5 +124,5 @@ const componentFeatures = [
 const leafFeatures = [ns.info, ns.pubsub]
 
 /** Always empty: subscriptions are private to an account, and clients request the list with `subscriptions`. */
-export const discoItems = (node: string | undefined): string =>
+export const renderDiscoItems = (node: string | undefined): string =>
   `<query xmlns="${ns.items}"${renderAttribute("node", node)}/>`

@@ -24,7 +24,7 @@ const tooManyRequests = Conditions.overloaded(
 
 /** Makes the handler of iq stanzas of type get and set. `component` is called with the first stanza and later. */
 export const make = Effect.gen(function*() {
-  const operations = yield* Operations.make
+  const answer = yield* Operations.make
   const run = yield* FiberSet.makeRuntime<never>()
   const requests = new KeyedCounter({ maxTotal: maxRequests, maxPerKey: maxRequestsPerJid })
   let isStalled = false
@@ -43,10 +43,10 @@ export const make = Effect.gen(function*() {
     if (unreadBytes > maxIgnoredUnreadBytes) return stall()
     if (unreadBytes === 0) isStalled = false
     if (unreadBytes > maxUnreadBytes || !requests.tryAdd(jid)) {
-      return void component.reply(Replies.error(stanza, tooManyRequests))
+      return void component.reply(Replies.renderError(stanza, tooManyRequests))
     }
     run(
-      operations(stanza).pipe(
+      answer(stanza).pipe(
         Effect.flatMap((reply) => sendReply(component, stanza, reply)),
         Effect.ensuring(Effect.sync(() => requests.remove(jid)))
       )
@@ -59,7 +59,7 @@ const sendReply = (component: Component, stanza: Element, reply: string) => {
   const problem = component.reply(reply)
   const errorProblem = problem === undefined
     ? undefined
-    : component.reply(Replies.error(stanza, Conditions.unsendable(problem)))
+    : component.reply(Replies.renderError(stanza, Conditions.unsendable(problem)))
   return errorProblem === undefined
     ? Effect.void
     : Effect.logWarning(`XMPP: a request of ${quote(stanza.attrs["from"] ?? "")} is not answered: ${errorProblem}`)

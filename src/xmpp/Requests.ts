@@ -24,7 +24,7 @@ export type Request =
   | { readonly _tag: "Items"; readonly node: string | undefined }
   | { readonly _tag: "Ping" }
 
-type Read<A> = Result.Result<A, Conditions.Condition>
+type Parsed<A> = Result.Result<A, Conditions.Condition>
 
 /** Maximum of resources in a subscribe or unsubscribe request. */
 const maxResources = 20
@@ -33,18 +33,18 @@ const maxResources = 20
 const maxItems = 10
 
 /** Parses an iq of type get or set. `namespace` is the namespace of the extension. */
-export const parseRequest = (iq: Element, namespace: string): Read<Request> => {
+export const parseRequest = (iq: Element, namespace: string): Parsed<Request> => {
   const payloads = getChildElements(iq)
   const [payload] = payloads
   if (payload === undefined || payloads.length > 1) {
     return Result.fail(Conditions.badRequest(`An iq holds one request; this one holds ${payloads.length}.`))
   }
-  const get = iq.attrs["type"] === "get"
-  if (payload.is("pubsub", ns.pubsub)) return readPubSub(payload, get, namespace)
-  if (payload.is("pubsub", ns.owner)) return Result.fail(refused(getChildElements(payload)[0]?.getName() ?? "owner"))
-  if (get && payload.is("query", ns.info)) return Result.succeed({ _tag: "Info", node: payload.attrs["node"] })
-  if (get && payload.is("query", ns.items)) return Result.succeed({ _tag: "Items", node: payload.attrs["node"] })
-  if (get && payload.is("ping", ns.ping)) return Result.succeed({ _tag: "Ping" })
+  const isGet = iq.attrs["type"] === "get"
+  if (payload.is("pubsub", ns.pubsub)) return readPubSub(payload, isGet, namespace)
+  if (payload.is("pubsub", ns.owner)) return Result.fail(rejectVerb(getChildElements(payload)[0]?.getName() ?? "owner"))
+  if (isGet && payload.is("query", ns.info)) return Result.succeed({ _tag: "Info", node: payload.attrs["node"] })
+  if (isGet && payload.is("query", ns.items)) return Result.succeed({ _tag: "Items", node: payload.attrs["node"] })
+  if (isGet && payload.is("ping", ns.ping)) return Result.succeed({ _tag: "Ping" })
   return Result.fail(
     Conditions.serviceUnavailable(
       `Nothing here answers to ${Topic.quote(payload.getName())}: feeds are subscribed to with XEP-0060.`
@@ -57,7 +57,7 @@ const verbs = { subscribe: "set", unsubscribe: "set", subscriptions: "get", item
 
 const isVerb = (name: string): name is keyof typeof verbs => Object.hasOwn(verbs, name)
 
-const readPubSub = (pubsub: Element, get: boolean, namespace: string): Read<Request> => {
+const readPubSub = (pubsub: Element, isGet: boolean, namespace: string): Parsed<Request> => {
   const parts = getChildElements(pubsub).filter((child) => child.getNS() === ns.pubsub)
   const [first] = parts
   if (first === undefined) {
@@ -67,16 +67,17 @@ const readPubSub = (pubsub: Element, get: boolean, namespace: string): Read<Requ
   }
   const verb = first.getName()
   const other = parts.find((part) => part.getName() !== verb)?.getName()
-  if (!isVerb(verb)) return Result.fail(refused(verb))
-  if (other !== undefined) return Result.fail(refused(other))
-  if (verbs[verb] !== (get ? "get" : "set")) {
+  if (!isVerb(verb)) return Result.fail(rejectVerb(verb))
+  if (other !== undefined) return Result.fail(rejectVerb(other))
+  if (verbs[verb] !== (isGet ? "get" : "set")) {
     return Result.fail(Conditions.badRequest(`${verb} belongs into an iq of type ${verbs[verb]}.`))
   }
   switch (verb) {
     case "subscribe":
-      return Result.map(readWanted(parts, namespace), (subscriptions) => ({ _tag: "Subscribe", subscriptions }))
-    case "unsubscribe":
-      return Result.map(readWanted(parts, namespace), (subscriptions) => ({ _tag: "Unsubscribe", subscriptions }))
+    case "unsubscribe": {
+      const _tag = verb === "subscribe" ? "Subscribe" : "Unsubscribe"
+      return Result.map(readSubscriptions(parts, namespace), (subscriptions) => ({ _tag, subscriptions }))
+    }
     case "subscriptions":
       return readList(first, namespace)
     case "items":
@@ -84,7 +85,7 @@ const readPubSub = (pubsub: Element, get: boolean, namespace: string): Read<Requ
   }
 }
 
-/** XEP-0060's names of features, where the name differs from the verb. */
+/** Feature names of XEP-0060 that differ from the verb. */
 const features: Readonly<Record<string, string>> = {
   affiliations: "retrieve-affiliations",
   configure: "config-node",
@@ -96,13 +97,16 @@ const features: Readonly<Record<string, string>> = {
   retract: "retract-items"
 }
 
-const refused = (verb: string): Conditions.Condition =>
+const rejectVerb = (verb: string): Conditions.Condition =>
   Conditions.unsupported(
     (Object.hasOwn(features, verb) ? features[verb] : undefined) ?? verb,
     `${Topic.quote(verb)} is not served here; subscribe, unsubscribe, subscriptions and items are.`
   )
 
-const readWanted = (parts: ReadonlyArray<Element>, namespace: string): Read<ReadonlyArray<SubscriptionRequest>> => {
+const readSubscriptions = (
+  parts: ReadonlyArray<Element>,
+  namespace: string
+): Parsed<ReadonlyArray<SubscriptionRequest>> => {
   if (parts.length > maxResources) {
     return Result.fail(
       Conditions.notAcceptable(
@@ -110,56 +114,46 @@ const readWanted = (parts: ReadonlyArray<Element>, namespace: string): Read<Read
       )
     )
   }
-  const wanted: Array<SubscriptionRequest> = []
-  for (const part of parts) {
-    const one = readOne(part, namespace)
-    if (Result.isFailure(one)) return Result.fail(one.failure)
-    wanted.push(one.success)
-  }
-  const [first] = wanted
-  const stranger = wanted.find(({ jid }) => jid.bare !== first?.jid.bare)
-  return stranger === undefined ? Result.succeed(wanted) : Result.fail(
-    Conditions.invalidJid(
-      `All resources of a request have the same jid; here are ${Topic.quote(first?.jid.given ?? "")} and ${
-        Topic.quote(stranger.jid.given)
-      }.`
+  return Result.flatMap(Result.all(parts.map((part) => readSubscription(part, namespace))), (subscriptions) => {
+    const [first] = subscriptions
+    const other = subscriptions.find(({ jid }) => jid.bare !== first?.jid.bare)
+    return other === undefined ? Result.succeed(subscriptions) : Result.fail(
+      Conditions.invalidJid(
+        `All resources of a request have the same jid; here are ${Topic.quote(first?.jid.given ?? "")} and ${
+          Topic.quote(other.jid.given)
+        }.`
+      )
     )
-  )
-}
-
-const readOne = (part: Element, namespace: string): Read<SubscriptionRequest> => {
-  const node = readNode(part)
-  if (Result.isFailure(node)) return Result.fail(node.failure)
-  const given = part.attrs["jid"] ?? ""
-  if (given === "") {
-    return Result.fail(Conditions.jidRequired("A jid is needed: the address that notifications are to go to."))
-  }
-  const jid = readJid(given)
-  if (Result.isFailure(jid)) return Result.fail(jid.failure)
-  const format = readFormat(getExtensionAttribute(part, "format", namespace))
-  if (Result.isFailure(format)) return Result.fail(format.failure)
-  return Result.succeed({
-    node: node.success,
-    jid: jid.success,
-    ...(format.success === undefined ? {} : { format: format.success })
   })
 }
 
-const readNode = (part: Element): Read<string> => {
+const readSubscription = (part: Element, namespace: string): Parsed<SubscriptionRequest> =>
+  Result.gen(function*() {
+    const node = yield* readNode(part)
+    const given = part.attrs["jid"] ?? ""
+    if (given === "") {
+      yield* Result.fail(Conditions.jidRequired("A jid is needed: the address that notifications are to go to."))
+    }
+    const jid = yield* readJid(given)
+    const format = yield* readFormat(getExtensionAttribute(part, "format", namespace))
+    return { node, jid, ...(format === undefined ? {} : { format }) }
+  })
+
+const readNode = (part: Element): Parsed<string> => {
   const node = copyText(part.attrs["node"] ?? "")
   if (node === "") return Result.fail(Conditions.nodeRequired("A node is needed: the URL of a resource."))
   const topic = Topic.parse(node, "node")
   return Result.isSuccess(topic) ? Result.succeed(node) : Result.fail(Conditions.toCondition(topic.failure.reason))
 }
 
-const readJid = (given: string): Read<SubscriptionRequest["jid"]> => {
+const readJid = (given: string): Parsed<SubscriptionRequest["jid"]> => {
   const jid = Jid.parse(given)
   return jid === undefined
     ? Result.fail(Conditions.invalidJid(`${Topic.quote(given)} is no JID; one such as login@example.org is needed.`))
     : Result.succeed({ given, bare: copyText(Jid.bare(jid)), domain: jid.domain })
 }
 
-const readFormat = (given: string | undefined): Read<Format | undefined> => {
+const readFormat = (given: string | undefined): Parsed<Format | undefined> => {
   if (given === undefined || given === "") return Result.succeed(undefined)
   const format = given.toLowerCase()
   return format === "atom" || format === "json"
@@ -167,7 +161,7 @@ const readFormat = (given: string | undefined): Read<Format | undefined> => {
     : Result.fail(Conditions.invalidFormat(`The format ${Topic.quote(given)} is not known; atom and json are.`))
 }
 
-const readList = (part: Element, namespace: string): Read<Request> => {
+const readList = (part: Element, namespace: string): Parsed<Request> => {
   const page = getExtensionAttribute(part, "page", namespace) ?? "1"
   if (!/^\s*[+-]?\d{1,9}\s*$/.test(page)) {
     return Result.fail(Conditions.badRequest(`page is ${Topic.quote(page)}; a whole number from 1 is needed.`))
@@ -177,9 +171,9 @@ const readList = (part: Element, namespace: string): Read<Request> => {
   return Result.map(jid, (jid) => ({ _tag: "List", jid, page: Math.max(1, Number(page)) }))
 }
 
-const readRetrieve = (part: Element): Read<Request> => {
-  const wanted = part.attrs["max_items"]
-  const count = wanted !== undefined && /^\d{1,9}$/.test(wanted) ? Number(wanted) : maxItems
+const readRetrieve = (part: Element): Parsed<Request> => {
+  const given = part.attrs["max_items"] ?? ""
+  const count = /^\d{1,9}$/.test(given) ? Number(given) : maxItems
   return Result.map(readNode(part), (node) => ({
     _tag: "Retrieve",
     node,

@@ -5,16 +5,12 @@ import { Settings } from "#domain/ports/Settings.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { Presences } from "#actors/operations/Presences.ts"
 import { type Outcome, type Sender, Senders } from "#actors/subscription/Senders.ts"
-import { makeMessageId } from "./BounceStanza.ts"
+import { makeMessageId } from "./Bounces.ts"
 import { type ComponentConfig, getComponentConfig } from "./ComponentConfig.ts"
-import * as LocalComponent from "./LocalComponent.ts"
 import { ns } from "./Namespaces.ts"
 import { renderMessages } from "./Notifications.ts"
 import type { SendResult } from "./OutgoingQueue.ts"
-import { entityId, XmppEntity } from "./XmppEntity.ts"
-
-/** Cache of account settings. */
-const accountCache = { capacity: 10_000, timeToLive: "30 seconds" } as const
+import { entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./XmppEntity.ts"
 
 /** Retries every 0.5 s, for 5 s: the component has no owner during a start, or a move to another runner. */
 const ownerRetry = { schedule: Schedule.spaced("500 millis"), times: 10 }
@@ -24,9 +20,10 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
   const client = yield* XmppEntity.client
   const accounts = yield* AccountStore
   const { extNamespace } = yield* Settings
-  const local = yield* LocalComponent.LocalComponent
+  const local = yield* LocalComponent
   const usesLegacyNamespace = yield* Cache.make({
-    ...accountCache,
+    capacity: 10_000,
+    timeToLive: "30 seconds",
     lookup: (accountId: number) =>
       Effect.map(
         accounts.load(accountId),
@@ -38,23 +35,20 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
     const { accountId, format, id: subscriptionId, topic } = subscription
     const isLegacy = yield* Cache.get(usesLegacyNamespace, accountId)
     const id = makeMessageId(notification.id, subscriptionId, sequence)
-    const batch = {
+    const messages = renderMessages({
+      from: component,
+      to: getRecipient(subscription, domain),
       id,
-      messages: renderMessages({
-        from: component,
-        to: getRecipient(subscription, domain),
-        id,
-        topic,
-        notification,
-        style: { format, extNamespace, ...(isLegacy ? { itemNamespace: ns.pubsub } : {}) }
-      })
-    }
-    if (!isHeld()) return outcomes.withheld
+      topic,
+      notification,
+      style: { format, extNamespace, ...(isLegacy ? { itemNamespace: ns.pubsub } : {}) }
+    })
+    if (!isHeld()) return outcomeOf.withheld
     const result = local.component === undefined
-      ? yield* Effect.retry(client(entityId).Deliver(batch), ownerRetry)
-      : yield* local.component.deliver(batch)
-    return outcomes[result]
-  }, Effect.orElseSucceed(() => outcomes.unavailable))
+      ? yield* Effect.retry(client(entityId).Deliver({ id, messages }), ownerRetry)
+      : yield* local.component.deliver(id, messages)
+    return outcomeOf[result]
+  }, Effect.orElseSucceed(() => outcomeOf.unavailable))
   return send
 })
 
@@ -62,7 +56,7 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
 const getRecipient = ({ endpoint, host }: Subscription, domain: string): string =>
   host === Jid.domainOf(domain) ? endpoint.slice(0, -host.length) + domain : endpoint
 
-const outcomes: { readonly [result in SendResult | "withheld"]: Outcome } = {
+const outcomeOf: { readonly [result in SendResult | "withheld"]: Outcome } = {
   accepted: { verdict: "delivered" },
   unavailable: { verdict: "away" },
   withheld: { verdict: "withheld" },
@@ -98,7 +92,7 @@ const layerSenders = Layer.effect(
     const config = getComponentConfig(yield* Settings)
     return config === undefined ? senders : Senders.of({ ...senders, xmpp: yield* makeSender(config) })
   })
-).pipe(Layer.provide(LocalComponent.layer))
+).pipe(Layer.provide(layerLocalComponent))
 
 /** The channel `xmpp`, and the presences of its subscribers. */
 export const layer = Layer.merge(layerSenders, layerPresences)

@@ -5,20 +5,19 @@ import * as Sharding from "effect/cluster/Sharding"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Jid from "#domain/Jid.ts"
-import * as BounceHandler from "./BounceHandler.ts"
+import * as Bounces from "./Bounces.ts"
 import * as Component from "./Component.ts"
 import { type ComponentConfig, getComponentConfig } from "./ComponentConfig.ts"
 import { getChildElements } from "./Elements.ts"
-import * as LocalComponent from "./LocalComponent.ts"
 import { ns } from "./Namespaces.ts"
 import * as PresenceHandler from "./PresenceHandler.ts"
 import * as RequestHandler from "./RequestHandler.ts"
-import { entityId, XmppEntity } from "./XmppEntity.ts"
+import { entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./XmppEntity.ts"
 
 /** Connects the component, and passes each stanza to the handler of its kind. */
 const makeComponent = Effect.fnUntraced(function*(config: ComponentConfig) {
   const handleRequest = yield* RequestHandler.make
-  const handleBounce = yield* BounceHandler.make
+  const handleBounce = yield* Bounces.makeHandler
   const presences = yield* PresenceHandler.make
   const run = yield* FiberSet.makeRuntime<never>()
   const outbox = yield* Outbox
@@ -59,25 +58,21 @@ const layerEntity = XmppEntity.toLayer(
     const config = getComponentConfig(yield* Settings)
     if (config === undefined) return yield* Effect.die(new Error("XMPP is off"))
     const { component, tracker } = yield* makeComponent(config)
-    const deliver = ({ id, messages }: LocalComponent.MessageBatch) => component.deliver(id, messages)
-    const local = yield* LocalComponent.LocalComponent
+    const local = yield* LocalComponent
     yield* Effect.acquireRelease(
-      Effect.sync(() => void (local.component = { deliver })),
+      Effect.sync(() => void (local.component = component)),
       () => Effect.sync(() => void (local.component = undefined))
     )
     return XmppEntity.of({
       Wake: () => Effect.void,
-      Deliver: ({ payload }) => deliver(payload),
+      Deliver: ({ payload: { id, messages } }) => component.deliver(id, messages),
       GetPresences: ({ payload: { jids } }) => Effect.sync(() => jids.map((jid) => tracker.get(jid)))
     })
   }),
   { maxIdleTime: "Infinity", concurrency: "unbounded", mailboxCapacity: "unbounded" }
 )
 
-/** Interval at which a runner checks whether it owns the component's shard. */
-const wakeInterval = "500 millis"
-
-/** Wakes the entity on the runner that owns its shard: the component has to be connected before the first call. */
+/** Wakes the entity on the runner that owns its shard, checked every 0.5 s: the component has to be connected before the first call. */
 const layerWake = Layer.effectDiscard(Effect.gen(function*() {
   const sharding = yield* Sharding.Sharding
   const client = yield* XmppEntity.client
@@ -86,15 +81,12 @@ const layerWake = Layer.effectDiscard(Effect.gen(function*() {
   yield* Effect.gen(function*() {
     const owned = yield* ownsShard
     if (owned && !isAwake) {
-      isAwake = yield* Effect.match(client(entityId).Wake(), {
-        onFailure: () => false,
-        onSuccess: () => true
-      })
+      isAwake = yield* Effect.isSuccess(client(entityId).Wake())
     }
     if (!owned) isAwake = false
   }).pipe(
     Effect.catchCause((cause) => Effect.logError("XMPP: the component could not be started; retrying", cause)),
-    Effect.repeat(Schedule.spaced(wakeInterval)),
+    Effect.repeat(Schedule.spaced("500 millis")),
     Effect.forkScoped
   )
 }))
@@ -104,4 +96,4 @@ export const layer = Layer.unwrap(
   Settings.useSync((settings) =>
     getComponentConfig(settings) === undefined ? Layer.empty : layerWake.pipe(Layer.provide(layerEntity))
   )
-).pipe(Layer.provide(LocalComponent.layer))
+).pipe(Layer.provide(layerLocalComponent))

@@ -69,8 +69,8 @@ export class XmlTokenizer {
   /** The end of a tag whose first characters now include `character`; "opening" while more characters decide. */
   #opened(character: string): "opening" | ">" | "]]>" {
     this.#opening += character
-    if (this.#opening === section) return "]]>"
-    if (section.startsWith(this.#opening)) return "opening"
+    if (this.#opening === cdataStart) return "]]>"
+    if (cdataStart.startsWith(this.#opening)) return "opening"
     if (this.#opening.startsWith("!") || character === "?" && this.#declared) {
       throw new Error("comments, instructions and document types are not allowed in XMPP")
     }
@@ -82,4 +82,4 @@ export class XmlTokenizer {
 const endOrQuote = /["'>]/g
 
 /** Start of a CDATA section, after the `<`. */
-const section = "![CDATA["
+const cdataStart = "![CDATA["

@@ -1,6 +1,7 @@
-import { Schema } from "effect"
+import { Context, Layer, Schema } from "effect"
 import * as Entity from "effect/cluster/Entity"
 import * as Rpc from "effect/rpc/Rpc"
+import type { Component } from "./Component.ts"
 
 /**
  * The component as a cluster entity.
@@ -28,3 +29,15 @@ export const XmppEntity = Entity.make("Xmpp", [
 
 /** Id of the only entity. */
 export const entityId = "component"
+
+/**
+ * The component when this runner holds the connection; undefined otherwise.
+ *
+ * A direct call avoids the cluster's RPC, which would cost more than the rest of a notification.
+ */
+export class LocalComponent extends Context.Service<LocalComponent, {
+  component: Component | undefined
+}>()("windhover/xmpp/XmppEntity/LocalComponent") {}
+
+/** One instance for the entity and the sender: layers of one build share this layer. */
+export const layerLocalComponent = Layer.sync(LocalComponent, () => ({ component: undefined }))

@@ -63,7 +63,7 @@ export const externalComponent = Effect.gen(function*() {
   const { componentPort } = yield* Server
   const answers = new Map<string, (answer: Element) => void>()
   const link = yield* ComponentStream.open(
-    { host: "127.0.0.1", port: componentPort, component: external, secret: Redacted.make("theirs") },
+    { host: "127.0.0.1", port: componentPort, component: external, domain, secret: Redacted.make("theirs") },
     (stanza) => answers.get(stanza.attrs["id"] ?? "")?.(stanza)
   )
   let serial = 0

@@ -33,7 +33,7 @@ describe("Conditions", () => {
   it("is written with its text and XEP-0060's own word, and without the request", () => {
     const iq = stanza("<iq type='set' id='&lt;1&gt;' from='ann@x.test/\"a\"' to='push.x.test'><secret/></iq>")
     assert.strictEqual(
-      Replies.error(iq, unsupported("publish", "No <publish> here.")),
+      Replies.renderError(iq, unsupported("publish", "No <publish> here.")),
       `<iq type="error" from="push.x.test" to="ann@x.test/&quot;a&quot;" id="&lt;1&gt;"><error type="cancel">` +
         `<feature-not-implemented xmlns="urn:ietf:params:xml:ns:xmpp-stanzas"/>` +
         `<text xmlns="urn:ietf:params:xml:ns:xmpp-stanzas" xml:lang="en">No &lt;publish&gt; here.</text>` +

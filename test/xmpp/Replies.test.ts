@@ -13,12 +13,12 @@ const subscription = { node: "http://feeds.test/a", jid: "Ann@x.test/home", stat
 
 describe("Replies", () => {
   it("answers whoever asked, with the id that was given", () => {
-    assert.strictEqual(Replies.result(iq), `<iq type="result" from="push.x.test" to="ann@x.test/a" id="7"/>`)
+    assert.strictEqual(Replies.renderResult(iq), `<iq type="result" from="push.x.test" to="ann@x.test/a" id="7"/>`)
   })
 
   it("shows a subscription with its status, whose children are all there and in order", () => {
     assert.strictEqual(
-      Replies.subscribeResult([subscription], EXT, 10_000),
+      Replies.renderSubscribeResult([subscription], EXT, 10_000),
       `<pubsub xmlns="http://jabber.org/protocol/pubsub">` +
         `<subscription node="http://feeds.test/a" jid="Ann@x.test/home" subscription="subscribed">` +
         `<status feed="http://feeds.test/a" xmlns="${EXT}"><http code="200">Fetched (ring) 200 900</http><next_fetch></next_fetch>` +
@@ -31,7 +31,7 @@ describe("Replies", () => {
     const long = { ...subscription, status: { ...status, title: "t".repeat(900), http: "h".repeat(900) } }
     const page = Array.from({ length: 20 }, () => long)
     const written = (room: number) => {
-      const xml = Replies.listResult(page, 1, EXT, room)
+      const xml = Replies.renderListResult(page, 1, EXT, room)
       const [list] = children(parse(xml))
       return { size: Buffer.byteLength(xml), first: children(children(list ?? assert.fail())[0] ?? assert.fail())[0] }
     }
@@ -49,35 +49,37 @@ describe("Replies", () => {
   })
 
   it("carries the page in the extension's namespace", () => {
-    const [list] = children(parse(Replies.listResult([subscription], 3, EXT, 10_000)))
+    const [list] = children(parse(Replies.renderListResult([subscription], 3, EXT, 10_000)))
     assert.deepStrictEqual(list?.attributes, { "superfeedr:page": "3" })
     assert.deepStrictEqual(list === undefined ? [] : names(list), ["subscription"])
   })
 
   it("retrieves nothing as an empty list", () => {
     assert.strictEqual(
-      Replies.retrieveResult("http://feeds.test/a", ""),
+      Replies.renderRetrieveResult("http://feeds.test/a", ""),
       `<pubsub xmlns="http://jabber.org/protocol/pubsub"><items node="http://feeds.test/a"></items></pubsub>`
     )
   })
 
   it("says what the component is, and what a resource is", () => {
-    const service = children(parse(Replies.discoInfo(undefined, "Windhover", EXT)))
+    const service = children(parse(Replies.renderDiscoInfo(undefined, "Windhover", EXT)))
     assert.deepStrictEqual(service[0]?.attributes, { category: "pubsub", type: "service", name: "Windhover" })
     assert.include(service.map(({ attributes }) => attributes["var"]), EXT)
     assert.include(service.map(({ attributes }) => attributes["var"]), "urn:xmpp:ping")
-    const leaf = children(parse(Replies.discoInfo("http://feeds.test/a", "A feed", EXT)))
+    const leaf = children(parse(Replies.renderDiscoInfo("http://feeds.test/a", "A feed", EXT)))
     assert.deepStrictEqual(leaf[0]?.attributes, { category: "pubsub", type: "leaf", name: "A feed" })
   })
 
   it("is legal XML, whatever strangers put into it", () => {
     const { status } = model(hostile)
     fc.assert(fc.property(hostile, hostile, status, (node, jid, status) => {
-      assert.deepStrictEqual(names(parse(Replies.listResult([{ node, jid, status }], 1, EXT, 1e9))), ["subscriptions"])
-      assert.deepStrictEqual(names(parse(Replies.discoInfo(node, jid, EXT))), ["identity", "feature", "feature"])
-      assert.deepStrictEqual(names(parse(Replies.retrieveResult(node, ""))), ["items"])
+      assert.deepStrictEqual(names(parse(Replies.renderListResult([{ node, jid, status }], 1, EXT, 1e9))), [
+        "subscriptions"
+      ])
+      assert.deepStrictEqual(names(parse(Replies.renderDiscoInfo(node, jid, EXT))), ["identity", "feature", "feature"])
+      assert.deepStrictEqual(names(parse(Replies.renderRetrieveResult(node, ""))), ["items"])
       const asked = { ...iq, attrs: { from: jid, id: node } }
-      assert.deepStrictEqual(names(parse(Replies.error(asked, badRequest(jid)))), ["error"])
+      assert.deepStrictEqual(names(parse(Replies.renderError(asked, badRequest(jid)))), ["error"])
     }))
   })
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { makeMessageId, parseBounce } from "#xmpp/BounceStanza.ts"
+import { makeMessageId, parseBounce } from "#xmpp/Bounces.ts"
 import { stanza } from "#test/support/Stanza.ts"
 
 const error = (id: string, from: string, condition = "item-not-found", type = "cancel", text = "") =>

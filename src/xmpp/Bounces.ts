@@ -1,4 +1,8 @@
 import type { Element } from "@xmpp/xml"
+import { Effect, FiberSet } from "effect"
+import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
+import { Hub } from "#actors/operations/Hub.ts"
+import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import type { Bounce, Severity } from "#domain/delivery/Bounce.ts"
 import { quote } from "#domain/Topic.ts"
 import { copyText, getChildElements } from "./Elements.ts"
@@ -28,12 +32,12 @@ export const parseBounce = (error: Element): Bounce | undefined => {
     subscriptionId: Number(subscriptionId),
     sequence: Number(sequence),
     from: copyText(sender),
-    ...meaningOf(error)
+    ...describeError(error)
   }
 }
 
 /** Permanent conditions of RFC 6120 (8.3.3). Other conditions pass, such as network failures and overloaded servers. */
-const lasting: ReadonlySet<string> = new Set([
+const lastingConditions: ReadonlySet<string> = new Set([
   "bad-request",
   "feature-not-implemented",
   "forbidden",
@@ -48,7 +52,7 @@ const lasting: ReadonlySet<string> = new Set([
   "subscription-required"
 ])
 
-const meaningOf = (stanza: Element): { readonly severity: Severity; readonly message: string } => {
+const describeError = (stanza: Element): { readonly severity: Severity; readonly message: string } => {
   const error = stanza.getChild("error")
   const conditions = error === undefined
     ? []
@@ -56,13 +60,36 @@ const meaningOf = (stanza: Element): { readonly severity: Severity; readonly mes
   const condition = conditions.map((child) => child.getName()).find((name) => name !== "text") ?? "undefined-condition"
   const text = error?.getChildText("text", ns.stanzaErrors) ?? ""
   return {
-    severity: severityOf(condition, error?.attrs["type"]),
+    severity: getSeverity(condition, error?.attrs["type"]),
     message: `The message came back: ${condition.slice(0, 60)}${text === "" ? "" : ` (${quote(text)})`}.`
   }
 }
 
-const severityOf = (condition: string, type: string | undefined): Severity => {
+const getSeverity = (condition: string, type: string | undefined): Severity => {
   if (type === "wait") return "passing"
   if (condition === "gone") return "gone"
-  return lasting.has(condition) ? "lasting" : "passing"
+  return lastingConditions.has(condition) ? "lasting" : "passing"
 }
+
+/** Number of bounces handled in parallel. The bounces of one subscription are handled in order. */
+const concurrency = 8
+
+/** Maximum of waiting bounces: of all senders, and of one bare JID. Further bounces are dropped. */
+const maxBounces = 10_000
+const maxBouncesPerJid = 1_000
+
+/** Makes the handler of messages of type error. */
+export const makeHandler = Effect.gen(function*() {
+  const { recordBounce } = yield* Hub
+  const run = yield* FiberSet.makeRuntime<never>()
+  const waiting = new KeyedCounter({ maxTotal: maxBounces, maxPerKey: maxBouncesPerJid })
+  const queues = Array.from({ length: concurrency }, () => new FifoSemaphore(1))
+
+  return (error: Element): void => {
+    const bounce = parseBounce(error)
+    if (bounce === undefined) return
+    const queue = queues[bounce.subscriptionId % concurrency]
+    if (queue === undefined || !waiting.tryAdd(bounce.from)) return
+    run(Effect.ensuring(queue.withPermit(recordBounce(bounce)), Effect.sync(() => waiting.remove(bounce.from))))
+  }
+})
