@@ -38,7 +38,7 @@ const printed = Effect.fnUntraced(function*(commands: ReadonlyArray<ReadonlyArra
   return yield* TestConsole.logLines
 }, Effect.provide(NodeServices.layer))
 
-it.effect("takes a socket of the data directory at which nobody answers any more for no service", () =>
+it.effect("recognizes a dead socket of the data directory", () =>
   Effect.gen(function*() {
     const dataDir = yield* temporaryDirectory
     const socket = join(dataDir, "windhover.sock")
@@ -53,7 +53,7 @@ it.effect("takes a socket of the data directory at which nobody answers any more
     assert.isFalse(yield* AdministrationSocket.isServed(dataDir))
   }).pipe(Effect.provide(NodeServices.layer)))
 
-it.effect("a data directory that takes no socket leaves the service without one, aloud", () =>
+it.effect("warns when the data directory cannot hold a socket", () =>
   Effect.gen(function*() {
     const dataDir = join(yield* temporaryDirectory, "is-not-there")
     const said: Array<unknown> = []

@@ -61,7 +61,7 @@ describe.skipIf(!available)("a runner whose address is taken", () => {
 })
 
 describe.skipIf(!available)("two runners on one database", () => {
-  it.live("take over from each other without losing anything", () =>
+  it.live("take over from each other without a lost notification", () =>
     Effect.gen(function*() {
       const { all, hooks, one, ping, publish, published, world } = yield* twoRunners
 
@@ -90,7 +90,7 @@ describe.skipIf(!available)("two runners on one database", () => {
       }
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
-  it.live("repeat nothing when one stood still until the other had taken over", () =>
+  it.live("repeat no notification after one was paused until the other had taken over", () =>
     Effect.gen(function*() {
       const { all, hooks, one, ping, publish, published, world } = yield* twoRunners
 
@@ -114,7 +114,7 @@ describe.skipIf(!available)("two runners on one database", () => {
       }
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
-  it.live("take what a publisher's hub pushes to either of them, and either verifies", () =>
+  it.live("accept pushes and verifications of a publisher's hub at either runner", () =>
     Effect.gen(function*() {
       const hub = yield* openPublisherHub
       const database = yield* serverDatabase

@@ -27,7 +27,7 @@ describe("the demo", () => {
       assert.match(said.at(-1) ?? "", / demo +stops: Windhover finishes what it has begun$/)
     }), patience)
 
-  it.live("leaves nothing running when nobody reads it any more", () =>
+  it.live("ends its processes when its reader has gone", () =>
     Effect.gen(function*() {
       const { child, said, until } = yield* startProgram(join(root, "bin/node"), [join(root, "scripts/demo.ts")])
       yield* until(() => said.some((line) => / windhover +is ready/.test(line)))

@@ -71,7 +71,7 @@ describe("the service as a process", () => {
     patience + 10_000
   )
 
-  it.live("fetches what a publisher told of, although it was killed before it could", () =>
+  it.live("fetches pinged resources after a kill", () =>
     Effect.gen(function*() {
       const world = yield* outside
       // no poll is due for an hour, so only the ping causes the fetch
@@ -87,7 +87,7 @@ describe("the service as a process", () => {
       yield* world.until(() => hooks.every((hook) => received(world.posted, hook).ids.length === 1))
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
-  it.live("finishes on SIGTERM what it has begun, and exits with 0", () =>
+  it.live("completes its work on SIGTERM, and exits with 0", () =>
     Effect.gen(function*() {
       const world = yield* outside
       const directory = { WINDHOVER_DATA_DIR: yield* temporaryDirectory }
@@ -110,7 +110,7 @@ describe("the service as a process", () => {
       assert.strictEqual(world.posted.length, 2 * hooks.length) // a confirmed notification is not repeated
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
-  it.live("ends when npm, which started it, is told to", () =>
+  it.live("ends when its npm parent gets a signal", () =>
     Effect.gen(function*() {
       const directory = { WINDHOVER_DATA_DIR: yield* temporaryDirectory }
       const service = yield* start(directory, ["npm", "start"])
@@ -120,7 +120,7 @@ describe("the service as a process", () => {
       yield* start(directory) // the database refuses the drop while a connection is open
     }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 
-  it.live("says where it is reached, on a port that the system chose", () =>
+  it.live("prints its URL with a port that the system chose", () =>
     Effect.gen(function*() {
       const { said, url } = yield* start({ WINDHOVER_DATA_DIR: yield* temporaryDirectory })
       const { port } = new URL(url)

@@ -52,7 +52,7 @@ const count = 320
 const ping = (service: Service, node: string) => service.call({ "hub.mode": "publish", "hub.url": node })
 
 describe.skipIf(installed === undefined)("the service as a component of an XMPP server", () => {
-  it.live("lets its accounts log in, and loses nothing when it is killed", () =>
+  it.live("lets its accounts log in, and loses no notification after a kill", () =>
     Effect.gen(function*() {
       const { client, subscribe, variables, world, ...first } = yield* connected()
       let { service } = first

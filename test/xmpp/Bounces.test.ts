@@ -9,7 +9,7 @@ const error = (id: string, from: string, condition = "item-not-found", type = "c
   )
 
 describe("Returned", () => {
-  it("is understood whichever message of its delivery it is, and from whom it comes is told", () => {
+  it("is read from any message of its delivery, with its sender", () => {
     const bounce = {
       subscriptionId: 7,
       sequence: 3,
@@ -51,7 +51,7 @@ describe("Returned", () => {
     assert.strictEqual(parseBounce(error("5-7-3", "ann@xmpp.test", condition, type))?.severity, severity)
   })
 
-  it("quotes what the server says, and no more of it than fits into a line", () => {
+  it("quotes the server's text up to the length of a line", () => {
     const text = `<text xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'>${"long ".repeat(1000)}</text>`
     const message = parseBounce(error("5-7-3", "ann@xmpp.test", "gone", "cancel", text))?.message ?? ""
     assert.match(message, /^The message came back: gone \("long long .*\.\.\."\)\.$/)

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { renderBriefStatus } from "#xmpp/BriefStatus.ts"
 
 describe("BriefStatus", () => {
-  it("cuts a title and a log line that are long, and nothing else", () => {
+  it("shortens a long title and a long log line only", () => {
     const xml = renderBriefStatus(
       { feed: "http://a.example/", title: "t".repeat(300_000), http: "h".repeat(5_000) },
       "urn:x"
@@ -12,12 +12,12 @@ describe("BriefStatus", () => {
     assert.include(renderBriefStatus({ feed: "http://a.example/", title: "short" }, "urn:x"), "<title>short</title>")
   })
 
-  it("leaves no half of a character", () => {
+  it("splits no character", () => {
     const xml = renderBriefStatus({ feed: "http://a.example/", title: `${"t".repeat(998)}😀${"t".repeat(9)}` }, "urn:x")
     assert.include(xml, `${"t".repeat(998)}\ufffd…</title>`)
   })
 
-  it("tells the ranks that are known, and none that are not", () => {
+  it("renders known ranks only", () => {
     const known = renderBriefStatus(
       { feed: "http://a.example/", bozoRank: 0.5, pornRank: 0.25, generatedIds: true },
       "urn:x"

@@ -65,7 +65,7 @@ describe("Component", () => {
       assert.strictEqual(yield* connection.shake, digest("s3cret"))
     }))
 
-  it.live("waits before a batch until the one before the last is noted, so that a crash repeats two at most", () =>
+  it.live("stores the results of a batch before the batch after the next, so that a crash repeats at most two batches", () =>
     Effect.gen(function*() {
       const notes = yield* Queue.unbounded<Deferred.Deferred<void>>()
       const note = Effect.gen(function*() {
@@ -92,7 +92,7 @@ describe("Component", () => {
       yield* Fiber.join(third)
     }))
 
-  it.live("takes a delivery for sent when the server itself has answered, nobody else", () =>
+  it.live("counts a delivery as sent only after an answer of the server itself", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
       const connection = yield* welcome
@@ -110,7 +110,7 @@ describe("Component", () => {
       yield* Fiber.interrupt(second)
     }))
 
-  it.live("sends 32 messages at once at most, and after a break those that were not confirmed, in order", () =>
+  it.live("sends at most 32 messages at once, and repeats unconfirmed messages in order after a disconnect", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
       const first = yield* welcome
@@ -136,7 +136,7 @@ describe("Component", () => {
       assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(deliveries))], ["accepted"])
     }))
 
-  it.live("gives up the one delivery that closes the stream twice, and delivers the others", () =>
+  it.live("drops the delivery that closes the stream twice, and sends the others", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
       let connection = yield* welcome
@@ -169,7 +169,7 @@ describe("Component", () => {
       assert.strictEqual(yield* component.deliver("bad", [message("bad")]), "poison") // and the message is never sent again
     }))
 
-  it.live("sends no character that XML does not know, and nothing too large", () =>
+  it.live("sends no character outside XML, and no stanza above the maximum", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
       yield* welcome
@@ -178,7 +178,7 @@ describe("Component", () => {
       assert.strictEqual(yield* component.deliver("3", [`<message>${"a".repeat(256 * 1024)}</message>`]), "poison")
     }))
 
-  it.live("takes a delivery back whose subscription is gone", () =>
+  it.live("removes the delivery of an ended subscription", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
       const connection = yield* welcome
@@ -238,7 +238,7 @@ describe("Component", () => {
       yield* (yield* inTime(server)).shake
     }))
 
-  it.effect("gives a server 30 s to answer a fence, and sends again what was not confirmed", () =>
+  it.effect("gives a server 30 s to answer a ping, and repeats unconfirmed messages", () =>
     Effect.gen(function*() {
       const { component, server, welcome } = yield* connecting
       const stuck = yield* welcome
@@ -259,7 +259,7 @@ describe("Component", () => {
       assert.strictEqual(yield* Fiber.join(delivery), "accepted")
     }))
 
-  it.effect("tells the operator of a wrong secret, and tries again about once a minute", () => {
+  it.effect("logs a wrong secret, and retries about once a minute", () => {
     const said: Array<string> = []
     const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
     return Effect.gen(function*() {
@@ -279,7 +279,7 @@ describe("Component", () => {
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
-  it.effect("tries again soon after two conflicts, as at a move, and about once a minute after more of them", () => {
+  it.effect("retries soon after two conflicts, and about once a minute after more conflicts", () => {
     const said: Array<string> = []
     const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
     const alarms = () => said.filter((line) => line.startsWith("Error") && line.includes("a second Windhover")).length
@@ -303,7 +303,7 @@ describe("Component", () => {
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 
-  it.live("holds back what a server does not read, but for one batch", () =>
+  it.live("holds back all but one batch while a server does not read", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
       const connection = yield* welcome
@@ -351,7 +351,7 @@ describe("Component", () => {
       assert.strictEqual((yield* Queue.take(heard)).attrs["id"], "é€😀")
     }))
 
-  it.live("reads what a server makes of the largest stanza that is all quotes, in pieces that end where a text does", () =>
+  it.live("reads the largest stanza of escaped quotes, in pieces that end between texts", () =>
     Effect.gen(function*() {
       const write = vi.spyOn(xml.Parser.prototype, "write")
       yield* Effect.addFinalizer(() => Effect.sync(() => write.mockRestore()))
@@ -388,7 +388,7 @@ describe("Component", () => {
       assert.strictEqual(yield* Fiber.join(delivery), "accepted")
     }))
 
-  it.live("sends as much behind a long tag, so that a server which waits for more sees its end", () =>
+  it.live("pads a long tag, so that a waiting server sees its end", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
       const connection = yield* welcome
@@ -412,7 +412,7 @@ describe("Component", () => {
       yield* Fiber.interrupt(opening)
     }))
 
-  it.live("reads a section of text, whatever is in it", () =>
+  it.live("reads any CDATA section", () =>
     Effect.gen(function*() {
       const { heard, welcome } = yield* connecting
       const connection = yield* welcome
@@ -420,7 +420,7 @@ describe("Component", () => {
       assert.strictEqual((yield* Queue.take(heard)).getChildText("body"), "it's <b> & ]] > ")
     }))
 
-  it.live("hears requests, and the answers of others, and is not confused by the id of a fence", () =>
+  it.live("passes on requests and answers of others, also with the id of its ping", () =>
     Effect.gen(function*() {
       const { heard, welcome } = yield* connecting
       const connection = yield* welcome
@@ -431,7 +431,7 @@ describe("Component", () => {
       assert.deepStrictEqual([stanza.attrs["id"], stanza.attrs["type"]], ["fence-1", "get"])
     }))
 
-  it.live("leaves nobody waiting when its scope ends: what became of their deliveries is not known", () =>
+  it.live("ends all waiting deliveries as unavailable when its scope ends", () =>
     Effect.gen(function*() {
       const server = yield* componentServer
       const scope = yield* Scope.make()
@@ -446,7 +446,7 @@ describe("Component", () => {
       assert.strictEqual(yield* component.deliver("late", [message("late")]), "unavailable")
     }))
 
-  it.live("hangs up when its scope ends", () =>
+  it.live("disconnects when its scope ends", () =>
     Effect.gen(function*() {
       const server = yield* componentServer
       const closed = yield* Deferred.make<void>()

@@ -30,7 +30,7 @@ describe("Conditions", () => {
     assert.deepStrictEqual([condition.type, condition.name, condition.text], [type, name, message])
   })
 
-  it("is written with its text and XEP-0060's own word, and without the request", () => {
+  it("is rendered with its text and its XEP-0060 condition, without the request", () => {
     const iq = stanza("<iq type='set' id='&lt;1&gt;' from='ann@x.test/\"a\"' to='push.x.test'><secret/></iq>")
     assert.strictEqual(
       Replies.renderError(iq, unsupported("publish", "No <publish> here.")),

@@ -8,7 +8,7 @@ import { loginPatiently } from "#test/support/XmppClient.ts"
 const count = 3_000
 
 describe.skipIf(installed === undefined)("the component on a server that is killed", () => {
-  it.live("loses none of 3,000 notifications, and repeats those of one batch at most", () =>
+  it.live("loses none of 3,000 notifications, and repeats at most one batch", () =>
     Effect.gen(function*() {
       const server = yield* prosody({ ann: "wonder" })
       const received = new Map<string, number>()

@@ -90,14 +90,14 @@ describe("Notifications", () => {
     assert.strictEqual(content(document("image/png", "\x89PNG")), "iVBORw==")
   })
 
-  it("are split when they are too large for a stanza, in order, and numbered", () => {
+  it("are split in order and numbered beyond the size of a stanza", () => {
     const large = ["1", "2", "3", "4", "5"].map((id) => entry(id, "x".repeat(100_000)))
     const parts = renderMessages(letter(entries(...large)))
     assert.deepStrictEqual(parts.map(ids), [["1", "2"], ["3", "4"], ["5"]])
     assert.deepStrictEqual(parts.map((part) => parse(part).attributes["id"]), ["5-7", "5-7-2", "5-7-3"])
   })
 
-  it("cut an entry that is too large by itself, and say so", () => {
+  it("shorten and mark an entry above the size of a stanza", () => {
     const [message = ""] = renderMessages(letter(entries(entry("one", "é😀<".repeat(100_000)))))
     assert.isAtMost(Buffer.byteLength(message), maxStanzaBytes)
     const cut = within(parse(message), "event", "items", "item", "entry", "content")
@@ -106,7 +106,7 @@ describe("Notifications", () => {
     assert.isTrue("é😀<".repeat(100_000).startsWith(content(cut)))
   })
 
-  it("cut JSON and documents so that they can still be read", () => {
+  it("shorten JSON and documents so that they stay readable", () => {
     const [json = ""] = renderMessages(letter(entries(entry("one", "\"\n".repeat(200_000))), { format: "json" }))
     const item = within(parse(json), "event", "items", "item", "content")
     assert.strictEqual(item.attributes["truncated"], "true")
@@ -117,7 +117,7 @@ describe("Notifications", () => {
     assert.strictEqual(within(parse(document), "event", "items", "item", "content").attributes["truncated"], "true")
   })
 
-  it("leave out of an entry what no cutting makes small: thousands of links, an endless id", () => {
+  it("omit thousands of links and an endless id of an entry", () => {
     const links = Array.from(
       { length: 5_000 },
       (_, i) => ({ href: `http://a.test/${"b".repeat(100)}${i}`, rel: "alternate" })
@@ -129,7 +129,7 @@ describe("Notifications", () => {
     assert.isAtMost(Buffer.byteLength(endless), maxStanzaBytes)
   })
 
-  it("are legal XML of bounded size, whatever the feed holds", () => {
+  it("are well-formed XML of bounded size for any feed", () => {
     const { entry, status } = model(hostile)
     fc.assert(
       fc.property(

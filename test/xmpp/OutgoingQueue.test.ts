@@ -5,7 +5,7 @@ import { OutgoingQueue } from "#xmpp/OutgoingQueue.ts"
 const queue = Effect.map(Latch.make(), (latch) => new OutgoingQueue(latch))
 
 describe("Outgoing", () => {
-  it.effect("lets 10,000 deliveries wait, and no more", () =>
+  it.effect("queues at most 10,000 deliveries", () =>
     Effect.gen(function*() {
       const outgoing = yield* queue
       const waiting = yield* Effect.forEach(
@@ -22,7 +22,7 @@ describe("Outgoing", () => {
       assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(waiting))], ["accepted", "unavailable"])
     }))
 
-  it.effect("lets 64 Mi characters wait, and no more", () =>
+  it.effect("queues at most 64 Mi characters", () =>
     Effect.gen(function*() {
       const outgoing = yield* queue
       const mebi = ["x".repeat(1024 * 1024)]

@@ -14,11 +14,11 @@ const online = (...presences: ReadonlyArray<readonly [from: string, type?: strin
 }
 
 describe("Online", () => {
-  it("knows nobody who was not heard of", () => {
+  it("does not know a JID without a presence", () => {
     assert.strictEqual(new PresenceTracker().get("ann@xmpp.test"), "unknown")
   })
 
-  it("counts resources: the last one that leaves makes an address go offline", () => {
+  it("counts resources: a JID is offline without its last resource", () => {
     const { came, online: known } = online(["ann@xmpp.test/a"], ["Ann@xmpp.test/b"], ["ann@xmpp.test/a", "unavailable"])
     assert.deepStrictEqual(came, ["ann@xmpp.test", undefined, undefined])
     assert.strictEqual(known.get("ann@xmpp.test"), "online")
@@ -27,7 +27,7 @@ describe("Online", () => {
     assert.strictEqual(known.record(presence("ann@xmpp.test/b")), "ann@xmpp.test")
   })
 
-  it("takes a bare address that leaves for all of it", () => {
+  it("treats an unavailable bare JID as all its resources", () => {
     const { online: known } = online(["ann@xmpp.test/a"], ["ann@xmpp.test/b"], ["ann@xmpp.test", "unavailable"])
     assert.strictEqual(known.get("ann@xmpp.test"), "offline")
   })
@@ -36,13 +36,13 @@ describe("Online", () => {
     assert.strictEqual(online(["ann@xmpp.test/a", type]).online.get("ann@xmpp.test"), "unknown")
   })
 
-  it("knows nothing any more when the connection is gone", () => {
+  it("forgets all presences when the connection ends", () => {
     const { online: known } = online(["ann@xmpp.test/a"])
     known.forget()
     assert.strictEqual(known.get("ann@xmpp.test"), "unknown")
   })
 
-  it("does not hold on to the reads that addresses came in", () => {
+  it("keeps no socket buffer of a JID in memory", () => {
     setFlagsFromString("--expose-gc")
     const collect: () => void = runInNewContext("gc")
     const { online: known } = online()
@@ -57,7 +57,7 @@ describe("Online", () => {
     assert.strictEqual(known.get("user-of-a-long-name-7@xmpp.test"), "online")
   })
 
-  it("remembers 10,000 addresses, those that were heard of last, and sixteen resources of one", () => {
+  it("remembers the 10,000 JIDs with the newest presence, and sixteen resources each", () => {
     const { online: known } = online(["first@xmpp.test/a"], ["ann@xmpp.test/a"])
     for (let i = 0; i < 9_998; i++) known.record(presence(`user${i}@xmpp.test/a`))
     known.record(presence("first@xmpp.test/b"))

@@ -12,11 +12,11 @@ const status = { feed: "http://feeds.test/a", code: 200, http: "Fetched (ring) 2
 const subscription = { node: "http://feeds.test/a", jid: "Ann@x.test/home", status }
 
 describe("Replies", () => {
-  it("answers whoever asked, with the id that was given", () => {
+  it("answers the sender with the id of the request", () => {
     assert.strictEqual(Replies.renderResult(iq), `<iq type="result" from="push.x.test" to="ann@x.test/a" id="7"/>`)
   })
 
-  it("shows a subscription with its status, whose children are all there and in order", () => {
+  it("renders a subscription with all parts of its status in order", () => {
     assert.strictEqual(
       Replies.renderSubscribeResult([subscription], EXT, 10_000),
       `<pubsub xmlns="http://jabber.org/protocol/pubsub">` +
@@ -27,7 +27,7 @@ describe("Replies", () => {
     )
   })
 
-  it("writes subscriptions in the room that there is: texts are cut first, then statuses left out", () => {
+  it("fits subscriptions into the maximum size: shortens texts first, then omits statuses", () => {
     const long = { ...subscription, status: { ...status, title: "t".repeat(900), http: "h".repeat(900) } }
     const page = Array.from({ length: 20 }, () => long)
     const written = (room: number) => {
@@ -61,7 +61,7 @@ describe("Replies", () => {
     )
   })
 
-  it("says what the component is, and what a resource is", () => {
+  it("describes the component and a resource", () => {
     const service = children(parse(Replies.renderDiscoInfo(undefined, "Windhover", EXT)))
     assert.deepStrictEqual(service[0]?.attributes, { category: "pubsub", type: "service", name: "Windhover" })
     assert.include(service.map(({ attributes }) => attributes["var"]), EXT)
@@ -70,7 +70,7 @@ describe("Replies", () => {
     assert.deepStrictEqual(leaf[0]?.attributes, { category: "pubsub", type: "leaf", name: "A feed" })
   })
 
-  it("is legal XML, whatever strangers put into it", () => {
+  it("is well-formed XML for any input", () => {
     const { status } = model(hostile)
     fc.assert(fc.property(hostile, hostile, status, (node, jid, status) => {
       assert.deepStrictEqual(names(parse(Replies.renderListResult([{ node, jid, status }], 1, EXT, 1e9))), [

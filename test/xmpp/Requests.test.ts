@@ -28,7 +28,7 @@ const node = "http://feeds.test/a"
 const subscribe = (attributes: string) => `<subscribe node='${node}' jid='ann@x.test'${attributes}/>`
 
 describe("Requests", () => {
-  it("reads subscribe and unsubscribe, with what the extension adds under any prefix", () => {
+  it("reads subscribe and unsubscribe, with the extension's attributes under any prefix", () => {
     assert.deepStrictEqual(
       outcome(pubsub("set", subscribe("") + subscribe(" sf:format='JSON'") + subscribe(" format='atom'"))),
       {
@@ -46,7 +46,7 @@ describe("Requests", () => {
     )
   })
 
-  it("finds elements and attributes by namespace, whatever a server made of their prefixes", () => {
+  it("finds elements and attributes by namespace, with any prefixes", () => {
     assert.deepStrictEqual(
       outcome(stanza(
         `<iq type='set'><p:pubsub xmlns:p='${PUBSUB}'><p:subscribe xmlns:ns1='${EXT}' xmlns:o='urn:other'` +
@@ -81,7 +81,7 @@ describe("Requests", () => {
     assert.strictEqual(outcome(iq("set", payload)), "cancel service-unavailable")
   })
 
-  it("takes 20 resources and no 21st", () => {
+  it("accepts 20 resources and rejects 21", () => {
     assert.isTrue(Result.isSuccess(read(pubsub("set", subscribe("").repeat(20)))))
     assert.strictEqual(outcome(pubsub("set", subscribe("").repeat(21))), "modify not-acceptable")
   })
@@ -133,7 +133,7 @@ describe("Requests", () => {
     assert.strictEqual(outcome(element), condition)
   })
 
-  it("says what was wrong with a node in the words of XMPP", () => {
+  it("reports an invalid node with an XMPP condition", () => {
     const refused = read(pubsub("set", "<subscribe node='feed' jid='ann@x.test'/>"))
     assert.strictEqual(
       Result.match(refused, { onSuccess: () => "", onFailure: ({ text }) => text }),

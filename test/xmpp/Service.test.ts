@@ -66,7 +66,7 @@ describe("Service", () => {
       )
     }))
 
-  it.live("says so when an answer has no room in a stanza", () =>
+  it.live("reports an answer that exceeds a stanza", () =>
     Effect.gen(function*() {
       const long = listing(`http://feeds.test/${"\"".repeat(2_000)}`, `${"a".repeat(1_000)}@${"b".repeat(1_000)}`)
       const { send, take } = yield* connectScripted({ accounts, hub: long })
@@ -76,7 +76,7 @@ describe("Service", () => {
       assert.match(answer.getChild("error")?.getChildText("text") ?? "", /has \d+ bytes; at most 262144 are sent\. Ask/)
     }))
 
-  it.live("tells the operator of a request that cannot even be refused", () =>
+  it.live("logs a request whose rejection cannot be sent either", () =>
     Effect.gen(function*() {
       const said: Array<string> = []
       const logger = Logger.make(({ message }) => void said.push(String(message)))
@@ -111,7 +111,7 @@ describe("Service", () => {
       )
     }))
 
-  it.live("tells the hub of notifications that came back, in order, and answers no error", () =>
+  it.live("passes bounced notifications to the hub in order, and answers no error", () =>
     Effect.gen(function*() {
       const bounces: Array<Bounce> = []
       const told = yield* Deferred.make<void>()
@@ -172,7 +172,7 @@ describe("Service", () => {
       assert.deepStrictEqual([next.attrs["id"], next.attrs["type"]], ["ping", "result"])
     }))
 
-  it.live("takes a request for a sign of life of its address, once a minute, and that of a stranger for none", () =>
+  it.live("treats an account's request as activity of its JID once a minute, and ignores strangers", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
       const { send, take } = yield* connectScripted({
@@ -189,7 +189,7 @@ describe("Service", () => {
       assert.deepStrictEqual(heard, ["ann@xmpp.test"])
     }))
 
-  it.live("takes a request of a domain for a sign of life of all its addresses", () =>
+  it.live("treats a request of a domain as activity of all its JIDs", () =>
     Effect.gen(function*() {
       const heard: Array<readonly [number, string]> = []
       const { send, take } = yield* connectScripted({
@@ -204,7 +204,7 @@ describe("Service", () => {
       assert.deepStrictEqual(heard, [[1, "bots.test"]])
     }))
 
-  it.live("lets everybody see its presence, and answers no answer", () =>
+  it.live("shows its presence to all JIDs, and answers no answer", () =>
     Effect.gen(function*() {
       const { send, take } = yield* connectScripted()
       const presence = (type: string) => `<presence type='${type}' from='ann@xmpp.test' to='push.xmpp.test'/>`
@@ -219,7 +219,7 @@ describe("Service", () => {
       assert.deepStrictEqual(yield* next, seen("unsubscribed"))
     }))
 
-  it.live("takes presence for a sign of life when somebody comes, not with each of them", () =>
+  it.live("treats the first presence of a JID as activity, and no further one", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
       const { send, take } = yield* connectScripted({
@@ -233,7 +233,7 @@ describe("Service", () => {
       assert.deepStrictEqual(heard, ["ann@xmpp.test"])
     }))
 
-  it.live("takes presence for a sign of life of all who come together, whatever waits, without the places of requests", () =>
+  it.live("treats the presences of many JIDs at once as activity, within limits of their own", () =>
     Effect.gen(function*() {
       const count = 1_000
       const heard: Array<string> = []
@@ -257,7 +257,7 @@ describe("Service", () => {
       assert.deepStrictEqual(heard, Array.from({ length: count }, (_, i) => `user${i}@xmpp.test`))
     }))
 
-  it.live("takes the next presence or request for a sign of life when the database was away at the last one", () =>
+  it.live("treats the next presence or request as activity after the database was away", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
       const { send, take } = yield* connectScripted({
@@ -280,7 +280,7 @@ describe("Service", () => {
       assert.strictEqual(heard.length, 4)
     }))
 
-  it.live("says that the server tells who is online, when it is the server who says so", () =>
+  it.live("logs the presence privilege only when the server itself grants it", () =>
     Effect.gen(function*() {
       const said: Array<string> = []
       const logger = Logger.make(({ message }) => void said.push(String(message)))

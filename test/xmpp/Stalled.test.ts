@@ -5,7 +5,7 @@ import { component, domain, installed, prosody, secret } from "#test/support/Pro
 import { loginPatiently } from "#test/support/XmppClient.ts"
 
 describe.skipIf(installed === undefined)("a client that stops reading", () => {
-  it.live("keeps nobody else from their notifications, and holds nothing up", () =>
+  it.live("delays no other subscriber and no other work", () =>
     Effect.gen(function*() {
       const server = yield* prosody({ ann: "wonder", bob: "builder" })
       const client = (login: string, password: string) =>

@@ -23,7 +23,7 @@ const pieces = [
 ]
 
 describe("Tokens", () => {
-  it("are the same however the stream is spread over reads", () => {
+  it("are the same for any division of the stream into reads", () => {
     fc.assert(fc.property(fc.array(fc.nat(stream.length)), (cuts) => {
       const tokens = new XmlTokenizer()
       const ends = [...cuts.toSorted((a, b) => a - b), stream.length]

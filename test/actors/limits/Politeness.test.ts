@@ -72,7 +72,7 @@ describe("a host", () => {
       ])
     }).pipe(Effect.provide(layerPartition())))
 
-  it.effect("that is overloaded is paused for all its resources, and their fetches are spread afterwards", () =>
+  it.effect("is paused for all its resources when overloaded, and their fetches are spread afterwards", () =>
     Effect.gen(function*() {
       const { during, server } = yield* host(50)
       yield* during(minute - 1_000)
@@ -88,7 +88,7 @@ describe("a host", () => {
       }
     }).pipe(Effect.provide(layerPartition())))
 
-  it.effect("that is paused postpones its resources, and their rows name the next fetch", () =>
+  it.effect("postpones its resources during a pause, and their rows name the next fetch", () =>
     Effect.gen(function*() {
       const { during, server } = yield* host(50)
       yield* during(minute - 1_000)
@@ -103,7 +103,7 @@ describe("a host", () => {
       assert.isBelow(Math.max(...next), now + 11 * minute)
     }).pipe(Effect.provide(layerPartition())))
 
-  it.effect("that is paused stays paused after a restart of the partition", () =>
+  it.effect("stays paused after a restart of the partition", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const { during, server } = yield* Scope.provide(host(2), scope)
@@ -118,7 +118,7 @@ describe("a host", () => {
       assert.sameMembers((yield* during(2 * minute)).map(([topic]) => topic).slice(0, 2), [0, 1])
     }).pipe(Effect.provide(layerPartition())))
 
-  it.effect("that is paused is the stated reason for the missing document of a new resource", () =>
+  it.effect("is named as the reason when a pause delays the first document of a resource", () =>
     Effect.gen(function*() {
       const { during, server, watch } = yield* host(1)
       yield* during(minute - 1_000)

@@ -79,7 +79,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("marks a subscription, and gives nothing back", () => {
+  it.effect("marks a subscription, and returns no credit", () => {
     const { layer, sent, world } = watching()
     return Effect.gen(function*() {
       const { bounce, listed, tell } = yield* world
@@ -99,7 +99,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("sends nothing to one that is paused, and takes no credit, until its JID is heard of", () => {
+  it.effect("sends nothing to a paused subscription, and takes no credit, until its JID is online", () => {
     const { layer, paused, sent } = watching()
     return Effect.gen(function*() {
       const { hub, listed, state, tell } = yield* paused
@@ -119,7 +119,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("goes on when it is subscribed again", () => {
+  it.effect("resumes at a repeated subscribe", () => {
     const { layer, paused, sent } = watching()
     return Effect.gen(function*() {
       const { state, subscribe, tell } = yield* paused
@@ -131,7 +131,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("goes on when its domain is heard of, which has the account", () => {
+  it.effect("resumes when the domain of the account is active", () => {
     const { layer, paused } = watching()
     return Effect.gen(function*() {
       const { hub, listed, state } = yield* paused
@@ -143,7 +143,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("tries one notification after an hour, and the next one twice as much later when that comes back", () => {
+  it.effect("sends a trial after an hour, and doubles the wait after a bounced trial", () => {
     const { layer, paused, sent } = watching()
     return Effect.gen(function*() {
       const { bounce, listed, state, tellSoon } = yield* paused
@@ -166,7 +166,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("goes on when its trial does not come back", () => {
+  it.effect("resumes when its trial does not bounce", () => {
     const { layer, paused, sent } = watching()
     return Effect.gen(function*() {
       const { bounce, listed, state, tellSoon } = yield* paused
@@ -184,7 +184,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("tries one, also when the subscription is loaded anew during its trial", () => {
+  it.effect("sends one trial, also when the subscription is reloaded during the trial", () => {
     const { layer, paused, sent } = watching()
     return Effect.gen(function*() {
       const { hub, tellSoon } = yield* paused
@@ -199,7 +199,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("goes on at once when its JID is heard of during its trial", () => {
+  it.effect("resumes at once when its JID is online during the trial", () => {
     const { layer, paused, sent } = watching()
     return Effect.gen(function*() {
       const { hub, listed, tellSoon } = yield* paused
@@ -215,7 +215,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("takes all that is paused for a JID for its own, however much it is", () => {
+  it.effect("resumes all paused subscriptions of a JID, however many", () => {
     const { layer, world } = watching()
     return Effect.gen(function*() {
       const { hub } = yield* world
@@ -245,7 +245,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("from another address mean nothing", () => {
+  it.effect("ignores bounces from another address", () => {
     const { layer, world } = watching()
     return Effect.gen(function*() {
       const { bounce, listed, state, tell } = yield* world
@@ -255,7 +255,7 @@ describe("Bouncing", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("of a subscription that is gone mean nothing", () => {
+  it.effect("ignores bounces of an ended subscription", () => {
     const { layer, world } = watching()
     return Effect.gen(function*() {
       const { hub, listed } = yield* world

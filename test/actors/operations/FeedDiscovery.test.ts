@@ -8,8 +8,8 @@ import { caller, documentOf, layer } from "#test/support/World.ts"
 const subscribe = (topic: string, options: Partial<SubscribeRequest> = {}) =>
   Hub.use((hub) => hub.subscribe({ caller, topic, callback: hook("good"), face: "api", retrieve: false, ...options }))
 
-describe("a subscription to what was never fetched", () => {
-  it.effect("waits for nothing when its address says that it is a feed", () =>
+describe("a subscription to a resource without a first fetch", () => {
+  it.effect("does not wait when the URL looks like a feed", () =>
     Effect.gen(function*() {
       const world = yield* started
       for (
@@ -25,7 +25,7 @@ describe("a subscription to what was never fetched", () => {
       }
     }).pipe(Effect.provide(layer)))
 
-  it.effect("waits for a page whose host only is called like a feed", () =>
+  it.effect("waits for a page when only the host looks like a feed", () =>
     Effect.gen(function*() {
       const world = yield* started
       const topic = "http://buzzfeed.example/"
@@ -51,7 +51,7 @@ describe("a subscription to what was never fetched", () => {
       assert.strictEqual(lines(world, "poll").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("waits for nothing when the page itself is wanted, or a part of it", () =>
+  it.effect("does not wait when the page itself, or a part of it, is wanted", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.serve("http://blog.example/", () => Effect.never)
@@ -61,7 +61,7 @@ describe("a subscription to what was never fetched", () => {
       assert.deepStrictEqual(yield* subscribe("http://blog.example/#p"), { outcome: "done" })
     }).pipe(Effect.provide(layer)))
 
-  it.effect("waits once where it waits for what is stored as well", () =>
+  it.effect("waits once when it also waits for stored entries", () =>
     Effect.gen(function*() {
       const world = yield* started
       const topic = "http://blog.example/"

@@ -25,7 +25,7 @@ const listed = Effect.gen(function*() {
 })
 
 describe("Hub.subscribe", () => {
-  it.effect("twice with the same pair keeps one subscription, with the new format and secret", () =>
+  it.effect("keeps one subscription after a repetition, with the new format and secret", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       yield* subscribe("good", { format: "json", secret: "s3cret" })
@@ -52,7 +52,7 @@ describe("Hub.subscribe", () => {
       assert.deepStrictEqual(headers(world, "two", "X-PubSubHubbub-Topic"), [feed])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("refuses topics and callbacks that cannot be", () =>
+  it.effect("rejects impossible topics and callbacks", () =>
     Effect.gen(function*() {
       yield* started
       const topic = yield* refusalOf(subscribe("good", { topic: "ftp://feeds.example/" }))
@@ -98,7 +98,7 @@ describe("Hub.subscribe", () => {
       assert.strictEqual(lines(world, "poll").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("with async asks again when whoever was asking has died", () =>
+  it.effect("with async verifies again after the death of the verifying runner", () =>
     Effect.gen(function*() {
       const world = yield* started
       let asked = 0
@@ -110,7 +110,7 @@ describe("Hub.subscribe", () => {
       assert.deepStrictEqual([asked, (yield* listed)[0]?.state], [2, "active"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("with async takes so many requests about one callback, and a refused one leaves nothing", () =>
+  it.effect("with async limits the requests about one callback, and a rejected request leaves nothing", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.verify(() => Effect.never)
@@ -132,7 +132,7 @@ describe("Hub.subscribe", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("with retrieve fetches what was never fetched, within the request", () =>
+  it.effect("with retrieve runs the first fetch within the request", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.publish(feed, ["b", "a"])
@@ -142,7 +142,7 @@ describe("Hub.subscribe", () => {
       assert.deepStrictEqual(lines(world, "post"), [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("with retrieve refuses who would wait beside hundreds of others, until those have given up", () =>
+  it.effect("with retrieve rejects a request while hundreds of others wait", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.serve(feed, () => Effect.never)
@@ -161,7 +161,7 @@ describe("Hub.subscribe", () => {
       assert.deepStrictEqual([reasons.length, [...new Set(reasons)]], [refused.length, ["Unavailable"]])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("with retrieve waits five seconds for it, and a failure is no refusal", () =>
+  it.effect("with retrieve waits five seconds for the fetch, and succeeds in spite of a failed fetch", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.serve(feed, () => Effect.never)
@@ -183,7 +183,7 @@ describe("Hub.subscribe", () => {
 })
 
 describe("Hub.unsubscribe", () => {
-  it.effect("needs a callback only where there are several, and says so", () =>
+  it.effect("requires a callback only for several subscriptions, and explains that", () =>
     Effect.gen(function*() {
       yield* watched("one", "two")
       const hub = yield* Hub
@@ -248,7 +248,7 @@ describe("Hub.unsubscribe", () => {
 })
 
 describe("Hub.retrieve", () => {
-  it.effect("gives the past of a subscribed topic, before and after an entry", () =>
+  it.effect("returns stored entries of a subscribed topic, before and after an entry", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.publish(feed, ["c", "b", "first"])
@@ -263,7 +263,7 @@ describe("Hub.retrieve", () => {
       })
     }).pipe(Effect.provide(layer)))
 
-  it.effect("refuses what is not subscribed, and a callback with 200 feeds", () =>
+  it.effect("rejects a missing subscription, and a callback with 200 feeds", () =>
     Effect.gen(function*() {
       yield* started
       assert.strictEqual((yield* refusalOf(retrieve({ topic: feed })))._tag, "NotSubscribed")
@@ -276,7 +276,7 @@ describe("Hub.retrieve", () => {
       assert.deepStrictEqual(idsOf(yield* retrieve({ callback: hook("good") })), [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("gives what is no feed as it was pulled", () =>
+  it.effect("returns a document other than a feed as fetched", () =>
     Effect.gen(function*() {
       const world = yield* started
       const document = { ...documentOf([]), headers: { "content-type": "text/plain" }, body: Buffer.from("<hello") }
@@ -290,7 +290,7 @@ describe("Hub.retrieve", () => {
 })
 
 describe("Hub.publish", () => {
-  it.effect("answers at once whatever it is told, and fetches what is watched", () =>
+  it.effect("answers any ping at once, and fetches watched resources", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const hub = yield* Hub
@@ -303,7 +303,7 @@ describe("Hub.publish", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("of what did not change notifies nobody", () =>
+  it.effect("sends no notification for an unchanged document", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.serve(feed, () => Effect.succeed(statusOnly(304)))
@@ -315,7 +315,7 @@ describe("Hub.publish", () => {
 })
 
 describe("Hub, while the database is away", () => {
-  it.effect("refuses for the moment, and says when to come again", () =>
+  it.effect("rejects with the time of the next attempt", () =>
     Effect.gen(function*() {
       yield* watched("good")
       const faults = yield* MemoryStores.Faults

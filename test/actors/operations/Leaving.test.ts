@@ -63,8 +63,8 @@ const leaving = Effect.fnUntraced(function*<A, E>(asking: Effect.Effect<A, E, Hu
   written.active = false
 })
 
-describe("whoever leaves when the row is written, and its owner not told", () => {
-  it.effect("of an unsubscribe: nothing more is sent, and nothing polled", () =>
+describe("a call that ends after its row is written and before the owner is notified", () => {
+  it.effect("completes an unsubscribe: deliveries and polls stop", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.answer(hook("good"), () => Effect.succeed(503))
@@ -76,7 +76,7 @@ describe("whoever leaves when the row is written, and its owner not told", () =>
       assert.deepStrictEqual(world.log, [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("of a subscribe: it is polled", () =>
+  it.effect("completes a subscribe: the resource is polled", () =>
     Effect.gen(function*() {
       const world = yield* watched()
       yield* leaving(subscribe("good"))
@@ -84,7 +84,7 @@ describe("whoever leaves when the row is written, and its owner not told", () =>
       assert.isAtLeast(lines(world, "poll").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("of a subscribe at the open hub, whose callback has agreed: it is polled", () =>
+  it.effect("completes a verified subscribe at the open hub: the resource is polled", () =>
     Effect.gen(function*() {
       const world = yield* watched()
       const hub = yield* Hub
@@ -95,7 +95,7 @@ describe("whoever leaves when the row is written, and its owner not told", () =>
       assert.isAtLeast(lines(world, "poll").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("of an unsubscribe at the open hub: nothing is polled", () =>
+  it.effect("completes an unsubscribe at the open hub: polls stop", () =>
     Effect.gen(function*() {
       const world = yield* watched()
       const hub = yield* Hub

@@ -180,7 +180,7 @@ describe("the hub face, subscribing", () => {
       assert.strictEqual(posts(world, "good").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("while the API has the same topic and callback gives each its own", () =>
+  it.effect("coexists with an API subscription of the same topic and callback", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.publish(feed, ["first"])
@@ -200,7 +200,7 @@ describe("the hub face, subscribing", () => {
       assert.strictEqual(bodies[1], "[\"b\",\"first\"]")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("of what refuses leaves nothing, and tells the callback why", () =>
+  it.effect("leaves nothing after a rejection, and sends the reason to the callback", () =>
     Effect.gen(function*() {
       const world = yield* started
       askedBy(world, refuse)
@@ -215,7 +215,7 @@ describe("the hub face, subscribing", () => {
       assert.strictEqual(yield* known("bad"), undefined)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("again keeps the old state until the new one is verified", () =>
+  it.effect("keeps the old state until a repeated subscribe is verified", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.publish(feed, ["first"])
@@ -240,7 +240,7 @@ describe("the hub face, subscribing", () => {
       assert.deepStrictEqual(world.parcels.map(({ secret }) => secret), ["old", "new"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("with sync has the outcome as the answer", () =>
+  it.effect("answers with the outcome when verification is sync", () =>
     Effect.gen(function*() {
       const world = yield* started
       assert.strictEqual(yield* subscribe("good", { verify: "sync" }), "done")
@@ -268,7 +268,7 @@ describe("the hub face, subscribing", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("goes on where a runner that died left it", () =>
+  it.effect("resumes after the death of the runner", () =>
     Effect.gen(function*() {
       const world = yield* World
       world.publish(feed, ["first"])
@@ -289,7 +289,7 @@ describe("the hub face, subscribing", () => {
       }).pipe(Effect.provide(layerRunner))
     }).pipe(Effect.provide(Layer.provideMerge(layerOutside, Settings.layerValues()))))
 
-  it.effect("waits for the database, and is not refused for its absence", () =>
+  it.effect("waits for the database instead of failing", () =>
     Effect.gen(function*() {
       const world = yield* started
       const faults = yield* MemoryStores.Faults
@@ -344,7 +344,7 @@ describe("the hub face, leases", () => {
       assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("that have ended begin anew by subscribing", () =>
+  it.effect("begin anew by subscribing after their end", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.publish(feed, ["first"])
@@ -358,7 +358,7 @@ describe("the hub face, leases", () => {
 })
 
 describe("the hub face, unsubscribing", () => {
-  it.effect("asks, and sends nothing once the callback agrees", () =>
+  it.effect("verifies the intent, and sends nothing after the callback's consent", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.publish(feed, ["first"])
@@ -377,7 +377,7 @@ describe("the hub face, unsubscribing", () => {
       assert.deepStrictEqual(lines(world, "deny"), [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("cannot be done by a stranger to a subscribe that waits: both are asked, and the callback decides", () =>
+  it.effect("of a stranger does not cancel a waiting subscribe: both are verified, and the callback decides", () =>
     Effect.gen(function*() {
       const world = yield* started
       const asked = askedBy(
@@ -393,7 +393,7 @@ describe("the hub face, unsubscribing", () => {
       assert.notProperty(yield* known("good"), "secret")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("refuses a callback of the hub itself: it would subscribe to what it sends, by another of its names", () =>
+  it.effect("rejects a callback at the hub itself, under any of its names", () =>
     Effect.gen(function*() {
       const world = yield* started
       const asked = askedBy(world, agree)
@@ -408,7 +408,7 @@ describe("the hub face, unsubscribing", () => {
       assert.strictEqual(asked.length, 1)
     }).pipe(Effect.provide(layerWith({ baseUrl: "https://push.example.org/w" }))))
 
-  it.effect("refuses what is not subscribed, and takes back what waits", () =>
+  it.effect("rejects a missing subscription, and cancels a waiting one", () =>
     Effect.gen(function*() {
       const world = yield* started
       const consent = yield* Deferred.make<void>()
@@ -425,7 +425,7 @@ describe("the hub face, unsubscribing", () => {
 })
 
 describe("the hub face, delivering", () => {
-  it.effect("says nothing of failures: they are no content", () =>
+  it.effect("sends no notification of a failure, which is not content", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.publish(feed, ["first"])
@@ -436,7 +436,7 @@ describe("the hub face, delivering", () => {
       assert.deepStrictEqual(posts(world, "good"), [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("passes a topic that is no feed on with its own bytes and type", () =>
+  it.effect("passes a document other than a feed with its bytes and type", () =>
     Effect.gen(function*() {
       const world = yield* started
       const body = Uint8Array.of(0xff, 0, 0x41)
@@ -458,7 +458,7 @@ describe("the hub face, delivering", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("tries again after 5, 10, 20 s and so on", () =>
+  it.effect("retries after 5, 10, 20 s and so on", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.publish(feed, ["first"])
@@ -471,7 +471,7 @@ describe("the hub face, delivering", () => {
       assert.deepStrictEqual(waits, [5, 10, 20, 40, 80, 160, 320])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("ends with a callback that is gone", () =>
+  it.effect("ends when the callback is gone", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.publish(feed, ["first"])
@@ -485,7 +485,7 @@ describe("the hub face, delivering", () => {
 })
 
 describe("the hub face, bounds", () => {
-  it.effect("asks a site so many times a minute, and the others in their turn", () =>
+  it.effect("verifies a limited number per site and minute, and serves the other sites in turn", () =>
     Effect.gen(function*() {
       const world = yield* started
       const asked = askedBy(world, agree)
@@ -500,7 +500,7 @@ describe("the hub face, bounds", () => {
       assert.strictEqual(asked.length, 25)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("counts refusals that it tells of, too", () =>
+  it.effect("counts reported rejections, too", () =>
     Effect.gen(function*() {
       const world = yield* started
       const asked = askedBy(world, refuse)
@@ -509,7 +509,7 @@ describe("the hub face, bounds", () => {
       assert.strictEqual(asked.length + lines(world, "deny").length, 10)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("answers a sync that would ask too often with the time to come again", () =>
+  it.effect("answers an excess sync request with the time of the next attempt", () =>
     Effect.gen(function*() {
       yield* started
       yield* subscribe("good", { verify: "sync" })
@@ -521,7 +521,7 @@ describe("the hub face, bounds", () => {
       })
     }).pipe(Effect.provide(layerWith({ hubQuestionsPerMinute: 2 }))))
 
-  it.effect("lets a hundred questions to a site wait, and no more", () =>
+  it.effect("queues at most a hundred verifications per site", () =>
     Effect.gen(function*() {
       const world = yield* started
       askedBy(world, () => Effect.never)
@@ -531,7 +531,7 @@ describe("the hub face, bounds", () => {
       assert.strictEqual(yield* subscribe("good", elsewhere), "pending")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("takes so many subscriptions of a site, whatever its hosts, and renewals all the same", () =>
+  it.effect("limits the subscriptions of a site over all its hosts, and accepts renewals beyond the limit", () =>
     Effect.gen(function*() {
       yield* started
       yield* subscribe("good", { verify: "sync" })
@@ -544,7 +544,7 @@ describe("the hub face, bounds", () => {
       assert.strictEqual(yield* subscribe("good", elsewhere), "done")
     }).pipe(Effect.provide(layerWith({ hubSubscriptionsPerSite: 2 }))))
 
-  it.effect("renews what stands while strangers have used up all that there is for a site", () =>
+  it.effect("renews existing subscriptions after strangers have used up the limit of a site", () =>
     Effect.gen(function*() {
       const world = yield* started
       yield* subscribe("good", { verify: "sync" })
@@ -560,7 +560,7 @@ describe("the hub face, bounds", () => {
       assert.sameMembers(renewed, [`subscribe good ${2 * day}`, `subscribe good ${3 * day}`])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("refuses topics and callbacks that cannot be", () =>
+  it.effect("rejects impossible topics and callbacks", () =>
     Effect.gen(function*() {
       yield* started
       assert.include(

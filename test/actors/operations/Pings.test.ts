@@ -30,7 +30,7 @@ const happened = (world: World["Service"]) => world.log.map((line) => line.repla
 const code = 200
 
 describe("the record of pings", () => {
-  it.effect("tells what came of each", () =>
+  it.effect("holds the outcome of each ping", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       yield* publish()
@@ -51,7 +51,7 @@ describe("the record of pings", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("has one answer for all that came before a fetch, and another for those that came during it", () =>
+  it.effect("holds one outcome for pings before a fetch, and another for pings during the fetch", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const answer = (ids: ReadonlyArray<string>): Effect.Effect<Fetched> =>
@@ -67,7 +67,7 @@ describe("the record of pings", () => {
       assert.strictEqual(lines(world, "poll").length, 2)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("counts the entries of the fetch that ends a day of the resource, with which its own count begins anew", () =>
+  it.effect("counts the entries of the fetch that ends a day of the resource and resets its daily count", () =>
     Effect.gen(function*() {
       const { actors, world } = yield* watchTopics()
       world.publish(feed, ["first"])
@@ -84,7 +84,7 @@ describe("the record of pings", () => {
       assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 2 }])
     }).pipe(Effect.provide(layerPartition({ minPeriodSeconds: 1_000, maxPeriodSeconds: 1_000 }))))
 
-  it.effect("knows a document that changed", () =>
+  it.effect("holds a changed document", () =>
     Effect.gen(function*() {
       const world = yield* started
       let text = "<one"
@@ -115,7 +115,7 @@ describe("a ping of a page", () => {
     return world
   })
 
-  it.effect("reaches what is watched in it, whether or not the page itself is watched", () =>
+  it.effect("reaches the watched parts of the page, with or without a subscription to the page itself", () =>
     Effect.gen(function*() {
       const world = yield* withFragments(`${page}#a`, `${page}#b`)
       yield* publish(undefined, page)
@@ -128,7 +128,7 @@ describe("a ping of a page", () => {
       assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
     }).pipe(Effect.provide(layer)))
 
-  it.effect("has the outcome of the page where that is watched", () =>
+  it.effect("has the outcome of a watched page", () =>
     Effect.gen(function*() {
       const world = yield* withFragments(page, `${page}#b`)
       yield* publish(undefined, page)
@@ -136,7 +136,7 @@ describe("a ping of a page", () => {
       assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
     }).pipe(Effect.provide(layer)))
 
-  it.effect("with a fragment reaches that alone", () =>
+  it.effect("reaches one fragment when the ping names one", () =>
     Effect.gen(function*() {
       const world = yield* withFragments(`${page}#a`, `${page}#b`)
       yield* publish(undefined, `${page}#b`)
@@ -146,7 +146,7 @@ describe("a ping of a page", () => {
 })
 
 describe("content that a publisher sends along", () => {
-  it.effect("is taken for what was fetched: its new entries are told, and nothing is fetched", () =>
+  it.effect("replaces a fetch: subscribers get its new entries, and no fetch runs", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       yield* publish(content("c", "b", "first"))
@@ -159,7 +159,7 @@ describe("content that a publisher sends along", () => {
       )
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is not told again when it is fetched later", () =>
+  it.effect("causes no second notification at a later fetch", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       yield* publish(content("b", "first"))
@@ -169,7 +169,7 @@ describe("content that a publisher sends along", () => {
       assert.strictEqual(lines(world, "post").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("that cannot be read is no error of the resource: it is fetched", () =>
+  it.effect("causes a fetch, not an error state, when unreadable", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.publish(feed, ["b", "first"])
@@ -189,7 +189,7 @@ describe("content that a publisher sends along", () => {
       assert.strictEqual(resource.etag, "\"1\"")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("of a resource that was never fetched is fetched instead, so that its past is no news", () =>
+  it.effect("causes a fetch for a resource without a first fetch, so that old entries are not new", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.serve(feed, () => Effect.delay(Effect.succeed(documentOf(["first"])), "3 seconds"))
@@ -199,7 +199,7 @@ describe("content that a publisher sends along", () => {
       assert.deepStrictEqual(lines(world, "post"), [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is kept in order, and bounded: what is too much is fetched", () =>
+  it.effect("is queued in order up to a maximum, beyond which the resource is fetched", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const hub = yield* Hub
@@ -214,7 +214,7 @@ describe("content that a publisher sends along", () => {
       assert.isBelow(lines(world, "poll").length, 4)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("waits in 64 MiB at most, of all publishers together; what is let go of makes room", () =>
+  it.effect("waits in at most 64 MiB for all publishers, and processed content frees its share", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const hub = yield* Hub

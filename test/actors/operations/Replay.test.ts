@@ -28,7 +28,7 @@ const done = Effect.fnUntraced(function*<E>(effect: Effect.Effect<void, E, Hub>)
 const posts = (world: World["Service"]) => lines(world, "post").map((line) => line.replace(/^\S+ /, ""))
 
 describe("Hub.replay", () => {
-  it.effect("sends the newest entries once more, to that callback alone, and answers when they are there", () =>
+  it.effect("sends the newest entries again, to one callback, and answers after the delivery", () =>
     Effect.gen(function*() {
       const world = yield* watched("good", "other")
       world.publish(feed, ["c", "b", "first"])
@@ -53,7 +53,7 @@ describe("Hub.replay", () => {
       assert.strictEqual(new Set(headers(world, "good", "X-Windhover-Notification-Id")).size, 2)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("sends what is no feed whole", () =>
+  it.effect("sends a document other than a feed whole", () =>
     Effect.gen(function*() {
       const world = yield* started
       const body = Buffer.from("<hello")
@@ -85,7 +85,7 @@ describe("Hub.replay", () => {
       assert.deepStrictEqual(yield* refusal, ["Throttled", "67108864"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("says what the callback answered, and tries again", () =>
+  it.effect("reports the callback's answer, and retries", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.answer(hook("good"), (_, attempt) => Effect.succeed(attempt === 0 ? 500 : 200))
@@ -109,7 +109,7 @@ describe("Hub.replay", () => {
       yield* TestClock.adjust("2 minutes") // until it is given up
     }).pipe(Effect.provide(layer)))
 
-  it.effect("keeps its place behind what waits, and says so", () =>
+  it.effect("queues behind waiting notifications, and reports the queue", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.answer(hook("good"), () => Effect.succeed(500))
@@ -122,7 +122,7 @@ describe("Hub.replay", () => {
       )
     }).pipe(Effect.provide(layer)))
 
-  it.effect("does not pile up in front of a callback that takes nothing", () =>
+  it.effect("does not pile up while a callback accepts no delivery", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.answer(hook("good"), hangs)

@@ -76,7 +76,7 @@ const on: Partial<SettingsValues> = {
 const layer = layerWith(on)
 
 describe("a resource that names a hub", () => {
-  it.effect("is subscribed there, once somebody watches it, and its hub verifies", () =>
+  it.effect("subscribes there after its first subscriber, and its hub verifies", () =>
     Effect.gen(function*() {
       const world = yield* started
       publish(world, "first")
@@ -92,7 +92,7 @@ describe("a resource that names a hub", () => {
       assert.deepStrictEqual([state, callback, secret, leaseUntil], ["active", "callback-1", "secret-1", 864_002_000])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is told of what the hub pushes at once, although no poll is due", () =>
+  it.effect("notifies of a push at once, although no poll is due", () =>
     Effect.gen(function*() {
       const world = yield* followed
       yield* push("callback-1", ["second"])
@@ -107,7 +107,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual(lines(world, "post").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is polled rarely once its hub has pushed, and forgets nothing by what is pushed", () =>
+  it.effect("is polled rarely after a push, and a push removes no seen id", () =>
     Effect.gen(function*() {
       const world = yield* fed
       publish(world, "second", "first")
@@ -116,7 +116,7 @@ describe("a resource that names a hub", () => {
       assert.deepStrictEqual(lines(world, "post"), [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is fetched when its hub pushes, where subscribers of the hub face get it whole; that is no miss", () =>
+  it.effect("is fetched after a push when hub-face subscribers get the whole document, without a miss", () =>
     Effect.gen(function*() {
       const world = yield* fed
       const wanted = { caller: anonymous, topic: feed, callback: hook("whole"), face: "hub" as const, retrieve: false }
@@ -137,7 +137,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual((yield* known)?.reliable, true)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is fetched when its hub pushes nothing that can be read; that is no miss either", () =>
+  it.effect("is fetched after an unreadable push, without a miss", () =>
     Effect.gen(function*() {
       const world = yield* fed
       publish(world, "third", "second", "first")
@@ -149,7 +149,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual((yield* known)?.reliable, true)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is polled as before when its hub has missed something, and its hub is asked again", () =>
+  it.effect("is polled as before after a miss of its hub, and subscribes again", () =>
     Effect.gen(function*() {
       const world = yield* fed
       publish(world, "third", "second", "first")
@@ -166,7 +166,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual((yield* known)?.reliable, true)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("keeps its trust when the push comes after the poll, within five minutes", () =>
+  it.effect("still relies on a hub whose push arrives within five minutes after the poll", () =>
     Effect.gen(function*() {
       const world = yield* fed
       publish(world, "third", "second", "first")
@@ -179,7 +179,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual(lines(world, "subscribe").length, 0)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("keeps its trust when the push comes during the poll that finds the same, or causes it", () =>
+  it.effect("still relies on a hub whose push arrives during a poll with the same entry, or causes the poll", () =>
     Effect.gen(function*() {
       const world = yield* fed
       const open = yield* Deferred.make<void>()
@@ -200,7 +200,7 @@ describe("a resource that names a hub", () => {
       assert.deepStrictEqual([(yield* known)?.reliable, lines(world, "subscribe")], [true, []])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is fetched when what was pushed could not be stored in time: it is not kept", () =>
+  it.effect("is fetched when a push could not be stored in time, because pushes are not kept", () =>
     Effect.gen(function*() {
       const world = yield* fed
       const open = yield* Deferred.make<void>()
@@ -216,7 +216,7 @@ describe("a resource that names a hub", () => {
       assert.deepStrictEqual(lines(world, "post"), [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("is fetched when its hub pushes the document of another, or one of another kind: none is taken for its own", () =>
+  it.effect("is fetched when its hub pushes another resource's document or another kind of document", () =>
     Effect.gen(function*() {
       const world = yield* started
       const other = "http://feeds.example/other"
@@ -246,7 +246,7 @@ describe("a resource that names a hub", () => {
       }
     }).pipe(Effect.provide(layer)))
 
-  it.effect("does not rely on a hub that misses for others, until that pushes again", () =>
+  it.effect("does not rely on a hub with misses for other resources, until the hub pushes again", () =>
     Effect.gen(function*() {
       const world = yield* fed
       const store = yield* HubSubscriptionStore
@@ -273,7 +273,7 @@ describe("a resource that names a hub", () => {
       assert.isAbove((yield* known)?.leaseUntil ?? 0, 864_000_000 + 10 * 60_000)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("leaves the hub when nobody watches it, and comes back with another callback", () =>
+  it.effect("unsubscribes at the hub without subscribers, and returns with another callback", () =>
     Effect.gen(function*() {
       const world = yield* followed
       yield* unsubscribe("good")
@@ -287,7 +287,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual(lines(world, "subscribe feeds.example/a at hub.example/ as callback-2").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("asks again with growing waits when the hub refuses, or does not verify; a verification that comes first counts", () =>
+  it.effect("retries with growing waits after a rejection or without verification; an early verification counts", () =>
     Effect.gen(function*() {
       const world = yield* started
       publish(world, "first")
@@ -308,7 +308,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual((yield* known)?.state, "active")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("heeds a denial", () =>
+  it.effect("accepts a denial", () =>
     Effect.gen(function*() {
       const world = yield* fed
       const denied = yield* Hub.use((service) =>
@@ -321,7 +321,7 @@ describe("a resource that names a hub", () => {
       assert.strictEqual((yield* known)?.problem, "the hub denies: no")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("leaves a hub that is advertised no more", () =>
+  it.effect("unsubscribes at a hub that is no longer advertised", () =>
     Effect.gen(function*() {
       const world = yield* followed
       world.serve(feed, () => Effect.succeed(advertising(["second", "first"], "")))
@@ -358,7 +358,7 @@ describe("a resource that names a hub", () => {
       }).pipe(Effect.provide(layer)))
   }
 
-  it.effect("leaves within a day the hub of one who sent the very bytes of the owner with a Link header of his own", () =>
+  it.effect("unsubscribes within a day at the hub of an impostor with the owner's bytes and another Link header", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       let link = "<http://evil.example/>; rel=hub"
@@ -374,7 +374,7 @@ describe("a resource that names a hub", () => {
       assert.deepStrictEqual(lines(world, "post"), [])
     }).pipe(Effect.provide(layerPartition({ upstreamHubs: true, baseUrl: "https://push.example.org" }))))
 
-  it.effect("asks hubs of one site a second apart, however few of those who wait stay in memory", () =>
+  it.effect("spaces requests to hubs of one site by a second, however few waiting actors stay in memory", () =>
     Effect.gen(function*() {
       const world = yield* started
       const topics = Array.from({ length: 5 }, (_, i) => `http://h${i}.example/feed`)
@@ -409,7 +409,7 @@ describe("a resource that names a hub", () => {
       )
     ))
 
-  it.effect("is known after a restart: what was agreed on, and what is relied on", () =>
+  it.effect("restores its hub subscription and its reliance after a restart", () =>
     Effect.gen(function*() {
       const before = yield* Effect.scoped(Effect.provide(fed, layerRunner))
       before.log.length = 0

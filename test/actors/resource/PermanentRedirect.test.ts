@@ -26,7 +26,7 @@ const polled = (world: World["Service"]) => {
 }
 
 describe("permanent redirects", () => {
-  it.effect("are learned after three days; then the new URL is asked, the topic once a day, and subscribers see the topic", () =>
+  it.effect("are learned after three days: polls go to the new URL, once a day to the topic, and subscribers see the topic", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       const site = redirecting(world)
@@ -45,7 +45,7 @@ describe("permanent redirects", () => {
       assert.match(Buffer.from(parcel?.body ?? []).toString(), /<status feed="http:\/\/feeds\.example\/a"/)
     }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
-  it.effect("are unlearned at the first failure of the new URL, before that is an error state", () =>
+  it.effect("are forgotten at the first failure of the new URL, before the resource is in error", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       const site = redirecting(world)
@@ -61,7 +61,7 @@ describe("permanent redirects", () => {
       assert.deepStrictEqual(world.parcels, [])
     }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
-  it.effect("that are not permanent any more are followed and not learned", () =>
+  it.effect("are followed and not learned while they alternate with temporary ones", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       const site = redirecting(world)

@@ -17,7 +17,7 @@ const ping = (url = feed) => Hub.use((hub) => hub.publish([url]))
 const timeout = new FetchError({ reason: { _tag: "Timeout", message: "No answer came within 30 s." } })
 
 describe("a resource", () => {
-  it.effect("is stored at its first fetch, and nobody is notified", () =>
+  it.effect("is stored at its first fetch without a notification", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const { code, header, http, kind, lastParse } = yield* loadState(feed)
@@ -31,7 +31,7 @@ describe("a resource", () => {
       assert.deepStrictEqual(lines(world, "post"), [])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("that did not change is not read again: its schedule moves, and nothing else", () =>
+  it.effect("is not read again while unchanged: only its schedule moves", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.beforeReading(Effect.die("nothing is to be read"))
@@ -49,7 +49,7 @@ describe("a resource", () => {
       assert.deepStrictEqual({ ...before, ...rest }, before)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("answers who asks for its first document when that has just come, without another fetch", () =>
+  it.effect("answers a request for its first document without another fetch after the document has arrived", () =>
     Effect.gen(function*() {
       const { actors, world } = yield* watchTopics()
       world.publish(feed, ["first"])
@@ -61,7 +61,7 @@ describe("a resource", () => {
       assert.strictEqual(lines(world, "poll").length, 1)
     }).pipe(Effect.provide(layerPartition())))
 
-  it.effect("that nobody watches any more is fetched once a second, however often its hub pushes", () =>
+  it.effect("is fetched at most once a second without subscribers, however often its hub pushes", () =>
     Effect.gen(function*() {
       const { actors, world } = yield* watchTopics()
       world.publish(feed, ["first"])
@@ -98,7 +98,7 @@ describe("a resource", () => {
       assert.deepStrictEqual(asked, [undefined, "\"v1\"", "\"v1\""])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("gives the memory of a document back that is known, or was read", () =>
+  it.effect("frees the memory of a document that is known or was read", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const released: Array<string> = []
@@ -112,7 +112,7 @@ describe("a resource", () => {
       assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("that is pinged during a fetch is fetched once more, however many pings there were", () =>
+  it.effect("is fetched once more after any number of pings during a fetch", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const answer = yield* Deferred.make<void>()
@@ -128,7 +128,7 @@ describe("a resource", () => {
       assert.deepStrictEqual(world.log.slice(1), ["6s poll feeds.example/a", "6s post good.hooks.example/ b try 0"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("that is pinged again and again is fetched once a second, and no ping is lost", () =>
+  it.effect("is fetched once a second under continuous pings, and loses no ping", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       for (let i = 0; i < 20; i++) {
@@ -142,7 +142,7 @@ describe("a resource", () => {
       assert.deepStrictEqual(lines(world, "post").length, 1)
     }).pipe(Effect.provide(layerWith({ maxResident: 0 }))))
 
-  it.effect("announces its error state once, and not what follows it", () =>
+  it.effect("announces its error state once, and no later failure", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.serve(feed, () => Effect.succeed(statusOnly(500)))
@@ -161,7 +161,7 @@ describe("a resource", () => {
       assert.match(String(http), /^Fetched \(ring\) 0 \d+: No answer came within 30 s\.$/)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("that fails once after a success is fetched again soon, before that counts", () =>
+  it.effect("is fetched again soon after one failure, which is no error state yet", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       yield* TestClock.adjust("10 minutes")
@@ -178,7 +178,7 @@ describe("a resource", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("that fails at its first fetch says so at once", () =>
+  it.effect("announces a failure of its first fetch at once", () =>
     Effect.gen(function*() {
       const world = yield* started
       world.serve(feed, () => Effect.fail(timeout))
@@ -188,7 +188,7 @@ describe("a resource", () => {
       assert.strictEqual((yield* loadState(feed)).http, "Fetched (ring) 0 60: No answer came within 30 s.")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("that cannot be read in time is in error; one whose reader dies is tried again", () =>
+  it.effect("is in error when reading times out, and is retried when the reader dies", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       world.publish(feed, ["b", "first"])
@@ -207,7 +207,7 @@ describe("a resource", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("without subscriptions is not fetched any more", () =>
+  it.effect("is not fetched without subscriptions", () =>
     Effect.gen(function*() {
       const world = yield* watched("good", "other")
       yield* unsubscribe("good")
@@ -223,7 +223,7 @@ describe("a resource", () => {
       assert.deepStrictEqual(lines(world, "poll").length, 2)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("waits while the database is away, and goes on when it is back", () =>
+  it.effect("waits while the database is away, and resumes afterwards", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const faults = yield* MemoryStores.Faults
@@ -248,7 +248,7 @@ const subscribeAll = (host: string, count: number) =>
   )
 
 describe("politeness", () => {
-  it.effect("two fetches of a host at once; a host that never answers does not delay others of its partition", () =>
+  it.effect("runs two fetches of a host at once; a silent host delays no other host of its partition", () =>
     Effect.gen(function*() {
       const world = yield* started
       for (let i = 0; i < 6; i++) {
@@ -269,7 +269,7 @@ describe("politeness", () => {
       assert.strictEqual(lines(world, "poll other")[0], "1s poll other.example.com/feed")
     }).pipe(Effect.provide(layer)))
 
-  it.effect("those who wait for their turn take no place among the awake", () =>
+  it.effect("keeps resources that wait for their host out of the actor budget", () =>
     Effect.gen(function*() {
       const world = yield* started
       for (let i = 0; i < 20; i++) {
@@ -283,7 +283,7 @@ describe("politeness", () => {
       assert.strictEqual(lines(world, "poll other").length, 2)
     }).pipe(Effect.provide(layerWith({ maxFetches: 3, maxResident: 0 }))))
 
-  it.effect("a host that is overloaded is left alone by all of its resources for as long as it asks", () =>
+  it.effect("pauses all resources of an overloaded host for as long as the host asks", () =>
     Effect.gen(function*() {
       const world = yield* started
       let overloaded = true
@@ -303,7 +303,7 @@ describe("politeness", () => {
       assert.deepStrictEqual(lines(world, "poll busy.example/1"), ["602s poll busy.example/1"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("no more fetches at once than the settings allow", () =>
+  it.effect("runs no more concurrent fetches than the settings allow", () =>
     Effect.gen(function*() {
       const world = yield* started
       for (let i = 0; i < 9; i++) {
@@ -324,7 +324,7 @@ describe("politeness", () => {
       ])
     }).pipe(Effect.provide(layerWith({ maxFetches: 4 }))))
 
-  it.effect("that a clock far ahead has planned is polled at the next start, pinged at once, and has its times again", () =>
+  it.effect("corrects times that a fast clock has planned: polls at the next start and after a ping", () =>
     Effect.gen(function*() {
       const runner = Effect.gen(function*() {
         const scope = yield* Scope.make()
@@ -351,7 +351,7 @@ describe("politeness", () => {
       assert.strictEqual(nextFetch, 234_000)
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("what is overdue at a start is fetched one after the other, and what is due later at its time", () =>
+  it.effect("fetches overdue resources one after the other at a start, and later ones on time", () =>
     Effect.gen(function*() {
       const subscriptions = yield* SubscriptionStore
       const world = yield* started

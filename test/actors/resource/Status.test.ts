@@ -6,7 +6,7 @@ import { layerPartition, loadState, watchTopics } from "#test/support/PartitionA
 import { statusOnly } from "#test/support/World.ts"
 
 describe("the maintenance of a resource", () => {
-  it.effect("happens once a day, at a poll that changes nothing as well, and counts the entries of the day", () =>
+  it.effect("runs once a day, also at an unchanged poll, and counts the entries of the day", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       world.publish(feed, ["first"])
@@ -24,7 +24,7 @@ describe("the maintenance of a resource", () => {
       assert.deepStrictEqual([entriesSinceMaintenance, popularity], [0, 0.3])
     }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
-  it.effect("judges titles by their words where that is asked for, and takes the judgement back where it is not", () =>
+  it.effect("rates titles by their words when the setting is on, and removes the rating when it is off", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       world.publish(feed, ["porn", "weather", "sports"])
@@ -39,7 +39,7 @@ describe("the maintenance of a resource", () => {
       assert.strictEqual(lines(world, "post").length, 1)
     }).pipe(Effect.provide(layerPartition({ pornRank: true }))))
 
-  it.effect("says nothing of what nobody asked for", () =>
+  it.effect("reports no rating while the setting is off", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       world.publish(feed, ["porn"])

@@ -25,7 +25,7 @@ const nextFetch = Effect.gen(function*() {
 })
 
 describe("validators", () => {
-  it.effect("are held back once a day, which a resource knows after a rest as well", () =>
+  it.effect("are omitted once a day, also after the actor was passive", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       const server = conditional(world, (etag) => etag === server.etag)
@@ -41,7 +41,7 @@ describe("validators", () => {
       }
     }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
-  it.effect("of a server that says 304 whatever it has are found out by the fetch of the day, and dropped", () =>
+  it.effect("are dropped when the daily unconditional fetch disproves a server's 304", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       const server = conditional(world, () => true)
@@ -93,7 +93,7 @@ describe("validators", () => {
       }).pipe(Effect.provide(layerPartition({ minPeriodSeconds: 3_600, maxPeriodSeconds: 3_600 }))))
   }
 
-  it.effect("of an honest server whose news came just before the fetch of the day stay", () =>
+  it.effect("stay when an honest server publishes just before the daily unconditional fetch", () =>
     Effect.gen(function*() {
       const { world } = yield* watchTopics()
       const server = conditional(world, (etag) => etag === server.etag)
@@ -134,7 +134,7 @@ describe("validators", () => {
       }).pipe(Effect.provide(layerPartition())))
   }
 
-  it.effect("that are doubted are doubted still when a hub pushes what is known", () =>
+  it.effect("stay doubtful when a hub pushes known content", () =>
     Effect.gen(function*() {
       const { actors, world } = yield* watchTopics()
       const server = conditional(world, (etag) => etag === server.etag)

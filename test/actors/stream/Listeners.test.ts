@@ -96,7 +96,7 @@ const expected = (resourceId: number, from: number, until: number) =>
   Array.from({ length: until - from + 1 }, (_, i) => `${resourceId}:${from + i}`)
 
 describe("Listeners", () => {
-  it.effect("hear at once what is told behind their cursors, in order", () =>
+  it.effect("get new notifications behind their cursors at once and in order", () =>
     Effect.gen(function*() {
       const { listen, tell } = yield* Listeners
       const log = yield* Log
@@ -112,7 +112,7 @@ describe("Listeners", () => {
       assert.deepStrictEqual([late.heard, early.heard], [["1:4"], expected(1, 2, 4)])
     }).pipe(Effect.provide(layer())))
 
-  it.effect("hear nothing after their scope, and nobody is asked for them", () =>
+  it.effect("get nothing after their scope, and cause no further query", () =>
     Effect.gen(function*() {
       const { listen, tell } = yield* Listeners
       const log = yield* Log
@@ -144,7 +144,7 @@ describe("Listeners", () => {
       }).pipe(Effect.provide(layer(alone)))
   )
 
-  it.effect("take what they can, and the rest when they can again; others are not held up", () =>
+  it.effect("read at their own pace, and slow ones delay no others", () =>
     Effect.gen(function*() {
       const { listen, tell } = yield* Listeners
       const log = yield* Log
@@ -169,7 +169,7 @@ describe("Listeners", () => {
       assert.deepStrictEqual(slow.heard, expected(1, 1, 101))
     }).pipe(Effect.provide(layer())))
 
-  it.effect("are told how many they have missed that are not kept any more", () =>
+  it.effect("get the number of missed notifications that are no longer stored", () =>
     Effect.gen(function*() {
       const { listen, tell } = yield* Listeners
       const log = yield* Log
@@ -208,7 +208,7 @@ describe("Listeners", () => {
       assert.deepStrictEqual(heard, ["1:1"])
     }).pipe(Effect.provide(layer())))
 
-  it.effect("fail when what is new cannot be read: they would wait for ever", () =>
+  it.effect("fail when new notifications cannot be read, instead of waiting for ever", () =>
     Effect.gen(function*() {
       const { listen, tell } = yield* Listeners
       const log = yield* Log
@@ -223,7 +223,7 @@ describe("Listeners", () => {
       assert.deepStrictEqual([one.state.failed, other.state.failed], [true, false])
     }).pipe(Effect.provide(layer())))
 
-  it.effect("read together: what all have heard is asked for once", () =>
+  it.effect("share one query per notification", () =>
     Effect.gen(function*() {
       const { listen, tell } = yield* Listeners
       const log = yield* Log
@@ -238,7 +238,7 @@ describe("Listeners", () => {
       assert.isTrue(all.every(({ heard }) => heard.join() === "1:1"))
     }).pipe(Effect.provide(layer())))
 
-  it.effect("hear everything once and in order, however slow they and the database are, and whenever they come", () =>
+  it.effect("get each notification once and in order, at any speed and with any start", () =>
     Effect.gen(function*() {
       const { listen, tell } = yield* Listeners
       const log = yield* Log

@@ -82,7 +82,7 @@ describe("the mailbox of a subscription", () => {
   }
   const most = 256 << 10
 
-  it("holds 1 MiB of documents at most, and none of more than 256 KiB; the outbox has the others", () => {
+  it("holds at most 1 MiB of documents, none above 256 KiB; the outbox holds the others", () => {
     assert.deepStrictEqual(joined([most, most, most, most, 1]), [1, 2, 3, 4, "Look"])
     assert.deepStrictEqual(joined([1, most + 1]), [1, "Look"])
   })
@@ -93,7 +93,7 @@ describe("the mailbox of a subscription", () => {
 })
 
 describe("a subscription", () => {
-  it.effect("gets its notifications in order, one at a time: the second waits until the first is through", () =>
+  it.effect("gets its notifications in order, one at a time", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       let failures = 2
@@ -118,7 +118,7 @@ describe("a subscription", () => {
       assert.notStrictEqual(one, other)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("a dropped notification is kept, and the next one goes out at once", () =>
+  it.effect("keeps a dropped notification, and sends the next one at once", () =>
     Effect.gen(function*() {
       const world = yield* watched("bad")
       world.answer(hook("bad"), () => Effect.succeed(lines(world, " b ").length <= 4 ? 500 : 200))
@@ -141,7 +141,7 @@ describe("a subscription", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("leaves in the log when each try failed, why, how long it took, and when the next one is due", () =>
+  it.effect("logs the time, reason and duration of each failed attempt, and the next attempt", () =>
     Effect.gen(function*() {
       const world = yield* watched("bad", "good")
       world.answer(hook("bad"), () => Effect.succeed(500))
@@ -211,7 +211,7 @@ describe("a subscription", () => {
       assert.strictEqual((yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).items.length, 1)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("ends with the polls of its resource, when nobody else watches it", () =>
+  it.effect("stops the polls of its resource when it was the last subscription", () =>
     Effect.gen(function*() {
       const world = yield* watched("gone")
       world.answer(hook("gone"), () => Effect.succeed(410))
@@ -252,7 +252,7 @@ describe("a subscription", () => {
       assert.strictEqual(yield* count, 0)
     }).pipe(Effect.provide(layer)))
 
-  it.effect("waits while its channel is not served, and never goes another way", () =>
+  it.effect("waits while its channel is not served, and never uses another channel", () =>
     Effect.gen(function*() {
       const world = yield* watched()
       yield* subscribeJid
@@ -263,7 +263,7 @@ describe("a subscription", () => {
       assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ dropped: 0, waiting: 1 }])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("whose channel is away looks again in 15 s; that is no try", () => {
+  it.effect("checks an unavailable channel again after 15 s, without counting an attempt", () => {
     const tries: Array<string> = []
     const sender: Sender = (delivery) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
@@ -307,7 +307,7 @@ describe("a subscription", () => {
       )
     }).pipe(Effect.provide(layer)))
 
-  it.effect("with a large document reads it when it has one of the 32 places for such, not before", () => {
+  it.effect("reads a large document only with one of the 32 permits for large documents", () => {
     const names = Array.from({ length: 40 }, (_, i) => `s${i}`)
     /** Deliveries that were asked for at once, at most. */
     const asked: Array<number> = []
@@ -354,7 +354,7 @@ describe("a subscription", () => {
     )
   })
 
-  it.effect("is left alone once it is ended: what runs stops, what waits is cancelled", () =>
+  it.effect("stops running deliveries and cancels waiting ones at its end", () =>
     Effect.gen(function*() {
       const world = yield* watched("hanging")
       let interrupted = false
@@ -371,7 +371,7 @@ describe("a subscription", () => {
       assert.deepStrictEqual(lines(world, "post"), ["61s post hanging.hooks.example/ b try 0"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("holds nothing while it waits for its next try, whatever comes, and goes on in order", () => {
+  it.effect("holds no notification while it waits for a retry, and resumes in order", () => {
     const reads: Array<number> = []
     const watchedOutbox = Layer.effect(
       Outbox,
@@ -446,7 +446,7 @@ describe("a subscription", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("an answer of the database that was lost is no second notification", () =>
+  it.effect("sends no second notification after a lost answer of the database", () =>
     Effect.gen(function*() {
       const world = yield* watched("good")
       const faults = yield* MemoryStores.Faults
@@ -457,7 +457,7 @@ describe("a subscription", () => {
       assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("what is asleep costs nothing and misses nothing", () =>
+  it.effect("misses no notification while passive, and costs no memory", () =>
     Effect.gen(function*() {
       const world = yield* watched("good", "bad")
       world.answer(hook("bad"), () => Effect.succeed(500))
@@ -530,7 +530,7 @@ const published = Effect.fnUntraced(function*(count: number, minutes: number, an
 const lastOf = (all: number, count: number) => Array.from({ length: count }, (_, i) => all - count + 1 + i)
 
 describe("a callback that fails for days", () => {
-  it.effect("finds what happened within the last, in order", () =>
+  it.effect("reads the failures of the last day in order", () =>
     Effect.gen(function*() {
       const { waiting, world } = yield* published(80, 60, () => Effect.succeed(503))
       assert.isAtLeast(waiting.length, 22)
@@ -542,7 +542,7 @@ describe("a callback that fails for days", () => {
       assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), waiting.map(String))
     }).pipe(Effect.provide(layerPartition())))
 
-  it.effect("finds no more than that when it takes longer to fail than the next one to come", () =>
+  it.effect("reads no more than a day when failures take longer than the notifications", () =>
     Effect.gen(function*() {
       const slowly = () => Effect.as(Effect.sleep("1 hour"), 503)
       const { waiting, world } = yield* published(160, 30, slowly)
@@ -565,7 +565,7 @@ const recorded = Effect.fnUntraced(function*(...ids: ReadonlyArray<string>) {
 })
 
 describe("a partition that changes its owner", () => {
-  it.effect("answers the pings that the former owner did not come to", () =>
+  it.effect("answers the pings that the former owner left", () =>
     Effect.gen(function*() {
       const first = yield* runner
       const world = yield* watched("good").pipe(Effect.provideContext(first.context))
@@ -582,7 +582,7 @@ describe("a partition that changes its owner", () => {
       yield* second.stop
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("goes on where the former owner stopped: each notification once, in order, without a gap", () =>
+  it.effect("continues after the former owner: each notification once, in order, without a gap", () =>
     Effect.gen(function*() {
       const first = yield* runner
       const world = yield* watched("good", "bad").pipe(Effect.provideContext(first.context))
@@ -625,7 +625,7 @@ describe("a partition that changes its owner", () => {
       ])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("is tried again at once when the next try was planned by a clock that was ahead", () =>
+  it.effect("retries at once when a fast clock had planned the next attempt", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(100 * 86_400_000)
       const ahead = yield* runner
@@ -645,7 +645,7 @@ describe("a partition that changes its owner", () => {
       ])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("counts no day in which nobody could try, and none twice", () =>
+  it.effect("counts no day without an owner, and none twice", () =>
     Effect.gen(function*() {
       const first = yield* runner
       const world = yield* watched("good").pipe(Effect.provideContext(first.context))
@@ -674,7 +674,7 @@ describe("a partition that changes its owner", () => {
       assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("finds what its former owner recorded and told nobody", () =>
+  it.effect("finds notifications that its former owner recorded and did not send", () =>
     Effect.gen(function*() {
       const first = yield* runner
       const world = yield* watched("good").pipe(Effect.provideContext(first.context))
@@ -692,7 +692,7 @@ describe("a partition that changes its owner", () => {
       yield* second.stop
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("lets deliveries that are under way finish, and begins no other", () =>
+  it.effect("lets running deliveries finish, and starts no other", () =>
     Effect.gen(function*() {
       const first = yield* runner
       const world = yield* watched("slow").pipe(Effect.provideContext(first.context))
@@ -715,7 +715,7 @@ describe("a partition that changes its owner", () => {
       assert.deepStrictEqual(untimed(lines(world, "post").slice(1)), ["post slow.hooks.example/ c try 0"])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
-  it.effect("waits ten seconds for a delivery at most, and the next owner sends it", () =>
+  it.effect("waits at most ten seconds for a delivery, and the next owner sends it", () =>
     Effect.gen(function*() {
       const first = yield* runner
       const world = yield* watched("hanging").pipe(Effect.provideContext(first.context))
