@@ -174,8 +174,10 @@ describe("Hub.subscribe", () => {
         undefined
       ])
       const broken = "http://broken.example/"
-      world.serve(broken, () =>
-        Effect.fail(new FetchError({ reason: { _tag: "Dns", message: "The host has no address." } })))
+      world.serve(
+        broken,
+        () => Effect.fail(new FetchError({ reason: { _tag: "Dns", message: "The host has no address." } }))
+      )
       const { representation } = yield* subscribe("good", { topic: broken, retrieve: true })
       assert.deepStrictEqual([representation?.entries, representation?.status.code], [[], 0])
       assert.include(representation?.status.http ?? "", "The host has no address.")
