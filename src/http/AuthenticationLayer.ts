@@ -14,16 +14,16 @@ import { type Credentials, parseAuthorization, readCredentials, unauthenticated 
 import type { Parameters } from "./Parameters.ts"
 import { type RateLimit, RateLimiter } from "./RateLimiter.ts"
 
-/** Failed logins of one address, or of one login for `authenticateForXmpp`. */
+/** Rate limit of failed logins for one address, or for one login in `authenticateForXmpp`. */
 const failureLimit: RateLimit = { burst: 10, perMinute: 10 }
 
-/** Longest wait that failures beyond the limit add up to. */
+/** Maximum wait that failures beyond the limit add up to. */
 const maxDebtMs = 15 * 60_000
 
-/** Remembered credentials that were correct before. */
+/** Maximum of remembered credentials that were correct before. */
 const maxProven = 10_000
 
-/** Keys that each limiter remembers. */
+/** Maximum of keys that each limiter remembers. */
 const maxKeys = 100_000
 
 export const layer = Layer.effect(

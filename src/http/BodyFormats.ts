@@ -4,10 +4,10 @@ import { type HttpRejection, malformed, unsupportedBody } from "./HttpRejection.
 import { parseJson } from "./Json.ts"
 import { maxNestingDepth, maxParameters, type Pair, tooManyParameters } from "./Parameters.ts"
 
-type Parsed = Effect.Effect<Iterable<Pair>, HttpRejection>
+type ParsedPairs = Effect.Effect<Iterable<Pair>, HttpRejection>
 
 /** Parses the parameters of a body. Without a Content-Type, a body that starts with `{` is JSON, every other body a form. */
-export const parseBody = (bytes: ArrayBuffer, contentType: string): Parsed => {
+export const parseBody = (bytes: ArrayBuffer, contentType: string): ParsedPairs => {
   const type = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? ""
   if (type === "multipart/form-data") return parseMultipart(bytes, contentType)
   const text = new TextDecoder().decode(bytes)
@@ -25,7 +25,7 @@ export const parseBody = (bytes: ArrayBuffer, contentType: string): Parsed => {
 }
 
 /** Parses `name=value&name=value`, of a query or a body. */
-export const parseForm = (text: string): Parsed => {
+export const parseForm = (text: string): ParsedPairs => {
   let ampersands = 0
   for (let at = text.indexOf("&"); at >= 0; at = text.indexOf("&", at + 1)) {
     if (++ampersands > maxParameters) return Effect.fail(tooManyParameters)
@@ -33,7 +33,7 @@ export const parseForm = (text: string): Parsed => {
   return Effect.succeed(text === "" ? [] : new URLSearchParams(text))
 }
 
-const parseMultipart = (bytes: ArrayBuffer, contentType: string): Parsed =>
+const parseMultipart = (bytes: ArrayBuffer, contentType: string): ParsedPairs =>
   Effect.gen(function*() {
     const form = yield* Effect.tryPromise({
       try: () => new Response(bytes, { headers: { "content-type": contentType } }).formData(),
@@ -49,7 +49,7 @@ const parseMultipart = (bytes: ArrayBuffer, contentType: string): Parsed =>
   })
 
 /** Parses a JSON object. `null` counts as absent; booleans and numbers become text; an array repeats its parameter. */
-const parseJsonBody = (text: string): Parsed => {
+const parseJsonBody = (text: string): ParsedPairs => {
   const excerpt = quote(text.slice(0, 40))
   const decoded = parseJson(text)
   if (Result.isFailure(decoded)) {

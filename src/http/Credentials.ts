@@ -24,7 +24,7 @@ export const readCredentials = Effect.fnUntraced(function*(
         "authorization, base64 of login:token."
     )
   }
-  return yield* decode(unwrap(parameter), "The parameter authorization")
+  return yield* decodeCredentials(cleanBase64(parameter), "The parameter authorization")
 })
 
 /** Parses the value of an Authorization header. */
@@ -34,7 +34,7 @@ export const parseAuthorization = (header: string): Effect.Effect<Credentials, R
     ? unauthenticated(
       `The Authorization header has to be "Basic", with base64 of login:token; received ${schemeOf(header)}.`
     )
-    : decode(basic, "The Authorization header")
+    : decodeCredentials(basic, "The Authorization header")
 }
 
 /** The scheme for the error sentence. A header of one word may be the secret itself, so the sentence does not repeat it. */
@@ -47,13 +47,13 @@ const schemeOf = (header: string): string => {
  * Removes line breaks and other white space that encoders insert. An unescaped `+` arrives as a space: without that character the
  * length is no multiple of four, and each space becomes a `+` again.
  */
-const unwrap = (parameter: string): string => {
+const cleanBase64 = (parameter: string): string => {
   const text = parameter.replace(/^basic +/i, "")
   const stripped = text.replaceAll(/\s/g, "")
   return stripped.length % 4 === 0 ? stripped : text.replaceAll(/[\r\n\t]/g, "").replaceAll(" ", "+")
 }
 
-const decode = (base64: string, where: string): Effect.Effect<Credentials, Refusal> => {
+const decodeCredentials = (base64: string, where: string): Effect.Effect<Credentials, Refusal> => {
   const text = /^[\w+/-]+={0,2}$/.test(base64) ? Buffer.from(base64, "base64").toString() : ""
   const colon = text.indexOf(":")
   return colon < 1 || text.includes("\0")

@@ -14,7 +14,7 @@ const queryTimeout = "2 seconds"
  */
 const maxSilenceMs = 10_000
 
-const sentences: { readonly [reason in WriteFailureReason]: string } = {
+const writeFailureSentences: { readonly [reason in WriteFailureReason]: string } = {
   full: "The disk of the database is full; nothing can be written.",
   "read-only": "The database is read-only; nothing can be written."
 }
@@ -50,9 +50,9 @@ export const makeHealth = Effect.gen(function*() {
   const probe = yield* WriteProbe
 
   const silence = new SilenceTimer()
-  let last = healthy
+  let lastResponse = healthy
 
-  /** `/healthz`: the database answers and accepts writes. During a short silence, repeats the last answer. */
+  /** `/healthz`: the database answers and accepts writes. During a short silence of the database, repeats the last response. */
   const healthz = Effect.gen(function*() {
     const startedAt = yield* Clock.currentTimeMillis
     const answer = yield* accounts.find("healthz").pipe(
@@ -60,10 +60,10 @@ export const makeHealth = Effect.gen(function*() {
       Effect.timeoutOption(queryTimeout)
     )
     const now = yield* Clock.currentTimeMillis
-    if (Option.isNone(answer)) return silence.isTooLong(startedAt, now) ? databaseDown : last
+    if (Option.isNone(answer)) return silence.isTooLong(startedAt, now) ? databaseDown : lastResponse
     silence.reset(now)
-    return last = answer.value === undefined ? healthy : unhealthy(sentences[answer.value])
-  }).pipe(Effect.catchTag("StoreError", () => Effect.sync(() => last = databaseDown)))
+    return lastResponse = answer.value === undefined ? healthy : unhealthy(writeFailureSentences[answer.value])
+  }).pipe(Effect.catchTag("StoreError", () => Effect.sync(() => lastResponse = databaseDown)))
 
   /** `/readyz`: the partitions of this runner are awake. */
   const readyz = Effect.map(hub.ready, (ready) => ready ? healthy : starting)

@@ -5,7 +5,7 @@ import { quote } from "#domain/Topic.ts"
 import type { Parameters } from "./Parameters.ts"
 import { maxVerifyTokenLength } from "./ParameterSchemas.ts"
 
-/** URLs of one ping, at most. */
+/** Maximum number of URLs in one ping. */
 const maxPublishedTopics = 500
 
 /** Reads the distinct topics of a ping, from `hub.url` and `hub.topic`. */
@@ -67,7 +67,7 @@ export const readSearch = Effect.fnUntraced(function*(parameters: Parameters, na
     )
   }
   const criteria: Array<Criterion> = []
-  for (const key of parameters.below(name)) {
+  for (const key of parameters.namesBelow(name)) {
     const text = yield* parameters.one(`${name}.${key}`)
     if (text !== undefined) criteria.push([key, text])
   }

@@ -18,7 +18,7 @@ export const readFormat = (
 ): Effect.Effect<Format | undefined, Refusal> =>
   Effect.map(readRequestedFormat(parameters, accept), ({ format }) => format)
 
-/** As `readFormat`, and whether the format is for feeds alone. */
+/** Reads the format as `readFormat` does, and whether only feeds take the format. */
 export const readRequestedFormat = (
   parameters: Parameters,
   accept: string | undefined

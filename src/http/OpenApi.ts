@@ -32,9 +32,9 @@ const requestSchema = (mode: string, parameters: Schema.Codec<unknown>): Json =>
   }
 }
 
-const text = { "text/plain": { schema: { type: "string" } } }
+const plainText = { "text/plain": { schema: { type: "string" } } }
 
-const sentence = {
+const errorText = {
   "text/plain": { schema: { type: "string", description: "The problem, the received value, and a correct one." } }
 }
 
@@ -55,7 +55,7 @@ const errors: { readonly [status: string]: string } = {
 }
 
 const errorResponses = Object.fromEntries(
-  Object.entries(errors).map(([status, description]) => [status, { description, content: sentence }])
+  Object.entries(errors).map(([status, description]) => [status, { description, content: errorText }])
 )
 
 /** Errors of the open hub, which has no logins and reveals no subscriptions. */
@@ -63,8 +63,8 @@ const hubErrorResponses = Object.fromEntries(
   Object.entries(errorResponses).filter(([status]) => !["401", "403", "404"].includes(status))
 )
 
-const done = { description: "Done." }
-const pending = { description: "Accepted; Windhover asks the callback in the background." }
+const doneResponse = { description: "Done." }
+const pendingResponse = { description: "Accepted; Windhover asks the callback in the background." }
 const atom = { "application/atom+xml": { schema: { type: "string" } } }
 
 type OperationEntries = ReadonlyArray<readonly [mode: string, operation: Operation]>
@@ -87,7 +87,7 @@ const responsesOf = (entries: OperationEntries): Json => ({
 })
 
 /** Parameters in the body, once per format that Windhover reads. */
-const body = (schema: Json) => ({
+const describeBody = (schema: Json) => ({
   required: true,
   content: Object.fromEntries(
     ["application/x-www-form-urlencoded", "application/json", "multipart/form-data"].map((type) => [type, { schema }])
@@ -95,37 +95,37 @@ const body = (schema: Json) => ({
 })
 
 /** Parameters in the query, as one object. */
-const query = (schema: Json) => [
+const describeQuery = (schema: Json) => [
   { name: "parameters", in: "query", required: true, style: "form", explode: true, schema }
 ]
 
-const openHub = (): Json => ({
+const describeHubPath = (): Json => ({
   get: {
     operationId: "aboutHub",
     summary: "Describes the open hub",
     security: [],
-    responses: { 200: { description: "A short text.", content: text }, ...hubErrorResponses }
+    responses: { 200: { description: "A short text.", content: plainText }, ...hubErrorResponses }
   },
   post: {
     operationId: "tellHub",
     summary: `${Object.keys(hubParameters).join(", ")} without credentials; the callback confirms`,
     security: [],
-    requestBody: body({
+    requestBody: describeBody({
       oneOf: Object.entries(hubParameters).map(([mode, parameters]) => requestSchema(mode, parameters))
     }),
     responses: {
-      202: pending,
+      202: pendingResponse,
       204: { description: "The hub has accepted the ping, or with hub.verify=sync the callback has confirmed." },
       ...hubErrorResponses
     }
   }
 })
 
-const api = (): Json => ({
+const describeApiPath = (): Json => ({
   get: {
     operationId: "ask",
     summary: `${namesOf(reading)}, selected by hub.mode`,
-    parameters: query(requestsOf(reading)),
+    parameters: describeQuery(requestsOf(reading)),
     responses: {
       200: {
         description:
@@ -135,7 +135,7 @@ const api = (): Json => ({
           "text/javascript": { schema: { type: "string", description: "With callback: a script (JSONP)." } }
         }
       },
-      204: done,
+      204: doneResponse,
       304: { description: "The representation that If-None-Match names is current." },
       ...errorResponses
     }
@@ -143,21 +143,21 @@ const api = (): Json => ({
   post: {
     operationId: "tell",
     summary: `${namesOf(changing)}, selected by hub.mode, and every operation of GET`,
-    requestBody: body(requestsOf([...changing, ...reading])),
+    requestBody: describeBody(requestsOf([...changing, ...reading])),
     responses: {
       200: {
         description: "With retrieve=true: the stored entries. Otherwise as with GET.",
         content: responsesOf([...changing, ...reading])
       },
-      202: pending,
-      204: done,
+      202: pendingResponse,
+      204: doneResponse,
       ...errorResponses
     }
   }
 })
 
 /** The operations with `streamParameters`. */
-const stream = (): Json => {
+const describeStreamPath = (): Json => {
   const [streamed, ...more] = operationEntries.flatMap(([mode, { streamParameters }]) =>
     streamParameters === undefined ? [] : [requestSchema(mode, streamParameters)]
   )
@@ -165,7 +165,7 @@ const stream = (): Json => {
     get: {
       operationId: "stream",
       summary: "retrieve, followed by future entries",
-      parameters: query(more.length === 0 ? streamed ?? {} : { oneOf: [streamed, ...more] }),
+      parameters: describeQuery(more.length === 0 ? streamed ?? {} : { oneOf: [streamed, ...more] }),
       responses: {
         200: {
           description: "Past entries, then future ones. With wait=poll: the next entries, or none after 55 s.",
@@ -185,24 +185,24 @@ const stream = (): Json => {
   }
 }
 
-const probe = (operationId: string, summary: string): Json => ({
+const describeProbe = (operationId: string, summary: string): Json => ({
   get: {
     operationId,
     summary,
     security: [],
     responses: {
       200: { description: "Yes.", content: { "text/plain": { schema: { const: "ok" } } } },
-      503: { description: "No.", content: sentence }
+      503: { description: "No.", content: errorText }
     }
   }
 })
 
-const paths = (hubOpen: boolean): Json => ({
-  "/": api(),
-  "/stream": stream(),
-  ...(hubOpen ? { "/hub": openHub() } : {}),
-  "/healthz": probe("healthz", "Health: the database is readable and writable"),
-  "/readyz": probe("readyz", "Readiness: the runner's partitions are awake")
+const describePaths = (hubOpen: boolean): Json => ({
+  "/": describeApiPath(),
+  "/stream": describeStreamPath(),
+  ...(hubOpen ? { "/hub": describeHubPath() } : {}),
+  "/healthz": describeProbe("healthz", "Health: the database is readable and writable"),
+  "/readyz": describeProbe("readyz", "Readiness: the runner's partitions are awake")
 })
 
 /**
@@ -219,7 +219,7 @@ export const describeApi = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl"
   },
   servers: [{ url: baseUrl }],
   security: [{ basic: [] }, { authorization: [] }],
-  paths: paths(hubOpen),
+  paths: describePaths(hubOpen),
   components: {
     securitySchemes: {
       basic: { type: "http", scheme: "basic", description: "Login, and a token or the password." },

@@ -7,7 +7,7 @@ import type { IntegerParameter } from "./Parameters.ts"
 
 /** Schemas of parameters that several operations share. Handlers decode requests with them, and `OpenApi` describes them. */
 
-/** Bytes of a `hub.verify_token`, at most, because the URL of the verification repeats the token. */
+/** Maximum bytes of a `hub.verify_token`. The limit is low, because the URL of the verification repeats the token. */
 export const maxVerifyTokenLength = 1024
 
 export const optional = Schema.optionalKey

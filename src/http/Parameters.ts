@@ -3,13 +3,13 @@ import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { type HttpRejection, tooLarge } from "./HttpRejection.ts"
 
-/** Name and value pairs of one query or body, at most. */
+/** Maximum number of name-value pairs in one query or body. */
 export const maxParameters = 1000
 
-/** Characters of a name, brackets included. */
+/** Maximum characters of a name, brackets included. */
 const maxParameterNameLength = 256
 
-/** Parts of a name: `search[feed][url]` has three. */
+/** Maximum parts of a name: `search[feed][url]` has three. */
 export const maxNestingDepth = 8
 
 export type Pair = readonly [name: string, value: string]
@@ -54,11 +54,11 @@ export class Parameters {
 
   /** True when a name, or a name below (`search.feed.url` is below `search`), has a value. */
   has(name: string): boolean {
-    return this.all(name).length > 0 || this.below(name).length > 0
+    return this.all(name).length > 0 || this.namesBelow(name).length > 0
   }
 
   /** The names below a name, without its prefix. */
-  below(name: string): ReadonlyArray<string> {
+  namesBelow(name: string): ReadonlyArray<string> {
     const prefix = `${name}.`
     return [...this.#values.keys()].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
   }

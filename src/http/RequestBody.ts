@@ -9,17 +9,17 @@ import { type HttpRejection, malformed, tooLarge, unsupportedBody } from "./Http
 import { MemoryBudget, type Reservation } from "./MemoryBudget.ts"
 import { merge, type Parameters } from "./Parameters.ts"
 
-/** Bytes of a request's body, at most. */
-export const maxBodySize = 1024 * 1024
+/** Maximum bytes of a request's body. */
+export const maxBodyBytes = 1024 * 1024
 
-/** Bytes of the bodies of running requests: 16 of the largest per address, 64 in total. */
-const memoryLimits = { maxPerKey: 16 * maxBodySize, maxTotal: 64 * maxBodySize }
+/** Maximum bytes of the bodies of running requests: 16 of the largest bodies per address, 64 in total. */
+const memoryLimits = { maxPerKey: 16 * maxBodyBytes, maxTotal: 64 * maxBodyBytes }
 
 /** Bytes that a body reserves, however short it is. */
-const minReservation = 1024
+const minReservationBytes = 1024
 
-/** Bytes up to which Windhover reserves the whole Content-Length at once and reads the body in one piece, because this is cheaper. */
-const maxSmallBody = 16 * 1024
+/** Maximum bytes of a small body. Windhover reserves its whole Content-Length at once and reads it in one piece, because this is cheaper. */
+const maxSmallBodyBytes = 16 * 1024
 
 /** Memory budget of request bodies, shared by the API and the open hub. */
 export class BodyMemory extends Context.Service<BodyMemory, MemoryBudget>()("windhover/http/RequestBody/BodyMemory") {
@@ -41,7 +41,7 @@ export const withParameters = Effect.fnUntraced(function*<A, E>(
   if (!hasBody(request)) return yield* use(yield* merge(query, []))
   return yield* Effect.acquireUseRelease(
     Effect.suspend(() => {
-      const reservation = budget.reserve(clientAddress(request), minReservation)
+      const reservation = budget.reserve(clientAddress(request), minReservationBytes)
       return reservation === undefined ? Effect.fail(outOfMemory) : Effect.succeed(reservation)
     }),
     (reservation) => Effect.flatMap(Effect.flatMap(readPairs(request, reservation), (body) => merge(query, body)), use),
@@ -76,7 +76,7 @@ const readBody = (
 ): Effect.Effect<ArrayBuffer, Refusal | HttpRejection> => {
   const { "content-length": announced, "transfer-encoding": chunked } = request.headers
   const length = chunked === undefined ? Number(announced ?? 0) : Infinity
-  if (length > maxSmallBody) return Effect.map(readBytes(request, reservation, limits), ({ buffer }) => buffer)
+  if (length > maxSmallBodyBytes) return Effect.map(readBytes(request, reservation, limits), ({ buffer }) => buffer)
   return reservation.grow(length)
     ? Effect.mapError(request.arrayBuffer, () => limits.incomplete)
     : Effect.fail(outOfMemory)
@@ -87,8 +87,8 @@ const outOfMemory = refuse(
 )
 
 const limits: BodyLimits = {
-  maxBytes: maxBodySize,
-  tooLarge: tooLarge(`The body of the request has more than ${maxBodySize} bytes; send less.`),
+  maxBytes: maxBodyBytes,
+  tooLarge: tooLarge(`The body of the request has more than ${maxBodyBytes} bytes; send less.`),
   outOfMemory,
   incomplete: malformed("The body of the request ended early or could not be read.")
 }

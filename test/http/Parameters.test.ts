@@ -75,7 +75,7 @@ describe("Parameters", () => {
   it.effect("finds nested names", () =>
     Effect.gen(function*() {
       const parameters = yield* of([["search[feed][url]", "x"], ["search[endpoint.url]", "y"], ["searching", "z"]])
-      assert.deepStrictEqual(parameters.below("search"), ["feed.url", "endpoint.url"])
+      assert.deepStrictEqual(parameters.namesBelow("search"), ["feed.url", "endpoint.url"])
       assert.isTrue(parameters.has("search"))
       assert.isFalse(parameters.has("sear"))
     }))

@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpRejection } from "#http/HttpRejection.ts"
-import { maxBodySize, withParameters } from "#http/RequestBody.ts"
+import { maxBodyBytes, withParameters } from "#http/RequestBody.ts"
 import { MemoryBudget } from "#http/MemoryBudget.ts"
 
-const budget = new MemoryBudget({ maxPerKey: maxBodySize + 1024, maxTotal: maxBodySize + 1024 })
+const budget = new MemoryBudget({ maxPerKey: maxBodyBytes + 1024, maxTotal: maxBodyBytes + 1024 })
 const read = (request: HttpServerRequest.HttpServerRequest) => withParameters(budget, request, Effect.succeed)
 
 const sent = (body: RequestInit["body"], type: string | undefined, query = "") => {
@@ -101,7 +101,7 @@ describe("RequestBody", () => {
         "400 The body is not valid multipart/form-data: check its boundary and that each part has a name."
       )
       assert.strictEqual(
-        yield* refusal("x".repeat(maxBodySize + 1), formType),
+        yield* refusal("x".repeat(maxBodyBytes + 1), formType),
         "413 The body of the request has more than 1048576 bytes; send less."
       )
     }))

@@ -5,7 +5,8 @@ import * as Resource from "#actors/resource/Resource.ts"
 import { AwakePartitions, PartitionStarter } from "./PartitionStarter.ts"
 import { ShardLeases } from "#actors/runtime/ShardLease.ts"
 
-const id = { id: Schema.Finite }
+/** Payload of the calls that only name an actor. */
+const idOnly = { id: Schema.Finite }
 
 /**
  * A partition as an entity of the cluster. Its scope owns all actors below it.
@@ -15,18 +16,18 @@ const id = { id: Schema.Finite }
 export const Partition = Entity.make("Partition", [
   /** Starts the partition. */
   Rpc.make("Wake"),
-  Rpc.make("Ping", { payload: id }),
+  Rpc.make("Ping", { payload: idOnly }),
   /** A document that a publisher or its hub has pushed. Replies when its new entries are stored. */
   Rpc.make("Push", {
-    payload: { ...id, contentType: Schema.String, body: Schema.Uint8Array, byHub: Schema.Boolean }
+    payload: { ...idOnly, contentType: Schema.String, body: Schema.Uint8Array, byHub: Schema.Boolean }
   }),
-  Rpc.make("ReloadHubSubscription", { payload: id }),
-  Rpc.make("ReloadResource", { payload: id }),
-  Rpc.make("ReloadSubscription", { payload: id }),
+  Rpc.make("ReloadHubSubscription", { payload: idOnly }),
+  Rpc.make("ReloadResource", { payload: idOnly }),
+  Rpc.make("ReloadSubscription", { payload: idOnly }),
   /** Replies true after the first fetch of the resource, or its failure; false at once when too many calls wait for this fetch. */
-  Rpc.make("FirstFetch", { payload: id, success: Schema.Boolean }),
+  Rpc.make("FirstFetch", { payload: idOnly, success: Schema.Boolean }),
   /** Replies when the subscription gets no more deliveries. */
-  Rpc.make("Forget", { payload: id })
+  Rpc.make("Forget", { payload: idOnly })
 ])
 
 /** The handlers of the entity. A partition never idles, because its resources are polled without any call. */

@@ -16,7 +16,7 @@ import { makePartitionRecovery } from "./PartitionRecovery.ts"
 import { type PartitionActors, PartitionStarter } from "./PartitionStarter.ts"
 import { permanentLease, type ShardLease } from "#actors/runtime/ShardLease.ts"
 
-/** How long a stopping runner waits for deliveries in flight. */
+/** Maximum wait of a stopping runner for deliveries in flight. */
 const drainTimeout = "10 seconds"
 
 /** Maximum of fetches from one host within the shortest period: 20 a second if that period is a minute. */

@@ -6,22 +6,17 @@ import { Partitions } from "./Partitions.ts"
 /** Waits between two calls to an owner that cannot be reached: 25 times 200 ms. A shard that moves has its next owner by then. */
 const callRetries = Schedule.spaced("200 millis").pipe(Schedule.upTo({ times: 25 }))
 
-/** A call to an owner; none after a failure, or after 10 s. */
+const ownerUnreachable = "The owner of a partition could not be reached; it reads the change from the database."
+
+/** Calls an owner. Returns none after a failure, or after 10 s. */
 const callOwner = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
   rpc.pipe(
     Effect.retry(callRetries),
     Effect.timeoutOption("10 seconds"),
-    Effect.catchCause((cause) =>
-      Effect.as(
-        Effect.logWarning(
-          "The owner of a partition could not be reached; it reads the change from the database.",
-          cause
-        ),
-        Option.none<A>()
-      )
-    )
+    Effect.catchCause((cause) => Effect.as(Effect.logWarning(ownerUnreachable, cause), Option.none<A>()))
   )
 
+/** Calls an owner, and drops the result. */
 const runAtOwner = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<void> => Effect.asVoid(callOwner(rpc))
 
 const tooManyWaiting = refuse(

@@ -11,7 +11,7 @@ const dayMs = 86_400_000
 /** Time between two partitions, in ms: a runner with all partitions sweeps each once a day, one every five and a half minutes. */
 const partitionSpacingMs = dayMs / partitionCount
 
-/** How long the counts of an unused hub are kept, in ms. */
+/** Retention of the counts of an unused hub, in ms. */
 const hubRetentionMs = 30 * dayMs
 
 /** Maximum of deliveries, or hubs, that one statement deletes. */
@@ -42,7 +42,7 @@ const sweepPartition = Effect.fn("RetentionSweep.sweepPartition")(function*(
   const now = yield* Clock.currentTimeMillis
   yield* repeatDeletion(retention.pruneDeliveries(partition, now - keepDroppedDays * dayMs, maxDeleted))
   yield* repeatFrom(0, (after) => Effect.map(retention.pruneEntries(partition, keepEntries, after), ({ next }) => next))
-  // Hubs belong to no partition. Most times none is expired.
+  // Hubs belong to no partition, so each partition sweeps them. Mostly no hub has expired.
   yield* repeatDeletion(retention.pruneHubs(now - hubRetentionMs, maxDeleted))
 })
 

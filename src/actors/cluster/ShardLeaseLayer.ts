@@ -6,7 +6,7 @@ import { checkSpacingMs, type ShardLease, ShardLeases } from "#actors/runtime/Sh
 /** Time after which the unconfirmed lock of a shard goes to another runner, in ms. */
 export const lockExpirationMs = 9_000
 
-/** How long a confirmation holds, in ms. Shorter than the lock, because effects take a moment to reach the outside. */
+/** Duration of a lease after its confirmation, in ms. Shorter than the lock, because effects take a moment to reach the outside. */
 const leaseMs = lockExpirationMs - 1_000
 
 /** One acquisition of the lock of a shard. */

@@ -2,10 +2,10 @@ import { type Clock, Effect } from "effect"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import { FifoSemaphore } from "./FifoSemaphore.ts"
 
-/** A host whose response takes this long is slow, in ms. */
+/** Response time from which a host is slow, in ms. */
 const slowResponseMs = 2_000
 
-/** How long a host stays slow after its last slow response, in ms. */
+/** Time for which a host stays slow after its last slow response, in ms. */
 const slowForMs = 60_000
 
 /** Maximum of remembered slow hosts without deliveries. */

@@ -1,13 +1,13 @@
 import { Clock, Effect, Latch } from "effect"
 import { FifoSemaphore } from "./FifoSemaphore.ts"
 
-/** How long a fetch keeps its permit while other fetches wait, in ms. */
+/** Time for which a fetch keeps its permit while other fetches wait, in ms. */
 const permitMs = 2_000
 
 /** Maximum of slow fetches without a permit, as a multiple of the permits. */
 const maxSlowPerPermit = 2
 
-/** A fetch in flight; `isSlow` after the loss of its permit. */
+/** A fetch in flight; a slow one has lost its permit. */
 interface FetchInFlight {
   /** Epoch ms. */
   readonly startedAt: number

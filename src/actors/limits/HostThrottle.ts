@@ -1,8 +1,8 @@
 /** Maximum of fetches from one host in flight. */
 export const maxFetchesPerHost = 2
 
-/** Fetches of a host that may start without spacing. */
-const burst = 10
+/** Maximum of fetches of a host that start without spacing. */
+const maxBurst = 10
 
 /** Maximum wait for the spacing, in ms. Fetches beyond that wait in the queue only. */
 const maxSpacingWaitMs = 300_000
@@ -10,7 +10,7 @@ const maxSpacingWaitMs = 300_000
 /** Time between two probes of a paused host, in ms. */
 const probeSpacingMs = 60_000
 
-/** How long a postponed resource is remembered after the pause, in ms. */
+/** Retention of a postponed resource after the pause, in ms. */
 const postponedForMs = 3_600_000
 
 /** Alarm of a queued resource, in ms: a call from the queue may be lost. */
@@ -131,7 +131,7 @@ export class HostThrottle {
       host.nextStartAt = now
       host.reserved.clear() // resources that missed their time reserve again
     }
-    const startAt = host.nextStartAt - (burst - 1) * this.#spacingMs
+    const startAt = host.nextStartAt - (maxBurst - 1) * this.#spacingMs
     if (startAt < now + maxSpacingWaitMs) host.nextStartAt += this.#spacingMs
     if (startAt > now) host.reserved = addId(host.reserved, id)
     return startAt

@@ -22,7 +22,7 @@ import { actorCrashes, actorSuspensions } from "./Metrics.ts"
 export const actorRestarts = Schedule.exponential("250 millis").pipe(Schedule.upTo({ times: 8 }))
 
 /** Time until the alarm of a suspended actor. Every actor runs again at some time. */
-const suspension = Duration.minutes(5)
+const suspensionTime = Duration.minutes(5)
 
 /** A crashed actor from the view of its supervisor. */
 interface Supervised<E, R> {
@@ -48,11 +48,11 @@ export const restartCrashed = <E, R>(
   actor: Supervised<E, R>,
   crash: Cause.Cause<E>
 ): Effect.Effect<RunEnd, never, R> => {
-  let first: Cause.Cause<E> | undefined = crash
+  let pastCrash: Cause.Cause<E> | undefined = crash
   return Effect.suspend(() => {
-    if (first === undefined) return actor.behavior
-    const failure = Effect.failCause(first) // the first try of `retry` is the crash that has already happened
-    first = undefined
+    if (pastCrash === undefined) return actor.behavior
+    const failure = Effect.failCause(pastCrash) // the first try of `retry` is the crash that has already happened
+    pastCrash = undefined
     return failure
   }).pipe(
     Effect.tapCause((cause) => actor.isStopped() ? Effect.void : reportCrash(actor, cause)),
@@ -77,7 +77,7 @@ const suspend = <E, R>(actor: Supervised<E, R>): Effect.Effect<RunEnd> =>
     annotateActor(actor),
     Effect.andThen(Metric.update(Metric.withAttributes(actorSuspensions, { actor: actor.name }), 1)),
     Effect.andThen(Clock.currentTimeMillis),
-    Effect.map((now) => ({ _tag: "Suspended", until: now + Duration.toMillis(suspension) }))
+    Effect.map((now) => ({ _tag: "Suspended", until: now + Duration.toMillis(suspensionTime) }))
   )
 
 const annotateActor = ({ id, name }: { readonly id: number; readonly name: string }) =>

@@ -8,7 +8,7 @@ import { parse } from "#domain/Topic.ts"
 import type { Parameters } from "#http/Parameters.ts"
 import { isSignature } from "#http/Signatures.ts"
 
-/** Contents that Windhover remembers. */
+/** Maximum of remembered contents. */
 const maxAccepted = 10_000
 
 /**

@@ -15,7 +15,7 @@ import { renderRetrieved } from "./RetrieveResponse.ts"
 
 const { optional } = Parameter
 
-/** Bytes of a `hub.secret`, at most (WebSub). */
+/** Maximum bytes of a `hub.secret` (WebSub). */
 const maxSecretLength = 200
 
 const page = Parameter.integer(1, 1_000_000_000, 1, "Pages count from 1.")

@@ -1,4 +1,4 @@
-/** More resources than one retrieve allows fit into no id that Windhover has sent. */
+/** Maximum length of an id. An id with all resources of the largest retrieve is shorter. */
 const maxIdLength = 8192
 
 /**

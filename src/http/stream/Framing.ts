@@ -3,7 +3,7 @@ import type { Notification } from "#domain/delivery/Notification.ts"
 import type { Format } from "#domain/Subscription.ts"
 import { compactJson } from "#http/Json.ts"
 
-/** How documents follow each other in a stream: as server-sent events, as one JSON line each, or as one Atom document each. */
+/** Framing of the documents in a stream: as server-sent events, as one JSON line each, or as one Atom document each. */
 export type Framing = "events" | "lines" | "atom"
 
 export const contentTypes: { readonly [framing in Framing]: string } = {

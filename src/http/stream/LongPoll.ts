@@ -27,38 +27,38 @@ export const poll = Effect.fnUntraced(function*(
   const respond = (representation: Representation) => renderRetrieved(representation, { ...call, ...requested })
   const first = yield* respond(past)
   if (first.status === 200 && (past.entries.length > 0 || past.document !== undefined)) return first
-  const news = yield* awaitNews(hub, heads, connection)
-  if (news === undefined) return first
+  const notification = yield* awaitNotification(hub, heads, connection)
+  if (notification === undefined) return first
   const current = yield* hub.retrieve(request)
   // the new entry may have a date outside of the retrieve, so the notification itself is the fallback
   const hasContent = current.entries.length > 0 || current.document !== undefined
-  return yield* respond(hasContent ? current : representationOf(news, topics))
+  return yield* respond(hasContent ? current : representationOf(notification, topics))
 })
 
 /** The next notification with content; undefined after the timeout and at shutdown. */
-const awaitNews = Effect.fnUntraced(function*(
+const awaitNotification = Effect.fnUntraced(function*(
   hub: Hub["Service"],
   heads: ReadonlyMap<number, number>,
   connection: StreamConnection
 ) {
-  const news = yield* Deferred.make<Notification | undefined, Refusal>()
-  connection.onEnd = () => Deferred.doneUnsafe(news, Effect.undefined)
+  const received = yield* Deferred.make<Notification | undefined, Refusal>()
+  connection.onEnd = () => Deferred.doneUnsafe(received, Effect.undefined)
   yield* hub.listen({
     cursors: new Map(heads),
     take: ({ notification }) => {
       if (notification.news._tag === "Failure") return true // a failure has no content
-      Deferred.doneUnsafe(news, Effect.succeed(notification))
+      Deferred.doneUnsafe(received, Effect.succeed(notification))
       return false
     },
     missed: () => undefined,
-    fail: () => Deferred.doneUnsafe(news, Effect.fail(newsUnreadable))
+    fail: () => Deferred.doneUnsafe(received, Effect.fail(notificationsUnreadable))
   })
-  return yield* Deferred.await(news).pipe(
+  return yield* Deferred.await(received).pipe(
     Effect.timeoutOrElse({ duration: pollTimeout, orElse: () => Effect.undefined })
   )
 })
 
-const newsUnreadable = refuse(
+const notificationsUnreadable = refuse(
   new Unavailable({ message: "New notifications cannot be read for the moment. Please try again.", retryAfter: 5 })
 )
 

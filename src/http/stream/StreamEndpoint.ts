@@ -36,7 +36,7 @@ const readWait = Effect.fnUntraced(function*({ accept, parameters }: ApiCall) {
   return (yield* readFormat(parameters, accept)) === "json" ? "lines" : "atom"
 })
 
-/** A stream before its first byte. */
+/** A stream or long poll before its first byte. */
 interface PreparedStream extends FollowedRetrieve {
   readonly format: Format
 }
@@ -51,7 +51,7 @@ export const makeStreamEndpoint = Effect.gen(function*() {
   const registry = yield* StreamRegistry
   const sender = yield* Settings
 
-  const open = Effect.fnUntraced(function*(call: ApiCall, wait: Wait) {
+  const prepare = Effect.fnUntraced(function*(call: ApiCall, wait: Wait) {
     if (wait !== "poll" && call.jsonp !== undefined) return yield* noJsonp
     const connection = yield* registry.admit(call.caller)
     const request = yield* readRetrieveRequest(call)
@@ -62,14 +62,14 @@ export const makeStreamEndpoint = Effect.gen(function*() {
   })
 
   const respond = (request: HttpServerRequest.HttpServerRequest, call: ApiCall, wait: Wait) =>
-    open(call, wait).pipe(
-      Effect.flatMap((opened): Effect.Effect<Response, Refusal, Scope.Scope> =>
-        wait === "poll" ? poll(hub, opened) : Effect.flatMap(
-          start(nodeResponseOf(request), wait, opened, sender),
+    prepare(call, wait).pipe(
+      Effect.flatMap((prepared): Effect.Effect<Response, Refusal, Scope.Scope> =>
+        wait === "poll" ? poll(hub, prepared) : Effect.flatMap(
+          startStream(nodeResponseOf(request), wait, prepared, sender),
           (started) =>
             started === undefined
               ? Effect.succeed(Reply.streamHead(Framing.contentTypes[wait]))
-              : follow(hub, started, sender)
+              : followStream(hub, started, sender)
         )
       ),
       Effect.scoped
@@ -88,14 +88,14 @@ const noJsonp = badParameter(
 )
 
 /** Writes headers and past entries. A client that resumes gets no past entries. Undefined for HEAD. */
-const start = Effect.fnUntraced(function*(
+const startStream = Effect.fnUntraced(function*(
   response: ServerResponse,
   framing: Framing.Framing,
   { call, connection, followed, format }: PreparedStream,
   settings: Settings["Service"]
 ) {
   const cursors = new Map(followed.heads)
-  const resumption = yield* resume(call, cursors)
+  const resumption = yield* resumeCursors(call, cursors)
   const past = yield* renderPast(followed.past, format, settings)
   if (call.method === "HEAD") return undefined
   const writer = new StreamWriter(response, Reply.streamHeaders(Framing.contentTypes[framing]))
@@ -107,7 +107,7 @@ const start = Effect.fnUntraced(function*(
 })
 
 /** Moves the cursors back to the client's last event. */
-const resume = Effect.fnUntraced(function*(call: ApiCall, cursors: Map<number, number>) {
+const resumeCursors = Effect.fnUntraced(function*(call: ApiCall, cursors: Map<number, number>) {
   const id = call.lastEventId ?? (yield* call.parameters.one("lastEventId"))
   if (id === undefined || id === "") return "new"
   const sequences = Cursor.parse(id, [...cursors.keys()])
@@ -142,7 +142,7 @@ const notStreamed = (contentType: string) =>
   )
 
 /** Writes notifications until the client disconnects, loses its right, or Windhover stops. */
-const follow = Effect.fnUntraced(function*(hub: Hub["Service"], started: StartedStream, sender: SenderIdentity) {
+const followStream = Effect.fnUntraced(function*(hub: Hub["Service"], started: StartedStream, sender: SenderIdentity) {
   const { connection, framing, writer } = started
   const ended = yield* Deferred.make<void>()
   const end = () => Deferred.doneUnsafe(ended, Effect.void)

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http"
 
-/** Bytes per write to Node. Each drained piece proves that the client reads. */
+/** Maximum bytes per write to Node. Each drained piece proves that the client reads. */
 const maxPieceBytes = 65_536
 
 /**

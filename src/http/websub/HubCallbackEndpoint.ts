@@ -22,16 +22,16 @@ export const hubCallbackPath = "/upstream/"
 
 const urlPattern = /^\/upstream\/([\w-]{32})(?:\?(.*))?$/s
 
-/** Callbacks that Windhover looks up at once; each takes a query. */
+/** Maximum number of simultaneous look-ups of callbacks; each takes a query. */
 const maxLookUps = 64
 
-/** Documents of one subscription at a hub. */
+/** Rate limit of pushed documents for one subscription at a hub. */
 const pushLimit: RateLimit = { burst: 120, perMinute: 600 }
 
-/** Requests of one address for unknown callbacks. A hub may still call a few callbacks whose subscriptions have ended. */
+/** Rate limit of requests for unknown callbacks from one address. A hub may still call a few callbacks whose subscriptions have ended. */
 const unknownCallbackLimit: RateLimit = { burst: 300, perMinute: 300 }
 
-/** Keys that each limiter remembers. */
+/** Maximum of keys that each limiter remembers. */
 const maxKeys = 100_000
 
 /**

@@ -7,10 +7,10 @@ import { type BodyLimits, readBytes } from "#http/BodyReader.ts"
 import { type HttpRejection, malformed, tooLarge, tooSlow, unsupportedBody } from "#http/HttpRejection.ts"
 import type { Reservation } from "#http/MemoryBudget.ts"
 
-/** Bytes of a pushed document, at most. The store accepts no larger document. */
-const maxDocument = 8 * 1024 * 1024
+/** Maximum bytes of a pushed document. The store accepts no larger document. */
+const maxDocumentBytes = 8 * 1024 * 1024
 
-/** Time in which a pushed document has to arrive. */
+/** Maximum time for the arrival of a pushed document. */
 const arrivalTimeout = "10 seconds"
 
 /** Parses a hub's verification of intent, or its denial; undefined for another request. */
@@ -31,16 +31,16 @@ export const readDocument = (
 ): Effect.Effect<PushedDocument, Refusal | HttpRejection> => {
   const { headers } = request
   const encoding = headers["content-encoding"]?.toLowerCase() ?? "identity"
-  if (encoding !== "identity") return Effect.fail(compressed)
+  if (encoding !== "identity") return Effect.fail(compressedDocument)
   const contentType = headers["content-type"] ?? "application/octet-stream"
   return Effect.map(readBytes(request, reservation, limits), (body) => ({ contentType, body })).pipe(
-    Effect.timeoutOrElse({ duration: arrivalTimeout, orElse: () => Effect.fail(late) })
+    Effect.timeoutOrElse({ duration: arrivalTimeout, orElse: () => Effect.fail(lateDocument) })
   )
 }
 
-const compressed = unsupportedBody("Send the document uncompressed, without a Content-Encoding.")
+const compressedDocument = unsupportedBody("Send the document uncompressed, without a Content-Encoding.")
 
-const late = tooSlow(`The document did not arrive within ${arrivalTimeout}; send it again.`)
+const lateDocument = tooSlow(`The document did not arrive within ${arrivalTimeout}; send it again.`)
 
 /** Refusal of a hub while other pushes take all room. */
 export const tooManyPushes = refuse(
@@ -48,8 +48,8 @@ export const tooManyPushes = refuse(
 )
 
 const limits: BodyLimits = {
-  maxBytes: maxDocument,
-  tooLarge: tooLarge(`The document has more than ${maxDocument} bytes; send less.`),
+  maxBytes: maxDocumentBytes,
+  tooLarge: tooLarge(`The document has more than ${maxDocumentBytes} bytes; send less.`),
   outOfMemory: tooManyPushes,
   incomplete: malformed("The document ended early or could not be read; send it again.")
 }

@@ -4,16 +4,16 @@ import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import { type RateLimit, RateLimiter } from "#http/RateLimiter.ts"
 
-/** Pings of one topic that reach the hub at once. Further pings wait and merge into one. */
+/** Rate limit of pings for one topic. Further pings wait and merge into one. */
 const topicLimit: RateLimit = { burst: 10, perMinute: 12 }
 
-/** Recorded pings of all topics together. The database keeps pings for a week, and anonymous clients could fill its disk. */
+/** Rate limit of recorded pings for all topics together. The database keeps pings for a week, and anonymous clients could fill its disk. */
 const recordLimit: RateLimit = { burst: 600, perMinute: 60 }
 
-/** Topics that the limiter remembers. */
+/** Maximum of topics that the limiter remembers. */
 const maxTopics = 100_000
 
-/** Topics with a waiting ping. Beyond this number, the next poll of the topic replaces the ping. */
+/** Maximum of topics with a waiting ping. Beyond this number, the next poll of the topic replaces the ping. */
 const maxWaiting = 10_000
 
 /**

@@ -1,15 +1,15 @@
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { MemoryBudget, type Reservation } from "#http/MemoryBudget.ts"
 
-/** Documents that arrive at once for one callback, and for all callbacks of one hub's site. */
+/** Maximum of documents that arrive at once: for one callback, and for all callbacks of one hub's site. */
 const maxPerCallback = 2
 const maxPerSite = 16
 
-/** Bytes of all arriving documents together: two sites at their limits. */
+/** Maximum bytes of all arriving documents together: two sites at their limits. */
 const maxBytes = 256 * 1024 * 1024
 
 /** Bytes that a document reserves, however short it is. */
-const minReservation = 64 * 1024
+const minReservationBytes = 64 * 1024
 
 /**
  * Limits of the documents that publishers' hubs push.
@@ -24,7 +24,7 @@ export class PushLimits {
   /** Undefined when a limit is reached. */
   reserve(callback: string, site: string): Reservation | undefined {
     if (!this.#callbacks.hasRoom(callback) || !this.#sites.hasRoom(site)) return undefined
-    const reservation = this.#memory.reserve(site, minReservation)
+    const reservation = this.#memory.reserve(site, minReservationBytes)
     if (reservation === undefined) return undefined
     this.#callbacks.tryAdd(callback)
     this.#sites.tryAdd(site)

@@ -5,7 +5,7 @@ import * as Parameter from "#http/ParameterSchemas.ts"
 
 const { optional } = Parameter
 
-/** Bytes of a `hub.secret`, at most: fewer than 200 (WebSub, section 5.1). */
+/** Maximum bytes of a `hub.secret`: fewer than 200 (WebSub, section 5.1). */
 export const maxHubSecretLength = 199
 
 export const signatureSchema = Schema.Literals(signatureMethods).annotate({
