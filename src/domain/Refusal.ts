@@ -55,3 +55,11 @@ export const refuse = (reason: RefusalReason): Refusal => new Refusal({ reason }
 
 export const badParameter = (parameter: string, message: string): Refusal =>
   refuse(new BadParameter({ parameter, message }))
+
+/** `retryAfter` is in seconds. */
+export const refuseUnavailable = (message: string, retryAfter: number): Refusal =>
+  refuse(new Unavailable({ message, retryAfter }))
+
+/** `retryAfter` is in seconds. */
+export const refuseThrottled = (message: string, retryAfter: number): Refusal =>
+  refuse(new Throttled({ message, retryAfter }))

@@ -7,7 +7,7 @@ import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
-import { type Refusal, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
+import { type Refusal, refuseThrottled, refuseUnavailable } from "#domain/Refusal.ts"
 import { Authentication } from "./Authentication.ts"
 import { clientAddress } from "./ClientAddress.ts"
 import { type Credentials, parseAuthorization, readCredentials, unauthenticated } from "./Credentials.ts"
@@ -121,7 +121,7 @@ class LoginQueues {
 
 const throttle = (sentence: string) => (waitMs: number): Refusal => {
   const seconds = Math.ceil(waitMs / 1000)
-  return refuse(new Throttled({ message: `${sentence}; try again in ${seconds} seconds.`, retryAfter: seconds }))
+  return refuseThrottled(`${sentence}; try again in ${seconds} seconds.`, seconds)
 }
 
 const tooManyFailures = throttle("Too many logins from this address have failed")
@@ -134,6 +134,4 @@ const refuseWhileUnavailable = <A>(effect: Effect.Effect<A, StoreError>): Effect
     (error) => error.reason._tag === "Unavailable" ? Effect.fail(loginsUnavailable) : Effect.die(error)
   )
 
-const loginsUnavailable = refuse(
-  new Unavailable({ message: "Logins cannot be checked at the moment; try again in some seconds.", retryAfter: 5 })
-)
+const loginsUnavailable = refuseUnavailable("Logins cannot be checked at the moment; try again in some seconds.", 5)

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
-import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { parseBody, parseForm } from "./BodyFormats.ts"
 import { type BodyLimits, readBytes } from "./BodyReader.ts"
@@ -82,9 +82,7 @@ const readBody = (
     : Effect.fail(outOfMemory)
 }
 
-const outOfMemory = refuse(
-  new Unavailable({ message: "Too many large requests are under way. Please try again.", retryAfter: 5 })
-)
+const outOfMemory = refuseUnavailable("Too many large requests are under way. Please try again.", 5)
 
 const limits: BodyLimits = {
   maxBytes: maxBodyBytes,

@@ -1,5 +1,5 @@
 import { Effect, Layer, Option, Schedule } from "effect"
-import { refuse, Unavailable } from "#domain/Refusal.ts"
+import { refuseUnavailable } from "#domain/Refusal.ts"
 import { Partition } from "./Partition.ts"
 import { Partitions } from "./Partitions.ts"
 
@@ -19,11 +19,9 @@ const callOwner = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<
 /** Calls an owner, and drops the result. */
 const runAtOwner = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<void> => Effect.asVoid(callOwner(rpc))
 
-const tooManyWaiting = refuse(
-  new Unavailable({
-    message: "Too many requests wait for the first document of this topic. Please retry in 5 s.",
-    retryAfter: 5
-  })
+const tooManyWaiting = refuseUnavailable(
+  "Too many requests wait for the first document of this topic. Please retry in 5 s.",
+  5
 )
 
 export const layer = Layer.effect(

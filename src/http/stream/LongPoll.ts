@@ -1,7 +1,7 @@
 import { Deferred, Effect } from "effect"
 import type { FollowStart, Hub, Representation, RetrieveRequest } from "#actors/operations/Hub.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
-import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import type { ApiCall } from "#http/api/Operation.ts"
 import { renderRetrieved } from "#http/api/RetrieveResponse.ts"
 import { readRequestedFormat } from "#http/Negotiation.ts"
@@ -58,8 +58,9 @@ const awaitNotification = Effect.fnUntraced(function*(
   )
 })
 
-const notificationsUnreadable = refuse(
-  new Unavailable({ message: "New notifications cannot be read for the moment. Please try again.", retryAfter: 5 })
+const notificationsUnreadable = refuseUnavailable(
+  "New notifications cannot be read for the moment. Please try again.",
+  5
 )
 
 const representationOf = (

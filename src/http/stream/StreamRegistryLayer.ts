@@ -3,7 +3,7 @@ import type { Caller } from "#domain/Account.ts"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { type Refusal, refuse, Throttled, Unavailable } from "#domain/Refusal.ts"
+import { type Refusal, refuseThrottled, refuseUnavailable } from "#domain/Refusal.ts"
 import { StreamConnection, StreamRegistry } from "./StreamRegistry.ts"
 
 /** Seconds between two heartbeats of a stream. */
@@ -36,12 +36,9 @@ export const layer = Layer.effect(
     )
     return StreamRegistry.of({
       admit: (caller) =>
-        Effect.map(
-          Effect.acquireRelease(
-            Effect.suspend(() => streams.add(caller)),
-            (entry) => Effect.sync(() => streams.remove(caller, entry))
-          ),
-          ({ stream }) => stream
+        Effect.acquireRelease(
+          Effect.suspend(() => streams.add(caller)),
+          (stream) => Effect.sync(() => streams.remove(caller, stream))
         ),
       close: Effect.sync(() => streams.close())
     })
@@ -59,13 +56,6 @@ const endUnauthorized = (streams: StreamTable, accounts: AccountStore["Service"]
     }
   })
 
-/** A stream, and the sets that contain it. */
-interface TableEntry {
-  readonly stream: StreamConnection
-  readonly slot: Set<StreamConnection>
-  readonly sameCredential: Set<StreamConnection>
-}
-
 /** The open streams by credential and by heartbeat. */
 class StreamTable {
   readonly #maxPerAccount: number
@@ -81,28 +71,26 @@ class StreamTable {
     this.#accounts = new KeyedCounter({ maxPerKey: maxStreamsPerAccount, maxTotal: maxStreams })
   }
 
-  add({ account: { id }, credential }: Caller): Effect.Effect<TableEntry, Refusal> {
+  add({ account: { id }, credential }: Caller): Effect.Effect<StreamConnection, Refusal> {
     const count = this.#accounts.get(id)
     if (!this.#accounts.tryAdd(id)) {
       return Effect.fail(count >= this.#maxPerAccount ? tooManyOfAccount(count) : tooManyStreams)
     }
     const stream = new StreamConnection()
     if (this.#isClosing) stream.end()
-    const slot = this.#currentSlot()
-    slot.add(stream)
+    this.#currentSlot().add(stream)
     let sameCredential = this.#byCredential.get(credential)
     if (sameCredential === undefined) this.#byCredential.set(credential, sameCredential = new Set())
     sameCredential.add(stream)
-    return Effect.succeed({ stream, slot, sameCredential })
+    return Effect.succeed(stream)
   }
 
-  remove({ account: { id }, credential }: Caller, { sameCredential, slot, stream }: TableEntry): void {
+  remove({ account: { id }, credential }: Caller, stream: StreamConnection): void {
     this.#accounts.remove(id)
-    slot.delete(stream)
-    sameCredential.delete(stream)
-    if (sameCredential.size === 0 && this.#byCredential.get(credential) === sameCredential) {
-      this.#byCredential.delete(credential)
-    }
+    for (const slot of this.#wheel) slot.delete(stream)
+    const sameCredential = this.#byCredential.get(credential)
+    sameCredential?.delete(stream)
+    if (sameCredential?.size === 0) this.#byCredential.delete(credential)
   }
 
   /** Sends the heartbeats of one second. */
@@ -130,16 +118,6 @@ class StreamTable {
 }
 
 const tooManyOfAccount = (count: number) =>
-  refuse(
-    new Throttled({
-      message: `This account has ${count} open streams and polls, its maximum; close some of them.`,
-      retryAfter: 30
-    })
-  )
+  refuseThrottled(`This account has ${count} open streams and polls, its maximum; close some of them.`, 30)
 
-const tooManyStreams = refuse(
-  new Unavailable({
-    message: "No more streams can be held open here for the moment. Please try again.",
-    retryAfter: 30
-  })
-)
+const tooManyStreams = refuseUnavailable("No more streams can be held open here for the moment. Please try again.", 30)

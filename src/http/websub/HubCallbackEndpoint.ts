@@ -4,7 +4,7 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import type { PushReceiver } from "#actors/operations/HubCallbacks.ts"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
-import { type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
+import { type Refusal, refuseThrottled } from "#domain/Refusal.ts"
 import { siteOf } from "#domain/Topic.ts"
 import { clientAddress } from "#http/ClientAddress.ts"
 import type { HttpRejection } from "#http/HttpRejection.ts"
@@ -126,8 +126,7 @@ const pushDocument = Effect.fnUntraced(function*(
 const unknownSubscription = Reply.text(404, "Windhover has no such subscription.")
 const gone = Reply.text(410, "This subscription has ended.")
 
-const throttle = (message: string) => (waitMs: number) =>
-  Effect.fail(refuse(new Throttled({ message, retryAfter: waitMs / 1000 })))
+const throttle = (message: string) => (waitMs: number) => Effect.fail(refuseThrottled(message, waitMs / 1000))
 
 const tooManyDocuments = throttle("Too many documents are pushed to this subscription. Please send it again.")
 const tooManyUnknown = throttle("Too many requests of this address are for unknown subscriptions. Please try again.")

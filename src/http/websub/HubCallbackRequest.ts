@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
-import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import type { HubIntent } from "#domain/websub/HubSubscription.ts"
 import { type BodyLimits, readBytes } from "#http/BodyReader.ts"
 import { type HttpRejection, malformed, tooLarge, tooSlow, unsupportedBody } from "#http/HttpRejection.ts"
@@ -43,9 +43,7 @@ const compressedDocument = unsupportedBody("Send the document uncompressed, with
 const lateDocument = tooSlow(`The document did not arrive within ${arrivalTimeout}; send it again.`)
 
 /** Refusal of a hub while other pushes take all room. */
-export const tooManyPushes = refuse(
-  new Unavailable({ message: "Too many documents are pushed at once. Please send it again.", retryAfter: 5 })
-)
+export const tooManyPushes = refuseUnavailable("Too many documents are pushed at once. Please send it again.", 5)
 
 const limits: BodyLimits = {
   maxBytes: maxDocumentBytes,
