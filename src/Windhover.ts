@@ -20,7 +20,7 @@ import * as Database from "#layers/postgres/Database.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as StoresSql from "#layers/sql/StoresSql.ts"
-import * as FeedReader from "#layers/workers/FeedReader.ts"
+import * as FeedReaderWorker from "#layers/workers/FeedReaderWorker.ts"
 import * as SelectorWorker from "#layers/workers/SelectorWorker.ts"
 import * as XmppSender from "#xmpp/Sender.ts"
 import * as XmppService from "#xmpp/Service.ts"
@@ -47,7 +47,7 @@ export const layerOutbound = Layer.mergeAll(
   DelivererHttp.layer,
   IntentVerifierHttp.layer,
   HubClientHttp.layer,
-  FeedReader.layer,
+  FeedReaderWorker.layer,
   SelectorWorker.layer
 ).pipe(Layer.provide(Network.layer))
 

@@ -63,7 +63,7 @@ export const hubs = Command.make(
 
 /** Describes the next attempt of a delivery, or the reason why none follows. */
 const describeNext = (delivery: DeliveryView): string => {
-  if (delivery.fate !== "failed") return delivery.fate
+  if (delivery.outcome !== "failed") return delivery.outcome
   return delivery.nextTry === undefined ? "dropped" : renderTime(delivery.nextTry)
 }
 
@@ -76,12 +76,12 @@ export const deliveries = Command.make(
       ["TIME", "TRY", "NEXT", "CODE", "TOOK", "ANSWER", "NOTIFICATION", "CALLBACK", "TOPIC"],
       ...deliveries.map((delivery) => [
         renderTime(delivery.triedAt),
-        delivery.fate === "denied" || delivery.attempt === 0 ? "" : String(delivery.attempt),
+        delivery.outcome === "denied" || delivery.attempt === 0 ? "" : String(delivery.attempt),
         describeNext(delivery),
         delivery.code === 0 ? "" : String(delivery.code),
         delivery.latency === undefined ? "" : `${delivery.latency} ms`,
         shorten(delivery.message),
-        delivery.fate === "denied" ? "" : `${delivery.sequence} of subscription ${delivery.subscriptionId}`,
+        delivery.outcome === "denied" ? "" : `${delivery.sequence} of subscription ${delivery.subscriptionId}`,
         delivery.endpoint,
         delivery.topic
       ])

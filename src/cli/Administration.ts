@@ -49,13 +49,13 @@ const attemptFields = {
 export const DeliveryView = Schema.Union([
   Schema.Struct({
     ...attemptFields,
-    fate: Schema.Literals(["delivered", "failed", "bounced", "ended"]),
+    outcome: Schema.Literals(["delivered", "failed", "bounced", "ended"]),
     subscriptionId: Schema.Finite,
     sequence: Schema.Finite,
     attempt: Schema.Int,
     nextTry: Schema.optionalKey(Schema.Finite)
   }),
-  Schema.Struct({ ...attemptFields, fate: Schema.Literal("denied") })
+  Schema.Struct({ ...attemptFields, outcome: Schema.Literal("denied") })
 ])
 export type DeliveryView = typeof DeliveryView.Type
 

@@ -16,7 +16,7 @@ import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Hub } from "#actors/operations/Hub.ts"
 import * as Settings from "#layers/Settings.ts"
-import * as FeedReader from "#layers/workers/FeedReader.ts"
+import * as FeedReaderWorker from "#layers/workers/FeedReaderWorker.ts"
 import * as Windhover from "#main/Windhover.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 
@@ -59,7 +59,7 @@ describe("a program that embeds Windhover", () => {
     Layer.provide([
       feeds,
       sender,
-      FeedReader.layerWith({ threadFromBytes: Infinity, deadline: "1 second" }),
+      FeedReaderWorker.layerWith({ threadFromBytes: Infinity, deadline: "1 second" }),
       Layer.mock(Selector, {}),
       Layer.mock(IntentVerifier, {}),
       Layer.mock(HubClient, {})

@@ -18,7 +18,7 @@ export const make = (state: State): DeliveryLog["Service"] =>
           .filter(({ subscription }) => isMeant(subscription.accountId))
           .flatMap(({ log, subscription: { endpoint, id, topic } }): ReadonlyArray<LoggedAttempt> =>
             [...log].map(([place, one]) => ({
-              fate: place === successSlot ? "delivered" : one.attempt === 0 ? "bounced" : "failed",
+              outcome: place === successSlot ? "delivered" : one.attempt === 0 ? "bounced" : "failed",
               subscriptionId: id,
               topic,
               endpoint,
@@ -49,6 +49,6 @@ export const make = (state: State): DeliveryLog["Service"] =>
   })
 
 const newestFirst = (a: LoggedAttempt | LoggedDenial, b: LoggedAttempt | LoggedDenial): number =>
-  b.triedAt - a.triedAt || (a.fate === "denied" || b.fate === "denied"
-    ? Number(a.fate === "denied") - Number(b.fate === "denied")
+  b.triedAt - a.triedAt || (a.outcome === "denied" || b.outcome === "denied"
+    ? Number(a.outcome === "denied") - Number(b.outcome === "denied")
     : a.subscriptionId - b.subscriptionId || b.sequence - a.sequence || b.attempt - a.attempt)

@@ -35,7 +35,7 @@ export interface State {
   /** By resource, then by id. */
   readonly subscribers: Map<number, Map<number, Subscriber>>
   /** How subscriptions ended, oldest first. */
-  readonly ends: Array<(LoggedAttempt & { readonly fate: "ended" } | LoggedDenial) & { readonly accountId: number }>
+  readonly ends: Array<(LoggedAttempt & { readonly outcome: "ended" } | LoggedDenial) & { readonly accountId: number }>
   /** Which subscription's queue holds a delivery. */
   readonly queueOf: Map<number, number>
   /** By id, in order. */
@@ -75,7 +75,7 @@ export interface Subscriber {
   trialAt?: number | undefined
   trial?: Trial | undefined
   /** Its last tries, by their place. */
-  readonly log: Map<number, Omit<LoggedAttempt, "fate" | "subscriptionId" | "topic" | "endpoint">>
+  readonly log: Map<number, Omit<LoggedAttempt, "outcome" | "subscriptionId" | "topic" | "endpoint">>
 }
 
 export interface Queued {

@@ -65,7 +65,7 @@ export const bounceStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(
           log,
           [6, 5, 4].map((sequence) => ({
-            fate: "bounced",
+            outcome: "bounced",
             subscriptionId: id,
             topic,
             endpoint,

@@ -17,7 +17,7 @@ const queued = Effect.gen(function*() {
 
 /** Those of subscriptions that stand, or stood. */
 const tries = (log: ReadonlyArray<LoggedAttempt | LoggedDenial>) =>
-  log.flatMap((one) => one.fate === "denied" ? [] : [one])
+  log.flatMap((one) => one.outcome === "denied" ? [] : [one])
 
 /** What every `DeliveryLog` keeps of its promises. */
 export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
@@ -32,7 +32,7 @@ export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* at(20_000)(outbox.postpone(other.delivery, 25_000, silent))
         yield* at(15_100)(outbox.drop({ ...delivery, attempt: 1, dueAt: 15_000 }, silent))
         const { endpoint, id, topic } = subscription
-        const common = { fate: "failed" as const, subscriptionId: id, topic, endpoint, sequence: 1 }
+        const common = { outcome: "failed" as const, subscriptionId: id, topic, endpoint, sequence: 1 }
         const last = { ...common, attempt: 2, triedAt: 15_100, ...silent }
         const first = { ...common, attempt: 1, triedAt: 10_000, ...refused, nextTry: 15_000 }
         assert.deepStrictEqual(yield* list({ accountId: account.id, limit: 10 }), [last, first])
@@ -74,14 +74,14 @@ export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const common = { subscriptionId: id, topic, endpoint }
         const failure = {
           ...common,
-          fate: "failed",
+          outcome: "failed",
           sequence: 1,
           attempt: 1,
           triedAt: 1_000,
           ...refused,
           nextTry: 6_000
         }
-        const success = { ...common, fate: "delivered", sequence: 2, attempt: 1, triedAt: 7_000, code: 204, latency: 8 }
+        const success = { ...common, outcome: "delivered", sequence: 2, attempt: 1, triedAt: 7_000, code: 204, latency: 8 }
         const message = "The callback answered 204."
         assert.deepStrictEqual(yield* list({ accountId: account.id, limit: 10 }), [
           { ...success, message },
@@ -101,13 +101,13 @@ export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const gone = { topic, endpoint, code: 410, message: "The callback answered 410: gone\u0000", latency: 5 }
         const denied = { topic, endpoint, code: 0, message: "no" }
         const tried = { subscriptionId: id, sequence: 7, attempt: 2 }
-        yield* at(1_000)(recordEnd({ fate: "ended", accountId: account.id, ...tried, ...gone }))
-        yield* at(2_000)(recordEnd({ fate: "denied", accountId: account.id, ...denied }))
-        yield* at(3_000)(recordEnd({ fate: "denied", accountId: 2 ** 30, ...denied }))
+        yield* at(1_000)(recordEnd({ outcome: "ended", accountId: account.id, ...tried, ...gone }))
+        yield* at(2_000)(recordEnd({ outcome: "denied", accountId: account.id, ...denied }))
+        yield* at(3_000)(recordEnd({ outcome: "denied", accountId: 2 ** 30, ...denied }))
         yield* SubscriptionStore.use((store) => store.remove(id))
         const [last, first] = yield* list({ accountId: account.id, limit: 10 })
-        assert.deepStrictEqual(last, { fate: "denied", triedAt: 2_000, ...denied })
-        assert.deepInclude(first, { fate: "ended", triedAt: 1_000, ...tried, code: 410, latency: 5 })
+        assert.deepStrictEqual(last, { outcome: "denied", triedAt: 2_000, ...denied })
+        assert.deepInclude(first, { outcome: "ended", triedAt: 1_000, ...tried, code: 410, latency: 5 })
         assert.include(first?.message, "The callback answered 410: gone")
       }))
   })

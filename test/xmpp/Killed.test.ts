@@ -60,7 +60,7 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
       /** Retries an unavailable delivery, as a subscription does. */
       const deliver = (id: string) =>
         sender.deliver(id, letter(id)).pipe(
-          Effect.repeat({ until: (fate) => fate === "accepted" })
+          Effect.repeat({ until: (outcome) => outcome === "accepted" })
         )
       let taken = 0
       const all = yield* Effect.forkChild(Effect.forEach(

@@ -22,7 +22,7 @@ describe.skipIf(installed === undefined)("a client that stops reading", () => {
       const send = (id: string, to: string, size: number) =>
         sender.deliver(id, [
           `<message from="${component}" to="${to}@${domain}" id="${id}"><body>${"x".repeat(size)}</body></message>`
-        ]).pipe(Effect.repeat({ until: (fate) => fate === "accepted" }))
+        ]).pipe(Effect.repeat({ until: (outcome) => outcome === "accepted" }))
       yield* send("first", "ann", 1)
       ann.socket.pause()
       // 20 MB: the sockets buffer a part, and the server the rest

@@ -81,7 +81,7 @@ const makeProcess = Effect.fnUntraced(function*(
         )
         if (mode === "subscribe") {
           const denied = { accountId, topic: topic.given, endpoint, code: 0, message: refusal.message }
-          yield* log.recordEnd({ fate: "denied", ...denied })
+          yield* log.recordEnd({ outcome: "denied", ...denied })
         }
       }
       yield* refusal !== undefined && mode === "subscribe" && subscription.face === "hub"

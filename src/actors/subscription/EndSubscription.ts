@@ -22,7 +22,7 @@ export const endSubscription = Effect.fnUntraced(function*<E>(
   { accountId, endpoint, id, topic }: Subscription,
   last: FinalDelivery
 ) {
-  yield* persist(stores.log.recordEnd({ fate: "ended", accountId, subscriptionId: id, topic, endpoint, ...last }))
+  yield* persist(stores.log.recordEnd({ outcome: "ended", accountId, subscriptionId: id, topic, endpoint, ...last }))
   yield* persist(stores.subscriptions.remove(id))
   yield* Effect.logInfo("A receiver ended its subscription.").pipe(
     Effect.annotateLogs({ subscription: id, reason: last.message })

@@ -16,7 +16,7 @@ export interface LoggedEvent extends AttemptResult {
 /** One attempt of a delivery. */
 export interface LoggedAttempt extends LoggedEvent {
   /** `bounced`: accepted, and returned later. */
-  readonly fate: "delivered" | "failed" | "bounced" | "ended"
+  readonly outcome: "delivered" | "failed" | "bounced" | "ended"
   readonly subscriptionId: number
   /** Of the notification, in the subscription. */
   readonly sequence: number
@@ -28,12 +28,12 @@ export interface LoggedAttempt extends LoggedEvent {
 
 /** A subscription whose callback did not confirm it after the response. The log is the only place that shows the denial. */
 export interface LoggedDenial extends LoggedEvent {
-  readonly fate: "denied"
+  readonly outcome: "denied"
 }
 
 /** The end of a subscription, or its denial. */
 export type SubscriptionEnd =
-  & (Omit<LoggedAttempt, "triedAt" | "nextTry"> & { readonly fate: "ended" } | Omit<LoggedDenial, "triedAt">)
+  & (Omit<LoggedAttempt, "triedAt" | "nextTry"> & { readonly outcome: "ended" } | Omit<LoggedDenial, "triedAt">)
   & {
     readonly accountId: number
   }

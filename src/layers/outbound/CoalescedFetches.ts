@@ -8,7 +8,7 @@ export interface CoalescedRequest {
   readonly url: URL
   /** Flat: name, value, name, value … Only callers with equal headers share a response. */
   readonly headers: Array<string>
-  /** Epoch ms. A response is fresh enough if its request began at this time or later. */
+  /** Epoch ms. A response is fresh enough if its exchange started at this time or later. */
   readonly since: number
 }
 
@@ -20,8 +20,8 @@ export interface PendingResponse {
 }
 
 interface CachedResponse {
-  readonly began: number
-  readonly ended: number
+  readonly startedAt: number
+  readonly endedAt: number
   readonly status: number
   readonly headers: ResponseHeaders
   readonly body: Buffer
@@ -55,11 +55,11 @@ export class CoalescedFetches {
   fetch({ headers, since, url }: CoalescedRequest, handler: ResponseHandler): PendingResponse {
     const key = [url.href, ...headers].join("\n")
     const cached = this.#cache.get(key)
-    if (cached !== undefined && cached.began >= since && this.#now() - cached.ended <= responseTtlMs) {
+    if (cached !== undefined && cached.startedAt >= since && this.#now() - cached.endedAt <= responseTtlMs) {
       return replayCached(cached, handler)
     }
     const running = this.#running.get(key)
-    if (running !== undefined && running.began >= since) return running.join(handler)
+    if (running !== undefined && running.startedAt >= since) return running.join(handler)
     const fetch = new CoalescedFetch(this.#now(), () => {
       if (this.#running.get(key) === fetch) this.#running.delete(key)
     }, (response) => this.#store(key, response))
@@ -69,9 +69,9 @@ export class CoalescedFetches {
     return pending
   }
 
-  #store(key: string, response: Omit<CachedResponse, "ended">): void {
+  #store(key: string, response: Omit<CachedResponse, "endedAt">): void {
     if (response.body.length > maxCachedBytes / 4) this.#cache.delete(key)
-    else this.#cache.set(key, { ...response, ended: this.#now() })
+    else this.#cache.set(key, { ...response, endedAt: this.#now() })
   }
 }
 
@@ -88,16 +88,16 @@ const replayCached = ({ body, headers, status }: CachedResponse, handler: Respon
 
 /** One exchange and the handlers of all its callers. */
 class CoalescedFetch implements ResponseHandler {
-  readonly began: number
+  readonly startedAt: number
   readonly #onEnd: () => void
-  readonly #store: (response: Omit<CachedResponse, "ended">) => void
+  readonly #store: (response: Omit<CachedResponse, "endedAt">) => void
   readonly #handlers = new Set<ResponseHandler>()
   #exchange: HttpExchange | undefined
   #limit: BodyLimit = { maxBytes: 0, onExcess: "cut" }
   #head: { readonly status: number; readonly headers: ResponseHeaders } | undefined
 
-  constructor(began: number, onEnd: () => void, store: (response: Omit<CachedResponse, "ended">) => void) {
-    this.began = began
+  constructor(startedAt: number, onEnd: () => void, store: (response: Omit<CachedResponse, "endedAt">) => void) {
+    this.startedAt = startedAt
     this.#onEnd = onEnd
     this.#store = store
   }
@@ -121,7 +121,7 @@ class CoalescedFetch implements ResponseHandler {
 
   onBody(body: Buffer): void {
     this.#onEnd()
-    if (this.#head !== undefined) this.#store({ ...this.#head, began: this.began, body })
+    if (this.#head !== undefined) this.#store({ ...this.#head, startedAt: this.startedAt, body })
     for (const handler of this.#handlers) handler.onBody(body)
   }
 

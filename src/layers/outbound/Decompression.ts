@@ -16,7 +16,7 @@ export interface CompressedBody {
   /** The Content-Encoding field, as received. */
   readonly encoding: string | undefined
   readonly contentType: string | undefined
-  /** The transfer's end was marked (Content-Length, chunks). A compressed stream without its end was then sent so, not cut on the way. */
+  /** The response marked its end (Content-Length, chunks). The server itself then sent a truncated stream; the network lost no byte. */
   readonly isComplete: boolean
   /** Bytes of the result. */
   readonly maxBytes: number
@@ -53,9 +53,8 @@ export const decompress = (body: CompressedBody): Uint8Array | Promise<Uint8Arra
 
 /** The codings of a Content-Encoding field, the outermost (last applied) first. */
 export const codingsOf = (encoding: string): ReadonlyArray<string> =>
-  encoding.split(",").map((coding) => coding.trim().toLowerCase()).filter((coding) =>
-    coding !== "" && coding !== "identity"
-  ).toReversed()
+  encoding.toLowerCase().split(",").map((coding) => coding.trim())
+    .filter((coding) => coding !== "" && coding !== "identity").toReversed()
 
 const removeLayers = (
   bytes: Uint8Array,

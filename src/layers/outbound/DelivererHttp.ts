@@ -1,10 +1,11 @@
 import { Effect, Layer } from "effect"
+import { createHmac } from "node:crypto"
 import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#domain/ports/Deliverer.ts"
+import type { SignatureMethod } from "#domain/Subscription.ts"
 import { CallbackRequest, excerptOf } from "./CallbackRequest.ts"
 import type { HttpRequest } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
 import { authorizationOf, parseHttpUrl } from "./Redirects.ts"
-import { signatureHeaders } from "./Signing.ts"
 
 /** Time for one delivery, from the start of its exchange. */
 const deliveryTimeoutMs = 10_000
@@ -100,3 +101,21 @@ const toFieldValue = (text: string): string => {
   const line = text.replace(/[\0-\x1f\x7f]+/g, "")
   return /^[\x20-\x7e]*$/.test(line) ? line : Buffer.from(line, "utf8").toString("latin1")
 }
+
+/**
+ * Headers with which a subscriber verifies a notification: the HMAC of the body under the subscription's secret.
+ *
+ * `X-Hub-Signature` is the header of PubSubHubbub 0.3 and of WebSub. It uses the subscriber's method. Without a choice of method it uses
+ * SHA-1, and `X-Hub-Signature-256` adds SHA-256.
+ */
+const signatureHeaders = (
+  body: Uint8Array,
+  secret: string,
+  method?: SignatureMethod
+): ReadonlyArray<readonly [name: string, value: string]> =>
+  method === undefined
+    ? [["X-Hub-Signature", hmac("sha1", body, secret)], ["X-Hub-Signature-256", hmac("sha256", body, secret)]]
+    : [["X-Hub-Signature", hmac(method, body, secret)]]
+
+const hmac = (method: SignatureMethod, body: Uint8Array, secret: string): string =>
+  `${method}=${createHmac(method, secret).update(body).digest("hex")}`

@@ -20,7 +20,7 @@ interface TryRow {
   readonly sequence: number
   readonly attempt: number
   readonly tried: number
-  readonly fate: LoggedAttempt["fate"] | LoggedDenial["fate"]
+  readonly outcome: LoggedAttempt["outcome"] | LoggedDenial["outcome"]
   readonly code: number
   readonly message: string
   readonly latency: number | null
@@ -70,10 +70,10 @@ const list = (sql: SqlClient.SqlClient) =>
 
 const listSql = `
   select subscription::float8 as subscription, topic, endpoint, sequence::float8 as sequence, attempt,
-    ${millis("tried_at")} as tried, fate, code, message, latency, ${millis("next_try")} as next
+    ${millis("tried_at")} as tried, outcome, code, message, latency, ${millis("next_try")} as next
   from (
     (select l.subscription_id as subscription, s.topic, s.endpoint, l.sequence, l.attempt, l.tried_at,
-      case when l.slot = ${successSlot} then 'delivered' when l.attempt = 0 then 'bounced' else 'failed' end as fate,
+      case when l.slot = ${successSlot} then 'delivered' when l.attempt = 0 then 'bounced' else 'failed' end as outcome,
       l.code, l.message, l.latency, l.next_try
     from delivery_log l join subscriptions s on s.id = l.subscription_id
     where $1::int4 is null or s.account_id = $1::int4
@@ -118,7 +118,7 @@ const insertEnd = (sql: SqlClient.SqlClient) =>
       }, $8::int2, $9, $10::int4 from accounts where id = $1::int4`,
       [
         end.accountId,
-        ...end.fate === "ended"
+        ...end.outcome === "ended"
           ? [BigInt(end.subscriptionId), end.topic, end.endpoint, BigInt(end.sequence), end.attempt]
           : [null, end.topic, end.endpoint, null, null],
         yield* Clock.currentTimeMillis,
@@ -138,9 +138,9 @@ const tryOf = (row: TryRow): LoggedAttempt | LoggedDenial => {
     message: row.message,
     ...(row.latency !== null && { latency: row.latency })
   }
-  if (row.fate === "denied" || row.subscription === null) return { fate: "denied", ...tried }
+  if (row.outcome === "denied" || row.subscription === null) return { outcome: "denied", ...tried }
   return {
-    fate: row.fate,
+    outcome: row.outcome,
     subscriptionId: row.subscription,
     sequence: row.sequence,
     attempt: row.attempt,

@@ -4,9 +4,10 @@ import { parentPort, Worker } from "node:worker_threads"
 export interface WorkerThreadOptions {
   readonly script: URL
   readonly name: string
-  readonly maxOldGenerationSizeMb: number
-  readonly maxYoungGenerationSizeMb: number
 }
+
+/** Memory of a thread. Node ends a thread that needs more. */
+const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 96 }
 
 /** First message of a thread, after its script has loaded. */
 const readyMessage = "ready"
@@ -32,11 +33,11 @@ export class WorkerThread<Request, Response> {
   }
 
   /**
-   * Fails with `late` after the deadline, or with a reason when the thread ends. The deadline excludes the start of the thread.
+   * Fails with a reason, the end of a sentence, after the deadline or when the thread ends. The deadline excludes the start of the thread.
    *
    * A missed deadline and an interruption end a running thread, but not a starting one.
    */
-  request(request: Request, deadline: Duration.Input, late: string): Effect.Effect<Response, string> {
+  request(request: Request, deadline: Duration.Input): Effect.Effect<Response, string> {
     // Only a ready thread gets a request: the ready message of a starting thread would be taken for the response.
     const response = Effect.suspend(() =>
       this.#isRunning
@@ -45,7 +46,7 @@ export class WorkerThread<Request, Response> {
     )
     return Effect.andThen(
       this.start,
-      Effect.timeoutOrElse(response, { duration: deadline, orElse: () => Effect.fail(late) })
+      Effect.timeoutOrElse(response, { duration: deadline, orElse: () => Effect.fail("it takes too long") })
     )
   }
 
@@ -103,12 +104,8 @@ export class WorkerThread<Request, Response> {
   #getOrStart(): Worker {
     if (this.#worker !== undefined) return this.#worker
     this.#isReady = false
-    const { maxOldGenerationSizeMb, maxYoungGenerationSizeMb, name, script } = this.#options
-    const worker = new Worker(script, {
-      name,
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb, maxYoungGenerationSizeMb }
-    })
+    const { name, script } = this.#options
+    const worker = new Worker(script, { name, execArgv: [], resourceLimits })
     const onLoss = () => {
       if (this.#worker === worker) this.#worker = undefined
     }

@@ -73,7 +73,7 @@ describe("Bouncing", () => {
       yield* bounce("gone")
       assert.deepStrictEqual(yield* state, [])
       const [last] = yield* (yield* DeliveryLog).list({ limit: 10 })
-      assert.deepStrictEqual([last?.fate, last?.endpoint, last?.message], ["ended", jid.bare, "It came back."])
+      assert.deepStrictEqual([last?.outcome, last?.endpoint, last?.message], ["ended", jid.bare, "It came back."])
       yield* tell
       assert.deepStrictEqual(sent, [1])
     }).pipe(Effect.provide(layer))

@@ -209,7 +209,7 @@ describe("the hub face, subscribing", () => {
       const told = lines(world, "deny").map((line) => line.replace(/^\S+ /, ""))
       assert.deepStrictEqual(told, ["deny bad.hooks.example/ Your callback didn't echo the challenge."])
       const log = yield* (yield* DeliveryLog).list({ accountId: anonymous.account.id, limit: 10 })
-      assert.deepStrictEqual(log.map(({ endpoint, fate, message, topic }) => [fate, endpoint, topic, message]), [
+      assert.deepStrictEqual(log.map(({ endpoint, outcome, message, topic }) => [outcome, endpoint, topic, message]), [
         ["denied", hook("bad"), feed, "Your callback didn't echo the challenge."]
       ])
       assert.strictEqual(yield* known("bad"), undefined)

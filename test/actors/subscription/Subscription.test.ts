@@ -149,18 +149,18 @@ describe("a subscription", () => {
       yield* TestClock.adjust("120 seconds")
       const tries = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
       assert.deepStrictEqual(
-        tries.flatMap((one) => one.fate === "denied" ? [] : [one]).map(({
+        tries.flatMap((one) => one.outcome === "denied" ? [] : [one]).map(({
           attempt,
           code,
           endpoint,
-          fate,
+          outcome,
           latency,
           nextTry,
           sequence,
           triedAt
         }) => [
           `${triedAt / 1000}s`,
-          fate !== "failed" ? fate : nextTry === undefined ? "dropped" : `${nextTry / 1000}s`,
+          outcome !== "failed" ? outcome : nextTry === undefined ? "dropped" : `${nextTry / 1000}s`,
           endpoint,
           sequence,
           attempt,
@@ -203,7 +203,7 @@ describe("a subscription", () => {
       yield* TestClock.adjust("61 seconds")
       assert.deepStrictEqual(lines(world, "post gone"), ["61s post gone.hooks.example/ b try 0"])
       const log = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
-      const ends = log.filter(({ fate }) => fate === "ended")
+      const ends = log.filter(({ outcome }) => outcome === "ended")
       assert.deepStrictEqual(ends.map(({ code, endpoint, triedAt }) => [code, endpoint, triedAt]), [
         [410, hook("gone"), 61_000]
       ])

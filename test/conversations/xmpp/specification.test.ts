@@ -133,7 +133,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
         const log = (yield* DeliveryLog).list({ accountId: account.id, limit: 10 })
         const [came] = yield* until(log, (tries) => tries.length > 0)
         assert.deepStrictEqual(
-          [came?.fate, came?.endpoint, came?.message],
+          [came?.outcome, came?.endpoint, came?.message],
           ["bounced", "ghost@xmpp.test", "The message came back: service-unavailable."]
         )
         const { items } = yield* hub.list({ caller, page: 1, byPage: 1, counted: true })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { spawnSync } from "node:child_process"
 import { WorkerThread } from "#layers/workers/WorkerThread.ts"
-import type { ResultPart } from "#layers/workers/feed-reader/Parts.ts"
+import type { ResultPart } from "#layers/workers/feed-reader/ResultParts.ts"
 import type { ReadRequest } from "#layers/workers/feed-reader/worker.ts"
 import { noThreads } from "#test/support/NoThreads.ts"
 
@@ -10,12 +10,7 @@ const script = new URL("../../../src/layers/workers/feed-reader/worker.ts", impo
 
 const thread = Effect.acquireRelease(
   Effect.sync(() =>
-    new WorkerThread<ReadRequest, ResultPart>({
-      script,
-      name: "test",
-      maxOldGenerationSizeMb: 256,
-      maxYoungGenerationSizeMb: 32
-    })
+    new WorkerThread<ReadRequest, ResultPart>({ script, name: "test" })
   ),
   (thread) => thread.stop
 )
@@ -27,7 +22,7 @@ describe("WorkerThread", () => {
       const first = yield* Effect.forkChild(reader.start, { startImmediately: true })
       yield* Fiber.interrupt(first)
       yield* reader.start
-      const part = yield* reader.request({ bytes: new Uint8Array(), options: {} }, "1 minute", "late")
+      const part = yield* reader.request({ bytes: new Uint8Array(), options: {} }, "1 minute")
       assert.strictEqual(part.result?._tag, "NotFeed")
     }).pipe(Effect.scoped))
 
@@ -47,7 +42,7 @@ describe("WorkerThread", () => {
       import { WorkerThread } from "#layers/workers/WorkerThread.ts"
       const script = new URL(${JSON.stringify(script.href)})
       for (let i = 0; i < 12; i++) {
-        const thread = new WorkerThread({ script, name: "test", maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 })
+        const thread = new WorkerThread({ script, name: "test" })
         const start = Effect.runPromise(Effect.ignore(thread.start))
         await new Promise((resolve) => setTimeout(resolve, i * 25))
         await Effect.runPromise(thread.stop)

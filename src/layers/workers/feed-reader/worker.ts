@@ -1,7 +1,7 @@
 /** Script of the thread that reads large documents for `FeedReader`. */
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import { serveRequests } from "#layers/workers/WorkerThread.ts"
-import { type ResultPart, splitResult } from "./Parts.ts"
+import { type ResultPart, splitResult } from "./ResultParts.ts"
 
 /** Reads a document, or asks for the next part of the result. */
 export type ReadRequest = { readonly bytes: Uint8Array; readonly options: ReadOptions } | "more"

@@ -1,9 +1,9 @@
 import { type CheerioAPI, load } from "cheerio"
 import { decodeAs } from "#domain/normalize/bytes/DetectEncoding.ts"
-import { collectMatches, messageOf, SelectionError } from "./Limits.ts"
-import { compileCss } from "./Matching.ts"
+import { collectMatches, messageOf, SelectionError } from "./CollectMatches.ts"
+import { compileCss } from "./CompileCss.ts"
 import { decodeDocument } from "./DecodeDocument.ts"
-import { hasFewNodes, TreeCache } from "./Trees.ts"
+import { hasFewNodes, TreeCache } from "./TreeCache.ts"
 
 export const checkCss = (path: string): void => void compile(path, "html")
 

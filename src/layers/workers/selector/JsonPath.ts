@@ -1,9 +1,9 @@
 import { JSONPathEnvironment, type JSONValue } from "json-p3"
 import { JSONPath } from "jsonpath-plus"
 import { withQuotedNames } from "#domain/poll/Fragment.ts"
-import { collectMatches, maxJsonDepth, messageOf, SelectionError } from "./Limits.ts"
+import { collectMatches, messageOf, SelectionError } from "./CollectMatches.ts"
 import { decodeDocument } from "./DecodeDocument.ts"
-import { hasFewNodes, TreeCache } from "./Trees.ts"
+import { hasFewNodes, TreeCache } from "./TreeCache.ts"
 
 /** A selected value with its path from the root: names and indexes. */
 interface JsonMatch {
@@ -26,6 +26,9 @@ export const selectJson = (bytes: Uint8Array, contentType: string | undefined, p
   const parts = collectMatches(query.find(json.plain), (match) => JSON.stringify(withDigits(match, json)))
   return { matches: parts.length, json: query.isSingular ? parts.join("") : `[${parts.join(",")}]` }
 }
+
+/** Levels of objects and arrays that a JSONPath descends. */
+const maxJsonDepth = 500
 
 const rfc9535 = new JSONPathEnvironment({ maxRecursionDepth: maxJsonDepth })
 

@@ -3,7 +3,7 @@ import type { Fragment } from "#domain/poll/Fragment.ts"
 import type { Selection, Syntax } from "#domain/ports/Selector.ts"
 import { checkCss, selectCss } from "./Css.ts"
 import { checkJsonPath, selectJson } from "./JsonPath.ts"
-import { messageOf, SelectionError } from "./Limits.ts"
+import { messageOf, SelectionError } from "./CollectMatches.ts"
 import { serveRequests } from "#layers/workers/WorkerThread.ts"
 
 /** Selects in a document; without a document, checks the path only. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { checkCss, selectCss } from "#layers/workers/selector/Css.ts"
-import { SelectionError } from "#layers/workers/selector/Limits.ts"
+import { SelectionError } from "#layers/workers/selector/CollectMatches.ts"
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 

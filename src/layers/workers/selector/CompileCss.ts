@@ -1,6 +1,6 @@
 import type { CheerioAPI } from "cheerio"
 import { compile, type Options, selectAll } from "css-select"
-import { SelectionError } from "./Limits.ts"
+import { SelectionError } from "./CollectMatches.ts"
 
 type MarkupDocument = ReturnType<CheerioAPI["root"]>[number]
 type MarkupNode = MarkupDocument | MarkupDocument["children"][number]

@@ -9,20 +9,10 @@ export class SelectionError extends Error {
   }
 }
 
-/**
- * Bytes of a document for a selection.
- *
- * Its tree usually takes ten times as much memory, and 240 times for `<p><p>…`. A tree beyond the thread's memory ends the thread.
- */
-export const maxDocumentBytes = 8 * 1024 * 1024
-
 /** UTF-16 units of all matches together. */
 const maxMatchedLength = 4 * 1024 * 1024
 
 const maxMatches = 10_000
-
-/** Levels of objects and arrays that a JSONPath descends. */
-export const maxJsonDepth = 500
 
 /** Serializes matches, up to a maximum number and a maximum length. */
 export const collectMatches = <A>(matches: Iterable<A>, serialize: (match: A) => string): ReadonlyArray<string> => {

@@ -1,7 +1,7 @@
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { selectCss } from "#layers/workers/selector/Css.ts"
 import { selectJson } from "#layers/workers/selector/JsonPath.ts"
-import { hasFewNodes, TreeCache } from "#layers/workers/selector/Trees.ts"
+import { hasFewNodes, TreeCache } from "#layers/workers/selector/TreeCache.ts"
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 

@@ -2,7 +2,7 @@ import { type Duration, Effect, Layer, Semaphore } from "effect"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
-import { joinParts, type ResultPart } from "#layers/workers/feed-reader/Parts.ts"
+import { joinParts, type ResultPart } from "#layers/workers/feed-reader/ResultParts.ts"
 import type { ReadRequest } from "#layers/workers/feed-reader/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
 
@@ -37,9 +37,7 @@ export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderO
         )
       return FeedReader.of({
         read: (bytes, options) =>
-          bytes.length < threadFromBytes
-            ? Effect.sync(() => readFeed(bytes, options))
-            : readInThread(bytes, options)
+          bytes.length < threadFromBytes ? Effect.sync(() => readFeed(bytes, options)) : readInThread(bytes, options)
       })
     })
   )
@@ -56,12 +54,11 @@ const readAllParts = Effect.fnUntraced(function*(
   request: ReadRequest,
   deadline: Duration.Input
 ) {
-  const late = "it takes too long"
   const entries: Array<RawEntry> = []
-  let part = yield* thread.request(request, deadline, late)
+  let part = yield* thread.request(request, deadline)
   while (part.result === undefined) {
     entries.push(...part.entries)
-    part = yield* thread.request("more", deadline, late)
+    part = yield* thread.request("more", deadline)
   }
   return joinParts(part.result, [...entries, ...part.entries])
 })
@@ -69,7 +66,5 @@ const readAllParts = Effect.fnUntraced(function*(
 const makeThread = () =>
   new WorkerThread<ReadRequest, ResultPart>({
     script: new URL("./feed-reader/worker.ts", import.meta.url),
-    name: "feeds",
-    maxOldGenerationSizeMb: 512,
-    maxYoungGenerationSizeMb: 96
+    name: "feeds"
   })

@@ -3,8 +3,8 @@ import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
-import { splitResult } from "#layers/workers/feed-reader/Parts.ts"
-import * as Reader from "#layers/workers/FeedReader.ts"
+import { splitResult } from "#layers/workers/feed-reader/ResultParts.ts"
+import * as Reader from "#layers/workers/FeedReaderWorker.ts"
 
 const feed = (entries: number): Uint8Array => {
   const items = Array.from({ length: entries }, (_, n) => `<item><guid>${n}</guid><title>Item ${n}</title></item>`)
