@@ -23,11 +23,11 @@ export const make = (state: State): Outbox["Service"] =>
       operation(state, () =>
         dropOlder(state, subscriptionId, before))
     ),
-    restartWaiting: Effect.fn("Outbox.waitAnew")((subscriptionId, since) =>
+    restartWaiting: Effect.fn("Outbox.restartWaiting")((subscriptionId, since) =>
       operation(state, () =>
         waitAnew(state, subscriptionId, since))
     ),
-    findStalled: Effect.fn("Outbox.stalled")((partitions, before) =>
+    findStalled: Effect.fn("Outbox.findStalled")((partitions, before) =>
       operation(state, () =>
         stalled(state, new Set(partitions), before))
     ),

@@ -4,14 +4,14 @@ import { operation, type State } from "./State.ts"
 
 export const make = (state: State): Pings["Service"] =>
   Pings.of({
-    record: Effect.fn("Pings.received")((wanted, outcome) =>
+    record: Effect.fn("Pings.record")((wanted, outcome) =>
       operation(state, (now) => {
         const { topic, withContent } = wanted
         const settled = outcome === undefined ? {} : { outcome, answeredAt: now }
         state.pings.unshift({ wanted, ping: { topic, withContent, receivedAt: now, ...settled } })
       })
     ),
-    resolve: Effect.fn("Pings.answered")((resourceId, until, outcome) =>
+    resolve: Effect.fn("Pings.resolve")((resourceId, until, outcome) =>
       operation(state, (now) => {
         for (const recorded of state.pings) {
           const { ping, wanted } = recorded
@@ -20,7 +20,7 @@ export const make = (state: State): Pings["Service"] =>
         }
       })
     ),
-    findUnanswered: Effect.fn("Pings.waiting")((partitions, before) =>
+    findUnanswered: Effect.fn("Pings.findUnanswered")((partitions, before) =>
       operation(state, () => {
         const ids = state.pings.filter(({ ping }) => ping.outcome === undefined && ping.receivedAt < before)
           .flatMap(({ wanted }) => wanted.resourceId ?? [])

@@ -6,7 +6,7 @@ import { operation, type State } from "./State.ts"
 
 export const make = (state: State): Replays["Service"] =>
   Replays.of({
-    enqueue: Effect.fn("Replays.queue")((subscriptionId, replayed, bounds) =>
+    enqueue: Effect.fn("Replays.enqueue")((subscriptionId, replayed, bounds) =>
       operation(state, (now) => queue(state, subscriptionId, replayed, bounds, now))
     ),
     progress: Effect.fn("Replays.progress")((deliveryId) =>

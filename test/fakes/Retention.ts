@@ -5,16 +5,16 @@ import { operation, type State } from "./State.ts"
 
 export const make = (state: State): Retention["Service"] =>
   Retention.of({
-    pruneDeliveries: Effect.fn("Retention.deliveries")((partition, before, limit) =>
+    pruneDeliveries: Effect.fn("Retention.pruneDeliveries")((partition, before, limit) =>
       operation(state, () => expire(state, partition, before, limit))
     ),
-    pruneEntries: Effect.fn("Retention.entries")((partition, keep, after) =>
+    pruneEntries: Effect.fn("Retention.pruneEntries")((partition, keep, after) =>
       operation(state, () => {
         const [resource] = [...state.resources.values()].filter((one) => one.partition === partition && one.id > after)
         return { deleted: resource === undefined ? 0 : trim(state, resource, keep), next: resource?.id }
       })
     ),
-    pruneHubs: Effect.fn("Retention.hubs")((before, limit) => operation(state, () => forget(state, before, limit)))
+    pruneHubs: Effect.fn("Retention.pruneHubs")((before, limit) => operation(state, () => forget(state, before, limit)))
   })
 
 const forget = ({ hubs, upstreams }: State, before: number, limit: number): number => {

@@ -81,7 +81,15 @@ export const deliveryLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
           ...refused,
           nextTry: 6_000
         }
-        const success = { ...common, outcome: "delivered", sequence: 2, attempt: 1, triedAt: 7_000, code: 204, latency: 8 }
+        const success = {
+          ...common,
+          outcome: "delivered",
+          sequence: 2,
+          attempt: 1,
+          triedAt: 7_000,
+          code: 204,
+          latency: 8
+        }
         const message = "The callback answered 204."
         assert.deepStrictEqual(yield* list({ accountId: account.id, limit: 10 }), [
           { ...success, message },

@@ -1,18 +1,8 @@
 import { Clock, Effect, Layer, Option, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { type AccountChanges, fromBits, type Right, rights, toBits } from "#domain/Account.ts"
+import { type Account, type AccountChanges, fromBits, type Right, rights, toBits, type Token } from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
-import {
-  accountOf,
-  type AccountRow,
-  accountSelect,
-  type CredentialRow,
-  credentialsOf,
-  tokenOf,
-  type TokenRow,
-  tokenSelect
-} from "./AccountRows.ts"
 import { batched } from "./Batched.ts"
 import {
   hashToken,
@@ -25,7 +15,63 @@ import {
 } from "./Credentials.ts"
 import * as Passwords from "./Passwords.ts"
 import { run } from "./Query.ts"
-import { column, instant, legalText, padValues } from "./Values.ts"
+import { column, instant, legalText, millis, padValues } from "./Values.ts"
+
+interface AccountRow {
+  readonly id: number
+  readonly login: string
+  readonly jid: string | null
+  readonly legacy_item_namespace: boolean
+  readonly credits: number
+  readonly created_at: number
+}
+
+/** Columns of an `AccountRow` from accounts `a`. */
+const accountSelect = `a.id, a.login, a.jid, a.legacy_item_namespace, a.credits::float8 as credits,
+  ${millis("a.created_at")} as created_at`
+
+const accountOf = (row: AccountRow): Account => ({
+  id: row.id,
+  login: row.login,
+  ...(row.jid === null ? {} : { jid: row.jid }),
+  ...(row.legacy_item_namespace ? { legacyItemNamespace: true } : {}),
+  credits: row.credits,
+  createdAt: row.created_at
+})
+
+interface TokenRow {
+  readonly id: number
+  readonly account: number
+  readonly name: string
+  readonly rights: number
+  readonly created_at: number
+}
+
+/** Columns of a `TokenRow` from tokens `t`. */
+const tokenSelect = `t.id, t.account_id as account, t.name, t.rights, ${millis("t.created_at")} as created_at`
+
+const tokenOf = (row: TokenRow): Token => ({
+  id: row.id,
+  accountId: row.account,
+  name: row.name,
+  rights: fromBits(row.rights),
+  createdAt: row.created_at
+})
+
+/** An account with its matching token, if any. */
+interface CredentialRow extends AccountRow {
+  /** Position of the look-up in its batch, from 1. */
+  readonly position: number
+  readonly password_hash: string
+  readonly token: number | null
+  readonly granted: number | null
+}
+
+const credentialsOf = (row: CredentialRow): LoginCredentials => ({
+  account: accountOf(row),
+  passwordHash: row.password_hash,
+  ...(row.token === null ? {} : { token: { id: row.token, rights: fromBits(row.granted ?? 0) } })
+})
 
 /** With the given cost of a password hash. */
 export const layerWith = (cost: Passwords.Cost) =>

@@ -12,9 +12,8 @@ export interface BounceRow {
 }
 
 export const bounceColumns = (alias: string): string =>
-  `${alias}.count as bounces, ${
-    millis(`${alias}.since`)
-  } as bounced_since, ${alias}.sequence::float8 as bounced_sequence,
+  `${alias}.count as bounces,
+    ${millis(`${alias}.since`)} as bounced_since, ${alias}.sequence::float8 as bounced_sequence,
   ${millis(`${alias}.last_at`)} as bounced_at, ${alias}.message as bounced_message, ${alias}.trials`
 
 export const bouncesOf = (row: BounceRow): BounceHistory | undefined =>
@@ -35,9 +34,8 @@ export interface TrialRow {
 }
 
 export const trialColumns = (subscription: string, bounces: string): string =>
-  `${subscription}.on_trial, ${bounces}.trial_sequence::float8 as trial_sequence, ${
-    millis(`${bounces}.trial_until`)
-  } as trial_until`
+  `${subscription}.on_trial, ${bounces}.trial_sequence::float8 as trial_sequence,
+    ${millis(`${bounces}.trial_until`)} as trial_until`
 
 export const trialOf = (row: TrialRow): Trial | undefined => {
   if (!row.on_trial) return undefined

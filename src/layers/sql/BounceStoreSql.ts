@@ -9,9 +9,8 @@ import { run } from "./Query.ts"
 
 export const layer = Layer.effect(
   BounceStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    return BounceStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    BounceStore.of({
       record: record(sql),
       pause: pause(sql),
       resume: resume(sql),
@@ -20,7 +19,7 @@ export const layer = Layer.effect(
       recordTrial: recordTrial(sql),
       endTrial: endTrial(sql)
     })
-  })
+  )
 )
 
 /** Counts bounces one by one, because the row of the subscription stays locked. */
@@ -144,9 +143,8 @@ const startTrials = (sql: SqlClient.SqlClient) =>
     return yield* activate(
       sql,
       {
-        select: `select subscription_id from bounces where trial_at <= ${instant("$2::float8")} or trial_at > ${
-          instant("$3::float8")
-        } order by trial_at limit $1::int4`,
+        select: `select subscription_id from bounces where trial_at <= ${instant("$2::float8")}
+          or trial_at > ${instant("$3::float8")} order by trial_at limit $1::int4`,
         condition: "state = 2",
         onTrial: true,
         change: "update bounces set trials = trials + 1, trial_at = null"
@@ -156,7 +154,7 @@ const startTrials = (sql: SqlClient.SqlClient) =>
   })
 
 const recordTrial = (sql: SqlClient.SqlClient) =>
-  Effect.fn("BounceStore.trialSent")(
+  Effect.fn("BounceStore.recordTrial")(
     (subscriptionId: number, { sequence, until }: NonNullable<Trial["sent"]>) =>
       Effect.asVoid(run(sql.unsafe(
         `update bounces b set trial_sequence = $2::int8, trial_until = ${instant("$3::float8")}

@@ -110,12 +110,11 @@ const writeSuccesses = Effect.fnUntraced(
 )
 
 const insertEnd = (sql: SqlClient.SqlClient) =>
-  Effect.fn("DeliveryLog.ended")(function*(end: SubscriptionEnd) {
+  Effect.fn("DeliveryLog.recordEnd")(function*(end: SubscriptionEnd) {
     yield* run(sql.unsafe(
       `insert into subscription_ends (account_id, subscription_id, topic, endpoint, sequence, attempt, tried_at, code, message, latency)
-      select id, $2::int8, $3, $4, $5::int8, $6::int2, ${
-        instant("$7::float8")
-      }, $8::int2, $9, $10::int4 from accounts where id = $1::int4`,
+      select id, $2::int8, $3, $4, $5::int8, $6::int2,
+      ${instant("$7::float8")}, $8::int2, $9, $10::int4 from accounts where id = $1::int4`,
       [
         end.accountId,
         ...end.outcome === "ended"

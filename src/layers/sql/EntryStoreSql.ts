@@ -22,10 +22,7 @@ const time = "coalesce(published, first_seen)"
 
 export const layer = Layer.effect(
   EntryStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    return EntryStore.of({ page: readPage(sql), document: readDocument(sql) })
-  })
+  SqlClient.SqlClient.useSync((sql) => EntryStore.of({ page: readPage(sql), document: readDocument(sql) }))
 )
 
 const readPage = (sql: SqlClient.SqlClient) =>

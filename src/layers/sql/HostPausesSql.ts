@@ -8,10 +8,7 @@ import { column, instant, millis } from "./Values.ts"
 
 export const layer = Layer.effect(
   HostPauses,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    return HostPauses.of({ save: save(sql), ofPartition: makeReadPartition(sql) })
-  })
+  SqlClient.SqlClient.useSync((sql) => HostPauses.of({ save: save(sql), ofPartition: makeReadPartition(sql) }))
 )
 
 /** Condition: the pause is over. A pause that starts in the future comes from a clock that was ahead, and counts as over. */
@@ -45,9 +42,8 @@ const makeReadPartition = (sql: SqlClient.SqlClient) =>
     maxInputs: partitionCount,
     run: Effect.fnUntraced(function*(partitions: ReadonlyArray<number>) {
       const rows = yield* run(sql.unsafe<HostPause & { readonly partition: number }>(
-        `select partition::int4 as partition, host, ${millis("paused_since")} as since, ${
-          millis("paused_until")
-        } as until
+        `select partition::int4 as partition, host, ${millis("paused_since")} as since,
+          ${millis("paused_until")} as until
         from host_pauses where partition = any($1::int4[]) and paused_until > ${instant("$2::float8")}
         order by paused_until, host`,
         [column.integers(partitions), yield* Clock.currentTimeMillis]

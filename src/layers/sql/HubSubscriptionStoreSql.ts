@@ -9,9 +9,8 @@ import { column, instant, legalText, millis } from "./Values.ts"
 
 export const layer = Layer.effect(
   HubSubscriptionStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    return HubSubscriptionStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    HubSubscriptionStore.of({
       find: find(sql),
       byCallback: findByCallback(sql),
       ofPartition: selectPartition(sql),
@@ -21,7 +20,7 @@ export const layer = Layer.effect(
       unreliableHubs: selectUnreliable(sql),
       hubs: Effect.fn("HubSubscriptionStore.hubs")((limit) => run(sql.unsafe<HubReport>(reportSql, [limit])))
     })
-  })
+  )
 )
 
 /** Stored numbers: append only. */
@@ -45,17 +44,15 @@ interface HubSubscriptionRow {
 }
 
 const hubSubscriptionSelect =
-  `h.resource_id::float8 as resource, h.partition, h.hubs, h.hub, h.topic, h.state, h.callback, h.secret, ${
-    millis("h.lease_until")
-  } as lease, ${millis("h.due_at")} as due, h.failures, h.reliable, h.problem, h.revision`
+  `h.resource_id::float8 as resource, h.partition, h.hubs, h.hub, h.topic, h.state, h.callback, h.secret,
+    ${millis("h.lease_until")} as lease, ${millis("h.due_at")} as due, h.failures, h.reliable, h.problem, h.revision`
 
 const find = (sql: SqlClient.SqlClient) =>
   Effect.fn("HubSubscriptionStore.find")(function*(resourceId: number) {
     const now = yield* Clock.currentTimeMillis
     const rows = yield* run(sql.unsafe<HubSubscriptionRow & { readonly watched: boolean }>(
-      `select ${hubSubscriptionSelect}, exists (select from subscriptions u where u.resource_id = h.resource_id and ${
-        isNotified("u")
-      }) as watched from hub_subscriptions h where h.resource_id = $2::int8`,
+      `select ${hubSubscriptionSelect}, exists (select from subscriptions u where u.resource_id = h.resource_id
+        and ${isNotified("u")}) as watched from hub_subscriptions h where h.resource_id = $2::int8`,
       [now, BigInt(resourceId)]
     ))
     return Option.map(
@@ -96,9 +93,8 @@ const save = (sql: SqlClient.SqlClient) =>
 const insertSql = `
   insert into hub_subscriptions (resource_id, partition, hubs, hub, topic, state, callback, secret, lease_until, due_at,
     failures, reliable, problem, revision)
-  values ($1::int8, $2::int2, $3, $4, $5, $6::int2, $7::text, $8::text, ${instant("$9::float8")}, ${
-  instant("$10::float8")
-}, $11::int4, $12::bool, $13::text, $14::int4 + 1)
+  values ($1::int8, $2::int2, $3, $4, $5, $6::int2, $7::text, $8::text, ${instant("$9::float8")},
+  ${instant("$10::float8")}, $11::int4, $12::bool, $13::text, $14::int4 + 1)
   on conflict (resource_id) do nothing returning 1`
 
 const updateSql = `

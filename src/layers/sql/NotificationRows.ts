@@ -16,9 +16,8 @@ export interface NotificationRow {
 
 /** Columns of a `NotificationRow` from notifications `n`, with the bodies of its entries. */
 export const notificationSelect = `
-  n.id::float8 as id, n.resource_id::float8 as resource, n.kind, n.status, n.header, n.content_type, n.document, ${
-  millis("n.created_at")
-} as created,
+  n.id::float8 as id, n.resource_id::float8 as resource, n.kind, n.status, n.header, n.content_type, n.document,
+  ${millis("n.created_at")} as created,
   (select array_agg(e.body order by array_position(n.entry_seqs, e.seq)) from entries e
     where e.resource_id = n.resource_id and e.seq = any(n.entry_seqs)) as bodies`
 

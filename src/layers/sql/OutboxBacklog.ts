@@ -68,9 +68,8 @@ const selectNextSequences = (sql: SqlClient.SqlClient, subscriptionIds: Readonly
 const selectWaitingDeliveries = (sql: SqlClient.SqlClient, subscriptionIds: ReadonlyArray<number>, limit: number) =>
   run(sql.unsafe<WaitingRow>(
     `select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
-      d.attempt, ${millis("d.due_at")} as due, ${
-      millis("d.created_at")
-    } as since, d.notification_id::float8 as notification,
+      d.attempt, ${millis("d.due_at")} as due,
+      ${millis("d.created_at")} as since, d.notification_id::float8 as notification,
       coalesce((select octet_length(n.document) from notifications n where n.id = d.notification_id), 0) as bytes
     from unnest($1::int8[]) wanted(id) cross join lateral (
       select * from deliveries d where d.subscription_id = wanted.id and d.state = 0 order by d.sequence limit $2::int4

@@ -110,16 +110,15 @@ const writeFailuresSql = `
 const dropOlder = (sql: SqlClient.SqlClient) =>
   Effect.fn("Outbox.dropOlder")(function*(subscriptionId: number, before: number) {
     const rows = yield* run(sql.unsafe(
-      `update deliveries set state = 1 where subscription_id = $1::int8 and state = 0 and created_at <= ${
-        instant("$2::float8")
-      } returning 1`,
+      `update deliveries set state = 1 where subscription_id = $1::int8 and state = 0
+        and created_at <= ${instant("$2::float8")} returning 1`,
       [BigInt(subscriptionId), before]
     ))
     return rows.length
   })
 
 const restartWaiting = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Outbox.waitAnew")(function*(subscriptionId: number, since: number) {
+  Effect.fn("Outbox.restartWaiting")(function*(subscriptionId: number, since: number) {
     yield* run(sql.unsafe(
       `update deliveries set created_at = ${instant("$2::float8")}
       where subscription_id = $1::int8 and state = 0 and created_at < ${instant("$2::float8")}`,
@@ -128,7 +127,7 @@ const restartWaiting = (sql: SqlClient.SqlClient) =>
   })
 
 const selectStalled = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Outbox.stalled")(function*(partitions: ReadonlyArray<number>, before: number) {
+  Effect.fn("Outbox.findStalled")(function*(partitions: ReadonlyArray<number>, before: number) {
     return yield* run(sql.unsafe<{ partition: number; subscriptionId: number }>(
       `select d.partition, d.subscription_id::float8 as "subscriptionId" from deliveries d
       join subscriptions s on s.id = d.subscription_id and s.state = 1

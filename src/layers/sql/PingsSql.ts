@@ -32,7 +32,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     const insert = makeInsert(sql)
     return Pings.of({
-      record: Effect.fn("Pings.received")(function*(ping, outcome) {
+      record: Effect.fn("Pings.record")(function*(ping, outcome) {
         yield* insert({ ping, outcome, receivedAt: yield* Clock.currentTimeMillis })
       }),
       resolve: resolve(sql),
@@ -49,9 +49,8 @@ const makeInsert = (sql: SqlClient.SqlClient) =>
     run: Effect.fnUntraced(function*(rows) {
       yield* run(sql.unsafe(
         `insert into pings (account_id, topic, resource_id, with_content, received_at, outcome, answered_at)
-        select account, topic, resource, content, ${instant("at")}, outcome, case when outcome is not null then ${
-          instant("at")
-        } end
+        select account, topic, resource, content, ${instant("at")}, outcome,
+        case when outcome is not null then ${instant("at")} end
         from unnest($1::int4[], $2::text[], $3::float8[], $4::bool[], $5::float8[], $6::int4[])
           p(account, topic, resource, content, at, outcome)`,
         [
@@ -68,11 +67,10 @@ const makeInsert = (sql: SqlClient.SqlClient) =>
   })
 
 const resolve = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Pings.answered")(function*(resourceId: number, until: number, outcome: PingOutcome) {
+  Effect.fn("Pings.resolve")(function*(resourceId: number, until: number, outcome: PingOutcome) {
     yield* run(sql.unsafe(
-      `update pings set outcome = $3::int2, code = $4::int2, entries = $5::int4, message = $6::text, answered_at = ${
-        instant("$7::float8")
-      }
+      `update pings set outcome = $3::int2, code = $4::int2, entries = $5::int4, message = $6::text,
+        answered_at = ${instant("$7::float8")}
       where resource_id = $1::int8 and outcome is null and received_at <= ${instant("$2::float8")}`,
       [
         BigInt(resourceId),
@@ -87,7 +85,7 @@ const resolve = (sql: SqlClient.SqlClient) =>
   })
 
 const selectUnanswered = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Pings.waiting")(function*(partitions: ReadonlyArray<number>, before: number) {
+  Effect.fn("Pings.findUnanswered")(function*(partitions: ReadonlyArray<number>, before: number) {
     return yield* run(sql.unsafe<{ partition: number; resourceId: number }>(
       `select distinct r.partition::int4 as partition, r.id::float8 as "resourceId" from pings p join resources r on r.id = p.resource_id
       where p.outcome is null and p.received_at < ${instant("$2::float8")} and r.partition = any($1::int4[])`,
@@ -99,9 +97,9 @@ const list = (sql: SqlClient.SqlClient) =>
   Effect.fn("Pings.list")(function*(query: { readonly accountId?: number; readonly limit: number }) {
     const rows = yield* run(
       sql.unsafe<PingRow>(
-        `select topic, with_content, ${millis("received_at")} as received, outcome, entries, code, message, ${
-          millis("answered_at")
-        } as answered from pings where $1::int4 is null or account_id = $1::int4 order by id desc limit $2::int4`,
+        `select topic, with_content, ${millis("received_at")} as received, outcome, entries, code, message,
+          ${millis("answered_at")} as answered
+        from pings where $1::int4 is null or account_id = $1::int4 order by id desc limit $2::int4`,
         [query.accountId ?? null, query.limit]
       ).unprepared
     )

@@ -51,14 +51,11 @@ select id::float8 as id from d`
 
 export const layer = Layer.effect(
   Replays,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    return Replays.of({ enqueue: queue(sql), progress: readProgress(sql) })
-  })
+  SqlClient.SqlClient.useSync((sql) => Replays.of({ enqueue: enqueue(sql), progress: readProgress(sql) }))
 )
 
-const queue = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Replays.queue")((subscriptionId: number, replay: ReplayContent, bounds: ReplayLimits) =>
+const enqueue = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Replays.enqueue")((subscriptionId: number, replay: ReplayContent, bounds: ReplayLimits) =>
     run(retryConflicts<ReplayOutcome, never>(sql.withTransaction(insertBounded(sql, subscriptionId, replay, bounds))))
   )
 

@@ -35,9 +35,8 @@ export const resourceTables =
 /** The whole state of resources `r`; `$1` is now, epoch ms. */
 export const selectResources = `
 select r.id::float8 as id, r.url, r.host, r.partition, ${profileSelect}, ${selectList(innerColumns)},
-  (select count(*) from (select from subscriptions u where u.resource_id = r.id and ${
-  isLive("u")
-} limit ${maxCountedSubscribers}) counted)::int4 as subscribers,
+  (select count(*) from (select from subscriptions u where u.resource_id = r.id
+  and ${isLive("u")} limit ${maxCountedSubscribers}) counted)::int4 as subscribers,
   exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${isNotified("u")}) as on_hub
 from ${resourceTables}`
 

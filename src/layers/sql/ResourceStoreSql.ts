@@ -4,7 +4,6 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import { batched } from "./Batched.ts"
 import { isLive } from "./Conditions.ts"
-import { formats } from "./Formats.ts"
 import { run } from "./Query.ts"
 import { makeReadAlarms } from "./ResourceAlarms.ts"
 import { makeRecord } from "./ResourceRecords.ts"
@@ -18,6 +17,7 @@ import {
   selectResources
 } from "./ResourceRows.ts"
 import { makeTouches } from "./ResourceTouches.ts"
+import { formats } from "./SubscriptionRows.ts"
 import { column, padValues, urlKey } from "./Values.ts"
 
 export const layer = Layer.effect(

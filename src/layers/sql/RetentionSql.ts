@@ -1,7 +1,9 @@
-import { Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { Clock, Effect, Layer, Schedule } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { maxEnds } from "#domain/ports/DeliveryLog.ts"
 import { Retention } from "#domain/ports/Retention.ts"
-import { startPruning } from "./Pruning.ts"
+import { maxTurnDelayMs } from "#domain/ports/VerificationQueue.ts"
+import { repeatInBackground } from "./Background.ts"
 import { column, instant } from "./Values.ts"
 import { run } from "./Query.ts"
 
@@ -25,7 +27,7 @@ export const layer = Layer.effect(
 )
 
 const pruneDeliveries = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Retention.deliveries")(function*(partition: number, before: number, limit: number) {
+  Effect.fn("Retention.pruneDeliveries")(function*(partition: number, before: number, limit: number) {
     const rows = yield* run(sql.unsafe(
       `delete from deliveries where id = any(array(
         select id from deliveries where state = 1 and due_at < ${instant("$2::float8")} and partition = $1::int2
@@ -37,7 +39,7 @@ const pruneDeliveries = (sql: SqlClient.SqlClient) =>
   })
 
 const pruneEntries = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Retention.entries")(function*(partition: number, keep: number, after: number) {
+  Effect.fn("Retention.pruneEntries")(function*(partition: number, keep: number, after: number) {
     return yield* run(Effect.gen(function*() {
       const resources = yield* selectOversized(sql, partition, keep, after)
       const oversized = resources.filter(({ isOversized }) => isOversized).map(({ id }) => id)
@@ -74,9 +76,8 @@ const deleteOldEntries = (sql: SqlClient.SqlClient, resources: ReadonlyArray<num
     if (ids.length === 0) return 0
     const rows = yield* sql.unsafe(
       `delete from entries where (resource_id, seq) in (
-        select e.resource_id, e.seq from resource_state t join entries e on e.resource_id = t.resource_id and e.seq <= ${
-        newestOldEntry("t")
-      }
+        select e.resource_id, e.seq from resource_state t join entries e on e.resource_id = t.resource_id
+        and e.seq <= ${newestOldEntry("t")}
         where t.resource_id = any($1::int8[])
           and not exists (select from notifications n where n.resource_id = e.resource_id and e.seq = any(n.entry_seqs))
         limit ${maxEntries}
@@ -95,7 +96,7 @@ const newestOldEntry = (t: string) =>
     order by o.seq desc offset greatest($2::int4, octet_length(${t}.seen) / 8) limit 1)`
 
 const pruneHubs = (sql: SqlClient.SqlClient) =>
-  Effect.fn("Retention.hubs")(function*(before: number, limit: number) {
+  Effect.fn("Retention.pruneHubs")(function*(before: number, limit: number) {
     const rows = yield* run(sql.unsafe(
       `delete from hubs where hub = any(array(
         select h.hub from hubs h where h.counted_at < ${instant("$1::float8")}
@@ -105,4 +106,103 @@ const pruneHubs = (sql: SqlClient.SqlClient) =>
       [before, limit]
     ))
     return rows.length
+  })
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const weekMs = 7 * 24 * hourMs
+
+/** Rows of one delete. A larger statement would hold up others. */
+const maxRows = 5_000
+
+/**
+ * Deletes old rows until the scope closes.
+ *
+ * * notifications without a waiting delivery: after 24 h, with a document after 1 h. Streams resume from them.
+ * * tries of deliveries, ends of subscriptions and pings: after 7 days
+ * * replays: within 5 s of their delivery; dropped replays after 1 h
+ * * times of verification requests: after a minute, because then they no longer limit a site
+ */
+const startPruning = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
+  const everyTenMinutes = Schedule.spaced("10 minutes")
+  yield* repeatInBackground(pruneNotifications(sql), everyTenMinutes, "Old notifications are not deleted yet; retrying")
+  yield* repeatInBackground(pruneDeliveryLog(sql), everyTenMinutes, "Old failures are not deleted yet; retrying")
+  yield* repeatInBackground(pruneEnds(sql), everyTenMinutes, "Old ends of subscriptions are not deleted yet; retrying")
+  yield* repeatInBackground(prunePings(sql), everyTenMinutes, "Old pings are not deleted yet; retrying")
+  yield* repeatInBackground(prunePacing(sql), everyTenMinutes, "Old request times are not deleted yet; retrying")
+  const everyFiveSeconds = Schedule.spaced("5 seconds")
+  yield* repeatInBackground(pruneReplays(sql), everyFiveSeconds, "Old replays are not deleted yet; retrying")
+})
+
+/** Repeats a delete of at most `maxRows` rows until one of them deletes fewer. */
+const deleteInBatches = Effect.fnUntraced(function*(
+  statement: Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
+) {
+  for (let deleted = maxRows; deleted === maxRows;) deleted = (yield* run(statement)).length
+})
+
+/** A dropped delivery does not keep its notification: the row of the delivery tells enough. */
+const pruneNotifications = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    deleteInBatches(sql.unsafe(
+      `delete from notifications where id = any(array(
+        select n.id from notifications n
+        where n.created_at < ${instant("case when n.document is not null then $2::float8 else $1::float8 end")}
+          and not exists (select from deliveries d where d.notification_id = n.id and d.state = 0)
+        order by n.id limit ${maxRows}
+      )) returning 1`,
+      [now - 24 * hourMs, now - hourMs]
+    )))
+
+const pruneDeliveryLog = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => run(sql.unsafe(`delete from delivery_log where tried_at < ${instant("$1::float8")}`, [now - weekMs]))
+  )
+
+/** Also keeps at most `maxEnds` per account. */
+const pruneEnds = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    run(sql.unsafe(
+      `delete from subscription_ends where tried_at < ${instant("$1::float8")} or id in (
+        select id from (select id, row_number() over (partition by account_id order by id desc) as place from subscription_ends) ends
+        where place > ${maxEnds}
+      )`,
+      [now - weekMs]
+    )))
+
+const prunePings = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    deleteInBatches(sql.unsafe(
+      `delete from pings where id = any(array(
+        select id from (select id, received_at from pings order by id limit ${maxRows}) oldest
+        where received_at < ${instant("$1::float8")}
+      )) returning 1`,
+      [now - weekMs]
+    )))
+
+/** Deletes sites whose last request is too old to delay the next one, or lies in the future because a clock was ahead. */
+const prunePacing = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    run(sql.unsafe(
+      `delete from verification_pacing
+      where coalesce(requested_at[cardinality(requested_at)], 0) not between $1::float8 and $2::float8`,
+      [now - minuteMs, now - minuteMs + maxTurnDelayMs]
+    )))
+
+/** Streams never read the notification of a replay, so that it goes with its delivery. */
+const pruneReplays = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function*() {
+    const before = (yield* Clock.currentTimeMillis) - hourMs
+    yield* run(sql.unsafe(
+      `delete from deliveries d using replays r
+      where d.id = r.delivery_id and d.state = 1 and r.created_at < ${instant("$1::float8")}`,
+      [before]
+    ))
+    yield* run(sql.unsafe(
+      `with gone as (
+        delete from replays r where not exists (select from deliveries d where d.id = r.delivery_id) returning r.notification_id
+      )
+      delete from notifications n using gone where n.id = gone.notification_id`
+    ))
   })

@@ -1,5 +1,4 @@
 import type { Channel, Face, SignatureMethod, Subscription, SubscriptionState } from "#domain/Subscription.ts"
-import { formats } from "./Formats.ts"
 import { millis } from "./Values.ts"
 
 /** Stored numbers: append only. */
@@ -7,6 +6,20 @@ export const channels: ReadonlyArray<Channel> = ["webhook", "xmpp", "null"]
 export const faces: ReadonlyArray<Face> = ["api", "hub"]
 export const states: ReadonlyArray<SubscriptionState> = ["pending", "active", "paused"]
 export const methods: ReadonlyArray<SignatureMethod> = ["sha1", "sha256", "sha384", "sha512"]
+
+type FormatChoice = Pick<Subscription, "format" | "feedsOnly">
+
+export const formats: ReadonlyArray<FormatChoice> = [
+  { format: "atom" },
+  { format: "json" },
+  { format: "atom", feedsOnly: true },
+  { format: "json", feedsOnly: true }
+]
+
+export const formatCode = ({ feedsOnly, format }: FormatChoice): number | null => {
+  const code = formats.findIndex((known) => known.format === format && known.feedsOnly === (feedsOnly || undefined))
+  return code < 0 ? null : code
+}
 
 export interface SubscriptionRow {
   readonly id: number

@@ -13,9 +13,8 @@ import { column, urlKey } from "./Values.ts"
 
 export const layer = Layer.effect(
   SubscriptionStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    return SubscriptionStore.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    SubscriptionStore.of({
       subscribe: subscribe(sql),
       remove: remove(sql),
       removePending: removePending(sql),
@@ -27,7 +26,7 @@ export const layer = Layer.effect(
       feeds: selectFeeds(sql),
       list: list(sql)
     })
-  })
+  )
 )
 
 /** Reversed hosts of one site have the same beginning. In byte order "/" follows ".", so that both bounds enclose the site. */
@@ -50,9 +49,8 @@ const find = (sql: SqlClient.SqlClient) =>
   Effect.fn("SubscriptionStore.find")(function*(wanted: NewSubscription) {
     const rows = yield* run(sql.unsafe<SubscriptionRow>(
       `select ${subscriptionSelect} from subscriptions u join resources r on r.id = u.resource_id
-      where r.key = ${
-        urlKey("$1")
-      } and r.url = $1 and u.account_id = $2::int4 and u.endpoint = $3 and u.face = $4::int2`,
+      where r.key = ${urlKey("$1")} and r.url = $1
+        and u.account_id = $2::int4 and u.endpoint = $3 and u.face = $4::int2`,
       [wanted.topic.canonical, wanted.accountId, wanted.endpoint, faces.indexOf(wanted.face)]
     ))
     return Option.map(Option.fromNullishOr(rows[0]), subscriptionOf)

@@ -3,12 +3,12 @@ import type { SqlClient } from "effect/sql"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { initialPeriodSeconds } from "#domain/poll/Resource.ts"
-import { formatCode } from "./Formats.ts"
 import { run } from "./Query.ts"
 import { resourceOf, type ResourceRow, selectResources } from "./ResourceRows.ts"
 import {
   channels,
   faces,
+  formatCode,
   methods,
   states,
   subscriptionOf,
@@ -62,9 +62,8 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
 
 const upsertSql = `
   insert into subscriptions as u (account_id, resource_id, topic, channel, endpoint, host, format, secret, face, state, lease_until, created_at, signature_method)
-  values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::text, $9::int2, $10::int2, ${
-  instant("$11::float8")
-}, ${instant("$12::float8")}, $13::int2)
+  values ($1::int4, $2::int8, $3, $4::int2, $5, $6, $7::int2, $8::text, $9::int2, $10::int2,
+  ${instant("$11::float8")}, ${instant("$12::float8")}, $13::int2)
   on conflict (resource_id, account_id, endpoint, face) do update set topic = excluded.topic, channel = excluded.channel,
     host = excluded.host, format = excluded.format, secret = excluded.secret, signature_method = excluded.signature_method,
     state = excluded.state, lease_until = excluded.lease_until

@@ -41,17 +41,16 @@ const maxCandidates = 500
 
 export const layer = Layer.effect(
   VerificationQueue,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    return VerificationQueue.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    VerificationQueue.of({
       add: add(sql),
-      contains: holds(sql),
+      contains: contains(sql),
       claim: claim(sql),
       settle: settle(sql),
       deny: deny(sql),
       takeTurn: takeTurn(sql)
     })
-  })
+  )
 )
 
 const add = (sql: SqlClient.SqlClient) =>
@@ -75,17 +74,16 @@ const add = (sql: SqlClient.SqlClient) =>
         return "place-full" as const
       }
       yield* sql.unsafe(
-        `insert into verifications (key, queue, site, request, due_at) values ($1::bytea, $2::int2, $3, $4, ${
-          instant("$5::float8")
-        })`,
+        `insert into verifications (key, queue, site, request, due_at) values ($1::bytea, $2::int2, $3, $4,
+          ${instant("$5::float8")})`,
         [key, queues.indexOf(queue), site, json, now]
       )
       return "added" as const
     }))
   })
 
-const holds = (sql: SqlClient.SqlClient) =>
-  Effect.fn("VerificationQueue.holds")(function*(wanted: NewSubscription) {
+const contains = (sql: SqlClient.SqlClient) =>
+  Effect.fn("VerificationQueue.contains")(function*(wanted: NewSubscription) {
     const rows = yield* run(
       sql.unsafe(`select from verifications where key = $1::bytea limit 1`, [verificationKey(wanted)])
     )
@@ -177,7 +175,7 @@ const deny = (sql: SqlClient.SqlClient) =>
   })
 
 const takeTurn = (sql: SqlClient.SqlClient) =>
-  Effect.fn("VerificationQueue.turn")(function*(site: string, perMinute: number) {
+  Effect.fn("VerificationQueue.takeTurn")(function*(site: string, perMinute: number) {
     const now = yield* Clock.currentTimeMillis
     return yield* run(retryConflicts(sql.withTransaction(Effect.gen(function*() {
       const requestedAt = (yield* lockPacing(sql, [site])).get(site) ?? []

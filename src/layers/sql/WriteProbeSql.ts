@@ -17,10 +17,9 @@ end $$`
 
 export const layer = Layer.effect(
   WriteProbe,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    return WriteProbe.of({
+  SqlClient.SqlClient.useSync((sql) =>
+    WriteProbe.of({
       attempt: Effect.asVoid(run(sql.unsafe(attemptSql).unprepared)).pipe(Effect.withSpan("WriteProbe.attempt"))
     })
-  })
+  )
 )

@@ -49,7 +49,9 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
             return yield* tooMuch(`the document has ${length} bytes; a selection reads at most ${maxDocumentBytes}`)
           }
           const response = yield* ask({ fragment, document })
-          return response._tag === "Selected" ? response.selection : yield* Effect.die("The thread checked a path that it had to select by.")
+          return response._tag === "Selected"
+            ? response.selection
+            : yield* Effect.die("The thread checked a path that it had to select by.")
         })
       })
     })

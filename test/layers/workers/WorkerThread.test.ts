@@ -9,9 +9,7 @@ import { noThreads } from "#test/support/NoThreads.ts"
 const script = new URL("../../../src/layers/workers/feed-reader/worker.ts", import.meta.url)
 
 const thread = Effect.acquireRelease(
-  Effect.sync(() =>
-    new WorkerThread<ReadRequest, ResultPart>({ script, name: "test" })
-  ),
+  Effect.sync(() => new WorkerThread<ReadRequest, ResultPart>({ script, name: "test" })),
   (thread) => thread.stop
 )
 
