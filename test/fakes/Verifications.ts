@@ -46,9 +46,9 @@ const add = (state: State, question: Verification, lane: VerificationLane, now: 
   if (last?.claimed === false && JSON.stringify(last.verification) === JSON.stringify(question)) return "added"
   const waiting = [...state.questions.values()]
   const most = maxWaitingVerifications[lane]
-  if (waiting.filter((one) => one.lane === lane).length >= most.perLane) return "full"
+  if (waiting.filter((one) => one.lane === lane).length >= most.perLane) return "lane-full"
   if (pair.length >= most.perSubscription || waiting.filter((one) => one.site === site).length >= most.perQuota) {
-    return "place-full"
+    return "site-full"
   }
   put(state, { id: state.serial(), lane, verification: question, site, claimed: false, dueAt: now })
   return "added"

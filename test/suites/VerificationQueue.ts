@@ -170,7 +170,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* Effect.forEach(full, (one) => at(0)(add(one)), { concurrency: 10 })
         yield* at(0)(claim([name], 2))
         const renewals = [question(name), question(name), question(name)]
-        assert.strictEqual(yield* at(1)(add(question(name))), "place-full")
+        assert.strictEqual(yield* at(1)(add(question(name))), "site-full")
         for (const one of renewals) assert.strictEqual(yield* at(1)(add(one, "standing")), "added")
         const asked = yield* at(1)(claimOf("standing", [name], 2))
         assert.deepStrictEqual(questions(asked), renewals.slice(0, 2))
@@ -271,12 +271,12 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
           })
         )
         const answers = yield* Effect.forEach(variants, (variant) => add(variant))
-        assert.deepStrictEqual(answers, [...answers.slice(1).map(() => "added" as const), "place-full"])
+        assert.deepStrictEqual(answers, [...answers.slice(1).map(() => "added" as const), "site-full"])
         const others = Array.from({
           length: maxWaitingVerifications.strangers.perQuota - maxWaitingVerifications.strangers.perSubscription
         }, () => question(`a.${name}`))
         yield* Effect.forEach(others, (other) => add(other), { concurrency: 10 })
-        assert.strictEqual(yield* add(question(`b.${name}`)), "place-full")
+        assert.strictEqual(yield* add(question(`b.${name}`)), "site-full")
         assert.strictEqual(yield* add(question(site())), "added")
       }))
   })

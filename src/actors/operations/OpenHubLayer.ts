@@ -74,8 +74,8 @@ const makeEnqueue = Effect.gen(function*() {
         return "done" as const
       }
       const added = yield* refuseStoreErrors(queue.add(queued, lane))
-      if (added === "place-full") return yield* refuseBusySite(site, 60)
-      if (added === "full") return yield* refuseBusyHub
+      if (added === "site-full") return yield* refuseBusySite(site, 60)
+      if (added === "lane-full") return yield* refuseBusyHub
       yield* verification.wake
       return "pending" as const
     }

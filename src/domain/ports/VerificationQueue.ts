@@ -65,7 +65,7 @@ export class VerificationQueue extends Context.Service<VerificationQueue, {
   readonly add: (
     question: Verification,
     lane: VerificationLane
-  ) => Effect.Effect<"added" | "place-full" | "full", StoreError>
+  ) => Effect.Effect<"added" | "site-full" | "lane-full", StoreError>
   /** True while a verification of the same topic and callback waits or runs. */
   readonly contains: (wanted: NewSubscription) => Effect.Effect<boolean, StoreError>
   /** Claims due verifications of a lane for `claimTimeMs`, at most `limit`, and at most `perMinute` per quota and minute. */

@@ -1,8 +1,14 @@
 import dns from "node:dns"
+import { readFileSync, statSync } from "node:fs"
+import { isIP } from "node:net"
 import { networkInterfaces } from "node:os"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
-import { atMostEvery, type IpAddress, watchChanges, watchHostsFile } from "./HostsFile.ts"
 import { codeOf, NetworkError } from "./NetworkError.ts"
+
+export interface IpAddress {
+  readonly address: string
+  readonly family: 4 | 6
+}
 
 /**
  * Resolves names to addresses with c-ares and a cache.
@@ -54,7 +60,7 @@ export const make = (options: DnsResolverOptions = {}): DnsResolver => {
   const maxTtlMs = options.maxTtlMs ?? 3_600_000
   const cache = new BoundedMap<string, CacheEntry>(options.maxNames ?? 50_000)
   const pending = new Map<string, Promise<ReadonlyArray<IpAddress>>>()
-  const hosts = watchHostsFile(options.hostsFile ?? "/etc/hosts", now)
+  const findLocal = watchHostsFile(options.hostsFile ?? "/etc/hosts", now)
   const servers = watchNameServers(options, now)
   const ipv6 = atMostEvery(5_000, now, hasIpv6)
 
@@ -89,7 +95,7 @@ export const make = (options: DnsResolverOptions = {}): DnsResolver => {
   return {
     resolve: async (host) => {
       const name = host.endsWith(".") ? host.slice(0, -1) : host
-      const local = hosts.find(name)
+      const local = findLocal(name)
       if (local !== undefined) return local
       const cached = cache.get(name)
       if (cached === undefined || cached.expires <= now()) return lookupOnce(name)
@@ -170,3 +176,72 @@ const dnsTexts: Readonly<Record<string, string>> = {
   [dns.TIMEOUT]: "the name servers did not answer in time",
   [dns.CONNREFUSED]: "the name servers cannot be reached"
 }
+
+/**
+ * Returns a function that finds names without a name server: those of the hosts file, and `localhost`.
+ *
+ * It reads the file again after each change. A missing file is empty.
+ */
+const watchHostsFile = (file: string, now: () => number) => {
+  const hasChanged = watchChanges(file, now)
+  let names = readHostsFile(file)
+  return (name: string): ReadonlyArray<IpAddress> | undefined => {
+    if (isLocalhost(name)) return localhost
+    if (hasChanged()) names = readHostsFile(file)
+    return names.get(name)
+  }
+}
+
+/** Returns a function that tells if a file has changed since its last call. It checks the file every five seconds at most. */
+const watchChanges = (file: string, now: () => number): () => boolean => {
+  const stamp = atMostEvery(5_000, now, () => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+  let before = stamp()
+  return () => {
+    const current = stamp()
+    const changed = current !== before
+    before = current
+    return changed
+  }
+}
+
+/** Caches a value for some milliseconds. */
+const atMostEvery = <A>(milliseconds: number, now: () => number, read: () => A): () => A => {
+  let value = read()
+  let readAt = now()
+  return () => {
+    if (now() - readAt >= milliseconds) {
+      value = read()
+      readAt = now()
+    }
+    return value
+  }
+}
+
+const readHostsFile = (file: string): ReadonlyMap<string, ReadonlyArray<IpAddress>> => {
+  try {
+    return parseHostsFile(readFileSync(file, "utf8"))
+  } catch {
+    // A missing or unreadable file counts as empty.
+    return new Map<string, ReadonlyArray<IpAddress>>()
+  }
+}
+
+/** Parses lines of the form `address name name … # comment`. IPv4 addresses come first, as in DNS answers. */
+export const parseHostsFile = (text: string): ReadonlyMap<string, ReadonlyArray<IpAddress>> => {
+  const names = new Map<string, Array<IpAddress>>()
+  for (const line of text.split("\n")) {
+    const [address = "", ...aliases] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/)
+    const family = isIP(address)
+    if (family !== 4 && family !== 6) continue
+    for (const alias of aliases) {
+      const name = alias.toLowerCase()
+      names.set(name, [...(names.get(name) ?? []), { address, family }])
+    }
+  }
+  return new Map([...names].map(([name, addresses]) => [name, addresses.toSorted((a, b) => a.family - b.family)]))
+}
+
+/** `localhost` and all names below it are this machine, regardless of DNS (RFC 6761). */
+const isLocalhost = (name: string): boolean => name === "localhost" || name.endsWith(".localhost")
+
+const localhost: ReadonlyArray<IpAddress> = [{ address: "127.0.0.1", family: 4 }, { address: "::1", family: 6 }]

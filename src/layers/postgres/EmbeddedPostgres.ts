@@ -47,7 +47,7 @@ const superviseThread = Effect.fnUntraced(function*(cluster: string) {
     // A cluster that vanishes while it serves has lost its volume. An empty cluster in its place would hide the loss.
     const thread = yield* startThread({ cluster, mayCreate: !hasServed })
     hasServed = true
-    connect = thread.connect
+    connect = () => thread.connect()
     yield* Deferred.succeed(up, undefined)
     const problem = yield* thread.ended
     connect = undefined

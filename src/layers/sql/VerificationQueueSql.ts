@@ -69,9 +69,9 @@ const add = (sql: SqlClient.SqlClient) =>
       )
       const max = maxWaitingVerifications[queue]
       if (waiting?.repeated === true) return "added" as const
-      if (waiting !== undefined && waiting.queue >= max.perLane) return "full" as const
+      if (waiting !== undefined && waiting.queue >= max.perLane) return "lane-full" as const
       if (waiting !== undefined && (waiting.site >= max.perQuota || waiting.pair >= max.perSubscription)) {
-        return "place-full" as const
+        return "site-full" as const
       }
       yield* sql.unsafe(
         `insert into verifications (key, queue, site, request, due_at) values ($1::bytea, $2::int2, $3, $4,

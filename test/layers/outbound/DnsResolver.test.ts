@@ -4,7 +4,6 @@ import { writeFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { parseHostsFile } from "#layers/outbound/HostsFile.ts"
 import type { NetworkError } from "#layers/outbound/NetworkError.ts"
 import * as DnsResolver from "#layers/outbound/DnsResolver.ts"
 import { nameServer, type Zone } from "#test/support/NameServer.ts"
@@ -158,7 +157,7 @@ describe("DnsResolver", () => {
     }))
 
   it("reads hosts files leniently", () => {
-    const names = parseHostsFile("# comment\n\n 127.0.0.1  a\tb\nnonsense c\n999.1.1.1 d\n::1 a#b\r\n")
+    const names = DnsResolver.parseHostsFile("# comment\n\n 127.0.0.1  a\tb\nnonsense c\n999.1.1.1 d\n::1 a#b\r\n")
     assert.deepStrictEqual([...names.keys()], ["a", "b"])
     assert.deepStrictEqual(names.get("a"), [{ address: "127.0.0.1", family: 4 }, { address: "::1", family: 6 }])
   })

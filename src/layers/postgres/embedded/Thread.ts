@@ -5,13 +5,6 @@ import { Connector } from "./Connector.ts"
 import { launch } from "./Launch.ts"
 import type { FromWorker, Start, ToWorker } from "./Messages.ts"
 
-/** A running embedded database. */
-export interface Thread {
-  readonly connect: () => Duplex
-  /** Resolves with the problem when the thread ends unexpectedly. All connections are closed then. */
-  readonly ended: Effect.Effect<string>
-}
-
 /** An idle transaction ends after so many ms when other connections wait. */
 const idleTransactionMs = 60_000
 
@@ -20,26 +13,21 @@ const idleTransactionMs = 60_000
  * When the scope closes, the database writes all data to disk before the thread ends.
  */
 export const startThread = (start: Pick<Start, "cluster" | "mayCreate">): Effect.Effect<Thread, string, Scope.Scope> =>
-  Effect.gen(function*() {
-    const handle = yield* Effect.acquireRelease(
-      Effect.try({ try: () => new Handle({ ...start, idleTransactionMs }), catch: String }), // fails beyond the thread limit of the user
-      (handle) => handle.stop
-    )
-    yield* handle.ready
-    return {
-      connect: () => handle.connector.connect(),
-      ended: handle.ended
-    }
-  })
+  Effect.acquireRelease(
+    Effect.try({ try: () => new Thread({ ...start, idleTransactionMs }), catch: String }), // fails beyond the thread limit of the user
+    (thread) => thread.stop
+  ).pipe(Effect.tap((thread) => thread.ready))
 
 /** Time and process before each line of the log. */
 const logPrefix = /^\d{4}-\d\d-\d\d [\d:.]+ \w+ \[\d+\] /
 
-class Handle {
-  readonly connector: Connector
+/** A running embedded database. */
+class Thread {
   readonly ready: Effect.Effect<void, string>
+  /** Resolves with the problem when the thread ends unexpectedly. All connections are closed then. */
   readonly ended: Effect.Effect<string>
   readonly stop: Effect.Effect<void>
+  readonly #connector: Connector
   readonly #worker: Worker
   readonly #end: Promise<string>
   /** The last lines of the log, which tell the problem. */
@@ -47,7 +35,7 @@ class Handle {
 
   constructor(start: Start) {
     this.#worker = launch(start)
-    this.connector = new Connector(this.#worker)
+    this.#connector = new Connector(this.#worker)
     const ready = new Promise<void>((resolve) => {
       this.#worker.on("message", (message: FromWorker) => {
         if (message._tag === "Ready") resolve()
@@ -58,7 +46,7 @@ class Handle {
     this.#end = new Promise((resolve) => {
       this.#worker.once("exit", (code) => resolve(this.#problem(code)))
     })
-    void this.#end.then((problem) => this.connector.fail(new Error(problem)))
+    void this.#end.then((problem) => this.#connector.fail(new Error(problem)))
     this.ended = Effect.promise(() => this.#end)
     this.ready = Effect.raceFirst(Effect.promise(() => ready), Effect.flatMap(this.ended, Effect.fail))
     this.stop = Effect.promise(() => this.#shutDown()).pipe(
@@ -66,6 +54,10 @@ class Handle {
       Effect.timeoutOption("10 seconds"),
       Effect.andThen(Effect.promise(() => this.#worker.terminate()))
     )
+  }
+
+  connect(): Duplex {
+    return this.#connector.connect()
   }
 
   #note(message: FromWorker): void {
