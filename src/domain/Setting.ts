@@ -14,7 +14,7 @@ export interface Setting<A> {
   readonly defaultValue: A
   /** The default in words. */
   readonly defaultText: string
-  readonly parse: (text: string) => A | InvalidSetting
+  readonly parse: Parse<A>
   /** Secrets are shown as `(set)`. */
   readonly isSecret: boolean
 }
@@ -27,24 +27,26 @@ export class InvalidSetting {
   }
 }
 
-interface Row<A> {
-  readonly variable: string
+type Parse<A> = (text: string) => A | InvalidSetting
+
+interface Explanation {
   readonly meaning: string
-  readonly parse: (text: string) => A | InvalidSetting
   readonly isSecret?: true
 }
 
 /** A setting with a default value; `defaultText` describes a default whose value does not explain itself. */
 export const make = <A>(
-  row: Row<A> & { readonly defaultValue: NoInfer<A>; readonly defaultText?: string }
-): Setting<A> => ({ isSecret: false, defaultText: String(row.defaultValue), ...row })
+  variable: string,
+  parse: Parse<A>,
+  explanation: Explanation & { readonly defaultValue: NoInfer<A>; readonly defaultText?: string }
+): Setting<A> => ({ variable, parse, isSecret: false, defaultText: String(explanation.defaultValue), ...explanation })
 
 /** A setting that is undefined by default. */
-export const makeOptional = <A>(row: Row<A> & { readonly defaultText: string }): Setting<A | undefined> => ({
-  isSecret: false,
-  defaultValue: undefined,
-  ...row
-})
+export const makeOptional = <A>(
+  variable: string,
+  parse: Parse<A>,
+  explanation: Explanation & { readonly defaultText: string }
+): Setting<A | undefined> => ({ variable, parse, isSecret: false, defaultValue: undefined, ...explanation })
 
 export const parseText = (text: string): string | InvalidSetting => text
 
