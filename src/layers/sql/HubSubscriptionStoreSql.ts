@@ -63,23 +63,19 @@ const find = (sql: SqlClient.SqlClient) =>
 
 const findByCallback = (sql: SqlClient.SqlClient) =>
   Effect.fn("HubSubscriptionStore.byCallback")(function*(callback: string) {
-    const rows = yield* run(
-      sql.unsafe<HubSubscriptionRow>(
-        `select ${hubSubscriptionSelect} from hub_subscriptions h where h.callback = $1`,
-        [callback]
-      )
-    )
+    const rows = yield* run(sql.unsafe<HubSubscriptionRow>(
+      `select ${hubSubscriptionSelect} from hub_subscriptions h where h.callback = $1`,
+      [callback]
+    ))
     return Option.map(Option.fromNullishOr(rows[0]), hubSubscriptionOf)
   })
 
 const selectPartition = (sql: SqlClient.SqlClient) =>
   Effect.fn("HubSubscriptionStore.ofPartition")(function*(partition: number) {
-    const rows = yield* run(
-      sql.unsafe<HubSubscriptionRow>(
-        `select ${hubSubscriptionSelect} from hub_subscriptions h where h.partition = $1::int2 order by h.resource_id`,
-        [partition]
-      )
-    )
+    const rows = yield* run(sql.unsafe<HubSubscriptionRow>(
+      `select ${hubSubscriptionSelect} from hub_subscriptions h where h.partition = $1::int2 order by h.resource_id`,
+      [partition]
+    ))
     return rows.map(hubSubscriptionOf)
   })
 
@@ -139,12 +135,10 @@ const hubSubscriptionOf = (row: HubSubscriptionRow): HubSubscription => ({
 
 const remove = (sql: SqlClient.SqlClient) =>
   Effect.fn("HubSubscriptionStore.remove")(function*({ resourceId, revision }: HubSubscription) {
-    yield* run(
-      sql.unsafe(`delete from hub_subscriptions where resource_id = $1::int8 and revision = $2::int4`, [
-        BigInt(resourceId),
-        revision
-      ])
-    )
+    yield* run(sql.unsafe(`delete from hub_subscriptions where resource_id = $1::int8 and revision = $2::int4`, [
+      BigInt(resourceId),
+      revision
+    ]))
   })
 
 /** Sorts the hubs, so that two runners cannot deadlock. */

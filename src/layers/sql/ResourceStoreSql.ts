@@ -55,12 +55,10 @@ const makeLoad = (sql: SqlClient.SqlClient, withTouch: (resource: ResourceState)
     maxInputs: 1_000,
     run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
       const now = yield* Clock.currentTimeMillis
-      const rows = yield* run(
-        sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
-          now,
-          column.ids(padValues(ids, ids[0] ?? 0))
-        ])
-      )
+      const rows = yield* run(sql.unsafe<ResourceRow>(`${selectResources} where r.id = any($2::int8[])`, [
+        now,
+        column.ids(padValues(ids, ids[0] ?? 0))
+      ]))
       const byId = new Map(rows.map((row) => [row.id, withTouch(resourceOf(row))]))
       return ids.map((id) => Option.fromNullishOr(byId.get(id)))
     })

@@ -61,13 +61,11 @@ const makeLoad = (sql: SqlClient.SqlClient) =>
     spacingMs: 5,
     maxInputs: 1_000,
     run: Effect.fnUntraced(function*(ids: ReadonlyArray<number>) {
-      const rows = yield* run(
-        sql.unsafe<SubscriptionRow & TrialRow>(
-          `select ${subscriptionSelect}, ${trialColumns("u", "b")}
-          from subscriptions u left join bounces b on u.on_trial and b.subscription_id = u.id where u.id = any($1::int8[])`,
-          [column.ids(ids)]
-        )
-      )
+      const rows = yield* run(sql.unsafe<SubscriptionRow & TrialRow>(
+        `select ${subscriptionSelect}, ${trialColumns("u", "b")}
+        from subscriptions u left join bounces b on u.on_trial and b.subscription_id = u.id where u.id = any($1::int8[])`,
+        [column.ids(ids)]
+      ))
       const byId = new Map(
         rows.map((row) => {
           const trial = trialOf(row)
