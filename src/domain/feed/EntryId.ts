@@ -52,10 +52,10 @@ export const assignIds = (raw: ReadonlyArray<RawEntry>, policy: IdPolicy | undef
   if (raw.length === 0) return { entries: [], identities: [], policy, policyChanged: false }
   const decided = policy !== undefined && canUseRule(policy.rule, raw) ? policy : decidePolicy(raw, policy)
   const named = raw.map((entry) => nameEntry(entry, decided.rule))
-  const apart = makeIdsUnique(named)
+  const uniqueEntries = makeIdsUnique(named)
   return {
-    entries: apart.map(withId),
-    identities: apart.map(identify),
+    entries: uniqueEntries.map(withId),
+    identities: uniqueEntries.map(identify),
     policy: decided,
     policyChanged: policy !== undefined && decided !== policy
   }
@@ -72,10 +72,10 @@ const decidePolicy = (raw: ReadonlyArray<RawEntry>, previous: IdPolicy | undefin
 
 const explainRule = (rule: IdRule, raw: ReadonlyArray<RawEntry>): string => {
   if (rule === "publisher") return "the publisher gives usable ids"
-  const why = raw.some((entry) => getPublisherId(entry) !== undefined)
+  const cause = raw.some((entry) => getPublisherId(entry) !== undefined)
     ? "all entries carry the same id"
     : "no entry carries an id"
-  return `${why}; ids are made from the ${rule === "content" ? "title and content" : rule}`
+  return `${cause}; ids are made from the ${rule === "content" ? "title and content" : rule}`
 }
 
 /** Whether a rule distinguishes the entries: some entries have its source, and the values are not all alike. */

@@ -90,8 +90,8 @@ export const getLinks = (links: ReadonlyArray<Link> | undefined, rel: string): R
   links === undefined ? [] : links.filter((link) => link.rel === rel && link.href !== "")
 
 /** URL of the page for a person: the first alternate link that is HTML or has no type, else the first alternate link. */
-export const getPermalink = (of: { readonly links?: ReadonlyArray<Link> }): string | undefined => {
-  const alternates = getLinks(of.links, "alternate")
+export const getPermalink = (resource: { readonly links?: ReadonlyArray<Link> }): string | undefined => {
+  const alternates = getLinks(resource.links, "alternate")
   return (alternates.find(({ type }) => type === undefined || type.includes("html")) ?? alternates[0])?.href
 }
 
@@ -103,4 +103,3 @@ export const getSelfLink = (header: { readonly links?: ReadonlyArray<Link> }): s
 export const getHubs = (header: FeedHeader): ReadonlyArray<string> =>
   getLinks(header.links, "hub").map((link) => link.href)
 
-export type { Entry }

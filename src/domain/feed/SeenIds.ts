@@ -1,5 +1,4 @@
-import type { Fingerprint } from "#domain/Fingerprint.ts"
-import { ofString } from "#domain/Fingerprint.ts"
+import { type Fingerprint, ofString } from "#domain/Fingerprint.ts"
 
 /** Hashes of an entry in the current document. */
 export interface Trace {

@@ -2,15 +2,14 @@ import { type ElementContext, enterElement } from "./ElementContext.ts"
 import { type DialectOptions, dropEmpty, isEntry, makeFeedContext, type ParsedFeed, readEntries } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
 import { buildHeader } from "./BuildModel.ts"
-import { getExactAttribute } from "#domain/normalize/xml/Element.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
+import { type Element, getExactAttribute } from "#domain/normalize/xml/Element.ts"
 import { readAtomElement } from "./Vocabularies.ts"
 
 /** Reads Atom 0.3 and 1.0: a feed, or a document with a single entry. */
 export const readAtom = (root: Element, { url, language, maxEntries }: DialectOptions): ParsedFeed => {
-  const outside = makeFeedContext(root, readAtomElement, url)
-  if (root.key === "entry") return { version: "atom10", header: {}, entries: readEntries([[root, outside]], language) }
-  const context = enterElement(root, outside)
+  const outer = makeFeedContext(root, readAtomElement, url)
+  if (root.key === "entry") return { version: "atom10", header: {}, entries: readEntries([[root, outer]], language) }
+  const context = enterElement(root, outer)
   const draft = new Draft("feed")
   const found: Array<readonly [Element, ElementContext]> = []
   for (const child of root.children) {

@@ -16,40 +16,40 @@ export const buildEntry = (draft: Draft): RawEntry => {
   draft.published ??= draft.fallbacks.date
   applySummary(draft)
   draft.summary ??= draft.fallbacks.description ?? getItunesText(draft)
-  const found: Mutable<RawEntry> = {}
-  if (draft.id !== undefined) found.id = draft.id
-  if (draft.idIsPermalink !== undefined) found.idIsPermalink = draft.idIsPermalink
-  if (draft.title !== undefined) found.title = draft.title
-  if (draft.summary !== undefined) found.summary = draft.summary
-  if (draft.content !== undefined) found.content = draft.content
-  if (draft.links !== undefined) found.links = draft.links
-  if (draft.published !== undefined) found.published = draft.published
-  if (draft.updated !== undefined) found.updated = draft.updated
-  if (draft.created !== undefined) found.created = draft.created
-  if (draft.expired !== undefined) found.expired = draft.expired
-  if (draft.authors !== undefined) found.authors = draft.authors
-  if (draft.contributors !== undefined) found.contributors = draft.contributors
-  if (draft.publisher !== undefined) found.publisher = draft.publisher
-  if (draft.categories !== undefined) found.categories = draft.categories
-  if (draft.language !== undefined) found.language = draft.language
-  if (draft.rights !== undefined) found.rights = draft.rights
-  if (draft.comments !== undefined) found.comments = draft.comments
-  if (draft.commentsFeed !== undefined) found.commentsFeed = draft.commentsFeed
-  if (draft.commentCount !== undefined) found.commentCount = draft.commentCount
-  if (draft.inReplyTo !== undefined) found.inReplyTo = draft.inReplyTo
-  if (draft.originalLink !== undefined) found.originalLink = draft.originalLink
-  if (draft.source !== undefined) found.source = draft.source
-  if (draft.points !== undefined) found.points = draft.points
-  if (draft.shape !== undefined) found.shape = draft.shape
+  const entry: Mutable<RawEntry> = {}
+  if (draft.id !== undefined) entry.id = draft.id
+  if (draft.idIsPermalink !== undefined) entry.idIsPermalink = draft.idIsPermalink
+  if (draft.title !== undefined) entry.title = draft.title
+  if (draft.summary !== undefined) entry.summary = draft.summary
+  if (draft.content !== undefined) entry.content = draft.content
+  if (draft.links !== undefined) entry.links = draft.links
+  if (draft.published !== undefined) entry.published = draft.published
+  if (draft.updated !== undefined) entry.updated = draft.updated
+  if (draft.created !== undefined) entry.created = draft.created
+  if (draft.expired !== undefined) entry.expired = draft.expired
+  if (draft.authors !== undefined) entry.authors = draft.authors
+  if (draft.contributors !== undefined) entry.contributors = draft.contributors
+  if (draft.publisher !== undefined) entry.publisher = draft.publisher
+  if (draft.categories !== undefined) entry.categories = draft.categories
+  if (draft.language !== undefined) entry.language = draft.language
+  if (draft.rights !== undefined) entry.rights = draft.rights
+  if (draft.comments !== undefined) entry.comments = draft.comments
+  if (draft.commentsFeed !== undefined) entry.commentsFeed = draft.commentsFeed
+  if (draft.commentCount !== undefined) entry.commentCount = draft.commentCount
+  if (draft.inReplyTo !== undefined) entry.inReplyTo = draft.inReplyTo
+  if (draft.originalLink !== undefined) entry.originalLink = draft.originalLink
+  if (draft.source !== undefined) entry.source = draft.source
+  if (draft.points !== undefined) entry.points = draft.points
+  if (draft.shape !== undefined) entry.shape = draft.shape
   const media = buildMedia(draft)
-  if (media !== undefined) found.media = media
-  if (draft.image !== undefined) found.image = draft.image
-  if (draft.license !== undefined) found.license = draft.license
-  if (draft.itunes !== undefined) found.itunes = dropUndefined(draft.itunes)
-  if (draft.extensions !== undefined) found.extensions = draft.extensions
-  if (draft.verbs !== undefined) found.verbs = draft.verbs
-  if (draft.objects !== undefined) found.objects = draft.objects
-  return found
+  if (media !== undefined) entry.media = media
+  if (draft.image !== undefined) entry.image = draft.image
+  if (draft.license !== undefined) entry.license = draft.license
+  if (draft.itunes !== undefined) entry.itunes = dropUndefined(draft.itunes)
+  if (draft.extensions !== undefined) entry.extensions = draft.extensions
+  if (draft.verbs !== undefined) entry.verbs = draft.verbs
+  if (draft.objects !== undefined) entry.objects = draft.objects
+  return entry
 }
 
 /** If RSS has a summary and a description, the description becomes content. */
@@ -175,8 +175,8 @@ const applyLinks = (draft: Draft): void => {
 const applyEnclosure = ({ links, fallbacks }: Draft): void => {
   if (fallbacks.enclosure === undefined) return
   const at = links?.findIndex(({ rel }) => rel === "enclosure") ?? -1
-  const counted = links?.[at]
-  if (links !== undefined && counted !== undefined) links[at] = { ...counted, href: fallbacks.enclosure }
+  const enclosure = links?.[at]
+  if (links !== undefined && enclosure !== undefined) links[at] = { ...enclosure, href: fallbacks.enclosure }
 }
 
 const isAlternate = ({ rel }: Link): boolean => rel === "alternate"

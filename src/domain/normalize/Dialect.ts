@@ -3,8 +3,7 @@ import type { FeedHeader, FeedVersion } from "#domain/feed/Feed.ts"
 import { type ElementContext, type ElementReader, enterElement } from "./ElementContext.ts"
 import { Draft } from "./Draft.ts"
 import { buildEntry } from "./BuildModel.ts"
-import { getExactAttribute, getTrimmedText } from "#domain/normalize/xml/Element.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
+import { type Element, getExactAttribute, getTrimmedText } from "#domain/normalize/xml/Element.ts"
 import { isBase, resolve } from "./Urls.ts"
 import { isCore } from "./Vocabularies.ts"
 
@@ -59,8 +58,8 @@ export const readEntries = (
   language: string | undefined,
   complete: (element: Element, draft: Draft) => void = () => undefined
 ): ReadonlyArray<RawEntry> =>
-  found.map(([element, around]) => {
-    const context = enterElement(element, around)
+  found.map(([element, outer]) => {
+    const context = enterElement(element, outer)
     const draft = new Draft("entry")
     for (const child of element.children) if (typeof child !== "string") context.read(child, draft, context)
     draft.language ??= dropEmpty(context.language ?? draft.content?.[0]?.language) ?? language

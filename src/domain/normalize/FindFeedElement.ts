@@ -1,12 +1,11 @@
 import { toNamespaceKey } from "#domain/normalize/namespaces/NamespaceKeys.ts"
-import { getChildElements, getExactAttribute, getValue } from "#domain/normalize/xml/Element.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
+import { type Element, getChildElements, getExactAttribute, getValue } from "#domain/normalize/xml/Element.ts"
 
 const feedRoots = new Set(["rss", "rdf", "feed", "channel", "entry"])
 /** Depth at which a feed may stand inside a proxy's page or a SOAP envelope. */
 const maxWrapperDepth = 12
 
-interface Refused {
+interface OtherDocument {
   readonly kind: "html" | "xml" | "other"
   readonly reason: string
 }
@@ -17,17 +16,17 @@ const elementName = /^[\p{L}_][\p{L}\p{M}\p{N}._-]*$/u
 /**
  * Finds the element of the feed, or the kind of a document without a feed.
  *
- * `inText`: characters precede the first tag, and no XML declaration follows. So the document may be a text with an address in `<>`.
+ * `mayBeText`: characters precede the first tag, and no XML declaration follows. So the document may be a text with an address in `<>`.
  */
-export const findFeedElement = (document: Element, inText: boolean): Element | Refused => {
+export const findFeedElement = (document: Element, mayBeText: boolean): Element | OtherDocument => {
   const first = getChildElements(document)[0]
   if (first === undefined) return { kind: "other", reason: "text or binary data without markup" }
   const isElement = elementName.test(first.name)
   // A text may quote a feed.
-  const feed = inText && !isElement ? undefined : searchFeed(document, 0)
+  const feed = mayBeText && !isElement ? undefined : searchFeed(document, 0)
   if (feed !== undefined) return feed
   if (first.key === "html" || isHtml(document)) return { kind: "html", reason: "an HTML page, not a feed" }
-  return inText || !isElement
+  return mayBeText || !isElement
     ? { kind: "other", reason: "text or binary data with tags in it, neither XML nor HTML" }
     : { kind: "xml", reason: `an XML document of <${first.name.slice(0, 100)}>, not a feed` }
 }

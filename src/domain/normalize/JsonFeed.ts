@@ -136,8 +136,8 @@ const readAttachment = (attachment: JsonObject, base: string): ReadonlyArray<Lin
 }
 
 /** Reads the author list of 1.1 and the single author of 1.0. Some feeds have both. */
-const readAuthors = (of: JsonObject, base: string): ReadonlyArray<Person> | undefined =>
-  [...toList(of["authors"]).slice(0, 100), ...toList(of["author"])].filter(isObject)
+const readAuthors = (owner: JsonObject, base: string): ReadonlyArray<Person> | undefined =>
+  [...toList(owner["authors"]).slice(0, 100), ...toList(owner["author"])].filter(isObject)
     .map((author) => readAuthor(author, base))
     .filter((person) => Object.keys(person).length > 0)
     .reduce<Array<Person> | undefined>(addPerson, undefined)

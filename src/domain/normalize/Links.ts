@@ -1,18 +1,15 @@
 import type { Link } from "#domain/feed/Entry.ts"
-import type { ElementContext } from "./ElementContext.ts"
-import { enterElement } from "./ElementContext.ts"
-import { dropUndefined } from "./Draft.ts"
-import type { Draft } from "./Draft.ts"
-import { getAttribute, getTrimmedText, getValue } from "#domain/normalize/xml/Element.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
+import { type ElementContext, enterElement } from "./ElementContext.ts"
+import { type Draft, dropUndefined } from "./Draft.ts"
+import { type Element, getAttribute, getTrimmedText, getValue } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "./Urls.ts"
 
 /** The long form of registered relations in RFC 4287. */
 const ianaRelation = /^https?:\/\/www\.iana\.org\/assignments\/(?:link-relations\/|relation\/)/
 
 /** Reads an Atom link. The element's text may be the URL, as in RSS. Without a URL, `href` is empty. */
-export const readLink = (element: Element, around: ElementContext): Link => {
-  const context = enterElement(element, around)
+export const readLink = (element: Element, outer: ElementContext): Link => {
+  const context = enterElement(element, outer)
   return {
     href: readHref(element, context),
     rel: (getValue(element, "rel") ?? "alternate").replace(ianaRelation, ""),

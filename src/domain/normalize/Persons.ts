@@ -1,10 +1,8 @@
 import type { Link, Person } from "#domain/feed/Entry.ts"
-import type { ElementContext } from "./ElementContext.ts"
-import { enterElement } from "./ElementContext.ts"
+import { type ElementContext, enterElement } from "./ElementContext.ts"
 import { dropUndefined } from "./Draft.ts"
 import { readLink } from "./Links.ts"
-import { getChildElements, getText, getTrimmedText, hasElements } from "#domain/normalize/xml/Element.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
+import { type Element, getChildElements, getText, getTrimmedText, hasElements } from "#domain/normalize/xml/Element.ts"
 import { resolve } from "./Urls.ts"
 
 const localPart = /[\w.+!#$%&'*/=?^`{|}~-]{1,64}$/
@@ -53,9 +51,9 @@ interface PersonParts {
 }
 
 /** Reads a person from child elements (Atom, iTunes) or from a text (RSS). */
-export const readPerson = (element: Element, around: ElementContext): Person | undefined => {
+export const readPerson = (element: Element, outer: ElementContext): Person | undefined => {
   if (!hasElements(element)) return parsePerson(element.text)
-  const context = enterElement(element, around)
+  const context = enterElement(element, outer)
   const parts: PersonParts = {}
   for (const child of getChildElements(element)) readPart(child, parts, context)
   const person = element.children.some((child) => typeof child === "string")

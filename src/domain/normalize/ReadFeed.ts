@@ -8,8 +8,7 @@ import { findFeedElement } from "./FindFeedElement.ts"
 import type { DialectOptions, ParsedFeed } from "./Dialect.ts"
 import { readHeadLinks } from "./HtmlHead.ts"
 import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
-import { readRdf } from "./Rdf.ts"
-import { readRss } from "./Rss.ts"
+import { readRdf, readRss } from "./Rss.ts"
 import { decodeRanges } from "#domain/normalize/bytes/DecodeRanges.ts"
 import {
   type ByteRange,
@@ -148,11 +147,7 @@ interface ReadTexts {
   readonly repairs: ReadonlyArray<string>
 }
 
-interface NotFeed {
-  readonly kind: "html" | "json" | "xml" | "other" | "empty"
-  readonly reason: string
-  readonly links?: ReadonlyArray<Link>
-}
+type NotFeed = Omit<Extract<ReadResult, { readonly _tag: "NotFeed" }>, "_tag">
 
 const makeDialectOptions = ({ url, contentLanguage, maxEntries = defaultMaxEntries }: ReadOptions): DialectOptions => {
   const language = contentLanguage?.trim()
@@ -204,5 +199,5 @@ const endsInFirstTag = (document: Element, repairs: ReadonlyArray<string>, text:
   return another === undefined && repairs.includes(openAtEnd) && !hasElements(first) && first.text.trim() === ""
 }
 
-const chooseDialect = ({ key }: Element): (root: Element, outside: DialectOptions) => ParsedFeed =>
+const chooseDialect = ({ key }: Element): (root: Element, options: DialectOptions) => ParsedFeed =>
   key === "feed" || key === "entry" ? readAtom : key === "rdf" ? readRdf : readRss

@@ -1,12 +1,17 @@
-import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
-import { type ElementContext, enterElement } from "./ElementContext.ts"
+import { buildHeader } from "./BuildModel.ts"
 import { type DialectOptions, dropEmpty, isEntry, makeFeedContext, type ParsedFeed, readEntries } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
-import { buildHeader } from "./BuildModel.ts"
-import { findChild, getChildElements, getExactAttribute, getValue } from "#domain/normalize/xml/Element.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
+import { type ElementContext, enterElement } from "./ElementContext.ts"
 import { isBase } from "./Urls.ts"
 import { readRssElement } from "./Vocabularies.ts"
+import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
+import {
+  type Element,
+  findChild,
+  getChildElements,
+  getExactAttribute,
+  getValue
+} from "#domain/normalize/xml/Element.ts"
 
 const rssVersions: { readonly [version: string]: string | undefined } = {
   "0.91": "rss091u",
@@ -16,23 +21,23 @@ const rssVersions: { readonly [version: string]: string | undefined } = {
 }
 
 /** Reads RSS 0.91 to 2.0, with items inside the channel, beside the channel or in a separate list. */
-export const readRss = (root: Element, outside: DialectOptions): ParsedFeed => {
+export const readRss = (root: Element, options: DialectOptions): ParsedFeed => {
   const version = getValue(root, "version") ?? ""
-  return { version: rssVersions[version] ?? (version.startsWith("2") ? "rss20" : "rss"), ...readChannel(root, outside) }
+  return { version: rssVersions[version] ?? (version.startsWith("2") ? "rss20" : "rss"), ...readChannel(root, options) }
 }
 
 /** Reads the header and items of a document with a channel. */
-export const readChannel = (
+const readChannel = (
   root: Element,
   { url, language, maxEntries }: DialectOptions
 ): Omit<ParsedFeed, "version"> => {
   const channel = findChild(root, "channel") ?? root
-  const around = enterElement(root, makeFeedContext(channel, readRssElement, url))
-  const context = channel === root ? around : enterElement(channel, around)
+  const outer = enterElement(root, makeFeedContext(channel, readRssElement, url))
+  const context = channel === root ? outer : enterElement(channel, outer)
   const draft = new Draft("feed")
   const items: Array<readonly [Element, ElementContext]> = []
   readParts(channel, draft, context, items)
-  if (channel !== root) readParts(root, draft, around, items, channel)
+  if (channel !== root) readParts(root, draft, outer, items, channel)
   draft.id ??= getAbout(channel)
   readCdfAttributes(channel, draft)
   draft.language ??= dropEmpty(context.language) ?? language
@@ -44,10 +49,10 @@ const readParts = (
   draft: Draft,
   context: ElementContext,
   items: Array<readonly [Element, ElementContext]>,
-  passOver?: Element
+  skipped?: Element
 ): void => {
   for (const child of parent.children) {
-    if (typeof child === "string" || child === passOver) continue
+    if (typeof child === "string" || child === skipped) continue
     if (isEntry(child)) items.push([child, context])
     else if (child.key === "items" && child.namespace !== "content") collectItems(child, context, items)
     else if (child.key === "channel") readParts(child, draft, enterElement(child, context), items)
@@ -80,4 +85,19 @@ const readCdfAttributes = (element: Element, draft: Draft): void => {
   const modified = draft.updated === undefined ? getValue(element, "lastmod") : undefined
   if (href !== undefined) (draft.fallbacks.links ??= []).push({ href, rel: "alternate" })
   if (modified !== undefined) draft.updated = parseDate(modified)
+}
+
+/** Reads RSS 0.90 and 1.0, where items stand beside the channel, and RSS 1.1. */
+export const readRdf = (root: Element, options: DialectOptions): ParsedFeed => ({
+  version: detectVersion(root),
+  ...readChannel(root, options)
+})
+
+const detectVersion = (root: Element): string => {
+  const declared = [root, ...getChildElements(root).slice(0, 20)].flatMap(({ attributes }) => attributes).join(" ")
+  return declared.includes("netscape.com/rdf/simple/0.9")
+    ? "rss090"
+    : declared.includes("purl.org/net/rss1.1")
+    ? "rss11"
+    : "rss10"
 }

@@ -36,8 +36,8 @@ const serializeNodes = (children: ReadonlyArray<Node>, text: string, context: El
   return markup
 }
 
-const serializeOuter = (element: Element, around: ElementContext): string => {
-  const context = enterElement(element, around)
+const serializeOuter = (element: Element, outer: ElementContext): string => {
+  const context = enterElement(element, outer)
   const name = element.prefix === "" || unprefixedNamespaces.has(element.namespace)
     ? element.name
     : `${element.prefix}:${element.name}`

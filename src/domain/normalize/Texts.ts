@@ -1,10 +1,15 @@
 import type { Text } from "#domain/feed/Entry.ts"
-import type { ElementContext } from "./ElementContext.ts"
-import { enterElement } from "./ElementContext.ts"
+import { type ElementContext, enterElement } from "./ElementContext.ts"
 import { resolveMarkup } from "./ResolveMarkup.ts"
 import { serializeInner } from "./SerializeMarkup.ts"
-import { getChildElements, getText, getTrimmedText, getValue, hasElements } from "#domain/normalize/xml/Element.ts"
-import type { Element } from "#domain/normalize/xml/Element.ts"
+import {
+  type Element,
+  getChildElements,
+  getText,
+  getTrimmedText,
+  getValue,
+  hasElements
+} from "#domain/normalize/xml/Element.ts"
 
 const htmlPattern = /<[a-zA-Z!/?][^<>]*>|&(?:#\d{1,8}|#x[0-9a-f]{1,7}|[a-z][a-z0-9]{1,31});/i
 
@@ -16,8 +21,8 @@ const looksLikeHtml = (text: string): boolean => htmlPattern.test(text)
  *
  * With `expected` "html", the text is HTML; a title is HTML if it looks like HTML. Unescaped markup stays markup.
  */
-export const readText = (element: Element, around: ElementContext, expected: "text" | "html"): Text => {
-  const context = enterElement(element, around)
+export const readText = (element: Element, outer: ElementContext, expected: "text" | "html"): Text => {
+  const context = enterElement(element, outer)
   const markup = hasElements(element)
   const raw = (markup ? serializeInner(element, context) : element.text).trim()
   const type = element.namespace === "xhtml"
@@ -49,8 +54,8 @@ const textTypes: { readonly [type: string]: string | undefined } = {
 }
 
 /** Reads an Atom text construct or content, of Atom 1.0 (`type`) or 0.3 (`type` and `mode`). */
-export const readAtomText = (element: Element, around: ElementContext): Text => {
-  const context = enterElement(element, around)
+export const readAtomText = (element: Element, outer: ElementContext): Text => {
+  const context = enterElement(element, outer)
   const written = getValue(element, "type") ?? "text"
   const type = textTypes[written] ?? textTypes[written.toLowerCase()] ?? written
   const content = readContent(element, type, getValue(element, "mode")?.toLowerCase(), context)

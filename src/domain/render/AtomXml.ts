@@ -76,7 +76,7 @@ export const renderEntryXml = (entry: Entry, extNamespace: string): string =>
   renderText("title", entry.title ?? emptyTitle, entry.language) +
   renderTypedText("summary", getSummary(entry), entry.language) +
   renderTypedText("content", entry.content?.[0], entry.language) +
-  renderEach(entry.points, (at) => renderElement("geo:point", formatPair(at))) +
+  renderEach(entry.points, (point) => renderElement("geo:point", formatPoint(point))) +
   renderShape(entry.shape) +
   renderEach(getEntryLinks(entry), renderLink) +
   renderEach(entry.categories, renderCategory) +
@@ -89,11 +89,13 @@ export const renderEntryXml = (entry: Entry, extNamespace: string): string =>
   "</entry>"
 
 /** Renders a text. The type attribute is absent for plain text. */
-const renderText = (name: string, value: Text | undefined, around?: string): string =>
-  value === undefined ? "" : renderElement(name, value.value, renderType(value, false) + renderLanguage(value, around))
+const renderText = (name: string, value: Text | undefined, outerLanguage?: string): string =>
+  value === undefined
+    ? ""
+    : renderElement(name, value.value, renderType(value, false) + renderLanguage(value, outerLanguage))
 
 /** Renders `content` or `summary`, always with a type. */
-const renderTypedText = (name: string, value: Text | undefined, around?: string): string =>
+const renderTypedText = (name: string, value: Text | undefined, outerLanguage?: string): string =>
   value === undefined
     ? ""
     : renderElement(
@@ -101,15 +103,15 @@ const renderTypedText = (name: string, value: Text | undefined, around?: string)
       value.value,
       renderType(value, true) + renderAttribute("src", value.src) +
         (value.truncated === true ? " truncated=\"true\"" : "") +
-        renderLanguage(value, around)
+        renderLanguage(value, outerLanguage)
     )
 
 /** Renders the type attribute. XHTML becomes escaped HTML, because the publisher's markup may not be well-formed XML. */
 const renderType = ({ type }: Text, plain: boolean): string =>
   type === "text" && !plain ? "" : renderAttribute("type", type === "xhtml" ? "html" : type)
 
-const renderLanguage = (value: Text, around: string | undefined): string =>
-  value.language === around ? "" : renderAttribute("xml:lang", value.language)
+const renderLanguage = (value: Text, outerLanguage: string | undefined): string =>
+  value.language === outerLanguage ? "" : renderAttribute("xml:lang", value.language)
 
 /** Renders a link, unless the publisher forgot its URL. */
 const renderLink = ({ title, rel, href, type, hreflang, length }: Link): string =>
@@ -125,10 +127,10 @@ const renderCategory = ({ term, scheme, label }: Category): string =>
 
 const renderPerson = (
   name: "author" | "contributor",
-  { name: called, uri, email, id, title, objectTypes, links }: Person
+  { name: personName, uri, email, id, title, objectTypes, links }: Person
 ): string =>
   `<${name}>` +
-  renderElement("name", called) +
+  renderElement("name", personName) +
   renderElement("uri", uri) +
   renderElement("email", email) +
   renderElement("id", id) +
@@ -137,52 +139,56 @@ const renderPerson = (
   renderEach(dropLinksWithoutAddress(links), renderLink) +
   `</${name}>`
 
-const renderObject = (of: ActivityObject): string =>
+const renderObject = (object: ActivityObject): string =>
   "<as:object>" +
-  renderEach(of.objectTypes, (objectType) => renderElement("as:object-type", objectType)) +
-  renderElement("id", of.id) +
-  renderElement("title", of.title) +
-  renderElement("published", formatTimestamp(of.published)) +
-  renderElement("updated", formatTimestamp(of.updated)) +
-  renderTypedText("summary", of.summary) +
-  renderTypedText("content", of.content) +
-  renderEach(of.authors, (author) => renderPerson("author", author)) +
-  renderEach(of.categories, renderCategory) +
-  renderEach(dropLinksWithoutAddress(of.links), renderLink) +
+  renderEach(object.objectTypes, (objectType) => renderElement("as:object-type", objectType)) +
+  renderElement("id", object.id) +
+  renderElement("title", object.title) +
+  renderElement("published", formatTimestamp(object.published)) +
+  renderElement("updated", formatTimestamp(object.updated)) +
+  renderTypedText("summary", object.summary) +
+  renderTypedText("content", object.content) +
+  renderEach(object.authors, (author) => renderPerson("author", author)) +
+  renderEach(object.categories, renderCategory) +
+  renderEach(dropLinksWithoutAddress(object.links), renderLink) +
   "</as:object>"
 
-const renderSource = (of: Source | undefined): string =>
-  of === undefined
+const renderSource = (source: Source | undefined): string =>
+  source === undefined
     ? ""
-    : `<source${renderAttribute("xml:lang", of.language)}>` +
-      renderElement("id", of.id) +
-      renderText("title", of.title) +
-      renderText("subtitle", of.subtitle) +
-      renderElement("updated", formatTimestamp(of.updated)) +
-      renderText("rights", of.rights) +
-      renderEach(dropLinksWithoutAddress(of.links), renderLink) +
-      renderEach(of.authors, (author) => renderPerson("author", author)) +
-      renderEach(of.contributors, (contributor) => renderPerson("contributor", contributor)) +
-      renderEach(of.categories, renderCategory) +
-      renderGenerator(of.generator) +
-      renderElement("icon", of.icon) +
-      renderElement("logo", of.logo) +
+    : `<source${renderAttribute("xml:lang", source.language)}>` +
+      renderElement("id", source.id) +
+      renderText("title", source.title) +
+      renderText("subtitle", source.subtitle) +
+      renderElement("updated", formatTimestamp(source.updated)) +
+      renderText("rights", source.rights) +
+      renderEach(dropLinksWithoutAddress(source.links), renderLink) +
+      renderEach(source.authors, (author) => renderPerson("author", author)) +
+      renderEach(source.contributors, (contributor) => renderPerson("contributor", contributor)) +
+      renderEach(source.categories, renderCategory) +
+      renderGenerator(source.generator) +
+      renderElement("icon", source.icon) +
+      renderElement("logo", source.logo) +
       "</source>"
 
-const renderGenerator = (of: Generator | undefined): string =>
-  of === undefined
+const renderGenerator = (generator: Generator | undefined): string =>
+  generator === undefined
     ? ""
-    : renderElement("generator", of.name ?? "", renderAttribute("uri", of.uri) + renderAttribute("version", of.version))
+    : renderElement(
+      "generator",
+      generator.name ?? "",
+      renderAttribute("uri", generator.uri) + renderAttribute("version", generator.version)
+    )
 
-const formatPair = ({ latitude, longitude }: Point): string => `${latitude} ${longitude}`
+const formatPoint = ({ latitude, longitude }: Point): string => `${latitude} ${longitude}`
 
 const shapeElements = { LineString: "geo:line", Polygon: "geo:polygon", Box: "geo:box" } as const
 
 /** GeoRSS puts latitude first. */
-const renderShape = (of: Shape | undefined): string =>
-  of === undefined
+const renderShape = (shape: Shape | undefined): string =>
+  shape === undefined
     ? ""
     : renderElement(
-      shapeElements[of.type],
-      of.coordinates.map(([longitude, latitude]) => formatPair({ latitude, longitude })).join(" ")
+      shapeElements[shape.type],
+      shape.coordinates.map(([longitude, latitude]) => formatPoint({ latitude, longitude })).join(" ")
     )

@@ -16,8 +16,8 @@ export const completeLinks = (links: ReadonlyArray<Link> | undefined, title: Tex
   return dropLinksWithoutAddress(links).map((link) => {
     if (!pageRelations.has(link.rel) || link.type !== undefined && link.title !== undefined) return link
     const type = link.type ?? "text/html"
-    const named = link.title ?? plain
-    return named === undefined ? { ...link, type } : { ...link, type, title: named }
+    const linkTitle = link.title ?? plain
+    return linkTitle === undefined ? { ...link, type } : { ...link, type, title: linkTitle }
   })
 }
 

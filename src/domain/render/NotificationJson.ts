@@ -91,9 +91,15 @@ const groupLinks = (links: ReadonlyArray<Link>): JsonObject | undefined =>
 const indexLinks = (links: ReadonlyArray<Link>, title: Text | undefined): JsonObject | undefined =>
   links.length === 0
     ? undefined
-    : Object.fromEntries(links.map(({ href, title: named, rel, type }) => {
-      const words = named ?? title?.value
-      return [href, { href, title: named, rel, mime_type: type, id: words === undefined ? undefined : toSlug(words) }]
+    : Object.fromEntries(links.map(({ href, title: ownTitle, rel, type }) => {
+      const anyTitle = ownTitle ?? title?.value
+      return [href, {
+        href,
+        title: ownTitle,
+        rel,
+        mime_type: type,
+        id: anyTitle === undefined ? undefined : toSlug(anyTitle)
+      }]
     }))
 
 const toGeo = (point: Point | undefined): JsonObject | undefined =>
@@ -113,25 +119,25 @@ const toActor = (person: Person | undefined): JsonObject | undefined =>
     title: person.title
   }
 
-const toObject = (of: ActivityObject | undefined): JsonObject | undefined =>
-  of === undefined ? undefined : {
-    permalinkUrl: getPermalink(of),
-    content: of.content?.value,
-    published: toSeconds(of.published),
-    actor: toActor(of.authors?.[0]),
-    id: of.id,
-    updated: toSeconds(of.updated),
-    title: of.title,
-    objectType: shortenUri(of.objectTypes)
+const toObject = (object: ActivityObject | undefined): JsonObject | undefined =>
+  object === undefined ? undefined : {
+    permalinkUrl: getPermalink(object),
+    content: object.content?.value,
+    published: toSeconds(object.published),
+    actor: toActor(object.authors?.[0]),
+    id: object.id,
+    updated: toSeconds(object.updated),
+    title: object.title,
+    objectType: shortenUri(object.objectTypes)
   }
 
-const toSource = (of: Source | undefined): JsonObject | undefined =>
-  of === undefined ? undefined : {
-    id: of.id,
-    title: of.title?.value,
-    updated: toSeconds(of.updated),
-    permalinkUrl: getPermalink(of),
-    standardLinks: groupLinks(completeLinks(of.links, of.title))
+const toSource = (source: Source | undefined): JsonObject | undefined =>
+  source === undefined ? undefined : {
+    id: source.id,
+    title: source.title?.value,
+    updated: toSeconds(source.updated),
+    permalinkUrl: getPermalink(source),
+    standardLinks: groupLinks(completeLinks(source.links, source.title))
   }
 
 /** The last path part of the last URI, because the last type is the most general one. */

@@ -113,21 +113,21 @@ const decodeUtf32 = (bytes: Uint8Array, little: boolean): string => {
 }
 
 const detectByTrial = (parts: DocumentParts, { http, xml }: EncodingHints): DetectedEncoding => {
-  const first = canonicalizeLabel(http) ?? canonicalizeLabel(xml)
+  const declared = canonicalizeLabel(http) ?? canonicalizeLabel(xml)
   const utf8 = decodeStrictly(parts, "utf-8")
   if (utf8 !== undefined) {
-    if (first === undefined || first === "utf-8") return utf8
+    if (declared === undefined || declared === "utf-8") return utf8
     // Plain ASCII is valid in nearly every encoding, so the declaration counts.
-    if (utf8.isSingleByte && !first.startsWith("iso-2022")) return { ...utf8, name: first }
-    if (isMoreLikelyUtf8(first, utf8)) return { ...utf8, repairs: [`declared ${first}, but is utf-8`] }
+    if (utf8.isSingleByte && !declared.startsWith("iso-2022")) return { ...utf8, name: declared }
+    if (isMoreLikelyUtf8(declared, utf8)) return { ...utf8, repairs: [`declared ${declared}, but is utf-8`] }
   }
   for (const name of [http, xml].flatMap((label) => canonicalizeLabel(label) ?? [])) {
-    const fitting = decodeStrictly(parts, name)
-    if (fitting !== undefined) {
-      return name === first ? fitting : { ...fitting, repairs: [`the header says ${first}, but it is ${name}`] }
+    const decoding = decodeStrictly(parts, name)
+    if (decoding !== undefined) {
+      return name === declared ? decoding : { ...decoding, repairs: [`the header says ${declared}, but it is ${name}`] }
     }
   }
-  return chooseLossyEncoding(parts.bytes, first)
+  return chooseLossyEncoding(parts.bytes, declared)
 }
 
 /**
@@ -138,8 +138,8 @@ const detectByTrial = (parts: DocumentParts, { http, xml }: EncodingHints): Dete
 const isMoreLikelyUtf8 = (declared: string, { excess }: StrictDecoding): boolean =>
   !/^(?:gb|big5|euc-|shift_jis|iso-2022)/.test(declared) || excess > 8
 
-const chooseLossyEncoding = (bytes: Uint8Array, first: string | undefined): DetectedEncoding => {
-  if (first !== undefined && first !== "utf-8") return makeLossyEncoding(first)
+const chooseLossyEncoding = (bytes: Uint8Array, declared: string | undefined): DetectedEncoding => {
+  if (declared !== undefined && declared !== "utf-8") return makeLossyEncoding(declared)
   return isMostlyBroken(decodeAs(bytes, "utf-8"))
     ? { ...makeLossyEncoding("windows-1252"), repairs: ["not utf-8: read as windows-1252"] }
     : makeLossyEncoding("utf-8")
@@ -170,14 +170,14 @@ interface StrictDecoding extends DetectedEncoding {
 
 /** Decodes the parts, or `undefined` when a byte is invalid in this encoding. */
 const decodeStrictly = ({ bytes, ranges }: DocumentParts, name: string): StrictDecoding | undefined => {
-  const fitting = getDecoder(name, true)
-  if (fitting === undefined) return undefined
-  const own = isAsciiSuperset(name) ? ranges : [[0, bytes.length]] as const
+  const decoder = getDecoder(name, true)
+  if (decoder === undefined) return undefined
+  const cuts = isAsciiSuperset(name) ? ranges : [[0, bytes.length]] as const
   const texts: Array<string> = []
   let length = 0
   try {
-    for (const [start, end] of own) {
-      const text = fitting.decode(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end))
+    for (const [start, end] of cuts) {
+      const text = decoder.decode(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end))
       length += text.length
       texts.push(text)
     }
@@ -188,7 +188,7 @@ const decodeStrictly = ({ bytes, ranges }: DocumentParts, name: string): StrictD
     name,
     repairs: [],
     isSingleByte: length === bytes.length,
-    decoded: { ranges: own, texts },
+    decoded: { ranges: cuts, texts },
     excess: bytes.length - length
   }
 }

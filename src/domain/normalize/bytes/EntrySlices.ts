@@ -90,7 +90,7 @@ class EntryScanner {
     while ((this.at = this.search.find(LESS, this.at)) >= 0) {
       const next = bytes[this.at + 1]
       if (next === BANG || next === QUESTION) {
-        if (!this.passOver(next)) return undefined
+        if (!this.skipMarkup(next)) return undefined
       } else if (!(next === SLASH ? this.endTag() : this.startTag()) || this.starts.length > maxEntries) {
         return undefined
       }
@@ -99,7 +99,7 @@ class EntryScanner {
   }
 
   /** False for markup without an end, and for a DTD with declarations. */
-  private passOver(kind: number): boolean {
+  private skipMarkup(kind: number): boolean {
     if (kind === QUESTION) return this.skipBehind(QUESTION, 1)
     if (this.startsWith(sectionStart)) return this.skipBehind(CLOSE_BRACKET, 2)
     if (this.startsWith(commentStart)) return this.skipBehind(DASH, 2)
@@ -130,9 +130,9 @@ class EntryScanner {
     }
     const end = this.search.find(GREATER, start)
     this.at = end + 1
-    const alone = this.bytes[end - 1] === SLASH
+    const isSelfClosing = this.bytes[end - 1] === SLASH
     if (this.depth === 0) this.starts.push(start)
-    if (!alone) this.depth++
+    if (!isSelfClosing) this.depth++
     else if (this.depth === 0) this.ends.push(end + 1)
     return end >= 0
   }

@@ -1,6 +1,6 @@
 import { parseMonth } from "./MonthNames.ts"
 import { parseFreeDate } from "./FreeDates.ts"
-import { countDays, expandYear, to24Hours, toEpochMs, toInstant } from "./Instant.ts"
+import { countDays, expandYear, to24Hours, toEpochMs, toInstant, type WrittenDate } from "./Instant.ts"
 
 const maxDateLength = 120
 
@@ -35,7 +35,7 @@ const parseMailDate = (text: string): number | undefined => {
   const month = spaced ? parseMonth(text.slice(6 + day, 9 + day)) : undefined
   return month === undefined
     ? undefined
-    : checkedInstant(
+    : toCheckedInstant(
       parseDigits(text, 10 + day, 4),
       month,
       parseDigits(text, 5, day),
@@ -46,7 +46,7 @@ const parseMailDate = (text: string): number | undefined => {
 }
 
 const parseMailZone = (text: string, at: number): number =>
-  text.length === at + 5 ? parseOffset(text, at, at + 3) : text.length === at + 3 && text.endsWith("GMT") ? 0 : MISSING
+  text.length === at + 5 ? parseOffset(text, at, at + 3) : text.length === at + 3 && text.endsWith("GMT") ? 0 : missing
 
 /** Parses `2024-09-02T12:00:00Z`, also with a fraction or `+00:00`, by position. Most Atom feeds have this form. */
 const parseIsoDate = (text: string): number | undefined => {
@@ -58,7 +58,7 @@ const parseIsoDate = (text: string): number | undefined => {
     do zone++
     while (parseDigits(text, zone, 1) >= 0)
   }
-  return checkedInstant(
+  return toCheckedInstant(
     parseDigits(text, 0, 4),
     parseDigits(text, 5, 2),
     parseDigits(text, 8, 2),
@@ -69,19 +69,19 @@ const parseIsoDate = (text: string): number | undefined => {
 }
 
 const parseIsoZone = (text: string, at: number): number => {
-  if (text.charCodeAt(at) === CAPITAL_Z) return text.length === at + 1 ? 0 : MISSING
-  return text.length === at + 6 && text.charCodeAt(at + 3) === COLON ? parseOffset(text, at, at + 4) : MISSING
+  if (text.charCodeAt(at) === CAPITAL_Z) return text.length === at + 1 ? 0 : missing
+  return text.length === at + 6 && text.charCodeAt(at + 3) === COLON ? parseOffset(text, at, at + 4) : missing
 }
 
 /** Fails every comparison with a bound. */
-const MISSING = Number.NaN
+const missing = Number.NaN
 
 /** Parses `count` decimal digits. */
 const parseDigits = (text: string, start: number, count: number): number => {
   let number = 0
   for (let at = start; at < start + count; at++) {
     const digit = text.charCodeAt(at) - 48
-    if (!(digit >= 0 && digit <= 9)) return MISSING
+    if (!(digit >= 0 && digit <= 9)) return missing
     number = 10 * number + digit
   }
   return number
@@ -91,11 +91,11 @@ const parseDigits = (text: string, start: number, count: number): number => {
 const parseOffset = (text: string, sign: number, minutes: number): number => {
   const offset = parseDigits(text, sign + 1, 2) * 60 + parseDigits(text, minutes, 2)
   const code = text.charCodeAt(sign)
-  return code === PLUS ? offset : code === MINUS ? -offset : MISSING
+  return code === PLUS ? offset : code === MINUS ? -offset : missing
 }
 
 /** The instant, if all parts are within bounds and `hh:mm:ss` stands at `time`; else slower parsers try. */
-const checkedInstant = (
+const toCheckedInstant = (
   year: number,
   month: number,
   day: number,
@@ -130,6 +130,23 @@ const parseUnixTime = (text: string): number | undefined =>
     ? Math.floor(Number(text) / 1000) * 1000
     : undefined
 
+/** The numbers of a match. A missing number is 0, or 1 for month and day. */
+const toNumbers = (
+  year: string | undefined,
+  month = "1",
+  day = "1",
+  hour = "0",
+  minute = "0",
+  second = "0"
+): Omit<WrittenDate, "zone"> => ({
+  year: Number(year),
+  month: Number(month),
+  day: Number(day),
+  hour: Number(hour),
+  minute: Number(minute),
+  second: Number(second)
+})
+
 const eastAsianDate =
   /^(\d{4})(?:년|年|-)\s*(\d{1,2})(?:월|月|-)\s*(\d{1,2})(?:일|日)?\s*(?:(오전|오후|上午|下午|午前|午後)\s*)?(?:(\d{1,2}):(\d{2}):?(\d{2})?)?\s*(.*)$/
 
@@ -139,14 +156,7 @@ const parseEastAsianDate = (text: string): number | undefined => {
   if (match === null) return undefined
   const [, year, month, day, half, hour, minute, second, zone] = match
   const afternoon = half !== undefined && /^(?:오후|下午|午後)$/.test(half)
-  const written = {
-    year: Number(year),
-    month: Number(month),
-    day: Number(day),
-    hour: Number(hour ?? 0),
-    minute: Number(minute ?? 0),
-    second: Number(second ?? 0)
-  }
+  const written = toNumbers(year, month, day, hour, minute, second)
   return toInstant({
     ...written,
     hour: to24Hours(written.hour, half === undefined ? undefined : afternoon ? "pm" : "am"),
@@ -159,13 +169,13 @@ const parseShortYearDate = (text: string): number | undefined => {
   const day = /^(\d{2})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{2})(\d{2})(\d{2})$/.exec(text) ??
     /^-(\d{2})-?(\d{2})$/.exec(text)
   if (day !== null) {
-    return toInstant({ ...MIDNIGHT, year: expandYear(day[1] ?? ""), month: Number(day[2]), day: Number(day[3] ?? 1) })
+    return toInstant({ ...midnight, year: expandYear(day[1] ?? ""), month: Number(day[2]), day: Number(day[3] ?? 1) })
   }
   const ordinal = /^(\d{2})-?(\d{3})$/.exec(text) ?? /^(\d{4})-(\d{3})$/.exec(text)
   return ordinal === null ? undefined : ordinalToInstant(expandYear(ordinal[1] ?? ""), Number(ordinal[2]))
 }
 
-const MIDNIGHT = { hour: 0, minute: 0, second: 0, zone: "" }
+const midnight = { hour: 0, minute: 0, second: 0, zone: "" }
 
 const ordinalToInstant = (year: number, day: number): number | undefined =>
   day < 1 || day > 366 ? undefined : Date.UTC(year, 0, day)
@@ -177,15 +187,8 @@ const parseLooseIsoDate = (text: string): number | undefined => {
   const match = /^\d{5}$|^\d{7}$/.test(text) ? null : looseIsoDate.exec(text)
   if (match === null) return undefined
   const [, year, month, day, hour, minute, second, half, zone] = match
-  return toInstant({
-    year: Number(year),
-    month: Number(month ?? 1),
-    day: Number(day ?? 1),
-    hour: to24Hours(Number(hour ?? 0), half),
-    minute: Number(minute ?? 0),
-    second: Number(second ?? 0),
-    zone: zone ?? ""
-  })
+  const written = toNumbers(year, month, day, hour, minute, second)
+  return toInstant({ ...written, hour: to24Hours(written.hour, half), zone: zone ?? "" })
 }
 
 const slashedDate = /^(?:[\p{L}.]+,? )?(\d{4})\/(\d{1,2})\/(\d{1,2})(?:[ T,-]+(\d{1,2}):(\d{2})(?::(\d{2}))? ?(.*))?$/u
@@ -195,13 +198,5 @@ const parseSlashedDate = (text: string): number | undefined => {
   const match = slashedDate.exec(text)
   if (match === null) return undefined
   const [, year, month, day, hour, minute, second, zone] = match
-  return toInstant({
-    year: Number(year),
-    month: Number(month),
-    day: Number(day),
-    hour: Number(hour ?? 0),
-    minute: Number(minute ?? 0),
-    second: Number(second ?? 0),
-    zone: zone ?? ""
-  })
+  return toInstant({ ...toNumbers(year, month, day, hour, minute, second), zone: zone ?? "" })
 }

@@ -20,9 +20,9 @@ export const activityStreams: Namespace = {
       const type = getNonEmptyText(element)
       if (type !== undefined && (draft.objectTypes ??= []).length < maxActivities) draft.objectTypes.push(type)
     },
-    object: (element, draft, around) => {
+    object: (element, draft, outer) => {
       if (draft.kind === "feed" || (draft.objects?.length ?? 0) >= maxActivities) return
-      const context = enterElement(element, around)
+      const context = enterElement(element, outer)
       const object = new Draft("object")
       readChildren(element, object, context)
       ;(draft.objects ??= []).push(buildObject(object))

@@ -2,7 +2,6 @@ import type { Link, Text } from "#domain/feed/Entry.ts"
 import { buildSource } from "#domain/normalize/BuildModel.ts"
 import { Draft, dropUndefined } from "#domain/normalize/Draft.ts"
 import {
-  type ElementContext,
   type ElementReader,
   enterElement,
   readChildren,
@@ -59,9 +58,9 @@ export const atom: Vocabulary = {
   },
   icon: readAddressInto("icon"),
   logo: readAddressInto("logo"),
-  source: (element, draft, around) => {
+  source: (element, draft, outer) => {
     if (draft.kind !== "entry") return
-    const context = enterElement(element, around)
+    const context = enterElement(element, outer)
     const source = new Draft("source")
     readChildren(element, source, context)
     draft.source ??= buildSource(source, context)
@@ -82,7 +81,7 @@ function readAddressInto(field: "icon" | "logo"): ElementReader {
   }
 }
 
-function readAtomCategory(element: Element, draft: Draft, _context: ElementContext): void {
+function readAtomCategory(element: Element, draft: Draft): void {
   const term = getValue(element, "term") ?? getNonEmptyText(element)
   const label = getValue(element, "label")
   const scheme = getValue(element, "scheme") ?? getValue(element, "domain")

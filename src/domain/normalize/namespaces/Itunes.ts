@@ -1,6 +1,5 @@
 import type { Draft } from "#domain/normalize/Draft.ts"
-import type { ElementReader } from "#domain/normalize/ElementContext.ts"
-import { resolveIn } from "#domain/normalize/ElementContext.ts"
+import { type ElementReader, resolveIn } from "#domain/normalize/ElementContext.ts"
 import { addPerson, parsePerson, readPerson } from "#domain/normalize/Persons.ts"
 import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import { type Element, getChildElements, getText, getTrimmedText, getValue } from "#domain/normalize/xml/Element.ts"

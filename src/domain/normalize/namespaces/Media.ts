@@ -74,8 +74,8 @@ export const media: Namespace = {
   }
 }
 
-function readSameNamespace(element: Element, draft: Draft, around: ElementContext): void {
-  const context = enterElement(element, around)
+function readSameNamespace(element: Element, draft: Draft, outer: ElementContext): void {
+  const context = enterElement(element, outer)
   for (const child of getChildElements(element)) {
     if (child.namespace === element.namespace) context.read(child, draft, context)
   }

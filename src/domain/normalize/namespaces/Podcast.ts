@@ -1,6 +1,5 @@
 import type { Draft } from "#domain/normalize/Draft.ts"
-import type { ElementContext } from "#domain/normalize/ElementContext.ts"
-import { addExtension } from "#domain/normalize/Extensions.ts"
+import { addExtension } from "#domain/normalize/FieldReaders.ts"
 import { getNonEmptyText } from "#domain/normalize/Texts.ts"
 import { type Element, getValue } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
@@ -33,7 +32,7 @@ export const podcast: Namespace = {
   )
 }
 
-function keepValue(element: Element, draft: Draft, _context: ElementContext): void {
+function keepValue(element: Element, draft: Draft): void {
   addExtension(
     draft,
     "podcast",

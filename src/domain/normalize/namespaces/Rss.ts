@@ -163,8 +163,8 @@ const readAddress = (element: Element, context: ElementContext): string =>
   resolve(enterElement(element, context).base, getTrimmedText(element))
 
 /** Reads a source: title and URL in RSS 2.0, or a whole Atom source of an aggregator. */
-const readRssSource = (element: Element, around: ElementContext): Source | undefined => {
-  const context = enterElement(element, around)
+const readRssSource = (element: Element, outer: ElementContext): Source | undefined => {
+  const context = enterElement(element, outer)
   const draft = new Draft("source")
   if (hasElements(element)) readChildren(element, draft, context)
   else {
@@ -177,8 +177,8 @@ const readRssSource = (element: Element, around: ElementContext): Source | undef
 }
 
 /** Reads an image from children, text or an attribute. */
-const readRssImage = (element: Element, around: ElementContext): Image => {
-  const context = enterElement(element, around)
+const readRssImage = (element: Element, outer: ElementContext): Image => {
+  const context = enterElement(element, outer)
   const url = getChildText(element, "url") ?? getValue(element, "href") ?? getValue(element, "url") ??
     getAttribute(element, "resource")
     ?? (hasElements(element) ? undefined : getNonEmptyText(element))
