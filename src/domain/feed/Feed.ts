@@ -102,4 +102,3 @@ export const getSelfLink = (header: { readonly links?: ReadonlyArray<Link> }): s
 /** URLs of the hubs in the document. */
 export const getHubs = (header: FeedHeader): ReadonlyArray<string> =>
   getLinks(header.links, "hub").map((link) => link.href)
-
