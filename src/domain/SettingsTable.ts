@@ -3,7 +3,7 @@ import * as Setting from "./Setting.ts"
 /**
  * All settings, in the order of `windhover settings`.
  *
- * A new setting is one entry here: its type, its default and its documentation follow from the entry.
+ * A new setting is one entry here. The entry gives its type, its default and its documentation.
  */
 export const settingsTable = {
   port: Setting.make("WINDHOVER_PORT", Setting.parseInteger(0, 65535), {

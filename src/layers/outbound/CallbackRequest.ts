@@ -28,7 +28,7 @@ export interface CallbackResponse {
   readonly latency: number
 }
 
-/** One of the two callbacks is called, once. */
+/** A request calls one of the two, once. */
 export interface CallbackResponseHandler {
   readonly onResponse: (response: CallbackResponse) => void
   readonly onFailure: (failure: NetworkError) => void
@@ -114,6 +114,6 @@ export class CallbackRequest implements ResponseHandler {
   }
 }
 
-/** The beginning of a body as one line of text. */
+/** The beginning of a body as one line of text, in UTF-16 units. */
 export const excerptOf = (body: Uint8Array, length: number): string =>
   new TextDecoder().decode(body.subarray(0, 4 * length)).replace(/[\0-\x1f\x7f-\x9f]+/g, " ").slice(0, length)

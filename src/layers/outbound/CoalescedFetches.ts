@@ -8,7 +8,7 @@ export interface CoalescedRequest {
   readonly url: URL
   /** Flat: name, value, name, value … Only callers with equal headers share a response. */
   readonly headers: Array<string>
-  /** Epoch ms. A response is fresh enough if its exchange started at this time or later. */
+  /** Epoch ms: the earliest start of an exchange whose response may serve this caller. */
   readonly since: number
 }
 

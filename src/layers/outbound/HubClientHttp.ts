@@ -56,7 +56,7 @@ const postForm = (options: CallbackRequestOptions, userAgent: string): Post => (
     const headers = ["user-agent", userAgent, "accept", "*/*", "content-type", "application/x-www-form-urlencoded"]
     const request = new CallbackRequest(options, { url, method: "POST", headers, body }, {
       onResponse: (response) => resume(Effect.succeed(response)),
-      onFailure: ({ message }) => resume(failRequest(`the hub could not be asked: ${message}`))
+      onFailure: ({ message }) => resume(failRequest(`the hub could not be reached: ${message}`))
     })
     request.start()
     return Effect.sync(() => request.abandon())

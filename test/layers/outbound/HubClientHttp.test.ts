@@ -99,7 +99,7 @@ describe("HubClientHttp", () => {
       })
       assert.strictEqual(yield* ask(`${server.url}/400`), "the hub answered 400: no such topic")
       assert.strictEqual(yield* ask(`${server.url}/500`), `the hub answered 500: ${"x".repeat(200)}`)
-      assert.match(yield* ask("http://127.0.0.1:9/"), /^the hub could not be asked: 127\.0\.0\.1: /)
+      assert.match(yield* ask("http://127.0.0.1:9/"), /^the hub could not be reached: 127\.0\.0\.1: /)
     }))
   )
 
@@ -142,7 +142,7 @@ describe("HubClientHttp", () => {
       const server = yield* serve(({ path }, response) => redirect(response, 308, targets[Number(path.slice(1))] ?? ""))
       const answers = yield* Effect.forEach(targets, (_, i) => ask(`${server.url}/${i}`))
       assert.deepStrictEqual(answers, [
-        "the hub could not be asked: 127.0.0.2: refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true",
+        "the hub could not be reached: 127.0.0.2: refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true",
         "the hub redirects to an address that is not an http or https URL",
         "the hub redirects more than 5 times",
         "the hub is this service itself"
