@@ -2,7 +2,7 @@ import { Clock, Effect, Option } from "effect"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { type Verification, VerificationQueue } from "#domain/ports/VerificationQueue.ts"
-import { refuse, Throttled } from "#domain/Refusal.ts"
+import { refuseThrottled } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Lease from "#domain/websub/Lease.ts"
 import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
@@ -75,10 +75,5 @@ const tokenOf = ({ verifyToken }: SubscribeRequest | UnsubscribeRequest) =>
   verifyToken === undefined ? {} : { verifyToken }
 
 const tooManyWaiting = Effect.fail(
-  refuse(
-    new Throttled({
-      message: "Too many verifications of yours wait for their callbacks. Try again later.",
-      retryAfter: 60
-    })
-  )
+  refuseThrottled("Too many verifications of yours wait for their callbacks. Try again later.", 60)
 )

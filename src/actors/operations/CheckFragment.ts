@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { fragmentOf } from "#domain/poll/Fragment.ts"
 import { Selector } from "#domain/ports/Selector.ts"
-import { badParameter, refuse, Unavailable } from "#domain/Refusal.ts"
+import { badParameter, refuseUnavailable } from "#domain/Refusal.ts"
 import type { Topic } from "#domain/Topic.ts"
 
 /**
@@ -23,11 +23,9 @@ export const makeCheckFragment = Effect.map(
                 parameter,
                 `The fragment of ${parameter} selects nothing: ${message}. Leave it out to watch the whole document.`
               )
-              : refuse(
-                new Unavailable({
-                  message: `The fragment of ${parameter} could not be looked at: ${message}. Please try again.`,
-                  retryAfter: 10
-                })
+              : refuseUnavailable(
+                `The fragment of ${parameter} could not be looked at: ${message}. Please try again.`,
+                10
               )
           ))
       )

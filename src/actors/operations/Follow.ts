@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import { matchAll } from "#domain/Search.ts"
 import * as Topic from "#domain/Topic.ts"
 import { type FollowStart, type Hub, type RetrieveRequest, tooManyFeeds } from "./Hub.ts"
@@ -44,6 +44,4 @@ export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["
   })
 })
 
-const tooBusy = refuse(
-  new Unavailable({ message: "The resources change too fast to begin with them. Please try again.", retryAfter: 1 })
-)
+const tooBusy = refuseUnavailable("The resources change too fast to begin with them. Please try again.", 1)

@@ -1,6 +1,6 @@
 import { Clock, Effect, Option } from "effect"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
-import { type Refusal, refuse, Unavailable } from "#domain/Refusal.ts"
+import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import { acceptsPush, applyIntent, type HubIntent, type HubSubscription } from "#domain/websub/HubSubscription.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
@@ -57,7 +57,5 @@ export const makeHubCallbacks = Effect.gen(function*() {
 })
 
 const retryLater = Effect.fail(
-  refuse(
-    new Unavailable({ message: "The news could not be stored for the moment. Please send them again.", retryAfter: 10 })
-  )
+  refuseUnavailable("The news could not be stored for the moment. Please send them again.", 10)
 )

@@ -11,7 +11,7 @@ import {
 } from "#domain/ports/VerificationQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { badParameter, type Refusal, refuse, Throttled } from "#domain/Refusal.ts"
+import { badParameter, type Refusal, refuseThrottled } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import { IntentVerification } from "./IntentVerification.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
@@ -134,7 +134,7 @@ const parse = Effect.fnUntraced(function*(
   }
 })
 
-const throttle = (message: string, retryAfter: number) => Effect.fail(refuse(new Throttled({ message, retryAfter })))
+const throttle = (message: string, retryAfter: number) => Effect.fail(refuseThrottled(message, retryAfter))
 
 const refuseBusySite = (site: string, retryAfter: number) =>
   throttle(

@@ -4,7 +4,7 @@ import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
-import { refuse, Unavailable } from "#domain/Refusal.ts"
+import { refuseUnavailable } from "#domain/Refusal.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import * as Topic from "#domain/Topic.ts"
 import type { PublishOptions } from "./Hub.ts"
@@ -122,10 +122,8 @@ const makeNotifyOwner = Effect.gen(function*() {
 })
 
 const tooMuchContent = Effect.fail(
-  refuse(
-    new Unavailable({
-      message: "Too much content waits to be read. Please send it again, or leave it out, and the URL is fetched.",
-      retryAfter: 10
-    })
+  refuseUnavailable(
+    "Too much content waits to be read. Please send it again, or leave it out, and the URL is fetched.",
+    10
   )
 )
