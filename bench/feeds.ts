@@ -13,8 +13,8 @@ import RssParser from "rss-parser"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import * as Reader from "#layers/workers/FeedReaderWorker.ts"
-import { feedDocument, type Style, styles } from "#scripts/feeds/FeedDocuments.ts"
-import { random } from "#scripts/feeds/Random.ts"
+import { makeFeedDocument, type Style, styles } from "#scripts/feeds/FeedDocuments.ts"
+import { makeRandom } from "#scripts/feeds/Random.ts"
 import { replaceSection } from "./Section.ts"
 
 const rounds = 80
@@ -27,7 +27,7 @@ const directory = mkdtempSync(join(tmpdir(), "windhover-bench-"))
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 const makeDocument = (style: Style, size: number): string =>
-  feedDocument(random(size), style, Math.max(2, Math.round(size / entryBytes[style])), 1600).text
+  makeFeedDocument(makeRandom(size), style, Math.max(2, Math.round(size / entryBytes[style])), 1600).text
 
 /** Microseconds of CPU, of all threads, for one call. */
 const measureMicros = async (work: () => unknown, bytes: number): Promise<number> => {
@@ -138,7 +138,7 @@ const measureRates = async (size: number): Promise<Rates> => {
 const measureStages = async () => {
   const shares: Array<{ readonly style: Style; readonly part: number; readonly whole: number }> = []
   for (const style of styles) {
-    const bytes = encode(feedDocument(random(25), style, 25, 1600).text)
+    const bytes = encode(makeFeedDocument(makeRandom(25), style, 25, 1600).text)
     const whole = readFeed(bytes)
     const seenSlices = new Set(whole._tag === "Feed" ? whole.slices?.slice(1) : [])
     shares.push({

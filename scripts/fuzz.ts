@@ -2,7 +2,7 @@
 //   npm run fuzz -- [--seed N] [--rounds N]      (default: the time as seed, 1000 rounds for each damage)
 // Prints the seed first. Exits with 1 after a finding; seed and round reproduce the finding.
 import { parseArgs } from "node:util"
-import { assess, type Finding, kinds, total } from "./feeds/Fuzz.ts"
+import { assess, type Finding, damageKinds, sumUp } from "./feeds/Fuzz.ts"
 
 const { values } = parseArgs({
   options: {
@@ -16,8 +16,8 @@ console.log(`seed ${seed}, ${values.rounds} rounds for each damage`)
 const maxMilliseconds = 250
 let slowest = 0
 const findings: Array<Finding> = []
-for (const kind of kinds) {
-  const sums = total(assess(kind, seed, Number(values.rounds)))
+for (const kind of damageKinds) {
+  const sums = sumUp(assess(kind, seed, Number(values.rounds)))
   findings.push(...sums.findings)
   slowest = Math.max(slowest, sums.slowest)
   console.log(

@@ -2,7 +2,7 @@
 //   bin/node scripts/hostile.ts
 // Prints milliseconds of CPU, the best of 10 runs. Exits with 1 above 100 ms, or above ten times the size of the document.
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
-import { documents } from "./feeds/Hostile.ts"
+import { hostileDocuments } from "./feeds/Hostile.ts"
 
 const runs = 10
 const maxMilliseconds = 100
@@ -19,7 +19,7 @@ const lengthOf = (value: unknown): number =>
   JSON.stringify(value, (_, one: unknown) => typeof one === "bigint" ? String(one) : one).length
 
 let bad = 0
-for (const [attack, document] of Object.entries(documents)) {
+for (const [attack, document] of Object.entries(hostileDocuments)) {
   const bytes = new TextEncoder().encode(document())
   const took = Math.min(...Array.from({ length: runs }, () => milliseconds(() => readFeed(bytes))))
   const growth = lengthOf(readFeed(bytes)) / bytes.length

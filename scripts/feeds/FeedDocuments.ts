@@ -1,4 +1,4 @@
-import { integer, pick, type Random } from "./Random.ts"
+import { nextInteger, pick, type Random } from "./Random.ts"
 
 /** A document as publishers' software writes it, and the ids of its entries. */
 export interface FeedDocument {
@@ -11,10 +11,10 @@ export type Style = "rss" | "atom" | "rdf" | "podcast"
 export const styles: ReadonlyArray<Style> = ["rss", "atom", "rdf", "podcast"]
 
 /** Makes a feed. `bytes` is the approximate content per entry; blog posts have 1 to 2 kB. */
-export const feedDocument = (next: Random, style: Style, entries: number, bytes = 1500): FeedDocument => {
-  const parts = Array.from({ length: entries }, (_, index) => WRITERS[style](next, entries - index, bytes))
+export const makeFeedDocument = (next: Random, style: Style, entries: number, bytes = 1500): FeedDocument => {
+  const parts = Array.from({ length: entries }, (_, index) => entryWriters[style](next, entries - index, bytes))
   return {
-    text: `${HEADS[style]}${parts.map(({ text }) => text).join("\n")}${TAILS[style]}`,
+    text: `${heads[style]}${parts.map(({ text }) => text).join("\n")}${tails[style]}`,
     ids: parts.map(({ id }) => id)
   }
 }
@@ -24,138 +24,138 @@ interface Part {
   readonly id: string
 }
 
-const WORDS = (
+const wordList = (
   "the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which one you were her all " +
   "there would their we him been has when who will more no if out so said what up its about into than them can only other new some could time " +
   "kestrel wind field grass hover “quoted” café naïve — 2024 server release notes version update"
 ).split(" ")
 
-const words = (next: Random, count: number): string => Array.from({ length: count }, () => pick(next, WORDS)).join(" ")
+const makeWords = (next: Random, count: number): string => Array.from({ length: count }, () => pick(next, wordList)).join(" ")
 
 /** HTML of a blog post: paragraphs with links, emphasis, pictures, lists and code. */
-const html = (next: Random, bytes: number): string => {
+const makeHtml = (next: Random, bytes: number): string => {
   let text = ""
-  while (text.length < bytes) text += pick(next, BLOCKS)(next)
+  while (text.length < bytes) text += pick(next, blockWriters)(next)
   return text
 }
 
-const BLOCKS: ReadonlyArray<(next: Random) => string> = [
+const blockWriters: ReadonlyArray<(next: Random) => string> = [
   (next) =>
-    `<p>${words(next, 40)} <a href="https://example.com/${integer(next, 9999)}?a=1&amp;b=2">${words(next, 3)}</a> ${
-      words(next, 20)
+    `<p>${makeWords(next, 40)} <a href="https://example.com/${nextInteger(next, 9999)}?a=1&amp;b=2">${makeWords(next, 3)}</a> ${
+      makeWords(next, 20)
     }.</p>\n`,
-  (next) => `<p>${words(next, 60)} <em>${words(next, 2)}</em>, ${words(next, 10)} &amp; ${words(next, 5)}</p>\n`,
+  (next) => `<p>${makeWords(next, 60)} <em>${makeWords(next, 2)}</em>, ${makeWords(next, 10)} &amp; ${makeWords(next, 5)}</p>\n`,
   (next) =>
-    `<figure><img src="${integer(next, 10) === 0 ? "" : "https://example.com"}/media/${integer(next, 9999)}.jpg" alt="${
-      words(next, 4)
-    }" width="640" height="480" /><figcaption>${words(next, 6)}</figcaption></figure>\n`,
-  (next) => `<ul><li>${words(next, 8)}</li><li>${words(next, 9)}</li><li>${words(next, 7)}</li></ul>\n`,
-  (next) => `<pre><code>if (a &lt; b) { ${words(next, 6)} }</code></pre>\n`,
-  (next) => `<h2>${words(next, 4)}</h2>\n`
+    `<figure><img src="${nextInteger(next, 10) === 0 ? "" : "https://example.com"}/media/${nextInteger(next, 9999)}.jpg" alt="${
+      makeWords(next, 4)
+    }" width="640" height="480" /><figcaption>${makeWords(next, 6)}</figcaption></figure>\n`,
+  (next) => `<ul><li>${makeWords(next, 8)}</li><li>${makeWords(next, 9)}</li><li>${makeWords(next, 7)}</li></ul>\n`,
+  (next) => `<pre><code>if (a &lt; b) { ${makeWords(next, 6)} }</code></pre>\n`,
+  (next) => `<h2>${makeWords(next, 4)}</h2>\n`
 ]
 
-const escaped = (markup: string): string =>
+const escapeMarkup = (markup: string): string =>
   markup.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 
-const two = (value: number): string => String(value).padStart(2, "0")
+const padTwo = (value: number): string => String(value).padStart(2, "0")
 
-const day = (number: number): string => `2024-${two(1 + (number >> 5) % 12)}-${two(1 + number % 28)}`
+const formatDay = (number: number): string => `2024-${padTwo(1 + (number >> 5) % 12)}-${padTwo(1 + number % 28)}`
 
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-const mailDate = (number: number): string =>
-  `Mon, ${two(1 + number % 28)} ${MONTHS[(number >> 5) % 12]} 2024 ${two(number % 24)}:15:00 +0000`
+const formatMailDate = (number: number): string =>
+  `Mon, ${padTwo(1 + number % 28)} ${months[(number >> 5) % 12]} 2024 ${padTwo(number % 24)}:15:00 +0000`
 
-const rssItem = (next: Random, number: number, bytes: number): Part => {
+const writeRssItem = (next: Random, number: number, bytes: number): Part => {
   const id = `https://example.com/?p=${number}`
   return {
     id,
     text: `  <item>
-    <title>${words(next, 6)} &#8211; ${words(next, 2)}</title>
-    <link>https://example.com/${day(number)}/post-${number}/</link>
-    <comments>https://example.com/${day(number)}/post-${number}/#comments</comments>
-    <dc:creator><![CDATA[${words(next, 2)}]]></dc:creator>
-    <pubDate>${mailDate(number)}</pubDate>
-    <category><![CDATA[${words(next, 1)}]]></category>
-    <category><![CDATA[${words(next, 2)}]]></category>
+    <title>${makeWords(next, 6)} &#8211; ${makeWords(next, 2)}</title>
+    <link>https://example.com/${formatDay(number)}/post-${number}/</link>
+    <comments>https://example.com/${formatDay(number)}/post-${number}/#comments</comments>
+    <dc:creator><![CDATA[${makeWords(next, 2)}]]></dc:creator>
+    <pubDate>${formatMailDate(number)}</pubDate>
+    <category><![CDATA[${makeWords(next, 1)}]]></category>
+    <category><![CDATA[${makeWords(next, 2)}]]></category>
     <guid isPermaLink="false">${id}</guid>
-    <description><![CDATA[${html(next, bytes / 5)} [&#8230;]]]></description>
-    <content:encoded><![CDATA[${html(next, bytes)}]]></content:encoded>
-    <wfw:commentRss>https://example.com/${day(number)}/post-${number}/feed/</wfw:commentRss>
-    <slash:comments>${integer(next, 30)}</slash:comments>
+    <description><![CDATA[${makeHtml(next, bytes / 5)} [&#8230;]]]></description>
+    <content:encoded><![CDATA[${makeHtml(next, bytes)}]]></content:encoded>
+    <wfw:commentRss>https://example.com/${formatDay(number)}/post-${number}/feed/</wfw:commentRss>
+    <slash:comments>${nextInteger(next, 30)}</slash:comments>
   </item>`
   }
 }
 
-const atomEntry = (next: Random, number: number, bytes: number): Part => {
+const writeAtomEntry = (next: Random, number: number, bytes: number): Part => {
   const id = `tag:example.org,2024:post-${number}`
   return {
     id,
     text: `  <entry>
     <id>${id}</id>
-    <title type="html">${escaped(`${words(next, 4)} <em>${words(next, 1)}</em>`)}</title>
+    <title type="html">${escapeMarkup(`${makeWords(next, 4)} <em>${makeWords(next, 1)}</em>`)}</title>
     <link rel="alternate" type="text/html" href="https://example.org/${number}"/>
     <link rel="replies" type="application/atom+xml" href="https://example.org/${number}/comments" thr:count="${
-      integer(next, 9)
+      nextInteger(next, 9)
     }"/>
-    <published>${day(number)}T10:00:00Z</published>
-    <updated>${day(number)}T10:${two(number % 60)}:00Z</updated>
-    <author><name>${words(next, 2)}</name><uri>https://example.org/</uri></author>
-    <category term="${words(next, 1)}" scheme="https://example.org/tags"/>
-    <summary>${words(next, 30)}</summary>
-    <content type="html">${escaped(html(next, bytes))}</content>
+    <published>${formatDay(number)}T10:00:00Z</published>
+    <updated>${formatDay(number)}T10:${padTwo(number % 60)}:00Z</updated>
+    <author><name>${makeWords(next, 2)}</name><uri>https://example.org/</uri></author>
+    <category term="${makeWords(next, 1)}" scheme="https://example.org/tags"/>
+    <summary>${makeWords(next, 30)}</summary>
+    <content type="html">${escapeMarkup(makeHtml(next, bytes))}</content>
   </entry>`
   }
 }
 
-const rdfItem = (next: Random, number: number, bytes: number): Part => {
+const writeRdfItem = (next: Random, number: number, bytes: number): Part => {
   const id = `http://example.net/archives/${number}.html`
   return {
     id,
     text: `<item rdf:about="${id}">
-<title>${words(next, 6)}</title>
+<title>${makeWords(next, 6)}</title>
 <link>${id}</link>
-<description>${words(next, 30)}</description>
-<content:encoded><![CDATA[${html(next, bytes)}]]></content:encoded>
-<dc:subject>${words(next, 1)}</dc:subject>
-<dc:creator>${words(next, 2)}</dc:creator>
-<dc:date>${day(number)}T10:00:00+09:00</dc:date>
+<description>${makeWords(next, 30)}</description>
+<content:encoded><![CDATA[${makeHtml(next, bytes)}]]></content:encoded>
+<dc:subject>${makeWords(next, 1)}</dc:subject>
+<dc:creator>${makeWords(next, 2)}</dc:creator>
+<dc:date>${formatDay(number)}T10:00:00+09:00</dc:date>
 </item>`
   }
 }
 
-const podcastItem = (next: Random, number: number, bytes: number): Part => {
-  const id = `episode-${number}-${integer(next, 1_000_000)}`
+const writePodcastItem = (next: Random, number: number, bytes: number): Part => {
+  const id = `episode-${number}-${nextInteger(next, 1_000_000)}`
   return {
     id,
     text: `    <item>
-      <title>${words(next, 5)}</title>
-      <itunes:title>${words(next, 5)}</itunes:title>
-      <description>${escaped(html(next, bytes))}</description>
+      <title>${makeWords(next, 5)}</title>
+      <itunes:title>${makeWords(next, 5)}</itunes:title>
+      <description>${escapeMarkup(makeHtml(next, bytes))}</description>
       <guid isPermaLink="false">${id}</guid>
-      <pubDate>${mailDate(number)}</pubDate>
+      <pubDate>${formatMailDate(number)}</pubDate>
       <enclosure url="https://cdn.example.com/audio/${number}.mp3" length="${
-      integer(next, 90_000_000)
+      nextInteger(next, 90_000_000)
     }" type="audio/mpeg"/>
-      <itunes:duration>00:${two(number % 60)}:12</itunes:duration>
+      <itunes:duration>00:${padTwo(number % 60)}:12</itunes:duration>
       <itunes:image href="https://cdn.example.com/art/${number}.jpg"/>
       <itunes:episode>${number}</itunes:episode>
       <itunes:explicit>false</itunes:explicit>
       <media:content url="https://cdn.example.com/audio/${number}.mp3" type="audio/mpeg" medium="audio"><media:credit role="author">${
-      words(next, 2)
+      makeWords(next, 2)
     }</media:credit></media:content>
     </item>`
   }
 }
 
-const WRITERS: { readonly [style in Style]: (next: Random, number: number, bytes: number) => Part } = {
-  rss: rssItem,
-  atom: atomEntry,
-  rdf: rdfItem,
-  podcast: podcastItem
+const entryWriters: { readonly [style in Style]: (next: Random, number: number, bytes: number) => Part } = {
+  rss: writeRssItem,
+  atom: writeAtomEntry,
+  rdf: writeRdfItem,
+  podcast: writePodcastItem
 }
 
-const HEADS: { readonly [style in Style]: string } = {
+const heads: { readonly [style in Style]: string } = {
   rss: `<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"
   xmlns:content="http://purl.org/rss/1.0/modules/content/"
   xmlns:wfw="http://wellformedweb.org/CommentAPI/"
@@ -203,7 +203,7 @@ const HEADS: { readonly [style in Style]: string } = {
 `
 }
 
-const TAILS: { readonly [style in Style]: string } = {
+const tails: { readonly [style in Style]: string } = {
   rss: "\n</channel>\n</rss>\n",
   atom: "\n</feed>\n",
   rdf: "\n</rdf:RDF>\n",

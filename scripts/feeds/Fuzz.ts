@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util"
 import { readFeed, type ReadResult } from "#domain/normalize/ReadFeed.ts"
 import { damages } from "./Damage.ts"
-import { feedDocument, styles } from "./FeedDocuments.ts"
-import { integer, pick, type Random, random } from "./Random.ts"
+import { makeFeedDocument, styles } from "./FeedDocuments.ts"
+import { nextInteger, pick, type Random, makeRandom } from "./Random.ts"
 
 /** Result of reading one damaged document. */
 export interface Assessment {
@@ -20,22 +20,22 @@ export interface Finding {
 }
 
 /** The kinds of damage, and `noise`: random pieces of markup. */
-export const kinds: ReadonlyArray<string> = [...Object.keys(damages), "noise"]
+export const damageKinds: ReadonlyArray<string> = [...Object.keys(damages), "noise"]
 
 export function* assess(kind: string, seed: number, rounds: number): Generator<Assessment> {
   for (let round = 0; round < rounds; round++) {
-    const next = random(seed * 1_000_003 + round)
-    const { text, ids } = kind === "noise" ? { text: noise(next), ids: [] } : damaged(next, kind)
+    const next = makeRandom(seed * 1_000_003 + round)
+    const { text, ids } = kind === "noise" ? { text: makeNoise(next), ids: [] } : makeDamagedDocument(next, kind)
     yield assessOne(kind, round, text, ids)
   }
 }
 
-const damaged = (next: Random, kind: string) => {
-  const document = feedDocument(next, pick(next, styles), 5 + integer(next, 20), 200 + integer(next, 1500))
+const makeDamagedDocument = (next: Random, kind: string) => {
+  const document = makeFeedDocument(next, pick(next, styles), 5 + nextInteger(next, 20), 200 + nextInteger(next, 1500))
   return { text: damages[kind]!(next, document.text), ids: document.ids }
 }
 
-const PIECES = [
+const noisePieces = [
   "<rss version=\"2.0\">",
   "<channel>",
   "<feed xmlns=\"http://www.w3.org/2005/Atom\">",
@@ -89,7 +89,7 @@ const PIECES = [
   "}"
 ]
 
-const noise = (next: Random): string => Array.from({ length: integer(next, 400) }, () => pick(next, PIECES)).join("")
+const makeNoise = (next: Random): string => Array.from({ length: nextInteger(next, 400) }, () => pick(next, noisePieces)).join("")
 
 const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray<string>): Assessment => {
   const bytes = new TextEncoder().encode(text)
@@ -99,7 +99,7 @@ const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray
     const result = readFeed(bytes)
     const milliseconds = process.threadCpuUsage(started).user / 1000
     const read = new Set(result._tag === "Feed" ? result.feed.entries.map(({ id }) => id) : [])
-    const what = twoStageDifference(bytes, result)
+    const what = findTwoStageDifference(bytes, result)
     return {
       present: present.length,
       found: present.filter((id) => read.has(id)).length,
@@ -117,7 +117,7 @@ const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray
 }
 
 /** The difference between reading a damaged document whole and in two stages. */
-const twoStageDifference = (bytes: Uint8Array, whole: ReadResult): string | undefined => {
+const findTwoStageDifference = (bytes: Uint8Array, whole: ReadResult): string | undefined => {
   if (whole._tag !== "Feed" || whole.slices === undefined) return undefined
   const { slices, feed } = whole
   const seen = new Set(slices.filter((_, index) => index % 3 !== 1))
@@ -128,7 +128,7 @@ const twoStageDifference = (bytes: Uint8Array, whole: ReadResult): string | unde
   return isDeepStrictEqual(part.feed.entries, expected) ? undefined : "two stages: other entries"
 }
 
-export const total = (assessments: Iterable<Assessment>) => {
+export const sumUp = (assessments: Iterable<Assessment>) => {
   const sums = { present: 0, found: 0, slowest: 0, findings: new Array<Finding>() }
   for (const { present, found, milliseconds, finding } of assessments) {
     sums.present += present

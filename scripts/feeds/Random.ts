@@ -1,7 +1,7 @@
 /** Repeatable random numbers from 0 to below 1 (mulberry32), so that a seed reproduces a fuzz run. */
 export type Random = () => number
 
-export const random = (seed: number): Random => {
+export const makeRandom = (seed: number): Random => {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -12,6 +12,6 @@ export const random = (seed: number): Random => {
 }
 
 /** A random integer from 0 to below `limit`. */
-export const integer = (next: Random, limit: number): number => Math.floor(next() * limit)
+export const nextInteger = (next: Random, limit: number): number => Math.floor(next() * limit)
 
-export const pick = <T>(next: Random, from: ReadonlyArray<T>): T => from[integer(next, from.length)]!
+export const pick = <T>(next: Random, from: ReadonlyArray<T>): T => from[nextInteger(next, from.length)]!

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFeed, type ReadResult } from "#domain/normalize/ReadFeed.ts"
-import { documents } from "#scripts/feeds/Hostile.ts"
+import { hostileDocuments } from "#scripts/feeds/Hostile.ts"
 import { countWork } from "#test/support/CountedWork.ts"
 
 const read = (attack: string): { readonly bytes: Uint8Array; readonly result: ReadResult } => {
-  const bytes = new TextEncoder().encode(documents[attack]!())
+  const bytes = new TextEncoder().encode(hostileDocuments[attack]!())
   return { bytes, result: readFeed(bytes) }
 }
 
@@ -13,7 +13,7 @@ const MOST_WORK = 20
 
 describe("hostile feeds", () => {
   // How long they take is measured by `scripts/hostile.ts`; here is counted, which gives the same on every machine.
-  it.each(Object.keys(documents))("are read by looking at each character a few times: %s", (attack) => {
+  it.each(Object.keys(hostileDocuments))("are read by looking at each character a few times: %s", (attack) => {
     const { bytes } = read(attack)
     assert.isBelow(countWork(() => readFeed(bytes)), MOST_WORK * bytes.length + 10_000)
   })
@@ -43,7 +43,7 @@ describe("hostile feeds", () => {
   })
 
   it("get nothing from outside, and no more text out of entities than a document is long", () => {
-    const text = JSON.stringify(Object.keys(documents).slice(0, 3).map((attack) => read(attack).result))
+    const text = JSON.stringify(Object.keys(hostileDocuments).slice(0, 3).map((attack) => read(attack).result))
     assert.notInclude(text, "root:")
     assert.isBelow(text.length, 2_500_000)
   })

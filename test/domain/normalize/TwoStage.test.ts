@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
-import { feedDocument, styles } from "#scripts/feeds/FeedDocuments.ts"
-import { random } from "#scripts/feeds/Random.ts"
+import { makeFeedDocument, styles } from "#scripts/feeds/FeedDocuments.ts"
+import { makeRandom } from "#scripts/feeds/Random.ts"
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -23,7 +23,7 @@ describe("reading in two stages", () => {
     })
     fc.assert(
       fc.property(documents, ({ style, seed, entries, bytes, seen }) => {
-        const document = encode(feedDocument(random(seed), style, entries, bytes).text)
+        const document = encode(makeFeedDocument(makeRandom(seed), style, entries, bytes).text)
         const whole = feedOf(document)
         const slices = whole.slices ?? []
         assert.strictEqual(slices.length, entries)
