@@ -2,7 +2,7 @@
 //   npm run fuzz -- [--seed N] [--rounds N]      (default: the time as seed, 1000 rounds for each damage)
 // Prints the seed first. Exits with 1 after a finding; seed and round reproduce the finding.
 import { parseArgs } from "node:util"
-import { assess, type Finding, damageKinds, sumUp } from "./feeds/Fuzz.ts"
+import { assess, damageKinds, type Finding, sumUp } from "./feeds/Fuzz.ts"
 
 const { values } = parseArgs({
   options: {

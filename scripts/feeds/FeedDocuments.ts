@@ -30,7 +30,8 @@ const wordList = (
   "kestrel wind field grass hover “quoted” café naïve — 2024 server release notes version update"
 ).split(" ")
 
-const makeWords = (next: Random, count: number): string => Array.from({ length: count }, () => pick(next, wordList)).join(" ")
+const makeWords = (next: Random, count: number): string =>
+  Array.from({ length: count }, () => pick(next, wordList)).join(" ")
 
 /** HTML of a blog post: paragraphs with links, emphasis, pictures, lists and code. */
 const makeHtml = (next: Random, bytes: number): string => {
@@ -41,14 +42,19 @@ const makeHtml = (next: Random, bytes: number): string => {
 
 const blockWriters: ReadonlyArray<(next: Random) => string> = [
   (next) =>
-    `<p>${makeWords(next, 40)} <a href="https://example.com/${nextInteger(next, 9999)}?a=1&amp;b=2">${makeWords(next, 3)}</a> ${
-      makeWords(next, 20)
-    }.</p>\n`,
-  (next) => `<p>${makeWords(next, 60)} <em>${makeWords(next, 2)}</em>, ${makeWords(next, 10)} &amp; ${makeWords(next, 5)}</p>\n`,
+    `<p>${makeWords(next, 40)} <a href="https://example.com/${nextInteger(next, 9999)}?a=1&amp;b=2">${
+      makeWords(next, 3)
+    }</a> ${makeWords(next, 20)}.</p>\n`,
   (next) =>
-    `<figure><img src="${nextInteger(next, 10) === 0 ? "" : "https://example.com"}/media/${nextInteger(next, 9999)}.jpg" alt="${
-      makeWords(next, 4)
-    }" width="640" height="480" /><figcaption>${makeWords(next, 6)}</figcaption></figure>\n`,
+    `<p>${makeWords(next, 60)} <em>${makeWords(next, 2)}</em>, ${makeWords(next, 10)} &amp; ${
+      makeWords(next, 5)
+    }</p>\n`,
+  (next) =>
+    `<figure><img src="${nextInteger(next, 10) === 0 ? "" : "https://example.com"}/media/${
+      nextInteger(next, 9999)
+    }.jpg" alt="${makeWords(next, 4)}" width="640" height="480" /><figcaption>${
+      makeWords(next, 6)
+    }</figcaption></figure>\n`,
   (next) => `<ul><li>${makeWords(next, 8)}</li><li>${makeWords(next, 9)}</li><li>${makeWords(next, 7)}</li></ul>\n`,
   (next) => `<pre><code>if (a &lt; b) { ${makeWords(next, 6)} }</code></pre>\n`,
   (next) => `<h2>${makeWords(next, 4)}</h2>\n`

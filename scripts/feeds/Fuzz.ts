@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util"
 import { readFeed, type ReadResult } from "#domain/normalize/ReadFeed.ts"
 import { damages } from "./Damage.ts"
 import { makeFeedDocument, styles } from "./FeedDocuments.ts"
-import { nextInteger, pick, type Random, makeRandom } from "./Random.ts"
+import { makeRandom, nextInteger, pick, type Random } from "./Random.ts"
 
 /** Result of reading one damaged document. */
 export interface Assessment {
@@ -89,7 +89,8 @@ const noisePieces = [
   "}"
 ]
 
-const makeNoise = (next: Random): string => Array.from({ length: nextInteger(next, 400) }, () => pick(next, noisePieces)).join("")
+const makeNoise = (next: Random): string =>
+  Array.from({ length: nextInteger(next, 400) }, () => pick(next, noisePieces)).join("")
 
 const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray<string>): Assessment => {
   const bytes = new TextEncoder().encode(text)

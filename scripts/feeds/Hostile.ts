@@ -14,7 +14,10 @@ export const hostileDocuments: { readonly [attack: string]: () => string } = {
       `<!DOCTYPE x [<!ENTITY e0 "lol">${repeatNumbered(30, (n) => `<!ENTITY e${n + 1} "${`&e${n};`.repeat(10)}">`)}]>`
     ),
   "one long entity used often (quadratic)": () =>
-    wrapInRss(`<item><title>${"&a;".repeat(50_000)}</title></item>`, `<!DOCTYPE x [<!ENTITY a "${"a".repeat(1000)}">]>`),
+    wrapInRss(
+      `<item><title>${"&a;".repeat(50_000)}</title></item>`,
+      `<!DOCTYPE x [<!ENTITY a "${"a".repeat(1000)}">]>`
+    ),
   "an entity from a file or another server": () =>
     wrapInRss(
       "<item><guid>real</guid><title>&a;</title></item>",
@@ -23,11 +26,13 @@ export const hostileDocuments: { readonly [attack: string]: () => string } = {
   "200,000 unclosed tags": () => wrapInRss(`<item>${"<b>".repeat(200_000)}${realItem}`),
   "200,000 unclosed tags with text": () => wrapInRss(`<item>${"<p>x".repeat(200_000)}${realItem}`),
   "100,000 levels": () => wrapInRss(`<item>${"<a>".repeat(100_000)}${"</a>".repeat(100_000)}</item>${realItem}`),
-  "100,000 attributes": () => wrapInRss(`<item ${repeatNumbered(100_000, (n) => `a${n}="v" `)}><guid>real</guid></item>`),
+  "100,000 attributes": () =>
+    wrapInRss(`<item ${repeatNumbered(100_000, (n) => `a${n}="v" `)}><guid>real</guid></item>`),
   "1 MB of white space in a tag": () => wrapInRss(`<item${" ".repeat(1_000_000)}><guid>real</guid></item>`),
   "comments without an end": () => wrapInRss("<!--".repeat(250_000)),
   "sections without an end": () => wrapInRss(`<item><title>${"<![CDATA[".repeat(100_000)}`),
-  "sections that lose their end, over and over": () => wrapInRss(`${"<item><title><![CDATA[</title".repeat(30_000)}]]>`),
+  "sections that lose their end, over and over": () =>
+    wrapInRss(`${"<item><title><![CDATA[</title".repeat(30_000)}]]>`),
   "a text of 5 MB": () => wrapInRss(`<item><guid>real</guid><title>${"a".repeat(5_000_000)}</title></item>`),
   "1 MB of ampersands": () => wrapInRss(`<item><title>${"&".repeat(1_000_000)}</title></item>`),
   "1 MB of <": () => wrapInRss(`<item><title>${"<".repeat(1_000_000)}</title></item>`),
