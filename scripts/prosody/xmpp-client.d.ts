@@ -15,6 +15,10 @@ declare module "@xmpp/client" {
     readonly reconnect: { readonly stop: () => void }
     /** Connects, logs in and binds a resource; resolves to the JID. */
     start(): Promise<{ toString(): string }>
+    /** Connects the socket, the first step of `start`. */
+    connect(service: string): Promise<void>
+    /** Opens the stream and starts the login, the second step of `start`. Emits `online` with the JID at its end. */
+    open(options: { readonly domain: string }): Promise<void>
     stop(): Promise<unknown>
     write(text: string): Promise<void>
     send(element: Element): Promise<void>

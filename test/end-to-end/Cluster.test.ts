@@ -146,16 +146,16 @@ describe.skipIf(!available)("two runners on one database", () => {
       })
       assert.strictEqual(status, 200)
       yield* hub.until(() => hub.subscribers.size === 1)
-      const callback = hub.asked[0]?.get("hub.callback") ?? ""
+      const callback = hub.requests[0]?.get("hub.callback") ?? ""
       // one of the runners does not hold the topic's partition
       for (const [i, { url }] of [one, two].entries()) {
         const elsewhere = new URL(new URL(callback).pathname, url).href
-        const asked = { "hub.mode": "subscribe", "hub.topic": topic, "hub.challenge": `c${i}` }
-        assert.deepStrictEqual(yield* hub.verify(elsewhere, asked), { status: 200, body: `c${i}` })
+        const parameters = { "hub.mode": "subscribe", "hub.topic": topic, "hub.challenge": `c${i}` }
+        assert.deepStrictEqual(yield* hub.verify(elsewhere, parameters), { status: 200, body: `c${i}` })
         assert.deepStrictEqual(yield* hub.distribute(topic, page(`pushed ${i}`), { origin: url }), [202])
-        yield* hub.until(() => hub.told.length === i + 1)
+        yield* hub.until(() => hub.received.length === i + 1)
       }
-      assert.deepStrictEqual(hub.told.map(({ body }) => /<id>(pushed \d)<\/id>/.exec(body)?.[1]), [
+      assert.deepStrictEqual(hub.received.map(({ body }) => /<id>(pushed \d)<\/id>/.exec(body)?.[1]), [
         "pushed 0",
         "pushed 1"
       ])

@@ -15,7 +15,7 @@ const said = (service: Service, words: RegExp) =>
 
 describe("a full disk under the embedded database", () => {
   it.live(
-    "is answered with 503, told to the operator, and loses nothing; with room the service goes on",
+    "causes 503 and a log line, and no loss; the service resumes with free space",
     () =>
       Effect.gen(function*() {
         const world = yield* outside
@@ -32,8 +32,8 @@ describe("a full disk under the embedded database", () => {
         /** Subscribes to a new topic each time, with a long URL. */
         const subscribe = Effect.suspend(() => {
           const url = `${topic}?${number++}${"x".repeat(1_800)}`
-          const asked = { "hub.mode": "subscribe", "hub.topic": url, "hub.callback": `${world.url}/others` }
-          return Effect.map(service.call(asked), (answer) => {
+          const form = { "hub.mode": "subscribe", "hub.topic": url, "hub.callback": `${world.url}/others` }
+          return Effect.map(service.call(form), (answer) => {
             if (answer.status < 300) acknowledged.push(url)
             return answer
           })

@@ -49,7 +49,7 @@ describe("the service as a process", () => {
           const before = world.posted.length
           publish(`${round}b`)
           yield* ping(service, world.url)
-          const reached = round === 1 ? hooks.length : 1 // all callbacks have been asked, or one of them has
+          const reached = round === 1 ? hooks.length : 1 // all callbacks have been called, or one of them
           yield* world.until(() => world.posted.length >= before + reached)
           for (const i of [1, 2, 3, 4, 5]) { // deliveries are in flight when the process dies, recorded by the database or not
             publish(`${round}c${i}`)

@@ -35,7 +35,7 @@ const listen = async (service: Service, topic: string, wait: string) => {
   return { status: response.status, ended: rest().then(() => "whole", () => "cut off") }
 }
 
-describe("a service that is told to stop", () => {
+describe("a service that gets a stop signal", () => {
   it.live(
     "ends its streams at once, finishes what is under way, leaves nothing unwritten, and exits with 0",
     () =>
@@ -80,7 +80,7 @@ describe("a service that is told to stop", () => {
   )
 
   it.live(
-    "ends at once when it is told a second time, and loses nothing by it; with nohup it outlives its terminal",
+    "ends at once at a second signal without a loss; with nohup it outlives its terminal",
     () =>
       Effect.gen(function*() {
         const world = yield* outside
@@ -94,8 +94,8 @@ describe("a service that is told to stop", () => {
         yield* ping(service, topic)
         yield* world.until(() => world.posted.length === 1)
         const exit = exitOf(service)
-        const told = Effect.sync(() => service.process.kill("SIGTERM"))
-        yield* Effect.forkChild(Effect.repeat(told, Schedule.spaced("500 millis"))) // an impatient operator sends the signal again
+        const sendSignal = Effect.sync(() => service.process.kill("SIGTERM"))
+        yield* Effect.forkChild(Effect.repeat(sendSignal, Schedule.spaced("500 millis"))) // an impatient operator sends the signal again
         assert.deepStrictEqual(yield* exit, [143, null])
         assert.include(service.said.join("\n"), "SIGTERM a second time")
         world.hold = false
@@ -125,7 +125,7 @@ const server = Effect.acquireRelease(
 
 describe.skipIf(binaries === undefined)("a service whose database is away", () => {
   it.live(
-    "ends in order when it is told to, while it waits for the database, and while it works without",
+    "stops in order while it waits for the database, and while the database is away",
     () =>
       Effect.gen(function*() {
         const world = yield* outside

@@ -5,7 +5,7 @@ export interface NameServer {
   /** Address in the form of `Resolver`. */
   readonly address: string
   /** Queries in order of arrival, as `A name` or `AAAA name`. */
-  readonly asked: ReadonlyArray<string>
+  readonly queries: ReadonlyArray<string>
 }
 
 export type RecordType = "A" | "AAAA"
@@ -20,16 +20,16 @@ export type Reply = { readonly addresses: ReadonlyArray<string>; readonly ttl: n
 export const nameServer = (zone: Zone): Effect.Effect<NameServer, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<NameServer & { readonly socket: dgram.Socket }>((resume) => {
-      const asked: Array<string> = []
+      const queries: Array<string> = []
       const socket = dgram.createSocket("udp4")
       socket.on("message", (query, client) => {
         const { end, name, type } = question(query)
-        asked.push(`${type} ${name}`)
+        queries.push(`${type} ${name}`)
         const reply = zone(type, name)
         if (reply !== undefined) socket.send(response(query, end, type, reply), client.port, client.address)
       })
       socket.bind(0, "127.0.0.1", () => {
-        resume(Effect.succeed({ address: `127.0.0.1:${socket.address().port}`, asked, socket }))
+        resume(Effect.succeed({ address: `127.0.0.1:${socket.address().port}`, queries, socket }))
       })
     }),
     ({ socket }) =>

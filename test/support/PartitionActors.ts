@@ -15,8 +15,8 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
-import { feed, hook } from "./Core.ts"
-import { layerOutside, World } from "./World.ts"
+import { feed, hook } from "./HubCalls.ts"
+import { layerOutside, SimulatedWeb } from "./SimulatedWeb.ts"
 
 /**
  * The actors of a partition without a runner. No timer runs between two polls, so that days pass quickly. The actors see the stores through
@@ -60,7 +60,7 @@ export const watchTopics = Effect.fnUntraced(function*(...topics: ReadonlyArray<
   const supervisor = yield* PartitionStarter
   const [actors] = yield* Effect.forEach(partitions, (partition) => supervisor.start(partition))
   if (actors === undefined) return yield* Effect.die("no topics")
-  return { actors, world: yield* World }
+  return { actors, web: yield* SimulatedWeb }
 })
 
 export const loadState = Effect.fnUntraced(function*(url: string) {

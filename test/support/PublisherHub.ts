@@ -28,7 +28,7 @@ interface Page {
 }
 
 /** A notification to the webhook of a Windhover subscription. */
-interface Told {
+interface ReceivedNotification {
   readonly body: string
   readonly type: string
 }
@@ -44,9 +44,9 @@ export interface PublisherHub {
   readonly url: string
   readonly hub: string
   readonly webhook: string
-  readonly told: ReadonlyArray<Told>
+  readonly received: ReadonlyArray<ReceivedNotification>
   /** Forms of the hub's requests, in order. */
-  readonly asked: ReadonlyArray<URLSearchParams>
+  readonly requests: ReadonlyArray<URLSearchParams>
   /** Verified subscribers by callback and topic. */
   readonly subscribers: ReadonlyMap<string, Subscriber>
   /** Number of GETs of a path. */
@@ -89,11 +89,11 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 export const openPublisherHub = Effect.gen(function*() {
   const pages = new Map<string, Page>()
   const fetched = new Map<string, number>()
-  const told: Array<Told> = []
-  const asked: Array<URLSearchParams> = []
+  const received: Array<ReceivedNotification> = []
+  const requests: Array<URLSearchParams> = []
   const subscribers = new Map<string, Subscriber>()
   const waiting = new Set<() => void>()
-  const look = () => {
+  const check = () => {
     for (const one of waiting) one()
   }
 
@@ -122,7 +122,7 @@ export const openPublisherHub = Effect.gen(function*() {
         subscribers.set(key, { callback, topic, secret: form.get("hub.secret") ?? undefined, lease })
       } else subscribers.delete(key)
     }
-    look()
+    check()
   }
 
   /**
@@ -143,7 +143,7 @@ export const openPublisherHub = Effect.gen(function*() {
       state.redirect = { ...redirect, times: redirect.times - 1 }
       return void response.writeHead(redirect.status, { location: `/hub?${redirect.times}` }).end()
     }
-    asked.push(form)
+    requests.push(form)
     const problem = problemOf(request, form)
     if (problem !== undefined) return void response.writeHead(400).end(problem)
     response.writeHead(202).end()
@@ -154,9 +154,9 @@ export const openPublisherHub = Effect.gen(function*() {
     const { pathname } = new URL(request.url ?? "/", "http://a.test")
     if (pathname === "/hub" && request.method === "POST") return await answerHub(request, response)
     if (pathname === "/webhook") {
-      told.push({ body: await textOf(request), type: request.headers["content-type"] ?? "" })
+      received.push({ body: await textOf(request), type: request.headers["content-type"] ?? "" })
       response.end()
-      return look()
+      return check()
     }
     const page = pages.get(pathname)
     fetched.set(pathname, (fetched.get(pathname) ?? 0) + 1)
@@ -165,7 +165,7 @@ export const openPublisherHub = Effect.gen(function*() {
       ...(page?.link === undefined ? {} : { link: page.link })
     })
     response.end(page?.body)
-    look()
+    check()
   }
 
   const url = yield* httpServer(handle)
@@ -192,8 +192,8 @@ export const openPublisherHub = Effect.gen(function*() {
     url,
     hub,
     webhook: `${url}/webhook`,
-    told,
-    asked,
+    received,
+    requests,
     subscribers,
     fetches: (path) => fetched.get(path) ?? 0,
     serve: (path, page) => void pages.set(path, page),

@@ -141,9 +141,9 @@ export const makeStage = Effect.gen(function*() {
   const subscribed: Stage["subscribed"] = Effect.fnUntraced(function*(more = {}) {
     const fields = subscription(more)
     const path = new URL(fields["hub.callback"] ?? "").pathname
-    const asked = parties.calls(path, "GET").length
+    const count = parties.calls(path, "GET").length
     assert.strictEqual((yield* post(fields)).status, 202)
-    yield* parties.nth(path, "GET", asked + 1)
+    yield* parties.nth(path, "GET", count + 1)
   })
 
   const update: Stage["update"] = Effect.fnUntraced(function*(content, type = "text/plain") {

@@ -1,13 +1,14 @@
 import { client as connect } from "@xmpp/client"
 import type { Element } from "@xmpp/xml"
 import { Data, Effect, Schedule } from "effect"
+import { once } from "node:events"
 import type { Socket } from "node:net"
 import { awaitCondition } from "./AwaitCondition.ts"
 
 export class ClientError extends Data.TaggedError("ClientError")<{ readonly message: string }> {}
 
 /** Time for a step of a login, in ms, on a busy machine. */
-const patience = 60_000
+const loginTimeoutMs = 60_000
 
 /** An XMPP client, reduced to sending and receiving stanzas. */
 export interface XmppClient {
@@ -38,33 +39,39 @@ export const login = Effect.fnUntraced(function*(options: {
   const waiting = new Set<() => void>()
   let serial = 0
 
+  const service = `xmpp://127.0.0.1:${port}`
   const xmpp = connect({
-    service: `xmpp://127.0.0.1:${port}`,
+    service,
     domain,
-    timeout: patience,
+    timeout: loginTimeoutMs,
     // by default, the client sends passwords on encrypted streams only
     credentials: (authenticate) => authenticate({ username, password }, "PLAIN")
   })
   xmpp.reconnect.stop() // tests log in again on their own
-  xmpp.on("error", () => {}) // a failed login rejects `start`; later errors close the socket
+  xmpp.on("error", () => {}) // a failed login rejects its promise; later errors close the socket
   xmpp.on("connect", () => xmpp.socket?.setEncoding("utf8")) // a character may span two reads, for which the client is not prepared
   xmpp.on("stanza", (stanza: Element) => {
     const answer = answers.get(stanza.attrs["id"] ?? "")
     if (stanza.name === "iq" && answer !== undefined) answer(stanza)
     else stanzas.push(stanza)
-    for (const look of waiting) look()
+    for (const check of waiting) check()
   })
   const send = (text: string) => void xmpp.write(text).catch(() => {})
 
+  // not `start`: when a write fails during its `open`, its promise of `online` rejects without a handler
   const online = Effect.tryPromise({
-    try: () => xmpp.start(),
+    try: async () => {
+      await xmpp.connect(service)
+      const [[jid]] = await Promise.all([once(xmpp, "online"), xmpp.open({ domain })])
+      return String(jid)
+    },
     catch: (error) => new ClientError({ message: String(error) })
   })
   const { jid, socket } = yield* Effect.acquireRelease(
     Effect.flatMap(online, (jid) =>
       xmpp.socket === null
         ? Effect.fail(new ClientError({ message: "the connection was closed" }))
-        : Effect.succeed({ jid: jid.toString(), socket: xmpp.socket })).pipe(
+        : Effect.succeed({ jid, socket: xmpp.socket })).pipe(
         Effect.onError(() => Effect.sync(() => xmpp.socket?.destroy()))
       ),
     ({ socket }) => Effect.sync(() => socket.destroy())

@@ -13,7 +13,7 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
       const server = yield* prosody({ ann: "wonder" })
       const received = new Map<string, number>()
       /** Ann's client: counts messages, and logs in again after each disconnect. */
-      const listening = Effect.gen(function*() {
+      const receiveUntilClosed = Effect.gen(function*() {
         const ann = yield* loginPatiently({
           port: server.clientPort,
           login: "ann",
@@ -22,7 +22,7 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
           component
         })
         const closed = Effect.callback<void>((resume) => void ann.socket.once("close", () => resume(Effect.void)))
-        const counting = Effect.forever(Effect.andThen(
+        const countMessages = Effect.forever(Effect.andThen(
           ann.until(() => ann.stanzas.length > 0),
           Effect.sync(() => {
             for (const { attrs: { id }, name } of ann.stanzas.splice(0)) {
@@ -30,9 +30,9 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
             }
           })
         ))
-        yield* Effect.raceFirst(closed, counting)
+        yield* Effect.raceFirst(closed, countMessages)
       }).pipe(Effect.scoped)
-      yield* Effect.forkChild(Effect.forever(listening))
+      yield* Effect.forkChild(Effect.forever(receiveUntilClosed))
 
       const sender = yield* Component.make({
         host: "127.0.0.1",
@@ -42,7 +42,7 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
         secret: Redacted.make(secret),
         onStanza: () => {}
       })
-      const letter = (id: string) =>
+      const render = (id: string) =>
         renderMessages({
           from: component,
           to: `ann@${domain}`,
@@ -59,7 +59,7 @@ describe.skipIf(installed === undefined)("the component on a server that is kill
         })
       /** Retries an unavailable delivery, as a subscription does. */
       const deliver = (id: string) =>
-        sender.deliver(id, letter(id)).pipe(
+        sender.deliver(id, render(id)).pipe(
           Effect.repeat({ until: (outcome) => outcome === "accepted" })
         )
       let taken = 0

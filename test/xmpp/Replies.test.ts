@@ -78,8 +78,8 @@ describe("Replies", () => {
       ])
       assert.deepStrictEqual(names(parse(Replies.renderDiscoInfo(node, jid, EXT))), ["identity", "feature", "feature"])
       assert.deepStrictEqual(names(parse(Replies.renderRetrieveResult(node, ""))), ["items"])
-      const asked = { ...iq, attrs: { from: jid, id: node } }
-      assert.deepStrictEqual(names(parse(Replies.renderError(asked, badRequest(jid)))), ["error"])
+      const request = { ...iq, attrs: { from: jid, id: node } }
+      assert.deepStrictEqual(names(parse(Replies.renderError(request, badRequest(jid)))), ["error"])
     }))
   })
 })

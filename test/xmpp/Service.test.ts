@@ -114,14 +114,14 @@ describe("Service", () => {
   it.live("passes bounced notifications to the hub in order, and answers no error", () =>
     Effect.gen(function*() {
       const bounces: Array<Bounce> = []
-      const told = yield* Deferred.make<void>()
+      const lastBounce = yield* Deferred.make<void>()
       const { send, senders, take } = yield* connectScripted({
         accounts: { load: () => Effect.succeedSome(ann) },
         hub: {
           recordBounce: (bounce) =>
             Effect.suspend(() => {
               bounces.push(bounce)
-              return bounce.sequence === 10 ? Deferred.succeed(told, undefined) : Effect.yieldNow
+              return bounce.sequence === 10 ? Deferred.succeed(lastBounce, undefined) : Effect.yieldNow
             })
         }
       })
@@ -140,7 +140,7 @@ describe("Service", () => {
       send(error("ann@xmpp.test/home", "6-1-10"))
       send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))
       assert.strictEqual((yield* take).attrs["id"], "ping") // errors get no answer
-      yield* Deferred.await(told)
+      yield* Deferred.await(lastBounce)
       const gone = { severity: "gone", message: "The message came back: gone." }
       assert.deepStrictEqual(bounces, [
         { subscriptionId: 1, sequence: 9, from: "mallory@xmpp.test", ...gone },

@@ -11,9 +11,9 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Topic from "#domain/Topic.ts"
-import { feed, hook } from "#test/support/Core.ts"
+import { feed, hook } from "#test/support/HubCalls.ts"
 import { layerPartition } from "#test/support/PartitionActors.ts"
-import { World } from "#test/support/World.ts"
+import { SimulatedWeb } from "#test/support/SimulatedWeb.ts"
 
 const topic = Result.getOrThrow(Topic.parse(feed))
 const partition = Topic.partitionOf(topic.host)
@@ -86,7 +86,7 @@ const subscribe = (accountId: number, name: string) =>
 
 /** Runs the steps. Returns the entries published after the first document, and the deliveries to each callback in the order of their responses. */
 const runSteps = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>) {
-  const world = yield* World
+  const web = yield* SimulatedWeb
   const starter = yield* PartitionStarter
   const { id: account } = yield* (yield* AccountStore).create("ann", Redacted.make("a password"))
   const document = ["first"]
@@ -94,12 +94,12 @@ const runSteps = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>) {
   const script = new Map<string, Array<Response>>()
   let resource = 0
   const subscriptions = new Map<string, number>()
-  world.publish(feed, [...document])
+  web.publish(feed, [...document])
   for (const name of names) {
     const made = yield* subscribe(account, name)
     resource = made.resource.id
     subscriptions.set(name, made.subscription.id)
-    world.answer(hook(name), (parcel, tries) => {
+    web.answer(hook(name), (parcel, tries) => {
       const { after, status } = tries < 3 && script.get(name)?.shift() || { after: 0, status: 200 } // the fourth try is the last
       const answered = Effect.sync(() => {
         sent.get(name)?.push(sentOf(parcel, status))
@@ -124,7 +124,7 @@ const runSteps = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>) {
     switch (step._tag) {
       case "Publish":
         for (let i = 0; i < step.count; i++) document.unshift(`n${document.length}`)
-        world.publish(feed, [...document])
+        web.publish(feed, [...document])
         break
       case "Ping":
         yield* Effect.forEach(owners, ({ actors }) => actors.resources.tell(resource, Resource.ping))

@@ -8,8 +8,8 @@ import * as ShardLease from "#actors/runtime/ShardLease.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import * as Settings from "#layers/Settings.ts"
-import { feed, hook, lines, subscribe, watched } from "#test/support/Core.ts"
-import { hangs, layerOutside, layerRunner, statusOnly } from "#test/support/World.ts"
+import { feed, hook, lines, subscribe, watched } from "#test/support/HubCalls.ts"
+import { hangs, layerOutside, layerRunner, statusOnly } from "#test/support/SimulatedWeb.ts"
 
 const here = RunnerAddress.make("127.0.0.1", 1)
 const [mine, lost, unknown] = [1, 2, 3].map((id) => ShardId.make("default", id)) as [
@@ -21,10 +21,10 @@ const [mine, lost, unknown] = [1, 2, 3].map((id) => ShardId.make("default", id))
 /** A database that answers after a second. It grants all locks but the third, and confirms the first only. */
 const storage = Layer.mock(RunnerStorage.RunnerStorage, {
   acquire: (_, shards) => {
-    const asked = [...shards]
-    return asked.includes(unknown)
+    const requested = [...shards]
+    return requested.includes(unknown)
       ? Effect.fail(new ClusterError.PersistenceError({ cause: "the connection is gone" }))
-      : Effect.as(Effect.sleep("1 second"), asked)
+      : Effect.as(Effect.sleep("1 second"), requested)
   },
   refresh: () => Effect.as(Effect.sleep("1 second"), [mine])
 })
@@ -128,18 +128,18 @@ describe("a partition without its lease", () => {
     Effect.gen(function*() {
       const { suspendLeases, confirmLeases, layer } = makeLeases()
       yield* Effect.gen(function*() {
-        const world = yield* watched("good", "bad")
-        world.answer(hook("bad"), () => Effect.succeed(503))
-        world.publish(feed, ["b", "first"])
+        const web = yield* watched("good", "bad")
+        web.answer(hook("bad"), () => Effect.succeed(503))
+        web.publish(feed, ["b", "first"])
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("1 second")
-        world.answer(hook("bad"), () => Effect.succeed(200))
+        web.answer(hook("bad"), () => Effect.succeed(200))
 
         suspendLeases()
-        world.publish(feed, ["c", "b", "first"])
+        web.publish(feed, ["c", "b", "first"])
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("60 seconds")
-        assert.deepStrictEqual(lines(world, "post"), [
+        assert.deepStrictEqual(lines(web, "post"), [
           "2.01s post good.hooks.example/ b try 0",
           "2.01s post bad.hooks.example/ b try 0"
         ])
@@ -149,7 +149,7 @@ describe("a partition without its lease", () => {
 
         confirmLeases()
         yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(lines(world, "post").slice(2), [
+        assert.deepStrictEqual(lines(web, "post").slice(2), [
           "63s post good.hooks.example/ c try 0",
           "63.01s post bad.hooks.example/ b try 1",
           "63.01s post bad.hooks.example/ c try 0"
@@ -161,13 +161,13 @@ describe("a partition without its lease", () => {
     Effect.gen(function*() {
       const { suspendLeases, confirmLeases, layer } = makeLeases()
       yield* Effect.gen(function*() {
-        const world = yield* watched("good")
+        const web = yield* watched("good")
         const other = `${feed}/other`
         const statusText = Effect.map(
           ResourceStore.use((resources) => resources.find(other)),
           (found) => Option.getOrThrow(found).http
         )
-        world.serve(feed, () => Effect.succeed(statusOnly(429, { "retry-after": "600" })))
+        web.serve(feed, () => Effect.succeed(statusOnly(429, { "retry-after": "600" })))
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("1 second")
 
@@ -186,21 +186,21 @@ describe("a partition without its lease", () => {
     Effect.gen(function*() {
       const { suspendLeases, confirmLeases, layer } = makeLeases()
       yield* Effect.gen(function*() {
-        const world = yield* watched("hanging", "good")
-        world.answer(hook("hanging"), hangs)
-        world.publish(feed, ["b", "first"])
+        const web = yield* watched("hanging", "good")
+        web.answer(hook("hanging"), hangs)
+        web.publish(feed, ["b", "first"])
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(lines(world, "post"), ["2.01s post hanging.hooks.example/ b try 0"])
+        assert.deepStrictEqual(lines(web, "post"), ["2.01s post hanging.hooks.example/ b try 0"])
 
         suspendLeases()
         yield* TestClock.adjust("60 seconds")
-        assert.strictEqual(lines(world, "post").length, 1)
+        assert.strictEqual(lines(web, "post").length, 1)
 
-        world.answer(hook("hanging"), () => Effect.succeed(200))
+        web.answer(hook("hanging"), () => Effect.succeed(200))
         confirmLeases()
         yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(lines(world, "post").slice(1).toSorted(), [
+        assert.deepStrictEqual(lines(web, "post").slice(1).toSorted(), [
           "63.01s post good.hooks.example/ b try 0",
           "63.01s post hanging.hooks.example/ b try 1"
         ])
@@ -213,14 +213,14 @@ describe("a partition without its lease", () => {
       const scope = yield* Scope.make()
       const runner = yield* Layer.build(layerRunner.pipe(Layer.provide(layer))).pipe(Scope.provide(scope))
       yield* Effect.gen(function*() {
-        const world = yield* watched("bad")
-        world.answer(hook("bad"), () => Effect.succeed(503))
-        world.publish(feed, ["b", "first"])
+        const web = yield* watched("bad")
+        web.answer(hook("bad"), () => Effect.succeed(503))
+        web.publish(feed, ["b", "first"])
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("1 second")
         suspendLeases()
         yield* TestClock.adjust("10 seconds")
-        assert.deepStrictEqual(lines(world, "post"), ["2.01s post bad.hooks.example/ b try 0"])
+        assert.deepStrictEqual(lines(web, "post"), ["2.01s post bad.hooks.example/ b try 0"])
       }).pipe(Effect.provide(runner))
       const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void))
       yield* TestClock.adjust("1 second")

@@ -6,21 +6,21 @@ import { ping } from "#actors/resource/Resource.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Topic from "#domain/Topic.ts"
-import { hook } from "#test/support/Core.ts"
+import { hook } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
-import { documentOf, statusOnly } from "#test/support/World.ts"
+import { documentOf, statusOnly } from "#test/support/SimulatedWeb.ts"
 
 const topics = (count: number) => Array.from({ length: count }, (_, i) => `http://busy.example/${i}`)
 
 /** A host with `count` topics. `during` returns the topics that are fetched in that time, with the ms since its start. */
 const host = Effect.fnUntraced(function*(count: number) {
-  const { actors, world } = yield* watchTopics(...topics(count))
+  const { actors, web } = yield* watchTopics(...topics(count))
   const server: { answer: () => Fetched; fetches: Array<readonly [topic: number, at: number]> } = {
     answer: () => documentOf(["first"]),
     fetches: []
   }
   topics(count).forEach((topic, i) =>
-    world.serve(topic, () =>
+    web.serve(topic, () =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         server.fetches.push([i, now])
         return server.answer()

@@ -9,8 +9,8 @@ import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Settings from "#layers/Settings.ts"
-import { feed, started } from "#test/support/Core.ts"
-import { caller, layerOutside, layerSending } from "#test/support/World.ts"
+import { feed, started } from "#test/support/HubCalls.ts"
+import { caller, layerOutside, layerSending } from "#test/support/SimulatedWeb.ts"
 
 const jid = { bare: "ann@xmpp.test", domain: "xmpp.test" }
 
@@ -24,7 +24,7 @@ const watching = () => {
     Layer.provideMerge(layerOutside),
     Layer.provideMerge(Settings.layerValues({ maxPeriodSeconds: 60 }))
   )
-  const world = Effect.gen(function*() {
+  const web = Effect.gen(function*() {
     const { publish } = yield* started
     const hub = yield* Hub
     const ids = ["first"]
@@ -32,7 +32,7 @@ const watching = () => {
     const subscribe = hub.subscribeJid({ caller, jid, resources: [{ topic: feed }] })
     yield* subscribe
     yield* TestClock.adjust("1 second")
-    /** An entry more, and the time until it is told. */
+    /** Publishes an entry, and waits for its notification. */
     const tellWithin = (time: "5 seconds" | "20 minutes") =>
       Effect.suspend(() => {
         ids.unshift(`entry ${ids.length}`)
@@ -57,18 +57,18 @@ const watching = () => {
   })
   /** Told and bounced so often that it is paused. */
   const paused = Effect.gen(function*() {
-    const one = yield* world
+    const one = yield* web
     for (let i = 0; i < 5; i++) yield* Effect.andThen(one.tell, one.bounce("lasting"))
     return one
   })
-  return { sent, world, paused, layer }
+  return { sent, web, paused, layer }
 }
 
 describe("Bouncing", () => {
   it.effect("ends the subscription of a receiver that is gone", () => {
-    const { layer, sent, world } = watching()
+    const { layer, sent, web } = watching()
     return Effect.gen(function*() {
-      const { bounce, state, tell } = yield* world
+      const { bounce, state, tell } = yield* web
       yield* tell
       yield* bounce("gone")
       assert.deepStrictEqual(yield* state, [])
@@ -80,9 +80,9 @@ describe("Bouncing", () => {
   })
 
   it.effect("marks a subscription, and returns no credit", () => {
-    const { layer, sent, world } = watching()
+    const { layer, sent, web } = watching()
     return Effect.gen(function*() {
-      const { bounce, listed, tell } = yield* world
+      const { bounce, listed, tell } = yield* web
       yield* tell
       const credits = Effect.map((yield* AccountStore).list, ([ann]) => ann?.credits)
       const before = yield* credits
@@ -216,9 +216,9 @@ describe("Bouncing", () => {
   })
 
   it.effect("resumes all paused subscriptions of a JID, however many", () => {
-    const { layer, world } = watching()
+    const { layer, web } = watching()
     return Effect.gen(function*() {
-      const { hub } = yield* world
+      const { hub } = yield* web
       const store = yield* SubscriptionStore
       const { pause } = yield* BounceStore
       for (let i = 0; i < 250; i++) {
@@ -246,9 +246,9 @@ describe("Bouncing", () => {
   })
 
   it.effect("ignores bounces from another address", () => {
-    const { layer, world } = watching()
+    const { layer, web } = watching()
     return Effect.gen(function*() {
-      const { bounce, listed, state, tell } = yield* world
+      const { bounce, listed, state, tell } = yield* web
       yield* tell
       yield* bounce("gone", "mallory@xmpp.test")
       assert.deepStrictEqual([yield* state, (yield* listed)[0]?.bounces], [["active"], undefined])
@@ -256,9 +256,9 @@ describe("Bouncing", () => {
   })
 
   it.effect("ignores bounces of an ended subscription", () => {
-    const { layer, world } = watching()
+    const { layer, web } = watching()
     return Effect.gen(function*() {
-      const { hub, listed } = yield* world
+      const { hub, listed } = yield* web
       yield* hub.recordBounce({
         subscriptionId: 1_000_000,
         sequence: 1,

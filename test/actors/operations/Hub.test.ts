@@ -6,8 +6,8 @@ import { FetchError } from "#domain/ports/Fetcher.ts"
 import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
-import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
-import { caller, documentOf, layer, statusOnly } from "#test/support/World.ts"
+import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/HubCalls.ts"
+import { caller, documentOf, layer, statusOnly } from "#test/support/SimulatedWeb.ts"
 
 const refusalOf = <A, R>(effect: Effect.Effect<A, Refusal, R>) =>
   Effect.map(Effect.flip(effect), ({ reason }) => reason)
@@ -27,29 +27,29 @@ const listed = Effect.gen(function*() {
 describe("Hub.subscribe", () => {
   it.effect("keeps one subscription after a repetition, with the new format and secret", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       yield* subscribe("good", { format: "json", secret: "s3cret" })
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
       const subscriptions = yield* listed
       assert.deepStrictEqual(subscriptions.map(({ format, secret }) => [format, secret]), [["json", "s3cret"]])
-      assert.deepStrictEqual(world.parcels.map(({ contentType, secret }) => [contentType, secret]), [
+      assert.deepStrictEqual(web.parcels.map(({ contentType, secret }) => [contentType, secret]), [
         ["application/json; charset=utf-8", "s3cret"]
       ])
     }).pipe(Effect.provide(layer)))
 
   it.effect("keeps the topic byte for byte, and fetches its canonical form once for all spellings", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       yield* subscribe("one", { topic: "HTTP://Feeds.Example:80/a" })
       yield* subscribe("two")
-      world.publish(feed, ["first"])
+      web.publish(feed, ["first"])
       yield* TestClock.adjust("1 second")
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
-      assert.strictEqual(lines(world, "poll").length, 2)
-      assert.deepStrictEqual(headers(world, "one", "X-PubSubHubbub-Topic"), ["HTTP://Feeds.Example:80/a"])
-      assert.deepStrictEqual(headers(world, "two", "X-PubSubHubbub-Topic"), [feed])
+      assert.strictEqual(lines(web, "poll").length, 2)
+      assert.deepStrictEqual(headers(web, "one", "X-PubSubHubbub-Topic"), ["HTTP://Feeds.Example:80/a"])
+      assert.deepStrictEqual(headers(web, "two", "X-PubSubHubbub-Topic"), [feed])
     }).pipe(Effect.provide(layer)))
 
   it.effect("rejects impossible topics and callbacks", () =>
@@ -64,19 +64,19 @@ describe("Hub.subscribe", () => {
 
   it.effect("with sync asks the callback before it subscribes; without its consent there is no subscription", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked: Array<Intent> = []
-      world.verify((intent) => Effect.sync(() => void asked.push(intent)))
+      const web = yield* started
+      const verifications: Array<Intent> = []
+      web.verify((intent) => Effect.sync(() => void verifications.push(intent)))
       const { outcome } = yield* subscribe("good", { verify: "sync", verifyToken: "t" })
       assert.strictEqual(outcome, "done")
-      assert.deepStrictEqual(asked, [{
+      assert.deepStrictEqual(verifications, [{
         mode: "subscribe",
         topic: feed,
         callback: hook("good"),
         leaseSeconds: 315_360_000,
         verifyToken: "t"
       }])
-      world.verify(() => new IntentNotConfirmed({ message: "Your callback didn't echo the challenge." }))
+      web.verify(() => new IntentNotConfirmed({ message: "Your callback didn't echo the challenge." }))
       const reason = yield* refusalOf(subscribe("bad", { verify: "sync" }))
       assert.deepStrictEqual([reason._tag, reason.message], ["NotVerified", "Your callback didn't echo the challenge."])
       assert.deepStrictEqual((yield* listed).map(({ endpoint }) => endpoint), [hook("good")])
@@ -84,36 +84,36 @@ describe("Hub.subscribe", () => {
 
   it.effect("with async answers at once, and is pending until the callback consents", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const consent = yield* Deferred.make<void>()
-      world.verify(() => Deferred.await(consent))
+      web.verify(() => Deferred.await(consent))
       const { outcome } = yield* subscribe("good", { verify: "async" })
       yield* TestClock.adjust("1 second")
       assert.strictEqual(outcome, "pending")
       assert.deepStrictEqual((yield* listed).map(({ state }) => state), ["pending"])
-      assert.deepStrictEqual(world.log, [])
+      assert.deepStrictEqual(web.log, [])
       yield* Deferred.succeed(consent, undefined)
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual((yield* listed).map(({ state }) => state), ["active"])
-      assert.strictEqual(lines(world, "poll").length, 1)
+      assert.strictEqual(lines(web, "poll").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("with async verifies again after the death of the verifying runner", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      let asked = 0
-      world.verify(() => ++asked === 1 ? Effect.never : Effect.void)
+      const web = yield* started
+      let verifications = 0
+      web.verify(() => ++verifications === 1 ? Effect.never : Effect.void)
       yield* subscribe("good", { verify: "async", verifyToken: "t" })
       yield* TestClock.adjust("59 seconds")
-      assert.deepStrictEqual([asked, (yield* listed)[0]?.state], [1, "pending"])
+      assert.deepStrictEqual([verifications, (yield* listed)[0]?.state], [1, "pending"])
       yield* TestClock.adjust("4 seconds")
-      assert.deepStrictEqual([asked, (yield* listed)[0]?.state], [2, "active"])
+      assert.deepStrictEqual([verifications, (yield* listed)[0]?.state], [2, "active"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("with async limits the requests about one callback, and a rejected request leaves nothing", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.verify(() => Effect.never)
+      const web = yield* started
+      web.verify(() => Effect.never)
       for (let i = 0; i < 10; i++) yield* subscribe("good", { verify: "async", verifyToken: `${i}` })
       const reason = yield* refusalOf(subscribe("good", { verify: "async", verifyToken: "10" }))
       assert.deepStrictEqual([reason._tag, (yield* listed).length], ["Throttled", 1])
@@ -121,9 +121,9 @@ describe("Hub.subscribe", () => {
 
   it.effect("with async leaves nothing behind when the callback refuses, and an old subscription as it was", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       yield* subscribe("old", { secret: "old" })
-      world.verify(() => new IntentNotConfirmed({ message: "no" }))
+      web.verify(() => new IntentNotConfirmed({ message: "no" }))
       yield* subscribe("old", { verify: "async", secret: "new" })
       yield* subscribe("new", { verify: "async" })
       yield* TestClock.adjust("1 second")
@@ -134,18 +134,18 @@ describe("Hub.subscribe", () => {
 
   it.effect("with retrieve runs the first fetch within the request", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["b", "a"])
+      const web = yield* started
+      web.publish(feed, ["b", "a"])
       const { representation } = yield* subscribe("good", { retrieve: true })
       assert.deepStrictEqual(representation?.entries.map(({ id }) => id), ["b", "a"])
       assert.strictEqual(representation?.status.http, "Fetched (ring) 200 60 and parsed 2/2 entries")
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.deepStrictEqual(lines(web, "post"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("with retrieve rejects a request while hundreds of others wait", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.serve(feed, () => Effect.never)
+      const web = yield* started
+      web.serve(feed, () => Effect.never)
       const fibers = yield* Effect.forEach(
         Array.from({ length: 600 }),
         (_, i) => Effect.forkChild(Effect.result(subscribe(`n${i}`, { retrieve: true })))
@@ -163,8 +163,8 @@ describe("Hub.subscribe", () => {
 
   it.effect("with retrieve waits five seconds for the fetch, and succeeds in spite of a failed fetch", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.serve(feed, () => Effect.never)
+      const web = yield* started
+      web.serve(feed, () => Effect.never)
       const waiting = yield* Effect.forkChild(subscribe("good", { retrieve: true }))
       yield* TestClock.adjust("5 seconds")
       const slow = yield* Fiber.join(waiting)
@@ -174,7 +174,7 @@ describe("Hub.subscribe", () => {
         undefined
       ])
       const broken = "http://broken.example/"
-      world.serve(
+      web.serve(
         broken,
         () => Effect.fail(new FetchError({ reason: { _tag: "Dns", message: "The host has no address." } }))
       )
@@ -200,60 +200,60 @@ describe("Hub.unsubscribe", () => {
 
   it.effect("with verification keeps the subscription until the callback consents", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const hub = yield* Hub
       const end = (verify: "sync" | "async") =>
         hub.unsubscribe({ caller, topic: feed, callback: hook("good"), face: "api", verify })
-      world.verify(() => new IntentNotConfirmed({ message: "no" }))
+      web.verify(() => new IntentNotConfirmed({ message: "no" }))
       assert.strictEqual((yield* refusalOf(end("sync")))._tag, "NotVerified")
       assert.strictEqual(yield* end("async"), "pending")
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* listed).length, 1)
-      const asked: Array<Intent> = []
-      world.verify((intent) => Effect.sync(() => void asked.push(intent)))
+      const verifications: Array<Intent> = []
+      web.verify((intent) => Effect.sync(() => void verifications.push(intent)))
       assert.strictEqual(yield* end("async"), "pending")
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(asked.map(({ leaseSeconds, mode }) => [mode, leaseSeconds]), [["unsubscribe", ""]])
+      assert.deepStrictEqual(verifications.map(({ leaseSeconds, mode }) => [mode, leaseSeconds]), [["unsubscribe", ""]])
       assert.deepStrictEqual(yield* listed, [])
     }).pipe(Effect.provide(layer)))
 
   for (const verify of [undefined, "sync", "async"] as const) {
     it.effect(`and subscribing again tells no old news (verify: ${verify})`, () =>
       Effect.gen(function*() {
-        const world = yield* watched("good")
+        const web = yield* watched("good")
         yield* unsubscribe("good")
         yield* TestClock.adjust("3 minutes")
-        world.publish(feed, ["old", "first"])
+        web.publish(feed, ["old", "first"])
         yield* Effect.forkChild(subscribe("good", verify === undefined ? {} : { verify }))
         yield* TestClock.adjust("3 minutes")
-        world.publish(feed, ["new", "old", "first"])
+        web.publish(feed, ["new", "old", "first"])
         yield* Hub.use((hub) => hub.publish([feed]))
         yield* TestClock.adjust("2 seconds")
-        assert.deepStrictEqual(lines(world, "post").map((line) => line.replace(/^\S+ /, "")), [
+        assert.deepStrictEqual(lines(web, "post").map((line) => line.replace(/^\S+ /, "")), [
           "post good.hooks.example/ new try 0"
         ])
-        assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1"])
+        assert.deepStrictEqual(headers(web, "good", "X-Windhover-Sequence"), ["1"])
       }).pipe(Effect.provide(layer)))
   }
 
   it.effect("and subscribing again begins a new sequence", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("good")
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
       yield* unsubscribe("good")
       yield* subscribe("good")
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* TestClock.adjust("2 minutes")
-      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1", "1"])
+      assert.deepStrictEqual(headers(web, "good", "X-Windhover-Sequence"), ["1", "1"])
     }).pipe(Effect.provide(layer)))
 })
 
 describe("Hub.retrieve", () => {
   it.effect("returns stored entries of a subscribed topic, before and after an entry", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.publish(feed, ["c", "b", "first"])
+      const web = yield* watched("good")
+      web.publish(feed, ["c", "b", "first"])
       yield* TestClock.adjust("61 seconds")
       assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed })), ["c", "b", "first"])
       assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed, count: 1 })), ["c"])
@@ -280,9 +280,9 @@ describe("Hub.retrieve", () => {
 
   it.effect("returns a document other than a feed as fetched", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const document = { ...documentOf([]), headers: { "content-type": "text/plain" }, body: Buffer.from("<hello") }
-      world.serve(feed, () => Effect.succeed(document))
+      web.serve(feed, () => Effect.succeed(document))
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       const answer = yield* retrieve({ topic: feed })
@@ -294,12 +294,12 @@ describe("Hub.retrieve", () => {
 describe("Hub.publish", () => {
   it.effect("answers any ping at once, and fetches watched resources", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const hub = yield* Hub
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* hub.publish(["nonsense", "http://unknown.example/", feed])
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(world.log.map((line) => line.replace(/^\S+ /, "")), [
+      assert.deepStrictEqual(web.log.map((line) => line.replace(/^\S+ /, "")), [
         "poll feeds.example/a",
         "post good.hooks.example/ b try 0"
       ])
@@ -307,12 +307,12 @@ describe("Hub.publish", () => {
 
   it.effect("sends no notification for an unchanged document", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.serve(feed, () => Effect.succeed(statusOnly(304)))
+      const web = yield* watched("good")
+      web.serve(feed, () => Effect.succeed(statusOnly(304)))
       yield* (yield* Hub).publish([feed])
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(lines(world, "poll").length, 1)
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.strictEqual(lines(web, "poll").length, 1)
+      assert.deepStrictEqual(lines(web, "post"), [])
     }).pipe(Effect.provide(layer)))
 })
 

@@ -5,10 +5,10 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Settings from "#layers/Settings.ts"
-import { feed, hook, lines, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
-import { layerOutside, layerRunner } from "#test/support/World.ts"
+import { feed, hook, lines, subscribe, unsubscribe, watched } from "#test/support/HubCalls.ts"
+import { layerOutside, layerRunner } from "#test/support/SimulatedWeb.ts"
 
-/** Held after a row is written, and before whoever asked for it hears so. */
+/** Suspends a call after its row is written, and before the caller gets the answer. */
 class Written extends Context.Service<Written, {
   readonly held: Deferred.Deferred<void>
   readonly goOn: Deferred.Deferred<void>
@@ -66,45 +66,45 @@ const leaving = Effect.fnUntraced(function*<A, E>(asking: Effect.Effect<A, E, Hu
 describe("a call that ends after its row is written and before the owner is notified", () => {
   it.effect("completes an unsubscribe: deliveries and polls stop", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.answer(hook("good"), () => Effect.succeed(503))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("good")
+      web.answer(hook("good"), () => Effect.succeed(503))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
-      world.log.length = 0
+      web.log.length = 0
       yield* leaving(unsubscribe("good"))
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(world.log, [])
+      assert.deepStrictEqual(web.log, [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("completes a subscribe: the resource is polled", () =>
     Effect.gen(function*() {
-      const world = yield* watched()
+      const web = yield* watched()
       yield* leaving(subscribe("good"))
       yield* TestClock.adjust("1 minute")
-      assert.isAtLeast(lines(world, "poll").length, 1)
+      assert.isAtLeast(lines(web, "poll").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("completes a verified subscribe at the open hub: the resource is polled", () =>
     Effect.gen(function*() {
-      const world = yield* watched()
+      const web = yield* watched()
       const hub = yield* Hub
       const request = { caller: anonymous, topic: feed, callback: hook("good"), retrieve: false } as const
       yield* leaving(hub.subscribe({ ...request, face: "hub", verify: "sync" }))
-      world.log.length = 0
+      web.log.length = 0
       yield* TestClock.adjust("5 minutes")
-      assert.isAtLeast(lines(world, "poll").length, 1)
+      assert.isAtLeast(lines(web, "poll").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("completes an unsubscribe at the open hub: polls stop", () =>
     Effect.gen(function*() {
-      const world = yield* watched()
+      const web = yield* watched()
       const hub = yield* Hub
       const request = { caller: anonymous, topic: feed, callback: hook("good"), face: "hub", verify: "sync" } as const
       yield* hub.subscribe({ ...request, retrieve: false })
       yield* TestClock.adjust("1 minute")
       yield* leaving(hub.unsubscribe(request))
-      world.log.length = 0
+      web.log.length = 0
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(world.log, [])
+      assert.deepStrictEqual(web.log, [])
     }).pipe(Effect.provide(layer)))
 })

@@ -11,8 +11,8 @@ import type { Refusal } from "#domain/Refusal.ts"
 import { partitionOf } from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
-import { feed, hook, lines, started } from "#test/support/Core.ts"
-import { layer, layerOutside, layerRunner, layerWith, World } from "#test/support/World.ts"
+import { feed, hook, lines, started } from "#test/support/HubCalls.ts"
+import { layer, layerOutside, layerRunner, layerWith, SimulatedWeb } from "#test/support/SimulatedWeb.ts"
 
 const day = 86_400
 
@@ -31,32 +31,32 @@ const unsubscribe = Effect.fnUntraced(function*(name: string, verify?: "sync") {
 const refusalOf = <A, R>(effect: Effect.Effect<A, Refusal, R>) =>
   Effect.map(Effect.flip(effect), ({ reason }) => reason)
 
-/** What callbacks are asked, as `subscribe good 864000`; they agree unless the test says otherwise. */
-const askedBy = (world: World["Service"], answer: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>) => {
-  const asked: Array<string> = []
-  world.verify((intent) =>
+/** Records the verifications of callbacks, as `subscribe good 864000`. */
+const recordIntents = (web: SimulatedWeb["Service"], answer: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>) => {
+  const verifications: Array<string> = []
+  web.verify((intent) =>
     Effect.suspend(() => {
       const name = /\/\/(.*?)\./.exec(intent.callback)?.[1]
-      asked.push(`${intent.mode} ${name} ${intent.leaseSeconds}`)
+      verifications.push(`${intent.mode} ${name} ${intent.leaseSeconds}`)
       return answer(intent)
     })
   )
-  return asked
+  return verifications
 }
 
 const agree = () => Effect.void
 const refuse = () => new IntentNotConfirmed({ message: "Your callback didn't echo the challenge." })
 
-/** Says that there is news, and waits until it has been told. */
+/** Publishes an entry, and waits for its notifications. */
 const news = Effect.fnUntraced(function*(ids: ReadonlyArray<string>) {
-  const world = yield* World
-  world.publish(feed, ids)
+  const web = yield* SimulatedWeb
+  web.publish(feed, ids)
   yield* (yield* Hub).publish([feed])
   yield* TestClock.adjust("2 seconds")
 })
 
-const posts = (world: World["Service"], name: string) =>
-  world.parcels.filter(({ callback }) => callback === hook(name)).map(({ body }) => new TextDecoder().decode(body))
+const posts = (web: SimulatedWeb["Service"], name: string) =>
+  web.parcels.filter(({ callback }) => callback === hook(name)).map(({ body }) => new TextDecoder().decode(body))
 
 const wanted = (name: string): NewSubscription => ({
   accountId: anonymous.account.id,
@@ -83,15 +83,15 @@ const known = Effect.fnUntraced(function*(name: string) {
 describe("the hub face, subscribing", () => {
   it.effect("answers at once, asks with the lease, and sends the topic itself from then on", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked = askedBy(world, agree)
-      world.publish(feed, ["first"])
+      const web = yield* started
+      const verifications = recordIntents(web, agree)
+      web.publish(feed, ["first"])
       assert.strictEqual(yield* subscribe("good", { secret: "s", signature: "sha256" }), "pending")
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(asked, ["subscribe good 864000"])
+      assert.deepStrictEqual(verifications, ["subscribe good 864000"])
       yield* news(["b", "first"])
-      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
-      const [parcel] = world.parcels
+      assert.deepStrictEqual(posts(web, "good"), ["[\"b\",\"first\"]"])
+      const [parcel] = web.parcels
       assert.deepStrictEqual([parcel?.secret, parcel?.signature, parcel?.contentType], [
         "s",
         "sha256",
@@ -106,84 +106,84 @@ describe("the hub face, subscribing", () => {
 
   it.effect("knows the topic before the callback agrees: what changes right after it is news", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
-      askedBy(world, () => Effect.sync(() => world.publish(feed, ["b", "first"])))
+      const web = yield* started
+      web.publish(feed, ["first"])
+      recordIntents(web, () => Effect.sync(() => web.publish(feed, ["b", "first"])))
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       yield* news(["b", "first"])
-      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
+      assert.deepStrictEqual(posts(web, "good"), ["[\"b\",\"first\"]"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("keeps what is published while the callback is asked until it agrees", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const hub = yield* Hub
-      world.publish(feed, ["first"])
+      web.publish(feed, ["first"])
       const consent = yield* Deferred.make<void>()
-      askedBy(world, () => Deferred.await(consent))
+      recordIntents(web, () => Deferred.await(consent))
       yield* subscribe("good")
       yield* TestClock.adjust("3 seconds")
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* hub.publish([feed])
       yield* TestClock.adjust("3 seconds")
-      assert.deepStrictEqual([lines(world, "poll").length, posts(world, "good")], [2, []])
+      assert.deepStrictEqual([lines(web, "poll").length, posts(web, "good")], [2, []])
       yield* Deferred.succeed(consent, undefined)
       yield* TestClock.adjust("3 seconds")
-      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
+      assert.deepStrictEqual(posts(web, "good"), ["[\"b\",\"first\"]"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("leaves nothing of what was published meanwhile when the callback refuses", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const hub = yield* Hub
-      world.publish(feed, ["first"])
+      web.publish(feed, ["first"])
       const refusal = yield* Deferred.make<void, IntentNotConfirmed>()
-      askedBy(world, () => Deferred.await(refusal))
+      recordIntents(web, () => Deferred.await(refusal))
       yield* subscribe("bad")
       yield* TestClock.adjust("3 seconds")
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* hub.publish([feed])
       yield* TestClock.adjust("3 seconds")
       yield* Deferred.fail(refusal, refuse())
       yield* TestClock.adjust("3 seconds")
-      assert.deepStrictEqual([yield* known("bad"), posts(world, "bad")], [undefined, []])
+      assert.deepStrictEqual([yield* known("bad"), posts(web, "bad")], [undefined, []])
     }).pipe(Effect.provide(layer)))
 
   it.effect("to what nobody watched for long tells no old news", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       yield* unsubscribe("good")
       yield* TestClock.adjust("3 minutes")
-      world.publish(feed, ["old", "first"])
+      web.publish(feed, ["old", "first"])
       yield* subscribe("good")
       yield* TestClock.adjust("2 minutes")
-      assert.deepStrictEqual(posts(world, "good"), [])
+      assert.deepStrictEqual(posts(web, "good"), [])
       yield* news(["new", "old", "first"])
-      assert.strictEqual(posts(world, "good").length, 1)
+      assert.strictEqual(posts(web, "good").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("twice gives one subscription and one notification", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked = askedBy(world, agree)
-      world.publish(feed, ["first"])
+      const web = yield* started
+      const verifications = recordIntents(web, agree)
+      web.publish(feed, ["first"])
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       yield* news(["b", "first"])
-      assert.deepStrictEqual(asked, ["subscribe good 864000", "subscribe good 864000"])
-      assert.strictEqual(posts(world, "good").length, 1)
+      assert.deepStrictEqual(verifications, ["subscribe good 864000", "subscribe good 864000"])
+      assert.strictEqual(posts(web, "good").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("coexists with an API subscription of the same topic and callback", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* (yield* Hub).subscribe({
         caller: { ...anonymous, account: { ...anonymous.account, id: 1 } },
         topic: feed,
@@ -194,7 +194,7 @@ describe("the hub face, subscribing", () => {
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       yield* news(["b", "first"])
-      const bodies = posts(world, "good").toSorted()
+      const bodies = posts(web, "good").toSorted()
       assert.strictEqual(bodies.length, 2)
       assert.match(bodies[0] ?? "", /^<\?xml/)
       assert.strictEqual(bodies[1], "[\"b\",\"first\"]")
@@ -202,12 +202,12 @@ describe("the hub face, subscribing", () => {
 
   it.effect("leaves nothing after a rejection, and sends the reason to the callback", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      askedBy(world, refuse)
+      const web = yield* started
+      recordIntents(web, refuse)
       yield* subscribe("bad")
       yield* TestClock.adjust("3 seconds")
-      const told = lines(world, "deny").map((line) => line.replace(/^\S+ /, ""))
-      assert.deepStrictEqual(told, ["deny bad.hooks.example/ Your callback didn't echo the challenge."])
+      const denials = lines(web, "deny").map((line) => line.replace(/^\S+ /, ""))
+      assert.deepStrictEqual(denials, ["deny bad.hooks.example/ Your callback didn't echo the challenge."])
       const log = yield* (yield* DeliveryLog).list({ accountId: anonymous.account.id, limit: 10 })
       assert.deepStrictEqual(log.map(({ endpoint, outcome, message, topic }) => [outcome, endpoint, topic, message]), [
         ["denied", hook("bad"), feed, "Your callback didn't echo the challenge."]
@@ -217,48 +217,48 @@ describe("the hub face, subscribing", () => {
 
   it.effect("keeps the old state until a repeated subscribe is verified", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* subscribe("good", { secret: "old", leaseSeconds: 2 * day })
       yield* TestClock.adjust("1 second")
       const before = yield* known("good")
       assert.deepStrictEqual([before?.secret, before?.state], ["old", "active"])
       assert.closeTo(before?.leaseUntil ?? 0, 1_500 + 2 * day * 1000, 500)
-      askedBy(world, refuse)
+      recordIntents(web, refuse)
       yield* subscribe("good", { secret: "new" })
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* known("good"), before)
       const consent = yield* Deferred.make<void>()
-      askedBy(world, () => Deferred.await(consent))
+      recordIntents(web, () => Deferred.await(consent))
       yield* subscribe("good", { secret: "new" })
       yield* TestClock.adjust("1 second")
       yield* news(["b", "first"])
-      assert.deepStrictEqual(world.parcels.map(({ secret }) => secret), ["old"])
+      assert.deepStrictEqual(web.parcels.map(({ secret }) => secret), ["old"])
       yield* Deferred.succeed(consent, undefined)
       yield* TestClock.adjust("1 second")
       yield* news(["c", "b", "first"])
-      assert.deepStrictEqual(world.parcels.map(({ secret }) => secret), ["old", "new"])
+      assert.deepStrictEqual(web.parcels.map(({ secret }) => secret), ["old", "new"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("answers with the outcome when verification is sync", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       assert.strictEqual(yield* subscribe("good", { verify: "sync" }), "done")
-      askedBy(world, refuse)
+      recordIntents(web, refuse)
       const reason = yield* refusalOf(subscribe("bad", { verify: "sync" }))
       assert.deepStrictEqual([reason._tag, reason.message], ["NotVerified", "Your callback didn't echo the challenge."])
-      assert.deepStrictEqual(lines(world, "deny"), [])
+      assert.deepStrictEqual(lines(web, "deny"), [])
       assert.deepStrictEqual([(yield* known("good"))?.state, yield* known("bad")], ["active", undefined])
     }).pipe(Effect.provide(layer)))
 
   it.effect("grants a lease of a day to ninety", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked = askedBy(world, agree)
+      const web = yield* started
+      const verifications = recordIntents(web, agree)
       for (const leaseSeconds of [0, 1, day, 90 * day, 90 * day + 1, 1e15]) {
         yield* subscribe("good", { leaseSeconds, verify: "sync" })
       }
-      assert.deepStrictEqual(asked.map((line) => line.split(" ")[2]), [
+      assert.deepStrictEqual(verifications.map((line) => line.split(" ")[2]), [
         "86400",
         "86400",
         "86400",
@@ -270,16 +270,16 @@ describe("the hub face, subscribing", () => {
 
   it.effect("resumes after the death of the runner", () =>
     Effect.gen(function*() {
-      const world = yield* World
-      world.publish(feed, ["first"])
-      const asked = askedBy(world, () => Effect.never)
+      const web = yield* SimulatedWeb
+      web.publish(feed, ["first"])
+      const verifications = recordIntents(web, () => Effect.never)
       yield* Effect.gen(function*() {
         yield* started
         yield* subscribe("good")
         yield* TestClock.adjust("1 second")
       }).pipe(Effect.provide(layerRunner))
-      assert.strictEqual(asked.length, 1)
-      const again = askedBy(world, agree)
+      assert.strictEqual(verifications.length, 1)
+      const again = recordIntents(web, agree)
       yield* Effect.gen(function*() {
         yield* TestClock.adjust("58 seconds")
         assert.deepStrictEqual(again, [])
@@ -291,10 +291,10 @@ describe("the hub face, subscribing", () => {
 
   it.effect("waits for the database instead of failing", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const faults = yield* MemoryStores.Faults
       const consent = yield* Deferred.make<void>()
-      const asked = askedBy(world, () => Deferred.await(consent))
+      const verifications = recordIntents(web, () => Deferred.await(consent))
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       yield* faults.down
@@ -303,123 +303,123 @@ describe("the hub face, subscribing", () => {
       assert.deepInclude(yield* refusalOf(subscribe("other")), { _tag: "Unavailable" })
       yield* faults.up
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(asked, ["subscribe good 864000", "subscribe good 864000"])
-      assert.deepStrictEqual([(yield* known("good"))?.state, lines(world, "deny")], ["active", []])
+      assert.deepStrictEqual(verifications, ["subscribe good 864000", "subscribe good 864000"])
+      assert.deepStrictEqual([(yield* known("good"))?.state, lines(web, "deny")], ["active", []])
     }).pipe(Effect.provide(layer)))
 })
 
 describe("the hub face, leases", () => {
   it.effect("end delivery exactly, in the queue as well, and polling with it", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* leased("good", 100_000)
       yield* leased("slow", 100_000)
-      world.answer(hook("slow"), () => Effect.succeed(500))
+      web.answer(hook("slow"), () => Effect.succeed(500))
       yield* TestClock.setTime(90_000)
       yield* news(["b", "first"])
-      assert.deepStrictEqual([posts(world, "good").length, posts(world, "slow").length], [1, 1])
+      assert.deepStrictEqual([posts(web, "good").length, posts(web, "slow").length], [1, 1])
       yield* TestClock.setTime(99_999)
-      assert.strictEqual(posts(world, "slow").length, 2)
+      assert.strictEqual(posts(web, "slow").length, 2)
       yield* TestClock.setTime(100_000)
       yield* news(["c", "b", "first"])
       yield* TestClock.adjust("2 minutes")
-      assert.deepStrictEqual([posts(world, "good").length, posts(world, "slow").length], [1, 2])
-      const polls = lines(world, "poll").length
+      assert.deepStrictEqual([posts(web, "good").length, posts(web, "slow").length], [1, 2])
+      const polls = lines(web, "poll").length
       yield* TestClock.adjust("5 minutes")
-      assert.strictEqual(lines(world, "poll").length, polls)
+      assert.strictEqual(lines(web, "poll").length, polls)
       assert.deepStrictEqual([yield* known("good"), yield* known("slow")], [undefined, undefined])
     }).pipe(Effect.provide(layer)))
 
   it.effect("are renewed by subscribing again", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* leased("good", 60_000)
       yield* TestClock.setTime(50_000)
       yield* subscribe("good", { leaseSeconds: day })
       yield* TestClock.setTime(70_000)
       assert.closeTo((yield* known("good"))?.leaseUntil ?? 0, 60_000 + day * 1000, 10_000)
       yield* news(["b", "first"])
-      assert.deepStrictEqual(posts(world, "good"), ["[\"b\",\"first\"]"])
+      assert.deepStrictEqual(posts(web, "good"), ["[\"b\",\"first\"]"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("begin anew by subscribing after their end", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* leased("good", 5_000)
       yield* TestClock.setTime(6_000)
       yield* subscribe("good")
       yield* TestClock.setTime(7_000)
       yield* news(["b", "first"])
-      assert.strictEqual(posts(world, "good").length, 1)
+      assert.strictEqual(posts(web, "good").length, 1)
     }).pipe(Effect.provide(layer)))
 })
 
 describe("the hub face, unsubscribing", () => {
   it.effect("verifies the intent, and sends nothing after the callback's consent", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* subscribe("good", { verify: "sync" })
-      const refused = askedBy(world, refuse)
+      const refused = recordIntents(web, refuse)
       assert.strictEqual(yield* unsubscribe("good"), "pending")
       yield* TestClock.adjust("1 second")
       yield* news(["b", "first"])
-      assert.strictEqual(posts(world, "good").length, 1)
-      const asked = askedBy(world, agree)
+      assert.strictEqual(posts(web, "good").length, 1)
+      const verifications = recordIntents(web, agree)
       assert.strictEqual(yield* unsubscribe("good"), "pending")
       yield* TestClock.adjust("1 second")
       yield* news(["c", "b", "first"])
-      assert.strictEqual(posts(world, "good").length, 1)
-      assert.deepStrictEqual([...refused, ...asked], ["unsubscribe good ", "unsubscribe good "])
-      assert.deepStrictEqual(lines(world, "deny"), [])
+      assert.strictEqual(posts(web, "good").length, 1)
+      assert.deepStrictEqual([...refused, ...verifications], ["unsubscribe good ", "unsubscribe good "])
+      assert.deepStrictEqual(lines(web, "deny"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("of a stranger does not cancel a waiting subscribe: both are verified, and the callback decides", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked = askedBy(
-        world,
+      const web = yield* started
+      const verifications = recordIntents(
+        web,
         ({ mode, verifyToken }) => mode === "subscribe" && verifyToken === "mine" ? Effect.void : Effect.fail(refuse())
       )
       yield* subscribe("good", { verifyToken: "mine" })
       yield* unsubscribe("good")
       yield* subscribe("good", { secret: "a stranger's" })
       yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual(asked, ["subscribe good 864000", "unsubscribe good ", "subscribe good 864000"])
+      assert.deepStrictEqual(verifications, ["subscribe good 864000", "unsubscribe good ", "subscribe good 864000"])
       assert.deepInclude(yield* known("good"), { state: "active" })
       assert.notProperty(yield* known("good"), "secret")
     }).pipe(Effect.provide(layer)))
 
   it.effect("rejects a callback at the hub itself, under any of its names", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked = askedBy(world, agree)
+      const web = yield* started
+      const verifications = recordIntents(web, agree)
       for (const callback of ["https://push.example.org/w/upstream/abc", "http://PUSH.example.org./w/"]) {
         assert.deepInclude(yield* refusalOf(subscribe("good", { callback, verify: "sync" })), {
           _tag: "BadParameter",
           parameter: "hub.callback"
         })
       }
-      assert.deepStrictEqual(asked, [])
+      assert.deepStrictEqual(verifications, [])
       yield* subscribe("good", { callback: "https://push.example.org/elsewhere", verify: "sync" })
-      assert.strictEqual(asked.length, 1)
+      assert.strictEqual(verifications.length, 1)
     }).pipe(Effect.provide(layerWith({ baseUrl: "https://push.example.org/w" }))))
 
   it.effect("rejects a missing subscription, and cancels a waiting one", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const consent = yield* Deferred.make<void>()
-      const asked = askedBy(world, () => Deferred.await(consent))
+      const verifications = recordIntents(web, () => Deferred.await(consent))
       assert.deepInclude(yield* refusalOf(unsubscribe("good")), { _tag: "BadParameter", parameter: "hub.callback" })
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       assert.strictEqual(yield* unsubscribe("good"), "pending")
       yield* Deferred.succeed(consent, undefined)
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(asked, ["subscribe good 864000", "unsubscribe good "])
+      assert.deepStrictEqual(verifications, ["subscribe good 864000", "unsubscribe good "])
       assert.strictEqual(yield* known("good"), undefined)
     }).pipe(Effect.provide(layer)))
 })
@@ -427,18 +427,18 @@ describe("the hub face, unsubscribing", () => {
 describe("the hub face, delivering", () => {
   it.effect("sends no notification of a failure, which is not content", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* subscribe("good", { verify: "sync" })
-      world.serve(feed, () =>
+      web.serve(feed, () =>
         Effect.succeed({ status: 404, headers: {}, body: new Uint8Array(), signature: 0n, finalUrl: feed }))
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(posts(world, "good"), [])
+      assert.deepStrictEqual(posts(web, "good"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("passes a document other than a feed with its bytes and type", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const body = Uint8Array.of(0xff, 0, 0x41)
       const page = (bytes: Uint8Array) => () =>
         Effect.succeed({
@@ -448,38 +448,38 @@ describe("the hub face, delivering", () => {
           signature: ofBytes(bytes),
           finalUrl: feed
         })
-      world.serve(feed, page(Uint8Array.of(1)))
+      web.serve(feed, page(Uint8Array.of(1)))
       yield* subscribe("good", { verify: "sync" })
-      world.serve(feed, page(body))
+      web.serve(feed, page(body))
       yield* (yield* Hub).publish([feed])
       yield* TestClock.adjust("2 seconds")
-      assert.deepStrictEqual(world.parcels.map(({ body, contentType }) => [contentType, body]), [
+      assert.deepStrictEqual(web.parcels.map(({ body, contentType }) => [contentType, body]), [
         ["text/plain; charset=iso-8859-1", body]
       ])
     }).pipe(Effect.provide(layer)))
 
   it.effect("retries after 5, 10, 20 s and so on", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* subscribe("good", { verify: "sync" })
-      world.answer(hook("good"), () => Effect.succeed(503))
+      web.answer(hook("good"), () => Effect.succeed(503))
       yield* news(["b", "first"])
       yield* TestClock.adjust("11 minutes")
-      const times = lines(world, "post").map((line) => Number.parseFloat(line))
+      const times = lines(web, "post").map((line) => Number.parseFloat(line))
       const waits = times.slice(1).map((time, i) => Math.round(time - (times[i] ?? 0)))
       assert.deepStrictEqual(waits, [5, 10, 20, 40, 80, 160, 320])
     }).pipe(Effect.provide(layer)))
 
   it.effect("ends when the callback is gone", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.publish(feed, ["first"])
+      const web = yield* started
+      web.publish(feed, ["first"])
       yield* subscribe("good", { verify: "sync" })
-      world.answer(hook("good"), () => Effect.succeed(410))
+      web.answer(hook("good"), () => Effect.succeed(410))
       yield* news(["b", "first"])
       yield* news(["c", "b", "first"])
-      assert.strictEqual(posts(world, "good").length, 1)
+      assert.strictEqual(posts(web, "good").length, 1)
       assert.strictEqual(yield* known("good"), undefined)
     }).pipe(Effect.provide(layer)))
 })
@@ -487,26 +487,26 @@ describe("the hub face, delivering", () => {
 describe("the hub face, bounds", () => {
   it.effect("verifies a limited number per site and minute, and serves the other sites in turn", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked = askedBy(world, agree)
+      const web = yield* started
+      const verifications = recordIntents(web, agree)
       for (let i = 0; i < 25; i++) yield* subscribe("good", { topic: `http://${i}.example/` })
       yield* TestClock.adjust("10 seconds")
-      assert.strictEqual(asked.length, 10)
+      assert.strictEqual(verifications.length, 10)
       yield* TestClock.adjust("49 seconds")
-      assert.strictEqual(asked.length, 10)
+      assert.strictEqual(verifications.length, 10)
       yield* TestClock.adjust("3 seconds")
-      assert.strictEqual(asked.length, 20)
+      assert.strictEqual(verifications.length, 20)
       yield* TestClock.adjust("62 seconds")
-      assert.strictEqual(asked.length, 25)
+      assert.strictEqual(verifications.length, 25)
     }).pipe(Effect.provide(layer)))
 
   it.effect("counts reported rejections, too", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked = askedBy(world, refuse)
+      const web = yield* started
+      const verifications = recordIntents(web, refuse)
       for (let i = 0; i < 20; i++) yield* subscribe("bad", { topic: `http://${i}.example/` })
       yield* TestClock.adjust("59 seconds")
-      assert.strictEqual(asked.length + lines(world, "deny").length, 10)
+      assert.strictEqual(verifications.length + lines(web, "deny").length, 10)
     }).pipe(Effect.provide(layer)))
 
   it.effect("answers an excess sync request with the time of the next attempt", () =>
@@ -523,8 +523,8 @@ describe("the hub face, bounds", () => {
 
   it.effect("queues at most a hundred verifications per site", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      askedBy(world, () => Effect.never)
+      const web = yield* started
+      recordIntents(web, () => Effect.never)
       for (let i = 0; i < 100; i++) yield* subscribe("good", { topic: `http://${i}.example/` })
       assert.deepInclude(yield* refusalOf(subscribe("good")), { _tag: "Throttled", retryAfter: 60 })
       const elsewhere = { callback: "http://elsewhere.example/" }
@@ -546,14 +546,14 @@ describe("the hub face, bounds", () => {
 
   it.effect("renews existing subscriptions after strangers have used up the limit of a site", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       yield* subscribe("good", { verify: "sync" })
-      const asked = askedBy(world, refuse)
+      const verifications = recordIntents(web, refuse)
       for (let i = 0; i < 100; i++) yield* subscribe("bad", { topic: `http://${i}.example/` })
       yield* TestClock.adjust("10 seconds")
-      assert.strictEqual(asked.length, 9)
+      assert.strictEqual(verifications.length, 9)
       assert.strictEqual((yield* refusalOf(subscribe("bad", { verify: "sync" })))._tag, "Throttled")
-      const renewed = askedBy(world, agree)
+      const renewed = recordIntents(web, agree)
       assert.strictEqual(yield* subscribe("good", { leaseSeconds: 2 * day }), "pending")
       assert.strictEqual(yield* subscribe("good", { verify: "sync", leaseSeconds: 3 * day }), "done")
       yield* TestClock.adjust("3 seconds")

@@ -7,9 +7,9 @@ import * as Resource from "#actors/resource/Resource.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
-import { feed, lines, started, subscribe, watched } from "#test/support/Core.ts"
+import { feed, lines, started, subscribe, watched } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
-import { documentOf, layer, statusOnly, type World } from "#test/support/World.ts"
+import { documentOf, layer, statusOnly, type SimulatedWeb } from "#test/support/SimulatedWeb.ts"
 
 const outcomes = Effect.gen(function*() {
   return (yield* (yield* Pings).list({ accountId: 1, limit: 20 })).map(({ outcome }) => outcome)
@@ -25,18 +25,18 @@ const publish = Effect.fnUntraced(function*(content?: PushedDocument, topic = fe
   yield* TestClock.adjust("1 second")
 })
 
-const happened = (world: World["Service"]) => world.log.map((line) => line.replace(/^\S+ /, ""))
+const happened = (web: SimulatedWeb["Service"]) => web.log.map((line) => line.replace(/^\S+ /, ""))
 
 const code = 200
 
 describe("the record of pings", () => {
   it.effect("holds the outcome of each ping", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       yield* publish()
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* publish()
-      world.serve(feed, () => Effect.succeed(statusOnly(500)))
+      web.serve(feed, () => Effect.succeed(statusOnly(500)))
       yield* publish()
       yield* publish(undefined, "http://nobody.example/")
       yield* publish(undefined, "nonsense")
@@ -53,10 +53,10 @@ describe("the record of pings", () => {
 
   it.effect("holds one outcome for pings before a fetch, and another for pings during the fetch", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const answer = (ids: ReadonlyArray<string>): Effect.Effect<Fetched> =>
         Effect.delay(Effect.succeed(documentOf(ids)), "3 seconds")
-      world.serve(feed, () => answer(["b", "first"]))
+      web.serve(feed, () => answer(["b", "first"]))
       yield* (yield* Hub).publish([feed, feed], { accountId: 1 })
       yield* TestClock.adjust("1 second")
       yield* publish()
@@ -64,18 +64,18 @@ describe("the record of pings", () => {
       yield* TestClock.adjust("10 seconds")
       const changed = { _tag: "Changed", code, entries: 1 } as const
       assert.deepStrictEqual(yield* outcomes, [{ _tag: "Unchanged", code }, changed, changed])
-      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.strictEqual(lines(web, "poll").length, 2)
     }).pipe(Effect.provide(layer)))
 
   it.effect("counts the entries of the fetch that ends a day of the resource and resets its daily count", () =>
     Effect.gen(function*() {
-      const { actors, world } = yield* watchTopics()
-      world.publish(feed, ["first"])
+      const { actors, web } = yield* watchTopics()
+      web.publish(feed, ["first"])
       yield* TestClock.adjust(1)
       const { id, lastMaintenanceAt = assert.fail("no day has begun") } = yield* loadState(feed)
       const end = lastMaintenanceAt + 86_400_000
       yield* TestClock.adjust(end - (yield* Clock.currentTimeMillis))
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* Pings.use((pings) => pings.record({ accountId: 1, topic: feed, resourceId: id, withContent: false }))
       yield* actors.resources.tell(id, Resource.ping)
       yield* TestClock.adjust(1)
@@ -86,9 +86,9 @@ describe("the record of pings", () => {
 
   it.effect("holds a changed document", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       let text = "<one"
-      world.serve(feed, () =>
+      web.serve(feed, () =>
         Effect.succeed({ ...documentOf([text]), headers: { "content-type": "text/plain" }, body: Buffer.from(text) }))
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
@@ -102,45 +102,45 @@ describe("a ping of a page", () => {
   const page = "http://pages.example/"
 
   const withFragments = Effect.fnUntraced(function*(...topics: ReadonlyArray<string>) {
-    const world = yield* started
+    const web = yield* started
     let text = "<html a1 b1"
-    world.serve(
+    web.serve(
       page,
       () => Effect.succeed({ ...documentOf([text]), headers: { "content-type": "text/html" }, body: Buffer.from(text) })
     )
     for (const topic of topics) yield* subscribe("good", { topic })
     yield* TestClock.adjust("1 second")
-    world.log.length = 0
+    web.log.length = 0
     text = "<html a2 b1"
-    return world
+    return web
   })
 
   it.effect("reaches the watched parts of the page, with or without a subscription to the page itself", () =>
     Effect.gen(function*() {
-      const world = yield* withFragments(`${page}#a`, `${page}#b`)
+      const web = yield* withFragments(`${page}#a`, `${page}#b`)
       yield* publish(undefined, page)
-      assert.deepStrictEqual(happened(world), [
+      assert.deepStrictEqual(happened(web), [
         "poll pages.example/",
         "poll pages.example/",
         "post good.hooks.example/ status try 0" // it has no entries
       ])
-      assert.deepStrictEqual(world.parcels.map(({ body }) => Buffer.from(body).toString()), ["a2"])
+      assert.deepStrictEqual(web.parcels.map(({ body }) => Buffer.from(body).toString()), ["a2"])
       assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
     }).pipe(Effect.provide(layer)))
 
   it.effect("has the outcome of a watched page", () =>
     Effect.gen(function*() {
-      const world = yield* withFragments(page, `${page}#b`)
+      const web = yield* withFragments(page, `${page}#b`)
       yield* publish(undefined, page)
-      assert.strictEqual(lines(world, "poll").length, 2)
+      assert.strictEqual(lines(web, "poll").length, 2)
       assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Changed", code, entries: 0 })
     }).pipe(Effect.provide(layer)))
 
   it.effect("reaches one fragment when the ping names one", () =>
     Effect.gen(function*() {
-      const world = yield* withFragments(`${page}#a`, `${page}#b`)
+      const web = yield* withFragments(`${page}#a`, `${page}#b`)
       yield* publish(undefined, `${page}#b`)
-      assert.strictEqual(lines(world, "poll").length, 1)
+      assert.strictEqual(lines(web, "poll").length, 1)
       assert.deepStrictEqual((yield* outcomes)[0], { _tag: "Unchanged", code })
     }).pipe(Effect.provide(layer)))
 })
@@ -148,40 +148,40 @@ describe("a ping of a page", () => {
 describe("content that a publisher sends along", () => {
   it.effect("replaces a fetch: subscribers get its new entries, and no fetch runs", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       yield* publish(content("c", "b", "first"))
       yield* publish(content("c", "b", "first"))
-      assert.deepStrictEqual(happened(world), ["post good.hooks.example/ c,b try 0"])
+      assert.deepStrictEqual(happened(web), ["post good.hooks.example/ c,b try 0"])
       assert.deepStrictEqual(yield* outcomes, [{ _tag: "Unchanged", code }, { _tag: "Changed", code, entries: 2 }])
       assert.match(
-        Buffer.from(world.parcels[0]?.body ?? []).toString(),
+        Buffer.from(web.parcels[0]?.body ?? []).toString(),
         /Fetched \(push\) 200 \d+ and parsed 2\/3 entries/
       )
     }).pipe(Effect.provide(layer)))
 
   it.effect("causes no second notification at a later fetch", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       yield* publish(content("b", "first"))
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("121 seconds")
-      assert.strictEqual(lines(world, "poll").length, 1)
-      assert.strictEqual(lines(world, "post").length, 1)
+      assert.strictEqual(lines(web, "poll").length, 1)
+      assert.strictEqual(lines(web, "post").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("causes a fetch, not an error state, when unreadable", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("good")
+      web.publish(feed, ["b", "first"])
       yield* publish({ contentType: "application/xml", body: new TextEncoder().encode("<feed") })
-      assert.deepStrictEqual(happened(world), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
+      assert.deepStrictEqual(happened(web), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
       assert.deepStrictEqual(yield* outcomes, [{ _tag: "Changed", code, entries: 1 }])
     }).pipe(Effect.provide(layer)))
 
   it.effect("keeps the validators of the last fetch", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.serve(feed, () => Effect.succeed({ ...documentOf(["first"]), headers: { etag: "\"1\"" } }))
+      const web = yield* started
+      web.serve(feed, () => Effect.succeed({ ...documentOf(["first"]), headers: { etag: "\"1\"" } }))
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       yield* publish(content("b", "first"))
@@ -191,34 +191,34 @@ describe("content that a publisher sends along", () => {
 
   it.effect("causes a fetch for a resource without a first fetch, so that old entries are not new", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.serve(feed, () => Effect.delay(Effect.succeed(documentOf(["first"])), "3 seconds"))
+      const web = yield* started
+      web.serve(feed, () => Effect.delay(Effect.succeed(documentOf(["first"])), "3 seconds"))
       yield* subscribe("good")
       yield* publish(content("b", "first"))
       yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.deepStrictEqual(lines(web, "post"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("is queued in order up to a maximum, beyond which the resource is fetched", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const hub = yield* Hub
       for (let i = 0; i < 30; i++) {
         yield* hub.publish([feed], { accountId: 1, content: content(`e${i}`, "first") })
       }
-      world.publish(feed, ["e29", "first"])
+      web.publish(feed, ["e29", "first"])
       yield* TestClock.adjust("5 seconds")
-      const told = lines(world, "post").map((line) => /(\S+) try 0/.exec(line)?.[1])
-      assert.strictEqual(told[0], "e0")
-      assert.strictEqual(told.at(-1), "e29")
-      assert.isBelow(lines(world, "poll").length, 4)
+      const notified = lines(web, "post").map((line) => /(\S+) try 0/.exec(line)?.[1])
+      assert.strictEqual(notified[0], "e0")
+      assert.strictEqual(notified.at(-1), "e29")
+      assert.isBelow(lines(web, "poll").length, 4)
     }).pipe(Effect.provide(layer)))
 
   it.effect("waits in at most 64 MiB for all publishers, and processed content frees its share", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const hub = yield* Hub
-      world.serve(feed, () => Effect.delay(Effect.succeed(documentOf(["first"])), "1 minute"))
+      web.serve(feed, () => Effect.delay(Effect.succeed(documentOf(["first"])), "1 minute"))
       yield* publish() // from now on it is being fetched
       const large = { contentType: "text/plain", body: new Uint8Array(8 * 1024 * 1024) }
       for (let i = 0; i < 8; i++) yield* hub.publish([feed], { accountId: 1, content: large })

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub, type ReplayRequest } from "#actors/operations/Hub.ts"
-import { feed, headers, hook, lines, started, subscribe, watched } from "#test/support/Core.ts"
-import { caller, documentOf, hangs, layer, type World } from "#test/support/World.ts"
+import { feed, headers, hook, lines, started, subscribe, watched } from "#test/support/HubCalls.ts"
+import { caller, documentOf, hangs, layer, type SimulatedWeb } from "#test/support/SimulatedWeb.ts"
 
 const replay = Effect.fnUntraced(function*(change: Partial<ReplayRequest> = {}) {
   const request = { caller, topic: feed, callback: hook("good"), count: 1, async: false, ...change }
@@ -25,18 +25,18 @@ const done = Effect.fnUntraced(function*<E>(effect: Effect.Effect<void, E, Hub>)
   return yield* Fiber.join(fiber)
 })
 
-const posts = (world: World["Service"]) => lines(world, "post").map((line) => line.replace(/^\S+ /, ""))
+const posts = (web: SimulatedWeb["Service"]) => lines(web, "post").map((line) => line.replace(/^\S+ /, ""))
 
 describe("Hub.replay", () => {
   it.effect("sends the newest entries again, to one callback, and answers after the delivery", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good", "other")
-      world.publish(feed, ["c", "b", "first"])
+      const web = yield* watched("good", "other")
+      web.publish(feed, ["c", "b", "first"])
       yield* TestClock.adjust("61 seconds")
-      world.log.length = 0
+      web.log.length = 0
       yield* done(replay())
       yield* done(replay({ count: 50 }))
-      assert.deepStrictEqual(posts(world), [
+      assert.deepStrictEqual(posts(web), [
         "post good.hooks.example/ c try 0",
         "post good.hooks.example/ c,b,first try 0"
       ])
@@ -44,37 +44,37 @@ describe("Hub.replay", () => {
 
   it.effect("takes a sequence, a credit and an id like any other notification", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       yield* done(replay())
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
-      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1", "2"])
-      assert.deepStrictEqual(headers(world, "good", "X-Service-Credits"), ["-1", "-2"])
-      assert.strictEqual(new Set(headers(world, "good", "X-Windhover-Notification-Id")).size, 2)
+      assert.deepStrictEqual(headers(web, "good", "X-Windhover-Sequence"), ["1", "2"])
+      assert.deepStrictEqual(headers(web, "good", "X-Service-Credits"), ["-1", "-2"])
+      assert.strictEqual(new Set(headers(web, "good", "X-Windhover-Notification-Id")).size, 2)
     }).pipe(Effect.provide(layer)))
 
   it.effect("sends a document other than a feed whole", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const body = Buffer.from("<hello")
-      world.serve(feed, () => Effect.succeed({ ...documentOf([]), headers: { "content-type": "text/plain" }, body }))
+      web.serve(feed, () => Effect.succeed({ ...documentOf([]), headers: { "content-type": "text/plain" }, body }))
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
       yield* done(replay({ count: 3 }))
-      assert.deepStrictEqual(world.parcels.map((parcel) => [parcel.contentType, Buffer.from(parcel.body).toString()]), [
+      assert.deepStrictEqual(web.parcels.map((parcel) => [parcel.contentType, Buffer.from(parcel.body).toString()]), [
         ["text/plain", "<hello"]
       ])
     }).pipe(Effect.provide(layer)))
 
   it.effect("lets 64 MiB of documents wait for an account, and none for the null device", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const body = new Uint8Array(8 << 20)
-      world.serve(feed, () => Effect.succeed({ ...documentOf([]), headers: { "content-type": "text/plain" }, body }))
+      web.serve(feed, () => Effect.succeed({ ...documentOf([]), headers: { "content-type": "text/plain" }, body }))
       yield* subscribe("good")
       yield* subscribe("null", { callback: "http://localhost:8080/dev/null" })
       yield* TestClock.adjust("1 second")
-      world.answer(hook("good"), hangs)
+      web.answer(hook("good"), hangs)
       for (let i = 0; i < 8; i++) yield* replay({ async: true })
       const refusal = Effect.map(
         Effect.flip(replay({ async: true })),
@@ -87,13 +87,13 @@ describe("Hub.replay", () => {
 
   it.effect("reports the callback's answer, and retries", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.answer(hook("good"), (_, attempt) => Effect.succeed(attempt === 0 ? 500 : 200))
+      const web = yield* watched("good")
+      web.answer(hook("good"), (_, attempt) => Effect.succeed(attempt === 0 ? 500 : 200))
       assert.strictEqual(
         yield* refused(replay()),
         "The notification was not delivered: The callback answered 500. It is tried again."
       )
-      assert.deepStrictEqual(posts(world), [
+      assert.deepStrictEqual(posts(web), [
         "post good.hooks.example/ first try 0",
         "post good.hooks.example/ first try 1"
       ])
@@ -101,19 +101,19 @@ describe("Hub.replay", () => {
 
   it.effect("with async answers at once", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.answer(hook("good"), hangs)
+      const web = yield* watched("good")
+      web.answer(hook("good"), hangs)
       yield* replay({ async: true })
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(posts(world), ["post good.hooks.example/ first try 0"])
+      assert.deepStrictEqual(posts(web), ["post good.hooks.example/ first try 0"])
       yield* TestClock.adjust("2 minutes") // until it is given up
     }).pipe(Effect.provide(layer)))
 
   it.effect("queues behind waiting notifications, and reports the queue", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.answer(hook("good"), () => Effect.succeed(500))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("good")
+      web.answer(hook("good"), () => Effect.succeed(500))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("56 seconds")
       yield* TestClock.adjust("6 seconds")
       assert.strictEqual(
@@ -124,29 +124,29 @@ describe("Hub.replay", () => {
 
   it.effect("does not pile up while a callback accepts no delivery", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.answer(hook("good"), hangs)
+      const web = yield* watched("good")
+      web.answer(hook("good"), hangs)
       for (let i = 0; i < 50; i++) yield* replay({ async: true })
       assert.match(yield* refused(replay({ async: true })), /^50 notifications or more wait for /)
     }).pipe(Effect.provide(layer)))
 
   it.effect("needs the subscription, active, and something to send", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       assert.match(
         yield* refused(replay({ callback: hook("nobody") })),
         /^You are not subscribed to ".*" with the callback/
       )
       assert.match(yield* refused(replay({ topic: "http://nobody.example/" })), /^You are not subscribed to /)
       assert.match(yield* refused(replay({ topic: "ftp://nobody.example/" })), /has the scheme "ftp:"/)
-      world.publish("http://empty.example/", [])
+      web.publish("http://empty.example/", [])
       yield* subscribe("good", { topic: "http://empty.example/" })
       yield* TestClock.adjust("1 second")
       assert.strictEqual(
         yield* refused(replay({ topic: "http://empty.example/" })),
         "Nothing is stored of \"http://empty.example/\" yet, so that there is nothing to replay."
       )
-      world.verify(() => Effect.never)
+      web.verify(() => Effect.never)
       yield* subscribe("late", { verify: "async" })
       assert.match(yield* refused(replay({ callback: hook("late") })), /is pending; nothing is sent to it\.$/)
     }).pipe(Effect.provide(layer)))

@@ -9,10 +9,10 @@ import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { SettingsValues } from "#domain/ports/Settings.ts"
-import { feed, hook, lines, started, subscribe, unsubscribe } from "#test/support/Core.ts"
+import { feed, hook, lines, started, subscribe, unsubscribe } from "#test/support/HubCalls.ts"
 import { layerPartition, watchTopics } from "#test/support/PartitionActors.ts"
 import * as Settings from "#layers/Settings.ts"
-import { documentOf, layerOutside, layerRunner, layerWith, type World } from "#test/support/World.ts"
+import { documentOf, layerOutside, layerRunner, layerWith, type SimulatedWeb } from "#test/support/SimulatedWeb.ts"
 
 const topic = feed
 const hub = "http://hub.example/"
@@ -22,11 +22,11 @@ const advertising = (ids: ReadonlyArray<string>, link = `<${hub}>; rel=hub, <${t
   headers: { link }
 })
 
-const publish = (world: World["Service"], ...ids: ReadonlyArray<string>) =>
-  world.serve(feed, () => Effect.succeed(advertising(ids)))
+const publish = (web: SimulatedWeb["Service"], ...ids: ReadonlyArray<string>) =>
+  web.serve(feed, () => Effect.succeed(advertising(ids)))
 
 /** What happened, without when. */
-const untimed = (world: World["Service"]) => world.log.map((line) => line.replace(/^\S+ /, ""))
+const untimed = (web: SimulatedWeb["Service"]) => web.log.map((line) => line.replace(/^\S+ /, ""))
 
 const agree = (callback: string, leaseSeconds = 864_000, mode: "subscribe" | "unsubscribe" = "subscribe") =>
   Hub.use((service) => service.confirmIntent(callback, { mode, topic, leaseSeconds }))
@@ -47,23 +47,23 @@ const known = Effect.gen(function*() {
 
 /** A feed that names a hub is watched, and the hub has verified the subscription. */
 const followed = Effect.gen(function*() {
-  const world = yield* started
-  publish(world, "first")
+  const web = yield* started
+  publish(web, "first")
   yield* subscribe("good")
   yield* TestClock.adjust("1 second")
   assert.strictEqual(yield* agree("callback-1"), true)
   yield* TestClock.adjust("1 second")
-  world.log.length = 0
-  return world
+  web.log.length = 0
+  return web
 })
 
 /** And it has pushed once, so that it is relied on. */
-const fed = Effect.gen(function*() {
-  const world = yield* followed
+const pushedOnce = Effect.gen(function*() {
+  const web = yield* followed
   yield* push("callback-1", ["second"])
   yield* TestClock.adjust("90 seconds") // the poll that was due moves on
-  world.log.length = 0
-  return world
+  web.log.length = 0
+  return web
 })
 
 /** Polls at every minute at least, and every 16 minutes where a hub is relied on: hours of a test clock are long. */
@@ -78,11 +78,11 @@ const layer = layerWith(on)
 describe("a resource that names a hub", () => {
   it.effect("subscribes there after its first subscriber, and its hub verifies", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      publish(world, "first")
+      const web = yield* started
+      publish(web, "first")
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(untimed(world), [
+      assert.deepStrictEqual(untimed(web), [
         "poll feeds.example/a",
         "subscribe feeds.example/a at hub.example/ as callback-1"
       ])
@@ -94,73 +94,73 @@ describe("a resource that names a hub", () => {
 
   it.effect("notifies of a push at once, although no poll is due", () =>
     Effect.gen(function*() {
-      const world = yield* followed
+      const web = yield* followed
       yield* push("callback-1", ["second"])
-      assert.deepStrictEqual(lines(world, "poll"), [])
+      assert.deepStrictEqual(lines(web, "poll"), [])
       yield* TestClock.adjust(0)
-      assert.deepStrictEqual(untimed(world), ["post good.hooks.example/ second try 0"])
+      assert.deepStrictEqual(untimed(web), ["post good.hooks.example/ second try 0"])
       const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
       assert.strictEqual(resource.http, "Fetched (push) 200 15 and parsed 1/1 entries")
       yield* push("callback-1", ["second"])
       yield* push("callback-1", ["second", "first"])
       yield* TestClock.adjust(0)
-      assert.strictEqual(lines(world, "post").length, 1)
+      assert.strictEqual(lines(web, "post").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("is polled rarely after a push, and a push removes no seen id", () =>
     Effect.gen(function*() {
-      const world = yield* fed
-      publish(world, "second", "first")
+      const web = yield* pushedOnce
+      publish(web, "second", "first")
       yield* TestClock.adjust("34 minutes")
-      assert.strictEqual(lines(world, "poll").length, 2)
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.strictEqual(lines(web, "poll").length, 2)
+      assert.deepStrictEqual(lines(web, "post"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched after a push when hub-face subscribers get the whole document, without a miss", () =>
     Effect.gen(function*() {
-      const world = yield* fed
+      const web = yield* pushedOnce
       const wanted = { caller: anonymous, topic: feed, callback: hook("whole"), face: "hub" as const, retrieve: false }
       yield* (yield* Hub).subscribe(wanted)
       yield* TestClock.adjust("2 seconds")
-      publish(world, "third", "second", "first")
-      world.log.length = 0
+      publish(web, "third", "second", "first")
+      web.log.length = 0
       const pushing = yield* Effect.forkChild(push("callback-1", ["third"]))
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(pushing) // not before it is stored
-      assert.strictEqual(lines(world, "poll").length, 1)
-      const told = world.parcels.filter(({ callback }) => callback === hook("whole"))
-      assert.deepStrictEqual(told.map(({ body }) => new TextDecoder().decode(body)), [
+      assert.strictEqual(lines(web, "poll").length, 1)
+      const parcels = web.parcels.filter(({ callback }) => callback === hook("whole"))
+      assert.deepStrictEqual(parcels.map(({ body }) => new TextDecoder().decode(body)), [
         "[\"third\",\"second\",\"first\"]"
       ])
-      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      assert.strictEqual(lines(web, "post good.hooks.example/ third").length, 1)
       yield* TestClock.adjust("6 minutes")
       assert.strictEqual((yield* known)?.reliable, true)
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched after an unreadable push, without a miss", () =>
     Effect.gen(function*() {
-      const world = yield* fed
-      publish(world, "third", "second", "first")
+      const web = yield* pushedOnce
+      publish(web, "third", "second", "first")
       const pushing = yield* Effect.forkChild(pushBytes("callback-1", new TextEncoder().encode("unreadable")))
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(pushing)
-      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      assert.strictEqual(lines(web, "post good.hooks.example/ third").length, 1)
       yield* TestClock.adjust("6 minutes")
       assert.strictEqual((yield* known)?.reliable, true)
     }).pipe(Effect.provide(layer)))
 
   it.effect("is polled as before after a miss of its hub, and subscribes again", () =>
     Effect.gen(function*() {
-      const world = yield* fed
-      publish(world, "third", "second", "first")
+      const web = yield* pushedOnce
+      publish(web, "third", "second", "first")
       yield* TestClock.adjust("16 minutes")
-      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      assert.strictEqual(lines(web, "post good.hooks.example/ third").length, 1)
       yield* TestClock.adjust("6 minutes")
-      assert.strictEqual(lines(world, "subscribe").length, 1)
+      assert.strictEqual(lines(web, "subscribe").length, 1)
       assert.strictEqual((yield* known)?.reliable, false)
-      world.log.length = 0
+      web.log.length = 0
       yield* TestClock.adjust("5 minutes")
-      assert.isAtLeast(lines(world, "poll").length, 4)
+      assert.isAtLeast(lines(web, "poll").length, 4)
       yield* push("callback-1", ["fourth"])
       yield* TestClock.adjust(0)
       assert.strictEqual((yield* known)?.reliable, true)
@@ -168,43 +168,43 @@ describe("a resource that names a hub", () => {
 
   it.effect("still relies on a hub whose push arrives within five minutes after the poll", () =>
     Effect.gen(function*() {
-      const world = yield* fed
-      publish(world, "third", "second", "first")
+      const web = yield* pushedOnce
+      publish(web, "third", "second", "first")
       yield* Hub.use((service) => service.publish([feed]))
       yield* TestClock.adjust("4 minutes")
-      assert.strictEqual(lines(world, "post good.hooks.example/ third").length, 1)
+      assert.strictEqual(lines(web, "post good.hooks.example/ third").length, 1)
       yield* push("callback-1", ["third"])
       yield* TestClock.adjust("6 minutes")
       assert.strictEqual((yield* known)?.reliable, true)
-      assert.strictEqual(lines(world, "subscribe").length, 0)
+      assert.strictEqual(lines(web, "subscribe").length, 0)
     }).pipe(Effect.provide(layer)))
 
   it.effect("still relies on a hub whose push arrives during a poll with the same entry, or causes the poll", () =>
     Effect.gen(function*() {
-      const world = yield* fed
+      const web = yield* pushedOnce
       const open = yield* Deferred.make<void>()
-      world.serve(feed, () => Effect.as(Deferred.await(open), advertising(["third", "second", "first"])))
+      web.serve(feed, () => Effect.as(Deferred.await(open), advertising(["third", "second", "first"])))
       yield* Hub.use((service) => service.publish([feed]))
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(lines(world, "poll").length, 1)
+      assert.strictEqual(lines(web, "poll").length, 1)
       const pushing = yield* Effect.forkChild(push("callback-1", ["third"]))
       yield* TestClock.adjust("1 second")
       yield* Deferred.succeed(open, undefined)
       yield* Fiber.join(pushing)
       yield* TestClock.adjust("6 minutes")
-      publish(world, "fourth", "third", "second", "first")
+      publish(web, "fourth", "third", "second", "first")
       const pinging = yield* Effect.forkChild(pushBytes("callback-1", new TextEncoder().encode("<html")))
       yield* TestClock.adjust("6 minutes")
       yield* Fiber.join(pinging)
-      assert.strictEqual(lines(world, "post good.hooks.example/ fourth").length, 1)
-      assert.deepStrictEqual([(yield* known)?.reliable, lines(world, "subscribe")], [true, []])
+      assert.strictEqual(lines(web, "post good.hooks.example/ fourth").length, 1)
+      assert.deepStrictEqual([(yield* known)?.reliable, lines(web, "subscribe")], [true, []])
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched when a push could not be stored in time, because pushes are not kept", () =>
     Effect.gen(function*() {
-      const world = yield* fed
+      const web = yield* pushedOnce
       const open = yield* Deferred.make<void>()
-      world.serve(feed, () => Effect.as(Deferred.await(open), advertising(["second", "first"])))
+      web.serve(feed, () => Effect.as(Deferred.await(open), advertising(["second", "first"])))
       yield* Hub.use((service) => service.publish([feed]))
       yield* TestClock.adjust("1 second")
       const pushing = yield* Effect.forkChild(Effect.flip(push("callback-1", ["third"])))
@@ -212,13 +212,13 @@ describe("a resource that names a hub", () => {
       yield* Fiber.join(pushing)
       yield* Deferred.succeed(open, undefined)
       yield* TestClock.adjust("2 seconds")
-      assert.strictEqual(lines(world, "poll").length, 2)
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.strictEqual(lines(web, "poll").length, 2)
+      assert.deepStrictEqual(lines(web, "post"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched when its hub pushes another resource's document or another kind of document", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const other = "http://feeds.example/other"
       const cases: ReadonlyArray<readonly [string, string, string]> = [
         ["http://page.example/", "<html", other],
@@ -227,7 +227,7 @@ describe("a resource that names a hub", () => {
       ]
       for (const [i, [url, text, self]] of cases.entries()) {
         const answer = { ...documentOf([]), body: new TextEncoder().encode(text), signature: BigInt(i + 1) }
-        world.serve(
+        web.serve(
           url,
           () => Effect.succeed({ ...answer, headers: { link: `<${hub}>; rel=hub, <${self}>; rel=self` } })
         )
@@ -237,68 +237,68 @@ describe("a resource that names a hub", () => {
         assert.strictEqual(yield* Hub.use((it) => it.confirmIntent(callback, { mode: "subscribe", topic: self })), true)
         const find = Effect.flatMap(ResourceStore, (it) => Effect.map(it.find(url), Option.getOrThrow))
         const before = yield* find
-        world.log.length = 0
+        web.log.length = 0
         const pushing = yield* Effect.forkChild(push(callback, ["invented"]))
         yield* TestClock.adjust("2 seconds")
         yield* Fiber.join(pushing)
         assert.strictEqual((yield* find).kind, before.kind)
-        assert.deepStrictEqual(untimed(world), [`poll ${url.slice(7)}`])
+        assert.deepStrictEqual(untimed(web), [`poll ${url.slice(7)}`])
       }
     }).pipe(Effect.provide(layer)))
 
   it.effect("does not rely on a hub with misses for other resources, until the hub pushes again", () =>
     Effect.gen(function*() {
-      const world = yield* fed
+      const web = yield* pushedOnce
       const store = yield* HubSubscriptionStore
-      publish(world, "second", "first")
+      publish(web, "second", "first")
       yield* store.addCounts([{ hub, pushed: 0, missed: 3, consecutiveMisses: 3 }])
       yield* TestClock.adjust("6 minutes")
-      assert.isAtLeast(lines(world, "poll").length, 4)
+      assert.isAtLeast(lines(web, "poll").length, 4)
       yield* push("callback-1", ["third"])
       yield* TestClock.adjust("2 minutes")
-      world.log.length = 0
+      web.log.length = 0
       yield* TestClock.adjust("6 minutes")
-      assert.deepStrictEqual(lines(world, "poll"), [])
+      assert.deepStrictEqual(lines(web, "poll"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("renews its lease at half its length", () =>
     Effect.gen(function*() {
-      const world = yield* followed
+      const web = yield* followed
       assert.strictEqual(yield* agree("callback-1", 1_200), true)
       yield* TestClock.adjust("9 minutes")
-      assert.deepStrictEqual(lines(world, "subscribe"), [])
+      assert.deepStrictEqual(lines(web, "subscribe"), [])
       yield* TestClock.adjust("1 minute")
-      assert.strictEqual(lines(world, "subscribe feeds.example/a at hub.example/ as callback-1").length, 1)
+      assert.strictEqual(lines(web, "subscribe feeds.example/a at hub.example/ as callback-1").length, 1)
       assert.strictEqual(yield* agree("callback-1"), true)
       assert.isAbove((yield* known)?.leaseUntil ?? 0, 864_000_000 + 10 * 60_000)
     }).pipe(Effect.provide(layer)))
 
   it.effect("unsubscribes at the hub without subscribers, and returns with another callback", () =>
     Effect.gen(function*() {
-      const world = yield* followed
+      const web = yield* followed
       yield* unsubscribe("good")
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(untimed(world), ["unsubscribe feeds.example/a at hub.example/ as callback-1"])
+      assert.deepStrictEqual(untimed(web), ["unsubscribe feeds.example/a at hub.example/ as callback-1"])
       assert.isUndefined(yield* Hub.use((service) => service.findReceiver("callback-1")))
       assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), true)
       assert.strictEqual(yield* agree("callback-1", 0, "unsubscribe"), false)
       yield* subscribe("good")
       yield* TestClock.adjust("2 seconds")
-      assert.strictEqual(lines(world, "subscribe feeds.example/a at hub.example/ as callback-2").length, 1)
+      assert.strictEqual(lines(web, "subscribe feeds.example/a at hub.example/ as callback-2").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("retries with growing waits after a rejection or without verification; an early verification counts", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      publish(world, "first")
-      world.hub(() => Effect.fail(new HubRequestError({ message: "the hub answered 500" })))
+      const web = yield* started
+      publish(web, "first")
+      web.hub(() => Effect.fail(new HubRequestError({ message: "the hub answered 500" })))
       yield* subscribe("good")
       yield* TestClock.adjust("16 minutes")
-      const asked = lines(world, "subscribe").map((line) => Number(line.split("s ")[0]))
-      assert.deepStrictEqual(asked.map((at) => at - (asked[0] ?? 0)), [0, 300, 900])
+      const requestTimes = lines(web, "subscribe").map((line) => Number(line.split("s ")[0]))
+      assert.deepStrictEqual(requestTimes.map((at) => at - (requestTimes[0] ?? 0)), [0, 300, 900])
       // a hub of old verifies first, and then fails to say so
       const service = yield* Hub
-      world.hub(({ callback }) =>
+      web.hub(({ callback }) =>
         Effect.andThen(
           Effect.orDie(service.confirmIntent(callback, { mode: "subscribe", topic })),
           Effect.fail(new HubRequestError({ message: "no answer" }))
@@ -310,23 +310,23 @@ describe("a resource that names a hub", () => {
 
   it.effect("accepts a denial", () =>
     Effect.gen(function*() {
-      const world = yield* fed
+      const web = yield* pushedOnce
       const denied = yield* Hub.use((service) =>
         service.confirmIntent("callback-1", { mode: "denied", topic, reason: "no" })
       )
       assert.strictEqual(denied, true)
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(lines(world, "subscribe"), [])
-      assert.isAbove(lines(world, "poll").length, 7)
+      assert.deepStrictEqual(lines(web, "subscribe"), [])
+      assert.isAbove(lines(web, "poll").length, 7)
       assert.strictEqual((yield* known)?.problem, "the hub denies: no")
     }).pipe(Effect.provide(layer)))
 
   it.effect("unsubscribes at a hub that is no longer advertised", () =>
     Effect.gen(function*() {
-      const world = yield* followed
-      world.serve(feed, () => Effect.succeed(advertising(["second", "first"], "")))
+      const web = yield* followed
+      web.serve(feed, () => Effect.succeed(advertising(["second", "first"], "")))
       yield* TestClock.adjust("2 minutes")
-      assert.strictEqual(lines(world, "unsubscribe").length, 1)
+      assert.strictEqual(lines(web, "unsubscribe").length, 1)
       yield* agree("callback-1", 0, "unsubscribe")
       yield* TestClock.adjust("1 second")
       assert.isUndefined(yield* known)
@@ -335,11 +335,11 @@ describe("a resource that names a hub", () => {
   for (const kind of ["a feed", "a document"]) {
     it.effect(`leaves the hub of one who held ${kind} for minutes, although that pushes the very bytes of the owner`, () =>
       Effect.gen(function*() {
-        const world = yield* started
+        const web = yield* started
         const serve = (text: string, hub: string) => {
           const body = new TextEncoder().encode(text)
           const headers = { "content-type": "text/plain", link: `<${hub}>; rel=hub` }
-          world.serve(feed, () => Effect.succeed({ ...documentOf([]), headers, body, signature: ofBytes(body) }))
+          web.serve(feed, () => Effect.succeed({ ...documentOf([]), headers, body, signature: ofBytes(body) }))
         }
         const own = kind === "a feed" ? "[\"own\"]" : "own"
         serve(kind === "a feed" ? "[\"evil\"]" : "evil", "http://evil.example/")
@@ -352,7 +352,7 @@ describe("a resource that names a hub", () => {
         yield* service.acceptPush(receiver, { contentType: "text/plain", body: new TextEncoder().encode(own) })
         yield* TestClock.adjust("20 minutes")
         assert.strictEqual((yield* known)?.hub, hub)
-        assert.strictEqual(lines(world, "post").length, 1)
+        assert.strictEqual(lines(web, "post").length, 1)
         const resource = Option.getOrThrow(yield* (yield* ResourceStore).find(feed))
         assert.isUndefined(resource.serverProfile?.statusBeforePush)
       }).pipe(Effect.provide(layer)))
@@ -360,9 +360,9 @@ describe("a resource that names a hub", () => {
 
   it.effect("unsubscribes within a day at the hub of an impostor with the owner's bytes and another Link header", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchTopics()
+      const { web } = yield* watchTopics()
       let link = "<http://evil.example/>; rel=hub"
-      world.serve(feed, () => Effect.sync(() => advertising(["first"], link)))
+      web.serve(feed, () => Effect.sync(() => advertising(["first"], link)))
       yield* TestClock.adjust("1 hour")
       assert.strictEqual((yield* known)?.hub, "http://evil.example/")
       link = ""
@@ -371,20 +371,20 @@ describe("a resource that names a hub", () => {
       link = `<${hub}>; rel=hub`
       yield* TestClock.adjust("1 day")
       assert.strictEqual((yield* known)?.hub, hub)
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.deepStrictEqual(lines(web, "post"), [])
     }).pipe(Effect.provide(layerPartition({ upstreamHubs: true, baseUrl: "https://push.example.org" }))))
 
   it.effect("spaces requests to hubs of one site by a second, however few waiting actors stay in memory", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const topics = Array.from({ length: 5 }, (_, i) => `http://h${i}.example/feed`)
       for (const topic of topics) {
-        world.serve(topic, () => Effect.succeed(advertising(["1"], "<http://hub.example/>; rel=hub")))
+        web.serve(topic, () => Effect.succeed(advertising(["1"], "<http://hub.example/>; rel=hub")))
         yield* subscribe("good", { topic })
       }
       yield* TestClock.adjust("10 seconds")
-      const asked = lines(world, "subscribe").map((line) => Number(line.split("s ")[0]))
-      assert.deepStrictEqual(asked.map((at) => at - (asked[0] ?? 0)), [0, 1, 2, 3, 4])
+      const requestTimes = lines(web, "subscribe").map((line) => Number(line.split("s ")[0]))
+      assert.deepStrictEqual(requestTimes.map((at) => at - (requestTimes[0] ?? 0)), [0, 1, 2, 3, 4])
     }).pipe((test) =>
       Effect.forEach([on, { ...on, maxResident: 1 }], (settings) => Effect.provide(test, layerWith(settings)), {
         discard: true
@@ -393,11 +393,11 @@ describe("a resource that names a hub", () => {
 
   it.effect("is only polled where hubs cannot reach the service, or the hub is the service", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      publish(world, "first")
+      const web = yield* started
+      publish(web, "first")
       yield* subscribe("good")
       yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual(lines(world, "subscribe"), [])
+      assert.deepStrictEqual(lines(web, "subscribe"), [])
     }).pipe((test) =>
       Effect.forEach(
         [{ baseUrl: "http://localhost:8080" }, { ...on, upstreamHubs: false }, {
@@ -411,7 +411,7 @@ describe("a resource that names a hub", () => {
 
   it.effect("restores its hub subscription and its reliance after a restart", () =>
     Effect.gen(function*() {
-      const before = yield* Effect.scoped(Effect.provide(fed, layerRunner))
+      const before = yield* Effect.scoped(Effect.provide(pushedOnce, layerRunner))
       before.log.length = 0
       yield* Effect.gen(function*() {
         yield* TestClock.adjust("1 second")

@@ -8,9 +8,9 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { partitionOf } from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
-import { feed, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { feed, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
-import { documentOf, layer, layerOutside, layerRunner, layerWith, statusOnly } from "#test/support/World.ts"
+import { documentOf, layer, layerOutside, layerRunner, layerWith, statusOnly } from "#test/support/SimulatedWeb.ts"
 
 const ping = (url = feed) => Hub.use((hub) => hub.publish([url]))
 
@@ -19,7 +19,7 @@ const timeout = new FetchError({ reason: { _tag: "Timeout", message: "No answer 
 describe("a resource", () => {
   it.effect("is stored at its first fetch without a notification", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const { code, header, http, kind, lastParse } = yield* loadState(feed)
       assert.deepStrictEqual({ code, header, http, kind, lastParse }, {
         code: 200,
@@ -28,16 +28,16 @@ describe("a resource", () => {
         kind: "feed",
         lastParse: 1000
       })
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.deepStrictEqual(lines(web, "post"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("is not read again while unchanged: only its schedule moves", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.beforeReading(Effect.die("nothing is to be read"))
+      const web = yield* watched("good")
+      web.beforeReading(Effect.die("nothing is to be read"))
       const before = yield* loadState(feed)
       yield* TestClock.adjust("60 seconds")
-      world.serve(feed, () => Effect.succeed(statusOnly(304)))
+      web.serve(feed, () => Effect.succeed(statusOnly(304)))
       yield* TestClock.adjust("90 seconds")
       const { code, lastFetch, nextFetch, period, ...rest } = yield* loadState(feed)
       assert.deepStrictEqual({ code, lastFetch, nextFetch, period }, {
@@ -51,26 +51,26 @@ describe("a resource", () => {
 
   it.effect("answers a request for its first document without another fetch after the document has arrived", () =>
     Effect.gen(function*() {
-      const { actors, world } = yield* watchTopics()
-      world.publish(feed, ["first"])
+      const { actors, web } = yield* watchTopics()
+      web.publish(feed, ["first"])
       yield* TestClock.adjust(1)
       const done = yield* Deferred.make<boolean>()
       yield* actors.resources.tell((yield* loadState(feed)).id, { _tag: "FirstFetch", done })
       yield* TestClock.adjust(1)
       assert.strictEqual(Deferred.isDoneUnsafe(done), true)
-      assert.strictEqual(lines(world, "poll").length, 1)
+      assert.strictEqual(lines(web, "poll").length, 1)
     }).pipe(Effect.provide(layerPartition())))
 
   it.effect("is fetched at most once a second without subscribers, however often its hub pushes", () =>
     Effect.gen(function*() {
-      const { actors, world } = yield* watchTopics()
-      world.publish(feed, ["first"])
+      const { actors, web } = yield* watchTopics()
+      web.publish(feed, ["first"])
       yield* TestClock.adjust("5 seconds")
       const { id } = yield* loadState(feed)
       yield* (yield* SubscriptionStore).remove(1)
       yield* actors.resources.tell(id, { _tag: "Reload" })
       yield* TestClock.adjust(1)
-      world.log.length = 0
+      web.log.length = 0
       const pushes = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
         Effect.gen(function*() {
           const done = yield* Deferred.make<boolean>()
@@ -81,81 +81,81 @@ describe("a resource", () => {
       assert.deepStrictEqual(pushes.map(Deferred.isDoneUnsafe), [true, false, false, false, false])
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(pushes.map(Deferred.isDoneUnsafe), [true, true, true, true, true])
-      assert.deepStrictEqual(world.log, ["5.001s poll feeds.example/a", "6.001s poll feeds.example/a"])
+      assert.deepStrictEqual(web.log, ["5.001s poll feeds.example/a", "6.001s poll feeds.example/a"])
     }).pipe(Effect.provide(layerPartition())))
 
   it.effect("sends its validators back", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      const asked: Array<string | undefined> = []
-      world.serve(feed, ({ etag }) =>
+      const web = yield* started
+      const sentEtags: Array<string | undefined> = []
+      web.serve(feed, ({ etag }) =>
         Effect.sync(() => {
-          asked.push(etag)
+          sentEtags.push(etag)
           return etag === undefined ? { ...documentOf(["first"]), headers: { etag: "\"v1\"" } } : statusOnly(304)
         }))
       yield* subscribe("good")
       yield* TestClock.adjust("3 minutes")
-      assert.deepStrictEqual(asked, [undefined, "\"v1\"", "\"v1\""])
+      assert.deepStrictEqual(sentEtags, [undefined, "\"v1\"", "\"v1\""])
     }).pipe(Effect.provide(layer)))
 
   it.effect("frees the memory of a document that is known or was read", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const released: Array<string> = []
       const serve = (name: string, ids: ReadonlyArray<string>) =>
-        world.serve(feed, () => Effect.succeed({ ...documentOf(ids), release: () => void released.push(name) }))
+        web.serve(feed, () => Effect.succeed({ ...documentOf(ids), release: () => void released.push(name) }))
       serve("known", ["first"])
       yield* TestClock.adjust("1 minute")
       serve("read", ["b", "first"])
       yield* TestClock.adjust("2 minutes")
       assert.deepStrictEqual([...new Set(released)], ["known", "read"])
-      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+      assert.strictEqual(lines(web, "post good.hooks.example/ b").length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched once more after any number of pings during a fetch", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const answer = yield* Deferred.make<void>()
-      world.serve(feed, () => Effect.as(Deferred.await(answer), documentOf(["first"])))
+      web.serve(feed, () => Effect.as(Deferred.await(answer), documentOf(["first"])))
       yield* ping()
       yield* TestClock.adjust("2 seconds")
       for (let i = 0; i < 5; i++) yield* ping()
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(world.log, ["2s poll feeds.example/a"])
-      world.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
+      assert.deepStrictEqual(web.log, ["2s poll feeds.example/a"])
+      web.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
       yield* Deferred.succeed(answer, undefined)
       yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual(world.log.slice(1), ["6s poll feeds.example/a", "6s post good.hooks.example/ b try 0"])
+      assert.deepStrictEqual(web.log.slice(1), ["6s poll feeds.example/a", "6s post good.hooks.example/ b try 0"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("is fetched once a second under continuous pings, and loses no ping", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       for (let i = 0; i < 20; i++) {
         yield* ping()
         yield* TestClock.adjust(150)
       }
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* ping()
       yield* TestClock.adjust("2 seconds")
-      assert.strictEqual(lines(world, "poll").length, 5)
-      assert.deepStrictEqual(lines(world, "post").length, 1)
+      assert.strictEqual(lines(web, "poll").length, 5)
+      assert.deepStrictEqual(lines(web, "post").length, 1)
     }).pipe(Effect.provide(layerWith({ maxResident: 0 }))))
 
   it.effect("announces its error state once, and no later failure", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.serve(feed, () => Effect.succeed(statusOnly(500)))
+      const web = yield* watched("good")
+      web.serve(feed, () => Effect.succeed(statusOnly(500)))
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(lines(world, "post"), ["121s post good.hooks.example/ status try 0"])
-      assert.include(new TextDecoder().decode(world.parcels[0]?.body), "http code=\"500\"")
-      world.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
+      assert.deepStrictEqual(lines(web, "post"), ["121s post good.hooks.example/ status try 0"])
+      assert.include(new TextDecoder().decode(web.parcels[0]?.body), "http code=\"500\"")
+      web.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
       yield* TestClock.adjust("30 minutes")
-      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
-      assert.strictEqual(lines(world, "post").length, 2)
-      world.serve(feed, () => Effect.fail(timeout))
+      assert.strictEqual(lines(web, "post good.hooks.example/ b").length, 1)
+      assert.strictEqual(lines(web, "post").length, 2)
+      web.serve(feed, () => Effect.fail(timeout))
       yield* TestClock.adjust("60 minutes")
-      assert.strictEqual(lines(world, "post good.hooks.example/ status").length, 2)
+      assert.strictEqual(lines(web, "post good.hooks.example/ status").length, 2)
       const { code, http, inError } = yield* loadState(feed)
       assert.deepStrictEqual([code, inError], [0, true])
       assert.match(String(http), /^Fetched \(ring\) 0 \d+: No answer came within 30 s\.$/)
@@ -163,15 +163,15 @@ describe("a resource", () => {
 
   it.effect("is fetched again soon after one failure, which is no error state yet", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       yield* TestClock.adjust("10 minutes")
       const before = yield* loadState(feed)
       assert.strictEqual(before.period, 305)
       let slips = 1
-      world.serve(feed, () => Effect.succeed(slips-- > 0 ? statusOnly(502) : documentOf(["b", "first"])))
-      world.log.length = 0
+      web.serve(feed, () => Effect.succeed(slips-- > 0 ? statusOnly(502) : documentOf(["b", "first"])))
+      web.log.length = 0
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(world.log.slice(0, 3), [
+      assert.deepStrictEqual(web.log.slice(0, 3), [
         "794s poll feeds.example/a",
         "854s poll feeds.example/a",
         "854s post good.hooks.example/ b try 0"
@@ -180,28 +180,28 @@ describe("a resource", () => {
 
   it.effect("announces a failure of its first fetch at once", () =>
     Effect.gen(function*() {
-      const world = yield* started
-      world.serve(feed, () => Effect.fail(timeout))
+      const web = yield* started
+      web.serve(feed, () => Effect.fail(timeout))
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(lines(world, "post").length, 1)
+      assert.deepStrictEqual(lines(web, "post").length, 1)
       assert.strictEqual((yield* loadState(feed)).http, "Fetched (ring) 0 60: No answer came within 30 s.")
     }).pipe(Effect.provide(layer)))
 
   it.effect("is in error when reading times out, and is retried when the reader dies", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
-      world.publish(feed, ["b", "first"])
-      world.beforeReading(Effect.fail(new ReaderError({ message: "reading took more than 5 s" })))
+      const web = yield* watched("good")
+      web.publish(feed, ["b", "first"])
+      web.beforeReading(Effect.fail(new ReaderError({ message: "reading took more than 5 s" })))
       yield* TestClock.adjust("120 seconds")
       assert.strictEqual(
         (yield* loadState(feed)).http,
         "Fetched (ring) 200 120: Parser Error reading took more than 5 s"
       )
       let crashes = 3
-      world.beforeReading(Effect.suspend(() => crashes-- > 0 ? Effect.die("a bug") : Effect.void))
+      web.beforeReading(Effect.suspend(() => crashes-- > 0 ? Effect.die("a bug") : Effect.void))
       yield* TestClock.adjust("122 seconds")
-      assert.deepStrictEqual(lines(world, "post"), [
+      assert.deepStrictEqual(lines(web, "post"), [
         "121s post good.hooks.example/ status try 0",
         "242.75s post good.hooks.example/ b try 0"
       ])
@@ -209,32 +209,32 @@ describe("a resource", () => {
 
   it.effect("is not fetched without subscriptions", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good", "other")
+      const web = yield* watched("good", "other")
       yield* unsubscribe("good")
       yield* TestClock.adjust("60 seconds")
-      assert.deepStrictEqual(world.log, ["61s poll feeds.example/a"])
+      assert.deepStrictEqual(web.log, ["61s poll feeds.example/a"])
       yield* unsubscribe("other")
       yield* ping()
       yield* TestClock.adjust("30 minutes")
-      assert.deepStrictEqual(world.log, ["61s poll feeds.example/a"])
-      world.publish(feed, ["b", "first"])
+      assert.deepStrictEqual(web.log, ["61s poll feeds.example/a"])
+      web.publish(feed, ["b", "first"])
       yield* subscribe("good")
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual(lines(web, "poll").length, 2)
     }).pipe(Effect.provide(layer)))
 
   it.effect("waits while the database is away, and resumes afterwards", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const faults = yield* MemoryStores.Faults
       yield* TestClock.adjust("58 seconds")
       yield* faults.down
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(world.log, ["61s poll feeds.example/a"])
+      assert.deepStrictEqual(web.log, ["61s poll feeds.example/a"])
       yield* faults.up
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+      assert.strictEqual(lines(web, "post good.hooks.example/ b").length, 1)
       assert.strictEqual((yield* loadState(feed)).lastParse, 61_000)
     }).pipe(Effect.provide(layer)))
 })
@@ -250,15 +250,15 @@ const subscribeAll = (host: string, count: number) =>
 describe("politeness", () => {
   it.effect("runs two fetches of a host at once; a silent host delays no other host of its partition", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       for (let i = 0; i < 6; i++) {
-        world.serve(`http://hanging.example.com/${i}`, () => Effect.andThen(Effect.sleep("30 seconds"), timeout))
+        web.serve(`http://hanging.example.com/${i}`, () => Effect.andThen(Effect.sleep("30 seconds"), timeout))
       }
       assert.strictEqual(partitionOf("hanging.example.com"), partitionOf("other.example.com"))
       yield* subscribeAll("hanging.example.com", 6)
       yield* subscribe("good", { topic: "http://other.example.com/feed" })
       yield* TestClock.adjust("60 seconds")
-      assert.deepStrictEqual(lines(world, "poll hanging").map((line) => line.split(" ")[0]), [
+      assert.deepStrictEqual(lines(web, "poll hanging").map((line) => line.split(" ")[0]), [
         "1s",
         "1s",
         "31s",
@@ -266,28 +266,28 @@ describe("politeness", () => {
         "61s",
         "61s"
       ])
-      assert.strictEqual(lines(world, "poll other")[0], "1s poll other.example.com/feed")
+      assert.strictEqual(lines(web, "poll other")[0], "1s poll other.example.com/feed")
     }).pipe(Effect.provide(layer)))
 
   it.effect("keeps resources that wait for their host out of the actor budget", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       for (let i = 0; i < 20; i++) {
-        world.serve(`http://hanging.example.com/${i}`, () => Effect.andThen(Effect.sleep("30 seconds"), timeout))
+        web.serve(`http://hanging.example.com/${i}`, () => Effect.andThen(Effect.sleep("30 seconds"), timeout))
       }
       yield* subscribeAll("hanging.example.com", 20)
       yield* TestClock.adjust("5 minutes")
-      world.log.length = 0
+      web.log.length = 0
       yield* subscribe("good", { topic: "http://other.example.org/feed" })
       yield* TestClock.adjust("61 seconds")
-      assert.strictEqual(lines(world, "poll other").length, 2)
+      assert.strictEqual(lines(web, "poll other").length, 2)
     }).pipe(Effect.provide(layerWith({ maxFetches: 3, maxResident: 0 }))))
 
   it.effect("pauses all resources of an overloaded host for as long as the host asks", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       let overloaded = true
-      world.serve(
+      web.serve(
         "http://busy.example/0",
         () => Effect.sync(() => overloaded ? statusOnly(429, { "retry-after": "600" }) : documentOf(["first"]))
       )
@@ -297,21 +297,21 @@ describe("politeness", () => {
       yield* subscribe("good", { topic: "http://idle.example/1" })
       yield* TestClock.adjust("598 seconds")
       overloaded = false
-      assert.deepStrictEqual(lines(world, "busy.example/1"), [])
-      assert.notDeepEqual(lines(world, "idle.example/1"), [])
+      assert.deepStrictEqual(lines(web, "busy.example/1"), [])
+      assert.notDeepEqual(lines(web, "idle.example/1"), [])
       yield* TestClock.adjust("2 seconds")
-      assert.deepStrictEqual(lines(world, "poll busy.example/1"), ["602s poll busy.example/1"])
+      assert.deepStrictEqual(lines(web, "poll busy.example/1"), ["602s poll busy.example/1"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("runs no more concurrent fetches than the settings allow", () =>
     Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       for (let i = 0; i < 9; i++) {
-        world.serve(`http://${i}.example/`, () => Effect.as(Effect.sleep("1 second"), documentOf(["first"])))
+        web.serve(`http://${i}.example/`, () => Effect.as(Effect.sleep("1 second"), documentOf(["first"])))
         yield* subscribe("good", { topic: `http://${i}.example/` })
       }
       yield* TestClock.adjust("3 seconds")
-      assert.deepStrictEqual(lines(world, "poll").map((line) => line.split(" ")[0]), [
+      assert.deepStrictEqual(lines(web, "poll").map((line) => line.split(" ")[0]), [
         "1s",
         "1s",
         "1s",
@@ -333,18 +333,18 @@ describe("politeness", () => {
       })
       yield* TestClock.setTime(100 * 86_400_000)
       const ahead = yield* runner
-      const world = yield* watched("good").pipe(Effect.provideContext(ahead.context))
+      const web = yield* watched("good").pipe(Effect.provideContext(ahead.context))
       yield* TestClock.adjust("2 minutes")
       yield* ahead.stop
       yield* TestClock.setTime(0)
-      world.log.length = 0
+      web.log.length = 0
       const right = yield* runner
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(lines(world, "poll").length, 1)
+      assert.deepStrictEqual(lines(web, "poll").length, 1)
       yield* TestClock.adjust("30 seconds")
       yield* ping().pipe(Effect.provideContext(right.context))
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(lines(world, "poll").length, 2)
+      assert.deepStrictEqual(lines(web, "poll").length, 2)
       yield* right.stop
       const { lastFetch, nextFetch } = yield* loadState(feed)
       assert.strictEqual(lastFetch, 31_000)
@@ -354,7 +354,7 @@ describe("politeness", () => {
   it.effect("fetches overdue resources one after the other at a start, and later ones on time", () =>
     Effect.gen(function*() {
       const subscriptions = yield* SubscriptionStore
-      const world = yield* started
+      const web = yield* started
       for (let i = 0; i < 40; i++) {
         const topic = { given: `http://a.example/${i}`, canonical: `http://a.example/${i}`, host: "a.example" }
         yield* subscriptions.subscribe({
@@ -374,7 +374,7 @@ describe("politeness", () => {
       const counts: Array<number> = []
       for (let second = 0; second < 4; second++) {
         yield* TestClock.adjust("1 second")
-        counts.push(lines(world, "poll").length)
+        counts.push(lines(web, "poll").length)
       }
       const [first = 0, second = 0] = counts
       assert.isBelow(first, 15)

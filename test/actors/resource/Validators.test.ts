@@ -1,16 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { feed, lines } from "#test/support/Core.ts"
+import { feed, lines } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
-import { documentOf, statusOnly, type World } from "#test/support/World.ts"
+import { documentOf, statusOnly, type SimulatedWeb } from "#test/support/SimulatedWeb.ts"
 
 /** A server with these ids and this ETag; it answers 304 to conditions that `same` takes for those of its document. */
-const conditional = (world: World["Service"], same: (etag: string) => boolean) => {
-  const server = { ids: ["first"], etag: "\"1\"", asked: new Array<string>() }
-  world.serve(feed, ({ etag }) =>
+const conditional = (web: SimulatedWeb["Service"], same: (etag: string) => boolean) => {
+  const server = { ids: ["first"], etag: "\"1\"", requests: new Array<string>() }
+  web.serve(feed, ({ etag }) =>
     Effect.sync(() => {
-      server.asked.push(etag ?? "whole")
+      server.requests.push(etag ?? "whole")
       return etag !== undefined && same(etag)
         ? statusOnly(304)
         : { ...documentOf(server.ids), headers: { etag: server.etag } }
@@ -27,35 +27,35 @@ const nextFetch = Effect.gen(function*() {
 describe("validators", () => {
   it.effect("are omitted once a day, also after the actor was passive", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchTopics()
-      const server = conditional(world, (etag) => etag === server.etag)
+      const { web } = yield* watchTopics()
+      const server = conditional(web, (etag) => etag === server.etag)
       yield* TestClock.adjust("12 hours")
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" }) // so that this day does not end with that of the maintenance
       yield* TestClock.adjust("6 hours")
-      server.asked.length = 0
+      server.requests.length = 0
       for (let day = 0; day < 3; day++) {
         yield* TestClock.adjust("1 day")
-        assert.strictEqual(server.asked.filter((asked) => asked === "whole").length, 1)
-        assert.strictEqual(server.asked.filter((asked) => asked === "\"2\"").length, server.asked.length - 1)
-        server.asked.length = 0
+        assert.strictEqual(server.requests.filter((etag) => etag === "whole").length, 1)
+        assert.strictEqual(server.requests.filter((etag) => etag === "\"2\"").length, server.requests.length - 1)
+        server.requests.length = 0
       }
     }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
   it.effect("are dropped when the daily unconditional fetch disproves a server's 304", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchTopics()
-      const server = conditional(world, () => true)
+      const { web } = yield* watchTopics()
+      const server = conditional(web, () => true)
       yield* TestClock.adjust("1 hour")
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
       yield* TestClock.adjust("22 hours")
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.deepStrictEqual(lines(web, "post"), [])
       yield* TestClock.adjust("2 hours")
-      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+      assert.strictEqual(lines(web, "post good.hooks.example/ b").length, 1)
       Object.assign(server, { ids: ["c", "b", "first"], etag: "\"3\"" })
-      server.asked.length = 0
+      server.requests.length = 0
       yield* TestClock.adjust("2 days")
-      assert.strictEqual(lines(world, "post good.hooks.example/ c").length, 1)
-      assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
+      assert.strictEqual(lines(web, "post good.hooks.example/ c").length, 1)
+      assert.deepStrictEqual([...new Set(server.requests)], ["whole"])
       const { etag, serverProfile } = yield* loadState(feed)
       assert.deepStrictEqual([etag, serverProfile?.validatorTrust], [undefined, "lying"])
     }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
@@ -63,30 +63,30 @@ describe("validators", () => {
   for (const mended of [true, false]) {
     it.effect(`are tried again a week after, with the next news: the server ${mended ? "was mended" : "lies still"}`, () =>
       Effect.gen(function*() {
-        const { world } = yield* watchTopics()
+        const { web } = yield* watchTopics()
         let lies = true
-        const server = conditional(world, (etag) => lies || etag === server.etag)
+        const server = conditional(web, (etag) => lies || etag === server.etag)
         yield* TestClock.adjust("1 hour")
         Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
         yield* TestClock.adjust("2 days")
         const { caughtLyingAt = assert.fail("not caught") } = (yield* loadState(feed)).serverProfile ?? {}
         lies = !mended
-        Object.assign(server, { ids: ["c", "b", "first"], etag: "\"3\"", asked: [] })
+        Object.assign(server, { ids: ["c", "b", "first"], etag: "\"3\"", requests: [] })
         yield* TestClock.adjust(caughtLyingAt + 7 * 86_400_000 - (yield* Clock.currentTimeMillis) - 1)
         assert.deepStrictEqual((yield* loadState(feed)).serverProfile, { validatorTrust: "lying", caughtLyingAt })
         yield* TestClock.adjust("1 day")
         assert.deepStrictEqual((yield* loadState(feed)).serverProfile, { validatorTrust: "trial", caughtLyingAt })
-        assert.deepStrictEqual([...new Set(server.asked)], ["whole"])
-        Object.assign(server, { ids: ["d", "c", "b", "first"], etag: "\"4\"", asked: [] })
+        assert.deepStrictEqual([...new Set(server.requests)], ["whole"])
+        Object.assign(server, { ids: ["d", "c", "b", "first"], etag: "\"4\"", requests: [] })
         yield* nextFetch
-        assert.strictEqual(lines(world, "post good.hooks.example/ d").length, 1)
+        assert.strictEqual(lines(web, "post good.hooks.example/ d").length, 1)
         for (let i = 0; i < 3; i++) yield* nextFetch
         const { etag, serverProfile } = yield* loadState(feed)
         if (mended) {
-          assert.deepStrictEqual(server.asked, ["whole", "\"3\"", "\"4\"", "\"4\""])
+          assert.deepStrictEqual(server.requests, ["whole", "\"3\"", "\"4\"", "\"4\""])
           assert.deepStrictEqual([etag, serverProfile], ["\"4\"", undefined])
         } else {
-          assert.deepStrictEqual(server.asked, ["whole", "\"3\"", "whole", "whole"])
+          assert.deepStrictEqual(server.requests, ["whole", "\"3\"", "whole", "whole"])
           assert.isAbove(serverProfile?.caughtLyingAt ?? 0, caughtLyingAt)
           assert.strictEqual(serverProfile?.validatorTrust, "lying")
         }
@@ -95,25 +95,25 @@ describe("validators", () => {
 
   it.effect("stay when an honest server publishes just before the daily unconditional fetch", () =>
     Effect.gen(function*() {
-      const { world } = yield* watchTopics()
-      const server = conditional(world, (etag) => etag === server.etag)
+      const { web } = yield* watchTopics()
+      const server = conditional(web, (etag) => etag === server.etag)
       yield* TestClock.adjust(1)
       while ((yield* loadState(feed)).nextFetch < 86_400_000) yield* nextFetch
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
       yield* nextFetch
-      assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+      assert.strictEqual(lines(web, "post good.hooks.example/ b").length, 1)
       assert.deepStrictEqual((yield* loadState(feed)).serverProfile, { validatorTrust: "suspect" })
       yield* nextFetch
       yield* nextFetch
-      assert.deepStrictEqual(server.asked.slice(-3), ["whole", "\"1\"", "\"2\""])
+      assert.deepStrictEqual(server.requests.slice(-3), ["whole", "\"1\"", "\"2\""])
       assert.isUndefined((yield* loadState(feed)).serverProfile)
     }).pipe(Effect.provide(layerPartition())))
 
   for (const pushed of [["pushed"], ["first"]]) {
     it.effect(`of a server that says 304 whatever it has are found out although its hub pushes ${pushed.join()}`, () =>
       Effect.gen(function*() {
-        const { actors, world } = yield* watchTopics()
-        const server = conditional(world, () => true)
+        const { actors, web } = yield* watchTopics()
+        const server = conditional(web, () => true)
         yield* TestClock.adjust("22 hours")
         Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })
         const { id } = yield* loadState(feed)
@@ -129,15 +129,15 @@ describe("validators", () => {
           }
           yield* TestClock.adjust("15 minutes")
         }
-        assert.strictEqual(lines(world, "post good.hooks.example/ b").length, 1)
+        assert.strictEqual(lines(web, "post good.hooks.example/ b").length, 1)
         assert.strictEqual((yield* loadState(feed)).serverProfile?.validatorTrust, "lying")
       }).pipe(Effect.provide(layerPartition())))
   }
 
   it.effect("stay doubtful when a hub pushes known content", () =>
     Effect.gen(function*() {
-      const { actors, world } = yield* watchTopics()
-      const server = conditional(world, (etag) => etag === server.etag)
+      const { actors, web } = yield* watchTopics()
+      const server = conditional(web, (etag) => etag === server.etag)
       yield* TestClock.adjust(1)
       while ((yield* loadState(feed)).nextFetch < 86_400_000) yield* nextFetch
       Object.assign(server, { ids: ["b", "first"], etag: "\"2\"" })

@@ -16,12 +16,12 @@ const notification = (resourceId: number, id: number): Notification => ({
   news: { _tag: "Failure" }
 })
 
-/** A log that a test writes, with `latency` before each answer, and what was asked of it. */
+/** A log that a test writes, with `latency` before each answer, and its queries. */
 class Log extends Context.Service<Log, {
   readonly write: (resourceId: number) => void
   /** The first ones are kept no longer. */
   readonly forget: (resourceId: number, count: number) => void
-  readonly asked: Array<string>
+  readonly queries: Array<string>
   latency: number
   failure: "Unavailable" | "Defect" | undefined
 }>()("windhover/test/Listeners/Log") {}
@@ -39,13 +39,13 @@ const layerLog = Layer.effectContext(Effect.sync(() => {
       ])
     },
     forget: (resourceId, count) => void kept.get(resourceId)?.splice(0, count),
-    asked: [],
+    queries: [],
     latency: 0,
     failure: undefined
   }
   const answered = <A>(question: string, answer: () => A): Effect.Effect<A, StoreError> =>
     Effect.suspend(() => {
-      log.asked.push(question)
+      log.queries.push(question)
       if (log.failure !== undefined) {
         return Effect.fail(new StoreError({ reason: { _tag: log.failure, message: "Broken." } }))
       }
@@ -119,15 +119,15 @@ describe("Listeners", () => {
       const { heard, listener } = makeListener({ 1: 0 })
       yield* Effect.scoped(listen(listener))
       yield* settle
-      log.asked.length = 0
+      log.queries.length = 0
       log.write(1)
       yield* tell(1)
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual([heard, log.asked], [[], []])
+      assert.deepStrictEqual([heard, log.queries], [[], []])
     }).pipe(Effect.provide(layer())))
 
   it.effect.each([[true, 5_000], [false, 400]] as const)(
-    "hear what nobody told of: alone %s, within %d ms",
+    "find notifications without a wake-up: alone %s, within %d ms",
     ([alone, spacing]) =>
       Effect.gen(function*() {
         const { listen } = yield* Listeners
@@ -230,11 +230,11 @@ describe("Listeners", () => {
       const all = Array.from({ length: 1_200 }, () => makeListener({ 1: 0 }))
       yield* Effect.forEach(all, ({ listener }) => listen(listener))
       yield* settle
-      log.asked.length = 0
+      log.queries.length = 0
       log.write(1)
       yield* tell(1)
       yield* settle
-      assert.deepStrictEqual(log.asked, ["after 1 0"])
+      assert.deepStrictEqual(log.queries, ["after 1 0"])
       assert.isTrue(all.every(({ heard }) => heard.join() === "1:1"))
     }).pipe(Effect.provide(layer())))
 

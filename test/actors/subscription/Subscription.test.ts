@@ -13,7 +13,7 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import * as Topic from "#domain/Topic.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
-import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/Core.ts"
+import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/HubCalls.ts"
 import { layerPartition, watchTopics } from "#test/support/PartitionActors.ts"
 import {
   type Answer,
@@ -25,7 +25,7 @@ import {
   layerRunner,
   layerSending,
   layerWith
-} from "#test/support/World.ts"
+} from "#test/support/SimulatedWeb.ts"
 
 /** A page that is no feed, as an answer. */
 const pageOf = (text: string) => {
@@ -95,41 +95,41 @@ describe("the mailbox of a subscription", () => {
 describe("a subscription", () => {
   it.effect("gets its notifications in order, one at a time", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       let failures = 2
-      world.answer(hook("good"), () => Effect.succeed(failures-- > 0 ? 500 : 200))
-      world.publish(feed, ["b", "first"])
+      web.answer(hook("good"), () => Effect.succeed(failures-- > 0 ? 500 : 200))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("60 seconds")
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* (yield* Hub).publish([feed])
       yield* TestClock.adjust("30 seconds")
-      assert.deepStrictEqual(lines(world, "post"), [
+      assert.deepStrictEqual(lines(web, "post"), [
         "61s post good.hooks.example/ b try 0",
         "66s post good.hooks.example/ b try 1",
         "76s post good.hooks.example/ b try 2",
         "76s post good.hooks.example/ c try 0"
       ])
-      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
-      assert.deepStrictEqual(headers(world, "good", "X-Service-Credits"), ["-1", "-1", "-1", "-2"])
-      assert.deepStrictEqual(headers(world, "good", "X-Superfeedr-Credits"), ["-1", "-1", "-1", "-2"])
-      assert.deepStrictEqual(headers(world, "good", "X-Service-Retried"), [undefined, "1", "2", undefined])
-      const [one, same, , other] = headers(world, "good", "X-Windhover-Notification-Id")
+      assert.deepStrictEqual(headers(web, "good", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
+      assert.deepStrictEqual(headers(web, "good", "X-Service-Credits"), ["-1", "-1", "-1", "-2"])
+      assert.deepStrictEqual(headers(web, "good", "X-Superfeedr-Credits"), ["-1", "-1", "-1", "-2"])
+      assert.deepStrictEqual(headers(web, "good", "X-Service-Retried"), [undefined, "1", "2", undefined])
+      const [one, same, , other] = headers(web, "good", "X-Windhover-Notification-Id")
       assert.strictEqual(one, same)
       assert.notStrictEqual(one, other)
     }).pipe(Effect.provide(layer)))
 
   it.effect("keeps a dropped notification, and sends the next one at once", () =>
     Effect.gen(function*() {
-      const world = yield* watched("bad")
-      world.answer(hook("bad"), () => Effect.succeed(lines(world, " b ").length <= 4 ? 500 : 200))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("bad")
+      web.answer(hook("bad"), () => Effect.succeed(lines(web, " b ").length <= 4 ? 500 : 200))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("60 seconds")
-      world.answer(hook("bad"), (_, attempt) => Effect.succeed(attempt < 3 ? 500 : 404))
-      world.publish(feed, ["c", "b", "first"])
+      web.answer(hook("bad"), (_, attempt) => Effect.succeed(attempt < 3 ? 500 : 404))
+      web.publish(feed, ["c", "b", "first"])
       yield* TestClock.adjust("120 seconds")
       const list = yield* (yield* Hub).list({ caller, page: 1, byPage: 20, counted: true })
       assert.deepStrictEqual(list.items.map(({ deliveries }) => deliveries), [{ dropped: 2, waiting: 0 }])
-      assert.deepStrictEqual(lines(world, "post").map((line) => line.replace(/ post \S+/, "")), [
+      assert.deepStrictEqual(lines(web, "post").map((line) => line.replace(/ post \S+/, "")), [
         "61s b try 0",
         "66s b try 1",
         "76s b try 2",
@@ -143,9 +143,9 @@ describe("a subscription", () => {
 
   it.effect("logs the time, reason and duration of each failed attempt, and the next attempt", () =>
     Effect.gen(function*() {
-      const world = yield* watched("bad", "good")
-      world.answer(hook("bad"), () => Effect.succeed(500))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("bad", "good")
+      web.answer(hook("bad"), () => Effect.succeed(500))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("120 seconds")
       const tries = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
       assert.deepStrictEqual(
@@ -179,57 +179,57 @@ describe("a subscription", () => {
 
   it.effect("is not delayed by another one whose callback hangs", () =>
     Effect.gen(function*() {
-      const world = yield* watched("hanging", "good")
-      world.answer(hook("hanging"), hangs)
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("hanging", "good")
+      web.answer(hook("hanging"), hangs)
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
-      assert.deepStrictEqual(lines(world, "post"), [
+      assert.deepStrictEqual(lines(web, "post"), [
         "61s post hanging.hooks.example/ b try 0",
         "61s post good.hooks.example/ b try 0"
       ])
       yield* TestClock.adjust("30 seconds")
-      assert.deepStrictEqual(lines(world, "hanging").slice(1), [
+      assert.deepStrictEqual(lines(web, "hanging").slice(1), [
         "76s post hanging.hooks.example/ b try 1"
       ])
     }).pipe(Effect.provide(layer)))
 
   it.effect("ends when the callback answers 410", () =>
     Effect.gen(function*() {
-      const world = yield* watched("gone", "good")
-      world.answer(hook("gone"), () => Effect.succeed(410))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("gone", "good")
+      web.answer(hook("gone"), () => Effect.succeed(410))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* TestClock.adjust("61 seconds")
-      assert.deepStrictEqual(lines(world, "post gone"), ["61s post gone.hooks.example/ b try 0"])
+      assert.deepStrictEqual(lines(web, "post gone"), ["61s post gone.hooks.example/ b try 0"])
       const log = yield* (yield* DeliveryLog).list({ accountId: 1, limit: 10 })
       const ends = log.filter(({ outcome }) => outcome === "ended")
       assert.deepStrictEqual(ends.map(({ code, endpoint, triedAt }) => [code, endpoint, triedAt]), [
         [410, hook("gone"), 61_000]
       ])
-      assert.strictEqual(lines(world, "post good").length, 2)
+      assert.strictEqual(lines(web, "post good").length, 2)
       assert.strictEqual((yield* (yield* Hub).list({ caller, page: 1, byPage: 20 })).items.length, 1)
     }).pipe(Effect.provide(layer)))
 
   it.effect("stops the polls of its resource when it was the last subscription", () =>
     Effect.gen(function*() {
-      const world = yield* watched("gone")
-      world.answer(hook("gone"), () => Effect.succeed(410))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("gone")
+      web.answer(hook("gone"), () => Effect.succeed(410))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
-      world.log.length = 0
+      web.log.length = 0
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(lines(world, "poll"), [])
+      assert.deepStrictEqual(lines(web, "poll"), [])
     }).pipe(Effect.provide(layer)))
 
   it.effect("of the null device sends nothing, keeps nothing waiting, and counts for the credits", () =>
     Effect.gen(function*() {
-      const world = yield* watched()
+      const web = yield* watched()
       yield* subscribe("null", { callback: "http://localhost:8080/dev/null" })
       yield* TestClock.adjust("1 second")
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.deepStrictEqual(lines(web, "post"), [])
       const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20, counted: true })
       assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ dropped: 0, waiting: 0 }])
       assert.strictEqual(Option.getOrThrow(yield* (yield* AccountStore).find("ann")).credits, -1)
@@ -254,11 +254,11 @@ describe("a subscription", () => {
 
   it.effect("waits while its channel is not served, and never uses another channel", () =>
     Effect.gen(function*() {
-      const world = yield* watched()
+      const web = yield* watched()
       yield* subscribeJid
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.deepStrictEqual(lines(web, "post"), [])
       const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20, counted: true })
       assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ dropped: 0, waiting: 1 }])
     }).pipe(Effect.provide(layer)))
@@ -275,9 +275,9 @@ describe("a subscription", () => {
       Layer.provideMerge(Settings.layerValues())
     )
     return Effect.gen(function*() {
-      const world = yield* watched()
+      const web = yield* watched()
       yield* subscribeJid
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("118 seconds")
       assert.deepStrictEqual(tries, ["63s try 0", "78s try 0", "93s try 0"])
       const { items } = yield* (yield* Hub).list({ caller, page: 1, byPage: 20, counted: true })
@@ -287,66 +287,66 @@ describe("a subscription", () => {
 
   it.effect("keeps 64 deliveries in memory while one hangs, and finds the others in the outbox, in order", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       let first = true
-      world.answer(hook("good"), (parcel, attempt) => {
+      web.answer(hook("good"), (parcel, attempt) => {
         if (!first) return Effect.succeed(200)
         first = false
         return hangs(parcel, attempt)
       })
       const hub = yield* Hub
       for (let count = 1; count <= 200; count++) {
-        world.publish(feed, [...ids(count), "first"])
+        web.publish(feed, [...ids(count), "first"])
         yield* hub.publish([feed])
         yield* TestClock.adjust("1 second")
       }
       yield* TestClock.adjust("30 seconds")
       assert.deepStrictEqual(
-        headers(world, "good", "X-Windhover-Sequence").map(Number),
+        headers(web, "good", "X-Windhover-Sequence").map(Number),
         [1, ...Array.from({ length: 200 }, (_, i) => i + 1)]
       )
     }).pipe(Effect.provide(layer)))
 
   it.effect("reads a large document only with one of the 32 permits for large documents", () => {
     const names = Array.from({ length: 40 }, (_, i) => `s${i}`)
-    /** Deliveries that were asked for at once, at most. */
-    const asked: Array<number> = []
+    /** Maximum numbers of deliveries in the outbox queries. */
+    const requested: Array<number> = []
     const observed = Layer.effect(
       Outbox,
       Outbox.useSync((outbox) => ({
         ...outbox,
         backlog: (id: number, count: number, bytes?: number) => {
-          asked.push(count)
+          requested.push(count)
           return outbox.backlog(id, count, bytes)
         }
       }))
     )
     return Effect.gen(function*() {
-      const world = yield* started
+      const web = yield* started
       const serve = (size: number, letter: string) =>
-        world.serve(feed, () => Effect.succeed(pageOf(letter.repeat(size))))
+        web.serve(feed, () => Effect.succeed(pageOf(letter.repeat(size))))
       serve(1, "x")
       for (const name of names) yield* subscribe(name)
       for (const name of names) {
-        world.answer(hook(name), (_, attempt) => attempt === 0 ? hangs(_, attempt) : Effect.succeed(200))
+        web.answer(hook(name), (_, attempt) => attempt === 0 ? hangs(_, attempt) : Effect.succeed(200))
       }
       yield* TestClock.adjust("1 second")
       serve(300_000, "y")
       yield* Hub.use((hub) => hub.publish([feed]))
       yield* TestClock.adjust("2 seconds")
-      assert.strictEqual(lines(world, "post").length, 32)
-      assert.strictEqual(asked.filter((count) => count === 1).length, 32)
+      assert.strictEqual(lines(web, "post").length, 32)
+      assert.strictEqual(requested.filter((count) => count === 1).length, 32)
 
       serve(300_000, "z")
       yield* Hub.use((hub) => hub.publish([feed]))
       yield* TestClock.adjust("5 minutes")
       for (const name of names) {
-        const bodies = world.parcels.filter(({ callback }) => callback === hook(name)).map(({ body }) =>
+        const bodies = web.parcels.filter(({ callback }) => callback === hook(name)).map(({ body }) =>
           body.length && String.fromCharCode(body[0] ?? 0)
         )
         assert.deepStrictEqual(bodies, ["y", "y", "z", "z"], name)
       }
-      assert.strictEqual(asked.filter((count) => count === 1).length, 160)
+      assert.strictEqual(requested.filter((count) => count === 1).length, 160)
     }).pipe(
       Effect.provide(layerRunner.pipe(Layer.provide(observed))),
       Effect.provide(layerOutside),
@@ -356,19 +356,19 @@ describe("a subscription", () => {
 
   it.effect("stops running deliveries and cancels waiting ones at its end", () =>
     Effect.gen(function*() {
-      const world = yield* watched("hanging")
+      const web = yield* watched("hanging")
       let interrupted = false
-      world.answer(hook("hanging"), () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted = true)))
-      world.publish(feed, ["b", "first"])
+      web.answer(hook("hanging"), () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted = true)))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("60 seconds")
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* (yield* Hub).publish([feed])
       yield* TestClock.adjust("2 seconds")
-      assert.deepStrictEqual(lines(world, "post"), ["61s post hanging.hooks.example/ b try 0"])
+      assert.deepStrictEqual(lines(web, "post"), ["61s post hanging.hooks.example/ b try 0"])
       assert.strictEqual(yield* unsubscribe("hanging"), "done")
       assert.isTrue(interrupted)
       yield* TestClock.adjust("10 minutes")
-      assert.deepStrictEqual(lines(world, "post"), ["61s post hanging.hooks.example/ b try 0"])
+      assert.deepStrictEqual(lines(web, "post"), ["61s post hanging.hooks.example/ b try 0"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("holds no notification while it waits for a retry, and resumes in order", () => {
@@ -379,27 +379,27 @@ describe("a subscription", () => {
         const outbox = yield* Outbox
         return Outbox.of({
           ...outbox,
-          backlog: (...asked) =>
+          backlog: (...requested) =>
             Effect.tap(
-              outbox.backlog(...asked),
+              outbox.backlog(...requested),
               () => Effect.map(Clock.currentTimeMillis, (now) => void reads.push(now / 1000))
             )
         })
       })
     )
     return Effect.gen(function*() {
-      const world = yield* watched("bad")
-      world.answer(hook("bad"), (_, attempt) => Effect.succeed(attempt < 2 ? 500 : 200))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("bad")
+      web.answer(hook("bad"), (_, attempt) => Effect.succeed(attempt < 2 ? 500 : 200))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
       reads.length = 0
       for (const ids of [["c", "b", "first"], ["d", "c", "b", "first"]]) {
-        world.publish(feed, ids)
+        web.publish(feed, ids)
         yield* (yield* Hub).publish([feed])
         yield* TestClock.adjust("2 seconds")
       }
       yield* TestClock.adjust("60 seconds")
-      assert.deepStrictEqual(lines(world, "post").slice(0, 4), [
+      assert.deepStrictEqual(lines(web, "post").slice(0, 4), [
         "61s post bad.hooks.example/ b try 0",
         "66s post bad.hooks.example/ b try 1",
         "76s post bad.hooks.example/ b try 2",
@@ -417,30 +417,30 @@ describe("a subscription", () => {
 
   it.effect("loses nothing while the database is away", () =>
     Effect.gen(function*() {
-      const world = yield* watched("flaky")
+      const web = yield* watched("flaky")
       const faults = yield* MemoryStores.Faults
       let failures = 1
-      world.answer(hook("flaky"), () => Effect.succeed(failures-- > 0 ? 500 : 200))
-      world.publish(feed, ["b", "first"])
+      web.answer(hook("flaky"), () => Effect.succeed(failures-- > 0 ? 500 : 200))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("58 seconds")
       yield* faults.down
       yield* TestClock.adjust("60 seconds")
-      assert.deepStrictEqual(lines(world, "post"), [])
+      assert.deepStrictEqual(lines(web, "post"), [])
       yield* faults.up
       yield* TestClock.adjust("20 seconds")
-      assert.deepStrictEqual(lines(world, "post").map((line) => line.replace(/^.* post \S+/, "")), [
+      assert.deepStrictEqual(lines(web, "post").map((line) => line.replace(/^.* post \S+/, "")), [
         " b try 0",
         " b try 1"
       ])
       failures = 1
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* (yield* Hub).publish([feed])
       yield* TestClock.adjust(100)
       yield* faults.down
       yield* TestClock.adjust("60 seconds")
       yield* faults.up
       yield* TestClock.adjust("20 seconds")
-      assert.deepStrictEqual(lines(world, " c ").map((line) => line.replace(/^.* post \S+/, "")), [
+      assert.deepStrictEqual(lines(web, " c ").map((line) => line.replace(/^.* post \S+/, "")), [
         " c try 0",
         " c try 1"
       ])
@@ -448,28 +448,28 @@ describe("a subscription", () => {
 
   it.effect("sends no second notification after a lost answer of the database", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good")
+      const web = yield* watched("good")
       const faults = yield* MemoryStores.Faults
-      world.publish(feed, ["b", "first"])
+      web.publish(feed, ["b", "first"])
       yield* faults.loseAnswer
       yield* TestClock.adjust("60 seconds")
       yield* TestClock.adjust("2 minutes")
-      assert.deepStrictEqual(headers(world, "good", "X-Windhover-Sequence"), ["1"])
+      assert.deepStrictEqual(headers(web, "good", "X-Windhover-Sequence"), ["1"])
     }).pipe(Effect.provide(layer)))
 
   it.effect("misses no notification while passive, and costs no memory", () =>
     Effect.gen(function*() {
-      const world = yield* watched("good", "bad")
-      world.answer(hook("bad"), () => Effect.succeed(500))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("good", "bad")
+      web.answer(hook("bad"), () => Effect.succeed(500))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("68 seconds")
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* TestClock.adjust("100 seconds")
-      assert.deepStrictEqual(lines(world, "good").map((line) => line.replace(" post good.hooks.example/", "")), [
+      assert.deepStrictEqual(lines(web, "good").map((line) => line.replace(" post good.hooks.example/", "")), [
         "61s b try 0",
         "121s c try 0"
       ])
-      assert.deepStrictEqual(lines(world, "bad").map((line) => line.replace(" post bad.hooks.example/", "")), [
+      assert.deepStrictEqual(lines(web, "bad").map((line) => line.replace(" post bad.hooks.example/", "")), [
         "61s b try 0",
         "66s b try 1",
         "76s b try 2",
@@ -511,19 +511,19 @@ const hubSubscription = Effect.gen(function*() {
 
 /** A subscription of the open hub to the feed, which gets a new entry every so many minutes, so many times. */
 const published = Effect.fnUntraced(function*(count: number, minutes: number, answer: Answer) {
-  const { world } = yield* watchTopics()
+  const { web } = yield* watchTopics()
   const id = yield* hubSubscription
-  world.answer(hook("hub"), answer)
+  web.answer(hook("hub"), answer)
   const ids = ["first"]
-  world.publish(feed, ids)
+  web.publish(feed, ids)
   yield* TestClock.adjust("1 hour")
   for (let i = 0; i < count; i++) {
-    world.publish(feed, [`n${i}`, ...ids])
+    web.publish(feed, [`n${i}`, ...ids])
     ids.unshift(`n${i}`)
     yield* TestClock.adjust(minutes * 60_000)
   }
   const { deliveries } = yield* Outbox.use((outbox) => outbox.backlog(id, 1_000))
-  return { world, waiting: deliveries.map(({ sequence }) => sequence) }
+  return { web, waiting: deliveries.map(({ sequence }) => sequence) }
 })
 
 /** The sequences of the last `count` of `all`. */
@@ -532,29 +532,29 @@ const lastOf = (all: number, count: number) => Array.from({ length: count }, (_,
 describe("a callback that fails for days", () => {
   it.effect("reads the failures of the last day in order", () =>
     Effect.gen(function*() {
-      const { waiting, world } = yield* published(80, 60, () => Effect.succeed(503))
+      const { waiting, web } = yield* published(80, 60, () => Effect.succeed(503))
       assert.isAtLeast(waiting.length, 22)
       assert.isAtMost(waiting.length, 25)
       assert.deepStrictEqual(waiting, lastOf(80, waiting.length))
-      world.answer(hook("hub"), () => Effect.succeed(200))
-      world.parcels.length = 0
+      web.answer(hook("hub"), () => Effect.succeed(200))
+      web.parcels.length = 0
       yield* TestClock.adjust("12 hours")
-      assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), waiting.map(String))
+      assert.deepStrictEqual(headers(web, "hub", "X-Windhover-Sequence"), waiting.map(String))
     }).pipe(Effect.provide(layerPartition())))
 
   it.effect("reads no more than a day when failures take longer than the notifications", () =>
     Effect.gen(function*() {
       const slowly = () => Effect.as(Effect.sleep("1 hour"), 503)
-      const { waiting, world } = yield* published(160, 30, slowly)
+      const { waiting, web } = yield* published(160, 30, slowly)
       assert.isAtLeast(waiting.length, 48)
       assert.isAtMost(waiting.length, 52)
       assert.deepStrictEqual(waiting, lastOf(160, waiting.length))
-      world.answer(hook("hub"), () => Effect.succeed(200)) // a stop waits for what is under way
+      web.answer(hook("hub"), () => Effect.succeed(200)) // a stop waits for what is under way
       yield* TestClock.adjust("2 hours")
     }).pipe(Effect.provide(layerPartition())))
 })
 
-/** Entries that an owner stored, and told nobody of. */
+/** Entries that an owner stored without waking the subscriptions. */
 const recorded = Effect.fnUntraced(function*(...ids: ReadonlyArray<string>) {
   const resources = yield* ResourceStore
   const state = Option.getOrThrow(yield* resources.find(feed))
@@ -568,56 +568,56 @@ describe("a partition that changes its owner", () => {
   it.effect("answers the pings that the former owner left", () =>
     Effect.gen(function*() {
       const first = yield* runner
-      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
-      world.serve(feed, () => Effect.never)
+      const web = yield* watched("good").pipe(Effect.provideContext(first.context))
+      web.serve(feed, () => Effect.never)
       yield* Effect.provideContext(Hub.use((hub) => hub.publish([feed])), first.context)
       yield* TestClock.adjust("1 second")
       yield* first.stop
-      world.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
-      world.log.length = 0
+      web.serve(feed, () => Effect.succeed(documentOf(["b", "first"])))
+      web.log.length = 0
       const second = yield* runner
       yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual(untimed(world.log), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
-      assert.isBelow(Number.parseFloat(world.log[0] ?? ""), 13) // long before the next poll
+      assert.deepStrictEqual(untimed(web.log), ["poll feeds.example/a", "post good.hooks.example/ b try 0"])
+      assert.isBelow(Number.parseFloat(web.log[0] ?? ""), 13) // long before the next poll
       yield* second.stop
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("continues after the former owner: each notification once, in order, without a gap", () =>
     Effect.gen(function*() {
       const first = yield* runner
-      const world = yield* watched("good", "bad").pipe(Effect.provideContext(first.context))
-      world.answer(hook("bad"), () => Effect.succeed(500))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("good", "bad").pipe(Effect.provideContext(first.context))
+      web.answer(hook("bad"), () => Effect.succeed(500))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("62 seconds")
       yield* first.stop
-      world.answer(hook("bad"), () => Effect.succeed(200))
-      world.publish(feed, ["c", "b", "first"])
+      web.answer(hook("bad"), () => Effect.succeed(200))
+      web.publish(feed, ["c", "b", "first"])
       yield* TestClock.adjust("1 second")
       const second = yield* runner
       yield* TestClock.adjust("100 seconds")
       yield* second.stop
-      assert.deepStrictEqual(lines(world, "post"), [
+      assert.deepStrictEqual(lines(web, "post"), [
         "61s post good.hooks.example/ b try 0",
         "61s post bad.hooks.example/ b try 0",
         "66s post bad.hooks.example/ b try 1",
         "121s post good.hooks.example/ c try 0",
         "121s post bad.hooks.example/ c try 0"
       ])
-      assert.deepStrictEqual(headers(world, "bad", "X-Windhover-Sequence"), ["1", "1", "2"])
+      assert.deepStrictEqual(headers(web, "bad", "X-Windhover-Sequence"), ["1", "1", "2"])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("continues its retries after a restart: two failed attempts before it, two behind it, then it is dropped", () =>
     Effect.gen(function*() {
       const first = yield* runner
-      const world = yield* watched("bad").pipe(Effect.provideContext(first.context))
-      world.answer(hook("bad"), () => Effect.succeed(500))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("bad").pipe(Effect.provideContext(first.context))
+      web.answer(hook("bad"), () => Effect.succeed(500))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("67 seconds")
       yield* first.stop
       const second = yield* runner
       yield* TestClock.adjust("100 seconds")
       yield* second.stop
-      assert.deepStrictEqual(lines(world, "post"), [
+      assert.deepStrictEqual(lines(web, "post"), [
         "61s post bad.hooks.example/ b try 0",
         "66s post bad.hooks.example/ b try 1",
         "76s post bad.hooks.example/ b try 2",
@@ -629,17 +629,17 @@ describe("a partition that changes its owner", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(100 * 86_400_000)
       const ahead = yield* runner
-      const world = yield* watched("bad").pipe(Effect.provideContext(ahead.context))
-      world.answer(hook("bad"), () => Effect.succeed(500))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("bad").pipe(Effect.provideContext(ahead.context))
+      web.answer(hook("bad"), () => Effect.succeed(500))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("60 seconds")
       yield* ahead.stop
-      world.log.length = 0
+      web.log.length = 0
       yield* TestClock.setTime(0)
       const right = yield* runner
       yield* TestClock.adjust("11 seconds")
       yield* right.stop
-      assert.deepStrictEqual(untimed(lines(world, "post")), [
+      assert.deepStrictEqual(untimed(lines(web, "post")), [
         "post bad.hooks.example/ b try 1",
         "post bad.hooks.example/ b try 2"
       ])
@@ -648,12 +648,12 @@ describe("a partition that changes its owner", () => {
   it.effect("counts no day without an owner, and none twice", () =>
     Effect.gen(function*() {
       const first = yield* runner
-      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
+      const web = yield* watched("good").pipe(Effect.provideContext(first.context))
       const id = yield* hubSubscription
       yield* first.stop
       yield* recorded("b", "c")
       yield* TestClock.adjust("2 days")
-      world.answer(hook("hub"), () => Effect.succeed(503))
+      web.answer(hook("hub"), () => Effect.succeed(503))
       // the second of them was not away for long: it knows from the first that the waiting began anew
       for (const seconds of [3, 11]) {
         const owner = yield* runner
@@ -667,22 +667,22 @@ describe("a partition that changes its owner", () => {
         days: Math.floor(waitsSince / 86_400_000)
       }))
       assert.deepStrictEqual(waiting, [{ attempt: 2, sequence: 1, days: 2 }, { attempt: 0, sequence: 2, days: 2 }])
-      world.answer(hook("hub"), () => Effect.succeed(200))
+      web.answer(hook("hub"), () => Effect.succeed(200))
       const last = yield* runner
       yield* TestClock.adjust("1 minute")
       yield* last.stop
-      assert.deepStrictEqual(headers(world, "hub", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
+      assert.deepStrictEqual(headers(web, "hub", "X-Windhover-Sequence"), ["1", "1", "1", "2"])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("finds notifications that its former owner recorded and did not send", () =>
     Effect.gen(function*() {
       const first = yield* runner
-      const world = yield* watched("good").pipe(Effect.provideContext(first.context))
+      const web = yield* watched("good").pipe(Effect.provideContext(first.context))
       yield* first.stop
       yield* recorded("b", "c")
       const second = yield* runner
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(untimed(lines(world, "post")), [
+      assert.deepStrictEqual(untimed(lines(web, "post")), [
         "post good.hooks.example/ b try 0",
         "post good.hooks.example/ c try 0"
       ])
@@ -695,11 +695,11 @@ describe("a partition that changes its owner", () => {
   it.effect("lets running deliveries finish, and starts no other", () =>
     Effect.gen(function*() {
       const first = yield* runner
-      const world = yield* watched("slow").pipe(Effect.provideContext(first.context))
-      world.answer(hook("slow"), () => Effect.as(Effect.sleep("3 seconds"), 200))
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("slow").pipe(Effect.provideContext(first.context))
+      web.answer(hook("slow"), () => Effect.as(Effect.sleep("3 seconds"), 200))
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("60 seconds")
-      world.publish(feed, ["c", "b", "first"])
+      web.publish(feed, ["c", "b", "first"])
       yield* Hub.use((hub) => hub.publish([feed])).pipe(Effect.provideContext(first.context))
       yield* TestClock.adjust("1 second")
       let stopped = false
@@ -708,19 +708,19 @@ describe("a partition that changes its owner", () => {
       assert.isFalse(stopped)
       yield* TestClock.adjust("1 millis")
       assert.isTrue(stopped)
-      assert.deepStrictEqual(lines(world, "post"), ["61s post slow.hooks.example/ b try 0"])
+      assert.deepStrictEqual(lines(web, "post"), ["61s post slow.hooks.example/ b try 0"])
       const second = yield* runner
       yield* TestClock.adjust("4 seconds")
       yield* second.stop
-      assert.deepStrictEqual(untimed(lines(world, "post").slice(1)), ["post slow.hooks.example/ c try 0"])
+      assert.deepStrictEqual(untimed(lines(web, "post").slice(1)), ["post slow.hooks.example/ c try 0"])
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 
   it.effect("waits at most ten seconds for a delivery, and the next owner sends it", () =>
     Effect.gen(function*() {
       const first = yield* runner
-      const world = yield* watched("hanging").pipe(Effect.provideContext(first.context))
-      world.answer(hook("hanging"), () => Effect.never)
-      world.publish(feed, ["b", "first"])
+      const web = yield* watched("hanging").pipe(Effect.provideContext(first.context))
+      web.answer(hook("hanging"), () => Effect.never)
+      web.publish(feed, ["b", "first"])
       yield* TestClock.adjust("61 seconds")
       let stopped = false
       yield* Effect.forkChild(Effect.andThen(first.stop, Effect.sync(() => stopped = true)))
@@ -728,11 +728,11 @@ describe("a partition that changes its owner", () => {
       assert.isFalse(stopped)
       yield* TestClock.adjust("1 second")
       assert.isTrue(stopped)
-      world.answer(hook("hanging"), () => Effect.succeed(200))
+      web.answer(hook("hanging"), () => Effect.succeed(200))
       const second = yield* runner
       yield* TestClock.adjust("1 second")
       yield* second.stop
-      assert.deepStrictEqual(untimed(lines(world, "post")), [
+      assert.deepStrictEqual(untimed(lines(web, "post")), [
         "post hanging.hooks.example/ b try 0",
         "post hanging.hooks.example/ b try 0"
       ])

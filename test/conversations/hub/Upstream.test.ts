@@ -29,14 +29,14 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       hub.serve("/feed.xml", { type: atom, body: feed("one", links), link })
       yield* watched(hub, "/feed.xml")
       yield* hub.until(() => hub.subscribers.size === 1)
-      const [form] = hub.asked
+      const [form] = hub.requests
       assert.deepStrictEqual([form?.get("hub.mode"), form?.get("hub.topic")], ["subscribe", topic])
       assert.match(form?.get("hub.callback") ?? "", /^http:\/\/127\.0\.0\.1:\d+\/upstream\/[\w-]{32}$/)
       assert.match(form?.get("hub.secret") ?? "", /^[\w-]{43}$/)
       assert.deepStrictEqual(yield* hub.distribute(topic, { type: atom, body: feed("two one") }), [202])
-      yield* hub.until(() => hub.told.length === 1)
-      assert.deepStrictEqual(idsOf(hub.told[0]?.body ?? ""), ["two"])
-      assert.include(hub.told[0]?.body, "Fetched (push) 200 60 and parsed 1/2 entries")
+      yield* hub.until(() => hub.received.length === 1)
+      assert.deepStrictEqual(idsOf(hub.received[0]?.body ?? ""), ["two"])
+      assert.include(hub.received[0]?.body, "Fetched (push) 200 60 and parsed 1/2 entries")
       assert.strictEqual(hub.fetches("/feed.xml"), 1)
     }))
 
@@ -54,8 +54,8 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       yield* hub.distribute(topic, { type: atom, body: feed("sha512") })
       hub.serve("/feed.xml", { type: atom, body: feed(`last sha512 sha384 sha256 sha1 ${many}`, links) })
       yield* (yield* Hub).publish([topic])
-      yield* hub.until(() => hub.told.length === 5)
-      assert.deepStrictEqual(hub.told.map(({ body }) => idsOf(body)), [["sha1"], ["sha256"], ["sha384"], ["sha512"], [
+      yield* hub.until(() => hub.received.length === 5)
+      assert.deepStrictEqual(hub.received.map(({ body }) => idsOf(body)), [["sha1"], ["sha256"], ["sha384"], ["sha512"], [
         "last"
       ]])
     }))
@@ -71,8 +71,8 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
         assert.deepStrictEqual(yield* hub.distribute(topic, page, { signature }), [202])
       }
       assert.deepStrictEqual(yield* hub.distribute(topic, { type: atom, body: feed("true") }), [202])
-      yield* hub.until(() => hub.told.length === 1)
-      assert.deepStrictEqual(idsOf(hub.told[0]?.body ?? ""), ["true"])
+      yield* hub.until(() => hub.received.length === 1)
+      assert.deepStrictEqual(idsOf(hub.received[0]?.body ?? ""), ["true"])
     }))
 
   test("gets a confirmation only for Windhover's own request", (hub) =>
@@ -81,7 +81,7 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       hub.serve("/feed.xml", { type: atom, body: feed("one"), link: `<${hub.hub}>; rel=hub, <${topic}>; rel=self` })
       yield* watched(hub, "/feed.xml")
       yield* hub.until(() => hub.subscribers.size === 1)
-      const callback = hub.asked[0]?.get("hub.callback") ?? ""
+      const callback = hub.requests[0]?.get("hub.callback") ?? ""
       const right = { "hub.mode": "subscribe", "hub.topic": topic, "hub.challenge": "c", "hub.lease_seconds": "9" }
       const statuses = yield* Effect.forEach(
         [
@@ -112,8 +112,8 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       const { caller } = yield* watched(hub, "/data.json")
       yield* hub.until(() => hub.subscribers.size === 1)
       yield* hub.distribute(topic, { type: "application/json", body: "{\"a\":2}" })
-      yield* hub.until(() => hub.told.length === 1)
-      assert.deepStrictEqual([hub.told[0]?.type, hub.told[0]?.body], ["application/json", "{\"a\":2}"])
+      yield* hub.until(() => hub.received.length === 1)
+      assert.deepStrictEqual([hub.received[0]?.type, hub.received[0]?.body], ["application/json", "{\"a\":2}"])
       const [subscriber] = [...hub.subscribers.values()]
       yield* (yield* Hub).unsubscribe({ caller, topic, callback: hub.webhook, face: "api" })
       yield* hub.until(() => hub.subscribers.size === 0)
@@ -131,8 +131,8 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       yield* hub.until(() => hub.subscribers.size === 1)
       hub.serve("/page", { type: "text/html", body: page("two") }) // a fragment needs a fetch of the page
       yield* hub.distribute(topic, { type: "text/html", body: page("pushed") })
-      yield* hub.until(() => hub.told.length === 1)
-      assert.strictEqual(hub.told[0]?.body, "<p>two</p>")
+      yield* hub.until(() => hub.received.length === 1)
+      assert.strictEqual(hub.received[0]?.body, "<p>two</p>")
     }))
 })
 

@@ -52,12 +52,12 @@ describe("coalesced fetches", () => {
           if (path.startsWith("/to")) return response.writeHead(302, { Location: path.slice(3) }).end()
           setTimeout(() => response.end(String(++answers)), 20)
         })
-        for (const [length, asked] of [[10, 1], [3_000, 2]] as const) {
+        for (const [length, requests] of [[10, 1], [3_000, 2]] as const) {
           const path = `/${"x".repeat(length)}`
           yield* fetch({ url: `${origin.url}/to${path}` })
           answers = 0
           yield* together([0, 1].map(() => ({ url: `${origin.url}${path}`, since: Date.now() })))
-          assert.strictEqual(answers, asked)
+          assert.strictEqual(answers, requests)
         }
       })
   )
@@ -118,9 +118,9 @@ describe("coalesced fetches", () => {
 
   live("fail for all callers together; a new call fetches again", () =>
     Effect.gen(function*() {
-      let asked = 0
+      let requests = 0
       const origin = yield* serve((_, response) => {
-        asked++
+        requests++
         setTimeout(() => response.socket?.resetAndDestroy(), 20)
       })
       const failures = yield* Effect.forEach(
@@ -128,7 +128,7 @@ describe("coalesced fetches", () => {
         () => Effect.map(Effect.flip(fetch({ url: origin.url, ...shared })), ({ reason }) => reason._tag),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual([failures, asked], [["Protocol", "Protocol", "Protocol"], 2])
+      assert.deepStrictEqual([failures, requests], [["Protocol", "Protocol", "Protocol"], 2])
     }))
 
   const timers = ManualTimers.make()

@@ -28,21 +28,21 @@ const resolverOf = Effect.fnUntraced(function*(zone: Zone, options: DnsResolver.
   yield* Effect.addFinalizer(() => Effect.sync(resolver.close))
   const addresses = (host: string) =>
     Effect.promise(() => resolver.resolve(host).then((found) => found.map(({ address }) => address)))
-  const askedA = () => server.asked.filter((question) => question.startsWith("A ")).length
-  return { addresses, askedA, clock, resolver, server }
+  const countAddressQueries = () => server.queries.filter((question) => question.startsWith("A ")).length
+  return { addresses, countAddressQueries, clock, resolver, server }
 })
 
 describe("DnsResolver", () => {
   it.effect("queries the name servers and caches the response for its TTL", () =>
     Effect.gen(function*() {
-      const { addresses, askedA, clock } = yield* resolverOf(only(["192.0.2.7", "192.0.2.8"], 100))
+      const { addresses, countAddressQueries, clock } = yield* resolverOf(only(["192.0.2.7", "192.0.2.8"], 100))
       assert.deepStrictEqual(yield* addresses("feeds.example"), ["192.0.2.7", "192.0.2.8"])
       clock.now += 99_000
       assert.deepStrictEqual(yield* addresses("feeds.example."), ["192.0.2.7", "192.0.2.8"])
-      assert.strictEqual(askedA(), 1)
+      assert.strictEqual(countAddressQueries(), 1)
       clock.now += 1_000
       yield* addresses("feeds.example")
-      assert.strictEqual(askedA(), 2)
+      assert.strictEqual(countAddressQueries(), 2)
     }))
 
   it.effect("clamps the TTL", () =>
@@ -51,27 +51,27 @@ describe("DnsResolver", () => {
       yield* short.addresses("a.example")
       short.clock.now += 9_999
       yield* short.addresses("a.example")
-      assert.strictEqual(short.askedA(), 1)
+      assert.strictEqual(short.countAddressQueries(), 1)
       const long = yield* resolverOf(only(["192.0.2.7"], 1_000_000), { maxTtlMs: 3_600_000 })
       yield* long.addresses("a.example")
       long.clock.now += 3_600_000
       yield* long.addresses("a.example")
-      assert.strictEqual(long.askedA(), 2)
+      assert.strictEqual(long.countAddressQueries(), 2)
     }))
 
   it.effect("sends one query for concurrent callers", () =>
     Effect.gen(function*() {
-      const { addresses, askedA } = yield* resolverOf(only(["192.0.2.7"], 100))
+      const { addresses, countAddressQueries } = yield* resolverOf(only(["192.0.2.7"], 100))
       const answers = yield* Effect.all(Array.from({ length: 20 }, () => addresses("a.example")), {
         concurrency: "unbounded"
       })
       assert.deepStrictEqual(answers, Array.from({ length: 20 }, () => ["192.0.2.7"]))
-      assert.strictEqual(askedA(), 1)
+      assert.strictEqual(countAddressQueries(), 1)
     }))
 
   it.effect("caches a missing name for a minute", () =>
     Effect.gen(function*() {
-      const { askedA, clock, resolver } = yield* resolverOf(() => ({ code: "NXDOMAIN" }))
+      const { countAddressQueries, clock, resolver } = yield* resolverOf(() => ({ code: "NXDOMAIN" }))
       const first = yield* failure(resolver.resolve("gone.example"))
       assert.deepStrictEqual([first.reason._tag, first.message], [
         "Dns",
@@ -79,10 +79,10 @@ describe("DnsResolver", () => {
       ])
       clock.now += 59_000
       yield* failure(resolver.resolve("gone.example"))
-      assert.strictEqual(askedA(), 1)
+      assert.strictEqual(countAddressQueries(), 1)
       clock.now += 1_000
       yield* failure(resolver.resolve("gone.example"))
-      assert.strictEqual(askedA(), 2)
+      assert.strictEqual(countAddressQueries(), 2)
     }))
 
   it.effect("explains that a name has no address", () =>
@@ -118,12 +118,12 @@ describe("DnsResolver", () => {
 
   it.effect("caches a bounded number of names", () =>
     Effect.gen(function*() {
-      const { addresses, askedA } = yield* resolverOf(only(["192.0.2.7"], 1000), { maxNames: 3 })
+      const { addresses, countAddressQueries } = yield* resolverOf(only(["192.0.2.7"], 1000), { maxNames: 3 })
       for (const name of ["a", "b", "c", "d"]) yield* addresses(`${name}.example`)
       yield* addresses("d.example")
-      assert.strictEqual(askedA(), 4)
+      assert.strictEqual(countAddressQueries(), 4)
       yield* addresses("a.example")
-      assert.strictEqual(askedA(), 5)
+      assert.strictEqual(countAddressQueries(), 5)
     }))
 
   it.effect("returns at most eight addresses of a name", () =>
@@ -137,7 +137,7 @@ describe("DnsResolver", () => {
       const { addresses, server } = yield* resolverOf(only(["192.0.2.66"], 100))
       assert.deepStrictEqual(yield* addresses("localhost"), ["127.0.0.1", "::1"])
       assert.deepStrictEqual(yield* addresses("app.localhost"), ["127.0.0.1", "::1"])
-      assert.deepStrictEqual(server.asked, [])
+      assert.deepStrictEqual(server.queries, [])
     }))
 
   it.effect("reads the hosts file again after a change", () =>
@@ -153,7 +153,7 @@ describe("DnsResolver", () => {
       clock.now += 5_000
       assert.deepStrictEqual(yield* addresses("box"), ["192.0.2.5", "::2"])
       assert.deepStrictEqual(yield* addresses("other"), ["192.0.2.5"])
-      assert.isFalse(server.asked.includes("A other"))
+      assert.isFalse(server.queries.includes("A other"))
     }))
 
   it("reads hosts files leniently", () => {

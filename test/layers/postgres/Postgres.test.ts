@@ -157,21 +157,21 @@ describe.skipIf(server?.available !== true)("Postgres", () => {
         const sql = Context.get(context, SqlClient.SqlClient)
         const heart = Context.get(context, DatabaseLiveness)
         /** For ever, if it had to be. */
-        const asked = <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>
+        const runQuery = <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>
           Effect.provideContext(run(statement, Infinity), context)
         for (const [what, { begin, end }] of Object.entries(faults)) {
-          yield* asked(sql`select pg_sleep(3)`)
+          yield* runQuery(sql`select pg_sleep(3)`)
           assert.isFalse(heart.isSilent(), what)
           begin()
-          const error = yield* Effect.flip(asked(sql`select 1`))
+          const error = yield* Effect.flip(runQuery(sql`select 1`))
           assert.deepStrictEqual(
             error,
             new StoreError({ reason: { _tag: "Unavailable", message: "The database server does not answer." } })
           )
           assert.isTrue(heart.isSilent(), what)
-          yield* Effect.flip(asked(Effect.die("Nothing more is asked.")))
+          yield* Effect.flip(runQuery(Effect.die("Nothing more is asked.")))
           end()
-          const rows = yield* asked(sql`select 1::int as n`).pipe(Effect.retry(Schedule.spaced("100 millis")))
+          const rows = yield* runQuery(sql`select 1::int as n`).pipe(Effect.retry(Schedule.spaced("100 millis")))
           assert.deepStrictEqual(rows, [{ n: 1 }], what)
         }
       }),

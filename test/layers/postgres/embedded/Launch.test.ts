@@ -5,7 +5,7 @@ import threads, { type Worker } from "node:worker_threads"
 import { launch, launchAhead } from "#layers/postgres/embedded/Launch.ts"
 import type { FromWorker } from "#layers/postgres/embedded/Messages.ts"
 
-/** A cluster that is not there, and must not be made: a thread that is told to start it says so, and ends. */
+/** A missing cluster that must not be created: a thread that starts it reports the absence, and ends. */
 const nowhere = { cluster: "/nowhere/database", mayCreate: false, idleTransactionMs: 60_000 }
 
 const lastWord = async (worker: Worker): Promise<FromWorker> => {

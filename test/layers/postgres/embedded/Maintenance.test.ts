@@ -9,7 +9,7 @@ import { temporaryDirectory } from "#test/support/Databases.ts"
 
 const database = Layer.unwrap(Effect.map(temporaryDirectory, (directory) => EmbeddedPostgres.layer({ directory })))
 
-/** Repeats a query in real time until it holds: what maintenance does is not told to anybody. */
+/** Repeats a query in real time until its condition holds, because maintenance reports no end. */
 const eventually = (holds: Effect.Effect<boolean, unknown>) =>
   Effect.promise(async () => {
     while (!(await Effect.runPromise(holds))) await setTimeout(10)

@@ -52,9 +52,9 @@ describe("Template", () => {
           Effect.ensuring(Effect.sync(() => read.mockRestore()))
         )
         assert.instanceOf(cause, DamagedTemplate)
-        const told = explainStart(target, String(cause)) // as it comes out of the thread
-        assert.strictEqual(told.reason._tag, "Damaged")
-        assert.match(told.message, /^The archive \S+template\.tar\.zst is damaged \(.+\)\. Check Windhover out anew/)
+        const error = explainStart(target, String(cause)) // as it comes out of the thread
+        assert.strictEqual(error.reason._tag, "Damaged")
+        assert.match(error.message, /^The archive \S+template\.tar\.zst is damaged \(.+\)\. Check Windhover out anew/)
         assert.isFalse(fs.existsSync(target))
       }
       assert.strictEqual(yield* unpacked(target), "18\n")

@@ -2,7 +2,7 @@ import { Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub, type SubscribeRequest } from "#actors/operations/Hub.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
-import { caller, World } from "./World.ts"
+import { caller, SimulatedWeb } from "./SimulatedWeb.ts"
 
 export const feed = "http://feeds.example/a"
 
@@ -26,24 +26,24 @@ export const unsubscribe = Effect.fnUntraced(function*(name: string, topic = fee
 export const started = Effect.gen(function*() {
   yield* (yield* AccountStore).create("ann", Redacted.make("a password"))
   yield* TestClock.adjust("1 second")
-  return yield* World
+  return yield* SimulatedWeb
 })
 
-/** A world with the feed entry `first`, fetched once, and with subscriptions of these names. */
+/** A web with the feed entry `first`, fetched once, and with subscriptions of these names. */
 export const watched = Effect.fnUntraced(function*(...names: ReadonlyArray<string>) {
-  const world = yield* started
-  world.publish(feed, ["first"])
+  const web = yield* started
+  web.publish(feed, ["first"])
   for (const name of names) yield* subscribe(name)
   yield* TestClock.adjust("1 second")
-  world.log.length = 0
-  return world
+  web.log.length = 0
+  return web
 })
 
 /** Lines of the log with `text`. */
-export const lines = (world: World["Service"], text: string) => world.log.filter((line) => line.includes(text))
+export const lines = (web: SimulatedWeb["Service"], text: string) => web.log.filter((line) => line.includes(text))
 
 /** Values of a header in the parcels for a callback. */
-export const headers = (world: World["Service"], name: string, header: string) =>
-  world.parcels.filter(({ callback }) => callback === hook(name)).map((parcel) =>
+export const headers = (web: SimulatedWeb["Service"], name: string, header: string) =>
+  web.parcels.filter(({ callback }) => callback === hook(name)).map((parcel) =>
     parcel.headers.find(([key]) => key === header)?.[1]
   )

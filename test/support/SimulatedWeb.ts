@@ -19,8 +19,8 @@ import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 /** A callback's answer: a status, or a failure. */
 export type Answer = (parcel: Parcel, attempt: number) => Effect.Effect<number, DeliveryError>
 
-/** The outside world of a test: feeds as lists of ids, scripted callbacks, and a log of both. */
-export class World extends Context.Service<World, {
+/** The web of a test: feeds as lists of ids, scripted callbacks, and a log of both. */
+export class SimulatedWeb extends Context.Service<SimulatedWeb, {
   /** Events, such as `61s poll feeds.example/a` and `121s post hooks.example/1 b,c try 0`. */
   readonly log: Array<string>
   /** Publishes ids, newest first. */
@@ -35,7 +35,7 @@ export class World extends Context.Service<World, {
   /** Runs before each reading of a document. */
   readonly beforeReading: (effect: Effect.Effect<void, ReaderError>) => void
   readonly parcels: Array<Parcel>
-}>()("windhover/test/World") {}
+}>()("windhover/test/SimulatedWeb") {}
 
 /** A response with a document of ids. */
 export const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched => {
@@ -45,16 +45,16 @@ export const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched =>
     headers: {},
     body: new TextEncoder().encode(text),
     signature: ofString(text),
-    finalUrl: asAsked
+    finalUrl: requestedUrl
   }
 }
 
 /** Stands for the requested URL in a scripted response. */
-const asAsked = ""
+const requestedUrl = ""
 
 const short = (url: string) => url.replace(/^https?:\/\//, "")
 
-const layerWorld = Layer.effectContext(Effect.gen(function*() {
+const layerWeb = Layer.effectContext(Effect.gen(function*() {
   const clock = yield* Clock.Clock
   const log: Array<string> = []
   const parcels: Array<Parcel> = []
@@ -63,7 +63,7 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
   const callbacks = new Map<string, Answer>()
   let verify: IntentVerifier["Service"]["verify"] = () => Effect.void
   let hub: (question: HubRequest) => Effect.Effect<void, HubRequestError> = () => Effect.void
-  let asked = 0
+  let hubSubscriptions = 0
   let beforeReading: Effect.Effect<void, ReaderError> = Effect.void
   const note = (text: string) => void log.push(`${clock.currentTimeMillisUnsafe() / 1000}s ${text}`)
 
@@ -71,7 +71,7 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
     Effect.suspend(() => {
       note(`poll ${short(request.url)}`)
       const answer = origins.get(request.url)?.(request) ?? Effect.succeed(documentOf(documents.get(request.url) ?? []))
-      return Effect.map(answer, (one) => one.finalUrl === asAsked ? { ...one, finalUrl: request.url } : one)
+      return Effect.map(answer, (one) => one.finalUrl === requestedUrl ? { ...one, finalUrl: request.url } : one)
     })
 
   const post = (parcel: Parcel, mayLeave?: () => boolean) =>
@@ -89,7 +89,7 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
       return Effect.map(answer, (status) => ({ status, latency: 1, excerpt: "" }))
     })
 
-  return Context.make(World, {
+  return Context.make(SimulatedWeb, {
     log,
     parcels,
     publish: (url, ids) => void documents.set(url, ids),
@@ -108,11 +108,11 @@ const layerWorld = Layer.effectContext(Effect.gen(function*() {
     Context.add(HubClient, {
       send: (question) =>
         Effect.suspend(() => {
-          if (question.callback === `callback-${asked + 1}`) asked++
+          if (question.callback === `callback-${hubSubscriptions + 1}`) hubSubscriptions++
           note(`${question.mode} ${short(question.topic)} at ${short(question.hub)} as ${question.callback}`)
           return hub(question)
         }),
-      makeCredentials: Effect.sync(() => ({ callback: `callback-${asked + 1}`, secret: `secret-${asked + 1}` }))
+      makeCredentials: Effect.sync(() => ({ callback: `callback-${hubSubscriptions + 1}`, secret: `secret-${hubSubscriptions + 1}` }))
     }),
     Context.add(Selector, {
       check: () => Effect.void,
@@ -176,11 +176,11 @@ export const statusOnly = (status: number, headers: Fetched["headers"] = {}): Fe
   headers,
   body: new Uint8Array(),
   signature: 0n,
-  finalUrl: asAsked
+  finalUrl: requestedUrl
 })
 
-/** The outside: stores in memory and a scripted world, which outlive the runners. */
-export const layerOutside = Layer.mergeAll(MemoryStores.layer, layerWorld)
+/** The outside: stores in memory and a scripted web, which outlive the runners. */
+export const layerOutside = Layer.mergeAll(MemoryStores.layer, layerWeb)
 
 /** One runner with all partitions, exact polling times and the given senders. */
 export const layerSending = <R>(senders: Layer.Layer<Senders.Senders, never, R>) =>
