@@ -112,7 +112,10 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
           note(`${question.mode} ${short(question.topic)} at ${short(question.hub)} as ${question.callback}`)
           return hub(question)
         }),
-      makeCredentials: Effect.sync(() => ({ callback: `callback-${hubSubscriptions + 1}`, secret: `secret-${hubSubscriptions + 1}` }))
+      makeCredentials: Effect.sync(() => ({
+        callback: `callback-${hubSubscriptions + 1}`,
+        secret: `secret-${hubSubscriptions + 1}`
+      }))
     }),
     Context.add(Selector, {
       check: () => Effect.void,

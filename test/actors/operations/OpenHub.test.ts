@@ -32,7 +32,10 @@ const refusalOf = <A, R>(effect: Effect.Effect<A, Refusal, R>) =>
   Effect.map(Effect.flip(effect), ({ reason }) => reason)
 
 /** Records the verifications of callbacks, as `subscribe good 864000`. */
-const recordIntents = (web: SimulatedWeb["Service"], answer: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>) => {
+const recordIntents = (
+  web: SimulatedWeb["Service"],
+  answer: (intent: Intent) => Effect.Effect<void, IntentNotConfirmed>
+) => {
   const verifications: Array<string> = []
   web.verify((intent) =>
     Effect.suspend(() => {

@@ -9,7 +9,7 @@ import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { feed, lines, started, subscribe, watched } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
-import { documentOf, layer, statusOnly, type SimulatedWeb } from "#test/support/SimulatedWeb.ts"
+import { documentOf, layer, type SimulatedWeb, statusOnly } from "#test/support/SimulatedWeb.ts"
 
 const outcomes = Effect.gen(function*() {
   return (yield* (yield* Pings).list({ accountId: 1, limit: 20 })).map(({ outcome }) => outcome)

@@ -3,7 +3,7 @@ import { Clock, Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { feed, lines } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
-import { documentOf, statusOnly, type SimulatedWeb } from "#test/support/SimulatedWeb.ts"
+import { documentOf, type SimulatedWeb, statusOnly } from "#test/support/SimulatedWeb.ts"
 
 /** A server with these ids and this ETag; it answers 304 to conditions that `same` takes for those of its document. */
 const conditional = (web: SimulatedWeb["Service"], same: (etag: string) => boolean) => {

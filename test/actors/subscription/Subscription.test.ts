@@ -323,8 +323,7 @@ describe("a subscription", () => {
     )
     return Effect.gen(function*() {
       const web = yield* started
-      const serve = (size: number, letter: string) =>
-        web.serve(feed, () => Effect.succeed(pageOf(letter.repeat(size))))
+      const serve = (size: number, letter: string) => web.serve(feed, () => Effect.succeed(pageOf(letter.repeat(size))))
       serve(1, "x")
       for (const name of names) yield* subscribe(name)
       for (const name of names) {

@@ -55,9 +55,15 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       hub.serve("/feed.xml", { type: atom, body: feed(`last sha512 sha384 sha256 sha1 ${many}`, links) })
       yield* (yield* Hub).publish([topic])
       yield* hub.until(() => hub.received.length === 5)
-      assert.deepStrictEqual(hub.received.map(({ body }) => idsOf(body)), [["sha1"], ["sha256"], ["sha384"], ["sha512"], [
-        "last"
-      ]])
+      assert.deepStrictEqual(hub.received.map(({ body }) => idsOf(body)), [
+        ["sha1"],
+        ["sha256"],
+        ["sha384"],
+        ["sha512"],
+        [
+          "last"
+        ]
+      ])
     }))
 
   test("is ignored without a signature, and gets the usual response", (hub) =>
