@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent, type Dispatcher } from "undici"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 
 const [, , address = "", countText = "0", method = "GET", etag = "", rate = ""] = process.argv
 const count = Number(countText)
@@ -25,7 +25,7 @@ const ask = () =>
       onResponseStart: () => undefined,
       onResponseData: (_controller, chunk) => void chunks.push(chunk),
       onResponseEnd: () => {
-        ofBytes(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
+        hashBytes(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks))
         resolve()
       },
       onResponseError: (_controller, error) => reject(error)

@@ -190,7 +190,7 @@ const measureLateness = (hosts: ReadonlyArray<SimulatedHost>) =>
       Layer.provide([
         store,
         fetcher,
-        Layer.mock(Listeners, { tell: () => Effect.void }),
+        Layer.mock(Listeners, { notify: () => Effect.void }),
         Layer.mock(HubSubscriptionBehavior, {}),
         Layer.mock(HubReliability, { enabled: false, isUnreliable: () => false, addCounts: () => {} }),
         Layer.mock(HostPauses, { save: () => Effect.void, ofPartition: () => Effect.succeed([]) }),

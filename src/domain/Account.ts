@@ -40,7 +40,7 @@ export interface Caller {
   readonly credential: string
 }
 
-/** The account of all subscriptions of the hub face. The stores know this account, and never list it. */
+/** The account of all subscriptions of the hub face. The stores have this account, and leave it out of lists. */
 export const anonymous: Caller = {
   account: { id: 0, login: "(hub)", credits: 0, createdAt: 0 },
   rights: new Set(),
@@ -48,13 +48,13 @@ export const anonymous: Caller = {
 }
 
 /** Rights as the bit set that is stored: bit i is `rights[i]`. */
-export const toBits = (granted: Iterable<Right>): number => {
+export const rightsToBits = (granted: Iterable<Right>): number => {
   let bits = 0
   for (const right of granted) bits |= 1 << rights.indexOf(right)
   return bits
 }
 
-export const fromBits = (bits: number): ReadonlyArray<Right> => rights.filter((_, i) => (bits & (1 << i)) !== 0)
+export const rightsFromBits = (bits: number): ReadonlyArray<Right> => rights.filter((_, i) => (bits & (1 << i)) !== 0)
 
 const loginPattern = /^[a-z0-9][a-z0-9._+-]{0,62}$/
 

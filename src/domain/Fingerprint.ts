@@ -10,13 +10,13 @@ export type Fingerprint = bigint
 
 const { h64, h64Raw } = await xxhash()
 
-export const ofBytes = (bytes: Uint8Array): Fingerprint => h64Raw(bytes)
+export const hashBytes = (bytes: Uint8Array): Fingerprint => h64Raw(bytes)
 
 /** The fingerprint of a string's UTF-8 form, equal to `ofBytes` of these bytes. */
-export const ofString = (value: string): Fingerprint => h64(value)
+export const hashString = (value: string): Fingerprint => h64(value)
 
 /** Packs fingerprints for the database, 8 bytes each. */
-export const packAll = (fingerprints: ReadonlyArray<Fingerprint>): Uint8Array => {
+export const packFingerprints = (fingerprints: ReadonlyArray<Fingerprint>): Uint8Array => {
   const bytes = new Uint8Array(fingerprints.length * 8)
   const view = new DataView(bytes.buffer)
   fingerprints.forEach((fingerprint, i) => view.setBigUint64(i * 8, fingerprint, true))
@@ -24,7 +24,7 @@ export const packAll = (fingerprints: ReadonlyArray<Fingerprint>): Uint8Array =>
 }
 
 /** Unpacks the result of `packAll`. */
-export const unpackAll = (bytes: Uint8Array): ReadonlySet<Fingerprint> => {
+export const unpackFingerprints = (bytes: Uint8Array): ReadonlySet<Fingerprint> => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const fingerprints = new Set<Fingerprint>()
   for (let at = 0; at + 8 <= bytes.length; at += 8) fingerprints.add(view.getBigUint64(at, true))

@@ -122,7 +122,7 @@ export const withETag = <Body extends string | Uint8Array>(
   ifNoneMatch: string | undefined,
   send: (body: Body, headers: HeaderFields) => Response
 ): Response => {
-  const fingerprint = typeof body === "string" ? Fingerprint.ofString(body) : Fingerprint.ofBytes(body)
+  const fingerprint = typeof body === "string" ? Fingerprint.hashString(body) : Fingerprint.hashBytes(body)
   const etag = `"${fingerprint.toString(16).padStart(16, "0")}"`
   return matches(ifNoneMatch, etag) ? notModified(etag) : send(body, { etag })
 }

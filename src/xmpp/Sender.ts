@@ -43,7 +43,7 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
       notification,
       style: { format, extNamespace, ...(isLegacy ? { itemNamespace: ns.pubsub } : {}) }
     })
-    if (!isHeld()) return outcomeOf.withheld
+    if (!isHeld()) return outcomeOf["lease-lost"]
     const result = local.component === undefined
       ? yield* Effect.retry(client(entityId).Deliver({ id, messages }), ownerRetry)
       : yield* local.component.deliver(id, messages)
@@ -56,10 +56,10 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
 const getRecipient = ({ endpoint, host }: Subscription, domain: string): string =>
   host === Jid.domainOf(domain) ? endpoint.slice(0, -host.length) + domain : endpoint
 
-const outcomeOf: { readonly [result in SendResult | "withheld"]: Outcome } = {
+const outcomeOf: { readonly [result in SendResult | "lease-lost"]: Outcome } = {
   accepted: { verdict: "delivered" },
-  unavailable: { verdict: "away" },
-  withheld: { verdict: "withheld" },
+  unavailable: { verdict: "unserved" },
+  "lease-lost": { verdict: "lease-lost" },
   poison: {
     verdict: "failed",
     attempt: { code: 0, message: "The XMPP server does not take this notification: it closes the stream." }

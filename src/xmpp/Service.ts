@@ -73,7 +73,7 @@ const layerEntity = XmppEntity.toLayer(
 )
 
 /** Wakes the entity on the runner that owns its shard, checked every 0.5 s: the component has to be connected before the first call. */
-const layerWake = Layer.effectDiscard(Effect.gen(function*() {
+const layerStartComponent = Layer.effectDiscard(Effect.gen(function*() {
   const sharding = yield* Sharding.Sharding
   const client = yield* XmppEntity.client
   const ownsShard = Effect.sync(() => sharding.hasShardId(sharding.getShardId(EntityId.make(entityId), "default")))
@@ -94,6 +94,6 @@ const layerWake = Layer.effectDiscard(Effect.gen(function*() {
 /** The component, or an empty layer when XMPP is off. */
 export const layer = Layer.unwrap(
   Settings.useSync((settings) =>
-    getComponentConfig(settings) === undefined ? Layer.empty : layerWake.pipe(Layer.provide(layerEntity))
+    getComponentConfig(settings) === undefined ? Layer.empty : layerStartComponent.pipe(Layer.provide(layerEntity))
   )
 ).pipe(Layer.provide(layerLocalComponent))

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Caller, rights } from "#domain/Account.ts"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
@@ -42,7 +42,7 @@ describe("a program that embeds Windhover", () => {
     fetch: ({ url }) =>
       Effect.sync(() => {
         const body = new TextEncoder().encode(atom(...published))
-        return { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: url }
+        return { status: 200, headers: {}, body, signature: hashBytes(body), finalUrl: url }
       })
   })
 

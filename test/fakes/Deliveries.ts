@@ -39,10 +39,10 @@ const waiting = (queue: ReadonlyMap<number, Queued>) =>
 
 const backlog = (state: State, subscriptionId: number, most: { readonly count: number; readonly bytes: number }) => {
   const subscriber = state.subscriptions.get(subscriptionId)
-  if (subscriber === undefined) return { deliveries: [], more: false, nextSequence: 1 }
+  if (subscriber === undefined) return { deliveries: [], hasMore: false, nextSequence: 1 }
   const all = waiting(subscriber.queue)
   const deliveries = all.slice(0, countFitting(all.map(({ notification }) => documentBytes(notification)), most))
-  return { deliveries, more: all.length > deliveries.length, nextSequence: subscriber.nextSequence }
+  return { deliveries, hasMore: all.length > deliveries.length, nextSequence: subscriber.nextSequence }
 }
 
 const subscriberOf = (state: State, deliveryId: number) => state.subscriptions.get(state.queueOf.get(deliveryId) ?? 0)

@@ -110,7 +110,7 @@ const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Del
 
 /** The hub face passes documents on, and nothing else. */
 const isFor = ({ face }: Subscription, news: News): boolean =>
-  face === "api" || news._tag === "Document" || news._tag === "Entries" && news.whole !== undefined
+  face === "api" || news._tag === "Document" || news._tag === "Entries" && news.wholeFeed !== undefined
 
 /** Gives the ids of the entries that were new, or stored with another content. */
 const writeEntries = (state: State, change: PollWrite, now: number): ReadonlySet<string> => {

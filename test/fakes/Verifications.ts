@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import {
   type ClaimedVerification,
   claimTimeMs,
-  maxTurnDelayMs,
+  maxVerificationDelayMs,
   maxWaitingVerifications,
   quotaKeyOf,
   type Verification,
@@ -22,7 +22,7 @@ export const make = (state: State): VerificationQueue["Service"] =>
     deny: Effect.fn("QuestionQueue.deny")((asked, reason) =>
       operation(state, (now) => deny(state, asked, reason, now))
     ),
-    takeTurn: Effect.fn("QuestionQueue.turn")((place, perMinute) =>
+    reserve: Effect.fn("QuestionQueue.turn")((place, perMinute) =>
       operation(state, (now) => {
         const turns = state.turns.get(place) ?? []
         const at = nextAllowedAt(turns, now, perMinute)
@@ -61,7 +61,7 @@ const claim = (
 ) => {
   const due = [...state.questions.values()]
     .filter((one) =>
-      one.lane === lane && (one.dueAt <= now || one.dueAt > now + maxTurnDelayMs) &&
+      one.lane === lane && (one.dueAt <= now || one.dueAt > now + maxVerificationDelayMs) &&
       about(state, one.verification.subscription)[0] === one
     )
     .toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
@@ -69,7 +69,7 @@ const claim = (
     ? { allowed: due.slice(0, limit), deferred: [], windows: [] }
     : allocate(due, (site) => state.turns.get(site) ?? [], now, { limit, perMinute })
   for (const [site, taken] of windows) state.turns.set(site, taken)
-  for (const { dueAt, one } of deferred) put(state, { ...one, claimed: false, dueAt })
+  for (const { dueAt, request } of deferred) put(state, { ...request, claimed: false, dueAt })
   for (const one of allowed) put(state, { ...one, claimed: true, dueAt: now + claimTimeMs })
   return allowed.map(({ id, verification: question }): ClaimedVerification => ({ id, verification: question }))
 }

@@ -49,9 +49,12 @@ export const upstreamStoreSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(yield* byCallback(callback), stored)
         const all = yield* HubSubscriptionStore.use((store) => store.ofPartition(partition))
         assert.deepStrictEqual(all.filter(({ resourceId }) => resourceId === resource.id), [stored])
-        assert.strictEqual(yield* save({ ...idle(resource.id, { hubs: [], state: "leaving" }), revision: 1 }), true)
+        assert.strictEqual(
+          yield* save({ ...idle(resource.id, { hubs: [], state: "unsubscribing" }), revision: 1 }),
+          true
+        )
         assert.deepStrictEqual((yield* find(resource.id))?.subscription, {
-          ...idle(resource.id, { hubs: [], state: "leaving" }),
+          ...idle(resource.id, { hubs: [], state: "unsubscribing" }),
           revision: 2
         })
         assert.isUndefined(yield* byCallback(callback))

@@ -49,11 +49,11 @@ const waiting = (it: Vitest.MethodsNonLive<Stores>) => {
   it.effect("gives what was recorded, in order of sequence, as it was recorded", () =>
     Effect.gen(function*() {
       const { deliveries, subscription } = yield* queued(3)
-      assert.deepStrictEqual(yield* backlog(subscription.id), { deliveries, more: false, nextSequence: 4 })
-      assert.deepStrictEqual(yield* backlog(subscription.id, 3), { deliveries, more: false, nextSequence: 4 })
+      assert.deepStrictEqual(yield* backlog(subscription.id), { deliveries, hasMore: false, nextSequence: 4 })
+      assert.deepStrictEqual(yield* backlog(subscription.id, 3), { deliveries, hasMore: false, nextSequence: 4 })
       assert.deepStrictEqual(yield* backlog(subscription.id, 2), {
         deliveries: deliveries.slice(0, 2),
-        more: true,
+        hasMore: true,
         nextSequence: 4
       })
     }))
@@ -68,16 +68,16 @@ const waiting = (it: Vitest.MethodsNonLive<Stores>) => {
         yield* record(change)
       }
       const numbered = (bytes: number) =>
-        Effect.map(outbox.backlog(subscription.id, 10, bytes), ({ deliveries, more }) => ({
+        Effect.map(outbox.backlog(subscription.id, 10, bytes), ({ deliveries, hasMore }) => ({
           sequences: deliveries.map(({ sequence }) => sequence),
-          more
+          hasMore
         }))
-      assert.deepStrictEqual(yield* numbered(30), { sequences: [1, 2, 3], more: false })
-      assert.deepStrictEqual(yield* numbered(29), { sequences: [1, 2], more: true })
-      assert.deepStrictEqual(yield* numbered(5), { sequences: [1], more: true })
+      assert.deepStrictEqual(yield* numbered(30), { sequences: [1, 2, 3], hasMore: false })
+      assert.deepStrictEqual(yield* numbered(29), { sequences: [1, 2], hasMore: true })
+      assert.deepStrictEqual(yield* numbered(5), { sequences: [1], hasMore: true })
       const { deliveries: [first] } = yield* outbox.backlog(subscription.id, 1)
       yield* outbox.confirm(first?.id ?? 0)
-      assert.deepStrictEqual(yield* numbered(5), { sequences: [2], more: true })
+      assert.deepStrictEqual(yield* numbered(5), { sequences: [2], hasMore: true })
     }))
 
   it.effect("gives documents, failures, headers and the order of entries as they were told", () =>
@@ -99,7 +99,7 @@ const waiting = (it: Vitest.MethodsNonLive<Stores>) => {
   it.effect("has nothing for a new subscription, and nothing for one that is gone", () =>
     Effect.gen(function*() {
       const { subscription } = yield* newSubscription()
-      const nothing = { deliveries: [], more: false, nextSequence: 1 }
+      const nothing = { deliveries: [], hasMore: false, nextSequence: 1 }
       assert.deepStrictEqual(yield* backlog(subscription.id), nothing)
       const other = yield* queued(2)
       yield* SubscriptionStore.use((store) => store.remove(other.subscription.id))
@@ -122,7 +122,7 @@ const waiting = (it: Vitest.MethodsNonLive<Stores>) => {
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual(
-        answers.map(({ deliveries, more }) => [deliveries.length, more]),
+        answers.map(({ deliveries, hasMore }) => [deliveries.length, hasMore]),
         made.map((_, i) => [1 + i % 5, i % 5 !== 4])
       )
       answers.forEach(({ deliveries }, i) =>
@@ -145,7 +145,7 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* outbox.confirm(deliveries[2]?.id ?? 0)
       assert.deepStrictEqual(yield* backlog(subscription.id, 1), {
         deliveries: deliveries.slice(1, 2),
-        more: true,
+        hasMore: true,
         nextSequence: 5
       })
       assert.deepStrictEqual(yield* sequencesOf(subscription.id), [2, 4])
@@ -170,7 +170,7 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
         }),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(yield* backlog(subscription.id), { deliveries: [], more: false, nextSequence: 31 })
+      assert.deepStrictEqual(yield* backlog(subscription.id), { deliveries: [], hasMore: false, nextSequence: 31 })
     }))
 
   it.effect("postpones: one more failed try, due later, the same otherwise", () =>

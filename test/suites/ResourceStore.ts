@@ -373,10 +373,10 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       const { resource } = yield* subscribe({ ...wanted, state: "pending" })
       yield* subscribe({ ...wanted, endpoint: "https://b.example/", state: "paused" })
       const leased = yield* subscribe({ ...wanted, endpoint: "https://c.example/", leaseUntil: 5_000, face: "hub" })
-      const whole = { contentType: "application/rss+xml", body: new TextEncoder().encode("<rss/>") }
-      const before = yield* at(4_999)(record({ ...found(resource, [entry("a")]), whole }))
+      const wholeFeed = { contentType: "application/rss+xml", body: new TextEncoder().encode("<rss/>") }
+      const before = yield* at(4_999)(record({ ...found(resource, [entry("a")]), wholeFeed }))
       assert.deepStrictEqual(before.map(({ subscriptionId }) => subscriptionId), [leased.subscription.id])
-      assert.deepStrictEqual(yield* at(5_000)(record({ ...found(resource, [entry("b")]), whole })), [])
+      assert.deepStrictEqual(yield* at(5_000)(record({ ...found(resource, [entry("b")]), wholeFeed })), [])
     }))
 
   it.effect("announces nothing that it was not told to", () =>
@@ -474,13 +474,13 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const account = yield* newAccount
       const wanted = wantedBy(account.id)
-      const whole = { contentType: "application/rss+xml; charset=x", body: Uint8Array.of(0, 60, 255) }
+      const wholeFeed = { contentType: "application/rss+xml; charset=x", body: Uint8Array.of(0, 60, 255) }
       const { resource, subscription } = yield* subscribe(wanted)
-      const alone = yield* record({ ...found(resource, [entry("a")]), whole })
+      const alone = yield* record({ ...found(resource, [entry("a")]), wholeFeed })
       assert.deepStrictEqual(alone[0]?.notification.news, { _tag: "Entries", entries: [entry("a")] })
       const hub = (yield* subscribe({ ...wanted, accountId: 0, face: "hub" })).subscription
-      const both = yield* record({ ...found(resource, [entry("b")]), whole })
-      const news = { _tag: "Entries" as const, entries: [entry("b")], whole }
+      const both = yield* record({ ...found(resource, [entry("b")]), wholeFeed })
+      const news = { _tag: "Entries" as const, entries: [entry("b")], wholeFeed }
       assert.deepStrictEqual(
         both.map(({ credits, notification, sequence, subscriptionId }) => [
           subscriptionId,
@@ -510,8 +510,8 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       const wanted = wantedBy(0, { face: "hub", state: "pending" })
       const pending = yield* subscribe(wanted)
       assert.deepStrictEqual([pending.resource.hasHubSubscribers, pending.resource.subscribers], [true, 0])
-      const whole = { contentType: "text/xml", body: Uint8Array.of(60) }
-      const [waiting] = yield* record({ ...found(pending.resource, [entry("a")]), whole })
+      const wholeFeed = { contentType: "text/xml", body: Uint8Array.of(60) }
+      const [waiting] = yield* record({ ...found(pending.resource, [entry("a")]), wholeFeed })
       assert.deepStrictEqual([waiting?.subscriptionId, waiting?.sequence], [pending.subscription.id, 1])
       yield* subscribe({ ...wanted, state: "active", leaseUntil: 5_000 })
       const load = (now: number) => at(now)(ResourceStore.use((store) => store.load(pending.resource.id)))

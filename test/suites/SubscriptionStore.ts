@@ -233,8 +233,8 @@ const leases = (it: Vitest.MethodsNonLive<Stores>) => {
       const long = wantedBy(0, { face: "hub", leaseUntil: 4_000_000_000_000, endpoint: "https://long.example/" })
       const { resource, subscription: kept } = yield* subscribe(long)
       const { subscription: ended } = yield* subscribe({ ...long, endpoint: "https://e.example/", leaseUntil: 5_000 })
-      const whole = { contentType: "text/xml", body: Uint8Array.of(60) }
-      yield* at(4_999)(record({ ...found(resource, [entry("a")]), whole }))
+      const wholeFeed = { contentType: "text/xml", body: Uint8Array.of(60) }
+      yield* at(4_999)(record({ ...found(resource, [entry("a")]), wholeFeed }))
       const store = yield* SubscriptionStore
       const removed = (now: number) =>
         Effect.map(

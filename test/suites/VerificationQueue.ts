@@ -19,13 +19,12 @@ const question = (host: string, mode: "subscribe" | "unsubscribe" = "subscribe")
   return mode === "subscribe" ? { mode, subscription: wanted, leaseSeconds: 864_000 } : { mode, subscription: wanted }
 }
 
-const add = (one: Verification, lane: VerificationLane = "strangers") =>
+const add = (one: Verification, lane: VerificationLane = "new") =>
   VerificationQueue.use((queue) => queue.add(one, lane))
 const settle = (asked: ClaimedVerification) => VerificationQueue.use((queue) => queue.settle(asked))
 
 /** Those of these hosts whose turn has come: other tests share the queue. */
-const claim = (hosts: ReadonlyArray<string>, perMinute = 10, limit = 500) =>
-  claimOf("strangers", hosts, perMinute, limit)
+const claim = (hosts: ReadonlyArray<string>, perMinute = 10, limit = 500) => claimOf("new", hosts, perMinute, limit)
 
 const claimOf = (lane: VerificationLane, hosts: ReadonlyArray<string>, perMinute: number | undefined, limit = 500) =>
   Effect.map(
@@ -98,7 +97,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
     it.effect("counts questions that did not wait in the same minute", () =>
       Effect.gen(function*() {
         const name = site()
-        const turn = (now: number) => at(now)(VerificationQueue.use((queue) => queue.takeTurn(name, 2)))
+        const turn = (now: number) => at(now)(VerificationQueue.use((queue) => queue.reserve(name, 2)))
         assert.deepStrictEqual([yield* turn(0), yield* turn(10_000), yield* turn(20_000)], [0, 0, 40_000])
         const one = question(name)
         yield* at(20_000)(add(one))
@@ -116,7 +115,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
             i % 2 === 0
               ? Effect.map(claim([name], 7), (claimed) => claimed.length)
               : Effect.map(
-                VerificationQueue.use((queue) => queue.takeTurn(name, 7)),
+                VerificationQueue.use((queue) => queue.reserve(name, 7)),
                 (wait) => wait === 0 ? 1 : 0
               )),
           { concurrency: "unbounded" }
@@ -166,21 +165,21 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
     it.effect("has room and turns for what stands that strangers cannot use up", () =>
       Effect.gen(function*() {
         const name = site()
-        const full = Array.from({ length: maxWaitingVerifications.strangers.perQuota }, () => question(name))
+        const full = Array.from({ length: maxWaitingVerifications.new.perQuota }, () => question(name))
         yield* Effect.forEach(full, (one) => at(0)(add(one)), { concurrency: 10 })
         yield* at(0)(claim([name], 2))
         const renewals = [question(name), question(name), question(name)]
         assert.strictEqual(yield* at(1)(add(question(name))), "site-full")
-        for (const one of renewals) assert.strictEqual(yield* at(1)(add(one, "standing")), "added")
-        const asked = yield* at(1)(claimOf("standing", [name], 2))
+        for (const one of renewals) assert.strictEqual(yield* at(1)(add(one, "confirmed")), "added")
+        const asked = yield* at(1)(claimOf("confirmed", [name], 2))
         assert.deepStrictEqual(questions(asked), renewals.slice(0, 2))
         const turn = (lane: VerificationLane) =>
           at(1)(
             VerificationQueue.use((queue) =>
-              queue.takeTurn(quotaKeyOf(lane, renewals[0]?.subscription ?? assert.fail()), 3)
+              queue.reserve(quotaKeyOf(lane, renewals[0]?.subscription ?? assert.fail()), 3)
             )
           )
-        assert.deepStrictEqual([yield* turn("standing"), yield* turn("standing")], [0, 60_000])
+        assert.deepStrictEqual([yield* turn("confirmed"), yield* turn("confirmed")], [0, 60_000])
       }))
 
     it.effect("asks for an account as often as it wants, in the order that it wants", () =>
@@ -191,9 +190,9 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
           { length: 30 },
           (_, i): Verification => ({ mode: "unsubscribe", subscription: wanted(i % 2) })
         )
-        yield* Effect.forEach(requests, (one) => at(0)(add(one, "accounts")))
+        yield* Effect.forEach(requests, (one) => at(0)(add(one, "api")))
         assert.deepStrictEqual(yield* at(0)(claim([host])), [])
-        const asked = yield* at(0)(claimOf("accounts", [host], undefined))
+        const asked = yield* at(0)(claimOf("api", [host], undefined))
         assert.deepStrictEqual(questions(asked), requests)
         yield* Effect.forEach(asked, settle)
       }))
@@ -207,7 +206,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(yield* at(claimTimeMs - 1)(claim([host], 1)), [])
         assert.deepStrictEqual(questions(yield* at(claimTimeMs)(claim([host], 1))), [one])
         assert.strictEqual(
-          yield* at(claimTimeMs + 1)(VerificationQueue.use((queue) => queue.takeTurn(host, 1))),
+          yield* at(claimTimeMs + 1)(VerificationQueue.use((queue) => queue.reserve(host, 1))),
           59_999
         )
       }))
@@ -263,7 +262,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const name = site()
         const one = question(name)
         const variants = Array.from(
-          { length: maxWaitingVerifications.strangers.perSubscription + 1 },
+          { length: maxWaitingVerifications.new.perSubscription + 1 },
           (_, i): Verification => ({
             mode: "unsubscribe",
             subscription: one.subscription,
@@ -273,7 +272,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const answers = yield* Effect.forEach(variants, (variant) => add(variant))
         assert.deepStrictEqual(answers, [...answers.slice(1).map(() => "added" as const), "site-full"])
         const others = Array.from({
-          length: maxWaitingVerifications.strangers.perQuota - maxWaitingVerifications.strangers.perSubscription
+          length: maxWaitingVerifications.new.perQuota - maxWaitingVerifications.new.perSubscription
         }, () => question(`a.${name}`))
         yield* Effect.forEach(others, (other) => add(other), { concurrency: 10 })
         assert.strictEqual(yield* add(question(`b.${name}`)), "site-full")

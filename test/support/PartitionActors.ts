@@ -30,7 +30,7 @@ export const layerPartition = (
     Layer.provide(Layer.mergeAll(ResourceLayer.layer, SubscriptionLayer.layer, HubSubscriptionLayer.layer)),
     Layer.provide(ActorBudget.layer),
     Layer.provide(HubReliability.layer),
-    Layer.provide(Layer.mock(Listeners, { tell: () => Effect.void })),
+    Layer.provide(Layer.mock(Listeners, { notify: () => Effect.void })),
     Layer.provide(Senders.layer),
     Layer.provide(Layer.succeed(ResourceLayer.Jitter, () => 0)),
     Layer.provide(stores),

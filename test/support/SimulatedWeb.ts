@@ -2,7 +2,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { TestRunner } from "effect/cluster"
 import { type Caller, rights } from "#domain/Account.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
-import { ofString } from "#domain/Fingerprint.ts"
+import { hashString } from "#domain/Fingerprint.ts"
 import { Deliverer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
 import { FeedReader, type ReaderError } from "#domain/ports/FeedReader.ts"
 import { HubClient, type HubRequest, type HubRequestError } from "#domain/ports/HubClient.ts"
@@ -44,7 +44,7 @@ export const documentOf = (ids: ReadonlyArray<string>, status = 200): Fetched =>
     status,
     headers: {},
     body: new TextEncoder().encode(text),
-    signature: ofString(text),
+    signature: hashString(text),
     finalUrl: requestedUrl
   }
 }
@@ -74,10 +74,10 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
       return Effect.map(answer, (one) => one.finalUrl === requestedUrl ? { ...one, finalUrl: request.url } : one)
     })
 
-  const post = (parcel: Parcel, mayLeave?: () => boolean) =>
+  const post = (parcel: Parcel, isLeaseHeld?: () => boolean) =>
     Effect.suspend(() => {
-      if (mayLeave?.() === false) {
-        return Effect.fail(new DeliveryError({ reason: { _tag: "Withheld", message: "Not sent." } }))
+      if (isLeaseHeld?.() === false) {
+        return Effect.fail(new DeliveryError({ reason: { _tag: "LeaseLost", message: "Not sent." } }))
       }
       const attempt = Number(parcel.headers.find(([name]) => name === "X-Service-Retried")?.[1] ?? 0)
       const ids = [...new TextDecoder().decode(parcel.body).matchAll(/<entry.*?<id>(.*?)<\/id>/g)].map((match) =>

@@ -83,7 +83,7 @@ export const wakeStalledSubscriptions = Effect.fnUntraced(
     yield* Effect.forEach(
       stalled,
       ({ partition, subscriptionId }) =>
-        partitions.get(partition)?.subscriptions.tell(subscriptionId, Subscription.look) ?? Effect.void,
+        partitions.get(partition)?.subscriptions.tell(subscriptionId, Subscription.checkOutbox) ?? Effect.void,
       { discard: true }
     )
   }

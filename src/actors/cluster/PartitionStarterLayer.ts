@@ -54,7 +54,7 @@ const makeStartActors = Effect.gen(function*() {
     const reloadResource = (id: number) => Effect.suspend(() => resources.tell(id, { _tag: "Reload" }))
     const subscriptions = yield* ActorSystem.make<Subscription.State, Subscription.Message>({
       name: "subscription",
-      alarm: Subscription.look,
+      alarm: Subscription.checkOutbox,
       behavior: (self) => subscription.run(self, { lease, reloadResource }),
       join: Subscription.join
     }).pipe(withBudget)

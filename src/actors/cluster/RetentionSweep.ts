@@ -5,8 +5,7 @@ import type { StoreError } from "#domain/ports/StoreError.ts"
 import { partitionCount } from "#domain/Topic.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 import { AwakePartitions } from "./PartitionStarter.ts"
-
-const dayMs = 86_400_000
+import { dayMs } from "#domain/Time.ts"
 
 /** Time between two partitions, in ms: a runner with all partitions sweeps each once a day, one every five and a half minutes. */
 const partitionSpacingMs = dayMs / partitionCount

@@ -9,9 +9,10 @@ import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
 import { IntentVerification } from "./IntentVerification.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { verifyIntent } from "./VerifyIntent.ts"
+import { dayMs } from "#domain/Time.ts"
 
 /** Time after which a pending subscription of the API face expires when its verification was lost, in ms. */
-const pendingTimeMs = 86_400_000
+const apiPendingTimeMs = dayMs
 
 /** The requested verification. Callbacks alone can be verified; the null device and JIDs cannot. */
 export const requestedVerification = (
@@ -41,7 +42,7 @@ export const makeApiVerification = Effect.gen(function*() {
 
   /** The row of the queue exists before the response; any runner verifies it. */
   const enqueue = Effect.fnUntraced(function*(queued: Verification) {
-    const added = yield* refuseStoreErrors(queue.add(queued, "accounts"))
+    const added = yield* refuseStoreErrors(queue.add(queued, "api"))
     if (added !== "added") return yield* tooManyWaiting
     yield* verification.wake
     return "pending" as const
@@ -56,7 +57,7 @@ export const makeApiVerification = Effect.gen(function*() {
       ...tokenOf(request)
     }
     if (Option.isSome(yield* refuseStoreErrors(subscriptions.find(subscription)))) return yield* enqueue(queued)
-    const leaseUntil = (yield* Clock.currentTimeMillis) + pendingTimeMs
+    const leaseUntil = (yield* Clock.currentTimeMillis) + apiPendingTimeMs
     const pending = yield* refuseStoreErrors(
       subscriptions.subscribe({ ...subscription, state: "pending", leaseUntil })
     )

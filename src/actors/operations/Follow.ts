@@ -4,11 +4,11 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import { matchAll } from "#domain/Search.ts"
 import * as Topic from "#domain/Topic.ts"
-import { type FollowStart, type Hub, type RetrieveRequest, tooManyFeeds } from "./Hub.ts"
+import { type FollowStart, type Hub, maxRetrievedFeeds, type RetrieveRequest } from "./Hub.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
 /** Reads of one page before a follow of busy resources is refused. */
-const maxAttempts = 50
+const maxPageReads = 50
 
 /** `Hub.follow`, on top of `Hub.retrieve`. */
 export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["retrieve"]) {
@@ -23,7 +23,7 @@ export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["
       return new Map(found.map(({ resourceId }) => [resourceId, topic]))
     }
     const query = search ?? { ...matchAll, endpointUrl: callback ?? "" }
-    const found = yield* refuseStoreErrors(subscriptions.feeds(caller.account.id, query, tooManyFeeds))
+    const found = yield* refuseStoreErrors(subscriptions.feeds(caller.account.id, query, maxRetrievedFeeds))
     return new Map(found.map(({ resourceId, topic }) => [resourceId, topic]))
   })
 
@@ -32,7 +32,7 @@ export const makeFollow = Effect.fnUntraced(function*(retrieve: Hub["Service"]["
     const topics = yield* topicsOf(request)
     const ids = [...topics.keys()]
     let before = yield* refuseStoreErrors(log.heads(ids))
-    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    for (let attempt = 0; attempt < maxPageReads; attempt++) {
       const past = yield* retrieve(request)
       const heads = yield* refuseStoreErrors(log.heads(ids))
       if (heads.every((head, i) => head === before[i])) {

@@ -63,8 +63,8 @@ export interface ListRequest extends Omit<ListQuery, "accountId"> {
   readonly presence?: boolean
 }
 
-/** Number of feeds from which on one retrieve is refused: at most 199 feeds are retrieved together. */
-export const tooManyFeeds = 200
+/** Maximum of feeds that one retrieve reads together. */
+export const maxRetrievedFeeds = 199
 
 export interface RetrieveRequest {
   readonly caller: Caller

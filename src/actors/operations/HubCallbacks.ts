@@ -21,7 +21,7 @@ export interface PushReceiver extends Pick<HubSubscription, "resourceId" | "part
 }
 
 /** Attempts to save a row that other requests change at the same time; the hub's own retry comes after them. */
-const maxAttempts = 5
+const maxSaveAttempts = 5
 
 export const makeHubCallbacks = Effect.gen(function*() {
   const store = yield* HubSubscriptionStore
@@ -29,7 +29,7 @@ export const makeHubCallbacks = Effect.gen(function*() {
   const scope = yield* Effect.scope
 
   const confirmIntent = Effect.fn("Hub.confirmIntent")(function*(callback: string, intent: HubIntent) {
-    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    for (let attempt = 0; attempt < maxSaveAttempts; attempt++) {
       const known = Option.getOrUndefined(yield* refuseStoreErrors(store.byCallback(callback)))
       const next = known === undefined ? undefined : applyIntent(known, intent, yield* Clock.currentTimeMillis)
       if (next === undefined) return false

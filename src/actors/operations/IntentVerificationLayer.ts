@@ -14,7 +14,7 @@ import { makeVerificationRound } from "./VerificationRound.ts"
 import { verifyIntent } from "./VerifyIntent.ts"
 
 /** Time that a subscription of the hub face stays pending, in ms; then it expires, even if its runner has died. */
-const pendingTimeMs = 120_000
+const hubPendingTimeMs = 120_000
 
 /** Expired subscriptions that one statement deletes, at most. */
 const expiredBatch = 1_000
@@ -75,7 +75,7 @@ const makeVerifySubscribe = Effect.gen(function*() {
    */
   const storePending = Effect.fnUntraced(function*(wanted: NewSubscription) {
     yield* refresh(wanted)
-    const leaseUntil = (yield* Clock.currentTimeMillis) + pendingTimeMs
+    const leaseUntil = (yield* Clock.currentTimeMillis) + hubPendingTimeMs
     const pending = { ...wanted, state: "pending" as const, leaseUntil }
     const { resource, subscription } = yield* refuseStoreErrors(subscriptions.subscribe(pending))
     yield* partitions.reloadResource(wanted.partition, resource.id)

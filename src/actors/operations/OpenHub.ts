@@ -9,7 +9,7 @@ export class OpenHub extends Context.Service<OpenHub, {
   readonly unsubscribe: (request: UnsubscribeRequest) => Effect.Effect<"done" | "pending", Refusal>
 }>()("windhover/actors/operations/OpenHub") {}
 
-/** Refuses a callback of this service itself: it would subscribe to its own requests. */
+/** Refuses a callback at this service itself, because Windhover would then receive its own notifications. */
 export const refuseOwnAddress = (endpoint: string) =>
   Effect.fail(
     badParameter("hub.callback", `${quote(endpoint)} is an address of this hub itself: give one of your own.`)

@@ -40,7 +40,7 @@ export const layer = Layer.effect(
       if (lane === undefined) yield* checkSiteLimit(subscription)
       const leaseSeconds = grantLease(request.leaseSeconds)
       const verification = { mode: "subscribe" as const, subscription, leaseSeconds, ...tokenOf(request) }
-      return yield* enqueue(verification, lane ?? "strangers", request.verify)
+      return yield* enqueue(verification, lane ?? "new", request.verify)
     })
 
     const unsubscribe = Effect.fn("OpenHub.unsubscribe")(function*(request: UnsubscribeRequest) {
@@ -51,7 +51,7 @@ export const layer = Layer.effect(
         return yield* refuseNotSubscribed(subscription)
       }
       const verification = { mode: "unsubscribe" as const, subscription, ...tokenOf(request) }
-      return yield* enqueue(verification, lane ?? "strangers", request.verify)
+      return yield* enqueue(verification, lane ?? "new", request.verify)
     })
 
     return OpenHub.of({ subscribe, unsubscribe })
@@ -68,7 +68,7 @@ const makeEnqueue = Effect.gen(function*() {
       const site = Topic.siteOf(queued.subscription.host)
       if (verify === "sync") {
         const quotaKey = quotaKeyOf(lane, queued.subscription)
-        const wait = yield* refuseStoreErrors(queue.takeTurn(quotaKey, hubQuestionsPerMinute))
+        const wait = yield* refuseStoreErrors(queue.reserve(quotaKey, hubQuestionsPerMinute))
         if (wait > 0) return yield* refuseBusySite(site, wait / 1000)
         yield* verification.verify(queued)
         return "done" as const
@@ -106,7 +106,7 @@ const makeLaneOf = Effect.map(
         const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
         if (known === undefined) return undefined
         const isConfirmed = known.state !== "pending" && !hasLeaseEnded(known, yield* Clock.currentTimeMillis)
-        return isConfirmed ? "standing" : "strangers"
+        return isConfirmed ? "confirmed" : "new"
       }
     )
 )

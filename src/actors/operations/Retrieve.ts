@@ -4,7 +4,7 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter } from "#domain/Refusal.ts"
 import { matchAll, type Search } from "#domain/Search.ts"
 import * as Topic from "#domain/Topic.ts"
-import { type Representation, type RetrieveRequest, tooManyFeeds } from "./Hub.ts"
+import { maxRetrievedFeeds, type Representation, type RetrieveRequest } from "./Hub.ts"
 import { makeRepresentations, refuseNotSubscribed } from "./Representations.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
@@ -27,13 +27,17 @@ export const makeRetrieve = Effect.gen(function*() {
 
   /** `description` names the search in the sentence of a refusal. */
   const retrieveFeeds = Effect.fnUntraced(function*(request: RetrieveRequest, search: Search, description: string) {
-    const feeds = yield* refuseStoreErrors(subscriptions.feeds(request.caller.account.id, search, tooManyFeeds))
+    const feeds = yield* refuseStoreErrors(
+      subscriptions.feeds(request.caller.account.id, search, maxRetrievedFeeds + 1)
+    )
     const [first] = feeds
     if (first === undefined) return yield* refuseNotSubscribed(`You have no subscription with ${description}.`)
-    if (feeds.length >= tooManyFeeds) {
+    if (feeds.length > maxRetrievedFeeds) {
       return yield* badParameter(
         "hub.callback",
-        `hub.callback matches ${tooManyFeeds} feeds or more; fewer than ${tooManyFeeds} can be retrieved together. Name a hub.topic.`
+        `hub.callback matches ${maxRetrievedFeeds + 1} feeds or more; fewer than ${
+          maxRetrievedFeeds + 1
+        } can be retrieved together. Name a hub.topic.`
       )
     }
     if (feeds.length === 1) {

@@ -5,7 +5,7 @@ import { type ClaimedVerification, type VerificationLane, VerificationQueue } fr
 import type { IntentVerification } from "./IntentVerification.ts"
 
 /** Concurrent verifications by lane. A hanging callback takes one of them for 10 s, and so slows its own lane only. */
-const maxConcurrent: { readonly [lane in VerificationLane]: number } = { strangers: 128, standing: 64, accounts: 64 }
+const maxConcurrent: { readonly [lane in VerificationLane]: number } = { new: 128, confirmed: 64, api: 64 }
 
 /** Interval between looks at the queue without a wake-up: finds delayed verifications, and those of a dead runner. */
 const pollInterval = "2 seconds"
@@ -19,7 +19,7 @@ export const makeVerificationRound = Effect.fnUntraced(function*(
   const { hubQuestionsPerMinute: perMinute } = yield* Settings
   const scope = yield* Effect.scope
   const process = yield* makeProcess(verify, Effect.asVoid(Queue.offer(wakeups, undefined)))
-  const running = { strangers: 0, standing: 0, accounts: 0 }
+  const running = { new: 0, confirmed: 0, api: 0 }
 
   const start = (lane: VerificationLane, claimed: ClaimedVerification) =>
     Effect.suspend(() => {
@@ -40,9 +40,9 @@ export const makeVerificationRound = Effect.fnUntraced(function*(
 
   const round = Effect.gen(function*() {
     yield* Effect.timeoutOption(Queue.take(wakeups), pollInterval)
-    yield* startDue("accounts", undefined)
-    yield* startDue("standing", perMinute)
-    yield* startDue("strangers", perMinute)
+    yield* startDue("api", undefined)
+    yield* startDue("confirmed", perMinute)
+    yield* startDue("new", perMinute)
   }).pipe(
     Effect.catchTag(
       "StoreError",

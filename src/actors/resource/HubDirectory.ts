@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type HubLinks, hubLinksOf } from "#domain/poll/HubLinks.ts"
-import { type Fingerprint, ofString } from "#domain/Fingerprint.ts"
+import { type Fingerprint, hashString } from "#domain/Fingerprint.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { isOwn } from "#domain/OwnAddress.ts"
 import type { HubSubscription } from "#domain/websub/HubSubscription.ts"
@@ -36,7 +36,7 @@ export class HubDirectory {
   }
 
   set({ hub, hubs, resourceId, topic, reliable }: HubSubscription): void {
-    this.#known.set(resourceId, { hub, fingerprint: fingerprintOf({ hubs, topic }), reliable: reliable })
+    this.#known.set(resourceId, { hub, fingerprint: fingerprintOf({ hubs, topic }), reliable })
   }
 
   delete(id: number): void {
@@ -98,4 +98,4 @@ const isWatched = ({ hasHubSubscribers, subscribers }: ResourceState): boolean =
 
 const noHubLinks = ({ url }: ResourceState): HubLinks => ({ hubs: [], topic: url })
 
-const fingerprintOf = ({ hubs, topic }: HubLinks): Fingerprint => ofString(JSON.stringify([hubs, topic]))
+const fingerprintOf = ({ hubs, topic }: HubLinks): Fingerprint => hashString(JSON.stringify([hubs, topic]))

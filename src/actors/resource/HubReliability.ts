@@ -24,7 +24,7 @@ export class HubReliability extends Context.Service<HubReliability, {
 
       const count = (counts: HubCounts) => void counted.set(counts.hub, addUp(counted.get(counts.hub), counts))
 
-      const settle = Effect.gen(function*() {
+      const synchronize = Effect.gen(function*() {
         const counts = [...counted.values()]
         counted.clear()
         if (counts.length > 0) {
@@ -48,7 +48,7 @@ export class HubReliability extends Context.Service<HubReliability, {
         enabled: upstreamHubs ?? isReachable(baseUrl),
         isUnreliable: (hub) => unreliable.has(hub),
         addCounts: count,
-        synchronize: settle
+        synchronize
       })
     })
   )
@@ -59,7 +59,7 @@ const addUp = (known: HubCounts | undefined, more: HubCounts): HubCounts => {
   const pushed = (known?.pushed ?? 0) + more.pushed
   return {
     hub: more.hub,
-    pushed: pushed,
+    pushed,
     missed: (known?.missed ?? 0) + more.missed,
     consecutiveMisses: pushed > 0 ? 0 : (known?.consecutiveMisses ?? 0) + more.consecutiveMisses
   }

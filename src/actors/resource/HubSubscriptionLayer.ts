@@ -147,7 +147,7 @@ const send = Effect.fnUntraced(
   function*(
     services: HubServices,
     state: State,
-    { mode, next }: Extract<Model.HubSubscriptionStep, { _tag: "Ask" }>,
+    { mode, next }: Extract<Model.HubSubscriptionStep, { _tag: "Request" }>,
     context: HubSubscriptionContext
   ) {
     const { callback, hub, resourceId, secret, topic } = next
@@ -155,7 +155,7 @@ const send = Effect.fnUntraced(
     const leaseSeconds = Model.requestedLeaseSeconds
     const error = yield* services.client.send({ hub, mode, topic, callback, secret, leaseSeconds }).pipe(
       Effect.as(undefined),
-      Effect.catchTag("HubRefused", Effect.succeed)
+      Effect.catchTag("HubRequestError", Effect.succeed)
     )
     const { subscription: requested } = state
     yield* reload(services, state, resourceId, context)

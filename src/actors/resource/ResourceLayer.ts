@@ -51,7 +51,7 @@ export const layer = Layer.effect(
       selector: yield* Selector,
       entries: yield* EntryStore,
       pings: yield* Pings,
-      notifyListeners: (yield* Listeners).tell,
+      notifyListeners: (yield* Listeners).notify,
       hasPornRank: settings.pornRank,
       bounds,
       boundsWhenPushed: { ...bounds, pushedByHub: true },
@@ -125,7 +125,7 @@ const loadState = Effect.fnUntraced(
   function*({ store }: PollServices, self: Self<State, Message>, { hubDirectory }: PartitionContext) {
     const stored = Option.getOrUndefined(yield* whenAvailable(store.load(self.id)))
     if (stored === undefined) return undefined
-    const resource = withoutFutureTimes(stored, yield* Clock.currentTimeMillis)
+    const resource = resetFutureTimes(stored, yield* Clock.currentTimeMillis)
     yield* hubDirectory.observe(resource)
     return self.state = {
       resource,
@@ -148,7 +148,7 @@ const reload = Effect.fnUntraced(function*({ store }: PollServices, state: State
 })
 
 /** Moves times of a clock that was ahead to now, so that polls and pings do not wait for these times. */
-const withoutFutureTimes = (resource: ResourceState, now: number): ResourceState => {
+const resetFutureTimes = (resource: ResourceState, now: number): ResourceState => {
   const { lastFetch, nextFetch } = resource
   const planned = plannedFetch(nextFetch, now)
   if (planned === nextFetch && (lastFetch ?? 0) <= now) return resource

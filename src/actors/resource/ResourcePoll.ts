@@ -40,7 +40,7 @@ export interface PollServices {
   readonly selector: Selector["Service"]
   readonly entries: EntryStore["Service"]
   readonly pings: Pings["Service"]
-  readonly notifyListeners: Listeners["Service"]["tell"]
+  readonly notifyListeners: Listeners["Service"]["notify"]
   readonly hasPornRank: boolean
   readonly bounds: IntervalBounds & { readonly followMovedIds: boolean }
   /** Bounds of a resource that its hub pushes. */

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 import { isItsOwnTopic } from "#domain/poll/HubLinks.ts"
 import { interpretAnswer } from "#domain/poll/PollOutcome.ts"
 import { type PollContext, stateAfter } from "#domain/poll/PollStep.ts"
@@ -23,7 +23,7 @@ export const applyPush = Effect.fnUntraced(
       status: 200,
       headers: { "content-type": contentType, etag: before.etag, "last-modified": before.lastModified },
       body,
-      signature: ofBytes(body),
+      signature: hashBytes(body),
       finalUrl: before.url
     }
     const at: PollContext = {

@@ -16,13 +16,13 @@ export interface Listener {
 /**
  * The streams and long polls of this runner.
  *
- * The log in the database is the truth, and a listener is a cursor into the log. Wake-ups are hints: `tell` by an actor of this runner, and
- * a regular look at the last sequences, because the actor may live on another runner or have died. So a moving partition loses and
- * doubles no notification.
+ * The log in the database is the truth, and a listener is a cursor into the log. Wake-ups are hints: an actor of this runner calls
+ * `notify`. A regular query of the last sequences finds notifications of other runners and of crashed actors. So a moving partition loses
+ * and doubles no notification.
  */
 export class Listeners extends Context.Service<Listeners, {
   /** Wakes the stream of a resource with a new notification. */
-  readonly tell: (resourceId: number) => Effect.Effect<void>
+  readonly notify: (resourceId: number) => Effect.Effect<void>
   /**
    * Serves the listener from its cursors on until the scope ends.
    *

@@ -16,8 +16,8 @@ import { type Listener, Listeners } from "./Listeners.ts"
 /** Resources whose last sequences one query reads. */
 const headsPerQuery = 5_000
 
-/** Milliseconds between two looks at the last sequences. A single runner hears of all its notifications by `tell`. */
-const sweepSpacingMs = { alone: 5_000, several: 400 }
+/** Milliseconds between two queries of the last sequences. A single runner learns of all its notifications by `notify`. */
+const sweepSpacingMs = { singleRunner: 5_000, cluster: 400 }
 
 export const layer = Layer.effect(
   Listeners,
@@ -35,11 +35,13 @@ export const layer = Layer.effect(
         "StoreError",
         ({ message }) => Effect.logWarning(`Streams and long polls wait for the database: ${message}`)
       ),
-      Effect.repeat(Schedule.spaced(runnerAddress === undefined ? sweepSpacingMs.alone : sweepSpacingMs.several)),
+      Effect.repeat(
+        Schedule.spaced(runnerAddress === undefined ? sweepSpacingMs.singleRunner : sweepSpacingMs.cluster)
+      ),
       Effect.forkScoped
     )
     return Listeners.of({
-      tell: (resourceId) =>
+      notify: (resourceId) =>
         Effect.sync(() => {
           const stream = feed.streams.get(resourceId)
           if (stream !== undefined) wakeStream(feed, stream)
@@ -54,7 +56,7 @@ const listen = Effect.fnUntraced(
     const unopened = [...listener.cursors.keys()].filter((id) => !feed.streams.has(id))
     const sequences = yield* whenAvailable(feed.log.heads(unopened))
     const heads = new Map(unopened.map((id, i) => [id, sequences[i] ?? 0]))
-    const state: ListenerState = { listener, paused: false, behind: false, left: false }
+    const state: ListenerState = { listener, paused: false, behind: false, removed: false }
     yield* Effect.acquireRelease(
       Effect.sync(() => {
         for (const [id, cursor] of listener.cursors) {

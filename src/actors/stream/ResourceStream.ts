@@ -16,7 +16,7 @@ export interface ListenerState {
   paused: boolean
   /** The listener is behind its streams, and a fiber of its own reads for it. */
   behind: boolean
-  left: boolean
+  removed: boolean
 }
 
 /** A resource with listeners. */
@@ -62,7 +62,7 @@ export const serveBehind = (feed: NotificationFeed, state: ListenerState): void 
 }
 
 export const removeListener = (feed: NotificationFeed, state: ListenerState): void => {
-  state.left = true
+  state.removed = true
   for (const id of state.listener.cursors.keys()) {
     const stream = feed.streams.get(id)
     if (stream?.listeners.delete(state) === true && stream.listeners.size === 0) feed.streams.delete(id)
@@ -82,7 +82,7 @@ const readStream = Effect.fnUntraced(function*(feed: NotificationFeed, stream: R
       stream.head = numbered.sequence
       let served = 0
       for (const state of stream.listeners) {
-        if (!state.paused && !state.behind) give(state, stream, numbered)
+        if (!state.paused && !state.behind) handOver(state, stream, numbered)
         if (++served % listenersPerYield === 0) yield* Effect.yieldNow
       }
     }
@@ -101,7 +101,7 @@ const catchUp = Effect.fnUntraced(function*(feed: NotificationFeed, state: Liste
     const { head } = stream
     const page = yield* readPage(feed, stream, cursorOf(state, stream))
     for (const numbered of page) {
-      if (!state.paused) give(state, stream, numbered)
+      if (!state.paused) handOver(state, stream, numbered)
     }
     // notifications up to the head that the page lacks are no longer stored
     if (page.length === 0) skipTo(state, stream, head)
@@ -111,7 +111,7 @@ const catchUp = Effect.fnUntraced(function*(feed: NotificationFeed, state: Liste
 
 /** A stream whose head is in front of the listener's cursor. */
 const findStreamAhead = (feed: NotificationFeed, state: ListenerState): ResourceStream | undefined => {
-  if (state.paused || state.left) return undefined
+  if (state.paused || state.removed) return undefined
   for (const id of state.listener.cursors.keys()) {
     const stream = feed.streams.get(id)
     if (stream !== undefined && cursorOf(state, stream) < stream.head) return stream
@@ -138,7 +138,7 @@ const failListenersOn = (
 
 const cursorOf = ({ listener }: ListenerState, { id }: ResourceStream): number => listener.cursors.get(id) ?? 0
 
-const give = (state: ListenerState, stream: ResourceStream, numbered: NumberedNotification): void => {
+const handOver = (state: ListenerState, stream: ResourceStream, numbered: NumberedNotification): void => {
   const { sequence } = numbered
   if (cursorOf(state, stream) >= sequence) return
   skipTo(state, stream, sequence - 1)

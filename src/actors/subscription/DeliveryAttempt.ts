@@ -15,7 +15,7 @@ import type { State, SubscriptionContext } from "./Subscription.ts"
 /** Interval between two looks at a channel without a sender, in ms. */
 const channelCheckMs = 15_000
 
-const unserved: Sender = () => Effect.succeed({ verdict: "away" })
+const unserved: Sender = () => Effect.succeed({ verdict: "unserved" })
 
 /** Sends one delivery. Its outcome confirms, postpones or drops the row, or ends the subscription. */
 export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
@@ -43,22 +43,22 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
     const send = senders[state.subscription.channel] ?? unserved
     const outcome = yield* send(delivery, state.subscription, context.lease.isHeld)
     if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
-      state.triedAt = yield* Clock.currentTimeMillis
+      state.lastAttemptAt = yield* Clock.currentTimeMillis
     }
     switch (outcome.verdict) {
       case "delivered":
         if (state.subscription.trial !== undefined) yield* trial.start(state, delivery)
         yield* outbox.confirm(delivery.id)
         if (outcome.answer !== undefined) yield* log.recordDelivery(delivery, outcome.answer)
-        state.window.ahead.shift()
+        state.window.deliveries.shift()
         return undefined
       case "ended":
         return yield* end(state, delivery, outcome.attempt, context)
       case "failed":
         return yield* handleFailure(state, delivery, outcome.attempt)
-      case "withheld":
+      case "lease-lost":
         return undefined
-      case "away":
+      case "unserved":
         return (yield* Clock.currentTimeMillis) + channelCheckMs
     }
   })
@@ -68,14 +68,14 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
 const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
   const outbox = yield* Outbox
 
-  /** Records the end of an outage with the first failure after it, because most deliveries succeed by then. */
-  const recordReturn = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
-    const { back, subscription, window } = state
-    if (back === undefined) return delivery
-    yield* whenAvailable(outbox.restartWaiting(subscription.id, back))
-    state.back = undefined
-    restartWaits(window, back)
-    return window.ahead[0] ?? delivery
+  /** Records the end of an outage only at the first failure afterwards, because most deliveries succeed and need no record. */
+  const recordOutageEnd = Effect.fnUntraced(function*(state: State, delivery: Delivery) {
+    const { outageEndedAt, subscription, window } = state
+    if (outageEndedAt === undefined) return delivery
+    yield* whenAvailable(outbox.restartWaiting(subscription.id, outageEndedAt))
+    state.outageEndedAt = undefined
+    restartWaits(window, outageEndedAt)
+    return window.deliveries[0] ?? delivery
   })
 
   /** Drops the deliveries behind one that was too old, without an attempt: attempts would take longer than new deliveries need to come. */
@@ -90,15 +90,15 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
   })
 
   return Effect.fnUntraced(function*(state: State, tried: Delivery, result: AttemptResult) {
-    const delivery = yield* recordReturn(state, tried)
-    const { ahead } = state.window
+    const delivery = yield* recordOutageEnd(state, tried)
+    const { deliveries } = state.window
     const now = yield* Clock.currentTimeMillis
     const { waitsSince } = delivery
     const failed = delivery.attempt + 1
     const next = afterFailure(retry.waitAfter(state.subscription.face, failed), waitsSince, now)
     if (next._tag === "Retry") {
       yield* whenAvailable(outbox.postpone(delivery, next.dueAt, result))
-      ahead[0] = { ...delivery, attempt: failed, dueAt: next.dueAt }
+      deliveries[0] = { ...delivery, attempt: failed, dueAt: next.dueAt }
       return
     }
     yield* whenAvailable(outbox.drop(delivery, result))
@@ -109,7 +109,7 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
         reason: result.message
       })
     )
-    ahead.shift()
+    deliveries.shift()
     if (waitsSince <= now - maxWaitingMs) yield* dropOlder(state, now - maxWaitingMs)
   })
 })

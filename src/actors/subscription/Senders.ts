@@ -8,8 +8,8 @@ import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
 import { countDelivery } from "#actors/runtime/Metrics.ts"
 import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 
-/** Outcome of an attempt. Without a request: the channel is unserved at the moment (`away`), or the lease is lost (`withheld`). */
-export type Outcome = Success | Failure | { readonly verdict: "away" | "withheld" }
+/** Outcome of an attempt. No request was sent when the channel has no sender (`unserved`) or the runner lost the lease (`lease-lost`). */
+export type Outcome = Success | Failure | { readonly verdict: "unserved" | "lease-lost" }
 
 /** Channels without answers log no success. */
 interface Success {
@@ -56,10 +56,10 @@ export const layer = Layer.effect(
         Effect.catchTag(
           "DeliveryError",
           ({ message, reason }) =>
-            Effect.succeed(reason._tag === "Withheld" ? withheld : failure("failed", { code: 0, message }))
+            Effect.succeed(reason._tag === "LeaseLost" ? leaseLost : failure("failed", { code: 0, message }))
         )
       )
-      if (outcome.verdict !== "withheld") yield* countDelivery(outcome.verdict)
+      if (outcome.verdict !== "lease-lost") yield* countDelivery(outcome.verdict)
       return outcome
     })
 
@@ -72,7 +72,7 @@ const outcomeOf = (answer: DeliveryResponse): Success | Failure => {
   return meaning === "delivered" ? { verdict: meaning, answer } : failure(meaning, describeResponse(answer))
 }
 
-const withheld = { verdict: "withheld" } as const
+const leaseLost = { verdict: "lease-lost" } as const
 
 const failure = (verdict: Failure["verdict"], attempt: AttemptResult): Success | Failure => ({ verdict, attempt })
 

@@ -8,15 +8,15 @@ import type { Self } from "#actors/runtime/Actor.ts"
 import { type DeliveryWindow, hasRoom } from "./DeliveryWindow.ts"
 
 /**
- * `Deliver`: a new row of the outbox. `Look`: the outbox may have unannounced rows (an alarm, a new owner, a sweep).
+ * `Deliver`: a new row of the outbox. `CheckOutbox`: the outbox may have unannounced rows (an alarm, a new owner, a sweep).
  * `Reload`: the subscription itself has changed.
  */
 export type Message =
   | { readonly _tag: "Deliver"; readonly delivery: Delivery }
-  | { readonly _tag: "Look" }
+  | { readonly _tag: "CheckOutbox" }
   | { readonly _tag: "Reload" }
 
-export const look: Message = { _tag: "Look" }
+export const checkOutbox: Message = { _tag: "CheckOutbox" }
 
 /** The memory of an awake subscription. */
 export interface State {
@@ -25,13 +25,13 @@ export interface State {
   /** The notification on trial; no other one is sent until its arrival is known. */
   trial?: Trial["sent"]
   /** End of the last attempt, epoch ms; undefined before the first one. */
-  triedAt?: number
+  lastAttemptAt?: number
   /** The first delivery has a large document, so that the actor reads it when it has a slot to send it. */
   isLarge?: boolean
-  /** The first delivery, while it waits for its next attempt outside of memory. */
-  waits?: Pick<Delivery, "attempt" | "dueAt"> | undefined
-  /** End of an outage, epoch ms, until it is recorded: all waits begin anew there. */
-  back?: number | undefined
+  /** The next attempt of the first delivery, which is not in memory while it waits. */
+  nextAttempt?: Pick<Delivery, "attempt" | "dueAt"> | undefined
+  /** End of an outage, epoch ms, until the outbox records this time: all waits then begin anew at the end of the outage. */
+  outageEndedAt?: number | undefined
 }
 
 /** Documents with more bytes are in memory only while they are sent. */
@@ -43,7 +43,7 @@ export const isLarge = ({ notification }: Delivery): boolean => documentBytes(no
 export const join = (waiting: Array<Message>, message: Message): void => {
   if (message._tag === "Deliver") {
     const deliveries = waiting.flatMap((one) => one._tag === "Deliver" ? [one.delivery] : [])
-    if (isLarge(message.delivery) || !hasRoom(deliveries, message.delivery)) message = look
+    if (isLarge(message.delivery) || !hasRoom(deliveries, message.delivery)) message = checkOutbox
   }
   if (message._tag === "Deliver" || !waiting.some(({ _tag }) => _tag === message._tag)) waiting.push(message)
 }

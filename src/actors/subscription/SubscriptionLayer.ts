@@ -11,14 +11,14 @@ import { checkSpacingMs } from "#actors/runtime/ShardLease.ts"
 import { makeDeliveryAttempt } from "./DeliveryAttempt.ts"
 import { type DeliveryRetrySteps, makeDeliveryRetrySteps } from "./DeliveryRetry.ts"
 import { makeDeliveryTrial } from "./DeliveryTrial.ts"
-import { emptyWindow, fill, maxAhead, offer, release } from "./DeliveryWindow.ts"
+import { emptyWindow, fill, maxInMemory, offer, release } from "./DeliveryWindow.ts"
 import { isLarge, type Message, type State, SubscriptionBehavior, type SubscriptionContext } from "./Subscription.ts"
 
 /** Large documents in memory at once, over all subscriptions of the runner. */
 const maxLargeDocuments = 32
 
 /** Result of a step whose next step follows at once. */
-const goOn = Symbol("go on")
+const continueNow = Symbol("go on")
 
 export const layer = Layer.effect(
   SubscriptionBehavior,
@@ -62,7 +62,7 @@ export const layer = Layer.effect(
         const next = state.isLarge === true
           ? yield* stepInSlot(self, state, context)
           : yield* step(self, state, context)
-        if (next !== goOn) return next
+        if (next !== continueNow) return next
       }
     })
 
@@ -76,28 +76,30 @@ const makeStep = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
   const attempt = yield* makeDeliveryAttempt(retry)
 
   const readOutbox = Effect.fnUntraced(function*(state: State, count: number) {
-    state.waits = undefined
-    fill(state.window, yield* whenAvailable(outbox.backlog(state.subscription.id, count, maxAhead.bytes)))
+    state.nextAttempt = undefined
+    fill(state.window, yield* whenAvailable(outbox.backlog(state.subscription.id, count, maxInMemory.bytes)))
   })
 
   return Effect.fnUntraced(
     function*(self: Self<State, Message>, state: State, context: SubscriptionContext, hasSlot = false) {
       const { subscription, window } = state
-      if (window.ahead.length === 0 && window.more) yield* readOutbox(state, hasSlot ? 1 : maxAhead.count)
-      const first = window.ahead[0]
+      if (window.deliveries.length === 0 && window.hasMore) yield* readOutbox(state, hasSlot ? 1 : maxInMemory.count)
+      const first = window.deliveries[0]
       if (first === undefined) return undefined
       const now = yield* Clock.currentTimeMillis
       if (hasLeaseEnded(subscription, now)) return undefined
-      if (isEarly(retry, state, first, now)) return goOn
+      if (isEarly(retry, state, first, now)) return continueNow
       if (self.draining()) return undefined
-      if (!context.lease.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), goOn)
+      if (!context.lease.isHeld()) return yield* Effect.as(Effect.sleep(checkSpacingMs), continueNow)
       if (isLarge(first) && !hasSlot) {
         state.isLarge = true
         release(window)
-        return goOn
+        return continueNow
       }
-      if (isAfterOutage(retry.nextAttemptAt(subscription.face, first, now), state.triedAt, now)) state.back = now
-      return (yield* attempt(state, first, context)) ?? goOn
+      if (isAfterOutage(retry.nextAttemptAt(subscription.face, first, now), state.lastAttemptAt, now)) {
+        state.outageEndedAt = now
+      }
+      return (yield* attempt(state, first, context)) ?? continueNow
     }
   )
 })
@@ -116,9 +118,9 @@ const isEarly = (
  * The deliveries leave memory meanwhile, because waits take up to hours, and any number of subscriptions may wait. The outbox has them.
  */
 const waitForAttempt = (retry: DeliveryRetrySteps, state: State, now: number): number | undefined => {
-  const first = state.waits ?? state.window.ahead[0]
+  const first = state.nextAttempt ?? state.window.deliveries[0]
   if (first === undefined || !isEarly(retry, state, first, now)) return undefined
-  state.waits = { attempt: first.attempt, dueAt: first.dueAt }
+  state.nextAttempt = { attempt: first.attempt, dueAt: first.dueAt }
   release(state.window)
   return first.dueAt
 }
@@ -132,8 +134,8 @@ const applyMessage = (self: Self<State, Message>, message: Message): void => {
       self.state = undefined
       self.pinned = false
       return
-    case "Look":
-      state.window.more = true
+    case "CheckOutbox":
+      state.window.hasMore = true
       return
     case "Deliver":
       offer(state.window, message.delivery)

@@ -1,3 +1,5 @@
+import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
+
 /**
  * Severity of a bounce.
  *
@@ -37,13 +39,13 @@ export interface BounceHistory {
  * minutes.
  */
 const maxLastingBounces = 5
-const minBouncingMs = 60 * 60_000
+const minBouncingMs = hourMs
 
 /** Milliseconds from a pause to the next trial, which is the first, second, third … one: 1, 2, 4, 8, 16 h, and then once a day. */
-const trialWaitMs = (trials: number): number => Math.min(60 * 60_000 * 2 ** trials, 24 * 60 * 60_000)
+const trialWaitMs = (trials: number): number => Math.min(hourMs * 2 ** trials, dayMs)
 
 /** Maximum delay of a trial, in ms. A later one was planned by a clock that was ahead, and is due. */
-export const maxTrialDelayMs = 25 * 60 * 60_000
+export const maxTrialDelayMs = 25 * hourMs
 
 /** Time of the next trial of a paused subscription, epoch ms. */
 export const nextTrialAt = ({ lastAt, trials }: BounceHistory): number => lastAt + trialWaitMs(trials)
@@ -59,7 +61,7 @@ export interface Trial {
 }
 
 /** Time after which a trial without a bounce counts as arrived, in ms. Servers give up on each other sooner. */
-export const trialTimeMs = 3 * 60_000
+export const trialTimeMs = 3 * minuteMs
 
 /** True when the trial has arrived, also for a trial of a clock that was ahead. */
 export const hasTrialArrived = ({ until }: NonNullable<Trial["sent"]>, now: number): boolean =>

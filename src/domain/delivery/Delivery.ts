@@ -6,6 +6,7 @@ import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import { dayMs, minuteMs } from "#domain/Time.ts"
 
 /**
  * Maximum time that a delivery waits for a failing callback, in ms.
@@ -13,10 +14,10 @@ import type { Subscription } from "#domain/Subscription.ts"
  * Deliveries are tried in order, so that the ones behind a failing delivery wait as long as it does. Without a limit their number, and the
  * bytes of their documents, would grow with the lease.
  */
-export const maxWaitingMs = 24 * 60 * 60_000
+export const maxWaitingMs = dayMs
 
 /** Milliseconds without a possible attempt that count as an outage: more than a restart or a change of owner takes. */
-const outageMs = 5 * 60_000
+const outageMs = 5 * minuteMs
 
 /**
  * True when no attempt was possible for a while before `now`: the service was down, its database unavailable, or the channel unserved.
@@ -52,7 +53,7 @@ export const plannedAttempt = (wait: number | undefined, dueAt: number, now: num
 
 /** Bytes of the document that a notification holds. */
 export const documentBytes = ({ news }: Notification): number =>
-  (news._tag === "Document" ? news.document : news._tag === "Entries" ? news.whole : undefined)?.body.length ?? 0
+  (news._tag === "Document" ? news.document : news._tag === "Entries" ? news.wholeFeed : undefined)?.body.length ?? 0
 
 /**
  * Number of leading documents that fit into memory together: at most `count` with `bytes` in all. The first one always fits, because it has to
@@ -110,11 +111,11 @@ export const hubUrlOf = ({ baseUrl, hubOpen }: Pick<SenderIdentity, "baseUrl" | 
 export type RenderOptions = Pick<Subscription, "topic" | "format" | "feedsOnly" | "face">
 
 /** The document of a subscriber. Subscriptions with equal options get equal bytes. */
-export const render = (notification: Notification, wish: RenderOptions, sender: SenderIdentity): Rendered => {
+export const render = (notification: Notification, options: RenderOptions, sender: SenderIdentity): Rendered => {
   const { header, news } = notification
-  const { face, format, topic } = wish
-  if (news._tag === "Document" && isSentUnchanged(news.document, wish)) return news.document
-  if (face === "hub" && news._tag === "Entries" && news.whole !== undefined) return news.whole
+  const { face, format, topic } = options
+  if (news._tag === "Document" && isSentUnchanged(news.document, options)) return news.document
+  if (face === "hub" && news._tag === "Entries" && news.wholeFeed !== undefined) return news.wholeFeed
   const status = { ...notification.status, feed: topic }
   const entries = entriesOf(news, status)
   return format === "json"

@@ -21,7 +21,7 @@ export interface Notification {
 
 export type News =
   /** New or recently updated entries, newest first, and their feed for the hub face. */
-  | { readonly _tag: "Entries"; readonly entries: ReadonlyArray<Entry>; readonly whole?: Document }
+  | { readonly _tag: "Entries"; readonly entries: ReadonlyArray<Entry>; readonly wholeFeed?: Document }
   | { readonly _tag: "Document"; readonly document: Document }
   /** The resource entered its error state. */
   | { readonly _tag: "Failure" }

@@ -1,4 +1,4 @@
-import { type Fingerprint, ofString } from "#domain/Fingerprint.ts"
+import { type Fingerprint, hashString } from "#domain/Fingerprint.ts"
 import type { Entry } from "./Entry.ts"
 import type { AssignedIds, Identity } from "./EntryId.ts"
 import { getPermalink } from "./Feed.ts"
@@ -26,7 +26,7 @@ export const makeCandidates = (assigned: AssignedIds, seen: SeenIds, now: number
   })
 
 export const makeTrace = (entry: Entry, identity: Identity): Trace => ({
-  id: ofString(entry.id),
+  id: hashString(entry.id),
   form: hashWithoutScheme(identity.basis),
   essence: hashEssence(entry)
 })
@@ -34,11 +34,11 @@ export const makeTrace = (entry: Entry, identity: Identity): Trace => ({
 const hashEssence = (entry: Entry): Fingerprint => {
   const title = entry.title?.value ?? ""
   const link = getPermalink(entry) ?? ""
-  return title === "" && link === "" ? 0n : ofString(`${title}\n${link}`)
+  return title === "" && link === "" ? 0n : hashString(`${title}\n${link}`)
 }
 
 const hashUpdate = ({ id, updated }: Entry, now: number): Fingerprint | undefined =>
-  updated !== undefined && Math.abs(now - updated) <= updateWindowMs ? ofString(`${id}\n${updated}`) : undefined
+  updated !== undefined && Math.abs(now - updated) <= updateWindowMs ? hashString(`${id}\n${updated}`) : undefined
 
 /** The publication date of an entry, or else its update. */
 export const getDate = (entry: Entry): number | undefined => entry.published ?? entry.updated

@@ -4,6 +4,7 @@ import type { Entry } from "./Entry.ts"
 import { assignIds, type IdPolicy, type RawEntry } from "./EntryId.ts"
 import { findFresh, noPreviousDocument, recallPrevious } from "./RenamedEntries.ts"
 import { findCommonHost, makeLookup, noSeenIds, pack, remember, type SeenIds, type Trace, unpack } from "./SeenIds.ts"
+import { dayMs } from "#domain/Time.ts"
 
 /** The memory of a feed resource between two documents. */
 export interface FeedMemory {
@@ -49,7 +50,6 @@ export interface NewEntries {
 }
 
 const maxNotified = 500
-const dayMs = 24 * 60 * 60_000
 
 /**
  * Compares a document with the memory of its resource: finds new and updated entries, and makes the next memory.

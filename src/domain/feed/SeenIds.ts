@@ -1,4 +1,4 @@
-import { type Fingerprint, ofString } from "#domain/Fingerprint.ts"
+import { type Fingerprint, hashString } from "#domain/Fingerprint.ts"
 
 /** Hashes of an entry in the current document. */
 export interface Trace {
@@ -170,7 +170,7 @@ export const hashWithoutScheme = (basis: string, host?: string): Fingerprint => 
   if (parts === null) return 0n
   const path = parts[2] ?? ""
   if (host !== undefined && (path === "" || path === "/")) return 0n
-  return ofString(`//${host ?? parts[1]?.toLowerCase()}${path}`)
+  return hashString(`//${host ?? parts[1]?.toLowerCase()}${path}`)
 }
 
 /** The common host of all http URLs among the ids; empty for several hosts or none. */

@@ -1,4 +1,4 @@
-import { ofString, toHex } from "#domain/Fingerprint.ts"
+import { hashString, toHex } from "#domain/Fingerprint.ts"
 
 const maxSlugLength = 200
 
@@ -14,4 +14,4 @@ export const toSlug = (value: string): string => {
 }
 
 /** The fingerprint of a string as 16 hex digits. */
-export const hashToHex = (value: string): string => toHex(ofString(value))
+export const hashToHex = (value: string): string => toHex(hashString(value))

@@ -16,10 +16,10 @@ interface RedirectedAnswer {
 export const sameLocation = ""
 
 /** The end of the redirects: host and path, or `sameLocation`. */
-export const locationOf = (asked: string, finalUrl: string): string => {
-  if (finalUrl === asked) return sameLocation
-  const there = hostAndPathOf(finalUrl)
-  return there === hostAndPathOf(asked) ? sameLocation : there
+export const locationOf = (requestedUrl: string, finalUrl: string): string => {
+  if (finalUrl === requestedUrl) return sameLocation
+  const location = hostAndPathOf(finalUrl)
+  return location === hostAndPathOf(requestedUrl) ? sameLocation : location
 }
 
 const hostAndPathOf = (address: string): string => {
@@ -31,16 +31,16 @@ const hostAndPathOf = (address: string): string => {
  * Whether a login, consent or network page was answered in place of the watched page.
  *
  * Such a page answers 200, so its location decides. The last document (`before`) had no redirect, and now a temporary redirect leads to
- * another site or to a password field. Permanent redirects are no wall. A page that was redirected before may be redirected again, for
+ * another site or to a password field. A permanent redirect counts as no login page. A page that was redirected before may be redirected again, for
  * example to the page of the day. `before` is undefined when the last location is unknown.
  */
-export const isLoginWall = (asked: string, before: string | undefined, answer: RedirectedAnswer): boolean => {
-  const place = locationOf(asked, answer.finalUrl)
-  if (before !== sameLocation || place === sameLocation || answer.permanentUrl !== undefined) return false
-  return siteOfLocation(place) !== siteOfLocation(hostAndPathOf(asked)) || asksForPassword(answer.body)
+export const isLoginWall = (requestedUrl: string, before: string | undefined, answer: RedirectedAnswer): boolean => {
+  const location = locationOf(requestedUrl, answer.finalUrl)
+  if (before !== sameLocation || location === sameLocation || answer.permanentUrl !== undefined) return false
+  return siteOfLocation(location) !== siteOfLocation(hostAndPathOf(requestedUrl)) || asksForPassword(answer.body)
 }
 
-const siteOfLocation = (place: string): string => siteOf(place.split("/", 1).join())
+const siteOfLocation = (location: string): string => siteOf(location.split("/", 1).join())
 
 const passwordField = /<input\s(?:[^<>]{0,1000}?\s)?type\s*=\s*["']?password\b/i
 

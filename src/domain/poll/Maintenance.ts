@@ -1,10 +1,9 @@
 import type { ResourceState } from "./Resource.ts"
-
-const DAY = 24 * 60 * 60_000
+import { dayMs } from "#domain/Time.ts"
 
 /** Whether a maintenance cycle is over. The first cycle begins with the first document; each cycle takes at least a day. */
 export const isMaintenanceDue = ({ lastMaintenanceAt, lastParse }: ResourceState, now: number): boolean =>
-  lastMaintenanceAt === undefined ? lastParse !== undefined : now - lastMaintenanceAt >= DAY
+  lastMaintenanceAt === undefined ? lastParse !== undefined : now - lastMaintenanceAt >= dayMs
 
 /**
  * The state at the beginning of the next cycle.
@@ -25,7 +24,7 @@ export const maintain = (state: ResourceState, now: number, pornRank?: number): 
     popularity: rounded(Math.log10(1 + subscribers))
   }
   if (lastMaintenanceAt === undefined) return begun
-  const pace = entriesSinceMaintenance * DAY / (now - lastMaintenanceAt)
+  const pace = entriesSinceMaintenance * dayMs / (now - lastMaintenanceAt)
   return { ...begun, velocity: rounded(velocity === undefined ? pace : (velocity + pace) / 2) }
 }
 

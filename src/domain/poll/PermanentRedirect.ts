@@ -1,4 +1,5 @@
 import { maxTopicLength } from "#domain/Topic.ts"
+import { dayMs } from "#domain/Time.ts"
 
 /** The target of the permanent redirects of a topic. */
 export interface PermanentRedirect {
@@ -25,7 +26,7 @@ export interface RedirectObservation {
 }
 
 /** Time until a redirect settles, in ms. A permanent redirect is often a mistake, a network's page, or a night's maintenance. */
-const settleAfterMs = 3 * 24 * 60 * 60_000
+const settleAfterMs = 3 * dayMs
 
 /**
  * The redirect after a fetch; the same object without a change.
@@ -34,9 +35,9 @@ const settleAfterMs = 3 * 24 * 60 * 60_000
  */
 export const nextRedirect = (
   known: PermanentRedirect | undefined,
-  witness: RedirectObservation
+  observation: RedirectObservation
 ): PermanentRedirect | undefined => {
-  const { requestedUrl, now, outcome, permanentUrl, topic } = witness
+  const { requestedUrl, now, outcome, permanentUrl, topic } = observation
   const direct = known?.settled === true && requestedUrl === known.to
   if (outcome !== "success" && known?.settled === true && requestedUrl === topic) {
     return { ...known, topicFailedAt: now }

@@ -1,4 +1,4 @@
-import { unpackAll } from "#domain/Fingerprint.ts"
+import { unpackFingerprints } from "#domain/Fingerprint.ts"
 import type { ResourceState } from "./Resource.ts"
 
 /** The outcome of a publisher's ping. */
@@ -23,7 +23,7 @@ export const pingOutcomeOf = (before: ResourceState, after: ResourceState, entri
 const hasDocumentChanged = (before: ResourceState, { kind, signature, slices }: ResourceState): boolean => {
   if (kind === "feed") return false
   if (kind !== "html-fragment" && kind !== "json-fragment") return signature !== before.signature
-  const [previous] = unpackAll(before.slices)
-  const [selected] = unpackAll(slices)
+  const [previous] = unpackFingerprints(before.slices)
+  const [selected] = unpackFingerprints(slices)
   return selected !== previous
 }

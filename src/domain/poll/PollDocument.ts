@@ -1,6 +1,6 @@
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Link } from "#domain/feed/Entry.ts"
-import { compareFingerprints, ofBytes, packAll, unpackAll } from "#domain/Fingerprint.ts"
+import { compareFingerprints, hashBytes, packFingerprints, unpackFingerprints } from "#domain/Fingerprint.ts"
 import type { ReadResult } from "#domain/ports/FeedReader.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { maxStoredLength } from "#domain/ports/ResourceStore.ts"
@@ -88,8 +88,8 @@ export const recordSelection = (
   context: PollContext
 ): PollResult => {
   const kind = language === "css" ? "html-fragment" : "json-fragment"
-  const [previous] = state.kind === kind ? unpackAll(state.slices) : []
-  const signature = ofBytes(document.body)
+  const [previous] = state.kind === kind ? unpackFingerprints(state.slices) : []
+  const signature = hashBytes(document.body)
   if (matches === 0 && previous !== undefined && previous !== signature) {
     const text = "Parser Error nothing in the document matches the selection any more"
     return failPoll(state, answer.status, text, context)
@@ -97,7 +97,7 @@ export const recordSelection = (
   const verdict = compareFingerprints(previous, signature)
   const outcome = matches === 0 ? `${arbitraryContent}: nothing in it matches the selection yet` : arbitraryContent
   return recordDocument(
-    { ...state, slices: packAll([signature]) },
+    { ...state, slices: packFingerprints([signature]) },
     answer,
     { kind, document, links, verdict, outcome },
     context

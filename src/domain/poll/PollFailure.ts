@@ -5,9 +5,10 @@ import type { SelectorError } from "#domain/ports/Selector.ts"
 import { recordFailure } from "./Health.ts"
 import { nextFetch } from "./PollingInterval.ts"
 import { periodAfter } from "./PollSchedule.ts"
-import { dayMs, isSuccess, type PollContext, type PollResult, silentWrite } from "./PollStep.ts"
+import { isSuccess, type PollContext, type PollResult, silentWrite } from "./PollStep.ts"
 import type { ResourceState } from "./Resource.ts"
 import { describeFetch, isSameFailure } from "./Status.ts"
+import { dayMs } from "#domain/Time.ts"
 
 /** After so many ms of unreadable answers, a former feed is taken for its new kind. */
 const maxUnreadableMs = 3 * dayMs
@@ -24,18 +25,18 @@ export const failPoll = (
   context: PollContext,
   notBefore?: number
 ): PollResult => {
-  const { announced, health, slipped } = recordFailure(state, state.lastParse !== undefined)
+  const { announced, health, isTolerated } = recordFailure(state, state.lastParse !== undefined)
   const { serverProfile } = state
   const { jitter, minPeriod, now, trigger } = context
   const hasAnswer = isSuccess(code)
-  const period = slipped ? state.period : periodAfter(state, hasAnswer ? "unreadable" : "failed", context, 0)
+  const period = isTolerated ? state.period : periodAfter(state, hasAnswer ? "unreadable" : "failed", context, 0)
   const log = describeFetch(trigger, code, period)
   const next: ResourceState = {
     ...state,
     code,
     period,
     lastFetch: now,
-    nextFetch: nextFetch(now, slipped ? Math.min(period, minPeriod) : period, jitter, notBefore),
+    nextFetch: nextFetch(now, isTolerated ? Math.min(period, minPeriod) : period, jitter, notBefore),
     ...health,
     ...(hasAnswer
       ? { serverProfile: { ...serverProfile, unreadableSince: serverProfile?.unreadableSince ?? now } }

@@ -2,7 +2,7 @@ import type { Document } from "#domain/delivery/Notification.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import { parsePolicy } from "#domain/feed/EntryId.ts"
 import { findNewEntries, needsWholeDocument, type NewEntries } from "#domain/feed/NewEntries.ts"
-import { packAll } from "#domain/Fingerprint.ts"
+import { packFingerprints } from "#domain/Fingerprint.ts"
 import { openAtEnd } from "#domain/normalize/xml/MarkupParser.ts"
 import type { ReadResult } from "#domain/ports/FeedReader.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
@@ -63,7 +63,7 @@ export const recordFeed = (
       isPush ? withKnownHubLinks(state.header, feed.header) : withHeaderLinks(feed.header, answer)
     ),
     seen: found.memory.seen,
-    slices: isPush ? state.slices : slices === undefined ? new Uint8Array() : packAll(slices),
+    slices: isPush ? state.slices : slices === undefined ? new Uint8Array() : packFingerprints(slices),
     idPolicy: found.memory.idPolicy,
     bozoRank: found.memory.bozoRank,
     generatedIds: found.generatedIds || skipped > 0 && state.generatedIds,

@@ -1,4 +1,4 @@
-import { unpackAll } from "#domain/Fingerprint.ts"
+import { unpackFingerprints } from "#domain/Fingerprint.ts"
 import type { ReadOptions } from "#domain/ports/FeedReader.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { fragmentOf, withoutFragment } from "./Fragment.ts"
@@ -60,7 +60,7 @@ const readOptionsOf = (
   ...(headers["content-language"] === undefined ? {} : { contentLanguage: headers["content-language"] }),
   url: finalUrl,
   // A pushed document may hold new entries only, so the known slices say nothing about it.
-  ...(state.slices.length === 0 || trigger === "push" ? {} : { seenSlices: unpackAll(state.slices) })
+  ...(state.slices.length === 0 || trigger === "push" ? {} : { seenSlices: unpackFingerprints(state.slices) })
 })
 
 /**

@@ -1,7 +1,8 @@
 import type { FetchRequest } from "#domain/ports/Fetcher.ts"
 import { withoutFragment } from "./Fragment.ts"
-import { dayMs, type PollContext } from "./PollStep.ts"
+import type { PollContext } from "./PollStep.ts"
 import type { ResourceState } from "./Resource.ts"
+import { dayMs } from "#domain/Time.ts"
 
 /**
  * The conditional GET for a resource.

@@ -44,8 +44,6 @@ export type PollResult =
   | { readonly _tag: "Unchanged"; readonly state: ResourceState }
   | { readonly _tag: "Changed"; readonly change: PollWrite }
 
-export const dayMs = 24 * 60 * 60_000
-
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 /** The state of the resource after the poll. */
@@ -77,6 +75,6 @@ export const countEntries = (result: PollResult): number =>
 /** Whether a result refers to the bytes of the answer. */
 export const keepsBody = (result: PollResult): boolean =>
   result._tag === "Changed" && (
-    result.change.whole !== undefined || result.change.document !== undefined ||
+    result.change.wholeFeed !== undefined || result.change.document !== undefined ||
     result.change.announce?._tag === "Document"
   )

@@ -49,25 +49,25 @@ const pollsPerEntry = 4
  * `maxPeriod` as well, other failures at a day. The publisher's hint is a floor up to `maxPeriod`, because some publishers ask for a year.
  * With a reliable hub, the period is sixteen times `maxPeriod`.
  */
-export const nextPeriod = (pace: IntervalInput, { pushedByHub, maxPeriod, minPeriod }: IntervalBounds): number => {
-  const { kind, outcome, period } = pace
+export const nextPeriod = (input: IntervalInput, { pushedByHub, maxPeriod, minPeriod }: IntervalBounds): number => {
+  const { kind, outcome, period } = input
   const shortest = kind === "feed" || kind === "unknown" ? minPeriod : minPeriod * 5
   const ceiling = Math.max(maxPeriod, shortest)
-  const floor = clampPeriod(pace.hint, shortest, ceiling)
+  const floor = clampPeriod(input.hint, shortest, ceiling)
   const failed = outcome === "failed" || outcome === "unreadable"
   if (period === undefined) return failed ? shortest : floor
   if (failed) return clampPeriod(period * 2, shortest, outcome === "failed" ? secondsPerDay : ceiling)
   if (pushedByHub === true) return clampPeriod(ceiling * pushedPeriodFactor, shortest, secondsPerDay)
-  const wished = outcome === "changed" ? period / 2 : period * 1.5
-  return clampPeriod(wished, floor, Math.max(floor, Math.min(longestQuietPeriod(pace), ceiling)))
+  const wanted = outcome === "changed" ? period / 2 : period * 1.5
+  return clampPeriod(wanted, floor, Math.max(floor, Math.min(longestQuietPeriod(input), ceiling)))
 }
 
 /** Longest period of a silent resource, in seconds. Ten times the subscribers halve the period. */
 const longestQuietPeriod = ({ subscribers, velocity }: IntervalInput): number =>
   secondsPerDay / (pollsPerEntry * Math.max(velocity ?? 1, 1)) / (1 + Math.log10(Math.max(subscribers, 1)))
 
-const clampPeriod = (seconds: number, least: number, most: number): number =>
-  Math.round(Math.min(Math.max(seconds, least), most, secondsPerDay))
+const clampPeriod = (seconds: number, min: number, max: number): number =>
+  Math.round(Math.min(Math.max(seconds, min), max, secondsPerDay))
 
 /** Answers' headers with lower-case names. */
 interface Headers {

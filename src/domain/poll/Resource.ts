@@ -90,7 +90,7 @@ export const withSubscribers = (
 ): ResourceState => ({
   ...state,
   subscribers,
-  ...(hasHubSubscribers === undefined ? {} : { hasHubSubscribers: hasHubSubscribers })
+  ...(hasHubSubscribers === undefined ? {} : { hasHubSubscribers })
 })
 
 /** Upper bound of the counted subscriptions. A full count of a very popular resource would cost more than its load. */

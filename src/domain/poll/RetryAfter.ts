@@ -1,12 +1,12 @@
 import { httpDate } from "#domain/HttpDate.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
-import { dayMs } from "./PollStep.ts"
+import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
 
 /** Pause of a host that answers 429 or 403 without a time, in ms. */
-const defaultPauseMs = 60_000
+const defaultPauseMs = minuteMs
 
 /** Longest pause of a host after one answer, in ms. */
-const maxPauseMs = 60 * 60_000
+const maxPauseMs = hourMs
 
 /**
  * The earliest time of the next fetch, epoch ms, at most a day from now.

@@ -31,8 +31,8 @@ export interface Status {
 export type PollTrigger = "ring" | "ping" | "push" | "late"
 
 /** The log line of a fetch, in the wire's grammar: `Fetched (ring) 200 900 and parsed 1/30 entries`. */
-export const describeFetch = (occasion: PollTrigger, code: number, period: number, outcome?: string): string =>
-  `Fetched (${occasion}) ${code} ${period}${outcome === undefined ? "" : ` and ${outcome}`}`
+export const describeFetch = (trigger: PollTrigger, code: number, period: number, outcome?: string): string =>
+  `Fetched (${trigger}) ${code} ${period}${outcome === undefined ? "" : ` and ${outcome}`}`
 
 /** Whether a log line reports a failure with this reason. */
 export const isSameFailure = (http: string | undefined, reason: string | undefined): boolean => {

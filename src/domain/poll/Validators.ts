@@ -1,4 +1,5 @@
 import type { Fetched } from "#domain/ports/Fetcher.ts"
+import { dayMs } from "#domain/Time.ts"
 
 /**
  * Doubts about the validators of a server.
@@ -37,7 +38,7 @@ export interface DocumentComparison {
 const lastModifiedResolutionMs = 60_000
 
 /** A lying server gets another trial after so many ms, because its operator may have repaired the server. */
-const retrustAfterMs = 7 * 24 * 60 * 60_000
+const retrustAfterMs = 7 * dayMs
 
 /**
  * The validators to keep after a 304 or a document.
@@ -46,37 +47,37 @@ const retrustAfterMs = 7 * 24 * 60 * 60_000
  * identifies no version. When only an unconditional request shows news, the old validators are sent once more as a test.
  */
 export const nextValidators = (
-  held: Validators,
+  known: Validators,
   answer: Fetched,
   { afterNotModified, changed, now }: DocumentComparison
 ): Validators => {
   const { etag, "last-modified": lastModified } = answer.headers
   const given = { etag, lastModified }
-  if (held.trust === "lying") return nextLyingValidators(held, answer, given, now)
+  if (known.trust === "lying") return nextLyingValidators(known, answer, given, now)
   if (answer.status === 304) {
-    return held.trust === undefined
-      ? { etag: etag ?? held.etag, lastModified: lastModified ?? held.lastModified }
+    return known.trust === undefined
+      ? { etag: etag ?? known.etag, lastModified: lastModified ?? known.lastModified }
       : { trust: "lying", caughtLyingAt: now }
   }
-  if (changed && identifyNoVersion(held, given, now)) return { trust: "lying", caughtLyingAt: now }
-  if (held.trust === "trial") {
-    return changed ? { ...held, trust: "suspect" } : { ...given, trust: "trial", caughtLyingAt: held.caughtLyingAt }
+  if (changed && identifyNoVersion(known, given, now)) return { trust: "lying", caughtLyingAt: now }
+  if (known.trust === "trial") {
+    return changed ? { ...known, trust: "suspect" } : { ...given, trust: "trial", caughtLyingAt: known.caughtLyingAt }
   }
-  return changed && afterNotModified ? { ...held, trust: "suspect" } : given
+  return changed && afterNotModified ? { ...known, trust: "suspect" } : given
 }
 
 /** A trial sends no validators, so no subscriber misses news. The next news show whether the validators changed as well. */
-const nextLyingValidators = (held: Validators, answer: Fetched, given: Validators, now: number): Validators => {
-  const { caughtLyingAt = now } = held
-  const names = given.etag !== undefined || given.lastModified !== undefined
-  return answer.status !== 304 && names && now - caughtLyingAt >= retrustAfterMs
+const nextLyingValidators = (known: Validators, answer: Fetched, given: Validators, now: number): Validators => {
+  const { caughtLyingAt = now } = known
+  const hasValidator = given.etag !== undefined || given.lastModified !== undefined
+  return answer.status !== 304 && hasValidator && now - caughtLyingAt >= retrustAfterMs
     ? { ...given, trust: "trial", caughtLyingAt }
     : { trust: "lying", caughtLyingAt }
 }
 
 /** Whether the validators call two different documents the same. With an ETag, Last-Modified does not count (RFC 9110, 13.2.2). */
-const identifyNoVersion = (held: Validators, given: Validators, now: number): boolean => {
-  if (held.etag !== undefined || given.etag !== undefined) return held.etag === given.etag
-  return held.lastModified !== undefined && held.lastModified === given.lastModified &&
-    now - Date.parse(held.lastModified) > lastModifiedResolutionMs
+const identifyNoVersion = (known: Validators, given: Validators, now: number): boolean => {
+  if (known.etag !== undefined || given.etag !== undefined) return known.etag === given.etag
+  return known.lastModified !== undefined && known.lastModified === given.lastModified &&
+    now - Date.parse(known.lastModified) > lastModifiedResolutionMs
 }

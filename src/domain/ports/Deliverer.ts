@@ -24,9 +24,9 @@ export interface DeliveryResponse {
   readonly excerpt: string
 }
 
-/** A POST without an answer. `Withheld`: the lease was lost before the first byte, so that the request was not sent. */
+/** A POST without an answer. `LeaseLost`: the request was not sent, because the runner lost the lease before the first byte. */
 export class DeliveryError extends Schema.TaggedError<DeliveryError>()("DeliveryError", {
-  reason: reasonOf(["RefusedAddress", "Dns", "Connect", "Tls", "Timeout", "Protocol", "Withheld"])
+  reason: reasonOf(["RefusedAddress", "Dns", "Connect", "Tls", "Timeout", "Protocol", "LeaseLost"])
 }) {
   override get message(): string {
     return this.reason.message
@@ -35,6 +35,6 @@ export class DeliveryError extends Schema.TaggedError<DeliveryError>()("Delivery
 
 /** Posts notifications to callbacks, within 10 s each, without redirects, to guarded addresses. */
 export class Deliverer extends Context.Service<Deliverer, {
-  /** Calls `mayLeave` on an open connection, just before the first byte. */
-  readonly post: (parcel: Parcel, mayLeave?: () => boolean) => Effect.Effect<DeliveryResponse, DeliveryError>
+  /** Calls `isLeaseHeld` on an open connection, just before the first byte. */
+  readonly post: (parcel: Parcel, isLeaseHeld?: () => boolean) => Effect.Effect<DeliveryResponse, DeliveryError>
 }>()("windhover/domain/ports/Deliverer") {}

@@ -15,12 +15,13 @@ export interface HubRequest {
 }
 
 /** The hub refused the request, or was unreachable. `message` is a sentence for the operator. */
-export class HubRequestError extends Schema.TaggedError<HubRequestError>()("HubRefused", { message: Schema.String }) {}
+export class HubRequestError
+  extends Schema.TaggedError<HubRequestError>()("HubRequestError", { message: Schema.String }) {}
 
 /** Sends requests to hubs, to guarded addresses only. */
 export class HubClient extends Context.Service<HubClient, {
   /** Succeeds when the hub has accepted the request. The hub sends its decision to the callback. */
-  readonly send: (question: HubRequest) => Effect.Effect<void, HubRequestError>
+  readonly send: (request: HubRequest) => Effect.Effect<void, HubRequestError>
   /** A random callback and secret. */
   readonly makeCredentials: Effect.Effect<CallbackCredentials>
 }>()("windhover/domain/ports/HubClient") {}

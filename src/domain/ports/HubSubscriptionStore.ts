@@ -12,13 +12,13 @@ export class HubSubscriptionStore extends Context.Service<HubSubscriptionStore, 
   /** All rows of a partition, in order of their resources. */
   readonly ofPartition: (partition: number) => Effect.Effect<ReadonlyArray<HubSubscription>, StoreError>
   /** Stores the next revision. False, and no change, when the stored row has another revision (0 without a row). */
-  readonly save: (upstream: HubSubscription) => Effect.Effect<boolean, StoreError>
+  readonly save: (subscription: HubSubscription) => Effect.Effect<boolean, StoreError>
   /** No effect on a row with another revision. */
-  readonly remove: (upstream: HubSubscription) => Effect.Effect<void, StoreError>
-  /** Adds to what is known of the hubs. Strikes count since the last push: a tally with one starts them anew. */
-  readonly addCounts: (tallies: ReadonlyArray<HubCounts>) => Effect.Effect<void, StoreError>
-  /** Hubs with so many strikes or more. */
-  readonly unreliableHubs: (strikes: number) => Effect.Effect<ReadonlyArray<string>, StoreError>
-  /** So many hubs, those with most subscriptions first, then by address. */
+  readonly remove: (subscription: HubSubscription) => Effect.Effect<void, StoreError>
+  /** Adds to the stored counts. Consecutive misses count since the last push, so that counts with a push replace the stored misses. */
+  readonly addCounts: (counts: ReadonlyArray<HubCounts>) => Effect.Effect<void, StoreError>
+  /** Hubs with so many consecutive misses or more. */
+  readonly unreliableHubs: (minMisses: number) => Effect.Effect<ReadonlyArray<string>, StoreError>
+  /** At most `limit` hubs: the ones with most subscriptions first, then by address. */
   readonly hubs: (limit: number) => Effect.Effect<ReadonlyArray<HubReport>, StoreError>
 }>()("windhover/domain/ports/HubSubscriptionStore") {}

@@ -13,7 +13,7 @@ export interface Intent {
 
 /** The callback did not confirm. `message` is a sentence for the subscriber. */
 export class IntentNotConfirmed
-  extends Schema.TaggedError<IntentNotConfirmed>()("IntentRefused", { message: Schema.String }) {}
+  extends Schema.TaggedError<IntentNotConfirmed>()("IntentNotConfirmed", { message: Schema.String }) {}
 
 /** A message to a callback that its subscription was denied. */
 export interface SubscriptionDenial {

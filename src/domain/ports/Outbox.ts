@@ -6,7 +6,7 @@ import type { StoreError } from "./StoreError.ts"
 export interface Backlog {
   readonly deliveries: ReadonlyArray<Delivery>
   /** True when more deliveries wait behind the last one. */
-  readonly more: boolean
+  readonly hasMore: boolean
   /** The next sequence of the subscription, which an empty backlog has to expect. */
   readonly nextSequence: number
 }

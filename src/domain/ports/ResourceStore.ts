@@ -23,7 +23,7 @@ export interface PollWrite {
    * The fetched feed of the announced entries, for subscriptions of the hub face; without it, they get no notification. Stored with the
    * notification when such a subscription exists. At most `maxStoredLength` bytes.
    */
-  readonly whole?: Document
+  readonly wholeFeed?: Document
 }
 
 /** Maximum of bytes of a stored document, or of an entry as JSON. */

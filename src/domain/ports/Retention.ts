@@ -21,7 +21,7 @@ export class Retention extends Context.Service<Retention, {
   readonly pruneEntries: (partition: number, keep: number, after: number) => Effect.Effect<EntryPruneStep, StoreError>
   /**
    * Deletes the reliability of publishers' hubs without a resource that were last counted before `before` (epoch ms), at most `limit`. Returns
-   * their number. The strikes go as well: a new resource relies on a hub only after a push.
+   * their number. Their misses are deleted as well, because a new resource relies on a hub only after a push.
    */
   readonly pruneHubs: (before: number, limit: number) => Effect.Effect<number, StoreError>
 }>()("windhover/domain/ports/Retention") {}

@@ -18,13 +18,13 @@ export type Verification =
   )
 
 /**
- * Verifications with limits and turns of their own, so that no lane uses up those of another one.
+ * Groups of verifications with queue limits and rate limits of their own, so that no lane uses up the limits of another lane.
  *
- * `strangers`: new subscriptions of the hub face. `standing`: confirmed subscriptions of the hub face. `accounts`: the API face.
+ * `new`: new subscriptions of the hub face. `confirmed`: confirmed subscriptions of the hub face. `api`: the API face.
  */
-export type VerificationLane = "strangers" | "standing" | "accounts"
+export type VerificationLane = "new" | "confirmed" | "api"
 
-/** A verification whose turn has come. */
+/** A due verification that a runner carries out. */
 export interface ClaimedVerification {
   readonly id: number
   readonly verification: Verification
@@ -35,14 +35,14 @@ const maxOfHub = { perSubscription: 10, perQuota: 100, perLane: 10_000 }
 
 /** Maximum of waiting verifications by lane. All verifications of an account share one quota. */
 export const maxWaitingVerifications: { readonly [lane in VerificationLane]: typeof maxOfHub } = {
-  strangers: maxOfHub,
-  standing: maxOfHub,
-  accounts: { perSubscription: 10, perQuota: 1_000, perLane: 10_000 }
+  new: maxOfHub,
+  confirmed: maxOfHub,
+  api: { perSubscription: 10, perQuota: 1_000, perLane: 10_000 }
 }
 
-/** The key of a quota and its turns: the site of the callback within its lane, or an account. */
+/** The key of a quota and its rate limit: the site of the callback within its lane, or an account. */
 export const quotaKeyOf = (lane: VerificationLane, { accountId, host }: NewSubscription): string =>
-  lane === "strangers" ? siteOf(host) : lane === "standing" ? `standing ${siteOf(host)}` : `account ${accountId}`
+  lane === "new" ? siteOf(host) : lane === "confirmed" ? `confirmed ${siteOf(host)}` : `account ${accountId}`
 
 /** Time after which an unsettled claim expires, in ms: the runner has died, and the verification is repeated. */
 export const claimTimeMs = 60_000
@@ -51,7 +51,7 @@ export const claimTimeMs = 60_000
  * Maximum delay of a verification, in ms. A later due time comes from a clock that was ahead, and counts as due. The maximum is well above
  * a minute, because the clocks of runners differ.
  */
-export const maxTurnDelayMs = 10 * 60_000
+export const maxVerificationDelayMs = 10 * 60_000
 
 /**
  * Waiting verifications. They wait in the database, so that a restart neither loses nor hastens them. The rate limit of a site (registrable
@@ -63,7 +63,7 @@ export const maxTurnDelayMs = 10 * 60_000
 export class VerificationQueue extends Context.Service<VerificationQueue, {
   /** Appends a verification that is due now. */
   readonly add: (
-    question: Verification,
+    verification: Verification,
     lane: VerificationLane
   ) => Effect.Effect<"added" | "site-full" | "lane-full", StoreError>
   /** True while a verification of the same topic and callback waits or runs. */
@@ -76,9 +76,9 @@ export class VerificationQueue extends Context.Service<VerificationQueue, {
     readonly perMinute: number | undefined
   }) => Effect.Effect<ReadonlyArray<ClaimedVerification>, StoreError>
   /** Deletes a finished verification. */
-  readonly settle: (asked: ClaimedVerification) => Effect.Effect<void, StoreError>
-  /** Replaces a refused subscribe by a denial in its turn, unless a later request for the same subscription waits. */
-  readonly deny: (asked: ClaimedVerification, reason: string) => Effect.Effect<void, StoreError>
-  /** Takes a turn for an immediate verification. Returns 0, or the milliseconds until the next free turn. */
-  readonly takeTurn: (place: string, perMinute: number) => Effect.Effect<number, StoreError>
+  readonly settle: (claimed: ClaimedVerification) => Effect.Effect<void, StoreError>
+  /** Replaces a refused subscribe by a denial, which is due now, unless a later request for the same subscription waits. */
+  readonly deny: (claimed: ClaimedVerification, reason: string) => Effect.Effect<void, StoreError>
+  /** Reserves an immediate verification within the rate limit of its quota. Returns 0, or the ms until the limit allows one. */
+  readonly reserve: (quotaKey: string, perMinute: number) => Effect.Effect<number, StoreError>
 }>()("windhover/domain/ports/VerificationQueue") {}

@@ -1,5 +1,5 @@
 import type { Entry } from "#domain/feed/Entry.ts"
-import { ofBytes, ofString, toHex } from "#domain/Fingerprint.ts"
+import { hashBytes, hashString, toHex } from "#domain/Fingerprint.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { Format } from "#domain/Subscription.ts"
@@ -29,7 +29,7 @@ export const documentToEntry = (
   document: Document,
   { feed, lastParse }: Pick<Status, "feed" | "lastParse">
 ): Entry => ({
-  id: `urn:windhover:${toHex(ofString(feed))}:${toHex(ofBytes(document.body))}`,
+  id: `urn:windhover:${toHex(hashString(feed))}:${toHex(hashBytes(document.body))}`,
   ...(lastParse === undefined ? {} : { updated: lastParse }),
   content: [{ type: document.contentType, value: documentToText(document) }],
   links: [{ rel: "alternate", type: document.contentType, href: feed }]

@@ -1,15 +1,16 @@
 import type { HubLinks } from "#domain/poll/HubLinks.ts"
 import { siteOf } from "#domain/Topic.ts"
+import { dayMs, minuteMs } from "#domain/Time.ts"
 
 /**
  * Windhover as a subscriber at a publisher's hub. Times are epoch milliseconds.
  *
- *                     ask                     hub verifies
- *   idle ──────────────────────► asked ────────────────────► active ──┐
- *    ▲ ▲   no answer, refused      │                          │  ▲   │ ask again at half the lease
+ *                   request                   hub verifies
+ *   idle ──────────────────────► requested ────────────────► active ──┐
+ *    ▲ ▲   no answer, refused      │                          │  ▲   │ renewed at half the lease
  *    │ └───────────────────────────┘       lease ends, denied │  └───┘
  *    ├────────────────────────────────────────────────────────┘
- *    └────────────── leaving ◄──── the resource has no subscribers
+ *    └──────── unsubscribing ◄──── the resource has no subscribers
  *
  * Each change is a new value with the same `revision`. The store accepts a change only while the stored value has this revision.
  */
@@ -22,7 +23,7 @@ export interface HubSubscription {
   readonly hub: string
   /** The name of the resource at the hub. */
   readonly topic: string
-  readonly state: "idle" | "asked" | "active" | "leaving"
+  readonly state: "idle" | "requested" | "active" | "unsubscribing"
   /** Random end of the callback's path. Each new subscription gets a new callback and a new secret. */
   readonly callback?: string
   readonly secret?: string
@@ -37,10 +38,6 @@ export interface HubSubscription {
   readonly problem?: string
   readonly revision: number
 }
-
-const minuteMs = 60_000
-const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
 
 /** Time for the verification after a hub has accepted a request, in ms. */
 export const verificationTimeoutMs = 10 * minuteMs
@@ -64,9 +61,9 @@ const retryDelayMs = (failures: number): number => Math.min(5 * minuteMs * 2 ** 
 /** Longest wait for the next step in each state, in ms. */
 const maxStepDelayMs: { readonly [state in HubSubscription["state"]]: number } = {
   idle: denialPauseMs,
-  asked: verificationTimeoutMs,
+  requested: verificationTimeoutMs,
   active: maxHubLeaseSeconds * 1000,
-  leaving: verificationTimeoutMs
+  unsubscribing: verificationTimeoutMs
 }
 
 /** Due time of the next step, epoch ms. A step beyond the longest wait is due at once, because a clock that was ahead planned the step. */
@@ -106,12 +103,12 @@ const withoutSubscription = (
   { callback: _, dueAt: __, leaseUntil: ___, problem: ____, secret: _____, ...known }: HubSubscription
 ): HubSubscription => ({ ...known, state: "idle", reliable: false })
 
-/** The next step. `Ask` carries the state to store before the request. */
+/** The next step. `Request` carries the state to store before the request. */
 export type HubSubscriptionStep =
   | { readonly _tag: "Wait"; readonly until: number | undefined }
   | { readonly _tag: "Save"; readonly next: HubSubscription }
   | { readonly _tag: "Remove" }
-  | { readonly _tag: "Ask"; readonly mode: "subscribe" | "unsubscribe"; readonly next: HubSubscription }
+  | { readonly _tag: "Request"; readonly mode: "subscribe" | "unsubscribe"; readonly next: HubSubscription }
 
 /** Random callback and secret of a new subscription. */
 export interface CallbackCredentials {
@@ -133,31 +130,31 @@ const stepWhileWatched = (known: HubSubscription, fresh: CallbackCredentials, no
     return { _tag: "Save", next: { ...withoutSubscription(known), dueAt: now } }
   }
   const dueAt = plannedStep(known, now)
-  if (known.state !== "leaving" && dueAt > now) return { _tag: "Wait", until: dueAt }
-  if (known.state === "asked") {
+  if (known.state !== "unsubscribing" && dueAt > now) return { _tag: "Wait", until: dueAt }
+  if (known.state === "requested") {
     return { _tag: "Save", next: recordRefusal(known, "the hub has not verified in time", now) }
   }
   if (known.state !== "active") {
     return {
-      _tag: "Ask",
+      _tag: "Request",
       mode: "subscribe",
-      next: { ...known, ...fresh, state: "asked", dueAt: now + verificationTimeoutMs }
+      next: { ...known, ...fresh, state: "requested", dueAt: now + verificationTimeoutMs }
     }
   }
   const failures = known.failures + 1 // reset by the verification
   const again = Math.min(now + Math.max(retryDelayMs(failures), verificationTimeoutMs), known.leaseUntil ?? now)
-  return { _tag: "Ask", mode: "subscribe", next: { ...known, failures, dueAt: again } }
+  return { _tag: "Request", mode: "subscribe", next: { ...known, failures, dueAt: again } }
 }
 
 const stepWhileUnwatched = (known: HubSubscription, now: number): HubSubscriptionStep => {
-  if (known.state === "asked" || known.state === "active") {
+  if (known.state === "requested" || known.state === "active") {
     return {
-      _tag: "Ask",
+      _tag: "Request",
       mode: "unsubscribe",
-      next: { ...known, state: "leaving", reliable: false, dueAt: now + verificationTimeoutMs }
+      next: { ...known, state: "unsubscribing", reliable: false, dueAt: now + verificationTimeoutMs }
     }
   }
-  if (known.state === "leaving") {
+  if (known.state === "unsubscribing") {
     const dueAt = plannedStep(known, now)
     return dueAt > now ? { _tag: "Wait", until: dueAt } : { _tag: "Save", next: withoutSubscription(known) }
   }
@@ -166,7 +163,7 @@ const stepWhileUnwatched = (known: HubSubscription, now: number): HubSubscriptio
 
 /** Records a refusal or a failed request, and selects the next hub of the resource. A valid lease stays. */
 export const recordRefusal = (known: HubSubscription, problem: string, now: number): HubSubscription => {
-  if (known.state === "leaving") return withoutSubscription(known)
+  if (known.state === "unsubscribing") return withoutSubscription(known)
   const failures = known.failures + 1
   const dueAt = now + retryDelayMs(failures)
   return known.state === "active"
@@ -192,7 +189,7 @@ export const applyIntent = (
   now: number
 ): HubSubscription | undefined => {
   if (topic !== known.topic) return undefined
-  const subscribing = known.state === "asked" || known.state === "active"
+  const subscribing = known.state === "requested" || known.state === "active"
   switch (mode) {
     case "subscribe": {
       if (!subscribing) return undefined
@@ -202,7 +199,7 @@ export const applyIntent = (
       return { ...calm, state: "active", failures: 0, leaseUntil: now + lease, dueAt: now + lease / 2 }
     }
     case "unsubscribe":
-      return known.state === "leaving" ? withoutSubscription(known) : undefined
+      return known.state === "unsubscribing" ? withoutSubscription(known) : undefined
     case "denied": {
       if (known.state === "idle") return undefined
       const others = known.hubs.length > 1
@@ -220,7 +217,7 @@ export const applyIntent = (
 
 /** Whether the callback accepts pushes. */
 export const acceptsPush = ({ secret, state }: HubSubscription): boolean =>
-  secret !== undefined && (state === "active" || state === "asked")
+  secret !== undefined && (state === "active" || state === "requested")
 
 /** The state after a push; undefined when the hub counts as reliable already. */
 export const recordPush = (known: HubSubscription): HubSubscription | undefined =>

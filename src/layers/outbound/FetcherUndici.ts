@@ -147,7 +147,7 @@ class Fetch implements ResponseHandler {
       return this.startExchange()
     }
     const { _tag } = failure.reason
-    this.fail(_tag === "Withheld" ? "Protocol" : _tag, failure.message)
+    this.fail(_tag === "LeaseLost" ? "Protocol" : _tag, failure.message)
   }
 
   onTooLarge(maxBytes: number): void {
@@ -211,7 +211,7 @@ class Fetch implements ResponseHandler {
       status: this.status,
       headers: flattenHeaders(this.headers),
       body,
-      signature: body.length === 0 ? emptySignature : Fingerprint.ofBytes(body),
+      signature: body.length === 0 ? emptySignature : Fingerprint.hashBytes(body),
       finalUrl,
       ...(this.redirects > 0 && this.isPermanent && !this.hasCredentials() ? { permanentUrl: finalUrl } : {}),
       ...this.releaseOf(body)
@@ -255,7 +255,7 @@ class Fetch implements ResponseHandler {
 
 const invalidUrl = new URL("http://invalid/")
 const emptyBytes = new Uint8Array(0)
-const emptySignature = Fingerprint.ofBytes(emptyBytes)
+const emptySignature = Fingerprint.hashBytes(emptyBytes)
 
 /** Validators are sent back unchanged. A validator with control characters is not a valid header field, so it is not sent. */
 const isFieldValue = (value: string | undefined): value is string =>

@@ -10,7 +10,7 @@ export interface HttpRequest {
   /** Flat: name, value, name, value … */
   readonly headers: Array<string>
   readonly body?: Uint8Array
-  /** Called just before the first byte is written. When it returns false, the exchange fails with the reason `Withheld`. */
+  /** Called just before the first byte is written. When it returns false, the exchange fails with the reason `LeaseLost`. */
   readonly confirmSend?: () => boolean
 }
 
@@ -88,7 +88,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.request.confirmSend?.() !== false) return
-    controller.abort(new NetworkError("Withheld", this.request.url.hostname, "withdrawn before it was sent"))
+    controller.abort(new NetworkError("LeaseLost", this.request.url.hostname, "withdrawn before it was sent"))
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {

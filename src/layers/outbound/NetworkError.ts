@@ -1,9 +1,9 @@
 /** The stage at which an exchange failed. Fetch errors and delivery errors share these stages. */
 export type FailureStage = "RefusedAddress" | "Dns" | "Connect" | "Tls" | "Timeout" | "Protocol"
 
-/** `Withheld`: the sender withdrew the request before the first byte was written. `text` ends the sentence `host: …`. */
+/** `LeaseLost`: the sender withdrew the request before the first byte was written. `text` ends the sentence `host: …`. */
 export interface NetworkErrorReason {
-  readonly _tag: FailureStage | "Withheld"
+  readonly _tag: FailureStage | "LeaseLost"
   readonly text: string
 }
 

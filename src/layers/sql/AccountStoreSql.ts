@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, Option, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Account, type AccountChanges, fromBits, type Right, rights, toBits, type Token } from "#domain/Account.ts"
+import { type Account, type AccountChanges, rightsFromBits, type Right, rights, rightsToBits, type Token } from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { batched } from "./Batched.ts"
@@ -54,7 +54,7 @@ const tokenOf = (row: TokenRow): Token => ({
   id: row.id,
   accountId: row.account,
   name: row.name,
-  rights: fromBits(row.rights),
+  rights: rightsFromBits(row.rights),
   createdAt: row.created_at
 })
 
@@ -70,7 +70,7 @@ interface CredentialRow extends AccountRow {
 const credentialsOf = (row: CredentialRow): LoginCredentials => ({
   account: accountOf(row),
   passwordHash: row.password_hash,
-  ...(row.token === null ? {} : { token: { id: row.token, rights: fromBits(row.granted ?? 0) } })
+  ...(row.token === null ? {} : { token: { id: row.token, rights: rightsFromBits(row.granted ?? 0) } })
 })
 
 /** With the given cost of a password hash. */
@@ -191,7 +191,7 @@ const selectRights = (sql: SqlClient.SqlClient) =>
     ))
     return new Map(rows.map(({ granted, id, password }) =>
       password === null
-        ? [nameOfToken(id), new Set(fromBits(granted ?? 0))] as const
+        ? [nameOfToken(id), new Set(rightsFromBits(granted ?? 0))] as const
         : [nameOfPassword(id, password), new Set(rights)] as const
     ))
   })
@@ -212,7 +212,7 @@ const createToken = (sql: SqlClient.SqlClient) =>
       [
         options.accountId,
         hashToken(secret),
-        toBits(options.rights),
+        rightsToBits(options.rights),
         legalText(options.name),
         yield* Clock.currentTimeMillis
       ]

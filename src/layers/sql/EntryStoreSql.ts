@@ -1,6 +1,6 @@
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { ofString } from "#domain/Fingerprint.ts"
+import { hashString } from "#domain/Fingerprint.ts"
 import { type EntryPage, EntryStore, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
 import { run } from "./Query.ts"
 import { decodeEntry } from "./StoredJson.ts"
@@ -43,7 +43,7 @@ const findPosition = Effect.fnUntraced(
     const rows = yield* run(sql.unsafe<PagePosition & { readonly body: string }>(
       `select ${time}::text as time, seq, body from entries where resource_id = any($1::int8[]) and hash = $2::int8
       order by ${time} ${order}, seq ${order}`,
-      [column.ids(query.resourceIds), BigInt.asIntN(64, ofString(id))]
+      [column.ids(query.resourceIds), BigInt.asIntN(64, hashString(id))]
     ))
     return rows.find(({ body }) => decodeEntry(body).id === id)
   }

@@ -24,7 +24,7 @@ export const layer = Layer.effect(
 )
 
 /** Stored numbers: append only. */
-const hubStates: ReadonlyArray<HubSubscription["state"]> = ["idle", "asked", "active", "leaving"]
+const hubStates: ReadonlyArray<HubSubscription["state"]> = ["idle", "requested", "active", "unsubscribing"]
 
 interface HubSubscriptionRow {
   readonly resource: number

@@ -14,7 +14,7 @@ export const newsOfWrite = (
   isWritten: (entryId: string) => boolean,
   isWholeKept: boolean
 ): News | undefined => {
-  const { announce, whole } = write
+  const { announce, wholeFeed } = write
   if (announce?._tag !== "Entries") return announce
   const byId = new Map([...write.entries, ...write.updated].map((entry) => [entry.id, entry]))
   const entries = [...new Set(announce.ids)].flatMap((id): ReadonlyArray<Entry> => {
@@ -22,7 +22,7 @@ export const newsOfWrite = (
     return entry === undefined || !isWritten(id) ? [] : [entry]
   })
   if (entries.length === 0) return undefined
-  return { _tag: "Entries", entries, ...(isWholeKept && whole !== undefined ? { whole } : {}) }
+  return { _tag: "Entries", entries, ...(isWholeKept && wholeFeed !== undefined ? { wholeFeed } : {}) }
 }
 
 /** The status of a notification: the topic is added for each subscriber. */
@@ -47,7 +47,7 @@ export const bodiesOf = ({ entries, updated }: PollWrite): ReadonlyArray<string>
 
 /** Rejects a write that is too large to be read back, because the protocol limits the bytes of a row. `bodies` come from `bodiesOf`. */
 export const checkLength = (write: PollWrite, bodies: ReadonlyArray<string>): Effect.Effect<void, StoreError> => {
-  const documentLength = Math.max(documentOf(write)?.body.byteLength ?? 0, write.whole?.body.byteLength ?? 0)
+  const documentLength = Math.max(documentOf(write)?.body.byteLength ?? 0, write.wholeFeed?.body.byteLength ?? 0)
   if (documentLength > maxStoredLength) return rejectLength(`The document of ${write.state.url}`, documentLength)
   for (const json of bodies) {
     const length = Buffer.byteLength(json)

@@ -36,7 +36,7 @@ const newsOfRow = (row: NotificationRow): News => {
       return {
         _tag: "Entries",
         entries: (row.bodies ?? []).map(decodeEntry),
-        ...(row.document === null ? {} : { whole: documentOfRow(row) })
+        ...(row.document === null ? {} : { wholeFeed: documentOfRow(row) })
       }
     case 1:
       return { _tag: "Document", document: documentOfRow(row) }

@@ -44,13 +44,13 @@ export const makeReadBacklog = (sql: SqlClient.SqlClient, confirmed: ReadonlySet
       const selected = requests.map((request) => {
         const all = sequences.has(request.id) ? bySubscription.get(request.id) ?? [] : []
         const first = all.slice(0, countFitting(all.map(({ bytes }) => bytes), request))
-        return { first, more: all.length > first.length, nextSequence: sequences.get(request.id) ?? 1 }
+        return { first, hasMore: all.length > first.length, nextSequence: sequences.get(request.id) ?? 1 }
       })
       const notificationIds = selected.flatMap(({ first }) => first.map(({ notification }) => notification))
       const notifications = yield* selectNotifications(sql, [...new Set(notificationIds)])
-      return selected.map(({ first, more, nextSequence }) => ({
+      return selected.map(({ first, hasMore, nextSequence }) => ({
         deliveries: first.flatMap((row) => toDeliveries(row, notifications.get(row.notification))),
-        more,
+        hasMore,
         nextSequence
       }))
     })

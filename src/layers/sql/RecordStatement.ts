@@ -1,6 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import type { Entry } from "#domain/feed/Entry.ts"
-import { ofString } from "#domain/Fingerprint.ts"
+import { hashString } from "#domain/Fingerprint.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { isNotified } from "./Conditions.ts"
 import { bodiesOf, documentOf, statusToSend } from "./NotificationContent.ts"
@@ -17,7 +17,7 @@ export interface PreparedWrite {
 
 export const prepareWrite = (write: PollWrite): PreparedWrite => {
   const bodies = bodiesOf(write)
-  const documents = (documentOf(write)?.body.byteLength ?? 0) + (write.whole?.body.byteLength ?? 0)
+  const documents = (documentOf(write)?.body.byteLength ?? 0) + (write.wholeFeed?.body.byteLength ?? 0)
   return { write, bodies, bytes: bodies.reduce((sum, body) => sum + body.length, documents) }
 }
 
@@ -34,8 +34,8 @@ const writeColumns: ReadonlyArray<ParameterColumn<PollWrite>> = [
   parameterColumn("announce", "int4", column.integers, ({ announce }) => announce && announcements[announce._tag]),
   parameterColumn("status", "text", column.texts, (write) => write.announce && JSON.stringify(statusToSend(write))),
   parameterColumn("sent_header", "text", column.texts, ({ announce, state }) => announce && toJson(state.header)),
-  parameterColumn("whole_type", "text", column.texts, ({ whole }) => whole?.contentType),
-  parameterColumn("whole", "bytea", column.bytes, ({ whole }) => whole?.body)
+  parameterColumn("whole_type", "text", column.texts, ({ wholeFeed }) => wholeFeed?.contentType),
+  parameterColumn("whole", "bytea", column.bytes, ({ wholeFeed }) => wholeFeed?.body)
 ]
 
 interface WrittenEntry {
@@ -46,7 +46,7 @@ interface WrittenEntry {
 
 const entryColumns: ReadonlyArray<ParameterColumn<WrittenEntry>> = [
   parameterColumn("resource_id", "int8", column.ids, ({ resourceId }) => resourceId),
-  parameterColumn("hash", "int8", column.hashes, ({ entry }) => ofString(entry.id)),
+  parameterColumn("hash", "int8", column.hashes, ({ entry }) => hashString(entry.id)),
   parameterColumn("published", "float8", column.dates, ({ entry }) => entry.published),
   parameterColumn("body", "text", column.texts, ({ body }) => body)
 ]
@@ -64,7 +64,7 @@ interface AnnouncedEntry {
 
 const announcedColumns: ReadonlyArray<ParameterColumn<AnnouncedEntry>> = [
   parameterColumn("resource_id", "int8", column.ids, ({ resourceId }) => resourceId),
-  parameterColumn("hash", "int8", column.hashes, ({ entryId }) => ofString(entryId))
+  parameterColumn("hash", "int8", column.hashes, ({ entryId }) => hashString(entryId))
 ]
 
 /** In the order of the announcement. */

@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { ofString } from "#domain/Fingerprint.ts"
+import { hashString } from "#domain/Fingerprint.ts"
 import {
   type ReplayContent,
   type ReplayLimits,
@@ -101,7 +101,7 @@ const insert = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, subscriptio
     news._tag === "Entries" ? 0 : 1,
     JSON.stringify(status),
     header === undefined ? null : JSON.stringify(header),
-    column.hashes(ids.map(ofString)),
+    column.hashes(ids.map(hashString)),
     document === undefined ? null : legalText(document.contentType),
     document === undefined ? null : document.body
   ])

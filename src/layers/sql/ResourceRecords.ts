@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { ofString } from "#domain/Fingerprint.ts"
+import { hashString } from "#domain/Fingerprint.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { batched } from "./Batched.ts"
@@ -64,7 +64,7 @@ const deliveriesOf = (write: PollWrite, rows: ReadonlyArray<RecordedRow>, now: n
   const [first] = rows
   if (first === undefined) return []
   const written = new Set(first.hashes?.map(unsigned))
-  const news = newsOfWrite(write, (id) => written.has(ofString(id)), first.whole)
+  const news = newsOfWrite(write, (id) => written.has(hashString(id)), first.whole)
   if (news === undefined) return []
   const notification = notificationOfWrite(write, news, first.notification, now)
   return rows.map(({ credits, id, sequence, subscription }) => ({

@@ -2,7 +2,7 @@ import { Clock, Effect, Layer, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { maxEnds } from "#domain/ports/DeliveryLog.ts"
 import { Retention } from "#domain/ports/Retention.ts"
-import { maxTurnDelayMs } from "#domain/ports/VerificationQueue.ts"
+import { maxVerificationDelayMs } from "#domain/ports/VerificationQueue.ts"
 import { repeatInBackground } from "./Background.ts"
 import { column, instant } from "./Values.ts"
 import { run } from "./Query.ts"
@@ -187,7 +187,7 @@ const prunePacing = (sql: SqlClient.SqlClient) =>
     run(sql.unsafe(
       `delete from verification_pacing
       where coalesce(requested_at[cardinality(requested_at)], 0) not between $1::float8 and $2::float8`,
-      [now - minuteMs, now - minuteMs + maxTurnDelayMs]
+      [now - minuteMs, now - minuteMs + maxVerificationDelayMs]
     )))
 
 /** Streams never read the notification of a replay, so that it goes with its delivery. */

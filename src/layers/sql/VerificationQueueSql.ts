@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import {
   type ClaimedVerification,
   claimTimeMs,
-  maxTurnDelayMs,
+  maxVerificationDelayMs,
   maxWaitingVerifications,
   quotaKeyOf,
   type Verification,
@@ -34,7 +34,7 @@ interface CountRow {
 type Claim = Parameters<VerificationQueue["Service"]["claim"]>[0]
 
 /** Stored numbers: append only. */
-const queues: ReadonlyArray<VerificationLane> = ["strangers", "standing", "accounts"]
+const queues: ReadonlyArray<VerificationLane> = ["new", "confirmed", "api"]
 
 /** Due requests that one claim reads. Many may have to wait before one of another site is found. */
 const maxCandidates = 500
@@ -48,7 +48,7 @@ export const layer = Layer.effect(
       claim: claim(sql),
       settle: settle(sql),
       deny: deny(sql),
-      takeTurn: takeTurn(sql)
+      reserve: takeTurn(sql)
     })
   )
 )
@@ -122,7 +122,7 @@ const selectDue = (sql: SqlClient.SqlClient, queue: VerificationLane, now: numbe
     where queue = $2::int2 and (due_at <= ${instant("$1::float8")} or due_at > ${instant("$3::float8")})
       and not exists (select from verifications earlier where earlier.key = v.key and earlier.id < v.id)
     order by due_at, id limit ${maxCandidates} for update skip locked`,
-    [now, queues.indexOf(queue), now + maxTurnDelayMs]
+    [now, queues.indexOf(queue), now + maxVerificationDelayMs]
   )
 
 const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, limit, perMinute }: Claim, now: number) {
@@ -137,7 +137,7 @@ const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, l
     `update verifications v set due_at = ${instant("p.due")}, claimed = p.claimed
     from unnest($1::int8[], $2::float8[], $3::bool[]) p(id, due, claimed) where v.id = p.id`,
     [
-      column.ids([...allowed.map(({ id }) => id), ...deferred.map(({ one }) => one.id)]),
+      column.ids([...allowed.map(({ id }) => id), ...deferred.map(({ request }) => request.id)]),
       column.numbers([...allowed.map(() => now + claimTimeMs), ...deferred.map(({ dueAt }) => dueAt)]),
       column.booleans([...allowed.map(() => true), ...deferred.map(() => false)])
     ]

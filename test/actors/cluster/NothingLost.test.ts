@@ -157,7 +157,7 @@ const runSteps = Effect.fnUntraced(function*(steps: ReadonlyArray<Step>) {
   script.clear()
   // the sweep of a runner finds the deliveries of the former owners
   for (const { actors } of owners) {
-    yield* Effect.forEach(subscriptions.values(), (id) => actors.subscriptions.tell(id, Subscription.look))
+    yield* Effect.forEach(subscriptions.values(), (id) => actors.subscriptions.tell(id, Subscription.checkOutbox))
   }
   yield* TestClock.adjust("20 minutes") // a poll, and all tries
   yield* Effect.forEach(owners.splice(0), ({ scope }) => Effect.forkChild(Scope.close(scope, Exit.void)))

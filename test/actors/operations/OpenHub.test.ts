@@ -3,7 +3,7 @@ import { Deferred, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub, type SubscribeRequest } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -448,7 +448,7 @@ describe("the hub face, delivering", () => {
           status: 200,
           headers: { "content-type": "text/plain; charset=iso-8859-1" },
           body: bytes,
-          signature: ofBytes(bytes),
+          signature: hashBytes(bytes),
           finalUrl: feed
         })
       web.serve(feed, page(Uint8Array.of(1)))

@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 import { HubRequestError } from "#domain/ports/HubClient.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
@@ -339,7 +339,7 @@ describe("a resource that names a hub", () => {
         const serve = (text: string, hub: string) => {
           const body = new TextEncoder().encode(text)
           const headers = { "content-type": "text/plain", link: `<${hub}>; rel=hub` }
-          web.serve(feed, () => Effect.succeed({ ...documentOf([]), headers, body, signature: ofBytes(body) }))
+          web.serve(feed, () => Effect.succeed({ ...documentOf([]), headers, body, signature: hashBytes(body) }))
         }
         const own = kind === "a feed" ? "[\"own\"]" : "own"
         serve(kind === "a feed" ? "[\"evil\"]" : "evil", "http://evil.example/")

@@ -98,7 +98,7 @@ const expected = (resourceId: number, from: number, until: number) =>
 describe("Listeners", () => {
   it.effect("get new notifications behind their cursors at once and in order", () =>
     Effect.gen(function*() {
-      const { listen, tell } = yield* Listeners
+      const { listen, notify } = yield* Listeners
       const log = yield* Log
       for (let i = 0; i < 3; i++) log.write(1)
       const [late, early] = [makeListener({ 1: 3 }), makeListener({ 1: 1 })]
@@ -107,21 +107,21 @@ describe("Listeners", () => {
       yield* settle
       assert.deepStrictEqual([late.heard, early.heard], [[], expected(1, 2, 3)])
       log.write(1)
-      yield* tell(1)
+      yield* notify(1)
       yield* settle
       assert.deepStrictEqual([late.heard, early.heard], [["1:4"], expected(1, 2, 4)])
     }).pipe(Effect.provide(layer())))
 
   it.effect("get nothing after their scope, and cause no further query", () =>
     Effect.gen(function*() {
-      const { listen, tell } = yield* Listeners
+      const { listen, notify } = yield* Listeners
       const log = yield* Log
       const { heard, listener } = makeListener({ 1: 0 })
       yield* Effect.scoped(listen(listener))
       yield* settle
       log.queries.length = 0
       log.write(1)
-      yield* tell(1)
+      yield* notify(1)
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual([heard, log.queries], [[], []])
     }).pipe(Effect.provide(layer())))
@@ -146,14 +146,14 @@ describe("Listeners", () => {
 
   it.effect("read at their own pace, and slow ones delay no others", () =>
     Effect.gen(function*() {
-      const { listen, tell } = yield* Listeners
+      const { listen, notify } = yield* Listeners
       const log = yield* Log
       const [slow, quick] = [makeListener({ 1: 0 }, 2), makeListener({ 1: 0 })]
       const goOn = yield* listen(slow.listener)
       yield* listen(quick.listener)
       for (let i = 0; i < 100; i++) {
         log.write(1)
-        yield* tell(1)
+        yield* notify(1)
         yield* settle
       }
       assert.deepStrictEqual([slow.heard, quick.heard], [expected(1, 1, 2), expected(1, 1, 100)])
@@ -164,14 +164,14 @@ describe("Listeners", () => {
       slow.state.room = 1_000
       goOn()
       log.write(1)
-      yield* tell(1)
+      yield* notify(1)
       yield* settle
       assert.deepStrictEqual(slow.heard, expected(1, 1, 101))
     }).pipe(Effect.provide(layer())))
 
   it.effect("get the number of missed notifications that are no longer stored", () =>
     Effect.gen(function*() {
-      const { listen, tell } = yield* Listeners
+      const { listen, notify } = yield* Listeners
       const log = yield* Log
       for (let i = 0; i < 10; i++) log.write(1)
       log.forget(1, 7)
@@ -184,7 +184,7 @@ describe("Listeners", () => {
       yield* listen(none.listener)
       yield* settle
       log.write(1)
-      yield* tell(1)
+      yield* notify(1)
       yield* settle
       assert.deepStrictEqual(part.heard, ["1 missed 5", ...expected(1, 8, 11)])
       assert.deepStrictEqual(all.heard, expected(1, 10, 11))
@@ -193,14 +193,14 @@ describe("Listeners", () => {
 
   it.effect("wait while the database is away", () =>
     Effect.gen(function*() {
-      const { listen, tell } = yield* Listeners
+      const { listen, notify } = yield* Listeners
       const log = yield* Log
       const { heard, listener, state } = makeListener({ 1: 0 })
       yield* listen(listener)
       yield* settle
       log.failure = "Unavailable"
       log.write(1)
-      yield* tell(1)
+      yield* notify(1)
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual([heard, state.failed], [[], false])
       log.failure = undefined
@@ -210,7 +210,7 @@ describe("Listeners", () => {
 
   it.effect("fail when new notifications cannot be read, instead of waiting for ever", () =>
     Effect.gen(function*() {
-      const { listen, tell } = yield* Listeners
+      const { listen, notify } = yield* Listeners
       const log = yield* Log
       const [one, other] = [makeListener({ 1: 0 }), makeListener({ 2: 0 })]
       yield* listen(one.listener)
@@ -218,21 +218,21 @@ describe("Listeners", () => {
       yield* settle
       log.failure = "Defect"
       log.write(1)
-      yield* tell(1)
+      yield* notify(1)
       yield* settle
       assert.deepStrictEqual([one.state.failed, other.state.failed], [true, false])
     }).pipe(Effect.provide(layer())))
 
   it.effect("share one query per notification", () =>
     Effect.gen(function*() {
-      const { listen, tell } = yield* Listeners
+      const { listen, notify } = yield* Listeners
       const log = yield* Log
       const all = Array.from({ length: 1_200 }, () => makeListener({ 1: 0 }))
       yield* Effect.forEach(all, ({ listener }) => listen(listener))
       yield* settle
       log.queries.length = 0
       log.write(1)
-      yield* tell(1)
+      yield* notify(1)
       yield* settle
       assert.deepStrictEqual(log.queries, ["after 1 0"])
       assert.isTrue(all.every(({ heard }) => heard.join() === "1:1"))
@@ -240,7 +240,7 @@ describe("Listeners", () => {
 
   it.effect("get each notification once and in order, at any speed and with any start", () =>
     Effect.gen(function*() {
-      const { listen, tell } = yield* Listeners
+      const { listen, notify } = yield* Listeners
       const log = yield* Log
       let seed = 7
       const dice = (sides: number) => (seed = (seed * 48_271) % 2_147_483_647) % sides
@@ -254,7 +254,7 @@ describe("Listeners", () => {
           const id = dice(3)
           written[id] = (written[id] ?? 0) + 1
           log.write(id)
-          if (chance < 3) yield* tell(id) // others are found by the sweep
+          if (chance < 3) yield* notify(id) // others are found by the sweep
         } else if (chance === 5 && made.length < 40) {
           const from = written.map((until) => dice(until + 1))
           const one = makeListener({ 0: from[0] ?? 0, 1: from[1] ?? 0, 2: from[2] ?? 0 }, 1 + dice(5))

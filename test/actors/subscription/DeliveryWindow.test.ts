@@ -16,14 +16,14 @@ const delivery = (sequence: number, waitsSince = 0): Delivery => ({
 /** A window that has read 1 and 2 from the outbox, and knows of no others. */
 const filled = () => {
   const window = emptyWindow()
-  fill(window, { deliveries: [delivery(1), delivery(2)], more: false, nextSequence: 3 })
+  fill(window, { deliveries: [delivery(1), delivery(2)], hasMore: false, nextSequence: 3 })
   return window
 }
 
-const shown = ({ ahead, more, next }: ReturnType<typeof emptyWindow>) => [
-  ahead.map(({ sequence }) => sequence),
-  next,
-  more
+const shown = ({ deliveries, hasMore, nextSequence }: ReturnType<typeof emptyWindow>) => [
+  deliveries.map(({ sequence }) => sequence),
+  nextSequence,
+  hasMore
 ]
 
 describe("DeliveryWindow", () => {
@@ -41,11 +41,11 @@ describe("DeliveryWindow", () => {
 
   it("skips sent deliveries that the outbox still has", () => {
     const window = filled()
-    window.ahead = []
-    fill(window, { deliveries: [delivery(2), delivery(3)], more: true, nextSequence: 9 })
+    window.deliveries = []
+    fill(window, { deliveries: [delivery(2), delivery(3)], hasMore: true, nextSequence: 9 })
     assert.deepStrictEqual(shown(window), [[3], 4, true])
-    window.ahead = []
-    fill(window, { deliveries: [delivery(3)], more: true, nextSequence: 9 })
+    window.deliveries = []
+    fill(window, { deliveries: [delivery(3)], hasMore: true, nextSequence: 9 })
     assert.deepStrictEqual(shown(window), [[], 9, false])
   })
 
@@ -57,7 +57,7 @@ describe("DeliveryWindow", () => {
 
   it("removes old deliveries, and all of them when it closes", () => {
     const window = filled()
-    window.ahead = [delivery(1, 10), delivery(2, 20)]
+    window.deliveries = [delivery(1, 10), delivery(2, 20)]
     removeOlder(window, 10)
     assert.deepStrictEqual(shown(window), [[2], 3, false])
     close(window)

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
 import { type Sender, Senders } from "#actors/subscription/Senders.ts"
 import { join, type Message } from "#actors/subscription/Subscription.ts"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -30,7 +30,7 @@ import {
 /** A page that is no feed, as an answer. */
 const pageOf = (text: string) => {
   const body = new TextEncoder().encode(text)
-  return { ...documentOf([]), headers: { "content-type": "text/plain" }, body, signature: ofBytes(body) }
+  return { ...documentOf([]), headers: { "content-type": "text/plain" }, body, signature: hashBytes(body) }
 }
 
 /** A subscription to `feed` whose notifications go to a JID. */
@@ -83,8 +83,8 @@ describe("the mailbox of a subscription", () => {
   const most = 256 << 10
 
   it("holds at most 1 MiB of documents, none above 256 KiB; the outbox holds the others", () => {
-    assert.deepStrictEqual(joined([most, most, most, most, 1]), [1, 2, 3, 4, "Look"])
-    assert.deepStrictEqual(joined([1, most + 1]), [1, "Look"])
+    assert.deepStrictEqual(joined([most, most, most, most, 1]), [1, 2, 3, 4, "CheckOutbox"])
+    assert.deepStrictEqual(joined([1, most + 1]), [1, "CheckOutbox"])
   })
 
   it("holds 64 deliveries at most", () => {
@@ -268,7 +268,7 @@ describe("a subscription", () => {
     const sender: Sender = (delivery) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         tries.push(`${now / 1000}s try ${delivery.attempt}`)
-        return { verdict: now < 90_000 ? "away" : "delivered" }
+        return { verdict: now < 90_000 ? "unserved" : "delivered" }
       })
     const senders = layerSending(Layer.succeed(Senders, { xmpp: sender })).pipe(
       Layer.provideMerge(layerOutside),
@@ -558,8 +558,14 @@ const recorded = Effect.fnUntraced(function*(...ids: ReadonlyArray<string>) {
   const resources = yield* ResourceStore
   const state = Option.getOrThrow(yield* resources.find(feed))
   for (const id of ids) {
-    const whole = { contentType: "application/rss+xml", body: new TextEncoder().encode(id) }
-    yield* resources.record({ state, entries: [{ id }], updated: [], announce: { _tag: "Entries", ids: [id] }, whole })
+    const wholeFeed = { contentType: "application/rss+xml", body: new TextEncoder().encode(id) }
+    yield* resources.record({
+      state,
+      entries: [{ id }],
+      updated: [],
+      announce: { _tag: "Entries", ids: [id] },
+      wholeFeed
+    })
   }
 })
 
@@ -687,7 +693,7 @@ describe("a partition that changes its owner", () => {
       ])
       const [subscription] = yield* (yield* SubscriptionStore).findByTopic(1, feed)
       const backlog = yield* (yield* Outbox).backlog(subscription?.id ?? 0, 10)
-      assert.deepStrictEqual(backlog, { deliveries: [], more: false, nextSequence: 3 })
+      assert.deepStrictEqual(backlog, { deliveries: [], hasMore: false, nextSequence: 3 })
       yield* second.stop
     }).pipe(Effect.provide(layerOutside), Effect.provide(Settings.layerValues())))
 

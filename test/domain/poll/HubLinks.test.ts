@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { feedsOf, hubLinksOf, isItsOwnTopic } from "#domain/poll/HubLinks.ts"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { recordReading, recordSelection } from "#domain/poll/PollDocument.ts"
 import { interpretAnswer } from "#domain/poll/PollOutcome.ts"
@@ -14,7 +14,7 @@ const at: PollContext = { now: 1_000_000, trigger: "ring", jitter: 0, minPeriod:
 
 const answer = (text: string, link?: string): Fetched => {
   const body = new TextEncoder().encode(text)
-  return { status: 200, headers: { link }, body, signature: ofBytes(body), finalUrl: url }
+  return { status: 200, headers: { link }, body, signature: hashBytes(body), finalUrl: url }
 }
 
 /** The resource after a poll that gave this. */

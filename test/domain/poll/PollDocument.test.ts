@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 import { type Fragment, fragmentOf } from "#domain/poll/Fragment.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { recordReading, recordSelection } from "#domain/poll/PollDocument.ts"
@@ -21,7 +21,7 @@ const answer = (text: string, contentType = "text/html"): Fetched => ({
   status: 200,
   headers: { "content-type": contentType },
   body: bytes(text),
-  signature: ofBytes(bytes(text)),
+  signature: hashBytes(bytes(text)),
   finalUrl: "http://feeds.example/"
 })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ofBytes } from "#domain/Fingerprint.ts"
+import { hashBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
 import { recordReading } from "#domain/poll/PollDocument.ts"
 import { failFetch } from "#domain/poll/PollFailure.ts"
@@ -24,7 +24,7 @@ const polled = (length: number) => {
     status: 200,
     headers: {},
     body,
-    signature: ofBytes(body),
+    signature: hashBytes(body),
     finalUrl: "http://feeds.example/"
   }
   const step = recordReading(initialState(), answer, readFeed(body), at)
@@ -98,7 +98,7 @@ describe("Poll", () => {
       status: 200,
       headers: {},
       body,
-      signature: ofBytes(body),
+      signature: hashBytes(body),
       finalUrl: "http://feeds.example/"
     }
     const result = readFeed(body)
@@ -116,7 +116,7 @@ describe("Poll", () => {
   it("holds the bytes of a document that is kept or sent as it is, and of no other", () => {
     const step = (text: string, state: ResourceState) => {
       const body = new TextEncoder().encode(text)
-      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const answer = { status: 200, headers: {}, body, signature: hashBytes(body), finalUrl: "http://feeds.example/" }
       const first = interpretAnswer(state, answer, at)
       const done = first._tag === "Read" ? recordReading(state, answer, readFeed(body), at) : first
       return done._tag === "Unchanged" || done._tag === "Changed" ? done : assert.fail(done._tag)
@@ -194,7 +194,7 @@ describe("Poll", () => {
     let announced: ReadonlyArray<string> = []
     for (const text of documents) {
       const body = new TextEncoder().encode(text)
-      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const answer = { status: 200, headers: {}, body, signature: hashBytes(body), finalUrl: "http://feeds.example/" }
       const step = recordReading(state, answer, readFeed(body), at)
       const { announce, state: next } = step._tag === "Changed" ? step.change : assert.fail(step._tag)
       state = next
@@ -213,7 +213,7 @@ describe("Poll", () => {
       const body = new TextEncoder().encode(
         `<rss version="2.0"><channel><title>t</title><item><guid>${scheme}://a.example/1</guid></item></channel></rss>`
       )
-      const answer = { status: 200, headers: {}, body, signature: ofBytes(body), finalUrl: "http://feeds.example/" }
+      const answer = { status: 200, headers: {}, body, signature: hashBytes(body), finalUrl: "http://feeds.example/" }
       const step = recordReading(state, answer, readFeed(body), { ...at, followMovedIds })
       return step._tag === "Changed" ? step.change : assert.fail(step._tag)
     }
@@ -288,7 +288,7 @@ describe("Poll", () => {
     const learned = (etag: string) => {
       const page = (text: string) => {
         const body = new TextEncoder().encode(text)
-        return { status: 200, headers: { etag }, body, signature: ofBytes(body), finalUrl: initialState().url }
+        return { status: 200, headers: { etag }, body, signature: hashBytes(body), finalUrl: initialState().url }
       }
       const poll = (state: ResourceState, text: string) => {
         const step = recordReading(state, page(text), readFeed(page(text).body), at)

@@ -29,16 +29,16 @@ const stored = (upstream: HubSubscription | undefined): HubSubscription => ({
 })
 const idle = stored(withHubLinks(undefined, resource, { hubs, topic }))
 const stateOf = (step: HubSubscriptionStep): HubSubscription =>
-  step._tag === "Save" || step._tag === "Ask" ? step.next : assert.fail(step._tag)
+  step._tag === "Save" || step._tag === "Request" ? step.next : assert.fail(step._tag)
 const asked = stateOf(nextStep(idle, true, fresh, 0))
 const active = stored(applyIntent(asked, { mode: "subscribe", topic, leaseSeconds: 86_400 }, 1_000))
 
 describe("a subscription at a publisher's hub", () => {
   it("is asked for with a new callback and secret, and stands when the hub has verified it", () => {
     assert.deepStrictEqual(nextStep(idle, true, fresh, 0), {
-      _tag: "Ask",
+      _tag: "Request",
       mode: "subscribe",
-      next: { ...idle, ...fresh, state: "asked", dueAt: verificationTimeoutMs }
+      next: { ...idle, ...fresh, state: "requested", dueAt: verificationTimeoutMs }
     })
     assert.deepStrictEqual(nextStep(asked, true, fresh, verificationTimeoutMs - 1), {
       _tag: "Wait",
@@ -52,7 +52,7 @@ describe("a subscription at a publisher's hub", () => {
     const half = active.dueAt ?? 0
     assert.deepStrictEqual(nextStep(active, true, fresh, half - 1), { _tag: "Wait", until: half })
     const renewed = nextStep(active, true, { callback: "other", secret: "other" }, half)
-    assert.strictEqual(renewed._tag, "Ask")
+    assert.strictEqual(renewed._tag, "Request")
     assert.deepStrictEqual([stateOf(renewed).callback, stateOf(renewed).state], ["callback", "active"])
     let state = stateOf(renewed)
     const waits: Array<number> = []
@@ -135,7 +135,7 @@ describe("a subscription at a publisher's hub", () => {
   it("ends when nobody watches, verified or not, and begins anew when somebody does", () => {
     const step = nextStep(active, false, fresh, 0)
     const leaving = stateOf(step)
-    assert.deepStrictEqual([step._tag, leaving.state, acceptsPush(leaving)], ["Ask", "leaving", false])
+    assert.deepStrictEqual([step._tag, leaving.state, acceptsPush(leaving)], ["Request", "unsubscribing", false])
     assert.isUndefined(applyIntent(leaving, { mode: "subscribe", topic }, 0))
     assert.deepStrictEqual(
       applyIntent(leaving, { mode: "unsubscribe", topic }, 0),
@@ -143,7 +143,7 @@ describe("a subscription at a publisher's hub", () => {
     )
     assert.strictEqual(recordRefusal(leaving, "404", 0).state, "idle")
     const again = stateOf(nextStep(leaving, true, { callback: "new", secret: "new" }, 1))
-    assert.deepStrictEqual([again.state, again.callback], ["asked", "new"])
+    assert.deepStrictEqual([again.state, again.callback], ["requested", "new"])
     assert.deepStrictEqual(nextStep(idle, false, fresh, 0), { _tag: "Wait", until: undefined })
   })
 
@@ -157,7 +157,7 @@ describe("a subscription at a publisher's hub", () => {
     assert.strictEqual(withHubLinks(active, resource, { hubs, topic: "https://feeds.example/b" })?.state, "idle")
     const none = stored(withHubLinks(active, resource, { hubs: [], topic }))
     const step = nextStep(none, true, fresh, 0)
-    assert.deepStrictEqual([step._tag, stateOf(step).state], ["Ask", "leaving"])
+    assert.deepStrictEqual([step._tag, stateOf(step).state], ["Request", "unsubscribing"])
     const over = applyIntent(stateOf(step), { mode: "unsubscribe", topic }, 0)
     assert.deepStrictEqual(nextStep(stored(over), true, fresh, 0), { _tag: "Remove" })
   })

@@ -28,7 +28,7 @@ describe("Turns", () => {
     const taken = (site: string): SlidingWindow => site === "b" ? [0, 1] : []
     const { allowed, deferred, windows } = allocate(due, taken, 1_000, { limit: 9, perMinute: 2 })
     assert.deepStrictEqual(sites(allowed), ["a", "a", "c"])
-    assert.deepStrictEqual(deferred.map(({ dueAt, one }) => [one.site, dueAt]), [["b", 60_000], ["a", 61_000]])
+    assert.deepStrictEqual(deferred.map(({ dueAt, request }) => [request.site, dueAt]), [["b", 60_000], ["a", 61_000]])
     assert.deepStrictEqual([...windows], [["a", [1_000, 1_000]], ["c", [1_000]]])
     const few = allocate(due, taken, 1_000, { limit: 2, perMinute: 2 })
     assert.deepStrictEqual([sites(few.allowed), few.deferred], [["a", "a"], []])

@@ -52,17 +52,17 @@ describe("DelivererHttp", () => {
 
   test("asks for confirmation just before the first byte", () =>
     Effect.gen(function*() {
-      let mayLeave = true
+      let isLeaseHeld = true
       const callback = yield* serve((_, response) => {
-        mayLeave = false
+        isLeaseHeld = false
         response.end()
       })
-      const posted = Deliverer.use((deliverer) => deliverer.post(parcel(callback.url), () => mayLeave))
+      const posted = Deliverer.use((deliverer) => deliverer.post(parcel(callback.url), () => isLeaseHeld))
       const [first, second] = yield* Effect.all([posted, Effect.flip(posted)], { concurrency: 2 })
-      assert.deepStrictEqual([first.status, second.reason._tag], [200, "Withheld"])
+      assert.deepStrictEqual([first.status, second.reason._tag], [200, "LeaseLost"])
       assert.strictEqual(callback.seen.length, 1)
 
-      mayLeave = true
+      isLeaseHeld = true
       assert.strictEqual((yield* posted).status, 200)
       assert.strictEqual(callback.seen.length, 2)
     }), { timeoutMs: 5_000, maxPerOrigin: 1 })

@@ -31,7 +31,7 @@ describe("FetcherUndici", () => {
       const fetched = yield* fetch(`${origin.url}/feed.xml?a=1#frag`)
       assert.strictEqual(fetched.status, 200)
       assert.strictEqual(text(fetched.body), "<rss/>")
-      assert.strictEqual(fetched.signature, Fingerprint.ofBytes(Buffer.from("<rss/>")))
+      assert.strictEqual(fetched.signature, Fingerprint.hashBytes(Buffer.from("<rss/>")))
       assert.strictEqual(fetched.headers["etag"], "\"7\"")
       assert.strictEqual(fetched.headers["x-many"], "a, b")
       assert.isUndefined(fetched.headers["set-cookie"])
@@ -61,7 +61,7 @@ describe("FetcherUndici", () => {
       const fetched = yield* fetch({ url: origin.url, etag: "W/\"x, y\"", lastModified: "yesterday at noon" })
       assert.strictEqual(fetched.status, 304)
       assert.strictEqual(fetched.body.length, 0)
-      assert.strictEqual(fetched.signature, Fingerprint.ofBytes(new Uint8Array(0)))
+      assert.strictEqual(fetched.signature, Fingerprint.hashBytes(new Uint8Array(0)))
       assert.strictEqual(fetched.headers["etag"], "W/\"x\"")
       assert.strictEqual(origin.seen[0]?.headers["if-none-match"], "W/\"x, y\"")
       assert.strictEqual(origin.seen[0]?.headers["if-modified-since"], "yesterday at noon")
@@ -90,7 +90,7 @@ describe("FetcherUndici", () => {
       })
       for (const encoding of Object.keys(packed)) {
         const fetched = yield* fetch(`${origin.url}/${encoding}`)
-        assert.strictEqual(fetched.signature, Fingerprint.ofBytes(document), encoding)
+        assert.strictEqual(fetched.signature, Fingerprint.hashBytes(document), encoding)
       }
     }))
 

@@ -1,5 +1,17 @@
-import { type Fingerprint, ofBytes } from "#domain/Fingerprint.ts"
-import { isNameEnd, isSpace } from "#domain/normalize/xml/Ascii.ts"
+import { type Fingerprint, hashBytes } from "#domain/Fingerprint.ts"
+import {
+  BANG,
+  CLOSE_BRACKET,
+  COLON,
+  DASH,
+  GREATER,
+  isNameEnd,
+  isSpace,
+  LESS,
+  OPEN_BRACKET,
+  QUESTION,
+  SLASH
+} from "#domain/normalize/xml/Ascii.ts"
 import { ByteSearch } from "./ByteSearch.ts"
 
 const BANG = 33
@@ -29,7 +41,7 @@ export const findEntrySlices = (bytes: Uint8Array, maxEntries: number): EntrySli
 
 /** The fingerprint of each entry's bytes. */
 export const fingerprintSlices = (bytes: Uint8Array, { starts, ends }: EntrySlices): ReadonlyArray<Fingerprint> =>
-  starts.map((start, index) => ofBytes(bytes.subarray(start, ends[index])))
+  starts.map((start, index) => hashBytes(bytes.subarray(start, ends[index])))
 
 export type ByteRange = readonly [start: number, end: number]
 

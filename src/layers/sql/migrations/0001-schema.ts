@@ -22,7 +22,7 @@ const accounts = [
     id integer generated always as identity primary key,
     account_id integer not null references accounts on delete cascade,
     hash bytea not null unique,                 -- SHA-256 of the token
-    rights integer not null,                    -- bit set, see Account.toBits
+    rights integer not null,                    -- bit set, see Account.rightsToBits
     name text not null,
     created_at timestamptz not null
   )`,
