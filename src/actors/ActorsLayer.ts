@@ -28,7 +28,7 @@ const hub = HubLayer.layer.pipe(Layer.provide(OpenHubLayer.layer), Layer.provide
 /** All actors of a runner, and the `Hub` in front of them. Needs the ports, the `Senders`, and `Sharding` for the shards of this runner. */
 export const layer = Layer.mergeAll(
   hub,
-  Runner.layerStartPartitions,
+  Runner.layerWakePartitions,
   Runner.layerOverdueSweep,
   Runner.layerHubReliability,
   Bounces.layerTrials,

@@ -12,7 +12,7 @@ const { h64, h64Raw } = await xxhash()
 
 export const hashBytes = (bytes: Uint8Array): Fingerprint => h64Raw(bytes)
 
-/** The fingerprint of a string's UTF-8 form, equal to `ofBytes` of these bytes. */
+/** The fingerprint of a string's UTF-8 form, equal to `hashBytes` of these bytes. */
 export const hashString = (value: string): Fingerprint => h64(value)
 
 /** Packs fingerprints for the database, 8 bytes each. */
@@ -23,7 +23,7 @@ export const packFingerprints = (fingerprints: ReadonlyArray<Fingerprint>): Uint
   return bytes
 }
 
-/** Unpacks the result of `packAll`. */
+/** Unpacks the result of `packFingerprints`. */
 export const unpackFingerprints = (bytes: Uint8Array): ReadonlySet<Fingerprint> => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const fingerprints = new Set<Fingerprint>()

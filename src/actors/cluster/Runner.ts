@@ -47,7 +47,7 @@ export const layerOwnership = Layer.effect(
 )
 
 /** Starts each owned partition that does not run, twice a second: a partition has to run even if no client calls it. */
-export const layerStartPartitions = Layer.effectDiscard(Effect.gen(function*() {
+export const layerWakePartitions = Layer.effectDiscard(Effect.gen(function*() {
   const { owned } = yield* Ownership
   const awake = yield* AwakePartitions
   const client = yield* Partition.client

@@ -1,17 +1,5 @@
 import { type Fingerprint, hashBytes } from "#domain/Fingerprint.ts"
-import {
-  BANG,
-  CLOSE_BRACKET,
-  COLON,
-  DASH,
-  GREATER,
-  isNameEnd,
-  isSpace,
-  LESS,
-  OPEN_BRACKET,
-  QUESTION,
-  SLASH
-} from "#domain/normalize/xml/Ascii.ts"
+import { isNameEnd, isSpace } from "#domain/normalize/xml/Ascii.ts"
 import { ByteSearch } from "./ByteSearch.ts"
 
 const BANG = 33
@@ -102,7 +90,7 @@ class EntryScanner {
     while ((this.at = this.search.find(LESS, this.at)) >= 0) {
       const next = bytes[this.at + 1]
       if (next === BANG || next === QUESTION) {
-        if (!this.skipMarkup(next)) return undefined
+        if (!this.passOver(next)) return undefined
       } else if (!(next === SLASH ? this.endTag() : this.startTag()) || this.starts.length > maxEntries) {
         return undefined
       }
@@ -111,7 +99,7 @@ class EntryScanner {
   }
 
   /** False for markup without an end, and for a DTD with declarations. */
-  private skipMarkup(kind: number): boolean {
+  private passOver(kind: number): boolean {
     if (kind === QUESTION) return this.skipBehind(QUESTION, 1)
     if (this.startsWith(sectionStart)) return this.skipBehind(CLOSE_BRACKET, 2)
     if (this.startsWith(commentStart)) return this.skipBehind(DASH, 2)
@@ -142,9 +130,9 @@ class EntryScanner {
     }
     const end = this.search.find(GREATER, start)
     this.at = end + 1
-    const isSelfClosing = this.bytes[end - 1] === SLASH
+    const alone = this.bytes[end - 1] === SLASH
     if (this.depth === 0) this.starts.push(start)
-    if (!isSelfClosing) this.depth++
+    if (!alone) this.depth++
     else if (this.depth === 0) this.ends.push(end + 1)
     return end >= 0
   }
