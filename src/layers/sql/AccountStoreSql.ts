@@ -1,6 +1,14 @@
 import { Clock, Effect, Layer, Option, type Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { type Account, type AccountChanges, rightsFromBits, type Right, rights, rightsToBits, type Token } from "#domain/Account.ts"
+import {
+  type Account,
+  type AccountChanges,
+  type Right,
+  rights,
+  rightsFromBits,
+  rightsToBits,
+  type Token
+} from "#domain/Account.ts"
 import { AccountStore, JidTaken, LoginTaken } from "#domain/ports/AccountStore.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { batched } from "./Batched.ts"
