@@ -82,10 +82,10 @@ export const recordFeed = (
 }
 
 /** The whole feed, for subscriptions on the WebSub face. A feed that is too long to be stored is not sent to these subscriptions. */
-const wholeFeedOf = ({ hasHubSubscribers }: ResourceState, answer: Fetched): { readonly whole?: Document } =>
+const wholeFeedOf = ({ hasHubSubscribers }: ResourceState, answer: Fetched): { readonly wholeFeed?: Document } =>
   hasHubSubscribers === undefined || answer.body.length > maxStoredLength
     ? {}
-    : { whole: { contentType: answer.headers["content-type"] ?? "application/xml", body: answer.body } }
+    : { wholeFeed: { contentType: answer.headers["content-type"] ?? "application/xml", body: answer.body } }
 
 /** Bytes of the first entry that is too long to be stored. Entries of an ordinary document are not measured. */
 const findTooLongEntry = (answer: Fetched, entries: ReadonlyArray<Entry>): number | undefined => {
