@@ -15,14 +15,14 @@ import { operation, type State, type Waiting } from "./State.ts"
 
 export const make = (state: State): VerificationQueue["Service"] =>
   VerificationQueue.of({
-    add: Effect.fn("QuestionQueue.add")((question, lane) => operation(state, (now) => add(state, question, lane, now))),
-    contains: Effect.fn("QuestionQueue.holds")((wanted) => operation(state, () => about(state, wanted).length > 0)),
-    claim: Effect.fn("QuestionQueue.claim")((bounds) => operation(state, (now) => claim(state, bounds, now))),
-    settle: Effect.fn("QuestionQueue.settle")(({ id }) => operation(state, () => void state.questions.delete(id))),
-    deny: Effect.fn("QuestionQueue.deny")((asked, reason) =>
+    add: Effect.fn("VerificationQueue.add")((question, lane) => operation(state, (now) => add(state, question, lane, now))),
+    contains: Effect.fn("VerificationQueue.contains")((wanted) => operation(state, () => about(state, wanted).length > 0)),
+    claim: Effect.fn("VerificationQueue.claim")((bounds) => operation(state, (now) => claim(state, bounds, now))),
+    settle: Effect.fn("VerificationQueue.settle")(({ id }) => operation(state, () => void state.questions.delete(id))),
+    deny: Effect.fn("VerificationQueue.deny")((asked, reason) =>
       operation(state, (now) => deny(state, asked, reason, now))
     ),
-    reserve: Effect.fn("QuestionQueue.turn")((place, perMinute) =>
+    reserve: Effect.fn("VerificationQueue.turn")((place, perMinute) =>
       operation(state, (now) => {
         const turns = state.turns.get(place) ?? []
         const at = nextAllowedAt(turns, now, perMinute)

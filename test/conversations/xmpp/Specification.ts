@@ -36,7 +36,7 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "not subscribed: no items": ["subscribes, retrieves, is notified and unsubscribes"]
   },
   "Authentication": {
-    "login, with password or token": ["lets its accounts log in, and loses nothing when it is killed"],
+    "login, with password or token": ["lets its accounts log in, and loses no notification after a kill"],
     "an alternative JID": ["lets an external component act for all addresses of its domain, and no other address"],
     "no account": ["refuses an address without an account, but answers service discovery"]
   },
@@ -72,7 +72,7 @@ export const specification: { readonly [table: string]: { readonly [row: string]
       "of many addresses is told to wait as well"
     ],
     "trouble inside": ["reports an internal error, and the next step"],
-    "an answer that no stanza holds": ["says so when an answer has no room in a stanza"],
+    "an answer that no stanza holds": ["reports an answer that exceeds a stanza"],
     "results and errors that nobody asked for": [
       "of answers, errors, messages and presences that nobody asked for is passed over"
     ]
