@@ -15,8 +15,12 @@ import { operation, type State, type Waiting } from "./State.ts"
 
 export const make = (state: State): VerificationQueue["Service"] =>
   VerificationQueue.of({
-    add: Effect.fn("VerificationQueue.add")((question, lane) => operation(state, (now) => add(state, question, lane, now))),
-    contains: Effect.fn("VerificationQueue.contains")((wanted) => operation(state, () => about(state, wanted).length > 0)),
+    add: Effect.fn("VerificationQueue.add")((question, lane) =>
+      operation(state, (now) => add(state, question, lane, now))
+    ),
+    contains: Effect.fn("VerificationQueue.contains")((wanted) =>
+      operation(state, () => about(state, wanted).length > 0)
+    ),
     claim: Effect.fn("VerificationQueue.claim")((bounds) => operation(state, (now) => claim(state, bounds, now))),
     settle: Effect.fn("VerificationQueue.settle")(({ id }) => operation(state, () => void state.questions.delete(id))),
     deny: Effect.fn("VerificationQueue.deny")((asked, reason) =>
