@@ -24,7 +24,7 @@ describe("the demo", () => {
       child.kill("SIGTERM")
       yield* Effect.promise(() => once(child, "close")) // all output has been read
       assert.strictEqual(child.exitCode, 0)
-      assert.match(said.at(-1) ?? "", / demo +stops: Windhover finishes what it has begun$/)
+      assert.match(said.at(-1) ?? "", / demo +stops; Windhover completes the deliveries in flight$/)
     }), patience)
 
   it.live("ends its processes when its reader has gone", () =>
