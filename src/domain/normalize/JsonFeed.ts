@@ -49,7 +49,7 @@ const readHeader = (document: JsonObject, base: string, language: string | undef
       ["alternate", document["home_page_url"]],
       ["self", document["feed_url"]],
       ["next", document["next_url"]],
-      ...toList(document["hubs"]).filter(isObject).map(({ url }) => ["hub", url] as const)
+      ...toList(document["hubs"]).filter(isObject).filter(isWebSubHub).map(({ url }) => ["hub", url] as const)
     ], base),
     language: readString(document["language"]) ?? language,
     authors: readAuthors(document, base),
@@ -59,6 +59,9 @@ const readHeader = (document: JsonObject, base: string, language: string | undef
     info: readTextConstruct(document["user_comment"], "text")
   })
 }
+
+/** JSON Feed also names servers of other protocols as hubs, for example of rssCloud. */
+const isWebSubHub = ({ type }: JsonObject): boolean => readString(type)?.trim().toLowerCase() === "websub"
 
 const readItem = (item: JsonObject, base: string, feed: FeedHeader): RawEntry => {
   const image = readUrl(item["image"], base) ?? readUrl(item["banner_image"], base)

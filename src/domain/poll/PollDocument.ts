@@ -8,7 +8,7 @@ import type { Selection } from "#domain/ports/Selector.ts"
 import { fragmentOf } from "./Fragment.ts"
 import { documentHeader } from "./HubLinks.ts"
 import { isLoginWall } from "./LoginWall.ts"
-import { failPoll, isRecentlyUnreadable } from "./PollFailure.ts"
+import { failPoll, failStandIn, isRecentlyUnreadable } from "./PollFailure.ts"
 import { recordFeed } from "./PollFeed.ts"
 import { type PollContext, type PollResult, type PollStep, silentWrite } from "./PollStep.ts"
 import { isPage, locationAfter, recordParsed, rememberHeader, requestedUrlOf } from "./PollSuccess.ts"
@@ -23,6 +23,8 @@ export const recordReading = (
   context: PollContext
 ): Exclude<PollStep, { _tag: "Read" }> => {
   if (result._tag === "Feed") return recordFeed(state, answer, result, context)
+  const standIn = failStandIn(state, answer, context)
+  if (standIn !== undefined) return standIn
   const kind = result.kind === "json" ? "json" : "other"
   const fail = (text: string) => failPoll(state, answer.status, `Parser Error ${text}`, context)
   if (result.kind === "empty" || isDoubtful(state, kind, context.now)) {

@@ -7,6 +7,8 @@ import { nextFetch } from "./PollingInterval.ts"
 import { periodAfter } from "./PollSchedule.ts"
 import { isSuccess, type PollContext, type PollResult, silentWrite } from "./PollStep.ts"
 import type { ResourceState } from "./Resource.ts"
+import { retryTime } from "./RetryAfter.ts"
+import { acceptedStatus, describeStandIn } from "./RobotCheck.ts"
 import { describeFetch, isSameFailure } from "./Status.ts"
 import { dayMs } from "#domain/Time.ts"
 
@@ -28,7 +30,7 @@ export const failPoll = (
   const { announced, health, isTolerated } = recordFailure(state, state.lastParse !== undefined)
   const { serverProfile } = state
   const { jitter, minPeriod, now, trigger } = context
-  const hasAnswer = isSuccess(code)
+  const hasAnswer = isSuccess(code) && code !== acceptedStatus
   const period = isTolerated ? state.period : periodAfter(state, hasAnswer ? "unreadable" : "failed", context, 0)
   const log = describeFetch(trigger, code, period)
   const next: ResourceState = {
@@ -53,6 +55,14 @@ export const failPoll = (
 /** A fetch without an answer. */
 export const failFetch = (state: ResourceState, error: FetchError, context: PollContext): PollResult =>
   failPoll(state, 0, error.message, context)
+
+/** A successful answer with the page of a robot check or of a queue; undefined for any other answer. */
+export const failStandIn = (state: ResourceState, answer: Fetched, context: PollContext): PollResult | undefined => {
+  const text = describeStandIn(answer)
+  return text === undefined
+    ? undefined
+    : failPoll(state, answer.status, text, context, retryTime(answer, context.now))
+}
 
 /** A document that the reader could not read in time. */
 export const failReading = (

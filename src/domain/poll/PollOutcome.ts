@@ -5,12 +5,13 @@ import { fragmentOf, withoutFragment } from "./Fragment.ts"
 import { hasHub } from "./HubLinks.ts"
 import { isMaintenanceDue, maintain } from "./Maintenance.ts"
 import { nextRedirect } from "./PermanentRedirect.ts"
-import { failPoll } from "./PollFailure.ts"
+import { failPoll, failStandIn } from "./PollFailure.ts"
 import { isDailyFetch, isUnproven } from "./PollRequest.ts"
 import { isSuccess, type PollContext, type PollResult, type PollStep, stateAfter, withState } from "./PollStep.ts"
 import { recordUnchanged } from "./PollSuccess.ts"
 import type { ResourceState } from "./Resource.ts"
 import { isOverloaded, retryTime } from "./RetryAfter.ts"
+import { describeChallenge } from "./RobotCheck.ts"
 import { serverProfileOf } from "./ServerProfile.ts"
 
 /** The first step after an answer. Most polls end here, without reading. */
@@ -20,10 +21,12 @@ export const interpretAnswer = (state: ResourceState, answer: Fetched, context: 
   if (status === 304 || isSuccess(status) && isSameDocument(state, answer, context)) {
     return recordUnchanged(state, answer, context)
   }
-  if (!isSuccess(status)) return failPoll(state, status, refusalOf(answer), context, retryTime(answer, context.now))
+  if (!isSuccess(status)) {
+    return failPoll(state, status, describeChallenge(answer), context, retryTime(answer, context.now))
+  }
   const fragment = fragmentOf(state.url)
   return fragment?.language === "jsonpath"
-    ? { _tag: "Select", fragment, syntax: "json" }
+    ? failStandIn(state, answer, context) ?? { _tag: "Select", fragment, syntax: "json" }
     : { _tag: "Read", options: readOptionsOf(state, answer, context) }
 }
 
@@ -44,12 +47,6 @@ const isSameDocument = (state: ResourceState, answer: Fetched, context: PollCont
   return serverProfile?.statusBeforePush === undefined &&
     !(isDailyFetch(state, context) && isUnproven(state, context.now) && hasHub(header, answer))
 }
-
-/** Explains a challenge of Cloudflare, which only a browser passes and no waiting ends. */
-const refusalOf = ({ headers, status }: Fetched): string | undefined =>
-  headers["cf-mitigated"] === "challenge"
-    ? `the publisher's Cloudflare asks for a browser (${status}); only the publisher can let other clients in`
-    : undefined
 
 const readOptionsOf = (
   state: ResourceState,

@@ -5,12 +5,13 @@ const maxHeaderLength = 16_384
 const maxHeaderLinks = 100
 
 const target = /[\s,]*<([^<>]*)>/y
-const parameter = /\s*;\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/y
+const parameter = /(?:\s*;)+\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|'([^',;"]*)'|([^\s;,"]*)))?/y
 
 /**
  * Reads the links of a Link header, one for each relation. Relative references are resolved against `base`.
  *
- * A link with an `anchor` belongs to another document, and is ignored. Malformed links are skipped up to the next comma.
+ * A link whose `anchor` is another document is ignored. Malformed links are skipped up to the next comma. Values in single quotes are read
+ * as well, although only double quotes are legal.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8288#section-3
  */
@@ -26,7 +27,8 @@ export const parseLinkHeader = (header: string | undefined, base: string): Reado
     }
     const { end, parameters } = readParameters(text, target.lastIndex)
     at = end
-    links.push(...linksTo(URL.parse(found[1]?.trim() ?? "", base)?.href, parameters))
+    const href = URL.parse(found[1]?.trim() ?? "", base)?.href
+    if (href !== undefined && belongsTo(base, parameters.get("anchor"))) links.push(...linksTo(href, parameters))
   }
   return links
 }
@@ -46,12 +48,15 @@ const readParameters = (text: string, start: number) => {
     if (found === null) return { end, parameters }
     end = parameter.lastIndex
     const name = found[1]?.toLowerCase() ?? ""
-    if (!parameters.has(name)) parameters.set(name, found[2]?.replace(/\\(.)/g, "$1") ?? found[3] ?? "")
+    if (!parameters.has(name)) parameters.set(name, found[2]?.replace(/\\(.)/g, "$1") ?? found[3] ?? found[4] ?? "")
   }
 }
 
-const linksTo = (href: string | undefined, parameters: ReadonlyMap<string, string>): ReadonlyArray<Link> => {
-  if (href === undefined || parameters.has("anchor")) return []
+/** Whether a link belongs to the document itself: without an anchor, or with the document as its anchor. */
+const belongsTo = (base: string, anchor: string | undefined): boolean =>
+  anchor === undefined || URL.parse(anchor, base)?.href === URL.parse(base)?.href
+
+const linksTo = (href: string, parameters: ReadonlyMap<string, string>): ReadonlyArray<Link> => {
   const type = parameters.get("type")
   return (parameters.get("rel") ?? "").toLowerCase().split(/\s+/).filter((rel) => rel !== "").map((rel) => ({
     href,

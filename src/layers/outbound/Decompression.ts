@@ -1,5 +1,14 @@
 import { promisify } from "node:util"
 import zlib from "node:zlib"
+import {
+  archiveFormat,
+  codingsOf,
+  type CompressionFormat,
+  formatOf,
+  isGzip,
+  isText,
+  markedFormat
+} from "./CompressionFormat.ts"
 
 /** A body that contradicts its Content-Encoding, or exceeds the maximum size after decompression. */
 export class DecompressionError extends Error {
@@ -33,15 +42,14 @@ const maxSyncOutput = 1_048_576
 
 /**
  * Decompresses a body, and tolerates common mistakes of servers: a header without compression, compression without a header, compression
- * applied twice, `deflate` without its zlib frame.
+ * applied twice, `deflate` without its zlib frame, a Content-Encoding that names no compression.
  *
  * Returns small results synchronously. Throws or rejects with a `DecompressionError`.
  */
 export const decompress = (body: CompressedBody): Uint8Array | Promise<Uint8Array> => {
   const { bytes, encoding } = body
   if (bytes.length === 0) return bytes
-  if (encoding === undefined) return isHiddenGzip(bytes, body) ? removeLayers(bytes, ["gzip"], body) : bytes
-  const codings = codingsOf(encoding)
+  const codings = encoding === undefined ? [] : codingsOf(encoding)
   if (codings.length > maxLayers) {
     throw new DecompressionError(
       "Encoding",
@@ -51,11 +59,6 @@ export const decompress = (body: CompressedBody): Uint8Array | Promise<Uint8Arra
   return removeLayers(bytes, codings, body)
 }
 
-/** The codings of a Content-Encoding field, the outermost (last applied) first. */
-export const codingsOf = (encoding: string): ReadonlyArray<string> =>
-  encoding.toLowerCase().split(",").map((coding) => coding.trim())
-    .filter((coding) => coding !== "" && coding !== "identity").toReversed()
-
 const removeLayers = (
   bytes: Uint8Array,
   codings: ReadonlyArray<string>,
@@ -63,57 +66,37 @@ const removeLayers = (
   removed = 0
 ): Uint8Array | Promise<Uint8Array> => {
   const [coding, ...inner] = codings
-  if (coding === undefined) {
-    return removed < maxLayers && isHiddenGzip(bytes, body) ? removeLayers(bytes, ["gzip"], body, removed) : bytes
-  }
+  if (coding === undefined) return removeHiddenLayer(bytes, body, removed)
   const removeInner = (decompressed: Uint8Array) => removeLayers(decompressed, inner, body, removed + 1)
   const format = formatOf(coding, bytes)
   if (format === undefined) {
-    if (looksPlain(bytes) || isGzip(bytes)) return removeInner(bytes)
-    throw new DecompressionError("Encoding", `the Content-Encoding ${JSON.stringify(coding.slice(0, 40))} is not known`)
+    if (isText(bytes)) return removeInner(bytes)
+    throw new DecompressionError("Encoding", `the Content-Encoding ${JSON.stringify(coding)} is not supported`)
   }
   const decompressed = format === "plain" ? bytes : removeLayer(format, bytes, coding, body)
   return decompressed instanceof Promise ? decompressed.then(removeInner) : removeInner(decompressed)
 }
 
-type CompressionFormat = "gzip" | "br" | "zstd" | "inflate" | "inflateRaw"
-
-/** The actual format of the bytes. The first bytes of gzip, zlib and zstd count more than the header. */
-const formatOf = (coding: string, bytes: Uint8Array): CompressionFormat | "plain" | undefined => {
-  switch (coding) {
-    case "gzip":
-    case "x-gzip":
-      return isGzip(bytes) ? "gzip" : "plain"
-    case "deflate":
-      return isGzip(bytes) ? "gzip" : isZlib(bytes) ? "inflate" : "inflateRaw"
-    case "br":
-      return "br"
-    case "zstd":
-      return isZstd(bytes) ? "zstd" : "plain"
-    default:
-      return undefined
-  }
-}
-
-const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 8
-
-const isZlib = (bytes: Uint8Array): boolean => {
-  const [method = 0, flags = 0] = bytes
-  return (method & 0x0f) === 8 && (method * 256 + flags) % 31 === 0
-}
-
-const isZstd = (bytes: Uint8Array): boolean =>
-  bytes[0] === 0x28 && bytes[1] === 0xb5 && bytes[2] === 0x2f && bytes[3] === 0xfd
-
-/** Text that the server compressed without a Content-Encoding. An archive stays as it is, because its compression is the document. */
-const isHiddenGzip = (bytes: Uint8Array, { contentType }: CompressedBody): boolean =>
-  isGzip(bytes) && contentType !== undefined && /^\s*text\/|[/+](?:xml|json)\b/i.test(contentType)
-
-/** The bytes begin like XML, HTML or JSON, perhaps after a byte order mark and white space. */
-const looksPlain = (bytes: Uint8Array): boolean =>
-  /^(?:\xef\xbb\xbf)?\s*[<{[]/.test(
-    Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 64)).toString("latin1")
+/** Decompresses text that the server compressed without saying so. An archive stays as it is, because its compression is the document. */
+const removeHiddenLayer = (
+  bytes: Uint8Array,
+  body: CompressedBody,
+  removed: number
+): Uint8Array | Promise<Uint8Array> => {
+  if (!isNamedText(body)) return bytes
+  const format = markedFormat(bytes)
+  if (format !== undefined && removed < maxLayers) return removeLayers(bytes, [format], body, removed)
+  const archive = body.encoding === undefined ? undefined : archiveFormat(bytes)
+  if (archive === undefined) return bytes
+  const named = JSON.stringify(body.encoding?.slice(0, 40))
+  throw new DecompressionError(
+    "Encoding",
+    `the body looks compressed with ${archive}; its Content-Encoding is ${named}`
   )
+}
+
+const isNamedText = ({ contentType }: CompressedBody): boolean =>
+  contentType !== undefined && /^\s*text\/|[/+](?:xml|json)\b/i.test(contentType)
 
 const removeLayer = (
   format: CompressionFormat,
@@ -125,7 +108,7 @@ const removeLayer = (
     if (isOverflow(error)) {
       throw new DecompressionError("TooLarge", `larger than ${maxBytes} bytes after decompression`, { cause: error })
     }
-    if (looksPlain(bytes)) return bytes
+    if (isText(bytes)) return bytes
     throw new DecompressionError("Encoding", `the body is not valid ${coding}`, { cause: error })
   }
   const recover = (error: unknown) =>

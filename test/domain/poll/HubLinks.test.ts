@@ -55,6 +55,17 @@ describe("what a publisher advertises", () => {
     })
   })
 
+  it.each<[types: ReadonlyArray<unknown>, hubs: ReadonlyArray<string> | undefined]>([
+    [["WebSub", "websub", " WEBSUB "], ["https://h.example/0", "https://h.example/1", "https://h.example/2"]],
+    [["rssCloud", "WebSub"], ["https://h.example/1"]],
+    [["rssCloud"], undefined],
+    [[undefined, 1, null, {}, "", "PubSub"], undefined]
+  ])("is in JSON Feed a hub of type WebSub only: %j", (types, hubs) => {
+    const named = types.map((type, i) => ({ type, url: `https://h.example/${i}` }))
+    const json = { version: "https://jsonfeed.org/version/1.1", title: "t", items: [], hubs: named }
+    assert.deepStrictEqual(hubLinksOf(after(initialState({ url }), answer(JSON.stringify(json))))?.hubs, hubs)
+  })
+
   it("is first what the Link header says, for any kind", () => {
     const link = "<https://first.example/>; rel=hub, <https://topic.example/>; rel=self"
     const first = { hubs: ["https://first.example/"], topic: "https://topic.example/" }

@@ -205,19 +205,6 @@ describe("kinds of resources", () => {
       "Fetched (ring) 200 60: Parser Error the document is empty"
     ])
   })
-
-  it("name a challenge of Cloudflare", () => {
-    const blocked = {
-      ...answer("<title>Just a moment...</title>"),
-      status: 403,
-      headers: { "cf-mitigated": "challenge" }
-    }
-    const step = interpretAnswer(initialState(), blocked, at)
-    assert.match(
-      String(stateAfter(step._tag === "Changed" ? step : assert.fail(step._tag)).http),
-      /^Fetched \(ring\) 403 60: the publisher's Cloudflare asks for a browser/
-    )
-  })
 })
 
 describe("fragments", () => {

@@ -23,6 +23,29 @@ describe("a Link header", () => {
   it("counts the first rel only, and no link of another document", () => {
     assert.deepStrictEqual(read("<https://a.example/>; rel=hub; rel=self"), ["hub https://a.example/"])
     assert.deepStrictEqual(read("<https://a.example/>; rel=hub; anchor=\"https://b.example/\""), [])
+    assert.deepStrictEqual(read("<https://a.example/>; rel=hub; anchor=\"#part\""), [])
+    assert.deepStrictEqual(read("<https://a.example/>; rel=hub; anchor=\"\""), ["hub https://a.example/"])
+    assert.deepStrictEqual(read("<https://a.example/>; rel=hub; anchor=\"/feeds/a\""), ["hub https://a.example/"])
+  })
+
+  it.each([
+    ["<https://a.example/?x=1,2;3>;rel=hub", "hub https://a.example/?x=1,2;3"],
+    ["<https://a.example/>; REL=\"Hub\"", "hub https://a.example/"],
+    ["<https://a.example/> ; rel = hub", "hub https://a.example/"],
+    ["<https://a.example/>;\t;;rel=hub;", "hub https://a.example/"],
+    ["<https://a.example/>; crossorigin; title=\"a, b; rel=self\"; rel=hub", "hub https://a.example/"],
+    ["<https://a.example/>; title*=UTF-8'en'a%20b; rel=hub", "hub https://a.example/"],
+    ["<https://a.example/>; rel='hub'", "hub https://a.example/"],
+    ["<https://a.example/>; rel='x hub'; title='a", "x https://a.example/ hub https://a.example/"],
+    [
+      "<https://a.example/>; rel=\"http://a.example/x hub\"",
+      "http://a.example/x https://a.example/ hub https://a.example/"
+    ],
+    [", ,<https://a.example/>;rel=\"h\\ub\",", "hub https://a.example/"],
+    ["<>; rel=self", "self https://blog.example/feeds/a"],
+    ["<//a.example/>;rel=hub", "hub https://a.example/"]
+  ])("is read in the spelling %s", (header, links) => {
+    assert.strictEqual(read(header).join(" "), links)
   })
 
   it("is passed over where it makes no sense, up to the next comma", () => {

@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { randomBytes } from "node:crypto"
 import zlib from "node:zlib"
-import { codingsOf, decompress, DecompressionError } from "#layers/outbound/Decompression.ts"
+import { codingsOf } from "#layers/outbound/CompressionFormat.ts"
+import { decompress, DecompressionError } from "#layers/outbound/Decompression.ts"
 
 const text = Buffer.from("<rss><channel><title>Grüße</title></channel></rss>".repeat(20))
 const binary = Buffer.from([0, 1, 2, 3, 250, 251])
@@ -35,6 +36,13 @@ describe("Decompression", () => {
     assert.deepStrictEqual(now(read(zlib.deflateRawSync(text), "deflate")), text)
   })
 
+  it("decompresses a brotli stream that begins with a bracket", async () => {
+    const large = Buffer.from(Array.from({ length: 20_000 }, (_, i) => `${i * i},`).join(""))
+    const packed = zlib.brotliCompressSync(large)
+    assert.strictEqual(packed.toString("latin1", 0, 1), "[")
+    assert.isTrue(Buffer.from(await read(packed, "br")).equals(large))
+  })
+
   it("removes several codings, the last first", () => {
     assert.deepStrictEqual(codingsOf("gzip, br,identity"), ["br", "gzip"])
     assert.deepStrictEqual(now(read(zlib.brotliCompressSync(zlib.gzipSync(text)), "gzip, br")), text)
@@ -52,6 +60,53 @@ describe("Decompression", () => {
     assert.deepStrictEqual(now(read(text, "deflate")), text)
     assert.deepStrictEqual(now(read(text, "utf-8")), text)
     assert.deepStrictEqual(now(read(Buffer.from("\ufeff {}"), "br")), Buffer.from("\ufeff {}"))
+  })
+
+  it("ignores names that are no compression", () => {
+    const csv = Buffer.from("date,price\n2026-01-01,1.50\n")
+    for (
+      const name of ["aws-chunked", "UTF-8", "none", "binary", "", "ISO-8859-1", "text/csv", "7bit", "x".repeat(60_000)]
+    ) {
+      assert.deepStrictEqual(now(read(csv, name, "text/csv")), csv, name)
+      assert.deepStrictEqual(now(read(binary, name, "application/octet-stream")), binary, name)
+    }
+    const utf16 = Buffer.from("\ufeffdate", "utf16le")
+    assert.deepStrictEqual(now(read(utf16, "utf-16", "text/plain")), utf16)
+    const packed = zlib.gzipSync(csv)
+    for (
+      const name of ["aws-chunked, gzip", "gzip,aws-chunked", "none, utf-8, gzip, binary, 8bit", "\"gzip\"", "gzip;q=1"]
+    ) {
+      assert.deepStrictEqual(now(read(packed, name, "application/octet-stream")), csv, name)
+    }
+    assert.deepStrictEqual(now(read(packed, "utf-8", "text/csv")), csv)
+    assert.deepStrictEqual(now(read(zlib.zstdCompressSync(csv), "utf-8", "text/csv")), csv)
+    assert.deepStrictEqual(now(read(packed, "binary", "application/octet-stream")), packed)
+  })
+
+  it("believes the bytes where the name of the compression is wrong", () => {
+    const csv = Buffer.from("Kopf;Größe\n1;2\n".repeat(3))
+    const short = Buffer.from("42 EUR")
+    for (const name of ["gzip", "x-gzip", "br", "zstd", "deflate", "compress", "dcb", "gzip, br"]) {
+      assert.deepStrictEqual(now(read(csv, name, "text/csv")), csv, name)
+      assert.deepStrictEqual(now(read(short, name, "text/plain")), short, name)
+      assert.deepStrictEqual(now(read(zlib.gzipSync(csv), name, "text/csv")), csv, name)
+      assert.deepStrictEqual(now(read(zlib.zstdCompressSync(csv), name, "text/csv")), csv, name)
+    }
+    assert.deepStrictEqual(now(read(zlib.deflateSync(csv), "gzip", "text/csv")), csv)
+    assert.deepStrictEqual(now(read(zlib.brotliCompressSync(csv), "Brotli", "text/csv")), csv)
+    assert.deepStrictEqual(now(read(zlib.brotliCompressSync(""), "br", "text/csv")), Buffer.alloc(0))
+    const cut = Buffer.concat([Buffer.from("a".repeat(511)), Buffer.from("ü")])
+    assert.deepStrictEqual(now(read(cut, "br", "text/plain")), cut)
+  })
+
+  it("names a compression that is not supported", async () => {
+    const xz = Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0, 1, 2])
+    assert.strictEqual(
+      (await failure(xz, "xz")).message,
+      "the body looks compressed with xz; its Content-Encoding is \"xz\""
+    )
+    assert.deepStrictEqual(now(read(xz, "xz", "application/x-xz")), xz)
+    assert.deepStrictEqual(now(read(xz, undefined)), xz)
   })
 
   it("decompresses gzip with trailing garbage", async () => {
@@ -113,7 +168,10 @@ describe("Decompression", () => {
     broken[13] = (broken[13] ?? 0) ^ 0xff
     assert.strictEqual((await failure(broken, "gzip")).message, "the body is not valid gzip")
     assert.strictEqual((await failure(binary, "br")).reason._tag, "Encoding")
-    assert.strictEqual((await failure(binary, "compress")).message, "the Content-Encoding \"compress\" is not known")
+    assert.strictEqual(
+      (await failure(binary, "compress")).message,
+      "the Content-Encoding \"compress\" is not supported"
+    )
     assert.include((await failure(text, "gzip, gzip, gzip, gzip")).message, "compressed 4 times")
   })
 
