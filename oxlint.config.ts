@@ -44,7 +44,7 @@ const rooms: { readonly [folder: string]: Room } = {
     reason: pure
   },
   "domain/render": {
-    rooms: ["domain", "domain/feed", "domain/poll", "domain/delivery"],
+    rooms: ["domain", "domain/feed", "domain/normalize/bytes", "domain/poll", "domain/delivery"],
     packages: domainPackages,
     reason: pure
   },

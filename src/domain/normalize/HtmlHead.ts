@@ -1,5 +1,5 @@
 import type { Link } from "#domain/feed/Entry.ts"
-import { decodeReferences } from "#domain/normalize/xml/CharacterReferences.ts"
+import { readTags } from "./HtmlTags.ts"
 
 /** Limits per page. */
 const maxCharacters = 524_288
@@ -19,12 +19,6 @@ const headElements = new Set([
   "template"
 ])
 
-/** Elements whose content is text or has no effect. */
-const opaqueElements = new Set(["title", "script", "style", "noscript", "template"])
-
-const tagPattern = /<(\/?)([a-z][^\s/>]*)/iy
-const attributePattern = /[\s/]*([^\s/>=][^\s/>=]*)(?:\s*=\s*(?:"([^"]*)(?:"|$)|'([^']*)(?:'|$)|([^\s>]*)))?/y
-
 /**
  * Reads `<link>` elements in the head of a page: `hub`, `self`, and `alternate` links to feeds. URLs are absolute.
  *
@@ -33,53 +27,14 @@ const attributePattern = /[\s/]*([^\s/>=][^\s/>=]*)(?:\s*=\s*(?:"([^"]*)(?:"|$)|
  * @see https://www.w3.org/TR/websub/#discovery
  */
 export const readHeadLinks = (html: string, url: string | undefined): ReadonlyArray<Link> => {
-  const text = html.slice(0, maxCharacters)
   const links: Array<Link> = []
   let base = url
-  for (let at = text.indexOf("<"); at >= 0 && links.length < maxHeadLinks; at = text.indexOf("<", at)) {
-    if (text.startsWith("<!--", at)) {
-      at = skipBehind(text, "-->", at + 4)
-      continue
-    }
-    tagPattern.lastIndex = at
-    const tag = tagPattern.exec(text)
-    const key = tag?.[2]?.toLowerCase()
-    if (key === undefined) {
-      at = skipBehind(text, ">", at + 1)
-      continue
-    }
-    if (!headElements.has(key) || key === "head" && tag?.[1] === "/") break
-    const { attributes, end } = readAttributes(text, tagPattern.lastIndex)
-    at = opaqueElements.has(key) && tag?.[1] === "" ? skipContent(text, key, end) : end
+  for (const { key, isEnd, attributes } of readTags(html.slice(0, maxCharacters))) {
+    if (links.length >= maxHeadLinks || !headElements.has(key) || key === "head" && isEnd) break
     if (key === "base") base = resolveHttpUrl(attributes.get("href"), url) ?? base
     if (key === "link") links.push(...toLinks(attributes, base))
   }
   return links
-}
-
-/** The position behind the next `mark`, or the end of the text. */
-const skipBehind = (text: string, mark: string, from: number): number => {
-  const found = text.indexOf(mark, from)
-  return found < 0 ? text.length : found + mark.length
-}
-
-const skipContent = (text: string, key: string, from: number): number => {
-  const close = new RegExp(`</${key}(?=[\\s/>])`, "gi")
-  close.lastIndex = from
-  return close.test(text) ? close.lastIndex : text.length
-}
-
-const readAttributes = (text: string, start: number) => {
-  const attributes = new Map<string, string>()
-  let end = start
-  while (true) {
-    attributePattern.lastIndex = end
-    const found = attributePattern.exec(text)
-    if (found === null) return { attributes, end }
-    end = attributePattern.lastIndex
-    const key = found[1]?.toLowerCase() ?? ""
-    if (!attributes.has(key)) attributes.set(key, decodeReferences(found[2] ?? found[3] ?? found[4] ?? "").trim())
-  }
 }
 
 const resolveHttpUrl = (reference: string | undefined, base: string | undefined): string | undefined => {

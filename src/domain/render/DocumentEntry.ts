@@ -1,4 +1,5 @@
 import type { Entry } from "#domain/feed/Entry.ts"
+import { decodeDocument } from "#domain/normalize/bytes/DecodeDocument.ts"
 import { hashBytes, hashString, toHex } from "#domain/Fingerprint.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Status } from "#domain/poll/Status.ts"
@@ -37,20 +38,11 @@ export const documentToEntry = (
 
 /** The document as a string: its text, or its bytes in base64. */
 export const documentToText = ({ body, contentType }: Document): string =>
-  isTextType(contentType) ? decodeBody(contentType, body) : Buffer.from(body).toString("base64")
+  isTextType(contentType) ? decodeDocument(body, contentType) : Buffer.from(body).toString("base64")
 
 /** Whether the bytes of a type are text. */
 const isTextType = (contentType: string): boolean =>
   /^(text\/|application\/([\w.-]+\+)?(json|xml)\b|application\/(x-)?(java|ecma)script\b|application\/(yaml|toml)\b)/i
     .test(contentType) || contentType === ""
-
-const decodeBody = (contentType: string, body: Uint8Array): string => {
-  const charset = /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8"
-  try {
-    return new TextDecoder(charset).decode(body)
-  } catch {
-    return utf8Decoder.decode(body)
-  }
-}
 
 const utf8Decoder = new TextDecoder()

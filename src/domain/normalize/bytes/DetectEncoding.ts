@@ -1,4 +1,7 @@
+import { codePages } from "./CodePages.ts"
+import { canonicalizeLabel } from "./EncodingNames.ts"
 import type { ByteRange } from "./EntrySlices.ts"
+import { findMetaCharset } from "./MetaCharset.ts"
 
 /** The encoding of a document. */
 export interface DetectedEncoding {
@@ -21,20 +24,29 @@ export interface DecodedParts {
 interface EncodingHints {
   /** From a byte order mark or from the zero bytes around the first `<`. Always right. */
   readonly certain: string | undefined
-  /** `charset` of the Content-Type header, lower case. */
-  readonly http: string | undefined
-  /** `encoding` of the XML declaration, lower case. */
-  readonly xml: string | undefined
+  /** Names from the `charset` of the Content-Type header and from the XML declaration, in this order. */
+  readonly declared: ReadonlyArray<string>
+  readonly isPage: boolean
 }
 
-const xmlEncoding = /<\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})/
-const charsetParameter = /charset\s*=\s*["']?\s*([^"';\s]{1,40})/i
+const xmlEncoding = /<\?xml\b[^>]{0,200}?\bencoding\s*=\s*(?:"([^"]{1,60})|'([^']{1,60})|([^\s"'?>]{1,60}))/
+const charsetParameter = /charset\s*=\s*(?:"([^"]{1,60})|'([^']{1,60})|([^"';]{1,60}))/i
+const pageStart = /<(?:!doctype\s+html|html)[\s>]/i
+const feedStart = /<(?:rss|feed|rdf:rdf)[\s>]/i
 
-const readHints = (bytes: Uint8Array, contentType: string | undefined): EncodingHints => ({
-  certain: findByteOrderMark(bytes) ?? findWideTag(bytes),
-  http: contentType === undefined ? undefined : charsetParameter.exec(contentType)?.[1]?.toLowerCase(),
-  xml: xmlEncoding.exec(readHead(bytes))?.[1]?.toLowerCase()
-})
+const readHints = (bytes: Uint8Array, contentType = ""): EncodingHints => {
+  const head = readHead(bytes)
+  const http = findLabel(charsetParameter, contentType)
+  return {
+    certain: findByteOrderMark(bytes) ?? findWideTag(bytes) ?? findWideText(bytes, http),
+    declared: [http, findLabel(xmlEncoding, head)].flatMap((label) =>
+      label === undefined ? [] : canonicalizeLabel(label) ?? []
+    ),
+    isPage: (pageStart.test(head) || /html/i.test(contentType)) && !feedStart.test(head)
+  }
+}
+
+const findLabel = (pattern: RegExp, text: string): string | undefined => pattern.exec(text)?.slice(1).find(Boolean)
 
 /** The XML declaration, or the first 512 bytes of a document without a declaration. */
 const readHead = (bytes: Uint8Array): string => {
@@ -58,12 +70,19 @@ const findWideTag = ([a, b, c, d]: Uint8Array): string | undefined => {
   return a === 0 && b === 0 && c === 0 && d === 0x3c ? "utf-32be" : undefined
 }
 
+/** UTF-16 without a byte order mark, as the header says. Every second byte of its ASCII characters is zero. */
+const findWideText = (bytes: Uint8Array, http: string | undefined): string | undefined => {
+  if (http === undefined || !/^\s*utf-?16/i.test(http)) return undefined
+  const zero = bytes.subarray(0, 2048).indexOf(0)
+  return zero < 0 ? undefined : zero % 2 === 1 ? "utf-16le" : "utf-16be"
+}
+
 /**
  * Detects the encoding of a document. The first rule that applies decides:
  *
  * 1. A byte order mark.
  * 2. Valid UTF-8 is UTF-8 in spite of other declarations, because publishers' servers often declare a wrong charset.
- * 3. The HTTP charset or the encoding of the XML declaration, if the bytes decode without an error.
+ * 3. The HTTP charset, the encoding of the XML declaration or the `<meta charset>` of a page, if the bytes decode without an error.
  * 4. The declared encoding, with U+FFFD for invalid bytes. Without a declaration: windows-1252.
  *
  * A trial decodes the document. `ranges` cut the document into parts, so that no text is too long. The cuts are between characters of
@@ -112,16 +131,19 @@ const decodeUtf32 = (bytes: Uint8Array, little: boolean): string => {
   return text
 }
 
-const detectByTrial = (parts: DocumentParts, { http, xml }: EncodingHints): DetectedEncoding => {
-  const declared = canonicalizeLabel(http) ?? canonicalizeLabel(xml)
+const detectByTrial = (parts: DocumentParts, hints: EncodingHints): DetectedEncoding => {
   const utf8 = decodeStrictly(parts, "utf-8")
+  const names = utf8 === undefined || hints.declared.length === 0
+    ? addMetaCharset(parts.bytes, hints, utf8)
+    : hints.declared
+  const [declared] = names
   if (utf8 !== undefined) {
     if (declared === undefined || declared === "utf-8") return utf8
     // Plain ASCII is valid in nearly every encoding, so the declaration counts.
     if (utf8.isSingleByte && !declared.startsWith("iso-2022")) return { ...utf8, name: declared }
     if (isMoreLikelyUtf8(declared, utf8)) return { ...utf8, repairs: [`declared ${declared}, but is utf-8`] }
   }
-  for (const name of [http, xml].flatMap((label) => canonicalizeLabel(label) ?? [])) {
+  for (const name of names) {
     const decoding = decodeStrictly(parts, name)
     if (decoding !== undefined) {
       return name === declared ? decoding : { ...decoding, repairs: [`the header says ${declared}, but it is ${name}`] }
@@ -129,6 +151,20 @@ const detectByTrial = (parts: DocumentParts, { http, xml }: EncodingHints): Dete
   }
   return chooseLossyEncoding(parts.bytes, declared)
 }
+
+/** Adds the charset of a page's `<meta>`. Pages in ASCII do not need a charset, unless an escape character switches to Japanese. */
+const addMetaCharset = (
+  bytes: Uint8Array,
+  { declared, isPage }: EncodingHints,
+  utf8: StrictDecoding | undefined
+): ReadonlyArray<string> => {
+  if (!isPage || utf8?.isSingleByte === true && !bytes.includes(escapeCharacter)) return declared
+  const label = findMetaCharset(bytes)
+  const name = label === undefined ? undefined : canonicalizeLabel(label)
+  return name === undefined ? declared : [...declared, name]
+}
+
+const escapeCharacter = 0x1b
 
 /**
  * Whether valid UTF-8 beyond ASCII outweighs a declaration of another encoding.
@@ -193,23 +229,9 @@ const decodeStrictly = ({ bytes, ranges }: DocumentParts, name: string): StrictD
   }
 }
 
-/** UTF-16 and UTF-32. A declaration in ASCII letters contradicts these. */
-const wideEncoding = /^(?:utf-?(?:16|32)|ucs|unicode|iso-10646)/
-
-const canonicalizeLabel = (label: string | undefined): string | undefined => {
-  if (label === undefined || label === "utf-8" || wideEncoding.test(label)) return label === "utf-8" ? label : undefined
-  const spellings = [
-    label,
-    label.replaceAll("_", "-"),
-    label.replace(/^(?:cp|win|windows|ansi)[-_]?(?=\d)/, "windows-"),
-    label.replace(/^iso[-_]?latin[-_]?/, "latin")
-  ]
-  return spellings.flatMap((spelling) => getDecoder(spelling, true)?.encoding ?? []).find((name) =>
-    !name.startsWith("utf-16")
-  )
+interface Decoder {
+  readonly decode: (bytes: Uint8Array) => string
 }
-
-type Decoder = InstanceType<typeof TextDecoder>
 
 const decoders = new Map<string, Decoder | undefined>()
 
@@ -219,10 +241,21 @@ const getDecoder = (label: string, fatal: boolean): Decoder | undefined => {
   return decoders.get(key)
 }
 
-const makeDecoder = (label: string, fatal: boolean): Decoder | undefined => {
+const makeDecoder = (name: string, fatal: boolean): Decoder | undefined => {
+  const upperHalf = codePages.get(name)
+  if (upperHalf !== undefined) return makePageDecoder(upperHalf, fatal)
   try {
-    return new TextDecoder(label, { fatal })
+    return new TextDecoder(name, { fatal })
   } catch {
     return undefined // no such encoding
   }
 }
+
+const makePageDecoder = (upperHalf: string, fatal: boolean): Decoder => ({
+  decode: (bytes) => {
+    let text = ""
+    for (const byte of bytes) text += byte < 128 ? String.fromCharCode(byte) : upperHalf[byte - 128] ?? "\ufffd"
+    if (fatal && text.includes("\ufffd")) throw new TypeError("a byte without a character")
+    return text
+  }
+})

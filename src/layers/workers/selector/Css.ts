@@ -1,5 +1,4 @@
 import { type CheerioAPI, load } from "cheerio"
-import { decodeAs } from "#domain/normalize/bytes/DetectEncoding.ts"
 import { collectMatches, messageOf, SelectionError } from "./CollectMatches.ts"
 import { compileCss } from "./CompileCss.ts"
 import { decodeDocument } from "./DecodeDocument.ts"
@@ -18,8 +17,8 @@ function* treeParts(part: TreePart): Iterable<TreePart> {
 
 const isSmallTree = (document: CheerioAPI): boolean => hasFewNodes<TreePart>(document.root().get(), treeParts)
 
-const htmlTrees = new TreeCache((bytes, contentType) => load(decodePage(bytes, contentType)), isSmallTree)
-const xmlTrees = new TreeCache((bytes, contentType) => load(decodePage(bytes, contentType), { xml: true }), isSmallTree)
+const htmlTrees = new TreeCache((bytes, contentType) => load(decodeDocument(bytes, contentType)), isSmallTree)
+const xmlTrees = new TreeCache((bytes, contentType) => load(decodeDocument(bytes, contentType), { xml: true }), isSmallTree)
 
 /** The outer HTML of all matches, in document order. */
 export const selectCss = (
@@ -72,14 +71,4 @@ const findMistake = (path: string): string | undefined => {
   return character === "/"
     ? `${problem}; XPath and page routes are not supported, but browsers' inspectors can copy CSS paths ("Copy selector")`
     : problem
-}
-
-const metaCharset = /<meta\b[^>]{0,200}?charset\s*=\s*["']?\s*([\w-]{1,40})/i
-
-/** Uses the charset of a `meta` element if the header has none. */
-const decodePage = (bytes: Uint8Array, contentType: string): string => {
-  const charset = /charset/i.test(contentType)
-    ? undefined
-    : metaCharset.exec(decodeAs(bytes.subarray(0, 1024), "latin1"))?.[1]
-  return decodeDocument(bytes, charset === undefined ? contentType : `text/html; charset=${charset}`)
 }
