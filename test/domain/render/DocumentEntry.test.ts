@@ -31,7 +31,10 @@ describe("DocumentEntry", () => {
     const value = (of: Document) => documentToEntry(of, status).content?.[0]?.value
     assert.strictEqual(value(document("text/plain; charset=iso-8859-1", Uint8Array.of(0xe9))), "é")
     assert.strictEqual(value(document("text/csv; charset=cp1251", Uint8Array.of(0xcf, 0xee, 0xe3))), "Пог")
-    assert.strictEqual(value(document("text/html", Buffer.from("<html><meta charset=l2>\xe8", "latin1"))), "<html><meta charset=l2>č")
+    assert.strictEqual(
+      value(document("text/html", Buffer.from("<html><meta charset=l2>\xe8", "latin1"))),
+      "<html><meta charset=l2>č"
+    )
     assert.strictEqual(value(document("text/plain; charset=nonsense", "é")), "é")
     assert.strictEqual(value(document("application/ld+json", "{}")), "{}")
     assert.strictEqual(value(document("image/png", Uint8Array.of(0x89, 0x50, 0))), "iVAA")

@@ -53,7 +53,9 @@ const findByNumber = (label: string, compact: string): string | undefined => {
   const [, part, direction] = isoPart.exec(label) ?? []
   if (part !== undefined) return findWhatwgName(direction === "i" ? "iso-8859-8-i" : `iso-8859-${part}`)
   const registration = isoRegistration.exec(compact)?.[1]
-  if (registration !== undefined) return nameOfRegistration.get(registration) ?? findWhatwgName(`iso-ir-${registration}`)
+  if (registration !== undefined) {
+    return nameOfRegistration.get(registration) ?? findWhatwgName(`iso-ir-${registration}`)
+  }
   const alphabet = latinAlphabet.exec(compact)?.[1]
   if (alphabet !== undefined) return findWhatwgName(`iso-8859-${isoPartOfAlphabet[Number(alphabet)]}`)
   const page = codePage.exec(compact)?.[1]

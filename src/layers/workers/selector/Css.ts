@@ -18,7 +18,10 @@ function* treeParts(part: TreePart): Iterable<TreePart> {
 const isSmallTree = (document: CheerioAPI): boolean => hasFewNodes<TreePart>(document.root().get(), treeParts)
 
 const htmlTrees = new TreeCache((bytes, contentType) => load(decodeDocument(bytes, contentType)), isSmallTree)
-const xmlTrees = new TreeCache((bytes, contentType) => load(decodeDocument(bytes, contentType), { xml: true }), isSmallTree)
+const xmlTrees = new TreeCache(
+  (bytes, contentType) => load(decodeDocument(bytes, contentType), { xml: true }),
+  isSmallTree
+)
 
 /** The outer HTML of all matches, in document order. */
 export const selectCss = (
