@@ -58,7 +58,20 @@ describe("charset of a page", () => {
   })
 
   it("any text has an answer", () => {
-    const part = fc.constantFrom("<meta ", "charset=", "x>", "\"", "'", "<!--", "-->", "<script>", "</script>", " ", "/", "<")
+    const part = fc.constantFrom(
+      "<meta ",
+      "charset=",
+      "x>",
+      "\"",
+      "'",
+      "<!--",
+      "-->",
+      "<script>",
+      "</script>",
+      " ",
+      "/",
+      "<"
+    )
     fc.assert(fc.property(fc.array(part, { maxLength: 40 }), (parts) => {
       assert.notStrictEqual(findMetaCharset(bytesOf(parts.join(""))), "")
     }))
