@@ -94,7 +94,8 @@ const makeNoise = (next: Random): string =>
 
 const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray<string>): Assessment => {
   const bytes = new TextEncoder().encode(text)
-  const present = ids.filter((id) => text.includes(`>${id}<`) || text.includes(`"${id}"`))
+  const readable = kind === "truncate" ? dropCutEntry(text) : text
+  const present = ids.filter((id) => readable.includes(`>${id}<`) || readable.includes(`"${id}"`))
   const started = process.threadCpuUsage()
   try {
     const result = readFeed(bytes)
@@ -116,6 +117,10 @@ const assessOne = (kind: string, round: number, text: string, ids: ReadonlyArray
     }
   }
 }
+
+/** The text up to the end of its last whole entry. */
+const dropCutEntry = (text: string): string =>
+  text.slice(0, Math.max(text.lastIndexOf("</item>"), text.lastIndexOf("</entry>"), 0))
 
 /** The difference between reading a damaged document whole and in two stages. */
 const findTwoStageDifference = (bytes: Uint8Array, whole: ReadResult): string | undefined => {

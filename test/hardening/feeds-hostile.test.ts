@@ -22,8 +22,9 @@ describe("hostile feeds", () => {
     "take twice the work when they are twice as long, not four times: %s",
     (attack) => {
       const { bytes } = read(attack)
-      const half = countWork(() => readFeed(bytes.subarray(0, bytes.length >> 1)))
-      assert.isBelow(countWork(() => readFeed(bytes)), 2.5 * half)
+      const quarter = bytes.length >> 2
+      const half = Buffer.concat([bytes.subarray(0, quarter), bytes.subarray(bytes.length - quarter)])
+      assert.isBelow(countWork(() => readFeed(bytes)), 2.5 * countWork(() => readFeed(half)))
     }
   )
 

@@ -175,7 +175,7 @@ const parseJson = (text: string): unknown => {
 }
 
 const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): ReadTexts | NotFeed => {
-  const { root, repairs } = parseMarkup(texts)
+  const { isCutInEntry, repairs, root } = parseMarkup(texts)
   const [first = ""] = texts
   const feed = findFeedElement(root, !/^\s*</.test(first) && !/<\?xml\s/.test(first.slice(0, maxCharactersBeforeXml)))
   if (!("kind" in feed)) {
@@ -184,6 +184,9 @@ const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): ReadTexts 
     return reading.entries.length === 0 && repairs.includes(openAtEnd)
       ? { kind: "empty", reason: "the feed breaks off before its first entry" }
       : { reading, repairs }
+  }
+  if (isCutInEntry && getChildElements(root).length === 0) {
+    return { kind: "empty", reason: "the document breaks off within its only entry" }
   }
   if (/^\s*</.test(first) && feed.kind !== "html" && endsInFirstTag(root, repairs, first)) {
     return { kind: "empty", reason: "the document breaks off within its first tag" }

@@ -184,6 +184,18 @@ describe("Poll", () => {
       false
     ],
     [
+      "tells nothing of an entry in which a document breaks off",
+      [channel(item("a")), channel(item("a"), item("b", "Thu, 01 Jan 1970 01:00:00 GMT")).slice(0, -40)],
+      [],
+      false
+    ],
+    [
+      "tells an entry in which a document broke off once the entry is whole",
+      [channel(item("a")), channel(item("a"), item("b")).slice(0, -36), channel(item("a"), item("b"))],
+      ["b"],
+      false
+    ],
+    [
       "knows what a later document that breaks off leaves out",
       [channel(item("b"), item("a")), channel(item("b")).slice(0, -16), channel(item("b"), item("a"), item("z"))],
       ["z"],

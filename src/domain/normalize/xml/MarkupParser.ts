@@ -13,6 +13,8 @@ const QUESTION = 63
 export interface MarkupTree {
   readonly root: Element
   readonly repairs: ReadonlyArray<string>
+  /** The document ends inside an entry. The tree does not hold this entry, because half an entry is no entry. */
+  readonly isCutInEntry: boolean
 }
 
 const maxDepth = 256
@@ -23,6 +25,9 @@ const maxStrayEndTags = 100
 
 /** The repair of a document that is truncated, or lacks its last end tags. */
 export const openAtEnd = "elements closed that were open at the end of the document"
+
+/** The repair of a document that is read in part, because it has too many elements. */
+const tooManyElements = "too many elements: the rest was left out"
 
 /**
  * Reads markup in any state into a tree. Never throws, takes linear time, and nests at most 256 deep.
@@ -66,9 +71,17 @@ class MarkupParser extends MarkupScanner {
 
   read(texts: ReadonlyArray<string>): MarkupTree {
     for (const text of texts) this.readText(text)
-    if (this.count >= maxElements) this.repair("too many elements: the rest was left out")
+    if (this.count >= maxElements) this.repair(tooManyElements)
     else if (this.depth > 0) this.repair(openAtEnd)
-    return { root: this.root, repairs: [...this.repairs] }
+    const isCutInEntry = this.entry > 0
+    if (isCutInEntry) this.dropOpenEntry()
+    return { root: this.root, repairs: [...this.repairs], isCutInEntry }
+  }
+
+  /** Removes the open entry, which is the last child of its parent. */
+  private dropOpenEntry(): void {
+    this.repair("an entry left out that was open at the end of the document")
+    this.open[this.entry - 1]?.children.pop()
   }
 
   private readText(text: string): void {
@@ -276,9 +289,19 @@ class MarkupParser extends MarkupScanner {
   private readDeclaration(): void {
     const { text } = this
     if (text.startsWith("<![CDATA[", this.at)) this.readSection()
-    else if (text.startsWith("<!--", this.at)) this.skipTo("-->", 4)
+    else if (text.startsWith("<!--", this.at)) this.skipComment()
     else if (text.startsWith("<!DOCTYPE", this.at) || text.startsWith("<!doctype", this.at)) this.readDoctype()
     else this.skipTo(">", 2)
+  }
+
+  /** A truncated document ends inside its last comment. In other documents, a comment without `-->` ends at the next `>`. */
+  private skipComment(): void {
+    const { text } = this
+    const outermost = this.names[1]?.raw ?? ""
+    const isTruncated = this.seek("-->", this.at + 4) < 0 && this.seek(`</${outermost}`, this.at) < 0
+    if (!isTruncated) return this.skipTo("-->", 4)
+    this.repair("a comment or declaration without its end")
+    this.at = text.length
   }
 
   private readSection(): void {
