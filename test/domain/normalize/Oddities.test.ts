@@ -89,7 +89,8 @@ describe("oddities of markup", () => {
   }
 
   it.each(Object.entries(cut))("broken off inside an entry: half an entry is no entry: %s", (_, document) => {
-    const item = "<item><guid>b</guid><title>B &amp; C</title><link href=\"http://a.example/?x\">http://a.example/?x</link>" +
+    const item =
+      "<item><guid>b</guid><title>B &amp; C</title><link href=\"http://a.example/?x\">http://a.example/?x</link>" +
       "<description><![CDATA[<p>text</p> and </b> more]]></description><!-- a > <b> --></item>"
     for (let end = 1; end <= item.length; end++) {
       const { entries, repairs } = read(document(item.slice(0, end)))
