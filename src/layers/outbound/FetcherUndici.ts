@@ -10,6 +10,7 @@ import { freeBytes } from "./FreeMemory.ts"
 import { type BodyLimit, HttpExchange, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
 import type { NetworkError } from "./NetworkError.ts"
+import { RedirectCookies } from "./RedirectCookies.ts"
 import * as Redirects from "./Redirects.ts"
 import type { TimerWheel, WheelTimer } from "#layers/TimerWheel.ts"
 
@@ -82,6 +83,7 @@ class Fetch implements ResponseHandler {
   private exchange: PendingResponse | undefined
   private timer: WheelTimer | undefined
   private redirects = 0
+  private cookies: RedirectCookies | undefined
   private isPermanent = true
   private isRetried = false
   private status = 0
@@ -183,6 +185,8 @@ class Fetch implements ResponseHandler {
       const authorization = Redirects.authorizationOf(requestedUrl)
       if (authorization !== undefined) headers.push("authorization", authorization)
     }
+    const cookies = this.cookies?.fieldFor(this.url)
+    if (isFieldValue(cookies)) headers.push("cookie", cookies)
     return headers
   }
 
@@ -198,6 +202,8 @@ class Fetch implements ResponseHandler {
       )
     }
     if (!Redirects.isPermanent(this.status)) this.isPermanent = false
+    const setCookies = this.headers["set-cookie"]
+    if (setCookies !== undefined) (this.cookies ??= new RedirectCookies()).add(setCookies, this.url)
     this.url = target
     // A longer URL cannot be a topic.
     if (target.href.length <= maxTopicLength) this.context.redirectTargets.set(target.href, true)
@@ -257,14 +263,14 @@ const invalidUrl = new URL("http://invalid/")
 const emptyBytes = new Uint8Array(0)
 const emptySignature = Fingerprint.hashBytes(emptyBytes)
 
-/** Validators are sent back unchanged. A validator with control characters is not a valid header field, so it is not sent. */
+/** Validators and cookies are sent back unchanged. A value with control characters is not a valid header field, so it is not sent. */
 const isFieldValue = (value: string | undefined): value is string =>
   value !== undefined && /^[\t\x20-\x7e\x80-\xff]+$/.test(value)
 
 const joinValues = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof value === "string" || value === undefined ? value : value.join(", ")
 
-/** Joins repeated fields. Cookies are dropped, because Windhover keeps none. */
+/** Joins repeated fields. Cookies are dropped, because no cookie outlives its fetch. */
 const flattenHeaders = (headers: ResponseHeaders): { readonly [name: string]: string | undefined } => {
   const flat: Record<string, string | undefined> = {}
   for (const name of Object.keys(headers)) {

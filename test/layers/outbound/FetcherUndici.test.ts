@@ -40,7 +40,7 @@ describe("FetcherUndici", () => {
       assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/feed.xml?a=1"])
     }))
 
-  test("sends User-Agent and Accept, and keeps no cookies", () =>
+  test("sends User-Agent and Accept, and keeps no cookies after a fetch", () =>
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.setHeader("Set-Cookie", "id=1").end())
       yield* fetch(`${origin.url}/a`)
@@ -121,6 +121,39 @@ describe("FetcherUndici", () => {
       const bare = yield* serve((_, response) => response.writeHead(302).end("here"))
       const fetched = yield* fetch(bare.url)
       assert.deepStrictEqual([fetched.status, text(fetched.body)], [302, "here"])
+    }))
+
+  test("sends the cookies of a redirect back, until the end of the fetch", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve(({ headers, path }, response) => {
+        if (path === "/feed" && headers.cookie === "seen=1; ok=2") return response.end("<rss/>")
+        const [status, target, cookies] = path === "/feed"
+          ? [301, "/check", "seen=1; Path=/"] as const
+          : [302, "/feed", ["ok=2; Path=/; HttpOnly", "other=3; Path=/check"]] as const
+        response.setHeader("Set-Cookie", cookies).writeHead(status, { Location: target }).end()
+      })
+      for (const since of [undefined, 0]) {
+        const fetched = yield* fetch({ url: `${origin.url}/feed`, ...(since === undefined ? {} : { since }) })
+        assert.deepStrictEqual([text(fetched.body), fetched.finalUrl], ["<rss/>", `${origin.url}/feed`])
+      }
+      assert.deepStrictEqual(origin.seen.map(({ headers }) => headers.cookie), [
+        undefined,
+        "seen=1",
+        "seen=1; ok=2",
+        undefined,
+        "seen=1",
+        "seen=1; ok=2"
+      ])
+    }))
+
+  test("sends a cookie to no other host", () =>
+    Effect.gen(function*() {
+      const other = yield* serve((_, response) => response.end("there"), { host: "127.0.0.2" })
+      const origin = yield* serve((_, response) => {
+        response.writeHead(302, { Location: other.url, "Set-Cookie": ["a=1", "b=1; Domain=127.0.0.2"] }).end()
+      })
+      assert.strictEqual(text((yield* fetch(origin.url)).body), "there")
+      assert.isUndefined(other.seen[0]?.headers.cookie)
     }))
 
   test("returns the beginning of error pages", () =>
