@@ -10,6 +10,7 @@ import { shardingConfig } from "#actors/cluster/Runner.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
+import * as AddressCheckDns from "#layers/outbound/AddressCheckDns.ts"
 import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
 import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
 import * as HubClientHttp from "#layers/outbound/HubClientHttp.ts"
@@ -41,12 +42,13 @@ const layerRunner = Layer.unwrap(Effect.gen(function*() {
   return layer(runnerAddress)
 }))
 
-/** The ports to documents, callbacks and hubs: `Fetcher`, `Deliverer`, `IntentVerifier`, `HubClient`, `FeedReader`, `Selector`. */
+/** The ports to documents, callbacks and hubs: `Fetcher`, `Deliverer`, `IntentVerifier`, `HubClient`, `FeedReader`, `Selector`, `AddressCheck`. */
 export const layerOutbound = Layer.mergeAll(
   FetcherUndici.layer,
   DelivererHttp.layer,
   IntentVerifierHttp.layer,
   HubClientHttp.layer,
+  AddressCheckDns.layer,
   FeedReaderWorker.layer,
   SelectorWorker.layer
 ).pipe(Layer.provide(Network.layer))

@@ -12,6 +12,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { HubClient } from "#domain/ports/HubClient.ts"
+import { AddressCheck } from "#domain/ports/AddressCheck.ts"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Hub } from "#actors/operations/Hub.ts"
@@ -62,6 +63,7 @@ describe("a program that embeds Windhover", () => {
       FeedReaderWorker.layerWith({ threadFromBytes: Infinity, deadline: "1 second" }),
       Layer.mock(Selector, {}),
       Layer.mock(IntentVerifier, {}),
+      Layer.succeed(AddressCheck, { explain: () => Effect.undefined }),
       Layer.mock(HubClient, {})
     ]),
     Layer.provideMerge(MemoryStores.layer),

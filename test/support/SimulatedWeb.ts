@@ -3,6 +3,7 @@ import { TestRunner } from "effect/cluster"
 import { type Caller, rights } from "#domain/Account.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import { hashString } from "#domain/Fingerprint.ts"
+import { AddressCheck } from "#domain/ports/AddressCheck.ts"
 import { Deliverer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
 import { FeedReader, type ReaderError } from "#domain/ports/FeedReader.ts"
 import { HubClient, type HubRequest, type HubRequestError } from "#domain/ports/HubClient.ts"
@@ -19,7 +20,7 @@ import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 /** A callback's answer: a status, or a failure. */
 export type Answer = (parcel: Parcel, attempt: number) => Effect.Effect<number, DeliveryError>
 
-/** The web of a test: feeds as lists of ids, scripted callbacks, and a log of both. */
+/** The web of a test: feeds as lists of ids, scripted callbacks, and a log of both. No host of `.internal` can be reached. */
 export class SimulatedWeb extends Context.Service<SimulatedWeb, {
   /** Events, such as `61s poll feeds.example/a` and `121s post hooks.example/1 b,c try 0`. */
   readonly log: Array<string>
@@ -104,6 +105,9 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
     Context.add(IntentVerifier, {
       verify: (intent) => verify(intent),
       deny: ({ callback, reason }) => Effect.sync(() => note(`deny ${short(callback)} ${reason}`))
+    }),
+    Context.add(AddressCheck, {
+      explain: (url) => Effect.succeed(new URL(url).hostname.endsWith(".internal") ? "It is internal." : undefined)
     }),
     Context.add(HubClient, {
       send: (question) =>

@@ -14,6 +14,7 @@ import { type NewSubscription, SubscriptionStore } from "#domain/ports/Subscript
 import { badParameter, type Refusal, refuseThrottled } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import { IntentVerification } from "./IntentVerification.ts"
+import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import type { SubscribeRequest, UnsubscribeRequest } from "./Hub.ts"
 import { OpenHub, refuseOwnAddress } from "./OpenHub.ts"
@@ -28,6 +29,7 @@ export const layer = Layer.effect(
     const enqueue = yield* makeEnqueue
     const laneOf = yield* makeLaneOf
     const checkSiteLimit = yield* makeCheckSiteLimit
+    const checkAddress = yield* makeCheckAddress
     const checkFragment = yield* makeCheckFragment
     const queue = yield* VerificationQueue
     const { baseUrl } = yield* Settings
@@ -35,6 +37,8 @@ export const layer = Layer.effect(
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const subscription = yield* parse(request, request.callback)
       if (isOwn(subscription.endpoint, baseUrl)) return yield* refuseOwnAddress(subscription.endpoint)
+      yield* checkAddress(subscription.topic.canonical, "hub.topic")
+      yield* checkAddress(subscription.endpoint, "hub.callback")
       yield* checkFragment(subscription.topic)
       const lane = yield* laneOf(subscription)
       if (lane === undefined) yield* checkSiteLimit(subscription)

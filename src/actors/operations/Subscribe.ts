@@ -7,6 +7,7 @@ import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { makeApiVerification, requestedVerification } from "./ApiVerification.ts"
+import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import { makeFeedDiscovery } from "./FeedDiscovery.ts"
 import type { SubscribeOutcome, SubscribeRequest } from "./Hub.ts"
@@ -79,8 +80,9 @@ export const makeSubscribe = Effect.gen(function*() {
   )
 })
 
-/** Checks topic, fragment and callback of a request of the API face. */
+/** Checks topic, fragment and callback of a request of the API face, and the addresses of both. */
 const makeParse = Effect.gen(function*() {
+  const checkAddress = yield* makeCheckAddress
   const checkFragment = yield* makeCheckFragment
   const { baseUrl } = yield* Settings
   return Effect.fnUntraced(function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
@@ -90,6 +92,8 @@ const makeParse = Effect.gen(function*() {
     const channel = isNullDevice(callback.given, baseUrl) ? "null" : "webhook"
     const lease = channel === "null" ? nullLease(callback.given) : undefined
     if (channel === "webhook" && isOwn(callback.given, baseUrl)) return yield* refuseOwnAddress(callback.given)
+    yield* checkAddress(topic.canonical, "hub.topic")
+    if (channel === "webhook") yield* checkAddress(callback.given, "hub.callback")
     return {
       accountId: request.caller.account.id,
       topic,

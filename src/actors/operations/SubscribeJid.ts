@@ -3,6 +3,7 @@ import { statusOf } from "#domain/poll/Resource.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
+import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import { makeFeedDiscovery } from "./FeedDiscovery.ts"
 import type { JidSubscribeRequest } from "./Hub.ts"
@@ -11,6 +12,7 @@ import { makeBackground, makeSubscriptionWriter } from "./SubscriptionWriter.ts"
 
 /** `Hub.subscribeJid`: subscribes one JID to several resources; a refusal of one undoes the new ones before it. */
 export const makeSubscribeJid = Effect.gen(function*() {
+  const checkAddress = yield* makeCheckAddress
   const checkFragment = yield* makeCheckFragment
   const discovery = yield* makeFeedDiscovery
   const refresh = yield* makeRefreshBeforeSubscribe
@@ -21,6 +23,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
     { format, topic: given }: JidSubscribeRequest["resources"][number]
   ): Effect.fn.Return<NewSubscription, Refusal> {
     const topic = yield* Effect.fromResult(Topic.parse(given, "node"))
+    yield* checkAddress(topic.canonical, "node")
     yield* checkFragment(topic, "node")
     const subscription: NewSubscription = {
       accountId: caller.account.id,

@@ -242,6 +242,6 @@ export const parseHostsFile = (text: string): ReadonlyMap<string, ReadonlyArray<
 }
 
 /** `localhost` and all names below it are this machine, regardless of DNS (RFC 6761). */
-const isLocalhost = (name: string): boolean => name === "localhost" || name.endsWith(".localhost")
+export const isLocalhost = (name: string): boolean => name === "localhost" || name.endsWith(".localhost")
 
 const localhost: ReadonlyArray<IpAddress> = [{ address: "127.0.0.1", family: 4 }, { address: "::1", family: 6 }]

@@ -11,6 +11,8 @@ import { version } from "./Version.ts"
 export class Network extends Context.Service<Network, {
   readonly userAgent: string
   readonly timers: TimerWheel.TimerWheel
+  readonly guard: AddressGuard
+  readonly resolver: DnsResolver.DnsResolver
   /** Opens pools that close with the scope. */
   readonly openPools: (
     options: Omit<ConnectionPoolsOptions, "connect">
@@ -40,6 +42,8 @@ const make = Effect.fnUntraced(function*(options: NetworkOptions) {
   return Network.of({
     userAgent: `Windhover/${version} (+${options.baseUrl})`,
     timers,
+    guard,
+    resolver,
     openPools: (poolOptions) =>
       Effect.acquireRelease(
         Effect.sync(() => new ConnectionPools({ ...poolOptions, connect })),

@@ -1,0 +1,58 @@
+import { Effect, Layer } from "effect"
+import net from "node:net"
+import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
+import { AddressCheck } from "#domain/ports/AddressCheck.ts"
+import { isLocalhost } from "./DnsResolver.ts"
+import { Network } from "./Network.ts"
+
+/** Time for the resolution of a name. A slower name counts as reachable. */
+const resolutionTimeout = "2 seconds"
+
+/** Maximum of names under resolution. Beyond it, names count as reachable, and the connection judges them. */
+const maxResolutions = 64
+
+/**
+ * Judges the host of a URL as `GuardedConnector` does later: literals and ports at once, names by their present addresses.
+ *
+ * The sentence about a name leaves its address out, because a stranger could otherwise read the names of an internal network.
+ */
+export const layer = Layer.effect(
+  AddressCheck,
+  Effect.map(Network, ({ guard, resolver }) => {
+    const resolutions = new KeyedCounter({ maxTotal: maxResolutions })
+
+    /** True when the name resolves to forbidden addresses only. */
+    const isForbiddenName = (name: string): Effect.Effect<boolean> =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => resolutions.tryAdd(undefined)),
+        (hasRoom) => hasRoom ? resolveForbidden(name) : Effect.succeed(false),
+        (hasRoom) => Effect.sync(() => hasRoom && resolutions.remove(undefined))
+      )
+
+    const resolveForbidden = (name: string): Effect.Effect<boolean> =>
+      Effect.tryPromise(() => resolver.resolve(name)).pipe(
+        Effect.timeout(resolutionTimeout),
+        Effect.map((addresses) => addresses.every(({ address }) => guard.explainAddress(address) !== undefined)),
+        Effect.orElseSucceed(() => false)
+      )
+
+    return AddressCheck.of({
+      explain: Effect.fnUntraced(function*(url: string) {
+        const { hostname, port } = new URL(url)
+        const portText = guard.explainPort(Number(port))
+        if (port !== "" && portText !== undefined) return `The ${portText}.`
+        const host = hostname.replace(/^\[|\]$|\.$/g, "")
+        if (net.isIP(host) !== 0) {
+          const text = guard.explainAddress(host)
+          return text === undefined ? undefined : `${host} is ${text}. ${publicOnly}`
+        }
+        if (!(yield* isForbiddenName(host))) return undefined
+        return isLocalhost(host)
+          ? `${host} is this machine itself. ${publicOnly}`
+          : `The name ${host} has addresses of a private network or of special use only. ${publicOnly}`
+      })
+    })
+  })
+)
+
+const publicOnly = "Windhover connects to public addresses only, unless its operator sets WINDHOVER_ALLOW_PRIVATE=true."
