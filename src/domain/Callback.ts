@@ -19,6 +19,10 @@ export const parse = (given: string, parameter = "hub.callback"): Result.Result<
   if (given.length > maxCallbackLength) {
     return refused(`${parameter} has ${given.length} characters; at most ${maxCallbackLength} are accepted.`)
   }
+  const bytes = Buffer.byteLength(given)
+  if (bytes > maxCallbackLength) {
+    return refused(`${parameter} has ${bytes} bytes in UTF-8; at most ${maxCallbackLength} are accepted.`)
+  }
   if (hasControlCharacter(given)) {
     return refused(`${parameter} holds a control character: received ${quote(given)}; percent-encode it.`)
   }

@@ -55,4 +55,4 @@ export const shownFormat = (
 }
 
 /** Maximum of characters in a `hub.callback`. */
-export const maxCallbackLength = 250
+export const maxCallbackLength = 2048

@@ -14,6 +14,7 @@ export const parseBody = (bytes: ArrayBuffer, contentType: string): ParsedPairs 
   if (type === "application/x-www-form-urlencoded") return parseForm(text)
   if (type === "application/json" || type.endsWith("+json")) return parseJsonBody(text)
   if (type === "") return text.trimStart().startsWith("{") ? parseJsonBody(text) : parseForm(text)
+  if (text.includes("<methodCall")) return Effect.fail(xmlRpcBody)
   return Effect.fail(
     unsupportedBody(
       `The body has the Content-Type ${
@@ -23,6 +24,12 @@ export const parseBody = (bytes: ArrayBuffer, contentType: string): ParsedPairs 
     )
   )
 }
+
+/** Answers the pings of blogs by XML-RPC (`weblogUpdates.ping`): they name a site, and Windhover watches feeds. */
+const xmlRpcBody = unsupportedBody(
+  "XML-RPC, such as weblogUpdates.ping, is not served here. To ping, POST hub.mode=publish and hub.url=URL-OF-THE-FEED " +
+    "to /hub, as application/x-www-form-urlencoded."
+)
 
 /** Parses `name=value&name=value`, of a query or a body. */
 export const parseForm = (text: string): ParsedPairs => {

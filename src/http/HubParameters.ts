@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import * as Search from "#domain/Search.ts"
+import * as Topic from "#domain/Topic.ts"
 import { quote } from "#domain/Topic.ts"
 import type { Parameters } from "./Parameters.ts"
 import { maxVerifyTokenLength } from "./ParameterSchemas.ts"
@@ -73,6 +74,32 @@ export const readSearch = Effect.fnUntraced(function*(parameters: Parameters, na
   }
   if (criteria.length === 0) return undefined
   return { search: yield* Effect.fromResult(Search.parse(criteria, name)), sent: nest(criteria) }
+})
+
+/** Reads the search of a list. `hub.topic` and `hub.callback` filter as well, as in older clients: by the whole URL. */
+export const readListSearch = Effect.fnUntraced(function*(parameters: Parameters) {
+  const found = yield* readSearch(parameters, "search")
+  const topic = yield* parameters.one("hub.topic")
+  const callback = yield* readCallbackFilter(parameters, "search")
+  if (topic === undefined && callback === undefined) return found
+  const { canonical } = topic === undefined ? {} : yield* Effect.fromResult(Topic.parse(topic))
+  const search: Search.Search = {
+    ...(found?.search ?? Search.matchAll),
+    ...(canonical !== undefined && { feedUrl: canonical }),
+    ...(callback !== undefined && { endpointUrl: callback })
+  }
+  return { search, sent: found?.sent ?? {} }
+})
+
+/** Reads a `hub.callback` that selects subscriptions. The pattern `http://host%` of an older API is refused, so that its filter is not ignored. */
+export const readCallbackFilter = Effect.fnUntraced(function*(parameters: Parameters, searchName: string) {
+  const callback = yield* parameters.one("hub.callback")
+  if (callback?.endsWith("%") !== true) return callback
+  return yield* badParameter(
+    "hub.callback",
+    `hub.callback ends in "%", a pattern that is not supported; received ${quote(callback)}. ` +
+      `Send the whole URL, or search by ${searchName}[endpoint.hostname] or ${searchName}[endpoint.inurl].`
+  )
 })
 
 type Criterion = readonly [key: string, text: string]

@@ -28,6 +28,9 @@ type Response = HttpServerResponse.HttpServerResponse
 /** Paths of the API, with or without a slash at the end. Older clients use the second one. */
 const apiPaths = ["/", "/hubbub"] as const
 
+/** The URL with a `?` in place of the first `&`, which older samples print: `/&hub.mode=…`. */
+const withQuestionMark = (request: Request) => request.modify({ url: request.url.replace("&", "?") })
+
 /** The URL of a stream; undefined for another path. Inserts the `?` that is missing in `/stream/&hub.mode=…`, an old sample. */
 const streamUrl = (url: string): string | undefined =>
   /^\/stream\/?(?:\?|$)/.test(url) ? url : /^\/stream\/?&/.test(url) ? url.replace("&", "?") : undefined
@@ -42,7 +45,10 @@ const withOneSlash = (request: Request) =>
 const routes = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const { hubOpen, trustedProxies, xmppComponent } = yield* Settings
   const api = yield* makeApiEndpoint(yield* makeStreamEndpoint)
-  for (const path of apiPaths) yield* router.add("*", path, api("api"))
+  for (const path of apiPaths) {
+    yield* router.add("*", path, api("api"))
+    yield* router.add("*", `${path === "/" ? "" : path}/&*`, (request) => api("api")(withQuestionMark(request)))
+  }
   const stream = api("stream")
   yield* router.add("*", "/stream/*", (received) => {
     const request = withOneSlash(received)

@@ -63,7 +63,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the OpenAPI docum
       assert.deepStrictEqual(replay.required, ["hub.mode", "hub.topic", "hub.callback"])
       const [subscribe] = described.paths["/"].post.requestBody.content["application/json"].schema.oneOf
       assert.strictEqual(subscribe.properties["hub.topic"].maxLength, 2048)
-      assert.strictEqual(subscribe.properties["hub.callback"].maxLength, 250)
+      assert.strictEqual(subscribe.properties["hub.callback"].maxLength, 2048)
     }))
 
   it.effect("describes every key of real responses", () =>

@@ -209,7 +209,7 @@ export const specification: { readonly [table: string]: { readonly [row: string]
   },
   "Limits": {
     "hub.topic, 2048 characters": ["subscribe-topic-length"],
-    "hub.callback, 250 characters": ["subscribe-callback-length"],
+    "hub.callback, 250 characters (2048 here)": ["subscribe-callback-length"],
     "by_page, 1 to 500": ["list-bounds"],
     "count of retrieve, 10 and 50": ["retrieve-count"],
     "count of replay, 1 and 50": ["replay-count"],

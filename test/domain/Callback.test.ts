@@ -13,10 +13,14 @@ describe("Callback", () => {
     )
   })
 
-  it("accepts 250 characters and refuses 251", () => {
+  it("accepts 2048 characters and refuses 2049", () => {
     const base = "http://reader.example/"
-    assert.strictEqual(sentence(base.padEnd(250, "x")), "accepted")
-    assert.strictEqual(sentence(base.padEnd(251, "x")), "hub.callback has 251 characters; at most 250 are accepted.")
+    assert.strictEqual(sentence(base.padEnd(2048, "x")), "accepted")
+    assert.strictEqual(sentence(base.padEnd(2049, "x")), "hub.callback has 2049 characters; at most 2048 are accepted.")
+    assert.strictEqual(
+      sentence(base.padEnd(1500, "é")),
+      `hub.callback has ${3000 - base.length} bytes in UTF-8; at most 2048 are accepted.`
+    )
   })
 
   it("says what is wrong with what is no web address", () => {

@@ -1,5 +1,8 @@
 import { Effect } from "effect"
-import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import * as Callback from "#domain/Callback.ts"
+import { isOwn } from "#domain/OwnAddress.ts"
+import { Settings } from "#domain/ports/Settings.ts"
+import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import * as Topic from "#domain/Topic.ts"
@@ -14,14 +17,21 @@ export const makeUnsubscribe = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const openHub = yield* OpenHub
   const verification = yield* makeApiVerification
+  const { baseUrl } = yield* Settings
   const writer = yield* makeSubscriptionWriter(yield* makeBackground)
 
   return Effect.fn("Hub.unsubscribe")(function*(request: UnsubscribeRequest) {
     if (request.face === "hub") return yield* openHub.unsubscribe(request)
     const topic = yield* Effect.fromResult(Topic.parse(request.topic))
     const known = yield* refuseStoreErrors(subscriptions.findByTopic(request.caller.account.id, topic.canonical))
-    const subscription = yield* selectSubscription(request, known.filter(({ face }) => face === request.face))
     const partition = Topic.partitionOf(topic.host)
+    const unknown = findUnknown(request, topic, known, baseUrl)
+    if (unknown !== undefined) {
+      if (request.verify === "async") return yield* verification.unsubscribeLater(request, unknown)
+      yield* verification.now(request, unknown.endpoint, "unsubscribe")
+      return "done" as const
+    }
+    const subscription = yield* selectSubscription(request, known.filter(({ face }) => face === request.face))
     const requested = requestedVerification(request, subscription)
     if (requested === "async") {
       return yield* verification.unsubscribeLater(request, { ...subscription, topic, partition })
@@ -31,6 +41,34 @@ export const makeUnsubscribe = Effect.gen(function*() {
     return "done" as const
   })
 })
+
+/**
+ * The unknown subscription of a request with `hub.verify`; undefined for a known one, or without a callback to ask.
+ *
+ * Windhover asks the callback as for a known subscription, because published clients expect the same answer from each hub.
+ */
+const findUnknown = (
+  { callback, caller, face, verify }: UnsubscribeRequest,
+  topic: Topic.Topic,
+  known: ReadonlyArray<Subscription>,
+  baseUrl: string
+): NewSubscription | undefined => {
+  if (callback === undefined || verify === undefined || known.some(({ endpoint }) => endpoint === callback)) {
+    return undefined
+  }
+  const parsed = Callback.parse(callback)
+  if (parsed._tag === "Failure" || isOwn(callback, baseUrl)) return undefined
+  return {
+    accountId: caller.account.id,
+    topic,
+    partition: Topic.partitionOf(topic.host),
+    channel: "webhook",
+    endpoint: callback,
+    host: parsed.success.host,
+    face,
+    state: "active"
+  }
+}
 
 /** The subscription of the named callback, or the only subscription. */
 const selectSubscription = (

@@ -48,8 +48,8 @@ export const pushTimeoutMs = 5 * minuteMs
 /** Requested lease: 10 days, after which hubs forget dead subscribers. */
 export const requestedLeaseSeconds = 10 * 24 * 3_600
 
-/** Bounds of a granted lease in seconds. Leases are renewed at half their length: every five minutes at most, once a month at least. */
-const minHubLeaseSeconds = 600
+/** Bounds of a granted lease in seconds. Leases are renewed at half their length: every five seconds at most, once a month at least. */
+const minHubLeaseSeconds = 10
 const maxHubLeaseSeconds = 60 * 24 * 3_600
 
 /** Pause after a denial, in ms. */
@@ -193,8 +193,9 @@ export const applyIntent = (
   switch (mode) {
     case "subscribe": {
       if (!subscribing) return undefined
-      const lease = Math.min(Math.max(leaseSeconds ?? requestedLeaseSeconds, minHubLeaseSeconds), maxHubLeaseSeconds) *
-        1000
+      // Hubs of PubSubHubbub 0.3 grant a lease without an end by 0.
+      const granted = leaseSeconds === undefined || leaseSeconds === 0 ? requestedLeaseSeconds : leaseSeconds
+      const lease = Math.min(Math.max(granted, minHubLeaseSeconds), maxHubLeaseSeconds) * 1000
       const { problem: _, ...calm } = known
       return { ...calm, state: "active", failures: 0, leaseUntil: now + lease, dueAt: now + lease / 2 }
     }

@@ -4,7 +4,7 @@ import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import { Hub } from "#actors/operations/Hub.ts"
 import { hubUrlOf } from "#domain/delivery/Delivery.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import { badParameter, type Refusal } from "#domain/Refusal.ts"
+import { badParameter, type Refusal, refuse, Unauthenticated } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication, requireRight } from "#http/Authentication.ts"
 import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
@@ -42,7 +42,9 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
     jsonp: string | undefined,
     path: ApiPath
   ) {
-    const caller = yield* authentication.authenticate(request, parameters)
+    const caller = yield* authentication.authenticate(request, parameters).pipe(
+      Effect.mapError((refusal) => settings.hubOpen ? nameOpenHub(refusal, parameters, service.hub) : refusal)
+    )
     const { operation, word } = yield* selectMode<Operation>(parameters, operations, listing)
     if (operation.changesState && method !== "POST") return yield* needsPost(word, method)
     if (operation.right !== undefined) yield* requireRight(caller, operation.right)
@@ -82,6 +84,14 @@ const listModes = (changesState: boolean): ReadonlyArray<string> =>
 const listing = `${listModes(true).join("|")}. Also known here: ${
   listModes(false).join(", ").replace(/, (?=\w+$)/, " and ")
 }.`
+
+/** Points a publisher without credentials to the open hub, because many publishers ping the root of a hub. */
+const nameOpenHub = (refusal: Refusal, parameters: Parameters, hub: string): Refusal => {
+  const isPing = parameters.all("hub.mode").some((mode) => mode.trim().toLowerCase() === "publish")
+  return isPing && refusal.reason instanceof Unauthenticated
+    ? refuse(new Unauthenticated({ message: `${refusal.message} Pings without credentials go to ${hub}.` }))
+    : refusal
+}
 
 const missingWait = badParameter(
   "wait",

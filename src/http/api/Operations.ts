@@ -3,7 +3,14 @@ import type { Hub, RetrieveRequest } from "#actors/operations/Hub.ts"
 import { rights } from "#domain/Account.ts"
 import { badParameter, NotSubscribed, type Refusal } from "#domain/Refusal.ts"
 import { requireRight } from "#http/Authentication.ts"
-import { readBounded, readPublishedTopics, readSearch, readVerification } from "#http/HubParameters.ts"
+import {
+  readBounded,
+  readCallbackFilter,
+  readListSearch,
+  readPublishedTopics,
+  readSearch,
+  readVerification
+} from "#http/HubParameters.ts"
 import { readRequestedFormat } from "#http/Negotiation.ts"
 import * as Parameter from "#http/ParameterSchemas.ts"
 import * as Reply from "#http/Reply.ts"
@@ -84,7 +91,7 @@ const asBadParameter = (refusal: Refusal): Refusal =>
 
 const list = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall) {
   const { caller, parameters } = call
-  const search = yield* readSearch(parameters, "search")
+  const search = yield* readListSearch(parameters)
   const pageNumber = yield* parameters.integer("page", page)
   const pageSize = yield* parameters.integer("by_page", byPage)
   const detailed = yield* parameters.flag("detailed")
@@ -105,7 +112,7 @@ const list = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall) {
 /** Reads the parameters of a retrieve, for a single response or for a stream. */
 export const readRetrieveRequest = Effect.fnUntraced(function*({ caller, parameters }: ApiCall) {
   const topic = yield* parameters.one("hub.topic")
-  const callback = yield* parameters.one("hub.callback")
+  const callback = yield* readCallbackFilter(parameters, "hub.callback")
   const search = callback === undefined ? yield* readSearch(parameters, "hub.callback") : undefined
   if (topic === undefined && callback === undefined && search === undefined) {
     return yield* badParameter(
@@ -204,6 +211,8 @@ export const operations = {
       page: optional(page.schema),
       by_page: optional(byPage.schema),
       detailed: optional(Parameter.flag("Whether the response is an object with the status of each resource.")),
+      "hub.topic": optional(Parameter.topic),
+      "hub.callback": optional(Parameter.text("Lists the subscriptions with this callback.")),
       ...Parameter.searchKeys("search"),
       callback: optional(Parameter.jsonpFunction)
     }),

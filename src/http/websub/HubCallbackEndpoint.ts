@@ -7,7 +7,7 @@ import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { type Refusal, refuseThrottled } from "#domain/Refusal.ts"
 import { siteOf } from "#domain/Topic.ts"
 import { clientAddress } from "#http/ClientAddress.ts"
-import type { HttpRejection } from "#http/HttpRejection.ts"
+import { type HttpRejection, malformed } from "#http/HttpRejection.ts"
 import type { Reservation } from "#http/MemoryBudget.ts"
 import { type RateLimit, RateLimiter } from "#http/RateLimiter.ts"
 import * as Reply from "#http/Reply.ts"
@@ -37,7 +37,8 @@ const maxKeys = 100_000
 /**
  * The callbacks that publishers' hubs call, because Windhover is their subscriber. GET verifies an intent, POST pushes a document.
  *
- * A document with a wrong or missing signature gets the usual response and is discarded, so that a guesser learns nothing.
+ * A document with a wrong signature gets the usual response and is discarded, so that a guesser learns nothing. A document without a
+ * signature is refused, because its hub has forgotten the secret and would push in vain.
  *
  * @see https://www.w3.org/TR/websub/#hub-verifies-intent
  * @see https://www.w3.org/TR/websub/#signature-validation
@@ -111,17 +112,22 @@ const pushDocument = Effect.fnUntraced(function*(
   receiver: PushReceiver,
   reservation: Reservation
 ) {
+  const signature = request.headers["x-hub-signature-256"] ?? request.headers["x-hub-signature"] ?? ""
+  if (signature === "") return yield* unsignedDocument
   const document = yield* readDocument(request, reservation)
-  const signature = request.headers["x-hub-signature-256"] ?? request.headers["x-hub-signature"]
-  if (signature !== undefined && isSignature(signature, document.body, receiver.secret)) {
+  if (isSignature(signature, document.body, receiver.secret)) {
     yield* hub.acceptPush(receiver, document)
   } else {
-    yield* Effect.logDebug("Pushed document discarded: its signature is wrong or missing").pipe(
+    yield* Effect.logDebug("Pushed document discarded: its signature is wrong").pipe(
       Effect.annotateLogs({ hub: receiver.hub })
     )
   }
   return Reply.accepted
 })
+
+const unsignedDocument = malformed(
+  "The document has no X-Hub-Signature, although this subscription has a hub.secret; sign it and send it again."
+)
 
 const unknownSubscription = Reply.text(404, "Windhover has no such subscription.")
 const gone = Reply.text(410, "This subscription has ended.")

@@ -66,14 +66,17 @@ layer(layerWith(), { excludeTestServices: true })("a publisher's hub", (it) => {
       ])
     }))
 
-  test("is ignored without a signature, and gets the usual response", (hub) =>
+  test("is ignored with a wrong signature, and refused without one", (hub) =>
     Effect.gen(function*() {
       const topic = `${hub.url}/feed.xml`
       hub.serve("/feed.xml", { type: atom, body: feed("one"), link: `<${hub.hub}>; rel=hub, <${topic}>; rel=self` })
       yield* watched(hub, "/feed.xml")
       yield* hub.until(() => hub.subscribers.size === 1)
       const page = { type: atom, body: feed("forged") }
-      for (const signature of [null, "", "sha256=", `sha256=${"0".repeat(64)}`, `md5=${"0".repeat(32)}`, "none"]) {
+      for (const signature of [null, ""]) {
+        assert.deepStrictEqual(yield* hub.distribute(topic, page, { signature }), [400])
+      }
+      for (const signature of ["sha256=", `sha256=${"0".repeat(64)}`, `md5=${"0".repeat(32)}`, "none"]) {
         assert.deepStrictEqual(yield* hub.distribute(topic, page, { signature }), [202])
       }
       assert.deepStrictEqual(yield* hub.distribute(topic, { type: atom, body: feed("true") }), [202])

@@ -78,16 +78,25 @@ describe("a subscription at a publisher's hub", () => {
     assert.strictEqual(nextStep(left, false, fresh, 0)._tag, "Save")
   })
 
-  it("takes leases of ten minutes to sixty days, and ten days from a hub that names none", () => {
+  it("takes leases of ten seconds to sixty days, and ten days from a hub that names none", () => {
     const lease = (leaseSeconds?: number) =>
       applyIntent(asked, { mode: "subscribe", topic, ...(leaseSeconds === undefined ? {} : { leaseSeconds }) }, 0)
         ?.leaseUntil
-    assert.deepStrictEqual([lease(1), lease(3_600), lease(1e12), lease()], [
-      10 * minute,
+    assert.deepStrictEqual([lease(1), lease(45), lease(3_600), lease(1e12), lease(), lease(0)], [
+      10_000,
+      45_000,
       60 * minute,
       60 * day,
+      10 * day,
       10 * day
     ])
+  })
+
+  it("renews a lease of a minute after half of it, and once more before its end", () => {
+    const minutes = stored(applyIntent(asked, { mode: "subscribe", topic, leaseSeconds: 60 }, 0))
+    assert.strictEqual(minutes.dueAt, 30_000)
+    const renewal = stateOf(nextStep(minutes, true, fresh, 30_000))
+    assert.deepStrictEqual([renewal.state, renewal.dueAt, renewal.callback], ["active", 60_000, minutes.callback])
   })
 
   it("agrees to nothing that it does not want", () => {

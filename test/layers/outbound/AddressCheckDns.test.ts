@@ -5,8 +5,7 @@ import * as AddressCheckDns from "#layers/outbound/AddressCheckDns.ts"
 import * as Network from "#layers/outbound/Network.ts"
 import { nameServer, type Zone } from "#test/support/NameServer.ts"
 
-const setting =
-  "Windhover connects to public addresses only, unless its operator sets WINDHOVER_ALLOW_PRIVATE=true."
+const setting = "Windhover connects to public addresses only, unless its operator sets WINDHOVER_ALLOW_PRIVATE=true."
 
 const explain = (url: string, options: Partial<Network.NetworkOptions> = {}) =>
   AddressCheck.use((check) => check.explain(url)).pipe(
@@ -54,7 +53,10 @@ describe("AddressCheckDns", () => {
 
   it.live("explains a port of another protocol, and passes the ports of HTTP", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* explain("http://93.184.216.34:25/"), "The port 25 belongs to another protocol than HTTP.")
+      assert.strictEqual(
+        yield* explain("http://93.184.216.34:25/"),
+        "The port 25 belongs to another protocol than HTTP."
+      )
       assert.isUndefined(yield* explain("http://93.184.216.34:8080/"))
       assert.isUndefined(yield* explain("https://93.184.216.34/"))
     }))
