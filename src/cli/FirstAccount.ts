@@ -20,26 +20,36 @@ interface FirstAccount {
  *
  * Each start gives the token of the settings to the account, so that a changed setting takes effect.
  */
-const ensureAccount = Effect.gen(function*() {
+export const ensureAccount = Effect.gen(function*() {
   const accounts = yield* AccountStore
   const { adminLogin, adminPassword, adminToken } = yield* Settings
   const existing = yield* accounts.find(adminLogin)
   if (Option.isNone(existing) && (yield* accounts.list).length > 0) return undefined
   const password = adminPassword ?? (yield* makeToken)
-  const account = Option.isSome(existing) ? existing.value : yield* accounts.create(adminLogin, password)
-  if (Option.isSome(existing) && adminToken === undefined) return undefined
+  const created = Option.isSome(existing) ? Option.none() : yield* createUnlessTaken(accounts, adminLogin, password)
+  if (Option.isNone(created) && adminToken === undefined) return undefined
+  const account = Option.getOrUndefined(Option.orElse(created, () => existing)) ??
+    Option.getOrUndefined(yield* accounts.find(adminLogin))
+  if (account === undefined) return undefined
   const { secret } = yield* accounts.createToken({
     accountId: account.id,
     name: "first",
     rights,
     ...(adminToken === undefined ? {} : { preset: adminToken })
   })
-  return Option.isSome(existing) ? undefined : {
+  return Option.isNone(created) ? undefined : {
     login: account.login,
     password: adminPassword === undefined ? Redacted.value(password) : undefined,
     token: adminToken === undefined ? Redacted.value(secret) : undefined
   }
 })
+
+/** Returns none when another runner, which starts at the same time, has just created the account. */
+const createUnlessTaken = (accounts: AccountStore["Service"], login: string, password: Redacted.Redacted) =>
+  accounts.create(login, password).pipe(
+    Effect.asSome,
+    Effect.catchTag("LoginTaken", () => Effect.succeedNone)
+  )
 
 /** URL of the service on its own machine. */
 const localUrl = Effect.gen(function*() {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { engines, serverDatabase } from "#test/support/Databases.ts"
+import { emptyDatabase, engines, serverDatabase } from "#test/support/Databases.ts"
 import { openPublisherHub } from "#test/support/PublisherHub.ts"
 import { freePort, outside, patience, type Posted, received, start } from "#test/support/Service.ts"
 
@@ -58,6 +58,23 @@ describe.skipIf(!available)("a runner whose address is taken", () => {
       assert.include(message, `windhover: Port ${taken.split(":")[1]} of 127.0.0.1 is taken: `)
       assert.include(message, "set WINDHOVER_RUNNER_ADDRESS to another port.")
     }), patience)
+})
+
+describe.skipIf(!available)("runners that start together", () => {
+  it.live("on an empty database all start, and one of them creates the first account", () =>
+    Effect.gen(function*() {
+      const database = yield* emptyDatabase
+      const runner = Effect.flatMap(freePort, (port) =>
+        start({ WINDHOVER_DATABASE_URL: database, WINDHOVER_RUNNER_ADDRESS: `127.0.0.1:${port}` }))
+      const runners = yield* Effect.all([runner, runner, runner, runner], { concurrency: "unbounded" })
+      const countLines = (text: string) =>
+        runners.flatMap(({ said }) =>
+          said.filter((line) => line.includes(text))
+        ).length
+      assert.strictEqual(countLines("The first account was created."), 1)
+      assert.strictEqual(countLines("The database was brought to 0001_schema."), 1)
+      yield* Effect.forEach(runners, ({ ready }) => ready)
+    }).pipe(Effect.scoped, Effect.timeout(patience)), patience + 10_000)
 })
 
 describe.skipIf(!available)("two runners on one database", () => {

@@ -41,6 +41,12 @@ export const serverDatabase = Effect.acquireRelease(
   (url) => ask("DELETE", new URL(url).pathname.slice(1))
 )
 
+/** URL of a new database without the schema on the real server, dropped with the scope. */
+export const emptyDatabase = Effect.acquireRelease(
+  ask("POST", "empty"),
+  (url) => ask("DELETE", new URL(url).pathname.slice(1))
+)
+
 const layerServer: Database = Layer.unwrap(
   Effect.map(serverDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
 ).pipe(Layer.orDie)

@@ -8,7 +8,8 @@ import * as Postgres from "#layers/postgres/Postgres.ts"
 import { findBinaries, type PostgresServer, startServer } from "./PostgresServer.ts"
 
 /**
- * Lends databases of one PostgreSQL server to all test files of a run. `POST /` returns a new one with the schema, `DELETE /name` drops it.
+ * Lends databases of one PostgreSQL server to all test files of a run. `POST /` returns a new one with the schema, `POST /empty` one
+ * without, `DELETE /name` drops it.
  *
  * The server starts with the first request, and stops at the end of the run.
  */
@@ -70,6 +71,6 @@ const answer = async (request: http.IncomingMessage, started: () => Promise<Post
     return server.run("postgres", `drop database ${name} with (force)`)
   }
   const name = `test_${++lent}`
-  await server.run("postgres", `create database ${name} template ${template}`)
+  await server.run("postgres", `create database ${name} template ${request.url === "/empty" ? "template0" : template}`)
   return server.url(name)
 }

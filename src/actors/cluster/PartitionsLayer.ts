@@ -1,19 +1,22 @@
-import { Effect, Layer, Option, Schedule } from "effect"
+import { Cause, Effect, Layer, Option, Schedule } from "effect"
 import { refuseUnavailable } from "#domain/Refusal.ts"
+import { makeRareWarning } from "#actors/runtime/RareWarning.ts"
 import { Partition } from "./Partition.ts"
 import { Partitions } from "./Partitions.ts"
 
 /** Waits between two calls to an owner that cannot be reached: 25 times 200 ms. A shard that moves has its next owner by then. */
 const callRetries = Schedule.spaced("200 millis").pipe(Schedule.upTo({ times: 25 }))
 
-const ownerUnreachable = "The owner of a partition could not be reached; it reads the change from the database."
+const warnUnreachable = makeRareWarning(
+  "The owner of a partition could not be reached; it reads the change from the database."
+)
 
 /** Calls an owner. Returns none after a failure, or after 10 s. */
 const callOwner = <A, E>(rpc: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
   rpc.pipe(
     Effect.retry(callRetries),
     Effect.timeoutOption("10 seconds"),
-    Effect.catchCause((cause) => Effect.as(Effect.logWarning(ownerUnreachable, cause), Option.none<A>()))
+    Effect.catchCause((cause) => Effect.as(warnUnreachable(Cause.squash(cause)), Option.none<A>()))
   )
 
 /** Calls an owner, and drops the result. */

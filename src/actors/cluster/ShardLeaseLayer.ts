@@ -1,6 +1,8 @@
-import { Clock, Context, Effect, Exit, Layer } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Schedule } from "effect"
 import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import type * as ShardId from "effect/cluster/ShardId"
+import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
+import { makeRareWarning } from "#actors/runtime/RareWarning.ts"
 import { checkSpacingMs, type ShardLease, ShardLeases } from "#actors/runtime/ShardLease.ts"
 
 /** Time after which the unconfirmed lock of a shard goes to another runner, in ms. */
@@ -8,6 +10,11 @@ export const lockExpirationMs = 9_000
 
 /** Duration of a lease after its confirmation, in ms. Shorter than the lock, because effects take a moment to reach the outside. */
 const leaseMs = lockExpirationMs - 1_000
+
+/** Waits between two tries to release a lock, without an end: the cluster repeats a failed release without a wait. */
+const releaseRetries = Schedule.spaced("1 second")
+
+const warnUnreleased = makeRareWarning("The lock of a shard could not be released; retrying every second.")
 
 /** One acquisition of the lock of a shard. */
 interface Lock {
@@ -19,6 +26,8 @@ interface Lock {
 export const layer = Layer.effectContext(Effect.gen(function*() {
   const storage = yield* RunnerStorage.RunnerStorage
   const locks = new Locks(yield* Clock.Clock)
+  // One at a time: a starting runner takes hundreds of shards, and the storage ends its session when a queued release waits for 2 s.
+  const releases = new FifoSemaphore(1)
   return Context.make(RunnerStorage.RunnerStorage, {
     ...storage,
     acquire: (address, shards) =>
@@ -29,7 +38,15 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
         storage.refresh(address, requested),
         (held, until) => locks.recordRefreshed(requested.map(String), held, until)
       )
-    }
+    },
+    release: (address, shard) =>
+      releases.withPermit(
+        storage.release(address, shard).pipe(
+          Effect.tapCause(() => Effect.sync(() => locks.endAll())),
+          Effect.tapError(warnUnreleased),
+          Effect.retry(releaseRetries)
+        )
+      )
   }).pipe(Context.add(ShardLeases, { of: (shard) => locks.leaseOf(shard.toString()) }))
 }))
 
@@ -57,7 +74,7 @@ class Locks {
       const failuresBefore = this.#failures
       return Effect.onExit(statement, (exit) =>
         Effect.sync(() => {
-          if (Exit.isFailure(exit)) this.#endAll()
+          if (Exit.isFailure(exit)) this.endAll()
           else record(new Set(exit.value.map(String)), failuresBefore === this.#failures ? startedAt + leaseMs : 0)
         }))
     })
@@ -93,7 +110,8 @@ class Locks {
     return { isHeld, awaitHeld }
   }
 
-  #endAll(): void {
+  /** Ends all leases, because the storage has replaced its session. */
+  endAll(): void {
     this.#failures++
     for (const lock of this.#locks.values()) lock.heldUntil = 0
   }

@@ -3,10 +3,18 @@ import type { Account, AccountChanges, Caller, Right, Token } from "#domain/Acco
 import type { StoreError } from "./StoreError.ts"
 
 /** The login exists already. */
-export class LoginTaken extends Schema.TaggedError<LoginTaken>()("LoginTaken", { login: Schema.String }) {}
+export class LoginTaken extends Schema.TaggedError<LoginTaken>()("LoginTaken", { login: Schema.String }) {
+  override get message(): string {
+    return `The account ${JSON.stringify(this.login)} exists already.`
+  }
+}
 
 /** Another account has the JID. */
-export class JidTaken extends Schema.TaggedError<JidTaken>()("JidTaken", { jid: Schema.String }) {}
+export class JidTaken extends Schema.TaggedError<JidTaken>()("JidTaken", { jid: Schema.String }) {
+  override get message(): string {
+    return `Another account has the JID ${JSON.stringify(this.jid)}.`
+  }
+}
 
 export class AccountStore extends Context.Service<AccountStore, {
   readonly create: (login: string, password: Redacted.Redacted) => Effect.Effect<Account, LoginTaken | StoreError>

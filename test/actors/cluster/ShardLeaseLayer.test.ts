@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Latch, Layer, Option, Scope } from "effect"
+import { Effect, Exit, Fiber, Latch, Layer, Logger, Option, References, Scope } from "effect"
 import { ClusterError, RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import { Hub } from "#actors/operations/Hub.ts"
@@ -93,6 +93,41 @@ describe("the lease of a runner", () => {
       states.push(lease.isHeld())
       assert.deepStrictEqual(states, [true, false, true, false, false])
     }).pipe(Effect.provide(ShardLeaseLayer.layer.pipe(Layer.provide(storage)))))
+
+  it.effect("is not held after a failed release, whose session took all locks along", () => {
+    const tries: Array<number> = []
+    const lines: Array<string> = []
+    const failing = Layer.mock(RunnerStorage.RunnerStorage, {
+      acquire: (_, shards) => Effect.succeed([...shards]),
+      release: (_, { id }) =>
+        Effect.suspend(() =>
+          tries.push(id) < 3
+            ? Effect.fail(new ClusterError.PersistenceError({ cause: new Error("Too slow.") }))
+            : Effect.void
+        )
+    })
+    const logger = Logger.make(({ fiber, message }) =>
+      void lines.push(`${String(message)} ${String(fiber.getRef(References.CurrentLogAnnotations)["reason"])}`)
+    )
+    return Effect.gen(function*() {
+      const { acquire, release } = yield* RunnerStorage.RunnerStorage
+      yield* acquire(here, [mine, lost, unknown])
+      assert.isTrue(yield* isHeld(mine))
+      const releases = yield* Effect.forkChild(
+        Effect.all([release(here, lost), release(here, unknown)], { concurrency: 2 }),
+        { startImmediately: true }
+      )
+      assert.isFalse(yield* isHeld(mine))
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(releases)
+      // One lock after the other, and one line for all failures.
+      assert.deepStrictEqual(tries, [2, 2, 2, 3])
+      assert.deepStrictEqual(lines, ["The lock of a shard could not be released; retrying every second. Too slow."])
+    }).pipe(
+      Effect.provide(ShardLeaseLayer.layer.pipe(Layer.provide(failing))),
+      Effect.provide(Logger.layer([logger]))
+    )
+  })
 
   it.effect("can be awaited", () =>
     Effect.gen(function*() {
