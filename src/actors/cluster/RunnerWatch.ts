@@ -5,7 +5,7 @@ import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
 
 /** Runners that each runner watches: the next ones by address. */
-export const maxWatched = 3
+const maxWatched = 3
 
 /** Refused pings in a row after which a runner is dead. */
 const maxRefusals = 3
