@@ -45,10 +45,7 @@ describe("broken responses", () => {
       const closing = yield* serveRaw((socket) =>
         socket.end(`${ok}Connection: close\r\nContent-Length: 100\r\n\r\n<rss>`)
       )
-      assert.match(
-        yield* failureOf(closing.url),
-        /^Protocol: 127\.0\.0\.1: the body is not as long as its Content-Length says/
-      )
+      assert.strictEqual(yield* failureOf(closing.url), cut)
     }))
 
   live("chunks without their end", () =>
@@ -60,7 +57,10 @@ describe("broken responses", () => {
   live("a chunk with an invalid length", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.end(`${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n<rss>`))
-      assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: /)
+      assert.strictEqual(
+        yield* failureOf(origin.url),
+        "Protocol: 127.0.0.1: the size of a chunk of the answer is no hexadecimal number"
+      )
     }))
 
   live("a body that ends with the connection is complete", () =>

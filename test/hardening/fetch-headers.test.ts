@@ -49,7 +49,10 @@ describe("hostile header fields", () => {
   live("a flood of empty names", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\n${":\r\n".repeat(50_000)}${body}`))
-      assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: not readable as HTTP/)
+      assert.strictEqual(
+        yield* failureOf(origin.url),
+        "Protocol: 127.0.0.1: the header fields of the answer are too large"
+      )
     }))
 
   live("endless informational responses", () =>
@@ -91,12 +94,18 @@ describe("hostile header fields", () => {
       assert.strictEqual(Object.keys(headers).includes("__proto__"), false)
     }))
 
-  live("two lengths, and a length beside chunks", () =>
+  live("two lengths, and a length beside a body without chunks", () =>
     Effect.gen(function*() {
       const twice = yield* serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 5\r\n${body}`))
-      assert.match(yield* failureOf(twice.url), /^Protocol: 127\.0\.0\.1: /)
+      assert.strictEqual(
+        yield* failureOf(twice.url),
+        "Protocol: 127.0.0.1: the answer has two different Content-Lengths"
+      )
       const both = yield* serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n${body}`))
-      assert.match(yield* failureOf(both.url), /^Protocol: 127\.0\.0\.1: /)
+      assert.strictEqual(
+        yield* failureOf(both.url),
+        "Protocol: 127.0.0.1: the size of a chunk of the answer is no hexadecimal number"
+      )
     }))
 
   live("an unrequested second response does not reach the next fetch", () =>
@@ -115,7 +124,10 @@ describe("hostile header fields", () => {
         const greeting of ["220 mail.example ESMTP\r\n", "SSH-2.0-OpenSSH_9\r\n", "\0\0\0\0", "HTTP/1.1 20 OK\r\n\r\n"]
       ) {
         const origin = yield* serveRaw((socket) => socket.end(greeting))
-        assert.match(yield* failureOf(origin.url), /^Protocol: 127\.0\.0\.1: /)
+        assert.strictEqual(
+          yield* failureOf(origin.url),
+          "Protocol: 127.0.0.1: the answer does not begin with an HTTP status line"
+        )
       }
     }))
 

@@ -29,6 +29,29 @@ describe("TLS", () => {
       assert.strictEqual(yield* postTo(`https://localhost:${origin.port}/`), "200")
     }))
 
+  test("a name with a dot at its end is verified without the dot, and requested as given", () =>
+    Effect.gen(function*() {
+      const names: Array<string> = []
+      const origin = yield* serveTls((_, response) => response.end("ok"), {
+        ...ca.issue(["localhost"]),
+        SNICallback: (name, done) => {
+          names.push(name)
+          done(null)
+        }
+      })
+      const url = `https://localhost.:${origin.port}/`
+      assert.strictEqual((yield* fetch(url)).status, 200)
+      assert.strictEqual(yield* postTo(url), "200")
+      assert.deepStrictEqual([...new Set(names)], ["localhost"])
+      const host = `localhost.:${origin.port}`
+      assert.deepStrictEqual(origin.seen.map(({ headers }) => headers.host), [host, host])
+      const other = yield* answering(ca.issue(["other.example"]))
+      assert.strictEqual(
+        yield* failureOf(`https://localhost.:${other.port}/`),
+        "Tls: localhost.: certificate is for another name"
+      )
+    }))
+
   const refusals: ReadonlyArray<
     readonly [what: string, identity: Identity, reason: string]
   > = [

@@ -22,8 +22,8 @@ export interface CallbackResponse {
   readonly status: number
   /** The beginning of the body. */
   readonly body: Buffer
-  /** Target of a redirect. */
-  readonly location?: string
+  /** Target of a redirect, as received. */
+  readonly location?: string | ReadonlyArray<string>
   /** Milliseconds from the start of the exchange. */
   readonly latency: number
 }
@@ -48,7 +48,7 @@ export class CallbackRequest implements ResponseHandler {
   private timer: WheelTimer | undefined
   private startedAt = 0
   private status = 0
-  private location: string | undefined
+  private location: string | ReadonlyArray<string> | undefined
 
   constructor(options: CallbackRequestOptions, request: HttpRequest, handler: CallbackResponseHandler) {
     this.options = options
@@ -74,7 +74,7 @@ export class CallbackRequest implements ResponseHandler {
 
   onHeaders(status: number, { location }: ResponseHeaders): BodyLimit {
     this.status = status
-    if (typeof location === "string") this.location = location
+    this.location = location
     return { maxBytes: this.options.maxResponseBytes, onExcess: "cut" }
   }
 

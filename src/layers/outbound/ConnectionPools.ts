@@ -1,5 +1,7 @@
 import type { buildConnector } from "undici"
 import Client from "undici/lib/dispatcher/client.js"
+import { maxHeaderBytes } from "./ResponseFault.ts"
+import { ResponseRecorder } from "./ResponseRecorder.ts"
 
 export interface ConnectionPoolsOptions {
   readonly connect: buildConnector.connector
@@ -11,23 +13,41 @@ export interface ConnectionPoolsOptions {
   readonly keepAliveMs: number
 }
 
-/** Bytes of a response's header fields. Node's 16 kB is less than some sites' Content-Security-Policy. */
-const maxResponseHeaderSize = 64 * 1024
+/** A connection of undici that reopens itself, with the record of its current response. */
+export class Connection extends Client {
+  readonly recorder: ResponseRecorder
+
+  constructor(origin: string, { connect, keepAliveMs }: ConnectionPoolsOptions) {
+    const recorder = new ResponseRecorder()
+    super(origin, {
+      connect: recorder.wrap(connect),
+      pipelining: 1,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+      maxHeaderSize: maxHeaderBytes,
+      // The exchange's own deadline covers connection, headers and body.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      allowH2: false
+    })
+    this.recorder = recorder
+  }
+}
 
 /** A request for a connection. It has the connection exclusively until it gives the connection back. */
 export interface PoolTicket {
-  readonly onConnection: (pool: ConnectionPool, connection: Client) => void
+  readonly onConnection: (pool: ConnectionPool, connection: Connection) => void
 }
 
 /** The connections of one origin (scheme, host and port). */
 export interface ConnectionPool {
   readonly origin: string
   /** All connections, closed ones included: undici reopens them. */
-  readonly connections: Set<Client>
+  readonly connections: Set<Connection>
   /** Unused connections, the most recently used last. The last one is taken first, so that surplus connections become idle. */
-  readonly free: Array<Client>
+  readonly free: Array<Connection>
   /** Connections whose exchange has just ended; free after undici's next turn. */
-  readonly settling: Array<Client>
+  readonly settling: Array<Connection>
   readonly waiting: Set<PoolTicket>
   /** Tickets that hold a connection. */
   active: number
@@ -46,7 +66,7 @@ export class ConnectionPools {
   /** Idle pools by origin, the least recently used first. */
   readonly #idle = new Map<string, ConnectionPool>()
   /** Connections of all pools, closing ones included. */
-  readonly #connections = new Set<Client>()
+  readonly #connections = new Set<Connection>()
   readonly #settle = eachAfterNextTurn((pool) => this.#onSettled(pool))
 
   constructor(options: ConnectionPoolsOptions) {
@@ -66,7 +86,7 @@ export class ConnectionPools {
   }
 
   /** Gives a connection back after a complete exchange. `connection` is undefined for a waiting ticket. */
-  release(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void {
+  release(pool: ConnectionPool, ticket: PoolTicket, connection: Connection | undefined): void {
     if (pool.waiting.delete(ticket)) return
     pool.active--
     if (connection !== undefined) pool.settling.push(connection)
@@ -74,7 +94,7 @@ export class ConnectionPools {
   }
 
   /** Closes the connection of an incomplete exchange. */
-  destroy(pool: ConnectionPool, ticket: PoolTicket, connection: Client | undefined): void {
+  destroy(pool: ConnectionPool, ticket: PoolTicket, connection: Connection | undefined): void {
     this.release(pool, ticket, undefined)
     if (connection !== undefined) this.#drop(pool, connection, abandoned)
   }
@@ -102,19 +122,8 @@ export class ConnectionPools {
     ticket.onConnection(pool, pool.free.pop() ?? this.#connect(pool))
   }
 
-  #connect(pool: ConnectionPool): Client {
-    const { connect, keepAliveMs } = this.#options
-    const connection = new Client(pool.origin, {
-      connect,
-      pipelining: 1,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: keepAliveMs,
-      maxHeaderSize: maxResponseHeaderSize,
-      // The exchange's own deadline covers connection, headers and body.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      allowH2: false
-    })
+  #connect(pool: ConnectionPool): Connection {
+    const connection = new Connection(pool.origin, this.#options)
     connection.on("connect", () => pool.openConnections++)
     connection.on("disconnect", () => this.#onDisconnect(pool, connection))
     pool.connections.add(connection)
@@ -122,7 +131,7 @@ export class ConnectionPools {
     return connection
   }
 
-  #onDisconnect(pool: ConnectionPool, connection: Client): void {
+  #onDisconnect(pool: ConnectionPool, connection: Connection): void {
     pool.openConnections--
     const index = pool.free.indexOf(connection)
     if (index >= 0) {
@@ -160,7 +169,7 @@ export class ConnectionPools {
   }
 
   /** Closes a connection after its last response, or at once with an error. */
-  #drop(pool: ConnectionPool, connection: Client, error?: Error): void {
+  #drop(pool: ConnectionPool, connection: Connection, error?: Error): void {
     if (!pool.connections.delete(connection)) return
     const onClosed = () => this.#connections.delete(connection)
     if (error === undefined) connection.close(onClosed)

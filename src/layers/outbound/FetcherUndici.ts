@@ -123,9 +123,10 @@ class Fetch implements ResponseHandler {
   }
 
   onBody(body: Buffer): void {
-    const location = this.headers.location
-    if (Redirects.isRedirect(this.status) && typeof location === "string" && location !== "") {
-      return this.follow(location)
+    if (Redirects.isRedirect(this.status)) {
+      const [location, ...others] = Redirects.distinctLocations(this.headers.location, this.url)
+      if (others.length > 0) return this.fail("Redirects", `${this.url.hostname}: redirects to two different addresses`)
+      if (location !== undefined) return this.follow(location)
     }
     try {
       const bytes = decompress({

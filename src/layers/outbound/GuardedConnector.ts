@@ -80,15 +80,22 @@ const makeDialer = (options: ConnectorOptions) => {
     const socket = tls.connect({
       ...tcp,
       secureContext,
-      // No HTTP/2, see docs/decisions/0011. RFC 6066 allows no address as server name; the certificate is checked against it nevertheless.
+      // No HTTP/2, see docs/decisions/0011.
       ALPNProtocols: ["http/1.1"],
-      servername: net.isIP(target.host) === 0 ? target.host : "",
+      servername: serverNameOf(target.host),
       ...(session === undefined ? {} : { session })
     })
     onVerifiedSession(socket, (fresh) => sessions.set(name, fresh))
     return socket
   }
 }
+
+/**
+ * Server name of the TLS handshake, without the dot at the end of a fully qualified name. The certificate is checked against it.
+ *
+ * RFC 6066, 3 allows neither the dot nor an address. Node checks the certificate of an address nevertheless.
+ */
+const serverNameOf = (host: string): string => net.isIP(host) === 0 ? host.replace(/\.$/, "") : ""
 
 /** Progress of a connection. */
 type ConnectStage = "Dns" | "Connect" | "Tls"

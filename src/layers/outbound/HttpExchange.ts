@@ -1,7 +1,10 @@
-import type { Client, Dispatcher } from "undici"
-import type { ConnectionPool, ConnectionPools, PoolTicket } from "./ConnectionPools.ts"
+import type { Dispatcher } from "undici"
+import type { Connection, ConnectionPool, ConnectionPools, PoolTicket } from "./ConnectionPools.ts"
 import { freeBytes } from "./FreeMemory.ts"
+import { LenientResponseReader, type ResponseHeaders } from "./LenientResponseReader.ts"
 import { NetworkError, toNetworkError } from "./NetworkError.ts"
+import { maxHeaderFields, maxInformational, type ResponseFault, responseFaults } from "./ResponseFault.ts"
+import type { RecordedExchange } from "./ResponseRecorder.ts"
 
 /** One request in the form that undici takes. */
 export interface HttpRequest {
@@ -14,7 +17,7 @@ export interface HttpRequest {
   readonly confirmSend?: () => boolean
 }
 
-export type ResponseHeaders = Record<string, string | Array<string> | undefined>
+export type { ResponseHeaders } from "./LenientResponseReader.ts"
 
 /** How much of a response's body is read. */
 export interface BodyLimit {
@@ -33,20 +36,20 @@ export interface ResponseHandler {
   readonly onTooLarge: (maxBytes: number) => void
 }
 
-const maxHeaderFields = 500
-
-/** Informational responses (1xx) before the final response. */
-const maxInformational = 10
-
 const emptyBody = Buffer.alloc(0)
 
-/** A request and its response over a pooled connection, without redirects, decompression or deadline. */
-export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
+/**
+ * A request and its response over a pooled connection, without redirects, decompression or deadline.
+ *
+ * A response that undici refuses is read once more from its first byte, leniently, and its connection is closed afterwards.
+ */
+export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, RecordedExchange {
   private readonly pools: ConnectionPools
   private readonly request: HttpRequest
   private readonly handler: ResponseHandler
   private pool: ConnectionPool | undefined
-  private connection: Client | undefined
+  private connection: Connection | undefined
+  private lenientReader: LenientResponseReader | undefined
   private isOver = false
   private informational = 0
   private status = 0
@@ -69,7 +72,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
   /** Closes the connection, or withdraws the ticket of a waiting exchange. Calls no handler. */
   abandon(): void {
     if (this.isOver) return
-    this.isOver = true
+    this.end()
     if (this.pool !== undefined) this.pools.destroy(this.pool, this, this.connection)
   }
 
@@ -78,7 +81,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
     for (const chunk of this.chunks) freeBytes(chunk)
   }
 
-  onConnection(pool: ConnectionPool, connection: Client): void {
+  onConnection(pool: ConnectionPool, connection: Connection): void {
     this.pool = pool
     this.connection = connection
     this.handler.onStart?.()
@@ -87,34 +90,20 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.request.confirmSend?.() !== false) return
+    if (this.request.confirmSend?.() !== false) return this.connection?.recorder.start(this)
     controller.abort(new NetworkError("LeaseLost", this.request.url.hostname, "withdrawn before it was sent"))
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     if (this.isOver) return
     if (status < 200) return this.countInformational()
-    if (countFields(controller.rawHeaders) > maxHeaderFields) {
-      return this.fail(`the answer has more than ${maxHeaderFields} header fields`)
-    }
-    this.status = status
-    this.limit = this.handler.onHeaders(status, headers)
-    if (this.limit.onExcess === "fail" && Number(headers["content-length"]) > this.limit.maxBytes) this.failTooLarge()
+    if (countFields(controller.rawHeaders) > maxHeaderFields) return this.fail("headerCount")
+    this.startBody(status, headers)
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.isOver) return
-    const room = this.limit.maxBytes - this.size
-    this.size += chunk.length
-    if (chunk.length <= room) {
-      this.chunks.push(chunk)
-    } else if (this.limit.onExcess === "cut") {
-      this.chunks.push(chunk.subarray(0, room))
-      this.abandon()
-      this.handler.onBody(this.body())
-    } else {
-      this.failTooLarge()
-    }
+    this.addToBody(chunk)
   }
 
   onResponseEnd(): void {
@@ -129,6 +118,35 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
     this.handler.onFailure(toNetworkError(error, this.request.url.hostname, this.status !== 0))
   }
 
+  bodySize(): number {
+    return this.size
+  }
+
+  onRefusal(): void {
+    this.chunks.length = 0
+    this.size = 0
+    this.lenientReader = new LenientResponseReader({
+      onHead: (status, headers) => {
+        // undici may have passed on the same header before it refused the body.
+        if (this.status === 0) this.startBody(status, headers)
+      },
+      onData: (bytes) => this.addToBody(bytes),
+      onEnd: () => {
+        this.abandon()
+        this.handler.onBody(this.body())
+      },
+      onFault: (fault) => this.fail(fault)
+    })
+  }
+
+  onRawData(bytes: Buffer): void {
+    this.lenientReader?.read(bytes)
+  }
+
+  onRawEnd(): void {
+    this.lenientReader?.end()
+  }
+
   /** The part of the body that has arrived, within the limit. */
   body(): Buffer {
     const [first] = this.chunks
@@ -136,8 +154,28 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
     return this.chunks.length === 1 ? first : Buffer.concat(this.chunks)
   }
 
+  private startBody(status: number, headers: ResponseHeaders): void {
+    this.status = status
+    this.limit = this.handler.onHeaders(status, headers)
+    if (this.limit.onExcess === "fail" && Number(headers["content-length"]) > this.limit.maxBytes) this.failTooLarge()
+  }
+
+  private addToBody(bytes: Buffer): void {
+    const room = this.limit.maxBytes - this.size
+    this.size += bytes.length
+    if (bytes.length <= room) {
+      this.chunks.push(bytes)
+    } else if (this.limit.onExcess === "cut") {
+      this.chunks.push(bytes.subarray(0, room))
+      this.abandon()
+      this.handler.onBody(this.body())
+    } else {
+      this.failTooLarge()
+    }
+  }
+
   private countInformational(): void {
-    if (++this.informational > maxInformational) this.fail("endless informational answers (1xx)")
+    if (++this.informational > maxInformational) this.fail("informational")
   }
 
   private failTooLarge(): void {
@@ -145,13 +183,22 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket {
     this.handler.onTooLarge(this.limit.maxBytes)
   }
 
-  private fail(text: string): void {
+  /** A response that breaks off within its header may be an idle connection's end. */
+  private fail(fault: ResponseFault): void {
     this.abandon()
-    this.handler.onFailure(new NetworkError("Protocol", this.request.url.hostname, text))
+    const isClosedEarly = fault === "incomplete" && this.status === 0
+    const failure = new NetworkError("Protocol", this.request.url.hostname, responseFaults[fault], { isClosedEarly })
+    this.handler.onFailure(failure)
+  }
+
+  private end(): void {
+    this.isOver = true
+    this.lenientReader?.stop()
+    this.connection?.recorder.stop()
   }
 
   private releaseConnection(): void {
-    this.isOver = true
+    this.end()
     if (this.pool !== undefined) this.pools.release(this.pool, this, this.connection)
   }
 }

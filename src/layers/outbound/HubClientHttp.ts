@@ -6,7 +6,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { hubCallbackUrl } from "#domain/websub/HubSubscription.ts"
 import { CallbackRequest, type CallbackRequestOptions, type CallbackResponse, excerptOf } from "./CallbackRequest.ts"
 import { Network } from "./Network.ts"
-import { maxRedirects, parseHttpUrl, redirectTarget } from "./Redirects.ts"
+import { distinctLocations, maxRedirects, parseHttpUrl, redirectTarget } from "./Redirects.ts"
 
 /** Time for one request to a hub. Old hubs verify the callback before they respond. */
 const timeoutMs = 20_000
@@ -70,7 +70,9 @@ const postFollowingRedirects = Effect.fnUntraced(
       if (isOwn(url.href, baseUrl)) return yield* failRequest("the hub is this service itself")
       const response = yield* post(url, body)
       if (!repeatingStatuses.has(response.status)) return response
-      const target = redirectTarget(response.location ?? "", url)
+      const [location = "", ...others] = distinctLocations(response.location, url)
+      if (others.length > 0) return yield* failRequest("the hub redirects to two different addresses")
+      const target = redirectTarget(location, url)
       if (target === undefined) {
         return yield* failRequest("the hub redirects to an address that is not an http or https URL")
       }

@@ -1,3 +1,5 @@
+import { responseFaults } from "./ResponseFault.ts"
+
 /** The stage at which an exchange failed. Fetch errors and delivery errors share these stages. */
 export type FailureStage = "RefusedAddress" | "Dns" | "Connect" | "Tls" | "Timeout" | "Protocol"
 
@@ -40,10 +42,13 @@ export const toNetworkError = (error: unknown, host: string, hasResponse = false
   if (connect !== undefined && !hasResponse) return new NetworkError("Connect", host, connect, { cause: error })
   const isClosed = closingCodes.has(code)
   const text = hasResponse && isClosed
-    ? "the connection was closed before the answer was complete"
-    : protocolTexts[code] ?? `not readable as HTTP (${code})`
+    ? responseFaults.incomplete
+    : protocolTexts[code] ?? (isParserCode(code) ? responseFaults.unreadable : `not readable as HTTP (${code})`)
   return new NetworkError("Protocol", host, text, { cause: error, isClosedEarly: isClosed && !hasResponse })
 }
+
+/** undici knows no code for the newest refusals of its parser. */
+export const isParserCode = (code: string): boolean => code.startsWith("HPE_") || code === "HTTPParserError"
 
 /** The code of an error; of several attempts, the code of the last. */
 export const codeOf = (error: unknown): string => {
@@ -103,7 +108,7 @@ const protocolTexts: Readonly<Record<string, string>> = {
   ECONNABORTED: "the connection was closed before an answer came",
   UND_ERR_SOCKET: "the connection was closed before an answer came",
   ETIMEDOUT: "the connection died before the answer was complete",
-  UND_ERR_HEADERS_OVERFLOW: "the header fields of the answer are too large",
+  UND_ERR_HEADERS_OVERFLOW: responseFaults.headerSize,
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "the body is not as long as its Content-Length says",
   UND_ERR_INVALID_ARG: "the request cannot be put into HTTP",
   UND_ERR_DESTROYED: "stopped: the service is shutting down",

@@ -20,6 +20,23 @@ export const redirectTarget = (location: string, from: URL): URL | undefined => 
   return target === undefined ? undefined : withoutCredentials(target)
 }
 
+/**
+ * Values of Location that lead to different addresses. Some proxies repeat the field, and repeats with one target count as one.
+ *
+ * A URL that cannot be used counts by its text.
+ */
+export const distinctLocations = (
+  location: string | ReadonlyArray<string> | undefined,
+  from: URL
+): ReadonlyArray<string> => {
+  const byTarget = new Map<string, string>()
+  for (const value of [location ?? []].flat()) {
+    const target = redirectTarget(value, from)?.href ?? value
+    if (value !== "" && !byTarget.has(target)) byTarget.set(target, value)
+  }
+  return [...byTarget.values()]
+}
+
 /** An absolute http or https URL. */
 export const parseHttpUrl = (text: string, base?: string): URL | undefined => {
   const url = URL.parse(text, base)

@@ -156,6 +156,23 @@ describe("FetcherUndici", () => {
       assert.isUndefined(other.seen[0]?.headers.cookie)
     }))
 
+  test("follows the same Location given twice, and refuses two different ones", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve(({ path }, response) => {
+        if (path === "/same") response.writeHead(301, { Location: ["/end", "/end"] }).end()
+        else if (path === "/two") response.writeHead(302, { Location: ["/end", "/other"] }).end()
+        else response.end(path)
+      })
+      const fetched = yield* fetch(`${origin.url}/same`)
+      assert.deepStrictEqual([text(fetched.body), fetched.permanentUrl], ["/end", `${origin.url}/end`])
+      const error = yield* Effect.flip(fetch(`${origin.url}/two`))
+      assert.deepStrictEqual([error.reason._tag, error.message], [
+        "Redirects",
+        "127.0.0.1: redirects to two different addresses"
+      ])
+      assert.deepStrictEqual(origin.seen.map(({ path }) => path), ["/same", "/end", "/two"])
+    }))
+
   test("returns the beginning of error pages", () =>
     Effect.gen(function*() {
       const origin = yield* serve(({ path }, response) => {

@@ -126,6 +126,20 @@ describe("HubClientHttp", () => {
   )
 
   live(
+    "follows the same Location given twice, and refuses two different ones",
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* serve(({ path }, response) => {
+        if (path === "/same") response.setHeader("Location", ["/end", "/end"])
+        if (path === "/two") response.setHeader("Location", ["/end", "/other"])
+        response.writeHead(response.hasHeader("Location") ? 307 : 202).end()
+      })
+      assert.strictEqual(yield* ask(`${server.url}/same`), "taken")
+      assert.strictEqual(yield* ask(`${server.url}/two`), "the hub redirects to two different addresses")
+      assert.deepStrictEqual(server.seen.map(({ path }) => path), ["/same", "/end", "/two"])
+    }))
+  )
+
+  live(
     "ends a redirect loop",
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve((_, response) => redirect(response, 307, "/again"))

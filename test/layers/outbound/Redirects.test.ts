@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   authorizationOf,
+  distinctLocations,
   isPermanent,
   isRedirect,
   mayReceiveCredentials,
@@ -17,6 +18,17 @@ describe("Redirects", () => {
     assert.strictEqual(redirectTarget("?y", from)?.href, "https://example.org/a/feed.xml?y")
     assert.strictEqual(redirectTarget("//other.org/", from)?.href, "https://other.org/")
     assert.strictEqual(redirectTarget("  http://other.org/ ", from)?.href, "http://other.org/")
+  })
+
+  it("counts repeats of a Location as one, by their target", () => {
+    assert.deepStrictEqual(distinctLocations(undefined, from), [])
+    assert.deepStrictEqual(distinctLocations("", from), [])
+    assert.deepStrictEqual(distinctLocations("/b", from), ["/b"])
+    assert.deepStrictEqual(distinctLocations(["/b", "", "/b "], from), ["/b"])
+    assert.deepStrictEqual(distinctLocations(["/b", "https://EXAMPLE.org/b#x"], from), ["/b"])
+    assert.deepStrictEqual(distinctLocations(["/b", "/c", "/b"], from), ["/b", "/c"])
+    assert.deepStrictEqual(distinctLocations(["ftp://h/", "ftp://h/"], from), ["ftp://h/"])
+    assert.deepStrictEqual(distinctLocations(["ftp://h/", "/b"], from), ["ftp://h/", "/b"])
   })
 
   it("drops fragment and credentials of a Location", () => {
