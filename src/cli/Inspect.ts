@@ -91,10 +91,15 @@ const fetchDocument = Effect.fnUntraced(function*(url: string) {
 })
 
 const toReadOptions = (headers: { readonly [name: string]: string | undefined }): ReadOptions => {
-  const { "content-type": contentType, "content-language": contentLanguage } = headers
+  const {
+    "content-type": contentType,
+    "content-language": contentLanguage,
+    "content-location": contentLocation
+  } = headers
   return {
     ...(contentType === undefined ? {} : { contentType }),
-    ...(contentLanguage === undefined ? {} : { contentLanguage })
+    ...(contentLanguage === undefined ? {} : { contentLanguage }),
+    ...(contentLocation === undefined ? {} : { contentLocation })
   }
 }
 

@@ -36,6 +36,8 @@ const toNeutralHeader = ({ hints, points, shape, extensions: _, ...feed }: FeedH
 const toNeutralEntry = ({ points, shape, source, ...entry }: RawEntry): Fields => ({
   ...renameFields(entry),
   link: getPermalink(entry),
+  title_language: entry.title?.language ?? entry.language,
+  id_is_permalink: entry.idIsPermalink === undefined ? undefined : entry.idIsPermalink && isPermalink(entry),
   enclosures: getLinks(entry.links, "enclosure"),
   content: entry.content?.map((content) => ({ ...content, type: mimeTypes[content.type] ?? content.type })),
   source: source === undefined ? undefined : toNeutralSource(source),
@@ -45,6 +47,12 @@ const toNeutralEntry = ({ points, shape, source, ...entry }: RawEntry): Fields =
     : { ...entry.media, credits: entry.media.credits?.map(({ role, value }) => ({ role, name: value })) },
   image: entry.image?.url
 })
+
+/** Whether the id is the entry's link, or the entry has no other link. */
+const isPermalink = (entry: RawEntry): boolean => {
+  const permalink = getPermalink(entry)
+  return permalink === undefined || permalink === entry.id
+}
 
 const toNeutralSource = (source: Source): Fields => ({
   ...renameFields(source),

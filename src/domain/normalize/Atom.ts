@@ -1,5 +1,5 @@
 import { type ElementContext, enterElement } from "./ElementContext.ts"
-import { type DialectOptions, dropEmpty, isEntry, makeFeedContext, type ParsedFeed, readEntries } from "./Dialect.ts"
+import { type DialectOptions, dropEmpty, isEntry, makeFeedContext, type ParsedFeed, readEntries, resolveFeedId } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
 import { buildHeader } from "./BuildModel.ts"
 import { type Element, getExactAttribute } from "#domain/normalize/xml/Element.ts"
@@ -17,6 +17,7 @@ export const readAtom = (root: Element, { url, language, maxEntries }: DialectOp
     if (isEntry(child)) found.push([child, context])
     else readAtomElement(child, draft, context)
   }
+  draft.id = resolveFeedId(draft.id, context, url)
   draft.language ??= dropEmpty(context.language) ?? language
   return {
     version: detectAtomVersion(root),

@@ -1,4 +1,4 @@
-import type { ActivityObject, Link, Media, Source } from "#domain/feed/Entry.ts"
+import type { ActivityObject, Category, Link, Media, Source } from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { ElementContext } from "./ElementContext.ts"
@@ -15,7 +15,7 @@ export const buildEntry = (draft: Draft): RawEntry => {
   applyFallbacks(draft)
   draft.published ??= draft.fallbacks.date
   applySummary(draft)
-  draft.summary ??= draft.fallbacks.description ?? getItunesText(draft)
+  draft.summary ??= draft.fallbacks.description ?? getItunesText(draft) ?? getMediaText(draft)
   const entry: Mutable<RawEntry> = {}
   if (draft.id !== undefined) entry.id = draft.id
   if (draft.idIsPermalink !== undefined) entry.idIsPermalink = draft.idIsPermalink
@@ -139,18 +139,39 @@ const applyFallbacks = (draft: Draft): void => {
   const { fallbacks } = draft
   draft.id ??= fallbacks.id
   draft.title ??= fallbacks.title
-  draft.image ??= fallbacks.image
+  applyImage(draft)
   draft.publisher ??= fallbacks.publisher
   draft.license ??= fallbacks.license
   applyAuthors(draft)
   if (fallbacks.categories !== undefined) draft.categories = [...draft.categories ?? [], ...fallbacks.categories]
-  if (draft.categories !== undefined && draft.categories.length > maxCategories) {
-    draft.categories.length = maxCategories
+  if (draft.categories !== undefined && draft.categories.length > 1) {
+    draft.categories = dropRepeatedCategories(draft.categories).slice(0, maxCategories)
   }
   applyLinks(draft)
   draft.points = dropEmptyList(draft.points)
   draft.verbs = dropEmptyList(draft.verbs)
   draft.objectTypes = dropEmptyList(draft.objectTypes)
+}
+
+/** Drops categories that were given before. A bare term adds nothing to the same term with a label. */
+const dropRepeatedCategories = (categories: ReadonlyArray<Category>): Array<Category> => {
+  const labels = new Map<string, Array<string | undefined>>()
+  const isNew = ({ scheme, term, label }: Category): boolean => {
+    const key = `${scheme ?? ""} ${term}`
+    const known = labels.get(key)
+    if (known === undefined) labels.set(key, [label])
+    else if (label === undefined || known.includes(label)) return false
+    else known.push(label)
+    return true
+  }
+  return categories.filter(isNew)
+}
+
+const applyImage = (draft: Draft): void => {
+  const { image, picture, resource, thumbnail } = draft.fallbacks
+  if (draft.image?.url !== undefined) return
+  const url = resource ?? image?.url ?? picture ?? (draft.kind === "entry" ? thumbnail : undefined)
+  if (url !== undefined) draft.image = { ...draft.image, url }
 }
 
 /** Uses the iTunes author if no author has a name. */
@@ -192,7 +213,12 @@ const buildMedia = ({ media }: Draft): Media | undefined => {
   return Object.keys(found).length === 0 ? undefined : found
 }
 
-const getItunesText = (draft: Draft): Draft["summary"] => {
-  const text = draft.content === undefined ? draft.itunes?.summary ?? draft.itunes?.subtitle : undefined
-  return text === undefined ? undefined : { value: text, type: "html" }
+/** The description of the media, for an entry without another text. Videos of YouTube have no other. */
+const getMediaText = ({ content, fallbacks }: Draft): Draft["summary"] =>
+  content === undefined ? fallbacks.mediaDescription : undefined
+
+/** The summary of iTunes, unless it repeats the content. */
+const getItunesText = ({ content, itunes }: Draft): Draft["summary"] => {
+  const text = itunes?.summary ?? itunes?.subtitle
+  return text === undefined || content?.some(({ value }) => value === text) ? undefined : { value: text, type: "html" }
 }

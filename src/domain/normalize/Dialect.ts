@@ -38,6 +38,19 @@ export const makeFeedContext = (feed: Element, read: ElementReader, url: string 
   return { base: base ?? "", declared: false, language: undefined, read }
 }
 
+/**
+ * Resolves the id of a feed, if the document's URL is known.
+ *
+ * Ids of entries stay as written, because another URL of the feed must not change them.
+ */
+export const resolveFeedId = (
+  id: string | undefined,
+  { base }: ElementContext,
+  url: string | undefined
+): string | undefined => id === undefined || url === undefined || !relativePath.test(id) ? id : resolve(base, id)
+
+const relativePath = /^[^\s:]*\/\S*$/
+
 const getHost = (url: string): string | undefined => URL.parse(url)?.hostname.replace(/^www\./, "")
 
 /** A link that can be a base. A host without a dot does not count, because it is a leftover of the publisher's test machine. */

@@ -82,6 +82,12 @@ class Fallbacks {
   /** Alternate links for a draft without a link of the dialect, best first. */
   links: Array<Model.Link> | undefined = undefined
   image: Model.Image | undefined = undefined
+  /** The `rdf:resource` of an image. */
+  resource: string | undefined = undefined
+  /** Media RSS: description of the media, the first picture, the first thumbnail. */
+  mediaDescription: Model.Text | undefined = undefined
+  picture: string | undefined = undefined
+  thumbnail: string | undefined = undefined
   license: string | undefined = undefined
   /** URL of the first enclosure before FeedBurner replaced it. */
   enclosure: string | undefined = undefined

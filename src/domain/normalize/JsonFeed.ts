@@ -13,11 +13,18 @@ type JsonObject = { readonly [key: string]: unknown }
 /** Whether parsed JSON is a JSON Feed, by its version or by its fields. */
 export const isJsonFeed = (document: unknown): document is JsonObject =>
   isObject(document) && Array.isArray(document["items"])
-  && (readString(document["version"])?.includes("jsonfeed.org") === true || looksLikeFeed(document))
+  && (/json[\s_-]?feed/i.test(readString(document["version"]) ?? "") || looksLikeFeed(document))
 
-/** Recognizes a feed without a version. */
-const looksLikeFeed = ({ title, feed_url, home_page_url }: JsonObject): boolean =>
-  readString(title) !== undefined && (readString(feed_url) ?? readString(home_page_url)) !== undefined
+/** Recognizes a feed without a version, or with an odd one such as `1.1`. */
+const looksLikeFeed = ({ title, feed_url, home_page_url, items, version }: JsonObject): boolean =>
+  readString(title) !== undefined && (readString(feed_url) ?? readString(home_page_url)) !== undefined ||
+  /^v?\d(?:\.\d)?$/i.test(readString(version) ?? "") &&
+    (toList(items).length === 0 ? readString(title) !== undefined : toList(items).some(looksLikeItem))
+
+/** Whether an object has an id, and fields that only items of JSON Feed have. */
+const looksLikeItem = (item: unknown): boolean =>
+  isObject(item) && (readString(item["id"]) ?? readString(item["url"])) !== undefined &&
+  ["content_html", "content_text", "date_published", "external_url"].some((key) => readString(item[key]) !== undefined)
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -26,11 +33,22 @@ const isObject = (value: unknown): value is JsonObject =>
 export const readJsonFeed = (document: JsonObject, { url, language, maxEntries }: DialectOptions): ParsedFeed => {
   const base = chooseBase(document, url)
   const header = readHeader(document, base, language)
+  const entries = toList(document["items"]).filter(isObject).slice(0, maxEntries).map((item) => readItem(item, base, header))
   return {
-    version: readString(document["version"])?.endsWith("/1.1") === true ? "json11" : "json1",
-    header,
-    entries: toList(document["items"]).filter(isObject).slice(0, maxEntries).map((item) => readItem(item, base, header))
+    version: readString(document["version"])?.endsWith("1.1") === true ? "json11" : "json1",
+    header: dropUndefined({ ...header, updated: findNewestDate(entries) }),
+    entries
   }
+}
+
+/** The date of a feed is that of its newest item, because JSON Feed has no other. */
+const findNewestDate = (entries: ReadonlyArray<RawEntry>): number | undefined => {
+  let newest: number | undefined
+  for (const { published, updated } of entries) {
+    const date = updated ?? published
+    if (date !== undefined && (newest === undefined || date > newest)) newest = date
+  }
+  return newest
 }
 
 const chooseBase = (document: JsonObject, url: string | undefined): string =>
@@ -42,7 +60,7 @@ const readHeader = (document: JsonObject, base: string, language: string | undef
   const icon = readUrl(document["favicon"], base) ?? readUrl(document["icon"], base)
   const logo = readUrl(document["icon"], base)
   return dropUndefined({
-    id: readString(document["feed_url"]),
+    id: readUrl(document["feed_url"], base),
     title: readTextConstruct(document["title"], "text"),
     subtitle: readTextConstruct(document["description"], "text"),
     links: makeLinks([

@@ -31,6 +31,8 @@ export interface ReadOptions {
   readonly contentType?: string
   /** The Content-Language header as sent: the language of a feed without a language. */
   readonly contentLanguage?: string
+  /** The Content-Location header as sent. A base of relative references before `url`. */
+  readonly contentLocation?: string
   /** Final URL of the document, after redirects. A base of relative references. */
   readonly url?: string
   /**
@@ -149,14 +151,28 @@ interface ReadTexts {
 
 type NotFeed = Omit<Extract<ReadResult, { readonly _tag: "NotFeed" }>, "_tag">
 
-const makeDialectOptions = ({ url, contentLanguage, maxEntries = defaultMaxEntries }: ReadOptions): DialectOptions => {
+const makeDialectOptions = (options: ReadOptions): DialectOptions => {
+  const { contentLanguage, contentLocation, maxEntries = defaultMaxEntries, url } = options
   const language = contentLanguage?.trim()
   // A list of languages describes the audience and not the text.
   return {
-    url,
+    url: readContentLocation(contentLocation, url) ?? url,
     language: language !== undefined && /^[A-Za-z-]{2,35}$/.test(language) ? language : undefined,
     maxEntries
   }
+}
+
+/**
+ * The URL of a Content-Location header, which may be relative to the document's URL.
+ *
+ * Only a public http URL counts. Some servers name a script, a file or a machine behind a proxy.
+ */
+const readContentLocation = (contentLocation: string | undefined, url: string | undefined): string | undefined => {
+  if (contentLocation === undefined) return undefined
+  const location = URL.parse(contentLocation.trim(), url)
+  return location !== null && /^https?:$/.test(location.protocol) && location.hostname.includes(".")
+    ? location.href
+    : undefined
 }
 
 const readJson = (text: string, options: ReadOptions): ReadTexts | NotFeed => {

@@ -1,5 +1,5 @@
 import { buildHeader } from "./BuildModel.ts"
-import { type DialectOptions, dropEmpty, isEntry, makeFeedContext, type ParsedFeed, readEntries } from "./Dialect.ts"
+import { type DialectOptions, dropEmpty, isEntry, makeFeedContext, type ParsedFeed, readEntries, resolveFeedId } from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
 import { type ElementContext, enterElement } from "./ElementContext.ts"
 import { isBase } from "./Urls.ts"
@@ -38,7 +38,7 @@ const readChannel = (
   const items: Array<readonly [Element, ElementContext]> = []
   readParts(channel, draft, context, items)
   if (channel !== root) readParts(root, draft, outer, items, channel)
-  draft.id ??= getAbout(channel)
+  draft.id = resolveFeedId(draft.id ?? draft.fallbacks.id ?? getAbout(channel), context, url)
   readCdfAttributes(channel, draft)
   draft.language ??= dropEmpty(context.language) ?? language
   return { header: buildHeader(draft), entries: readEntries(items.slice(0, maxEntries), draft.language, completeItem) }

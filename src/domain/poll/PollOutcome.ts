@@ -55,6 +55,7 @@ const readOptionsOf = (
 ): ReadOptions => ({
   ...(headers["content-type"] === undefined ? {} : { contentType: headers["content-type"] }),
   ...(headers["content-language"] === undefined ? {} : { contentLanguage: headers["content-language"] }),
+  ...(headers["content-location"] === undefined ? {} : { contentLocation: headers["content-location"] }),
   url: finalUrl,
   // A pushed document may hold new entries only, so the known slices say nothing about it.
   ...(state.slices.length === 0 || trigger === "push" ? {} : { seenSlices: unpackFingerprints(state.slices) })

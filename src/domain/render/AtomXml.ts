@@ -12,7 +12,7 @@ import type {
 } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { completeLinks, dropLinksWithoutAddress, getEntryLinks, getSummary } from "./EntryFields.ts"
+import { completeLinks, dropLinksWithoutAddress, dropNamelessCategories, getEntryLinks } from "./EntryFields.ts"
 import { renderStatusXml } from "./StatusXml.ts"
 import { formatTimestamp, renderAttribute, renderEach, renderElement } from "./Xml.ts"
 
@@ -59,7 +59,7 @@ const renderHeader = (header: FeedHeader): string =>
   renderText("rights", header.rights) +
   renderEach(header.authors, (author) => renderPerson("author", author)) +
   renderEach(header.contributors, (contributor) => renderPerson("contributor", contributor)) +
-  renderEach(header.categories, renderCategory) +
+  renderEach(dropNamelessCategories(header.categories), renderCategory) +
   renderGenerator(header.generator) +
   renderElement("icon", header.icon) +
   renderElement("logo", header.logo ?? header.image?.url ?? header.itunes?.image)
@@ -74,12 +74,12 @@ export const renderEntryXml = (entry: Entry, extNamespace: string): string =>
   renderElement("published", formatTimestamp(entry.published)) +
   renderElement("updated", formatTimestamp(entry.updated)) +
   renderText("title", entry.title ?? emptyTitle, entry.language) +
-  renderTypedText("summary", getSummary(entry), entry.language) +
+  renderTypedText("summary", entry.summary, entry.language) +
   renderTypedText("content", entry.content?.[0], entry.language) +
   renderEach(entry.points, (point) => renderElement("geo:point", formatPoint(point))) +
   renderShape(entry.shape) +
   renderEach(getEntryLinks(entry), renderLink) +
-  renderEach(entry.categories, renderCategory) +
+  renderEach(dropNamelessCategories(entry.categories), renderCategory) +
   renderEach(entry.authors, (author) => renderPerson("author", author)) +
   renderEach(entry.contributors, (contributor) => renderPerson("contributor", contributor)) +
   renderText("rights", entry.rights, entry.language) +
@@ -149,7 +149,7 @@ const renderObject = (object: ActivityObject): string =>
   renderTypedText("summary", object.summary) +
   renderTypedText("content", object.content) +
   renderEach(object.authors, (author) => renderPerson("author", author)) +
-  renderEach(object.categories, renderCategory) +
+  renderEach(dropNamelessCategories(object.categories), renderCategory) +
   renderEach(dropLinksWithoutAddress(object.links), renderLink) +
   "</as:object>"
 
@@ -165,7 +165,7 @@ const renderSource = (source: Source | undefined): string =>
       renderEach(dropLinksWithoutAddress(source.links), renderLink) +
       renderEach(source.authors, (author) => renderPerson("author", author)) +
       renderEach(source.contributors, (contributor) => renderPerson("contributor", contributor)) +
-      renderEach(source.categories, renderCategory) +
+      renderEach(dropNamelessCategories(source.categories), renderCategory) +
       renderGenerator(source.generator) +
       renderElement("icon", source.icon) +
       renderElement("logo", source.logo) +

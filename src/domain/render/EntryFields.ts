@@ -1,4 +1,4 @@
-import type { Entry, Link, MediaContent, Text } from "#domain/feed/Entry.ts"
+import type { Category, Entry, Link, MediaContent, Text } from "#domain/feed/Entry.ts"
 
 const pageRelations: ReadonlySet<string> = new Set(["alternate", "replies"])
 
@@ -67,9 +67,6 @@ const getPictures = ({ image, itunes, media }: Entry): ReadonlyArray<Link> =>
     href === undefined ? [] : [{ href, rel: "picture" }]
   )
 
-/** The summary of an entry, or else the description of its media. Videos of YouTube only have the latter. */
-export const getSummary = ({ summary, content, media, language }: Entry): Text | undefined => {
-  const description = media?.description
-  if (summary !== undefined || content !== undefined || description === undefined) return summary
-  return { value: description, type: "text", ...language === undefined ? {} : { language } }
-}
+/** Drops categories without a term, because Atom requires a term. */
+export const dropNamelessCategories = (categories: ReadonlyArray<Category> | undefined): ReadonlyArray<Category> =>
+  categories === undefined ? [] : categories.filter(({ term }) => term !== "")

@@ -2,7 +2,7 @@ import type { ActivityObject, Entry, Link, Person, Point, Source, Text } from "#
 import { type FeedHeader, getPermalink } from "#domain/feed/Feed.ts"
 import { toSlug } from "#domain/feed/Slug.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { completeLinks, dropLinksWithoutAddress, getEntryLinks, getSummary } from "./EntryFields.ts"
+import { completeLinks, dropLinksWithoutAddress, dropNamelessCategories, getEntryLinks } from "./EntryFields.ts"
 import { dropIllegalCharacters } from "./Xml.ts"
 
 type JsonValue = string | number | boolean | null | ReadonlyArray<JsonValue> | {
@@ -64,12 +64,14 @@ const toItem = (entry: Entry, withLinks: boolean): JsonObject => {
     updated: toSeconds(entry.updated),
     title: entry.title?.value,
     content: entry.content?.[0]?.value,
-    summary: getSummary(entry)?.value,
+    summary: entry.summary?.value,
     permalinkUrl: getPermalink(entry),
     standardLinks: groupLinks(links),
     links: withLinks ? indexLinks(links, entry.title) : undefined,
     verb: shortenUri(entry.verbs),
-    categories: entry.categories?.map(({ term }) => term),
+    categories: entry.categories === undefined
+      ? undefined
+      : [...new Set(dropNamelessCategories(entry.categories).map(({ term }) => term))],
     geo: toGeo(entry.points?.[0]),
     actor: toActor(entry.authors?.[0]),
     object: toObject(entry.objects?.[0]),

@@ -286,12 +286,13 @@ describe("Poll", () => {
   })
 
   it("tells the reader what the server says of charset and language", () => {
-    const headers = { "content-type": "text/xml; charset=koi8-r", "content-language": "ru" }
+    const headers = { "content-type": "text/xml; charset=koi8-r", "content-language": "ru", "content-location": "/a" }
     const answer = { status: 200, headers, body: new Uint8Array(), signature: 1n, finalUrl: "http://feeds.example/" }
     const step = interpretAnswer(initialState(), answer, at)
     assert.deepStrictEqual(step._tag === "Read" ? step.options : step._tag, {
       contentType: "text/xml; charset=koi8-r",
       contentLanguage: "ru",
+      contentLocation: "/a",
       url: "http://feeds.example/"
     })
   })

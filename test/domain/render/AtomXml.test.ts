@@ -225,11 +225,11 @@ describe("AtomXml", () => {
     })
   })
 
-  it("sends the description of the media as summary of an entry without texts, as at YouTube", () => {
-    const media = { description: "About\nthis video" }
-    assert.include(inside({ id: "x", media }), `<summary type="text">About\nthis video</summary>`)
-    assert.strictEqual(JSON.parse(renderEntryJson({ id: "x", media })).summary, "About\nthis video")
-    assert.notInclude(inside({ id: "x", media, content: [text("Else")] }), "summary")
+  it("sends no category without a term, and each term once in JSON", () => {
+    const categories = [{ term: "a" }, { term: "", scheme: "s" }, { term: "a", scheme: "s" }]
+    assert.include(inside({ id: "x", categories }), `<category term="a"/><category term="a" scheme="s"/>`)
+    assert.notInclude(inside({ id: "x", categories }), `term=""`)
+    assert.deepStrictEqual(JSON.parse(renderEntryJson({ id: "x", categories })).categories, ["a"])
   })
 
   it("sends the picture of a feed as its logo", () => {

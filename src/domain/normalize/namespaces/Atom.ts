@@ -38,7 +38,7 @@ export const atom: Vocabulary = {
   created: readDateInto("created"),
   link: (element, draft, context) => {
     const link = readLink(element, context)
-    addLink(draft, link)
+    addLink(draft, draft.kind === "feed" && link.rel === "self" ? { type: "application/atom+xml", ...link } : link)
     if (link.rel === "replies") addReplies(element, draft, link)
   },
   author: (element, draft, context) => {
@@ -85,7 +85,7 @@ function readAtomCategory(element: Element, draft: Draft): void {
   const term = getValue(element, "term") ?? getNonEmptyText(element)
   const label = getValue(element, "label")
   const scheme = getValue(element, "scheme") ?? getValue(element, "domain")
-  if (term !== undefined || label !== undefined) {
+  if ((term ?? label ?? scheme) !== undefined) {
     ;(draft.categories ??= []).push({ term: term ?? label ?? "", ...dropUndefined({ scheme, label }) })
   }
 }

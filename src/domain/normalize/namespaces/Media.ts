@@ -1,6 +1,7 @@
 import type { Media, MediaContent } from "#domain/feed/Entry.ts"
 import { type Draft, dropUndefined, type Writable } from "#domain/normalize/Draft.ts"
 import { type ElementContext, type ElementReader, enterElement, resolveIn } from "#domain/normalize/ElementContext.ts"
+import { addLink } from "#domain/normalize/Links.ts"
 import { getNonEmptyText, readText } from "#domain/normalize/Texts.ts"
 import { type Element, findChild, getAttribute, getChildElements, getValue } from "#domain/normalize/xml/Element.ts"
 import type { Namespace } from "./Namespace.ts"
@@ -20,7 +21,7 @@ export const media: Namespace = {
       if (contents.length < maxMedia) {
         const content = readMediaContent(element, context)
         contents.push(content)
-        if (draft.kind === "feed" && isImage(content)) draft.fallbacks.image ??= dropUndefined({ url: content.url })
+        if (isImage(content)) draft.fallbacks.picture ??= content.url
       }
       readSameNamespace(element, draft, context)
     },
@@ -28,8 +29,10 @@ export const media: Namespace = {
       const url = getValue(element, "url") ?? getNonEmptyText(element)
       const thumbnails = getMedia(draft).thumbnails ??= []
       if (url === undefined || thumbnails.length >= maxMedia) return
+      const thumbnail = resolveIn(element, context, url)
+      draft.fallbacks.thumbnail ??= thumbnail
       thumbnails.push({
-        url: resolveIn(element, context, url),
+        url: thumbnail,
         ...dropUndefined({
           width: parseSize(getValue(element, "width")),
           height: parseSize(getValue(element, "height"))
@@ -42,7 +45,18 @@ export const media: Namespace = {
       getMedia(draft).title ??= title.value
       draft.fallbacks.title ??= title
     },
-    description: readMediaTextInto("description"),
+    description: (element, draft, context) => {
+      readMediaDescription(element, draft, context)
+      const text = readText(element, context, getValue(element, "type") === "html" ? "html" : "text")
+      if (text.value !== "") draft.fallbacks.mediaDescription ??= text
+    },
+    /** A file that peers share, mostly a torrent. */
+    peerlink: (element, draft, context) => {
+      const href = getValue(element, "href") ?? getValue(element, "url")
+      if (href === undefined) return
+      const link = { href: resolveIn(element, context, href), rel: "enclosure" }
+      addLink(draft, { ...link, ...dropUndefined({ type: getValue(element, "type") }) })
+    },
     keywords: readMediaTextInto("keywords"),
     rating: readMediaTextInto("rating"),
     credit: (element, draft) => {
@@ -80,6 +94,8 @@ function readSameNamespace(element: Element, draft: Draft, outer: ElementContext
     if (child.namespace === element.namespace) context.read(child, draft, context)
   }
 }
+
+const readMediaDescription = readMediaTextInto("description")
 
 function readMediaTextInto(field: "description" | "keywords" | "rating"): ElementReader {
   return (element, draft) => {

@@ -55,6 +55,9 @@ const channelAndItem: Vocabulary = {
   },
   image: (element, draft, context) => {
     draft.image = { ...readRssImage(element, context), ...draft.image }
+    // RSS 1.0: the channel names the image that follows, and some feeds have no other.
+    const resource = getAttribute(element, "resource")
+    if (resource !== undefined) draft.fallbacks.resource ??= resolveIn(element, context, resource)
   }
 }
 
@@ -114,6 +117,11 @@ export const rssChannel: Vocabulary = {
 
 export const rssItem: Vocabulary = {
   ...channelAndItem,
+  /** An element of no specification: `<tags>one, two</tags>`. */
+  tags: (element, draft) => {
+    const terms = getTrimmedText(element).split(",").map((term) => term.trim()).filter((term) => term !== "")
+    for (const term of terms.slice(0, maxListed)) (draft.categories ??= []).push({ term })
+  },
   description: readRssTextInto("summary", "html"),
   abstract: readRssTextInto("summary", "html"),
   summary: (element, draft, context) => {
@@ -180,8 +188,8 @@ const readRssSource = (element: Element, outer: ElementContext): Source | undefi
 const readRssImage = (element: Element, outer: ElementContext): Image => {
   const context = enterElement(element, outer)
   const url = getChildText(element, "url") ?? getValue(element, "href") ?? getValue(element, "url") ??
-    getAttribute(element, "resource")
-    ?? (hasElements(element) ? undefined : getNonEmptyText(element))
+    getValue(element, "src") ?? getValue(findChild(element, "img") ?? element, "src") ??
+    (hasElements(element) ? undefined : getNonEmptyText(element))
   const link = getChildText(element, "link")
   return dropUndefined({
     url: url === undefined ? undefined : resolve(context.base, url),
