@@ -1,13 +1,31 @@
-import { Result, Schema } from "effect"
+import { parseExactJson } from "#domain/ExactJson.ts"
+import type { Document } from "#domain/delivery/Notification.ts"
+import { decodeDocument } from "#domain/normalize/bytes/DecodeDocument.ts"
 
-/** Parses JSON of a client or a publisher, of any shape. */
-export const parseJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+/** Parses JSON of a client. A number that JavaScript would round becomes its digits. `undefined` for invalid JSON. */
+export const parseJson = (text: string): unknown => {
+  try {
+    return parseExactJson(text, keepUnsafeDigits)
+  } catch {
+    return undefined // no value of JSON is undefined
+  }
+}
 
-const decoder = new TextDecoder()
+/** Some clients print whole numbers as floats: `864000.0`. */
+const keepUnsafeDigits = (digits: string): number | string =>
+  Number.isSafeInteger(Number(digits)) ? Number(digits) : digits
 
-/** A JSON document on one line; undefined for other bytes. */
-export const compactJson = (bytes: Uint8Array): string | undefined =>
-  Result.match(parseJson(decoder.decode(bytes)), { onSuccess: JSON.stringify, onFailure: () => undefined })
+/** A JSON document on one line, in its own digits and order; undefined for other documents. */
+export const toJsonLine = ({ body, contentType }: Document): string | undefined => {
+  const text = decodeDocument(body, contentType)
+  try {
+    JSON.parse(text)
+  } catch {
+    return undefined // another document
+  }
+  // A line break inside a string is escaped, so that all others separate values.
+  return text.trim().replace(/[\r\n]\s*/g, "")
+}
 
 /** Characters of the name of a JSONP function, at most. */
 export const maxJsonpNameLength = 128

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Hub } from "#actors/operations/Hub.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
-import { compactJson } from "#http/Json.ts"
+import { toJsonLine } from "#http/Json.ts"
 import * as Cursor from "#http/stream/Cursor.ts"
 import * as Framing from "#http/stream/Framing.ts"
 import { basic } from "#test/support/Api.ts"
@@ -42,7 +42,8 @@ describe("text of publishers and clients cannot start a field of a stream", () =
   })
 
   it.each(forged)("in a JSON document: %j", (text) => {
-    const json = compactJson(Buffer.from(JSON.stringify({ [text]: text }, null, "\r\n")))
+    const body = Buffer.from(JSON.stringify({ [text]: text }, null, "\r\n"))
+    const json = toJsonLine({ contentType: "application/json", body })
     assert.deepStrictEqual(fieldsOf(Framing.frameDocument("events", json ?? "", "notification", "1")), [
       "event",
       "id",

@@ -109,7 +109,7 @@ const readItem = (item: JsonObject, base: string, feed: FeedHeader): RawEntry =>
 const toList = (value: unknown): ReadonlyArray<unknown> =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
-/** Reads a text. Some ids are numbers. */
+/** Reads a text. Some ids are numbers; large ones come as their digits. */
 const readString = (value: unknown): string | undefined => {
   const plain = typeof value === "string" ? value.trim() : typeof value === "number" ? String(value) : ""
   return plain === "" ? undefined : plain

@@ -1,5 +1,6 @@
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { Feed } from "#domain/feed/Feed.ts"
+import { parseExactJson } from "#domain/ExactJson.ts"
 import type { Fingerprint } from "#domain/Fingerprint.ts"
 import type { Link } from "#domain/feed/Entry.ts"
 import { readAtom } from "./Atom.ts"
@@ -184,7 +185,7 @@ const readJson = (text: string, options: ReadOptions): ReadTexts | NotFeed => {
 
 const parseJson = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return parseExactJson(text, (digits) => digits)
   } catch {
     return undefined // No JSON value is undefined.
   }

@@ -6,7 +6,7 @@ import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { renderAtom } from "#domain/render/AtomXml.ts"
 import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
-import { compactJson } from "#http/Json.ts"
+import { toJsonLine } from "#http/Json.ts"
 import type { RequestedFormat } from "#http/Negotiation.ts"
 import * as Reply from "#http/Reply.ts"
 import type { ApiCall } from "./Operation.ts"
@@ -47,16 +47,16 @@ const jsonpNeedsJson = badParameter(
 )
 
 const renderDocument = (
-  { body, contentType }: Document,
+  document: Document,
   { ifNoneMatch, jsonp }: ResponseOptions
 ): Effect.Effect<HttpServerResponse, Refusal> => {
   if (jsonp !== undefined) {
     // only valid JSON may enter a script, because a publisher controls the bytes
-    const json = compactJson(body)
+    const json = toJsonLine(document)
     return json === undefined ? Effect.fail(jsonpNeedsContent) : Effect.succeed(Reply.jsonp(jsonp, json))
   }
-  const type = headerValueOf(contentType)
-  return Effect.succeed(Reply.withETag(body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
+  const type = headerValueOf(document.contentType)
+  return Effect.succeed(Reply.withETag(document.body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
 }
 
 const jsonpNeedsContent = badParameter(

@@ -1,7 +1,7 @@
 import { render, type SenderIdentity } from "#domain/delivery/Delivery.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import type { Format } from "#domain/Subscription.ts"
-import { compactJson } from "#http/Json.ts"
+import { toJsonLine } from "#http/Json.ts"
 
 /** Framing of the documents in a stream: as server-sent events, as one JSON line each, or as one Atom document each. */
 export type Framing = "events" | "lines" | "atom"
@@ -58,5 +58,5 @@ export const renderNotification = (
   sender: SenderIdentity
 ): Uint8Array | string | undefined =>
   notification.news._tag === "Document"
-    ? format === "json" ? compactJson(notification.news.document.body) : undefined
+    ? format === "json" ? toJsonLine(notification.news.document) : undefined
     : render(notification, { face: "api", topic, format }, sender).body

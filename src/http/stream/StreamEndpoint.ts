@@ -12,7 +12,7 @@ import type { Format } from "#domain/Subscription.ts"
 import { quote } from "#domain/Topic.ts"
 import type { ApiCall } from "#http/api/Operation.ts"
 import { readRetrieveRequest, waitSchema } from "#http/api/Operations.ts"
-import { compactJson } from "#http/Json.ts"
+import { toJsonLine } from "#http/Json.ts"
 import { accepts, readFormat } from "#http/Negotiation.ts"
 import * as Reply from "#http/Reply.ts"
 import * as Cursor from "./Cursor.ts"
@@ -126,7 +126,7 @@ const renderPast = (
   { baseUrl, extNamespace, hubOpen }: Settings["Service"]
 ): Effect.Effect<string, Refusal> => {
   if (document !== undefined) {
-    const json = format === "json" ? compactJson(document.body) : undefined
+    const json = format === "json" ? toJsonLine(document) : undefined
     return json === undefined ? Effect.fail(notStreamed(document.contentType)) : Effect.succeed(json)
   }
   if (format === "json") return Effect.succeed(renderJson({ status, header, entries }))

@@ -185,3 +185,15 @@ describe("version of a JSON Feed", () => {
     assert.isUndefined(read(JSON.stringify({ version: "1.1", items })).header.updated)
   })
 })
+
+describe("numbers of a JSON Feed", () => {
+  it("ids beyond 2^53 stay apart", () => {
+    const items = ["1610521604143693812", "1610521604143693815", "1.610521604143693819e18", "7"].map((id) =>
+      `{"id":${id},"content_text":"x","tags":[${id}]}`
+    )
+    const { entries } = read(`{"version":"https://jsonfeed.org/version/1.1","items":[${items.join(",")}]}`)
+    const ids = ["1610521604143693812", "1610521604143693815", "1.610521604143693819e18", "7"]
+    assert.deepStrictEqual(entries.map(({ id }) => id), ids)
+    assert.deepStrictEqual(entries.map(({ categories }) => categories?.[0]?.term), ids)
+  })
+})

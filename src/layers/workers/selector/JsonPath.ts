@@ -1,5 +1,6 @@
 import { JSONPathEnvironment, type JSONValue } from "json-p3"
 import { JSONPath } from "jsonpath-plus"
+import { parseExactJson } from "#domain/ExactJson.ts"
 import { withQuotedNames } from "#domain/poll/Fragment.ts"
 import { collectMatches, messageOf, SelectionError } from "./CollectMatches.ts"
 import { decodeDocument } from "./DecodeDocument.ts"
@@ -98,7 +99,8 @@ const parseJsonTrees = (bytes: Uint8Array, contentType: string): JsonTrees => {
   try {
     // `JSONValue` is the type of every result of `JSON.parse`.
     const plain = JSON.parse(json) as JSONValue
-    return { plain, exact: /\d{16}/.test(json) ? JSON.parse(json, keepDigits) : plain }
+    const exact = parseExactJson(json, rawJson)
+    return { plain, exact }
   } catch (error) {
     throw new SelectionError("Unfit", `the document is not JSON: ${messageOf(error)}`, { cause: error })
   }
@@ -111,12 +113,6 @@ const isSmallJson = ({ exact, plain }: JsonTrees): boolean =>
   )
 
 const jsonTrees = new TreeCache(parseJsonTrees, isSmallJson)
-
-/** Keeps the digits of integers that JavaScript would round, such as 64-bit ids. */
-const keepDigits = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
-  typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "")
-    ? rawJson(context?.source ?? "")
-    : value
 
 const rawJson = (source: string): unknown => (JSON as unknown as { rawJSON: (text: string) => unknown }).rawJSON(source)
 
