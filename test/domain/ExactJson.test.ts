@@ -26,7 +26,17 @@ describe("ExactJson", () => {
     })
   })
 
-  it.each(["0", "1", "-1", "1.5", "9007199254740991", "0.000001", "\"1.0\"", "\"12345678901234567890\"", "[1,null,true]"])(
+  it.each([
+    "0",
+    "1",
+    "-1",
+    "1.5",
+    "9007199254740991",
+    "0.000001",
+    "\"1.0\"",
+    "\"12345678901234567890\"",
+    "[1,null,true]"
+  ])(
     "%s is an ordinary value",
     (text) => assert.deepStrictEqual(parse(text), JSON.parse(text))
   )
@@ -44,7 +54,12 @@ describe("ExactJson", () => {
 
   it("any number is printed in its own digits", () => {
     const digits = fc.stringMatching(/^[0-9]{1,20}$/)
-    const number = fc.tuple(fc.constantFrom("", "-"), digits, fc.option(digits), fc.constantFrom("", "e5", "E-7", "e+30")).map(
+    const number = fc.tuple(
+      fc.constantFrom("", "-"),
+      digits,
+      fc.option(digits),
+      fc.constantFrom("", "e5", "E-7", "e+30")
+    ).map(
       ([sign, whole, decimals, exponent]) =>
         `${sign}${whole.replace(/^0+(?=\d)/, "")}${decimals === null ? "" : `.${decimals}`}${exponent}`
     )

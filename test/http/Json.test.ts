@@ -28,7 +28,11 @@ describe("Json", () => {
   })
 
   it.each([
-    ["application/json", "{\"id\": 9007199254740993,\r\n\t\"price\": 19.90}\n", "{\"id\": 9007199254740993,\"price\": 19.90}"],
+    [
+      "application/json",
+      "{\"id\": 9007199254740993,\r\n\t\"price\": 19.90}\n",
+      "{\"id\": 9007199254740993,\"price\": 19.90}"
+    ],
     ["application/json", "\ufeff[1e3]", "[1e3]"],
     ["text/plain", "{\"a\": \"one  two\\n\"}", "{\"a\": \"one  two\\n\"}"]
   ])("a line of JSON has the digits and the order of the document", (contentType, text, line) => {

@@ -1,5 +1,13 @@
 import { type ElementContext, enterElement } from "./ElementContext.ts"
-import { type DialectOptions, dropEmpty, isEntry, makeFeedContext, type ParsedFeed, readEntries, resolveFeedId } from "./Dialect.ts"
+import {
+  type DialectOptions,
+  dropEmpty,
+  isEntry,
+  makeFeedContext,
+  type ParsedFeed,
+  readEntries,
+  resolveFeedId
+} from "./Dialect.ts"
 import { Draft } from "./Draft.ts"
 import { buildHeader } from "./BuildModel.ts"
 import { type Element, getExactAttribute } from "#domain/normalize/xml/Element.ts"

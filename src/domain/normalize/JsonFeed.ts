@@ -33,7 +33,9 @@ const isObject = (value: unknown): value is JsonObject =>
 export const readJsonFeed = (document: JsonObject, { url, language, maxEntries }: DialectOptions): ParsedFeed => {
   const base = chooseBase(document, url)
   const header = readHeader(document, base, language)
-  const entries = toList(document["items"]).filter(isObject).slice(0, maxEntries).map((item) => readItem(item, base, header))
+  const entries = toList(document["items"]).filter(isObject).slice(0, maxEntries).map((item) =>
+    readItem(item, base, header)
+  )
   return {
     version: readString(document["version"])?.endsWith("1.1") === true ? "json11" : "json1",
     header: dropUndefined({ ...header, updated: findNewestDate(entries) }),

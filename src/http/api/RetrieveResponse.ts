@@ -56,7 +56,9 @@ const renderDocument = (
     return json === undefined ? Effect.fail(jsonpNeedsContent) : Effect.succeed(Reply.jsonp(jsonp, json))
   }
   const type = headerValueOf(document.contentType)
-  return Effect.succeed(Reply.withETag(document.body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers)))
+  return Effect.succeed(
+    Reply.withETag(document.body, ifNoneMatch, (bytes, headers) => Reply.document(bytes, type, headers))
+  )
 }
 
 const jsonpNeedsContent = badParameter(

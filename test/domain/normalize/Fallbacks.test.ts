@@ -3,7 +3,8 @@ import type { RawEntry } from "#domain/feed/EntryId.ts"
 import { getLinks, getPermalink } from "#domain/feed/Feed.ts"
 import { type RawFeed, readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 
-const namespaces = "xmlns:itunes=\"http://www.itunes.com/dtds/podcast-1.0.dtd\" xmlns:media=\"http://search.yahoo.com/mrss/\" " +
+const namespaces =
+  "xmlns:itunes=\"http://www.itunes.com/dtds/podcast-1.0.dtd\" xmlns:media=\"http://search.yahoo.com/mrss/\" " +
   "xmlns:dc=\"http://purl.org/dc/elements/1.1/\" xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" " +
   "xmlns:content=\"http://purl.org/rss/1.0/modules/content/\""
 
@@ -40,7 +41,8 @@ describe("fallbacks of an entry", () => {
   })
 
   it("the thumbnail of a channel is no image of the channel", () => {
-    const document = `<rss ${namespaces}><channel><media:thumbnail url="https://a.example/1.png"/><item/></channel></rss>`
+    const document =
+      `<rss ${namespaces}><channel><media:thumbnail url="https://a.example/1.png"/><item/></channel></rss>`
     assert.isUndefined(read(document).header.image)
   })
 
@@ -96,7 +98,8 @@ describe("image of RSS 1.0", () => {
   })
 
   it("has the URL of the image that the channel names", () => {
-    const image = "<image rdf:about=\"https://a.example/#i\"><title>I</title><url>https://a.example/logo.png</url></image>"
+    const image =
+      "<image rdf:about=\"https://a.example/#i\"><title>I</title><url>https://a.example/logo.png</url></image>"
     assert.deepStrictEqual(read(rdf("https://a.example/#i", image)).header.image, {
       url: "https://a.example/logo.png",
       title: "I"
@@ -145,7 +148,11 @@ describe("base of relative references", () => {
 
   it("the self link of an Atom feed is an Atom document", () => {
     const atom = "<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"self\" href=\"https://a.example/\"/></feed>"
-    assert.deepStrictEqual(read(atom).header.links, [{ href: "https://a.example/", rel: "self", type: "application/atom+xml" }])
+    assert.deepStrictEqual(read(atom).header.links, [{
+      href: "https://a.example/",
+      rel: "self",
+      type: "application/atom+xml"
+    }])
   })
 })
 

@@ -115,7 +115,10 @@ describe("JsonPath", () => {
   it("keeps the digits of numbers that JavaScript would round", () => {
     const text = "{\"id\":12345678901234567890,\"small\":-9007199254740993,\"rest\":1.5}"
     assert.strictEqual(selectJson(bytes(text), undefined, "$.*").json, "[12345678901234567890,-9007199254740993,1.5]")
-    assert.strictEqual(selectJson(bytes("{\"price\":19.90,\"n\":1e21,\"z\":1e400}"), undefined, "$.*").json, "[19.90,1e21,1e400]")
+    assert.strictEqual(
+      selectJson(bytes("{\"price\":19.90,\"n\":1e21,\"z\":1e400}"), undefined, "$.*").json,
+      "[19.90,1e21,1e400]"
+    )
   })
 
   const large =
