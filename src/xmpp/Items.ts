@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto"
 import type { Entry, Text } from "#domain/feed/Entry.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import { renderEntryXml } from "#domain/render/AtomXml.ts"
-import { documentToText } from "#domain/render/DocumentEntry.ts"
+import { documentIdOf, documentToText } from "#domain/render/DocumentEntry.ts"
 import { renderEntryJson } from "#domain/render/NotificationJson.ts"
 import { escapeText, renderAttribute, renderElement } from "#domain/render/Xml.ts"
 import type { Format } from "#domain/Subscription.ts"
@@ -11,58 +12,76 @@ import { ns } from "./Namespaces.ts"
 export interface Style {
   readonly format: Format | undefined
   readonly extNamespace: string
-  /** Namespace that each item declares; without this property, items inherit the surrounding namespace. */
-  readonly itemNamespace?: string
+  /**
+   * Items as the clients of the original service expect: in the namespace of `pubsub` and without an id, several in one message.
+   * Otherwise items inherit the surrounding namespace and have an id (XEP-0060).
+   */
+  readonly isLegacy?: boolean
 }
 
 /** Bytes of a text in UTF-8. */
 export const countBytes = (xml: string): number => Buffer.byteLength(xml)
 
+/** Maximum of bytes in the id of an item. An XMPP address names an item in its resource part, which holds no more (RFC 7622, 3.1). */
+const maxItemIdBytes = 1023
+
+/** Characters of an id that every server passes on unchanged. XML knows no other characters, or parsers read them as spaces. */
+const legalItemId = /^[\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]+$/u
+
+/** The id of an entry's item: the id of the entry or, if an attribute cannot hold that id, its SHA-256. */
+export const toItemId = (entryId: string): string =>
+  Buffer.byteLength(entryId) <= maxItemIdBytes && legalItemId.test(entryId)
+    ? entryId
+    : `${hashPrefix}${createHash("sha256").update(entryId, "utf16le").digest("hex")}`
+
+const hashPrefix = "sha256:"
+
+/** True for an id that `toItemId` may have made of another one. */
+export const isHashedItemId = (itemId: string): boolean => itemId.startsWith(hashPrefix)
+
 /** Renders an entry as an item of at most `maxBytes` bytes. Long texts are cut and marked; in the last resort only the id remains. */
 export const renderEntryItem = (entry: Entry, style: Style, maxBytes: number): string => {
-  const render = style.format === "json" ? renderJsonItem : renderAtomItem
-  const whole = render(entry, style)
+  const renderContent = style.format === "json" ? renderJsonEntry : renderEntryXml
+  const id = toItemId(entry.id)
+  const render = (shown: Entry) => renderItem(id, renderContent(shown, style.extNamespace), style)
+  const whole = render(entry)
   if (countBytes(whole) <= maxBytes) return whole
   for (const reduce of [shortenTexts, reduceToLink]) {
-    const shorter = render(reduce(entry, Math.floor(maxBytes / shares)), style)
+    const shorter = render(reduce(entry, Math.floor(maxBytes / shares)))
     if (countBytes(shorter) <= maxBytes) return shorter
   }
-  return render({ id: shorten(entry.id, Math.floor(maxBytes / shares)) }, style)
+  return render({ id: shorten(entry.id, Math.floor(maxBytes / shares)) })
 }
 
 /** Content, summary and title get one of five shares of the bytes each. The markup gets the rest. */
 const shares = 5
 
 /** Renders a document that is not a feed as an item of at most `maxBytes` bytes. */
-export const renderDocumentItem = (document: Document, style: Style, maxBytes: number): string => {
+export const renderDocumentItem = (document: Document, topic: string, style: Style, maxBytes: number): string => {
   const { contentType } = document
+  const id = documentIdOf(document, topic)
   const value = documentToText(document)
-  const maxTextBytes = Math.max(
-    0,
-    maxBytes - countBytes(renderContentItem("", { type: contentType, truncated: true }, style))
-  )
+  const render = (text: string, truncated: boolean) =>
+    renderItem(id, renderContent(text, { type: contentType, truncated }), style)
+  const maxTextBytes = Math.max(0, maxBytes - countBytes(render("", true)))
   const kept = countBytes(escapeText(value)) <= maxTextBytes ? value : shorten(value, maxTextBytes)
-  return renderContentItem(kept, { type: contentType, truncated: kept.length < value.length }, style)
+  return render(kept, kept.length < value.length)
 }
 
-const renderAtomItem = (entry: Entry, style: Style): string =>
-  renderItem(renderEntryXml(entry, style.extNamespace), style)
+const renderJsonEntry = (entry: Entry): string =>
+  renderContent(renderEntryJson(entry), { truncated: entry.content?.[0]?.truncated ?? false })
 
-const renderJsonItem = (entry: Entry, style: Style): string =>
-  renderContentItem(renderEntryJson(entry), { truncated: entry.content?.[0]?.truncated ?? false }, style)
-
-const renderContentItem = (
+const renderContent = (
   value: string,
-  { truncated, type }: { readonly type?: string; readonly truncated: boolean },
-  style: Style
+  { truncated, type }: { readonly type?: string; readonly truncated: boolean }
 ): string => {
   const attributes = renderAttribute("xmlns", ns.atom) + renderAttribute("type", type) +
     (truncated ? renderAttribute("truncated", "true") : "")
-  return renderItem(renderElement("content", value, attributes), style)
+  return renderElement("content", value, attributes)
 }
 
-const renderItem = (content: string, { itemNamespace }: Style): string =>
-  `<item${renderAttribute("xmlns", itemNamespace)}>${content}</item>`
+const renderItem = (id: string, content: string, { isLegacy = false }: Style): string =>
+  `<item${isLegacy ? renderAttribute("xmlns", ns.pubsub) : renderAttribute("id", id)}>${content}</item>`
 
 const shortenTexts = (entry: Entry, maxBytes: number): Entry => {
   const [content] = entry.content ?? []

@@ -3,11 +3,12 @@ import { Effect, Option, Result } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
+import { documentIdOf } from "#domain/render/DocumentEntry.ts"
 import { matchAll } from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
-import { Hub, type Representation } from "#actors/operations/Hub.ts"
+import { Hub, type Representation, type RetrieveRequest } from "#actors/operations/Hub.ts"
 import * as Conditions from "./Conditions.ts"
-import { countBytes, renderDocumentItem, renderEntryItem, type Style } from "./Items.ts"
+import { countBytes, isHashedItemId, renderDocumentItem, renderEntryItem, type Style, toItemId } from "./Items.ts"
 import { maxStanzaBytes } from "./Notifications.ts"
 import * as Replies from "./Replies.ts"
 import { makeIdentify, type Requester } from "./Requester.ts"
@@ -146,17 +147,41 @@ const list = Effect.fnUntraced(
 )
 
 const retrieve = Effect.fnUntraced(
-  function*({ extNamespace, hub, maxBytes, request: { count, node }, requester }: Call<"Retrieve">) {
-    const found = yield* hub.retrieve({ caller: requester.caller, topic: node, count }).pipe(
+  function*({ extNamespace, hub, maxBytes, request, requester }: Call<"Retrieve">) {
+    const { count, itemIds, node } = request
+    const read = (selection: Pick<RetrieveRequest, "count" | "ids">) =>
+      hub.retrieve({ caller: requester.caller, topic: node, ...selection })
+    const found = yield* (itemIds.length === 0 ? read({ count }) : readItems(read, node, itemIds)).pipe(
       Effect.asSome,
       Effect.catchIf(({ reason }) => reason._tag === "NotSubscribed", () => Effect.succeedNone)
     )
     const items = Option.isNone(found)
       ? ""
-      : renderItems(found.value, extNamespace, maxBytes - countBytes(Replies.renderRetrieveResult(node, "")))
+      : renderItems(found.value, node, extNamespace, maxBytes - countBytes(Replies.renderRetrieveResult(node, "")))
     return Replies.renderRetrieveResult(node, items)
   }
 )
+
+/** Newest entries in which an item is looked up by the hash of an entry id. */
+const maxHashedItems = 50
+
+/** Reads the named items that are stored, in the order of the request. */
+const readItems = Effect.fnUntraced(function*(
+  read: (selection: Pick<RetrieveRequest, "count" | "ids">) => Effect.Effect<Representation, Refusal>,
+  node: string,
+  itemIds: ReadonlyArray<string>
+) {
+  const { document, ...found } = yield* read({ count: itemIds.length, ids: itemIds })
+  const entries = new Map(found.entries.map((entry) => [toItemId(entry.id), entry]))
+  if (itemIds.some((id) => isHashedItemId(id) && !entries.has(id))) {
+    for (const entry of (yield* read({ count: maxHashedItems })).entries) entries.set(toItemId(entry.id), entry)
+  }
+  return {
+    ...found,
+    entries: itemIds.flatMap((id) => entries.get(id) ?? []),
+    ...(document !== undefined && itemIds.includes(documentIdOf(document, node)) ? { document } : {})
+  } satisfies Representation
+})
 
 /** Answers service discovery for a resource that the account has subscribed to. */
 const describeResource = ({ extNamespace, hub, request: { node = "" }, requester }: Call<"Info">): Answer =>
@@ -171,10 +196,15 @@ const describeResource = ({ extNamespace, hub, request: { node = "" }, requester
   )
 
 /** Renders the items of an answer. Each item gets an equal share of the bytes. */
-const renderItems = ({ document, entries, format }: Representation, extNamespace: string, maxBytes: number): string => {
+const renderItems = (
+  { document, entries, format }: Representation,
+  node: string,
+  extNamespace: string,
+  maxBytes: number
+): string => {
   const style: Style = { format, extNamespace }
   const share = Math.floor(maxBytes / Math.max(1, entries.length))
   return document === undefined
     ? entries.map((entry) => renderEntryItem(entry, style, share)).join("")
-    : renderDocumentItem(document, style, maxBytes)
+    : renderDocumentItem(document, node, style, maxBytes)
 }

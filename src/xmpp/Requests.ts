@@ -19,7 +19,13 @@ export type Request =
   | { readonly _tag: "Subscribe"; readonly subscriptions: ReadonlyArray<SubscriptionRequest> }
   | { readonly _tag: "Unsubscribe"; readonly subscriptions: ReadonlyArray<SubscriptionRequest> }
   | { readonly _tag: "List"; readonly jid: SubscriptionRequest["jid"] | undefined; readonly page: number }
-  | { readonly _tag: "Retrieve"; readonly node: string; readonly count: number }
+  /** `itemIds` is empty for the newest items. */
+  | {
+    readonly _tag: "Retrieve"
+    readonly node: string
+    readonly count: number
+    readonly itemIds: ReadonlyArray<string>
+  }
   | { readonly _tag: "Info"; readonly node: string | undefined }
   | { readonly _tag: "Items"; readonly node: string | undefined }
   | { readonly _tag: "Ping" }
@@ -171,12 +177,27 @@ const readList = (part: Element, namespace: string): Parsed<Request> => {
   return Result.map(jid, (jid) => ({ _tag: "List", jid, page: Math.max(1, Number(page)) }))
 }
 
-const readRetrieve = (part: Element): Parsed<Request> => {
-  const given = part.attrs["max_items"] ?? ""
-  const count = /^\d{1,9}$/.test(given) ? Number(given) : maxItems
-  return Result.map(readNode(part), (node) => ({
-    _tag: "Retrieve",
-    node,
-    count: Math.min(Math.max(count, 1), maxItems)
-  }))
+const readRetrieve = (part: Element): Parsed<Request> =>
+  Result.gen(function*() {
+    const node = yield* readNode(part)
+    const itemIds = yield* readItemIds(part)
+    const given = part.attrs["max_items"] ?? ""
+    const count = /^\d{1,9}$/.test(given) ? Number(given) : maxItems
+    return { _tag: "Retrieve", node, count: Math.min(Math.max(count, 1), maxItems), itemIds }
+  })
+
+/** Reads the ids of requested items, each once. */
+const readItemIds = (part: Element): Parsed<ReadonlyArray<string>> => {
+  const ids = new Set<string>()
+  for (const item of getChildElements(part)) {
+    if (!item.is("item", ns.pubsub)) continue
+    const { id = "" } = item.attrs
+    if (id === "") return Result.fail(Conditions.badRequest("An item of a request needs an id."))
+    ids.add(id)
+  }
+  return ids.size <= maxItems ? Result.succeed([...ids]) : Result.fail(
+    Conditions.notAcceptable(
+      `This request names ${ids.size} items; at most ${maxItems} are sent at once. Send several requests.`
+    )
+  )
 }

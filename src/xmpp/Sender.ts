@@ -7,7 +7,6 @@ import { Presences } from "#actors/operations/Presences.ts"
 import { type Outcome, type Sender, Senders } from "#actors/subscription/Senders.ts"
 import { makeMessageId } from "./Bounces.ts"
 import { type ComponentConfig, getComponentConfig } from "./ComponentConfig.ts"
-import { ns } from "./Namespaces.ts"
 import { renderMessages } from "./Notifications.ts"
 import type { SendResult } from "./OutgoingQueue.ts"
 import { entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./XmppEntity.ts"
@@ -41,7 +40,7 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
       id,
       topic,
       notification,
-      style: { format, extNamespace, ...(isLegacy ? { itemNamespace: ns.pubsub } : {}) }
+      style: { format, extNamespace, isLegacy }
     })
     if (!isHeld()) return outcomeOf["lease-lost"]
     const result = local.component === undefined

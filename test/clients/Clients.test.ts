@@ -154,6 +154,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
       ])
       const entry = (id: string) => ({
         "": "{http://www.w3.org/2005/Atom}entry",
+        item: id,
         id,
         title: `Title of ${id}`,
         content: `Text & é€😀 of ${id}`
@@ -167,10 +168,15 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
       publish("c", "b", "a")
       yield* ping
       yield* client.until(() => heard(client, "notification").length === 2)
+      publish("d", "c", "b", "a")
+      yield* Effect.delay(ping, "1 second") // one ping per second is answered
+      yield* client.until(() => heard(client, "notification").length === 3)
       assert.deepStrictEqual(heard(client, "notification"), [
+        { node, entries: [entry("b")] },
         { node, entries: [entry("c")] },
-        { node, entries: [entry("b")] }
+        { node, entries: [entry("d")] }
       ])
+      assert.deepStrictEqual(yield* client.ask("retrieve a", node), { node, entries: [entry("a")] })
 
       assert.strictEqual(yield* client.ask("unsubscribe", node), "result")
       assert.deepStrictEqual(yield* client.ask("list"), [])
@@ -196,9 +202,12 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
       const reader = yield* startProgram(python, ["-c", program])
       yield* reader.until(() => reader.said.includes(`subscribed to ${node}`))
       yield* retrieved
-      publish("c", "b", "a")
+      publish("b", "a")
       yield* ping
       yield* reader.until(() => reader.said.includes("Title of b"))
-      assert.deepStrictEqual(reader.said, [`subscribed to ${node}`, "Title of c", "Title of b"])
+      publish("d", "c", "b", "a")
+      yield* Effect.delay(ping, "1 second") // one ping per second is answered
+      yield* reader.until(() => reader.said.includes("Title of d"))
+      assert.deepStrictEqual(reader.said, [`subscribed to ${node}`, "Title of b", "Title of c", "Title of d"])
     }), patience)
 })

@@ -5,6 +5,9 @@ import { type Arrived, operation, type State } from "./State.ts"
 export const make = (state: State): EntryStore["Service"] =>
   EntryStore.of({
     page: Effect.fn("EntryStore.page")((query) => operation(state, () => page(state, query))),
+    findById: Effect.fn("EntryStore.findById")((resourceIds, ids) =>
+      operation(state, () => placedEntries(state, resourceIds).filter(({ entry }) => ids.includes(entry.id)).map(stored))
+    ),
     document: Effect.fn("EntryStore.document")((resourceId) =>
       operation(state, () => Option.fromNullishOr(state.documents.get(resourceId)))
     )
@@ -14,10 +17,16 @@ interface Placed extends Arrived {
   readonly resourceId: number
 }
 
-const page = (state: State, query: PageQuery): EntryPage => {
-  const placed = [...new Set(query.resourceIds)].flatMap((resourceId) =>
+/** All entries of these resources, in page order. */
+const placedEntries = (state: State, resourceIds: ReadonlyArray<number>): ReadonlyArray<Placed> =>
+  [...new Set(resourceIds)].flatMap((resourceId) =>
     [...state.entries.get(resourceId)?.values() ?? []].map((arrived): Placed => ({ ...arrived, resourceId }))
   ).toSorted(newestFirst)
+
+const stored = ({ resourceId, entry, firstSeen }: Placed) => ({ resourceId, entry, firstSeen })
+
+const page = (state: State, query: PageQuery): EntryPage => {
+  const placed = placedEntries(state, query.resourceIds)
   // An id that several of the feeds have stands for its newest entry in `before`, its oldest in `after`: nothing is left out.
   const from = query.before === undefined ? -1 : placed.findIndex(({ entry }) => entry.id === query.before)
   const to = query.after === undefined ? placed.length : placed.findLastIndex(({ entry }) => entry.id === query.after)
@@ -27,8 +36,7 @@ const page = (state: State, query: PageQuery): EntryPage => {
   const nearest = query.after !== undefined && query.before === undefined
   return {
     _tag: "Page",
-    entries: (nearest ? range.slice(-query.count) : range.slice(0, query.count))
-      .map(({ resourceId, entry, firstSeen }) => ({ resourceId, entry, firstSeen }))
+    entries: (nearest ? range.slice(-query.count) : range.slice(0, query.count)).map(stored)
   }
 }
 

@@ -62,6 +62,25 @@ const order = (it: Vitest.MethodsNonLive<Stores>) => {
       ])
     }))
 
+  it.effect("finds entries by their ids, in the order of a page, and no others", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const { resource: other } = yield* newSubscription()
+      yield* at(1)(record(found(resource, [entry("old", { published: 1 }), entry("a\u0000"), entry("new", { published: 9 })])))
+      yield* at(2)(record(found(other, [entry("new")])))
+      const find = (resourceIds: ReadonlyArray<number>, ...wanted: ReadonlyArray<string>) =>
+        EntryStore.use((store) =>
+          Effect.map(store.findById(resourceIds, wanted), (entries) => entries.map(({ entry }) => entry.id))
+        )
+      assert.deepStrictEqual(yield* find([resource.id], "old", "missing", "new", "old"), ["new", "old"])
+      assert.deepStrictEqual(yield* find([resource.id], "a\u0000"), ["a\u0000"])
+      assert.deepStrictEqual(yield* find([resource.id], "a"), [])
+      assert.deepStrictEqual(yield* find([resource.id]), [])
+      assert.deepStrictEqual(yield* find([], "new"), [])
+      const [stored] = yield* EntryStore.use((store) => store.findById([other.id], ["new"]))
+      assert.deepStrictEqual(stored, { resourceId: other.id, entry: entry("new"), firstSeen: 2 })
+    }))
+
   it.effect("moves an entry that was given another date", () =>
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()

@@ -12,7 +12,7 @@ type Line =
 /** A third-party XMPP client in a separate process. */
 export interface ThirdPartyClient {
   readonly ask: (
-    verb: "subscribe" | "unsubscribe" | "retrieve" | "list" | "info",
+    verb: "subscribe" | "unsubscribe" | "retrieve" | "retrieve a" | "list" | "info",
     url?: string
   ) => Effect.Effect<unknown, ThirdPartyClientError | ProgramEnded>
   /** Received events, in order. */

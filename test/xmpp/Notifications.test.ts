@@ -39,26 +39,53 @@ const within = (element: Element | undefined, ...path: ReadonlyArray<string>): E
 const ids = (message: string) =>
   children(within(parse(message), "event", "items")).map((item) => content(within(item, "entry", "id")))
 
+const legacy = { isLegacy: true }
+
 describe("Notifications", () => {
   it("are messages of no type, with status first, then items", () => {
-    const message = only(letter(entries(entry("one"), entry("two"))))
-    assert.deepStrictEqual(message.attributes, { from: "push.x.test", to: "ann@x.test", id: "5-7", "xml:lang": "" })
+    const message = only(letter(entries(entry("one"))))
+    assert.deepStrictEqual(message.attributes, { from: "push.x.test", to: "ann@x.test", id: "5-7" })
     const event = within(message, "event")
     assert.strictEqual(event.attributes["xmlns"], "http://jabber.org/protocol/pubsub#event")
     assert.deepStrictEqual(names(event), ["status", "items"])
     assert.deepStrictEqual(within(event, "status").attributes, { feed: topic, xmlns: EXT })
     assert.deepStrictEqual(names(within(event, "status")).slice(0, 3), ["http", "next_fetch", "title"])
     assert.deepStrictEqual(within(event, "items").attributes, { node: topic })
-    assert.deepStrictEqual(ids(renderMessages(letter(entries(entry("one"), entry("two"))))[0] ?? ""), ["one", "two"])
   })
 
-  it("have items in the namespace of the event, or in the old clients'", () => {
-    const item = (style: Partial<OutgoingMessage["style"]>) =>
-      within(only(letter(entries(entry("one")), style)), "event", "items", "item").attributes
-    assert.deepStrictEqual(item({}), {})
-    assert.deepStrictEqual(item({ itemNamespace: "http://jabber.org/protocol/pubsub" }), {
-      xmlns: "http://jabber.org/protocol/pubsub"
-    })
+  it("have one item a message, with its id, the oldest first and numbered", () => {
+    const parts = renderMessages(letter(entries(entry("three"), entry("two"), entry("one"))))
+    assert.deepStrictEqual(parts.map(ids), [["one"], ["two"], ["three"]])
+    assert.deepStrictEqual(parts.map((part) => parse(part).attributes["id"]), ["5-7", "5-7-2", "5-7-3"])
+    const items = parts.map((part) => within(parse(part), "event", "items", "item").attributes)
+    assert.deepStrictEqual(items, [{ id: "one" }, { id: "two" }, { id: "three" }])
+    for (const part of parts) assert.deepStrictEqual(names(within(parse(part), "event")), ["status", "items"])
+  })
+
+  it("have all items in one message for old clients, without ids", () => {
+    const message = only(letter(entries(entry("one"), entry("two")), legacy))
+    const items = children(within(message, "event", "items"))
+    assert.deepStrictEqual(items.map((item) => content(within(item, "entry", "id"))), ["one", "two"])
+    const attributes = { xmlns: "http://jabber.org/protocol/pubsub" }
+    assert.deepStrictEqual(items.map((item) => item.attributes), [attributes, attributes])
+  })
+
+  it.each([
+    ["an empty id", "", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
+    ["a line break", "a\nb", "sha256:0a397d5744cb388e71ca0f809906b50e72c8ac1daba625fdd5a32535e684a417"],
+    ["1,023 bytes", "é".repeat(511) + "a", "é".repeat(511) + "a"],
+    ["markup", "<a&\"b\"> 'c'", "<a&\"b\"> 'c'"]
+  ])("name the item by the entry's id or its hash: %s", (_, id, wanted) => {
+    const item = within(only(letter(entries(entry(id)))), "event", "items", "item")
+    assert.strictEqual(item.attributes["id"], wanted)
+  })
+
+  it("tell apart ids that an attribute cannot hold", () => {
+    const odd = ["a\u0001", "a", "a\u0002", "\ud800", "\ud801", "\ufffd", "a\tb", "a b", "a".repeat(1024), "a".repeat(1025)]
+    const parts = renderMessages(letter(entries(...odd.map((id) => entry(id)))))
+    const itemIds = parts.map((part) => within(parse(part), "event", "items", "item").attributes["id"] ?? "")
+    assert.strictEqual(new Set(itemIds).size, odd.length)
+    assert.deepStrictEqual(itemIds.filter((id) => !id.startsWith("sha256:")), ["a b", "\ufffd", "a"])
   })
 
   it("carry JSON as text", () => {
@@ -90,9 +117,27 @@ describe("Notifications", () => {
     assert.strictEqual(content(document("image/png", "\x89PNG")), "iVBORw==")
   })
 
-  it("are split in order and numbered beyond the size of a stanza", () => {
+  it("name a document by its content", () => {
+    const id = (body: string) => {
+      const document = { contentType: "text/plain", body: new TextEncoder().encode(body) }
+      return within(only(letter({ _tag: "Document", document })), "event", "items", "item").attributes["id"]
+    }
+    assert.match(id("a") ?? "", /^urn:windhover:[0-9a-f]+:[0-9a-f]+$/)
+    assert.strictEqual(id("a"), id("a"))
+    assert.notStrictEqual(id("a"), id("b"))
+  })
+
+  it("name no language but the entry's own", () => {
+    const title = { value: "t", type: "text", language: "" }
+    const render = (language?: string) =>
+      renderMessages(letter(entries({ id: "one", title, ...(language === undefined ? {} : { language }) }))).join("")
+    assert.notInclude(render(), "xml:lang")
+    assert.deepStrictEqual(render("de").match(/xml:lang="[^"]*"/g), ["xml:lang=\"de\"", "xml:lang=\"\""])
+  })
+
+  it("for old clients are split in order and numbered beyond the size of a stanza", () => {
     const large = ["1", "2", "3", "4", "5"].map((id) => entry(id, "x".repeat(100_000)))
-    const parts = renderMessages(letter(entries(...large)))
+    const parts = renderMessages(letter(entries(...large), legacy))
     assert.deepStrictEqual(parts.map(ids), [["1", "2"], ["3", "4"], ["5"]])
     assert.deepStrictEqual(parts.map((part) => parse(part).attributes["id"]), ["5-7", "5-7-2", "5-7-3"])
   })
@@ -137,8 +182,9 @@ describe("Notifications", () => {
         status,
         hostile,
         fc.constantFrom("atom" as const, "json" as const),
-        (entries, status, topic, format) => {
-          const base = letter({ _tag: "Entries", entries }, { format })
+        fc.boolean(),
+        (entries, status, topic, format, isLegacy) => {
+          const base = letter({ _tag: "Entries", entries }, { format, isLegacy })
           const parts = renderMessages({ ...base, topic, notification: { ...base.notification, status } }, 20_000)
           for (const part of parts) {
             parse(part)
@@ -146,6 +192,7 @@ describe("Notifications", () => {
           }
           const items = parts.flatMap((part) => children(within(parse(part), "event", "items")))
           assert.strictEqual(items.length, entries.length)
+          if (!isLegacy) assert.strictEqual(parts.length, Math.max(1, entries.length))
         }
       ),
       { numRuns: 60 }

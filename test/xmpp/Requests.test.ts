@@ -65,9 +65,13 @@ describe("Requests", () => {
     ["<subscriptions jid='ann@x.test' sf:page='3'/>", { _tag: "List", jid: ann(), page: 3 }],
     ["<subscriptions page='0'/>", { _tag: "List", jid: undefined, page: 1 }],
     ["<subscriptions sf:page='-7'/>", { _tag: "List", jid: undefined, page: 1 }],
-    [`<items node='${node}'/>`, { _tag: "Retrieve", node, count: 10 }],
-    [`<items node='${node}' max_items='3'/>`, { _tag: "Retrieve", node, count: 3 }],
-    [`<items node='${node}' max_items='99'/>`, { _tag: "Retrieve", node, count: 10 }]
+    [`<items node='${node}'/>`, { _tag: "Retrieve", node, count: 10, itemIds: [] }],
+    [`<items node='${node}' max_items='3'/>`, { _tag: "Retrieve", node, count: 3, itemIds: [] }],
+    [`<items node='${node}' max_items='99'/>`, { _tag: "Retrieve", node, count: 10, itemIds: [] }],
+    [
+      `<items node='${node}'><item id='b'/>text<item id='a'/><item id='b'/><item xmlns='urn:other' id='c'/></items>`,
+      { _tag: "Retrieve", node, count: 10, itemIds: ["b", "a"] }
+    ]
   ])("reads %s", (content, request) => {
     assert.deepStrictEqual(outcome(pubsub("get", content)), request)
   })

@@ -76,6 +76,8 @@ export interface RetrieveRequest {
   readonly count: number
   readonly before?: string
   readonly after?: string
+  /** Ids of the wanted entries, at most 50; replaces `count`, `before` and `after`. */
+  readonly ids?: ReadonlyArray<string>
 }
 
 export interface ReplayRequest {

@@ -9,7 +9,7 @@ import type { Representation, RetrieveRequest } from "./Hub.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
 /** The part of a retrieve request that selects entries. */
-export type EntrySelection = Pick<RetrieveRequest, "count" | "before" | "after">
+export type EntrySelection = Pick<RetrieveRequest, "count" | "before" | "after" | "ids">
 
 /** Reads the stored representation of resources. */
 export const makeRepresentations = Effect.gen(function*() {
@@ -18,7 +18,11 @@ export const makeRepresentations = Effect.gen(function*() {
 
   /** Entries of these resources together, newest first. */
   const readEntries = Effect.fnUntraced(
-    function*({ after, before, count }: EntrySelection, resourceIds: ReadonlyArray<number>) {
+    function*({ after, before, count, ids }: EntrySelection, resourceIds: ReadonlyArray<number>) {
+      if (ids !== undefined) {
+        const found = yield* refuseStoreErrors(entries.findById(resourceIds, ids))
+        return found.map(({ entry }) => entry)
+      }
       const page = yield* refuseStoreErrors(entries.page({
         resourceIds,
         count,

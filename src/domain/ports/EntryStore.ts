@@ -31,6 +31,11 @@ export interface StoredEntry {
 export class EntryStore extends Context.Service<EntryStore, {
   /** Newest first: by (published, else first seen) descending, ties broken by order of arrival, latest first. */
   readonly page: (query: PageQuery) => Effect.Effect<EntryPage, StoreError>
+  /** The stored entries with these ids, at most 50 ids, in page order. */
+  readonly findById: (
+    resourceIds: ReadonlyArray<number>,
+    ids: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<StoredEntry>, StoreError>
   /** Current document of a resource other than a feed. */
   readonly document: (resourceId: number) => Effect.Effect<Option.Option<Document>, StoreError>
 }>()("windhover/domain/ports/EntryStore") {}

@@ -110,8 +110,9 @@ const renderTypedText = (name: string, value: Text | undefined, outerLanguage?: 
 const renderType = ({ type }: Text, plain: boolean): string =>
   type === "text" && !plain ? "" : renderAttribute("type", type === "xhtml" ? "html" : type)
 
-const renderLanguage = (value: Text, outerLanguage: string | undefined): string =>
-  value.language === outerLanguage ? "" : renderAttribute("xml:lang", value.language)
+/** Renders a language unless the surroundings have the same. An empty language (the text has none) is needed only inside another one. */
+const renderLanguage = ({ language }: Pick<Text, "language">, outerLanguage = ""): string =>
+  language === outerLanguage ? "" : renderAttribute("xml:lang", language)
 
 /** Renders a link, unless the publisher forgot its URL. */
 const renderLink = ({ title, rel, href, type, hreflang, length }: Link): string =>
@@ -156,7 +157,7 @@ const renderObject = (object: ActivityObject): string =>
 const renderSource = (source: Source | undefined): string =>
   source === undefined
     ? ""
-    : `<source${renderAttribute("xml:lang", source.language)}>` +
+    : `<source${renderLanguage(source)}>` +
       renderElement("id", source.id) +
       renderText("title", source.title) +
       renderText("subtitle", source.subtitle) +

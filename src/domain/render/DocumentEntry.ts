@@ -23,18 +23,21 @@ const isJsonDocument = ({ body, contentType }: Document): boolean => {
 /**
  * Wraps a document that is no feed in an entry, for subscriptions with a format.
  *
- * `content` has the document's own type; binary documents are in base64, as in Atom (RFC 4287, 4.1.3.3). The id changes with the document,
- * so that a receiver that drops known ids takes the next version. `updated` is the time of reading.
+ * `content` has the document's own type; binary documents are in base64, as in Atom (RFC 4287, 4.1.3.3). `updated` is the time of reading.
  */
 export const documentToEntry = (
   document: Document,
   { feed, lastParse }: Pick<Status, "feed" | "lastParse">
 ): Entry => ({
-  id: `urn:windhover:${toHex(hashString(feed))}:${toHex(hashBytes(document.body))}`,
+  id: documentIdOf(document, feed),
   ...(lastParse === undefined ? {} : { updated: lastParse }),
   content: [{ type: document.contentType, value: documentToText(document) }],
   links: [{ rel: "alternate", type: document.contentType, href: feed }]
 })
+
+/** The id of a document under its topic. The id changes with the document, so that a receiver that drops known ids takes the next version. */
+export const documentIdOf = ({ body }: Document, topic: string): string =>
+  `urn:windhover:${toHex(hashString(topic))}:${toHex(hashBytes(body))}`
 
 /** The document as a string: its text, or its bytes in base64. */
 export const documentToText = ({ body, contentType }: Document): string =>

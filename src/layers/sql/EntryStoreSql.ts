@@ -20,9 +20,18 @@ interface EntryRow {
 
 const time = "coalesce(published, first_seen)"
 
+/** Columns of an `EntryRow`. */
+const entrySelect = `resource_id::float8 as resource, body, ${millis("first_seen")} as first_seen`
+
+const storedEntryOf = (row: EntryRow): StoredEntry => ({
+  resourceId: row.resource,
+  entry: decodeEntry(row.body),
+  firstSeen: row.first_seen
+})
+
 export const layer = Layer.effect(
   EntryStore,
-  SqlClient.SqlClient.useSync((sql) => EntryStore.of({ page: readPage(sql), document: readDocument(sql) }))
+  SqlClient.SqlClient.useSync((sql) => EntryStore.of({ page: readPage(sql), findById: findById(sql), document: readDocument(sql) }))
 )
 
 const readPage = (sql: SqlClient.SqlClient) =>
@@ -75,18 +84,23 @@ const selectEntries = Effect.fnUntraced(
       : `unnest($1::int8[]) wanted(id) cross join lateral (
         select * from entries where resource_id = wanted.id${bounds} ${ordered}
       ) e`
-    const rows = yield* run(sql.unsafe<EntryRow>(
-      `select resource_id::float8 as resource, body, ${millis("first_seen")} as first_seen from ${source} ${ordered}`,
-      parameters
-    ))
-    const entries = rows.map((row): StoredEntry => ({
-      resourceId: row.resource,
-      entry: decodeEntry(row.body),
-      firstSeen: row.first_seen
-    }))
+    const rows = yield* run(sql.unsafe<EntryRow>(`select ${entrySelect} from ${source} ${ordered}`, parameters))
+    const entries = rows.map(storedEntryOf)
     return order === "asc" ? entries.toReversed() : entries
   }
 )
+
+const findById = (sql: SqlClient.SqlClient) =>
+  Effect.fn("EntryStore.findById")(function*(resourceIds: ReadonlyArray<number>, ids: ReadonlyArray<string>) {
+    const wanted = new Set(ids)
+    const hashes = Array.from(wanted, hashString)
+    const rows = yield* run(sql.unsafe<EntryRow>(
+      `select ${entrySelect} from entries where resource_id = any($1::int8[]) and hash = any($2::int8[])
+      order by ${time} desc, seq desc`,
+      [column.ids(resourceIds), column.hashes(hashes)]
+    ))
+    return rows.map(storedEntryOf).filter(({ entry }) => wanted.has(entry.id)) // two ids may have the same hash
+  })
 
 const readDocument = (sql: SqlClient.SqlClient) =>
   Effect.fn("EntryStore.document")(function*(resourceId: number) {

@@ -15,13 +15,13 @@ def write(line):
 
 
 def entry_of(item):
-    """The entry of an item as the plugin hands it over: its name, and the texts in it."""
+    """The entry of an item as the plugin hands it over: its name, the id of the item, and the texts in it."""
     entry = item["payload"]
-    return {"": entry.tag, **{child.tag.partition("}")[2]: child.text for child in entry if child.text}}
+    return {"": entry.tag, "item": item["id"], **{child.tag.partition("}")[2]: child.text for child in entry if child.text}}
 
 
 def items_of(stanza):
-    return {"node": stanza["items"]["node"], "entries": [entry_of(item) for item in stanza["items"]]}
+    return {"node": stanza["items"]["node"], "entries": [entry_of(item) for item in stanza["items"]["substanzas"]]}
 
 
 def subscription_of(subscription):
@@ -60,6 +60,8 @@ class Client(slixmpp.ClientXMPP):
             return (await pubsub.unsubscribe(component, url))["type"]
         if verb == "retrieve":
             return items_of((await pubsub.get_items(component, url, max_items=10))["pubsub"])
+        if verb == "retrieve a":
+            return items_of((await pubsub.get_item(component, url, "a"))["pubsub"])
         if verb == "list":
             answer = await pubsub.get_subscriptions(component)
             return [subscription_of(one) for one in answer["pubsub"]["subscriptions"]]

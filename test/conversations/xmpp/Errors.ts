@@ -47,6 +47,18 @@ export const errors: { readonly [wrong: string]: Row } = {
   ],
   "no node": ["set", pubsub(({ jid }) => `<subscribe jid='${jid}'/>`), "modify bad-request nodeid-required"],
   "no node to retrieve": ["get", pubsub(() => "<items/>"), "modify bad-request nodeid-required"],
+  "an item without an id": [
+    "get",
+    pubsub(({ node }) => `<items node='${node}'><item id='a'/><item/></items>`),
+    "modify bad-request"
+  ],
+  "11 items": [
+    "get",
+    pubsub(({ node }) =>
+      `<items node='${node}'>${Array.from({ length: 11 }, (_, i) => `<item id='${i}'/>`).join("")}</items>`
+    ),
+    "modify not-acceptable"
+  ],
   "no jid": ["set", pubsub(({ node }) => `<subscribe node='${node}'/>`), "modify bad-request jid-required"],
   "a node that is no URL": [
     "set",

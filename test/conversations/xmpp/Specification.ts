@@ -33,6 +33,7 @@ export const specification: { readonly [table: string]: { readonly [row: string]
   "Retrieve": {
     "node": ["subscribes, retrieves, is notified and unsubscribes", "no node to retrieve"],
     "items": ["retrieves ten entries at most, newest first"],
+    "items by their ids": ["retrieves the items that a request names", "an item without an id"],
     "not subscribed: no items": ["subscribes, retrieves, is notified and unsubscribes"]
   },
   "Authentication": {
@@ -80,7 +81,7 @@ export const specification: { readonly [table: string]: { readonly [row: string]
   "Limits": {
     "20 resources": ["21 subscribes", "21 unsubscribes"],
     "20 a page": ["lists its own subscriptions, twenty per page, oldest first"],
-    "10 items": ["retrieves ten entries at most, newest first"]
+    "10 items": ["retrieves ten entries at most, newest first", "11 items"]
   },
   "Disco and ping": {
     "what the component is": ["refuses an address without an account, but answers service discovery"],

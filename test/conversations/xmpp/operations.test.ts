@@ -29,7 +29,7 @@ const nodes = (answer: { readonly children: ReadonlyArray<unknown> }) =>
 /** Waits for the first fetch, after which published entries are new. */
 const fetched = (client: XmppClient, node: string) =>
   retrieve(client, node).pipe(
-    Effect.repeat({ until: (answer) => said(answer).includes("<item>"), schedule: Schedule.spaced("20 millis") })
+    Effect.repeat({ until: (answer) => said(answer).includes("<item "), schedule: Schedule.spaced("20 millis") })
   )
 
 const error = (type: string, condition: string, text: string, detail = "") =>
@@ -53,7 +53,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
 
         yield* fetched(ann, node)
         const entry = (id: string) =>
-          `<item><entry xmlns='http://www.w3.org/2005/Atom'><id>${id}</id><title>Title of ${id}</title>` +
+          `<item id='${id}'><entry xmlns='http://www.w3.org/2005/Atom'><id>${id}</id><title>Title of ${id}</title>` +
           `<content type='text'>Text of ${id}</content></entry></item>`
         assert.strictEqual(
           said(yield* retrieve(ann, node)),
@@ -62,17 +62,21 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
 
         publish("/feed", ["c", "b", "a"])
         yield* (yield* Hub).publish([node])
-        yield* ann.until(() => ann.stanzas.some(({ name }) => name === "message"))
-        const message = ann.stanzas.find(({ name }) => name === "message")
-        assert.strictEqual(message?.attrs["type"], undefined)
-        assert.strictEqual(message?.attrs["from"], "push.xmpp.test")
-        const event = message === undefined ? "" : plain(message, "jabber:client").replaceAll(outside.url, "OUTSIDE")
-        assert.include(
-          event,
-          `<event xmlns='${PUBSUB}#event'><status xmlns='${ext}' feed='OUTSIDE/feed'><http code='200'>Fetched (ping) 200 `
-        )
-        assert.include(event, " and parsed 2/3 entries</http><next_fetch>TIME</next_fetch><title>A feed</title>")
-        assert.include(event, `<items node='OUTSIDE/feed'>${entry("c")}${entry("b")}</items></event>`)
+        const messages = () => ann.stanzas.filter(({ name }) => name === "message")
+        yield* ann.until(() => messages().length === 2)
+        for (const [at, id] of [[0, "b"], [1, "c"]] as const) {
+          const message = messages()[at] ?? assert.fail()
+          assert.strictEqual(message.attrs["type"], undefined)
+          assert.strictEqual(message.attrs["from"], "push.xmpp.test")
+          assert.notStrictEqual(message.attrs["xml:lang"], "")
+          const event = plain(message, "jabber:client").replaceAll(outside.url, "OUTSIDE")
+          assert.include(
+            event,
+            `<event xmlns='${PUBSUB}#event'><status xmlns='${ext}' feed='OUTSIDE/feed'><http code='200'>Fetched (ping) 200 `
+          )
+          assert.include(event, " and parsed 2/3 entries</http><next_fetch>TIME</next_fetch><title>A feed</title>")
+          assert.include(event, `<items node='OUTSIDE/feed'>${entry(id)}</items></event>`)
+        }
 
         assert.strictEqual(said(yield* unsubscribe(ann, node)), "result ")
         assert.strictEqual(said(yield* unsubscribe(ann, node)), "result ")

@@ -1,5 +1,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Option, Redacted, Schedule } from "effect"
+import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import { Hub } from "#actors/operations/Hub.ts"
 import { rights } from "#domain/Account.ts"
@@ -43,8 +44,8 @@ describe("the specification of XMPP", () => {
     assert.deepStrictEqual(Object.keys(errors).filter((name) => !shown.has(name)), [])
   })
 
-  it("has 53 rows", () => {
-    assert.strictEqual(rows.length, 53)
+  it("has 54 rows", () => {
+    assert.strictEqual(rows.length, 54)
   })
 })
 
@@ -79,6 +80,35 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
         assert.deepStrictEqual(yield* ids(" max_items='2'"), ten.slice(0, 2))
       }))
 
+    it.effect("retrieves the items that a request names", () =>
+      Effect.gen(function*() {
+        const { ann, outside, publish } = yield* XmppWorld.makeWorld
+        const long = "l".repeat(1_100)
+        publish("/named", [...Array.from({ length: 12 }, (_, i) => `entry ${12 - i}`), long])
+        const node = `${outside.url}/named`
+        yield* ann.request("set", pubsub(`<subscribe node='${node}' jid='${ann.jid}'/>`))
+        const retrieve = (...ids: ReadonlyArray<string>) => {
+          const items = ids.map((id) => `<item id='${id}'/>`).join("")
+          return Effect.map(
+            ann.request("get", pubsub(`<items node='${node}'>${items}</items>`)),
+            (answer) =>
+              (answer.getChild("pubsub")?.getChild("items")?.children ?? []).map((item) =>
+                typeof item === "string" ? item : [item.attrs["id"], item.getChild("entry")?.getChildText("id")]
+              )
+          )
+        }
+        yield* retrieve().pipe(
+          Effect.repeat({ until: (found) => found.length > 0, schedule: Schedule.spaced("20 millis") })
+        )
+        const hash = `sha256:${createHash("sha256").update(long, "utf16le").digest("hex")}`
+        assert.deepStrictEqual(yield* retrieve("entry 1", "missing", hash, "entry 12"), [
+          ["entry 1", "entry 1"],
+          [hash, long],
+          ["entry 12", "entry 12"]
+        ])
+        assert.deepStrictEqual(yield* retrieve("missing", "sha256:00"), [])
+      }))
+
     it.effect("notifies of other resources with the whole document and its type", () =>
       Effect.gen(function*() {
         const { outside } = yield* XmppWorld.makeWorld
@@ -100,8 +130,12 @@ describe.skipIf(installed === undefined)("conversations over XMPP, of the rest",
           outside.publish(path, { status: 200, contentType, body })
           yield* (yield* Hub).publish([node])
           const message = yield* nextOf(bob, node)
+          const id = message.getChild("event")?.getChild("items")?.getChild("item")?.attrs["id"]
+          const named = (id = "") => bob.request("get", pubsub(`<items node='${node}'><item id='${id}'/></items>`))
+          assert.include(XmppWorld.said(yield* named(id)), body)
+          assert.notInclude(XmppWorld.said(yield* named("another")), "<item ")
           assert.include(
-            XmppWorld.plain(message, "jabber:client"),
+            XmppWorld.plain(message, "jabber:client").replace(/ id='urn:windhover:[0-9a-f]+:[0-9a-f]+'/, ""),
             `<item><content xmlns='http://www.w3.org/2005/Atom' type='${contentType}'>${body}</content></item>`
           )
         }
