@@ -42,7 +42,10 @@ export const renderMessages = (message: OutgoingMessage, maxBytes = maxStanzaByt
   return pages.map((content, page) => renderOpening(page + 1) + content + closing)
 }
 
-const renderItems = ({ notification: { news }, style, topic }: OutgoingMessage, maxBytes: number): ReadonlyArray<string> => {
+const renderItems = (
+  { notification: { news }, style, topic }: OutgoingMessage,
+  maxBytes: number
+): ReadonlyArray<string> => {
   switch (news._tag) {
     case "Entries":
       return news.entries.map((entry) => renderEntryItem(entry, style, maxBytes))

@@ -6,7 +6,10 @@ export const make = (state: State): EntryStore["Service"] =>
   EntryStore.of({
     page: Effect.fn("EntryStore.page")((query) => operation(state, () => page(state, query))),
     findById: Effect.fn("EntryStore.findById")((resourceIds, ids) =>
-      operation(state, () => placedEntries(state, resourceIds).filter(({ entry }) => ids.includes(entry.id)).map(stored))
+      operation(
+        state,
+        () => placedEntries(state, resourceIds).filter(({ entry }) => ids.includes(entry.id)).map(stored)
+      )
     ),
     document: Effect.fn("EntryStore.document")((resourceId) =>
       operation(state, () => Option.fromNullishOr(state.documents.get(resourceId)))

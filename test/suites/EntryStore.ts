@@ -66,7 +66,9 @@ const order = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()
       const { resource: other } = yield* newSubscription()
-      yield* at(1)(record(found(resource, [entry("old", { published: 1 }), entry("a\u0000"), entry("new", { published: 9 })])))
+      yield* at(1)(
+        record(found(resource, [entry("old", { published: 1 }), entry("a\u0000"), entry("new", { published: 9 })]))
+      )
       yield* at(2)(record(found(other, [entry("new")])))
       const find = (resourceIds: ReadonlyArray<number>, ...wanted: ReadonlyArray<string>) =>
         EntryStore.use((store) =>

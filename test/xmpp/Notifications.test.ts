@@ -81,7 +81,18 @@ describe("Notifications", () => {
   })
 
   it("tell apart ids that an attribute cannot hold", () => {
-    const odd = ["a\u0001", "a", "a\u0002", "\ud800", "\ud801", "\ufffd", "a\tb", "a b", "a".repeat(1024), "a".repeat(1025)]
+    const odd = [
+      "a\u0001",
+      "a",
+      "a\u0002",
+      "\ud800",
+      "\ud801",
+      "\ufffd",
+      "a\tb",
+      "a b",
+      "a".repeat(1024),
+      "a".repeat(1025)
+    ]
     const parts = renderMessages(letter(entries(...odd.map((id) => entry(id)))))
     const itemIds = parts.map((part) => within(parse(part), "event", "items", "item").attributes["id"] ?? "")
     assert.strictEqual(new Set(itemIds).size, odd.length)

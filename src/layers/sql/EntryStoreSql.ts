@@ -31,7 +31,9 @@ const storedEntryOf = (row: EntryRow): StoredEntry => ({
 
 export const layer = Layer.effect(
   EntryStore,
-  SqlClient.SqlClient.useSync((sql) => EntryStore.of({ page: readPage(sql), findById: findById(sql), document: readDocument(sql) }))
+  SqlClient.SqlClient.useSync((sql) =>
+    EntryStore.of({ page: readPage(sql), findById: findById(sql), document: readDocument(sql) })
+  )
 )
 
 const readPage = (sql: SqlClient.SqlClient) =>
