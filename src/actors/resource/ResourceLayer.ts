@@ -1,10 +1,10 @@
-import { Clock, Context, Effect, Layer, Option, Random } from "effect"
+import { Clock, Context, Effect, Layer, Option, Random, Result } from "effect"
 import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
 import { Listeners } from "#actors/stream/Listeners.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
-import { requestOf } from "#domain/poll/PollRequest.ts"
+import { conditionRefusalOf, requestOf } from "#domain/poll/PollRequest.ts"
 import { type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
 import type { PollTrigger } from "#domain/poll/Status.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
@@ -22,6 +22,7 @@ import {
   postpone,
   processResult,
   recordPingOutcome,
+  refetch,
   writeSchedule
 } from "./ResourcePoll.ts"
 import { applyPush } from "./ResourcePush.ts"
@@ -106,14 +107,17 @@ const run = Effect.fnUntraced(
         state.pushedByHub = pushedByHub
         return result
       }
+      const refusal = conditionRefusalOf(request, Result.merge(result))
+      const answered = refusal === undefined ? result : yield* refetch(services, before, request, result, context)
       const at = {
         now: clock.currentTimeMillisUnsafe(),
         trigger,
         requestedUrl: request.url,
+        refusal,
         jitter: jitter(),
         ...(context.hubDirectory.isPushedByHub(self.id) ? boundsWhenPushed : bounds)
       }
-      yield* processResult(services, state, result, at, context, pushedByHub)
+      yield* processResult(services, state, answered, at, context, pushedByHub)
       if (pushedByHub) yield* context.hubDirectory.reportPush(self.id)
       if (pingedAt !== undefined) yield* recordPingOutcome(services, before, state, now)
       completeWaiting(state)

@@ -9,6 +9,7 @@ import { recordReading, recordSelection } from "#domain/poll/PollDocument.ts"
 import { failFetch, failReading, failSelection, postponeFirstFetch } from "#domain/poll/PollFailure.ts"
 import { wantsWhole } from "#domain/poll/PollFeed.ts"
 import type { IntervalBounds } from "#domain/poll/PollingInterval.ts"
+import { withoutConditions } from "#domain/poll/PollRequest.ts"
 import { finish, interpretAnswer } from "#domain/poll/PollOutcome.ts"
 import {
   countEntries,
@@ -68,6 +69,21 @@ export const fetchResource = (
     })
   )
 }
+
+/** Fetches again without conditions. While the host is busy, the failure of the conditional request counts. */
+export const refetch = Effect.fnUntraced(
+  function*(
+    services: PollServices,
+    resource: ResourceState,
+    request: FetchRequest,
+    failed: Result.Result<Fetched, FetchError>,
+    context: PartitionContext
+  ) {
+    const now = services.clock.currentTimeMillisUnsafe()
+    const result = yield* fetchResource(services, resource, withoutConditions(request), now, context)
+    return typeof result === "number" ? failed : result
+  }
+)
 
 const noResources: ReadonlyArray<number> = []
 

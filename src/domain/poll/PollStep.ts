@@ -6,6 +6,7 @@ import type { Fragment } from "./Fragment.ts"
 import type { IntervalBounds } from "./PollingInterval.ts"
 import type { ResourceState } from "./Resource.ts"
 import type { PollTrigger } from "./Status.ts"
+import type { ConditionRefusal } from "./Validators.ts"
 
 /** The circumstances of a poll, apart from the resource and the answer. */
 export interface PollContext extends IntervalBounds {
@@ -14,6 +15,8 @@ export interface PollContext extends IntervalBounds {
   readonly trigger: PollTrigger
   /** The requested URL; the topic unless set. */
   readonly requestedUrl?: string
+  /** The conditional request failed before the request that was answered. */
+  readonly refusal?: ConditionRefusal | undefined
   /** 0 up to 1, see `nextFetch`. */
   readonly jitter: number
   /** See `ComparisonOptions` of `NewEntries`. */

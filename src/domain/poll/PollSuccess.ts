@@ -29,11 +29,17 @@ export const recordUnchanged = (state: ResourceState, answer: Fetched, context: 
   }
   const isWhole = answer.status !== 304 && isDailyFetch(state, context) && isUnproven(state, now)
   const next = isWhole ? { ...healthy, lastUnconditionalFetch: now } : healthy
-  const validators = nextValidators(validatorsOf(state), answer, { changed: false, afterNotModified: false, now })
+  const { refusal } = context
+  const validators = nextValidators(validatorsOf(state), answer, {
+    changed: false,
+    afterNotModified: false,
+    refusal,
+    now
+  })
   const { serverProfile } = state
   const isSettled = validators.etag === state.etag && validators.lastModified === state.lastModified &&
     validators.trust === serverProfile?.validatorTrust && validators.caughtLyingAt === serverProfile?.caughtLyingAt &&
-    !isWhole
+    validators.refusedOnce === serverProfile?.refusedOnce && !isWhole
   const lastLocation = locationAfter(state, state.kind, answer, context)
   if (isSettled && !isRecovered && lastLocation === serverProfile?.lastLocation) {
     return { _tag: "Unchanged", state: next }
@@ -63,6 +69,7 @@ export const recordParsed = (
   const validators = isPush ? known : nextValidators(known, answer, {
     changed: changed && !(isComparedByBytes(kind) && hasWeakTag(known)),
     afterNotModified: lastFetchedStatus(state) === 304 && isUnproven(state, now),
+    refusal: context.refusal,
     now
   })
   return {
@@ -93,18 +100,19 @@ const validatorsOf = ({ etag, lastModified, serverProfile }: ResourceState): Val
   etag,
   lastModified,
   trust: serverProfile?.validatorTrust,
-  caughtLyingAt: serverProfile?.caughtLyingAt
+  caughtLyingAt: serverProfile?.caughtLyingAt,
+  refusedOnce: serverProfile?.refusedOnce
 })
 
 const withValidators = (
   { etag: _, lastModified: __, serverProfile, ...state }: ResourceState,
-  { caughtLyingAt, etag, lastModified, trust }: Validators,
+  { caughtLyingAt, etag, lastModified, refusedOnce, trust }: Validators,
   changes: ServerProfileChanges
 ): ResourceState => ({
   ...state,
   ...(etag === undefined ? {} : { etag }),
   ...(lastModified === undefined ? {} : { lastModified }),
-  ...serverProfileOf({ ...serverProfile, validatorTrust: trust, caughtLyingAt, ...changes })
+  ...serverProfileOf({ ...serverProfile, validatorTrust: trust, caughtLyingAt, refusedOnce, ...changes })
 })
 
 /** The requested URL, without its fragment. */

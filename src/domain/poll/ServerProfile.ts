@@ -7,6 +7,8 @@ export interface ServerProfile {
   readonly validatorTrust?: ValidatorTrust
   /** Epoch ms of the last proven lie; only with `validatorTrust`. */
   readonly caughtLyingAt?: number
+  /** A conditional request may have been refused, see `ConditionRefusal`; absent after the next answer. */
+  readonly refusedOnce?: true
   readonly permanentRedirect?: PermanentRedirect
   /** Epoch ms of the first of several answers in a row that could not be read. */
   readonly unreadableSince?: number
@@ -28,6 +30,7 @@ export const serverProfileOf = (changes: ServerProfileChanges): { readonly serve
     caughtLyingAt,
     lastLocation,
     permanentRedirect,
+    refusedOnce,
     statusBeforePush,
     truncatedAt,
     unreadableSince,
@@ -35,6 +38,7 @@ export const serverProfileOf = (changes: ServerProfileChanges): { readonly serve
   } = changes
   if (validatorTrust !== undefined) profile.validatorTrust = validatorTrust
   if (caughtLyingAt !== undefined) profile.caughtLyingAt = caughtLyingAt
+  if (refusedOnce !== undefined) profile.refusedOnce = refusedOnce
   if (unreadableSince !== undefined) profile.unreadableSince = unreadableSince
   if (permanentRedirect !== undefined) profile.permanentRedirect = permanentRedirect
   if (truncatedAt !== undefined) profile.truncatedAt = truncatedAt

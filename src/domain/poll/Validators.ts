@@ -5,7 +5,7 @@ import { dayMs } from "#domain/Time.ts"
  * Doubts about the validators of a server.
  *
  * `suspect`: the known validators belong to an earlier document. A 304 to these validators proves a lie.
- * `lying`: the lie is proved. For a week no validators are kept or sent.
+ * `lying`: the lie is proved, or the server refuses requests with validators. For a week no validators are kept or sent.
  * `trial`: validators are kept again, and not sent until the next news.
  *
  *                 news that only a whole fetch has shown          304 to the old ones
@@ -21,15 +21,25 @@ export interface Validators {
   readonly etag?: string | undefined
   readonly lastModified?: string | undefined
   readonly trust?: ValidatorTrust | undefined
-  /** Epoch ms of the last proven lie. */
+  /** Epoch ms of the last proven lie, or of the last refusal. */
   readonly caughtLyingAt?: number | undefined
+  /** The last request with validators may have been refused, see `ConditionRefusal`. */
+  readonly refusedOnce?: true | undefined
 }
+
+/**
+ * A conditional request that failed, while the same request without conditions succeeded at once.
+ *
+ * `certain`: the status concerns the request. `possible`: a fault of the moment looks the same, so that only two in a row count.
+ */
+export type ConditionRefusal = "certain" | "possible"
 
 /** The comparison of a document with the last one. */
 export interface DocumentComparison {
   readonly changed: boolean
   /** The previous answer was 304, and this request was unconditional. */
   readonly afterNotModified: boolean
+  readonly refusal?: ConditionRefusal | undefined
   /** Epoch ms. */
   readonly now: number
 }
@@ -47,6 +57,18 @@ const retrustAfterMs = 7 * dayMs
  * identifies no version. When only an unconditional request shows news, the old validators are sent once more as a test.
  */
 export const nextValidators = (
+  known: Validators,
+  answer: Fetched,
+  comparison: DocumentComparison
+): Validators => {
+  const { now, refusal } = comparison
+  if (refusal === undefined) return nextTrustedValidators(known, answer, comparison)
+  if (refusal === "certain" || known.refusedOnce === true) return { trust: "lying", caughtLyingAt: now }
+  const next = known.trust === "suspect" ? known : nextTrustedValidators(known, answer, comparison)
+  return { ...next, refusedOnce: true }
+}
+
+const nextTrustedValidators = (
   known: Validators,
   answer: Fetched,
   { afterNotModified, changed, now }: DocumentComparison

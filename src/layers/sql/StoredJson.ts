@@ -17,6 +17,7 @@ const PermanentRedirectSchema = Schema.Struct({
 const serverProfileFields = {
   validatorTrust: Schema.optionalKey(Schema.Literals(["suspect", "lying", "trial"])),
   caughtLyingAt: Schema.optionalKey(Schema.Finite),
+  refusedOnce: Schema.optionalKey(Schema.Literal(true)),
   permanentRedirect: Schema.optionalKey(PermanentRedirectSchema),
   unreadableSince: Schema.optionalKey(Schema.Finite),
   lastLocation: Schema.optionalKey(Schema.String),

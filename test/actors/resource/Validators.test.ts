@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { FetchError } from "#domain/ports/Fetcher.ts"
 import { feed, lines } from "#test/support/HubCalls.ts"
 import { layerPartition, loadState, watchTopics } from "#test/support/PartitionActors.ts"
 import { documentOf, type SimulatedWeb, statusOnly } from "#test/support/SimulatedWeb.ts"
@@ -92,6 +93,67 @@ describe("validators", () => {
         }
       }).pipe(Effect.provide(layerPartition({ minPeriodSeconds: 3_600, maxPeriodSeconds: 3_600 }))))
   }
+
+  it.effect.each([
+    { status: 400, sent: 1 },
+    { status: 412, sent: 1 },
+    { status: 501, sent: 1 },
+    { status: 403, sent: 2 },
+    { status: 500, sent: 2 },
+    { status: "connection closed", sent: 2 }
+  ])(
+    "that a server refuses with $status are sent $sent times, and no subscriber notices",
+    ({ sent, status }) =>
+      Effect.gen(function*() {
+        const { web } = yield* watchTopics()
+        const server = { ids: ["first"], requests: new Array<string>() }
+        web.serve(feed, ({ etag }) =>
+          Effect.suspend(() => {
+            server.requests.push(etag ?? "whole")
+            if (etag === undefined) {
+              return Effect.succeed({ ...documentOf(server.ids), headers: { etag: `"${server.ids.length}"` } })
+            }
+            return typeof status === "number"
+              ? Effect.succeed(statusOnly(status))
+              : Effect.fail(new FetchError({ reason: { _tag: "Protocol", message: status } }))
+          }))
+        yield* TestClock.adjust("30 minutes")
+        server.ids = ["b", "first"]
+        yield* TestClock.adjust("2 days")
+        assert.deepStrictEqual(lines(web, "post").length, 1)
+        assert.strictEqual(lines(web, "post good.hooks.example/ b").length, 1)
+        assert.deepStrictEqual(
+          server.requests.filter((etag) => etag !== "whole"),
+          Array.from({ length: sent }, () => "\"1\"")
+        )
+        const { etag, failures, serverProfile } = yield* loadState(feed)
+        assert.deepStrictEqual([etag, failures, serverProfile?.validatorTrust], [undefined, 0, "lying"])
+      }).pipe(Effect.provide(layerPartition({ maxResident: 0 })))
+  )
+
+  it.effect.each([
+    { status: 500, requests: ["\"1\"", "whole", "whole", "whole", "\"1\""] },
+    { status: 503, requests: ["\"1\"", "whole", "whole", "\"1\""] }
+  ])("are left out after a failure with $status, until a success", ({ requests, status }) =>
+    Effect.gen(function*() {
+      const { web } = yield* watchTopics()
+      const server = conditional(web, () => true)
+      yield* TestClock.adjust("1 hour")
+      server.requests.length = 0
+      let failing = 2
+      web.serve(feed, ({ etag }) =>
+        Effect.sync(() => {
+          server.requests.push(etag ?? "whole")
+          if (failing > 0 && (etag === undefined || failing === 2)) {
+            if (etag === undefined || status === 503) failing--
+            return statusOnly(status)
+          }
+          return etag === undefined ? { ...documentOf(server.ids), headers: { etag: server.etag } } : statusOnly(304)
+        }))
+      for (let i = 0; i < 4; i++) yield* nextFetch
+      assert.deepStrictEqual(server.requests.slice(0, requests.length), requests)
+      assert.isUndefined((yield* loadState(feed)).serverProfile)
+    }).pipe(Effect.provide(layerPartition({ maxResident: 0 }))))
 
   it.effect("stay when an honest server publishes just before the daily unconditional fetch", () =>
     Effect.gen(function*() {

@@ -45,6 +45,21 @@ describe("validators", () => {
     assert.deepStrictEqual(after({ trust: "lying" }, answer(200, { etag: "\"2\"" }), news), lying) // of long ago
   })
 
+  it("are not sent again when the server certainly refuses them, or twice in a row", () => {
+    const held = { etag: "\"1\"" }
+    const given = answer(200, { etag: "\"2\"" })
+    const lying = { trust: "lying", caughtLyingAt: now } as const
+    assert.deepStrictEqual(after(held, given, { ...known, refusal: "certain" }), lying)
+    assert.deepStrictEqual(after(held, given, { ...news, refusal: "certain" }), lying)
+    const once = after(held, given, { ...news, refusal: "possible" })
+    assert.deepStrictEqual(once, { etag: "\"2\"", refusedOnce: true })
+    assert.deepStrictEqual(after(once, given, { ...known, refusal: "possible" }), lying)
+    assert.deepStrictEqual(after(once, answer(304), known), { etag: "\"2\"" })
+    assert.deepStrictEqual(after(once, answer(200), news), {})
+    const suspect = { etag: "\"0\"", trust: "suspect" } as const
+    assert.deepStrictEqual(after(suspect, given, { ...known, refusal: "possible" }), { ...suspect, refusedOnce: true })
+  })
+
   it("that stayed the same without news, or differ, are honest", () => {
     const same = answer(200, { etag: "\"1\"", "last-modified": day })
     assert.deepStrictEqual(after({ etag: "\"1\"", lastModified: day }, same, known), {
