@@ -154,7 +154,11 @@ while (Date.now() < began + durationMs) {
   if (Date.now() > nextReport) {
     nextReport += 60_000
     const { examples, ...counts } = check()
-    console.log(`${Math.round((Date.now() - began) / 60_000)} min`, JSON.stringify(counts), examples.find((text) => !text.startsWith("lost")) ?? "")
+    console.log(
+      `${Math.round((Date.now() - began) / 60_000)} min`,
+      JSON.stringify(counts),
+      examples.find((text) => !text.startsWith("lost")) ?? ""
+    )
   }
 }
 origin.setFaulty(false)

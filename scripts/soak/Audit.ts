@@ -68,8 +68,9 @@ export const audit = (
         last = Math.max(last, sequence)
         for (const id of ids) {
           if (id === placeholder) counts.placeholders++
-          else if (told.has(id)) note("repeated", `${key} ${id} in ${told.get(id)} and ${notification} (${feed.format})`)
-          else if (!wanted.has(id)) note("invented", `${key} ${id} (${feed.format})`)
+          else if (told.has(id)) {
+            note("repeated", `${key} ${id} in ${told.get(id)} and ${notification} (${feed.format})`)
+          } else if (!wanted.has(id)) note("invented", `${key} ${id} (${feed.format})`)
           told.set(id, notification)
         }
       }

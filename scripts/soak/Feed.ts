@@ -22,7 +22,9 @@ export class Feed {
   }
 
   get contentType(): string {
-    return this.format === "json" ? "application/feed+json" : `application/${this.format === "atom" ? "atom" : "rss"}+xml`
+    return this.format === "json"
+      ? "application/feed+json"
+      : `application/${this.format === "atom" ? "atom" : "rss"}+xml`
   }
 
   /** The document. `keep` drops entries; `stamp` dates each entry by this time. */
@@ -54,7 +56,12 @@ const renderEntry = (format: Feed["format"], id: string, stamp: string | undefin
     case "rdf":
       return `<item rdf:about="${id}"><title>About ${id}</title><link>${link}</link></item>`
     case "json":
-      return JSON.stringify({ id, title: `About ${id}`, url: link, ...(stamp !== undefined && { date_modified: stamp }) })
+      return JSON.stringify({
+        id,
+        title: `About ${id}`,
+        url: link,
+        ...(stamp !== undefined && { date_modified: stamp })
+      })
   }
 }
 

@@ -89,9 +89,11 @@ const faults: { readonly [name: string]: Fault } = {
   "reset": (_, __, { reset }) => reset(),
   "breaks off within an entry": (feed, _, { end, write }) => {
     const body = feed.render()
-    write(`HTTP/1.1 200 OK\r\nContent-Type: ${feed.contentType}\r\nConnection: close\r\n\r\n${
-      body.slice(0, Math.floor(body.length * 0.6))
-    }`)
+    write(
+      `HTTP/1.1 200 OK\r\nContent-Type: ${feed.contentType}\r\nConnection: close\r\n\r\n${
+        body.slice(0, Math.floor(body.length * 0.6))
+      }`
+    )
     end()
   },
   "shorter than its Content-Length": (feed, _, { end, write }) => {
@@ -102,7 +104,8 @@ const faults: { readonly [name: string]: Fault } = {
   "placeholder": (feed, _, { write }) =>
     write(plain(200, ["Content-Type: application/rss+xml"], feed.renderPlaceholder())),
   "no entries": (feed, _, { write }) => write(document(feed, feed.render({ keep: () => false }))),
-  "half of the entries": (feed, _, { write }) => write(document(feed, feed.render({ keep: (index) => index % 2 === 0 }))),
+  "half of the entries": (feed, _, { write }) =>
+    write(document(feed, feed.render({ keep: (index) => index % 2 === 0 }))),
   "stamped with the time of the request": (feed, _, { write }) =>
     write(document(feed, feed.render({ stamp: new Date().toISOString() }))),
   "redirect with a cookie": (feed, request, { write }) => {

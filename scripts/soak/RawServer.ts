@@ -65,13 +65,21 @@ export const plain = (status: number, fields: ReadonlyArray<string>, body: strin
 /** Answers that curl and browsers read although HTTP forbids their form. Each has status 200. */
 export const oddForms: ReadonlyArray<(fields: ReadonlyArray<string>, body: string) => string> = [
   (fields, body) =>
-    ["HTTP/1.1 200 OK", `Content-Length: ${body.length + 7}`, ...fields, "Transfer-Encoding: chunked", "", chunked(body)]
+    [
+      "HTTP/1.1 200 OK",
+      `Content-Length: ${body.length + 7}`,
+      ...fields,
+      "Transfer-Encoding: chunked",
+      "",
+      chunked(body)
+    ]
       .join("\r\n"),
   (fields, body) => ["HTTP/1.1 200 OK", ...fields, "Transfer-Encoding: chunked", "", chunked(body, "   ")].join("\r\n"),
   (fields, body) => plain(200, [...fields, "Set-Cookie: a\u0001b=c\u0007d"], body),
   (fields, body) => plain(200, [...fields, "X-Folded: one", "\ttwo"], body),
   (fields, body) => plain(200, [...fields, "X-Spaced : value"], body),
-  (fields, body) => plain(200, fields, body).replace(/\r\n(?=[^]*?\r\n\r\n)|\r\n\r\n/g, (found) => found.replaceAll("\r", "")),
+  (fields, body) =>
+    plain(200, fields, body).replace(/\r\n(?=[^]*?\r\n\r\n)|\r\n\r\n/g, (found) => found.replaceAll("\r", "")),
   (fields, body) => plain(200, [...fields, `Content-Length: ${Buffer.byteLength(body)}`], body)
 ]
 

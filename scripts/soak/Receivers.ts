@@ -59,7 +59,9 @@ export const openReceivers = async (random: () => number, faultShare: number): P
 
   const server = await listen((request, socket) => {
     const key = request.path.replace("/hook/", "")
-    const pick = !faulty || random() >= faultShare ? undefined : Math.floor(random() * (oddForms.length + failing.length))
+    const pick = !faulty || random() >= faultShare
+      ? undefined
+      : Math.floor(random() * (oddForms.length + failing.length))
     const form = pick === undefined ? undefined : oddForms[pick]
     const failure = pick === undefined ? undefined : failing[pick - oddForms.length]
     if (faulty && idsOf(request.body.toString()).length > maxEntries) {
