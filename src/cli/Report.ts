@@ -58,7 +58,8 @@ const idReasons: { readonly [reason in Identity["reason"]]: (identity: Identity)
   given: () => "the publisher's",
   absent: ({ rule }) => `made from the ${rule}: the publisher gives none`,
   unusable: ({ rule }) => `made from the ${rule}: the publisher's tells nothing apart`,
-  repeated: () => "the publisher's, completed: another entry has the same"
+  repeated: () => "the publisher's, completed: another entry has the same",
+  shared: () => "made from the link, title and text: the link names no entry"
 }
 
 const renderTimes = ({ published, updated }: Entry): Lines => {

@@ -11,10 +11,10 @@ export interface Candidate {
   readonly entry: Entry
   readonly identity: Identity
   readonly trace: Trace
-  /** The id of the entry was seen. */
+  /** The id of the entry was seen, or the publisher's id behind a generated one. */
   readonly known: boolean
-  /** Hash of id and `updated`, if `updated` is recent. Remembered, so that subscribers receive one update once. */
-  readonly updateMark: Fingerprint | undefined
+  /** `updated` is at most three minutes ago, or ahead. */
+  readonly isRecentlyUpdated: boolean
 }
 
 export const makeCandidates = (assigned: AssignedIds, seen: SeenIds, now: number): ReadonlyArray<Candidate> =>
@@ -22,13 +22,16 @@ export const makeCandidates = (assigned: AssignedIds, seen: SeenIds, now: number
     const identity = assigned.identities[index]
     if (identity === undefined) return []
     const trace = makeTrace(entry, identity)
-    return [{ entry, identity, trace, known: seen.has(trace.id), updateMark: hashUpdate(entry, now) }]
+    const { publisherId } = identity
+    const known = seen.has(trace.id) || publisherId !== undefined && seen.has(hashString(publisherId))
+    return [{ entry, identity, trace, known, isRecentlyUpdated: isRecentlyUpdated(entry, now) }]
   })
 
 export const makeTrace = (entry: Entry, identity: Identity): Trace => ({
   id: hashString(entry.id),
   form: hashWithoutScheme(identity.basis),
-  essence: hashEssence(entry)
+  essence: hashEssence(entry),
+  content: hashContent(entry)
 })
 
 const hashEssence = (entry: Entry): Fingerprint => {
@@ -37,8 +40,15 @@ const hashEssence = (entry: Entry): Fingerprint => {
   return title === "" && link === "" ? 0n : hashString(`${title}\n${link}`)
 }
 
-const hashUpdate = ({ id, updated }: Entry, now: number): Fingerprint | undefined =>
-  updated !== undefined && Math.abs(now - updated) <= updateWindowMs ? hashString(`${id}\n${updated}`) : undefined
+/** The 32-bit hash of title, texts, links, enclosures and categories; 0 without an update date, because only updates need the hash. */
+const hashContent = ({ categories, content, links, summary, title, updated }: Entry): number => {
+  if (updated === undefined) return 0
+  const texts = [title?.value, summary?.value, content?.map(({ value }) => value)]
+  return Number(BigInt.asUintN(32, hashString(JSON.stringify([texts, links, categories])))) || 1
+}
+
+const isRecentlyUpdated = ({ updated }: Entry, now: number): boolean =>
+  updated !== undefined && Math.abs(now - updated) <= updateWindowMs
 
 /** The publication date of an entry, or else its update. */
 export const getDate = (entry: Entry): number | undefined => entry.published ?? entry.updated

@@ -1,9 +1,12 @@
 import type { Fingerprint } from "#domain/Fingerprint.ts"
 import { type Candidate, getDate, makeCandidates, makeTrace } from "./Candidate.ts"
 import type { Entry } from "./Entry.ts"
-import { assignIds, type IdPolicy, type RawEntry } from "./EntryId.ts"
-import { findFresh, noPreviousDocument, recallPrevious } from "./RenamedEntries.ts"
+import { assignIds, type RawEntry } from "./EntryId.ts"
+import type { IdPolicy } from "./IdPolicy.ts"
+import { getPublisherId } from "./IdSource.ts"
+import { findFresh, noRecentEntries, recallRecent } from "./RenamedEntries.ts"
 import { findCommonHost, makeLookup, noSeenIds, pack, remember, type SeenIds, type Trace, unpack } from "./SeenIds.ts"
+import { hashToHex } from "./Slug.ts"
 import { dayMs } from "#domain/Time.ts"
 
 /** The memory of a feed resource between two documents. */
@@ -38,7 +41,7 @@ export interface NewEntries {
   readonly notified: ReadonlyArray<Entry>
   /** All new entries, oldest first. */
   readonly fresh: ReadonlyArray<Entry>
-  /** Known entries with an update in the last three minutes, oldest first. */
+  /** Known entries with another content and an update in the last three minutes, oldest first. */
   readonly updated: ReadonlyArray<Entry>
   readonly memory: FeedMemory
   /** Windhover generated some ids of the document. */
@@ -64,19 +67,27 @@ export const findNewEntries = (
 ): NewEntries => {
   const remembered = unpack(memory.seen)
   const seen = remembered ?? noSeenIds
-  const assigned = assignIds(read.entries, memory.idPolicy)
+  const isPartial = options.partial === true
+  const assigned = assignIds(read.entries, memory.idPolicy, !isPartial && read.skipped === 0)
   const candidates = makeCandidates(assigned, seen, now)
-  const previous = read.skipped > 0 ? noPreviousDocument : recallPrevious(seen, candidates)
-  const fresh = findFresh(candidates, previous, seen, assigned.policyChanged, options.followMovedIds ?? true)
+  const recent = read.skipped > 0 ? noRecentEntries : recallRecent(seen, candidates)
+  const fresh = findFresh(candidates, recent, seen, assigned, options.followMovedIds ?? true)
   const updated = remembered === undefined ? new Set<Candidate>() : findUpdated(candidates, seen)
   const notified = remembered === undefined ? [] : chooseNotified(candidates, fresh, updated, options)
-  const churned = [...fresh].filter(({ trace }) => previous.renamed.has(trace.essence)).length
+  const churned = [...fresh].filter(({ trace }) => recent.renamed.has(trace.essence)).length
   return {
     notified: sortOldestFirst(notified).slice(-maxNotified),
     fresh: sortOldestFirst([...fresh]),
     updated: sortOldestFirst([...updated]),
     memory: {
-      seen: pack(rememberDocument(seen, candidates, read.skipped, now, options.partial === true)),
+      seen: pack(remember(seen, {
+        traces: candidates.map((one) => keepStoredContent(one, seen, updated)),
+        size: candidates.length + read.skipped,
+        host: chooseHost(seen, candidates, !isPartial && read.skipped === 0),
+        isPartial,
+        strays: isPartial ? findStrays(candidates, seen, now) : [],
+        now
+      })),
       idPolicy: assigned.policy,
       bozoRank: smoothRank(memory.bozoRank, churned / Math.max(fresh.size, 1))
     },
@@ -101,16 +112,18 @@ const chooseNotified = (
  * Whether `findNewEntries` needs the skipped entries, too.
  *
  * A new entry among known bytes is the usual case and needs no other entry. Repeated, moved and churning ids need the whole document, as
- * does a new or failing policy.
+ * does a rule that may change.
  */
 export const needsWholeDocument = (memory: FeedMemory, read: ReadEntries): boolean => {
   const seen = unpack(memory.seen)
   if (seen === undefined || memory.idPolicy === undefined) return true
-  const assigned = assignIds(read.entries, memory.idPolicy)
-  if (assigned.policyChanged || assigned.entries.length < read.entries.length) return true
+  const { idPolicy } = memory
+  if (idPolicy.challenger !== undefined || mayImproveRule(idPolicy, read.entries)) return true
+  const assigned = assignIds(read.entries, idPolicy, false)
+  if (assigned.ruleChanged || assigned.entries.length < read.entries.length) return true
   const findTrace = makeTraceLookup(seen)
-  const isForm = makeLookup(seen.document.map(({ form }) => form))
-  const isEssence = makeLookup(seen.document.map(({ essence }) => essence))
+  const isForm = makeLookup(seen.recent.map(({ form }) => form))
+  const isEssence = makeLookup(seen.recent.map(({ essence }) => essence))
   return assigned.entries.some((entry, index) => {
     const identity = assigned.identities[index]
     if (identity === undefined || identity.reason === "repeated") return true
@@ -120,24 +133,42 @@ export const needsWholeDocument = (memory: FeedMemory, read: ReadEntries): boole
   })
 }
 
+/** Whether entries have publisher's ids under another rule. Only a whole document shows whether these ids are usable. */
+const mayImproveRule = ({ commonId, rule }: IdPolicy, entries: ReadonlyArray<RawEntry>): boolean =>
+  rule !== "publisher" && entries.some((entry) => {
+    const id = getPublisherId(entry)
+    return id !== undefined && (commonId === undefined || hashToHex(id) !== commonId)
+  })
+
 /** Makes a lookup of traces by id. The map is built on first use, because few documents need it. */
-const makeTraceLookup = ({ document }: SeenIds) => {
+const makeTraceLookup = ({ recent }: SeenIds) => {
   let byId: ReadonlyMap<Fingerprint, Trace> | undefined
   return (id: Fingerprint): Trace | undefined => {
-    byId ??= new Map(document.map((trace) => [trace.id, trace]))
+    byId ??= new Map(recent.map((trace) => [trace.id, trace]))
     return byId.get(id)
   }
 }
 
 /**
- * Known entries with a recent update that was not notified before.
+ * Known entries with a recent update and another content than the stored one.
  *
- * If all known entries have a recent update, and number at least five, the publisher stamps the time of the request. Then no entry counts.
+ * Publishers stamp entries with the time of the request, so a date alone is no update. If all known entries have changed, and number at
+ * least five, each request renders the contents anew. Then no entry counts.
  */
 const findUpdated = (candidates: ReadonlyArray<Candidate>, seen: SeenIds): ReadonlySet<Candidate> => {
   const known = candidates.filter((one) => one.known)
-  const updated = known.filter(({ updateMark }) => updateMark !== undefined && !seen.has(updateMark))
+  const updated = known.filter(({ isRecentlyUpdated, trace }) =>
+    isRecentlyUpdated && seen.has(trace.id) && seen.getContent(trace.id) !== trace.content
+  )
   return new Set(known.length >= 5 && updated.length === known.length ? [] : updated)
+}
+
+/** The trace of an entry, with the content that is stored and was sent. */
+const keepStoredContent = (one: Candidate, seen: SeenIds, updated: ReadonlySet<Candidate>): Trace => {
+  const { trace } = one
+  if (!one.known || trace.content === 0 || updated.has(one)) return trace
+  const content = seen.getContent(trace.id)
+  return content === 0 ? trace : { ...trace, content }
 }
 
 /**
@@ -169,24 +200,11 @@ const findStrays = (candidates: ReadonlyArray<Candidate>, seen: SeenIds, now: nu
     .map(({ trace }) => trace.id)
 }
 
-/** Unread entries keep their place behind the read entries. A partial document leaves the rest of the window unread. */
-const rememberDocument = (
-  seen: SeenIds,
-  candidates: ReadonlyArray<Candidate>,
-  skipped: number,
-  now: number,
-  isPartial: boolean
-): SeenIds => {
-  const marks = candidates.flatMap(({ updateMark }) => updateMark ?? [])
-  const strays = isPartial ? findStrays(candidates, seen, now) : []
-  const read = candidates.map(({ trace }) => trace)
+/** The host of a document. A part of a document has the known host, if no read entry has another one. */
+const chooseHost = (seen: SeenIds, candidates: ReadonlyArray<Candidate>, isWhole: boolean): string => {
+  if (candidates.length === 0) return seen.host
   const host = findCommonHost(candidates.map(({ identity }) => identity.basis))
-  const unreadCount = isPartial ? Math.max(seen.window - candidates.length, 0) : skipped
-  if (unreadCount === 0) return remember(seen, read, host, { marks, strays })
-  const present = new Set(read.map(({ id }) => id))
-  const unread = seen.document.filter(({ id }) => !present.has(id)).slice(0, unreadCount)
-  const knownHost = host === seen.host || read.length === 0 ? seen.host : ""
-  return remember(seen, [...read, ...unread], knownHost, { marks, strays })
+  return isWhole || host === seen.host ? host : ""
 }
 
 /** Sorts by date if all entries have one, else by document order, because documents begin with the newest. */

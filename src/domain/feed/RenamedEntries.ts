@@ -1,28 +1,29 @@
 import type { Fingerprint } from "#domain/Fingerprint.ts"
 import type { Candidate } from "./Candidate.ts"
+import type { AssignedIds } from "./EntryId.ts"
 import { findCommonHost, hashWithoutScheme, type SeenIds, type Trace } from "./SeenIds.ts"
 
-/** Hashes of the previous document that identify known entries with a new id. */
-export interface PreviousDocument {
-  /** Forms of the ids that have left the document. */
+/** Hashes of the recent entries, which identify known entries with a new id. */
+export interface RecentEntries {
+  /** Forms of the recent ids that are not in the document. */
   readonly forms: ReadonlySet<Fingerprint>
-  /** Essences of all entries of the previous document. */
+  /** Essences of all recent entries. */
   readonly essences: ReadonlySet<Fingerprint>
-  /** Essences of one entry then and one entry now, where the old id is gone. */
+  /** Essences of one recent entry and one entry now, where the old id is gone. */
   readonly renamed: ReadonlySet<Fingerprint>
 }
 
-export const noPreviousDocument: PreviousDocument = { forms: new Set(), essences: new Set(), renamed: new Set() }
+export const noRecentEntries: RecentEntries = { forms: new Set(), essences: new Set(), renamed: new Set() }
 
-export const recallPrevious = (seen: SeenIds, candidates: ReadonlyArray<Candidate>): PreviousDocument => {
-  if (candidates.every(({ known }) => known)) return noPreviousDocument
+export const recallRecent = (seen: SeenIds, candidates: ReadonlyArray<Candidate>): RecentEntries => {
+  if (candidates.every(({ known }) => known)) return noRecentEntries
   const present = new Set(candidates.map(({ trace }) => trace.id))
-  const gone = seen.document.filter(({ id }) => !present.has(id))
-  const before = findUniqueEssences(seen.document)
+  const gone = seen.recent.filter(({ id }) => !present.has(id))
+  const before = findUniqueEssences(seen.recent)
   const now = findUniqueEssences(candidates.map(({ trace }) => trace))
   return {
     forms: toSetWithoutZero(gone.map(({ form }) => form)),
-    essences: toSetWithoutZero(seen.document.map(({ essence }) => essence)),
+    essences: toSetWithoutZero(seen.recent.map(({ essence }) => essence)),
     renamed: toSetWithoutZero(
       gone.map(({ essence }) => essence).filter((essence) => before.has(essence) && now.has(essence))
     )
@@ -44,23 +45,21 @@ const findUniqueEssences = (traces: ReadonlyArray<Trace>): ReadonlySet<Fingerpri
 /**
  * Candidates with an unseen id, except known entries with a new id.
  *
- * If Windhover's own rule changed the id (another policy, or a repeated id), the essence identifies a known entry. If the publisher moved
- * the site, the form does, see `findMoved`. Other new ids of the publisher are new entries, by contract.
+ * If Windhover's own rule changed the id (another rule, a repeated id, or an entry that lost its publisher's id), the essence identifies a
+ * known entry. If the publisher moved the site, the form does, see `findMoved`. Other new ids of the publisher are new entries, by contract.
  */
 export const findFresh = (
   candidates: ReadonlyArray<Candidate>,
-  previous: PreviousDocument,
+  recent: RecentEntries,
   seen: SeenIds,
-  policyChanged: boolean,
+  { policy, ruleChanged }: Pick<AssignedIds, "policy" | "ruleChanged">,
   followMovedIds: boolean
 ): ReadonlySet<Candidate> => {
-  const renamed = followMovedIds ? findMoved(candidates, previous, seen) : new Set<Candidate>()
-  return new Set(
-    candidates.filter((one) =>
-      !one.known && !renamed.has(one) &&
-      !((policyChanged || one.identity.reason === "repeated") && previous.essences.has(one.trace.essence))
-    )
-  )
+  const moved = followMovedIds ? findMoved(candidates, recent, seen) : new Set<Candidate>()
+  const isRenamed = ({ identity, trace: { essence } }: Candidate) =>
+    (ruleChanged || identity.reason === "repeated") && recent.essences.has(essence) ||
+    identity.rule !== policy?.rule && recent.renamed.has(essence)
+  return new Set(candidates.filter((one) => !one.known && !moved.has(one) && !isRenamed(one)))
 }
 
 /**
@@ -71,13 +70,13 @@ export const findFresh = (
  */
 const findMoved = (
   candidates: ReadonlyArray<Candidate>,
-  previous: PreviousDocument,
+  recent: RecentEntries,
   seen: SeenIds
 ): ReadonlySet<Candidate> => {
-  if (previous.forms.size === 0) return new Set()
+  if (recent.forms.size === 0) return new Set()
   const unseen = candidates.filter(({ known }) => !known)
-  const scheme = new Set(unseen.filter(({ trace }) => previous.forms.has(trace.form)))
+  const scheme = new Set(unseen.filter(({ trace }) => recent.forms.has(trace.form)))
   if (seen.host === "" || findCommonHost(candidates.map(({ identity }) => identity.basis)) === "") return scheme
-  const host = unseen.filter(({ identity }) => previous.forms.has(hashWithoutScheme(identity.basis, seen.host)))
+  const host = unseen.filter(({ identity }) => recent.forms.has(hashWithoutScheme(identity.basis, seen.host)))
   return host.length * 2 >= unseen.length ? new Set([...scheme, ...host]) : scheme
 }

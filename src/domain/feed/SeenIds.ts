@@ -1,38 +1,51 @@
 import { type Fingerprint, hashString } from "#domain/Fingerprint.ts"
 
-/** Hashes of an entry in the current document. */
+/** Hashes of an entry in a recent document. */
 export interface Trace {
   readonly id: Fingerprint
   /** Hash of the id without its scheme, see `hashWithoutScheme`; 0n for an id that is no http URL. */
   readonly form: Fingerprint
   /** Hash of title and link, which identifies an entry with a changed id. 0n without title and link. */
   readonly essence: Fingerprint
+  /** 32-bit hash of the stored title, texts, links and categories; 0 for an entry without an update date. */
+  readonly content: number
 }
+
+/** The id of an entry that left the recent documents. */
+export type Tombstone = Pick<Trace, "id" | "content">
 
 /**
  * The seen ids of a resource, newest first.
  *
- * Packed, because a runner keeps a million of these: 24 bytes per entry of the current document, 8 bytes per tombstone. A tombstone is the
- * id of an entry that left the document. So a feed that shrinks for a day, or an entry that returns, causes no notification.
+ * Packed, because a runner keeps a million of these: 24 bytes per recent entry, 8 bytes per tombstone, and 4 bytes for each content. Only
+ * further ids evict an id, and no empty, truncated or odd document does. So a feed that shrinks for a while causes no notification.
  */
 export interface SeenIds {
   /** The only host of the URL ids in the current document; empty for several hosts or none. */
   readonly host: string
-  /** Largest recent number of entries in the document, so that a truncated document does not shrink the memory. */
+  /** Largest number of entries in a document of this period, and of the period before. */
   readonly window: number
-  readonly document: ReadonlyArray<Trace>
+  readonly previousWindow: number
+  /** Beginning of the period, epoch seconds. */
+  readonly periodStart: number
+  /** The entries of the current document, then the entries that left last, as many as the largest recent document has. */
+  readonly recent: ReadonlyArray<Trace>
   /** Ids of old entries that a hub pushed, and may push again at any time. Only further strays evict these. */
   readonly strays: ReadonlyArray<Fingerprint>
-  readonly tombstones: ReadonlyArray<Fingerprint>
+  readonly tombstones: ReadonlyArray<Tombstone>
   readonly has: (id: Fingerprint) => boolean
+  /** Hash of the stored content of an entry; 0 when unknown. */
+  readonly getContent: (id: Fingerprint) => number
 }
 
-const formatVersion = 1
-const headerBytes = 12
+const formatVersion = 2
+const headerBytes = 28
 const traceBytes = 24
 const minTombstones = 200
 const tombstoneWindows = 3
 const maxStrays = 256
+/** A feed may be cut short for so many seconds before its window shrinks. */
+const periodSeconds = 30 * 86_400
 
 /** The last result, because a changed document is compared twice in a row. */
 let lastUnpacked: { readonly bytes: Uint8Array; readonly ids: SeenIds | undefined } | undefined
@@ -50,62 +63,86 @@ export const unpack = (bytes: Uint8Array): SeenIds | undefined => {
 const unpackBytes = (bytes: Uint8Array): SeenIds | undefined => {
   if (bytes.length < headerBytes || bytes[0] !== formatVersion) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const [strayCount, recentCount, tombstoneCount] = [view.getUint16(2, true), view.getUint32(4, true), view.getUint32(8, true)]
   const start = headerBytes + view.getUint8(1)
-  const end = start + view.getUint32(4, true) * traceBytes
-  const strays = view.getUint16(2, true)
-  if (end + strays * 8 > bytes.length || (bytes.length - end) % 8 !== 0) return undefined
-  const document: Array<Trace> = []
-  for (let at = start; at < end; at += traceBytes) {
-    document.push({
+  const end = start + recentCount * traceBytes
+  const contents = end + (strayCount + tombstoneCount) * 8
+  const hasContents = bytes.length !== contents
+  if (hasContents && bytes.length !== contents + (recentCount + tombstoneCount) * 4) return undefined
+  const contentAt = (index: number) => hasContents ? view.getUint32(contents + index * 4, true) : 0
+  const hashes = (from: number, count: number): ReadonlyArray<Fingerprint> =>
+    Array.from({ length: count }, (_, index) => view.getBigUint64(from + index * 8, true))
+  const recent = Array.from({ length: recentCount }, (_, index): Trace => {
+    const at = start + index * traceBytes
+    return {
       id: view.getBigUint64(at, true),
       form: view.getBigUint64(at + 8, true),
-      essence: view.getBigUint64(at + 16, true)
-    })
-  }
-  const hashes: Array<Fingerprint> = []
-  for (let at = end; at < bytes.length; at += 8) hashes.push(view.getBigUint64(at, true))
+      essence: view.getBigUint64(at + 16, true),
+      content: contentAt(index)
+    }
+  })
   return makeSeenIds({
     host: start === headerBytes ? "" : new TextDecoder().decode(bytes.subarray(headerBytes, start)),
-    window: view.getUint32(8, true),
-    document,
-    strays: hashes.slice(0, strays),
-    tombstones: hashes.slice(strays)
+    window: view.getUint32(12, true),
+    previousWindow: view.getUint32(16, true),
+    periodStart: view.getFloat64(20, true),
+    recent,
+    strays: hashes(end, strayCount),
+    tombstones: hashes(end + strayCount * 8, tombstoneCount).map((id, index) => ({
+      id,
+      content: contentAt(recentCount + index)
+    }))
   })
 }
 
-/** Packs seen ids for `unpack`. */
-export const pack = ({ host, window, document, tombstones, strays }: SeenIds): Uint8Array => {
+/** Packs seen ids for `unpack`. The contents are left out if no entry has an update date. */
+export const pack = (ids: SeenIds): Uint8Array => {
+  const { host, recent, strays, tombstones } = ids
   const hostBytes = new TextEncoder().encode(host)
-  const hashes = strays.length + tombstones.length
-  const bytes = new Uint8Array(headerBytes + hostBytes.length + document.length * traceBytes + hashes * 8)
+  const contents = [...recent, ...tombstones].map(({ content }) => content)
+  const hasContents = contents.some((content) => content !== 0)
+  const hashBytes = recent.length * traceBytes + (strays.length + tombstones.length) * 8
+  const bytes = new Uint8Array(headerBytes + hostBytes.length + hashBytes + (hasContents ? contents.length * 4 : 0))
   const view = new DataView(bytes.buffer)
   view.setUint8(0, formatVersion)
   view.setUint8(1, hostBytes.length)
   view.setUint16(2, strays.length, true)
-  view.setUint32(4, document.length, true)
-  view.setUint32(8, window, true)
+  view.setUint32(4, recent.length, true)
+  view.setUint32(8, tombstones.length, true)
+  view.setUint32(12, ids.window, true)
+  view.setUint32(16, ids.previousWindow, true)
+  view.setFloat64(20, ids.periodStart, true)
   bytes.set(hostBytes, headerBytes)
   let at = headerBytes + hostBytes.length
   const put = (hash: Fingerprint) => {
     view.setBigUint64(at, hash, true)
     at += 8
   }
-  for (const { id, form, essence } of document) {
+  for (const { id, form, essence } of recent) {
     put(id)
     put(form)
     put(essence)
   }
   strays.forEach(put)
-  tombstones.forEach(put)
+  for (const { id } of tombstones) put(id)
+  if (hasContents) contents.forEach((content, index) => view.setUint32(at + index * 4, content, true))
   return bytes
 }
 
-/** Adds the lookup. A changed document has one new id in most cases, so lookups are few. */
-const makeSeenIds = (ids: Omit<SeenIds, "has">): SeenIds => {
-  const isOther = makeLookup(ids.tombstones)
+/** Adds the lookups. A changed document has one new id in most cases, so lookups are few. */
+const makeSeenIds = (ids: Omit<SeenIds, "getContent" | "has">): SeenIds => {
+  const isOther = makeLookup(ids.tombstones.map(({ id }) => id))
   const isStray = makeLookup(ids.strays)
-  const isPresent = makeLookup(ids.document.map(({ id }) => id))
-  return { ...ids, has: (id) => isPresent(id) || isOther(id) || isStray(id) }
+  const isRecent = makeLookup(ids.recent.map(({ id }) => id))
+  let contents: ReadonlyMap<Fingerprint, number> | undefined
+  return {
+    ...ids,
+    has: (id) => isRecent(id) || isOther(id) || isStray(id),
+    getContent: (id) => {
+      contents ??= new Map([...ids.tombstones, ...ids.recent].map(({ content, id }) => [id, content]))
+      return contents.get(id) ?? 0
+    }
+  }
 }
 
 /** Number of lookups by a linear search. A Set for these lookups costs more. */
@@ -122,40 +159,63 @@ export const makeLookup = (hashes: ReadonlyArray<Fingerprint>): (hash: Fingerpri
   }
 }
 
-export const noSeenIds: SeenIds = makeSeenIds({ host: "", window: 0, document: [], strays: [], tombstones: [] })
+export const noSeenIds: SeenIds = makeSeenIds({
+  host: "",
+  window: 0,
+  previousWindow: 0,
+  periodStart: 0,
+  recent: [],
+  strays: [],
+  tombstones: []
+})
+
+export interface SeenDocument {
+  readonly traces: ReadonlyArray<Trace>
+  /** Number of entries in the document, unread entries included. */
+  readonly size: number
+  readonly host: string
+  /** The document may be a part of the feed, so its size says nothing about the feed. */
+  readonly isPartial?: boolean
+  readonly strays?: ReadonlyArray<Fingerprint>
+  /** Epoch ms. */
+  readonly now: number
+}
 
 /**
  * Makes the seen ids after a document.
  *
- * `marks` are further hashes to remember. Tombstones number three windows, and at least 200. The newest 256 `strays` stay; strays of this
- * document come first.
+ * The window is the largest document of this period of 30 days and the last one. One window of entries stays recent. Tombstones number
+ * three windows, and at least 200. The newest 256 `strays` stay; strays of this document come first.
  */
-export const remember = (
-  previous: SeenIds,
-  document: ReadonlyArray<Trace>,
-  site: string,
-  { marks = [], strays = [] }: {
-    readonly marks?: ReadonlyArray<Fingerprint>
-    readonly strays?: ReadonlyArray<Fingerprint>
-  } = {}
-): SeenIds => {
-  const window = Math.max(document.length, previous.window - Math.ceil(previous.window / 16))
-  const limit = Math.max(tombstoneWindows * window, minTombstones)
-  const present = new Set(document.map(({ id }) => id))
-  const others = new Set<Fingerprint>()
-  const keep = (id: Fingerprint) => {
-    if (others.size < limit && !present.has(id)) others.add(id)
-  }
-  marks.forEach(keep)
-  for (const { id } of previous.document) keep(id)
-  previous.tombstones.forEach(keep)
+export const remember = (previous: SeenIds, document: SeenDocument): SeenIds => {
+  const { host, strays = [], traces } = document
+  const period = nextPeriod(previous, document)
+  const window = Math.max(period.window, period.previousWindow)
+  const read = new Set(traces.map(({ id }) => id))
+  const known = [...traces, ...previous.recent.filter(({ id }) => !read.has(id))]
+  const size = Math.max(traces.length, window)
+  const recent = known.slice(0, size)
+  const left = known.slice(size)
+  for (const { id } of left) read.add(id)
+  const tombstones = [...left, ...previous.tombstones.filter(({ id }) => !read.has(id))]
+    .slice(0, Math.max(tombstoneWindows * window, minTombstones))
   return makeSeenIds({
-    host: site.length > 255 ? "" : site,
-    window,
-    document,
+    ...period,
+    host: host.length > 255 ? "" : host,
+    recent,
     strays: [...new Set([...strays, ...previous.strays])].slice(0, maxStrays),
-    tombstones: [...others]
+    tombstones: tombstones.map(({ content, id }) => ({ content, id }))
   })
+}
+
+const nextPeriod = (
+  { periodStart, previousWindow, window }: SeenIds,
+  { isPartial = false, now, size }: SeenDocument
+): Pick<SeenIds, "periodStart" | "previousWindow" | "window"> => {
+  const seconds = Math.floor(now / 1000)
+  return isPartial || seconds - periodStart < periodSeconds
+    ? { window: Math.max(window, size), previousWindow, periodStart }
+    : { window: size, previousWindow: window, periodStart: seconds }
 }
 
 const httpUrl = /^https?:\/\/([^/?#]*)(.*)$/is

@@ -1,6 +1,6 @@
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
-import { parsePolicy } from "#domain/feed/EntryId.ts"
+import { parsePolicy } from "#domain/feed/IdPolicy.ts"
 import { findNewEntries, needsWholeDocument, type NewEntries } from "#domain/feed/NewEntries.ts"
 import { packFingerprints } from "#domain/Fingerprint.ts"
 import { openAtEnd } from "#domain/normalize/xml/MarkupParser.ts"

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { assignIds, type IdPolicy, parsePolicy, type RawEntry } from "#domain/feed/EntryId.ts"
+import { assignIds, type RawEntry } from "#domain/feed/EntryId.ts"
+import { type IdPolicy, parsePolicy } from "#domain/feed/IdPolicy.ts"
 
 const entry = (
   fields: {
@@ -172,35 +173,150 @@ describe("EntryId", () => {
       entries: [],
       identities: [],
       policy: undefined,
-      policyChanged: false
+      ruleChanged: false
     })
   })
 
-  it("keeps generated ids if the publisher adds ids later", () => {
-    const { policy } = assignIds([entry({ link: "http://a.example/1" })], undefined)
-    const later = assignIds([
-      entry({ id: "guid-2", link: "http://a.example/2" }),
-      entry({ id: "guid-1", link: "http://a.example/1" })
-    ], policy)
-    assert.deepStrictEqual(later.entries.map(({ id }) => id), ["http-a-example-2", "http-a-example-1"])
-    assert.isFalse(later.policyChanged)
-    assert.strictEqual(later.policy, policy)
+  /** Assigns the ids of documents one after the other, and gives the last result. */
+  const after = (...documents: ReadonlyArray<ReadonlyArray<RawEntry>>) => {
+    let assigned = assignIds([], undefined)
+    for (const raw of documents) assigned = assignIds(raw, assigned.policy)
+    return assigned
+  }
+  const summaryOf = ({ entries, policy, ruleChanged }: ReturnType<typeof assignIds>) => ({
+    ids: entries.map(({ id }) => id),
+    rule: policy?.rule,
+    ruleChanged
+  })
+  const linked = (n: number) => entry({ link: `http://a.example/${n}` })
+  const given = (n: number) => entry({ id: `guid-${n}`, link: `http://a.example/${n}` })
+
+  describe("the rule", () => {
+    it("changes after three documents in a row with ids, and names the entries as before until then", () => {
+      const documents = [[linked(1)], [given(2), linked(1)], [given(3), given(2)]]
+      assert.deepStrictEqual(summaryOf(after(...documents)), {
+        ids: ["http-a-example-3", "http-a-example-2"],
+        rule: "link",
+        ruleChanged: false
+      })
+      const enough = [...documents, [given(4), given(3)]]
+      assert.strictEqual(after(...enough).policy?.rule, "link") // one of two was no majority
+      assert.deepStrictEqual(summaryOf(after(...enough, [given(5), given(4)])), {
+        ids: ["guid-5", "guid-4"],
+        rule: "publisher",
+        ruleChanged: true
+      })
+    })
+
+    it("changes after three documents in a row without ids, and names the odd documents alone until then", () => {
+      const known = [given(2), given(1)]
+      const odd = [linked(2), linked(1)]
+      assert.deepStrictEqual(summaryOf(after(known, odd)), {
+        ids: ["http-a-example-2", "http-a-example-1"],
+        rule: "publisher",
+        ruleChanged: true
+      })
+      assert.strictEqual(after(known, odd, odd).policy?.rule, "publisher")
+      assert.strictEqual(after(known, odd, odd, odd).policy?.rule, "link")
+      assert.deepStrictEqual(after(known, odd, odd, known, odd, odd, known).policy, after(known).policy)
+    })
+
+    it("is the agreement of documents, so different odd documents change nothing", () => {
+      const known = [given(2), given(1)]
+      const plain = [entry({ title: "Unavailable" })]
+      assert.strictEqual(after(known, [linked(1), linked(2)], plain, [linked(1), linked(2)]).policy?.rule, "publisher")
+      assert.strictEqual(after(known, [], plain, [], plain, [], plain).policy?.rule, "content")
+    })
+
+    it("does not trust an id that may be constant", () => {
+      const one = (title: string) => [entry({ id: "item", link: `http://a.example/${title}`, title })]
+      const shared = [...one("a"), ...one("b")]
+      assert.strictEqual(after([linked(1)], one("a"), one("b"), one("c"), one("d")).policy?.rule, "link")
+      assert.strictEqual(after(shared, one("a"), one("b"), one("c"), one("d")).policy?.challenger, undefined)
+      assert.strictEqual(after([linked(1)], [given(1)], [given(2)], [given(3)]).policy?.rule, "publisher")
+    })
+
+    it("stays for a part of a document", () => {
+      const { policy } = after([given(2), given(1)])
+      let assigned = assignIds([linked(3)], policy, false)
+      for (let part = 0; part < 5; part++) assigned = assignIds([linked(3 + part)], assigned.policy, false)
+      assert.strictEqual(assigned.policy, policy)
+      assert.deepStrictEqual(assigned.entries.map(({ id }) => id), ["http-a-example-7"])
+    })
+
+    it("leaves the publisher's id of an entry with a generated id visible, unless the id names nothing", () => {
+      const publisherIds = ({ identities }: ReturnType<typeof assignIds>) =>
+        identities.map(({ publisherId }) => publisherId)
+      assert.deepStrictEqual(publisherIds(after([linked(1)], [given(2), linked(1)])), ["guid-2", undefined])
+      const shared = ["a", "b"].map((title) => entry({ id: "item", link: `http://a.example/${title}`, title }))
+      assert.deepStrictEqual(publisherIds(after(shared)), [undefined, undefined])
+      assert.deepStrictEqual(publisherIds(after(shared, shared.slice(0, 1))), [undefined])
+      assert.deepStrictEqual(publisherIds(after([linked(1)], shared)), [undefined, undefined])
+    })
   })
 
-  it("changes a failing policy, and reports the change", () => {
-    const { policy } = assignIds([entry({ id: "item", link: "http://a.example/1", title: "a" })], undefined)
-    assert.strictEqual(policy?.rule, "publisher")
-    const later = assignIds([
-      entry({ id: "item", link: "http://a.example/2", title: "b" }),
-      entry({ id: "item", link: "http://a.example/1", title: "a" })
-    ], policy)
-    assert.strictEqual(later.policy?.rule, "link")
-    assert.isTrue(later.policyChanged)
+  describe("one entry at a time with a constant link", () => {
+    const deal = (title: string | undefined, content: string | undefined) => [
+      entry({
+        link: "http://shop.example/",
+        ...(title === undefined ? {} : { title }),
+        ...(content === undefined ? {} : { content })
+      })
+    ]
+    const idsAfter = (...documents: ReadonlyArray<ReadonlyArray<RawEntry>>) =>
+      documents.map((_, last) => after(...documents.slice(0, last + 1)).entries[0]?.id)
+
+    it("has ids of link, title and text once title and text have changed", () => {
+      const ids = idsAfter(deal("A", "a"), deal("B", "b"), deal("C", "c"), deal("B", "b"))
+      assert.strictEqual(ids[0], "http-shop-example-")
+      assert.isTrue(ids.slice(1).every((id) => /^http-shop-example--[0-9a-f]{16}$/.test(id ?? "")))
+      assert.strictEqual(new Set(ids).size, 3)
+      assert.strictEqual(ids[3], ids[1])
+      assert.deepStrictEqual(after(deal("A", "a"), deal("B", "b")).identities.map(({ reason }) => reason), ["shared"])
+    })
+
+    it("keeps its id over an edit of title or text", () => {
+      assert.strictEqual(new Set(idsAfter(deal("A", "a"), deal("A", "b"), deal("A", "c"))).size, 1)
+      assert.strictEqual(new Set(idsAfter(deal("A", "a"), deal("B", "a"), deal("C", "a"))).size, 1)
+      assert.strictEqual(new Set(idsAfter(deal("A", "a"), deal(" A ", "b"))).size, 1)
+    })
+
+    it("may have a title or a text alone", () => {
+      assert.strictEqual(new Set(idsAfter(deal("A", undefined), deal("B", undefined))).size, 2)
+      assert.strictEqual(new Set(idsAfter(deal(undefined, "a"), deal(undefined, "b"))).size, 2)
+      assert.strictEqual(new Set(idsAfter(deal(undefined, undefined), deal(undefined, undefined))).size, 1)
+    })
+
+    it("is another entry under another link, and no rule for other links", () => {
+      assert.deepStrictEqual(idsAfter(deal("A", "a"), [entry({ link: "http://shop.example/b", title: "B", content: "b" })]), [
+        "http-shop-example-",
+        "http-shop-example-b"
+      ])
+      const mixed = [...deal("C", "c"), entry({ link: "http://shop.example/x", title: "X" })]
+      const ids = after(deal("A", "a"), deal("B", "b"), mixed).entries.map(({ id }) => id)
+      assert.match(ids[0] ?? "", /^http-shop-example--[0-9a-f]{16}$/)
+      assert.strictEqual(ids[1], "http-shop-example-x")
+    })
+
+    it("is not concluded from a part of a feed, unless its link was the only one", () => {
+      const { policy } = after([linked(1), linked(2)])
+      const pushed = [deal("A", "a"), deal("B", "b")]
+      let parts = policy
+      for (const part of pushed) parts = assignIds(part, parts, false).policy
+      assert.strictEqual(parts, policy)
+      assert.match(
+        assignIds(deal("B", "b"), after(deal("A", "a")).policy, false).entries[0]?.id ?? "",
+        /^http-shop-example--[0-9a-f]{16}$/
+      )
+    })
   })
 
   it("parses a stored policy and rejects other values", () => {
     const { policy } = assignIds([entry({ link: "http://a.example/1" })], undefined)
     assert.deepStrictEqual(parsePolicy(JSON.parse(JSON.stringify(policy))), policy)
+    const pending = after([given(1), given(2)], [linked(1)], [linked(3)]).policy
+    assert.isDefined(pending?.challenger)
+    assert.deepStrictEqual(parsePolicy(JSON.parse(JSON.stringify(pending))), pending)
     assert.isTrue(
       [undefined, null, "link", {}, { ...policy, version: 2 }, { ...policy, rule: "x" }].every((other) =>
         parsePolicy(other) === undefined
@@ -233,7 +349,7 @@ describe("EntryId", () => {
       const { entries, policy } = assignIds(raw, undefined)
       const again = assignIds(raw, policy)
       assert.deepStrictEqual(again.entries, entries)
-      assert.isFalse(again.policyChanged)
+      assert.isFalse(again.ruleChanged)
     }))
   })
 })

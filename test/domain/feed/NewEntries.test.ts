@@ -103,7 +103,7 @@ describe("NewEntries", () => {
   })
 
   describe("updated entries", () => {
-    const edited = (updated: number) => [entry("b"), entry("a", { updated })]
+    const edited = (updated: number) => [entry("b"), entry("a", { updated, title: `of ${updated}` })]
 
     it("are notified once if the update is at most three minutes old", () => {
       const { notified, updated, fresh, memory } = after([plain("b", "a"), edited(NOW - 2 * MINUTE)])
@@ -129,13 +129,70 @@ describe("NewEntries", () => {
       assert.deepStrictEqual(after([plain("b"), edited(NOW + MINUTE), edited(NOW + MINUTE)]).notified, [])
     })
 
-    it("do not count if the publisher stamps the time of the request on every entry", () => {
-      const stamped = (at: number) => ["e", "d", "c", "b", "a"].map((id) => entry(id, { updated: at }))
-      assert.deepStrictEqual(after([stamped(NOW), stamped(NOW + MINUTE)]).notified, [])
+    it("do not count if the publisher stamps the time of the request on entries that stay as they are", () => {
+      for (const count of [1, 3, 4, 5, 20]) {
+        const names = Array.from({ length: count }, (_, n) => `e${n}`)
+        const stamped = (at: number) => names.map((id) => entry(id, { updated: at }))
+        const documents = Array.from({ length: 10 }, (_, minute) => stamped(NOW + minute * MINUTE))
+        for (const upTo of documents.keys()) {
+          const { notified, updated } = after(documents.slice(0, upTo + 1))
+          assert.deepStrictEqual([notified, updated], [[], []])
+        }
+        const next = findNewEntries(after(documents).memory, {
+          entries: [entry("new"), entry("e0", { title: "edited", updated: NOW + 10 * MINUTE })],
+          skipped: 0
+        }, NOW + 10 * MINUTE)
+        assert.deepStrictEqual(ids(next.notified), ["e0", "new"])
+      }
+    })
+
+    it("do not evict seen ids, however often they are stamped", () => {
+      const stamped = (at: number) => ["d", "c", "b"].map((id) => entry(id, { updated: at }))
+      const documents = Array.from({ length: 300 }, (_, minute) => stamped(NOW + minute * MINUTE))
+      assert.deepStrictEqual(after([plain("b", "a"), ...documents, plain("b", "a")]).notified, [])
+    })
+
+    it("count by title, texts, links, enclosures and categories", () => {
+      const base: RawEntry = {
+        ...entry("a", { updated: NOW }),
+        summary: { value: "s", type: "text" },
+        content: [{ value: "c", type: "html" }],
+        categories: [{ term: "x" }]
+      }
+      const isUpdate = (change: Partial<RawEntry>) =>
+        after([[base, entry("b")], [{ ...base, updated: NOW + MINUTE, ...change }, entry("b")]]).updated.length === 1
+      const links = base.links ?? []
       assert.deepStrictEqual(
-        ids(after([stamped(NOW), [entry("e", { updated: NOW + MINUTE }), ...stamped(NOW).slice(1)]]).notified),
-        ["e"]
+        [
+          {},
+          { published: NOW },
+          { authors: [{ name: "else" }] },
+          { title: { value: "else", type: "text" } },
+          { summary: { value: "else", type: "text" } },
+          { content: [{ value: "else", type: "html" }] },
+          { links: [...links, { href: "http://site.example/1.mp3", rel: "enclosure" }] },
+          { categories: [{ term: "y" }] }
+        ].map(isUpdate),
+        [false, false, false, true, true, true, true, true]
       )
+    })
+
+    it("compare with the content that was sent, also after the entry was away", () => {
+      const version = (title: string, updated: number) => [entry("b"), entry("a", { title, updated })]
+      // An edit with an old date is not sent, so the next stamp sends the edit.
+      const silent = [version("1", NOW), version("2", NOW - 60 * MINUTE)]
+      assert.deepStrictEqual(after(silent).updated, [])
+      assert.deepStrictEqual(ids(after([...silent, version("2", NOW + 2 * MINUTE)]).updated), ["a"])
+      assert.deepStrictEqual(after([...silent, version("1", NOW + 2 * MINUTE)]).updated, [])
+      const away = [version("1", NOW), plain("c"), plain("d")]
+      assert.deepStrictEqual(after([...away, version("1", NOW + 3 * MINUTE)]).updated, [])
+      assert.deepStrictEqual(ids(after([...away, version("2", NOW + 3 * MINUTE)]).updated), ["a"])
+    })
+
+    it("do not count if each request renders the contents of all entries anew", () => {
+      const rendered = (at: number) =>
+        ["e", "d", "c", "b", "a"].map((id) => entry(id, { title: `${id}, seen ${at} times`, updated: at }))
+      assert.deepStrictEqual(after([rendered(NOW), rendered(NOW + MINUTE), rendered(NOW + 2 * MINUTE)]).notified, [])
     })
   })
 
@@ -183,8 +240,15 @@ describe("NewEntries", () => {
   it("does not flood subscribers if the id policy changes", () => {
     const same = (...names: ReadonlyArray<string>) =>
       names.map((name) => entry("item", { title: name, link: `http://a.example/${name}` }))
-    const { notified, memory, generatedIds } = after([same("a"), same("b", "a"), same("c", "b", "a")])
-    assert.deepStrictEqual(ids(notified), ["http-a-example-c"])
+    const documents = [same("a"), same("b", "a"), same("c", "b", "a"), same("d", "c", "b", "a")]
+    const { notified, memory, generatedIds } = after(documents)
+    assert.deepStrictEqual(documents.map((_, last) => ids(after(documents.slice(0, last + 1)).notified)), [
+      [],
+      ["http-a-example-b"],
+      ["http-a-example-c"],
+      ["http-a-example-d"]
+    ])
+    assert.deepStrictEqual(ids(notified), ["http-a-example-d"])
     assert.strictEqual(memory.idPolicy?.rule, "link")
     assert.isTrue(generatedIds)
     assert.deepStrictEqual(ids(after([same("a"), same("b", "a")]).notified), ["http-a-example-b"])
