@@ -84,7 +84,8 @@ const fingerprintOnlySource = (rule: IdRule, raw: ReadonlyArray<RawEntry>): stri
 
 /** A better rule has to name most entries; the rule in force only has to be usable. */
 const findVote = (policy: IdPolicy, raw: ReadonlyArray<RawEntry>): IdRule =>
-  idRules.find((rule) => isBetter(rule, policy.rule) ? namesMost(rule, raw, policy) : canUseRule(rule, raw)) ?? "content"
+  idRules.find((rule) => isBetter(rule, policy.rule) ? namesMost(rule, raw, policy) : canUseRule(rule, raw)) ??
+    "content"
 
 const namesMost = (rule: IdRule, raw: ReadonlyArray<RawEntry>, { commonId, only }: IdPolicy): boolean => {
   const sources = new Set(raw.flatMap((entry) => getIdSource(rule, entry) ?? []))
@@ -131,7 +132,9 @@ export const observeOnlyEntry = (policy: IdPolicy, link: string, entry: RawEntry
   const now = describe(link, entry)
   const { only } = policy
   if (only?.link !== now.link) return isWhole ? { ...policy, only: now } : policy
-  return only.namesNothing === true || !isAnother(only, now) ? policy : { ...policy, only: { ...only, namesNothing: true } }
+  return only.namesNothing === true || !isAnother(only, now)
+    ? policy
+    : { ...policy, only: { ...only, namesNothing: true } }
 }
 
 /** Whether a link is known to name no entry. */

@@ -63,7 +63,11 @@ export const unpack = (bytes: Uint8Array): SeenIds | undefined => {
 const unpackBytes = (bytes: Uint8Array): SeenIds | undefined => {
   if (bytes.length < headerBytes || bytes[0] !== formatVersion) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const [strayCount, recentCount, tombstoneCount] = [view.getUint16(2, true), view.getUint32(4, true), view.getUint32(8, true)]
+  const [strayCount, recentCount, tombstoneCount] = [
+    view.getUint16(2, true),
+    view.getUint32(4, true),
+    view.getUint32(8, true)
+  ]
   const start = headerBytes + view.getUint8(1)
   const end = start + recentCount * traceBytes
   const contents = end + (strayCount + tombstoneCount) * 8

@@ -288,10 +288,13 @@ describe("EntryId", () => {
     })
 
     it("is another entry under another link, and no rule for other links", () => {
-      assert.deepStrictEqual(idsAfter(deal("A", "a"), [entry({ link: "http://shop.example/b", title: "B", content: "b" })]), [
-        "http-shop-example-",
-        "http-shop-example-b"
-      ])
+      assert.deepStrictEqual(
+        idsAfter(deal("A", "a"), [entry({ link: "http://shop.example/b", title: "B", content: "b" })]),
+        [
+          "http-shop-example-",
+          "http-shop-example-b"
+        ]
+      )
       const mixed = [...deal("C", "c"), entry({ link: "http://shop.example/x", title: "X" })]
       const ids = after(deal("A", "a"), deal("B", "b"), mixed).entries.map(({ id }) => id)
       assert.match(ids[0] ?? "", /^http-shop-example--[0-9a-f]{16}$/)

@@ -39,12 +39,18 @@ const subscribe = () => {
 
 describe("a feed with parts missing for a while", () => {
   const known = range(0, 20)
-  const placeholder = rss("<item><title>Temporarily unavailable</title><description>Come back later.</description></item>")
+  const placeholder = rss(
+    "<item><title>Temporarily unavailable</title><description>Come back later.</description></item>"
+  )
 
   it.each([
     ["one item without an id", placeholder, 1],
     ["one item with a link", rss(item("unavailable", "")), 1],
-    ["items with one id for all", rss("<item><guid>0</guid><title>One</title></item><item><guid>0</guid><title>Two</title></item>"), 2],
+    [
+      "items with one id for all",
+      rss("<item><guid>0</guid><title>One</title></item><item><guid>0</guid><title>Two</title></item>"),
+      2
+    ],
     [
       "an Atom entry without an id",
       "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>t</title><entry><title>Sorry</title></entry></feed>",
@@ -115,37 +121,42 @@ describe("a feed with parts missing for a while", () => {
       random: fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }))
     })
     const sizes = fc.integer({ min: 2, max: 60 })
-    fc.assert(fc.property(sizes, fc.array(step, { minLength: 1, maxLength: 25 }), (size, steps) => {
-      const { poll } = subscribe()
-      const names = range(0, size).toReversed()
-      const current = () => names.slice(-size).toReversed()
-      const idless = new Set<string>()
-      poll(feed(...current()))
-      const told: Array<{ readonly id: string; readonly title: string }> = []
-      for (const { arrivals, cut, missing, odd, random, withoutId } of steps) {
-        for (let n = 0; n < Math.min(arrivals, size); n++) names.push(`g-${names.length + 1}`)
-        const next = () => random.next().value ?? 0
-        const items = current().filter(() => next() >= missing).map((name) => {
-          if (next() >= withoutId) return item(name)
-          idless.add(name)
-          return item(name, "")
-        })
-        const document = odd ?? rss(...items)
-        told.push(...poll(cut === null ? document : document.slice(0, Math.floor(cut * document.length))))
-      }
-      const shown = new Set(current())
-      for (let round = 0; round < 3; round++) told.push(...poll(rss(`<category>${round}</category>`, ...current().map((name) => item(name)))))
-      told.push(...poll(feed("last", ...current())))
-      const count = (name: string) => told.filter(({ id }) => id === name).length
-      for (const name of [...names.slice(size), "last"]) {
-        assert.isAtMost(count(name), 1)
-        if (shown.has(name) || name === "last") {
-          const times = told.filter(({ title }) => title === `News ${name}`).length
-          assert.isTrue(idless.has(name) ? times >= 1 : times === 1, `${name}: ${times}`)
+    fc.assert(
+      fc.property(sizes, fc.array(step, { minLength: 1, maxLength: 25 }), (size, steps) => {
+        const { poll } = subscribe()
+        const names = range(0, size).toReversed()
+        const current = () => names.slice(-size).toReversed()
+        const idless = new Set<string>()
+        poll(feed(...current()))
+        const told: Array<{ readonly id: string; readonly title: string }> = []
+        for (const { arrivals, cut, missing, odd, random, withoutId } of steps) {
+          for (let n = 0; n < Math.min(arrivals, size); n++) names.push(`g-${names.length + 1}`)
+          const next = () => random.next().value ?? 0
+          const items = current().filter(() => next() >= missing).map((name) => {
+            if (next() >= withoutId) return item(name)
+            idless.add(name)
+            return item(name, "")
+          })
+          const document = odd ?? rss(...items)
+          told.push(...poll(cut === null ? document : document.slice(0, Math.floor(cut * document.length))))
         }
-      }
-      for (const name of names.slice(0, size)) assert.strictEqual(count(name), 0)
-      assert.strictEqual(count("last"), 1)
-    }), { numRuns: 300 })
+        const shown = new Set(current())
+        for (let round = 0; round < 3; round++) {
+          told.push(...poll(rss(`<category>${round}</category>`, ...current().map((name) => item(name)))))
+        }
+        told.push(...poll(feed("last", ...current())))
+        const count = (name: string) => told.filter(({ id }) => id === name).length
+        for (const name of [...names.slice(size), "last"]) {
+          assert.isAtMost(count(name), 1)
+          if (shown.has(name) || name === "last") {
+            const times = told.filter(({ title }) => title === `News ${name}`).length
+            assert.isTrue(idless.has(name) ? times >= 1 : times === 1, `${name}: ${times}`)
+          }
+        }
+        for (const name of names.slice(0, size)) assert.strictEqual(count(name), 0)
+        assert.strictEqual(count("last"), 1)
+      }),
+      { numRuns: 300 }
+    )
   })
 })
