@@ -45,7 +45,7 @@ const rooms: { readonly [folder: string]: Room } = {
   },
   "domain/render": {
     rooms: ["domain", "domain/feed", "domain/normalize/bytes", "domain/poll", "domain/delivery"],
-    packages: domainPackages,
+    packages: [...domainPackages, "entities"],
     reason: pure
   },
 

@@ -1,7 +1,8 @@
 import { Struct } from "effect"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { ServerProfile } from "./ServerProfile.ts"
-import type { Status } from "./Status.ts"
+import { toPlainText } from "#domain/render/PlainText.ts"
+import { describeUnchanged, hasReason, type Status } from "./Status.ts"
 
 /** Kind of a resource, by its content and the fragment of its topic; `unknown` before the first document. */
 export type ResourceKind = "unknown" | "feed" | "json" | "html-fragment" | "json-fragment" | "other"
@@ -109,12 +110,25 @@ export interface UnchangedPoll {
   readonly failures: number
 }
 
-/** The status for subscribers of `topic`, in the spelling of the subscriber. */
+/**
+ * Whether the last fetch found the document of an earlier one.
+ *
+ * Such a fetch writes the schedule alone, so that `http` still describes the earlier fetch.
+ */
+const isUnchanged = ({ code, http, lastFetch, lastParse }: Pick<Status, "code" | "http" | "lastFetch" | "lastParse">) =>
+  lastFetch !== undefined && lastParse !== undefined && lastFetch > lastParse &&
+  code !== undefined && (code === 304 || code >= 200 && code < 300) && !hasReason(http)
+
+/** The status for subscribers of `topic`, in the spelling of the subscriber. An unchanged document has the code 304. */
 export const statusOf = (state: Omit<ResourceProfile, "id" | "kind">, topic: string): Status => {
   const status: { -readonly [K in keyof Status]: Status[K] } = { feed: topic, period: state.period }
-  if (state.header?.title !== undefined) status.title = state.header.title.value
+  if (state.header?.title !== undefined) status.title = toPlainText(state.header.title)
   if (state.code !== undefined) status.code = state.code
   if (state.http !== undefined) status.http = state.http
+  if (isUnchanged(state)) {
+    status.code = 304
+    status.http = describeUnchanged(state.period)
+  }
   status.nextFetch = state.nextFetch
   if (state.lastFetch !== undefined) status.lastFetch = state.lastFetch
   if (state.lastParse !== undefined) status.lastParse = state.lastParse

@@ -34,6 +34,12 @@ export type PollTrigger = "ring" | "ping" | "push" | "late"
 export const describeFetch = (trigger: PollTrigger, code: number, period: number, outcome?: string): string =>
   `Fetched (${trigger}) ${code} ${period}${outcome === undefined ? "" : ` and ${outcome}`}`
 
+/** The log line of a poll that found the bytes of the last document, whatever status the server sent. */
+export const describeUnchanged = (period: number): string => describeFetch("ring", 304, period)
+
+/** Whether a log line gives a reason, as those of unreadable documents do. */
+export const hasReason = (http: string | undefined): boolean => /^Fetched \(\w+\) \d+ \d+: /.test(http ?? "")
+
 /** Whether a log line reports a failure with this reason. */
 export const isSameFailure = (http: string | undefined, reason: string | undefined): boolean => {
   const found = /^Fetched \(\w+\) \d+ \d+(?:: (.*))?$/s.exec(http ?? "")

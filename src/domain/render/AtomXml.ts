@@ -12,7 +12,15 @@ import type {
 } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { completeLinks, dropLinksWithoutAddress, dropNamelessCategories, getEntryLinks } from "./EntryFields.ts"
+import {
+  announceSelf,
+  completeLinks,
+  dropLinksWithoutAddress,
+  dropNamelessCategories,
+  getEntryLinks,
+  getFeedId,
+  getPoints
+} from "./EntryFields.ts"
 import { renderStatusXml } from "./StatusXml.ts"
 import { formatTimestamp, renderAttribute, renderEach, renderElement } from "./Xml.ts"
 
@@ -39,23 +47,37 @@ export const renderAtom = ({ status, header, entries, extNamespace, hub, self }:
     renderAttribute("xml:lang", header?.language)
   }>` +
   renderStatusXml(status, extNamespace) +
-  (hub === undefined ? "" : renderLink({ rel: "hub", href: hub })) +
-  (self === undefined ? "" : renderLink({ rel: "self", href: self })) +
-  (header === undefined ? "<title></title>" : renderHeader(header)) +
-  renderElement("id", header?.id ?? status.feed) +
+  renderEach(announceLinks(header, hub, self), renderLink) +
+  (header === undefined ? emptyHeader : renderHeader(header)) +
+  renderElement("id", getFeedId(header, status)) +
   renderEach(entries, (entry) => renderEntryXml(entry, extNamespace)) +
   "</feed>"
 
 /** Atom requires a title in feeds and entries. */
 const emptyTitle: Text = { value: "", type: "text" }
 
-/** Renders the header without its id. `renderAtom` adds the id, or else the topic, because Atom requires an id. */
+/** The links of a feed: hub and topic first, then the publisher's own links, without repetition. */
+const announceLinks = (
+  header: FeedHeader | undefined,
+  hub: string | undefined,
+  self: string | undefined
+): ReadonlyArray<Link> => {
+  const own = completeLinks(header?.links, header?.title)
+  const links = self === undefined ? own : announceSelf(own, self)
+  return hub === undefined
+    ? links
+    : [{ rel: "hub", href: hub }, ...links.filter(({ href, rel }) => rel !== "hub" || href !== hub)]
+}
+
+/** The required elements of a feed before its first document. */
+const emptyHeader = "<title></title><updated></updated>"
+
+/** Renders the header without its links and id. */
 const renderHeader = (header: FeedHeader): string =>
-  renderEach(completeLinks(header.links, header.title), renderLink) +
   renderText("title", header.title ?? emptyTitle) +
   renderText("subtitle", header.subtitle) +
   renderElement("published", formatTimestamp(header.published)) +
-  renderElement("updated", formatTimestamp(header.updated)) +
+  renderUpdated(header.updated) +
   renderText("rights", header.rights) +
   renderEach(header.authors, (author) => renderPerson("author", author)) +
   renderEach(header.contributors, (contributor) => renderPerson("contributor", contributor)) +
@@ -72,11 +94,11 @@ export const renderEntryXml = (entry: Entry, extNamespace: string): string =>
   `${renderAttribute("xml:lang", entry.language)}>` +
   renderElement("id", entry.id) +
   renderElement("published", formatTimestamp(entry.published)) +
-  renderElement("updated", formatTimestamp(entry.updated)) +
+  renderUpdated(entry.updated) +
   renderText("title", entry.title ?? emptyTitle, entry.language) +
   renderTypedText("summary", entry.summary, entry.language) +
   renderTypedText("content", entry.content?.[0], entry.language) +
-  renderEach(entry.points, (point) => renderElement("geo:point", formatPoint(point))) +
+  renderEach(getPoints(entry), (point) => renderElement("geo:point", formatPoint(point))) +
   renderShape(entry.shape) +
   renderEach(getEntryLinks(entry), renderLink) +
   renderEach(dropNamelessCategories(entry.categories), renderCategory) +
@@ -87,6 +109,9 @@ export const renderEntryXml = (entry: Entry, extNamespace: string): string =>
   renderEach(entry.objects, renderObject) +
   renderSource(entry.source) +
   "</entry>"
+
+/** Renders the time of the last update. Atom requires the element, so that it is empty for an unknown time. */
+const renderUpdated = (at: number | undefined): string => renderElement("updated", formatTimestamp(at) ?? "")
 
 /** Renders a text. The type attribute is absent for plain text. */
 const renderText = (name: string, value: Text | undefined, outerLanguage?: string): string =>

@@ -1,4 +1,6 @@
-import type { Category, Entry, Link, MediaContent, Text } from "#domain/feed/Entry.ts"
+import type { Category, Entry, Link, MediaContent, Point, Shape, Text } from "#domain/feed/Entry.ts"
+import type { FeedHeader } from "#domain/feed/Feed.ts"
+import type { Status } from "#domain/poll/Status.ts"
 
 const pageRelations: ReadonlySet<string> = new Set(["alternate", "replies"])
 
@@ -70,3 +72,43 @@ const getPictures = ({ image, itunes, media }: Entry): ReadonlyArray<Link> =>
 /** Drops categories without a term, because Atom requires a term. */
 export const dropNamelessCategories = (categories: ReadonlyArray<Category> | undefined): ReadonlyArray<Category> =>
   categories === undefined ? [] : categories.filter(({ term }) => term !== "")
+
+/** The id of a feed in all formats: the publisher's id, else the topic. */
+export const getFeedId = (header: FeedHeader | undefined, { feed }: Pick<Status, "feed">): string => header?.id ?? feed
+
+/**
+ * The links of a feed with the subscriber's URL as its only `self` link, in front.
+ *
+ * A publisher that names another URL as `self` prefers that URL. Subscribers get this link as `canonical`.
+ */
+export const announceSelf = (links: ReadonlyArray<Link>, self: string): ReadonlyArray<Link> => {
+  const others = new Map<string, Link>()
+  let announced: Link = { rel: "self", href: self }
+  for (const link of links) {
+    if (link.rel !== "self") others.set(`${others.size}`, link)
+    else if (link.href === self) announced = link
+    else others.set(linkKey(link), { ...link, rel: "canonical" })
+  }
+  return [announced, ...others.values()]
+}
+
+/** The points of an entry, or else the centre of its line, polygon or box. */
+export const getPoints = ({ points, shape }: Entry): ReadonlyArray<Point> => {
+  if (points !== undefined && points.length > 0 || shape === undefined) return points ?? []
+  const center = findCenter(shape)
+  return center === undefined ? [] : [center]
+}
+
+/** The centre of the bounding box. A box whose first corner lies east of its second one crosses the 180th meridian. */
+const findCenter = ({ coordinates, type }: Shape): Point | undefined => {
+  const [first, second] = coordinates
+  if (first === undefined) return undefined
+  const latitude = middleOf(coordinates.map(([, latitude]) => latitude))
+  const crosses = type === "Box" && second !== undefined && first[0] > second[0]
+  const middle = middleOf(coordinates.map(([longitude]) => crosses && longitude < 0 ? longitude + 360 : longitude))
+  return { latitude, longitude: middle > 180 ? middle - 360 : middle }
+}
+
+/** The middle of a range, to some centimetres on the ground. */
+const middleOf = (values: ReadonlyArray<number>): number =>
+  Math.round((values.reduce((a, b) => Math.min(a, b)) + values.reduce((a, b) => Math.max(a, b))) / 2 * 1e6) / 1e6

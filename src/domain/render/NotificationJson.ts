@@ -2,7 +2,15 @@ import type { ActivityObject, Entry, Link, Person, Point, Source, Text } from "#
 import { type FeedHeader, getPermalink } from "#domain/feed/Feed.ts"
 import { toSlug } from "#domain/feed/Slug.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import { completeLinks, dropLinksWithoutAddress, dropNamelessCategories, getEntryLinks } from "./EntryFields.ts"
+import {
+  completeLinks,
+  dropLinksWithoutAddress,
+  dropNamelessCategories,
+  getEntryLinks,
+  getFeedId,
+  getPoints
+} from "./EntryFields.ts"
+import { toPlainText } from "./PlainText.ts"
 import { dropIllegalCharacters } from "./Xml.ts"
 
 type JsonValue = string | number | boolean | null | ReadonlyArray<JsonValue> | {
@@ -25,10 +33,10 @@ export const renderJson = ({ status, header, entries, retrieve }: JsonNotificati
   const error = entries === undefined
   return stringify({
     status: statusToJson(status),
-    title: error ? "" : header?.title?.value ?? "",
-    subtitle: error ? undefined : header?.subtitle?.value,
+    title: error ? "" : plainTextOf(header?.title) ?? "",
+    subtitle: error ? undefined : plainTextOf(header?.subtitle),
     updated: error ? null : toSeconds(header?.updated) ?? null,
-    id: error ? "" : header?.id ?? "",
+    id: error ? "" : getFeedId(header, status),
     standardLinks: error ? undefined : groupLinks(completeLinks(header?.links, header?.title)),
     items: entries?.map((entry) => toItem(entry, retrieve === true))
   })
@@ -62,7 +70,7 @@ const toItem = (entry: Entry, withLinks: boolean): JsonObject => {
     id: entry.id,
     published: toSeconds(entry.published),
     updated: toSeconds(entry.updated),
-    title: entry.title?.value,
+    title: plainTextOf(entry.title),
     content: entry.content?.[0]?.value,
     summary: entry.summary?.value,
     permalinkUrl: getPermalink(entry),
@@ -72,13 +80,16 @@ const toItem = (entry: Entry, withLinks: boolean): JsonObject => {
     categories: entry.categories === undefined
       ? undefined
       : [...new Set(dropNamelessCategories(entry.categories).map(({ term }) => term))],
-    geo: toGeo(entry.points?.[0]),
+    geo: toGeo(getPoints(entry)[0]),
     actor: toActor(entry.authors?.[0]),
     object: toObject(entry.objects?.[0]),
     source: toSource(entry.source),
     language: entry.language
   }
 }
+
+/** A title as plain text, because JSON names no type. */
+const plainTextOf = (text: Text | undefined): string | undefined => text === undefined ? undefined : toPlainText(text)
 
 const groupLinks = (links: ReadonlyArray<Link>): JsonObject | undefined =>
   links.length === 0
@@ -94,7 +105,7 @@ const indexLinks = (links: ReadonlyArray<Link>, title: Text | undefined): JsonOb
   links.length === 0
     ? undefined
     : Object.fromEntries(links.map(({ href, title: ownTitle, rel, type }) => {
-      const anyTitle = ownTitle ?? title?.value
+      const anyTitle = ownTitle ?? plainTextOf(title)
       return [href, {
         href,
         title: ownTitle,
@@ -136,7 +147,7 @@ const toObject = (object: ActivityObject | undefined): JsonObject | undefined =>
 const toSource = (source: Source | undefined): JsonObject | undefined =>
   source === undefined ? undefined : {
     id: source.id,
-    title: source.title?.value,
+    title: plainTextOf(source.title),
     updated: toSeconds(source.updated),
     permalinkUrl: getPermalink(source),
     standardLinks: groupLinks(completeLinks(source.links, source.title))

@@ -3,6 +3,7 @@ import type { ListedSubscription } from "#actors/operations/Hub.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
 import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { statusToJson } from "#domain/render/NotificationJson.ts"
+import { toPlainText } from "#domain/render/PlainText.ts"
 import { shownFormat } from "#domain/Subscription.ts"
 import * as Reply from "#http/Reply.ts"
 import type { ApiCall } from "./Operation.ts"
@@ -39,11 +40,11 @@ export const renderList = (
   return jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
 }
 
-const subscriptionJson = ({ resource, subscription }: SubscriptionItem, details: object) => ({
-  format: shownFormat(subscription, resource),
+const subscriptionJson = ({ resource: { header, kind }, subscription }: SubscriptionItem, details: object) => ({
+  format: shownFormat(subscription, { kind }),
   endpoint: subscription.endpoint,
   secret: subscription.secret ?? null,
-  feed: { title: resource.header?.title?.value ?? null, url: subscription.topic, ...details }
+  feed: { title: header?.title === undefined ? null : toPlainText(header.title), url: subscription.topic, ...details }
 })
 
 /** State of an XMPP subscription: active or paused, online if Windhover knows, and its bounces. Times are in seconds. */

@@ -53,7 +53,7 @@ describe.skipIf(installed === undefined)("conversations over XMPP", () => {
 
         yield* fetched(ann, node)
         const entry = (id: string) =>
-          `<item id='${id}'><entry xmlns='http://www.w3.org/2005/Atom'><id>${id}</id><title>Title of ${id}</title>` +
+          `<item id='${id}'><entry xmlns='http://www.w3.org/2005/Atom'><id>${id}</id><updated/><title>Title of ${id}</title>` +
           `<content type='text'>Text of ${id}</content></entry></item>`
         assert.strictEqual(
           said(yield* retrieve(ann, node)),

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Entry } from "#domain/feed/Entry.ts"
+import type { Entry, Link } from "#domain/feed/Entry.ts"
 import { renderAtom, renderEntryXml } from "#domain/render/AtomXml.ts"
 import { renderEntryJson } from "#domain/render/NotificationJson.ts"
 import { dropIllegalCharacters } from "#domain/render/Xml.ts"
@@ -49,7 +49,7 @@ describe("AtomXml", () => {
         renderStatusXml(status, EXT) +
         `<link title="News" rel="alternate" href="https://news.example/" type="text/html"/>` +
         "<title>News</title><updated>2013-10-12T20:00:00Z</updated><id>urn:news</id>" +
-        `<entry ${NAMESPACES}><id>item-1</id><title>Salamanders &amp; aging</title>` +
+        `<entry ${NAMESPACES}><id>item-1</id><updated></updated><title>Salamanders &amp; aging</title>` +
         `<summary type="html">&lt;a href="https://news.example/1"&gt;Comments&lt;/a&gt;</summary>` +
         `<link title="Salamanders &amp; aging" rel="alternate" href="http://site.example/1.html" type="text/html"/>` +
         `<link title="Salamanders &amp; aging" rel="replies" href="https://news.example/1" type="text/html"/>` +
@@ -57,25 +57,32 @@ describe("AtomXml", () => {
     )
   })
 
-  it("announces hub and topic before the publisher's links", () => {
-    const read = parse(renderAtom({
-      status,
-      header: { title: text("T"), links: [{ href: "http://old.example/", rel: "self", type: "application/atom+xml" }] },
-      entries: [],
-      extNamespace: EXT,
-      hub: "http://hub.example/",
-      self: "https://news.example/rss"
-    }))
-    assert.deepStrictEqual(children(read).flatMap(({ name, attributes }) => name === "link" ? [attributes] : []), [
-      { rel: "hub", href: "http://hub.example/" },
-      { rel: "self", href: "https://news.example/rss" },
-      { rel: "self", href: "http://old.example/", type: "application/atom+xml" }
+  it("announces hub and topic once, before the publisher's links; another self link is canonical", () => {
+    const own = { rel: "self", href: "https://news.example/rss", type: "application/atom+xml" }
+    const linksOf = (links: ReadonlyArray<Link>) =>
+      children(parse(renderAtom({
+        status,
+        header: { title: text("T"), links },
+        entries: [],
+        extNamespace: EXT,
+        hub: "http://hub.example/",
+        self: own.href
+      }))).flatMap(({ attributes, name }) => name === "link" ? [attributes] : [])
+    const hub = { rel: "hub", href: "http://hub.example/" }
+    const other = { rel: "hub", href: "http://other.example/" }
+    const moved = { ...own, href: "http://old.example/" }
+    assert.deepStrictEqual(linksOf([]), [hub, { rel: "self", href: own.href }])
+    assert.deepStrictEqual(linksOf([own, hub, other, own]), [hub, own, other])
+    assert.deepStrictEqual(linksOf([moved, moved]), [
+      hub,
+      { rel: "self", href: own.href },
+      { ...moved, rel: "canonical" }
     ])
   })
 
   it("is an Atom feed with a status and without entries before the first document", () => {
     const read = parse(renderAtom({ status, header: undefined, entries: [], extNamespace: EXT }))
-    assert.deepStrictEqual(names(read), ["status", "title", "id"])
+    assert.deepStrictEqual(names(read), ["status", "title", "updated", "id"])
   })
 
   it("renders every element of an entry, in order", () => {
@@ -147,18 +154,18 @@ describe("AtomXml", () => {
     )
   })
 
-  it("omits unknown values, but has the title that Atom requires", () => {
-    assert.strictEqual(inside({ id: "x" }), "<id>x</id><title></title>")
+  it("omits unknown values, but has the title and the time that Atom requires", () => {
+    assert.strictEqual(inside({ id: "x" }), "<id>x</id><updated></updated><title></title>")
   })
 
   it("sends XHTML as HTML, media types unchanged, and out-of-line content by its URL", () => {
     assert.strictEqual(
       inside({ id: "x", content: [text("<p>a</p>", "xhtml")], summary: text("a", "text/markdown") }),
-      `<id>x</id><title></title><summary type="text/markdown">a</summary><content type="html">&lt;p&gt;a&lt;/p&gt;</content>`
+      `<id>x</id><updated></updated><title></title><summary type="text/markdown">a</summary><content type="html">&lt;p&gt;a&lt;/p&gt;</content>`
     )
     assert.strictEqual(
       inside({ id: "x", content: [{ value: "", type: "video/mp4", src: "http://a.example/1.mp4" }] }),
-      `<id>x</id><title></title><content type="video/mp4" src="http://a.example/1.mp4"></content>`
+      `<id>x</id><updated></updated><title></title><content type="video/mp4" src="http://a.example/1.mp4"></content>`
     )
   })
 
@@ -170,7 +177,7 @@ describe("AtomXml", () => {
         title: { ...text("T"), language: "en" },
         summary: { ...text("S"), language: "de" }
       }),
-      `<id>x</id><title>T</title><summary type="text" xml:lang="de">S</summary>`
+      `<id>x</id><updated></updated><title>T</title><summary type="text" xml:lang="de">S</summary>`
     )
   })
 
@@ -184,7 +191,7 @@ describe("AtomXml", () => {
       `${page}<link title="T" rel="replies" href="${commentsFeed}" type="application/rss+xml"/>`
     )
     const links = [{ href: comments, rel: "replies", type: "text/html", title: "T" }]
-    assert.strictEqual(inside({ id: "x", title, links, comments }), `<id>x</id><title>T</title>${page}`)
+    assert.strictEqual(inside({ id: "x", title, links, comments }), `<id>x</id><updated></updated><title>T</title>${page}`)
   })
 
   it("sends pictures and media of Media RSS and iTunes as links, each once", () => {
@@ -204,7 +211,7 @@ describe("AtomXml", () => {
     }
     assert.strictEqual(
       inside(entry),
-      `<id>x</id><title></title><link rel="enclosure" href="https://a.example/1.mp3" type="audio/mpeg"/>` +
+      `<id>x</id><updated></updated><title></title><link rel="enclosure" href="https://a.example/1.mp3" type="audio/mpeg"/>` +
         `<link title="Video" rel="enclosure" href="https://a.example/1.mp4" type="video/mp4" length="5"/>` +
         `<link rel="picture" href="https://a.example/face.png"/><link rel="picture" href="https://a.example/art.jpg"/>` +
         `<link rel="picture" href="https://a.example/small.jpg"/>`

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Entry } from "#domain/feed/Entry.ts"
+import type { Entry, Shape } from "#domain/feed/Entry.ts"
 import { type JsonNotification, renderEntryJson, renderJson } from "#domain/render/NotificationJson.ts"
+import { toPlainText } from "#domain/render/PlainText.ts"
 import { dropIllegalCharacters } from "#domain/render/Xml.ts"
 import { hostile, model } from "#test/generators/Model.ts"
 
@@ -51,7 +52,7 @@ describe("NotificationJson", () => {
       },
       title: "comics.example",
       updated: null,
-      id: "",
+      id: "https://comics.example/rss.xml",
       items: [{
         id: "https://comics.example/2262/",
         published: 1_580_446_800,
@@ -83,9 +84,29 @@ describe("NotificationJson", () => {
       status: { code: 200, feed: status.feed },
       title: "",
       updated: null,
-      id: "",
+      id: "https://comics.example/rss.xml",
       items: []
     })
+  })
+
+  it("has plain titles, whatever the publisher's type", () => {
+    const titles = [text("AT&T <3"), text("a &lt;b&gt; &amp;<i> c</i>\n<!-- d -->", "html"), text("<b>x</b>&#33;", "xhtml")]
+    assert.deepStrictEqual(
+      titles.map((title) => JSON.parse(renderEntryJson({ id: "x", title, source: { title } }))),
+      ["AT&T <3", "a <b> & c", "x!"].map((title) => ({ id: "x", title, source: { title } }))
+    )
+    const header = { title: text("A &amp; B", "html"), subtitle: text("<i>C</i>", "html") }
+    const { subtitle, title } = JSON.parse(renderJson({ status, header, entries: [] }))
+    assert.deepStrictEqual([title, subtitle], ["A & B", "C"])
+  })
+
+  it("extrapolates the point of an entry from its shape", () => {
+    const pointOf = (shape: Shape) => JSON.parse(renderEntryJson({ id: "x", shape })).geo?.coordinates
+    assert.deepStrictEqual(pointOf({ type: "Box", coordinates: [[2, 1], [5, 3]] }), [2, 3.5])
+    assert.deepStrictEqual(pointOf({ type: "Box", coordinates: [[170, -20], [-178, -10]] }), [-15, 176])
+    assert.deepStrictEqual(pointOf({ type: "Box", coordinates: [[178, 0], [-170, 0]] }), [0, -176])
+    assert.deepStrictEqual(pointOf({ type: "LineString", coordinates: [[10, 1], [-2, 0], [0, 2]] }), [1, 4])
+    assert.isUndefined(pointOf({ type: "Polygon", coordinates: [] }))
   })
 
   it("has the known fields of the header", () => {
@@ -245,7 +266,7 @@ describe("NotificationJson", () => {
         assert.strictEqual(read.items[0]?.id, dropIllegalCharacters(entry.id))
         assert.strictEqual(
           read.items[0]?.title,
-          entry.title === undefined ? undefined : dropIllegalCharacters(entry.title.value)
+          entry.title === undefined ? undefined : dropIllegalCharacters(toPlainText(entry.title))
         )
       }),
       { numRuns: 200 }

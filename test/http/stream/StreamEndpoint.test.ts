@@ -86,8 +86,8 @@ const described = describeApi({ baseUrl: "", hubOpen: true }, "1.0.0").paths as 
 }
 const poll = get(`/stream?${query}&wait=poll&format=json`)
 
-const item = (id: string) => `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"","items":[{"id":"${id}"}]}`
-const empty = `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"","items":[]}`
+const item = (id: string) => `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"${topic}","items":[{"id":"${id}"}]}`
+const empty = `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"${topic}","items":[]}`
 
 describe("a stream of server-sent events", () => {
   it.effect("has a heartbeat every 15 s", () =>
