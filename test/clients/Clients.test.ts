@@ -107,6 +107,7 @@ describe.skipIf(installed === undefined)("clients of others, as they come", () =
           const link = { type: "text/html", rel: "alternate", title: `Title of ${id}`, href: `http://feeds.test/${id}` }
           return {
             id,
+            updated: "",
             title: `Title of ${id}`,
             content: `Text & é€😀 of ${id}`,
             link,
