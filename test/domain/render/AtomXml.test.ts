@@ -191,7 +191,10 @@ describe("AtomXml", () => {
       `${page}<link title="T" rel="replies" href="${commentsFeed}" type="application/rss+xml"/>`
     )
     const links = [{ href: comments, rel: "replies", type: "text/html", title: "T" }]
-    assert.strictEqual(inside({ id: "x", title, links, comments }), `<id>x</id><updated></updated><title>T</title>${page}`)
+    assert.strictEqual(
+      inside({ id: "x", title, links, comments }),
+      `<id>x</id><updated></updated><title>T</title>${page}`
+    )
   })
 
   it("sends pictures and media of Media RSS and iTunes as links, each once", () => {

@@ -90,7 +90,11 @@ describe("NotificationJson", () => {
   })
 
   it("has plain titles, whatever the publisher's type", () => {
-    const titles = [text("AT&T <3"), text("a &lt;b&gt; &amp;<i> c</i>\n<!-- d -->", "html"), text("<b>x</b>&#33;", "xhtml")]
+    const titles = [
+      text("AT&T <3"),
+      text("a &lt;b&gt; &amp;<i> c</i>\n<!-- d -->", "html"),
+      text("<b>x</b>&#33;", "xhtml")
+    ]
     assert.deepStrictEqual(
       titles.map((title) => JSON.parse(renderEntryJson({ id: "x", title, source: { title } }))),
       ["AT&T <3", "a <b> & c", "x!"].map((title) => ({ id: "x", title, source: { title } }))

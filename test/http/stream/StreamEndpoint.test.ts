@@ -86,7 +86,8 @@ const described = describeApi({ baseUrl: "", hubOpen: true }, "1.0.0").paths as 
 }
 const poll = get(`/stream?${query}&wait=poll&format=json`)
 
-const item = (id: string) => `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"${topic}","items":[{"id":"${id}"}]}`
+const item = (id: string) =>
+  `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"${topic}","items":[{"id":"${id}"}]}`
 const empty = `{"status":{"feed":"${topic}"},"title":"","updated":null,"id":"${topic}","items":[]}`
 
 describe("a stream of server-sent events", () => {
