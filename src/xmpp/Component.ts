@@ -1,11 +1,11 @@
 import type { Element } from "@xmpp/xml"
-import { Clock, Effect, Fiber, Latch, Metric, Random, type Scope } from "effect"
+import { Clock, Effect, Fiber, Latch, Metric, Option, Random, type Scope } from "effect"
 import type { ComponentConfig } from "./ComponentConfig.ts"
 import * as ComponentStream from "./ComponentStream.ts"
 import { maxStanzaBytes } from "./Notifications.ts"
-import { OutgoingQueue, type SendResult } from "./OutgoingQueue.ts"
+import { OutgoingQueue, type SendResult, type StreamEnd } from "./OutgoingQueue.ts"
 import { Receipts } from "./Receipts.ts"
-import { getReconnectWaitMs, logFailure } from "./Reconnect.ts"
+import { countFailure, getReconnectWaitMs, logFailure, noOutage } from "./Reconnect.ts"
 
 export interface Options extends ComponentConfig {
   /** Gets every stanza except the answers to the component's own pings; must not throw. */
@@ -13,23 +13,31 @@ export interface Options extends ComponentConfig {
   /** Called after the end of a connection; must not throw. */
   readonly onDisconnect?: () => void
   /**
-   * Stores the results of a batch. The batch after the next one waits for the end of this effect.
+   * Stores the results of a batch, and retries until the database has them. The batch after the next one waits for the end of this effect.
    *
    * After a crash, Windhover repeats messages without a stored result.
    */
   readonly flush?: Effect.Effect<void>
+  /** Returns once this runner may connect. A runner that stood still must not take the name from the next owner. */
+  readonly awaitLease?: Effect.Effect<void>
 }
 
 /** The component of an XMPP server (XEP-0114). Reconnects on its own until its scope closes. */
 export interface Component {
-  /** Sends the messages of a delivery and returns the result. `id` stays the same over retries. */
-  readonly deliver: (id: string, messages: ReadonlyArray<string>) => Effect.Effect<SendResult>
+  /**
+   * Sends the messages of a delivery and returns the result. `id` stays the same over retries.
+   *
+   * The messages leave only while `isHeld` is true.
+   */
+  readonly deliver: (id: string, messages: ReadonlyArray<string>, isHeld?: () => boolean) => Effect.Effect<SendResult>
   /** Sends a reply, or drops the reply without a connection. Returns the problem, in words, of a reply that XML or the size limit forbids. */
   readonly reply: (stanza: string) => string | undefined
   /** Bytes of all stanzas that the server has not read yet. */
   readonly unreadBytes: () => number
   /** Bytes of replies that the server has not read yet. */
   readonly unreadReplyBytes: () => number
+  /** Time without an answer of the server, in ms. 0 while connected, and while the server answers but rejects the component. */
+  readonly cutOffMs: (now: number) => number
 }
 
 /** Time without work after which the component pings the server, in ms. */
@@ -55,8 +63,17 @@ interface Machine {
   connectedAt: number
   /** Time of the last disconnect; undefined while a stream is open. */
   disconnectedAt: number | undefined
-  /** Stores the results of the batch before the current one. */
+  /** Time since which the server does not answer; undefined while it does. */
+  silentSince: number | undefined
+  /** Time of the open ping; undefined when the server has answered all pings. */
+  pingedAt: number | undefined
+  /** Number of written replies, and of the replies that the server has read for sure. */
+  replies: number
+  confirmedReplies: number
+  /** Stores the results of the batches before the last one. */
   flushing: Fiber.Fiber<void>
+  /** True when the results of the last batch are not being stored yet. */
+  needsFlush: boolean
 }
 
 /** Connects, and reconnects until the scope closes. */
@@ -74,23 +91,31 @@ export const make = Effect.fnUntraced(function*(
     stream: undefined,
     connectedAt: 0,
     disconnectedAt: yield* Clock.currentTimeMillis,
-    flushing: yield* Effect.forkIn(Effect.void, scope)
+    silentSince: yield* Clock.currentTimeMillis,
+    pingedAt: undefined,
+    replies: 0,
+    confirmedReplies: 0,
+    flushing: yield* Effect.forkIn(Effect.void, scope),
+    needsFlush: false
   }
   yield* Effect.forkScoped(connectForever(machine))
   return {
-    deliver: (id, messages) => deliver(machine, id, messages),
+    deliver: (id, messages, isHeld) => deliver(machine, id, messages, isHeld),
     reply: (stanza) => {
       const problem = findProblem(stanza)
-      if (problem === undefined) machine.stream?.writeReply(stanza)
-      return problem
+      if (problem !== undefined) return problem
+      machine.replies++
+      machine.stream?.writeReply(stanza)
+      return undefined
     },
     unreadBytes: () => machine.stream?.unreadBytes() ?? 0,
-    unreadReplyBytes: () => machine.stream?.unreadReplyBytes() ?? 0
+    unreadReplyBytes: () => machine.stream?.unreadReplyBytes() ?? 0,
+    cutOffMs: (now) => machine.silentSince === undefined ? 0 : now - machine.silentSince
   }
 })
 
 const deliver = Effect.fnUntraced(
-  function*(machine: Machine, id: string, messages: ReadonlyArray<string>) {
+  function*(machine: Machine, id: string, messages: ReadonlyArray<string>, isHeld?: () => boolean) {
     const problem = messages.map(findProblem).find((one) => one !== undefined)
     if (problem !== undefined) {
       yield* Effect.logError(`XMPP: the notification ${id} is not sent: ${problem}`)
@@ -99,17 +124,19 @@ const deliver = Effect.fnUntraced(
     const now = yield* Clock.currentTimeMillis
     const { disconnectedAt, outgoing } = machine
     if (disconnectedAt !== undefined && now - disconnectedAt >= maxOfflineMs) return "unavailable" as const
-    return yield* outgoing.send(id, messages)
+    return yield* outgoing.send(id, messages, now, isHeld)
   }
 )
 
 const connectForever = Effect.fnUntraced(function*(machine: Machine): Effect.fn.Return<never> {
-  let failures = 0
+  const { awaitLease = Effect.void } = machine.options
+  let outage = noOutage
   while (true) {
+    yield* awaitLease
     const error = yield* Effect.flip(runConnection(machine))
-    failures = (yield* disconnect(machine, error)) ? 0 : failures + 1
-    const waitMs = getReconnectWaitMs(error, failures)
-    yield* logFailure(error, machine.options, failures)
+    outage = countFailure((yield* disconnect(machine, error)) ? noOutage : outage, error)
+    const waitMs = getReconnectWaitMs(error, outage)
+    yield* logFailure(error, machine.options, outage)
     if (waitMs > maxOfflineMs) machine.outgoing.failWaiting()
     yield* Effect.sleep(waitMs * (0.8 + 0.4 * (yield* Random.next)))
   }
@@ -124,8 +151,10 @@ const runConnection = (machine: Machine): Effect.Effect<never, ComponentStream.S
     })
     yield* Effect.raceFirst(receipts.writeAndAwait(stream, ""), stream.ended)
     machine.stream = stream
+    machine.confirmedReplies = machine.replies
     machine.connectedAt = yield* Clock.currentTimeMillis
     machine.disconnectedAt = undefined
+    machine.silentSince = undefined
     yield* Metric.update(connectedGauge, 1)
     yield* Effect.logInfo(`XMPP: ${options.component} is connected to ${options.host}:${options.port}`)
     return yield* Effect.raceFirst(Effect.forever(sendBatch(machine, stream)), stream.ended)
@@ -141,12 +170,36 @@ const runConnection = (machine: Machine): Effect.Effect<never, ComponentStream.S
 
 /** Sends a batch and awaits its receipt. Without work, sends only a ping every 30 s. */
 const sendBatch = Effect.fnUntraced(function*(machine: Machine, stream: ComponentStream.ComponentStream) {
-  const { options: { flush = Effect.void }, outgoing, receipts, scope } = machine
+  const { outgoing } = machine
+  if (machine.needsFlush) yield* flushResults(machine, stream)
   yield* Effect.timeoutOption(outgoing.awaitWork, idleTimeoutMs)
-  yield* receipts.writeAndAwait(stream, outgoing.takeBatch().join(""))
+  yield* ping(machine, stream, outgoing.takeBatch().join(""))
   outgoing.confirm()
-  yield* Fiber.await(machine.flushing)
-  machine.flushing = yield* Effect.forkIn(flush, scope) // starts after the senders of the batch have reported their results
+  machine.needsFlush = true
+})
+
+/**
+ * Stores the results of the last batch, after the results of the batches before. Starts when the senders have reported their results.
+ *
+ * Pings the server every 30 s while the database is unavailable.
+ */
+const flushResults = Effect.fnUntraced(function*(machine: Machine, stream: ComponentStream.ComponentStream) {
+  const { options: { flush = Effect.void }, scope } = machine
+  while (machine.flushing.pollUnsafe() === undefined) {
+    const flushed = yield* Effect.timeoutOption(Fiber.await(machine.flushing), idleTimeoutMs)
+    if (Option.isNone(flushed)) yield* ping(machine, stream, "")
+  }
+  machine.flushing = yield* Effect.forkIn(flush, scope)
+  machine.needsFlush = false
+})
+
+/** Writes `text` and a ping, and returns after the answer. */
+const ping = Effect.fnUntraced(function*(machine: Machine, stream: ComponentStream.ComponentStream, text: string) {
+  const { receipts, replies } = machine
+  machine.pingedAt = yield* Clock.currentTimeMillis
+  yield* receipts.writeAndAwait(stream, text)
+  machine.pingedAt = undefined
+  machine.confirmedReplies = replies
 })
 
 /** Resets the state after the end of a connection. Returns true when the connection was stable. */
@@ -154,16 +207,23 @@ const disconnect = Effect.fnUntraced(function*(machine: Machine, error: Componen
   const { options, outgoing } = machine
   const now = yield* Clock.currentTimeMillis
   const wasStable = machine.stream !== undefined && now - machine.connectedAt >= stableAfterMs
+  const isSilent = error.reason._tag === "Unreachable" || error.reason._tag === "Closed"
+  machine.silentSince = isSilent ? machine.silentSince ?? machine.pingedAt ?? now : undefined
+  machine.pingedAt = undefined
   machine.stream = undefined
   machine.disconnectedAt ??= now
   options.onDisconnect?.()
   yield* Metric.update(connectedGauge, 0)
-  for (const id of outgoing.requeue(error.reason._tag === "StanzaRejected")) {
-    yield* Effect.logError(`XMPP: the notification ${id} closed the stream again and is dropped`)
+  const end = machine.replies > machine.confirmedReplies ? "lost" : getStreamEnd(error) // an error may be about a reply
+  for (const id of outgoing.requeue(end, now)) {
+    yield* Effect.logError(`XMPP: the server closed the stream again for the notification ${id}, which is dropped`)
   }
   if (now - machine.disconnectedAt >= maxOfflineMs) outgoing.failWaiting()
   return wasStable
 })
+
+const getStreamEnd = ({ reason: { _tag } }: ComponentStream.StreamError): StreamEnd =>
+  _tag === "StanzaRejected" ? "rejected" : _tag === "PolicyViolated" ? "policy" : "lost"
 
 /** XML 1.0 has no other characters. A server closes the stream at an unknown character. */
 const illegalCharacter = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/u

@@ -12,10 +12,10 @@ import { XmlTokenizer } from "./XmlTokenizer.ts"
  * End of a connection, or a failed attempt.
  *
  * `Unauthorized`: the secret is wrong. `Replaced`: another component uses the name. `StanzaRejected`: the server reports an error in a
- * stanza of Windhover. `Closed`: any other end.
+ * stanza of Windhover. `PolicyViolated`: the server names its policy, such as a limit on the size or the rate. `Closed`: any other end.
  */
 export class StreamError extends Schema.TaggedError<StreamError>()("StreamError", {
-  reason: reasonOf(["Unreachable", "Unauthorized", "Replaced", "StanzaRejected", "Closed"])
+  reason: reasonOf(["Unreachable", "Unauthorized", "Replaced", "StanzaRejected", "PolicyViolated", "Closed"])
 }) {
   override get message(): string {
     return this.reason.message
@@ -167,7 +167,7 @@ const renderHeader = ({ component }: ComponentConfig): string =>
 const renderHandshake = (id: string, secret: Redacted.Redacted): string =>
   `<handshake>${hash("sha1", id + Redacted.value(secret))}</handshake>`
 
-/** Stream errors about a stanza that Windhover sent (RFC 6120, 4.9.3). */
+/** Stream errors about a stanza that Windhover sent (RFC 6120, 4.9.3). `undefined-condition` names no stanza. */
 const stanzaConditions: ReadonlySet<string> = new Set([
   "bad-format",
   "bad-namespace-prefix",
@@ -176,9 +176,7 @@ const stanzaConditions: ReadonlySet<string> = new Set([
   "invalid-namespace",
   "invalid-xml",
   "not-well-formed",
-  "policy-violation",
   "restricted-xml",
-  "undefined-condition",
   "unsupported-encoding",
   "unsupported-stanza-type"
 ])
@@ -190,5 +188,6 @@ const parseStreamError = (error: Element): StreamError => {
   const message = `the server closed the stream: ${condition}${text === null ? "" : ` (${text})`}`
   if (condition === "not-authorized") return streamError("Unauthorized", message)
   if (condition === "conflict") return streamError("Replaced", message)
+  if (condition === "policy-violation") return streamError("PolicyViolated", message)
   return streamError(stanzaConditions.has(condition) ? "StanzaRejected" : "Closed", message)
 }

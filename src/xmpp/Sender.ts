@@ -1,14 +1,17 @@
 import { Cache, Effect, Layer, Option, Schedule } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { Outbox } from "#domain/ports/Outbox.ts"
 import * as Jid from "#domain/Jid.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { Presences } from "#actors/operations/Presences.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { type Outcome, type Sender, Senders } from "#actors/subscription/Senders.ts"
 import { makeMessageId } from "./Bounces.ts"
 import { type ComponentConfig, getComponentConfig } from "./ComponentConfig.ts"
 import { renderMessages } from "./Notifications.ts"
 import type { SendResult } from "./OutgoingQueue.ts"
+import * as SendWindow from "./SendWindow.ts"
 import { entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./XmppEntity.ts"
 
 /** Retries every 0.5 s, for 5 s: the component has no owner during a start, or a move to another runner. */
@@ -20,6 +23,7 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
   const accounts = yield* AccountStore
   const { extNamespace } = yield* Settings
   const local = yield* LocalComponent
+  const window = yield* SendWindow.make(whenAvailable((yield* Outbox).flush))
   const usesLegacyNamespace = yield* Cache.make({
     capacity: 10_000,
     timeToLive: "30 seconds",
@@ -42,10 +46,14 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
       notification,
       style: { format, extNamespace, isLegacy }
     })
-    if (!isHeld()) return outcomeOf["lease-lost"]
+    const deliverToOwner = Effect.suspend(() =>
+      isHeld()
+        ? Effect.retry(client(entityId).Deliver({ id, messages }), ownerRetry)
+        : Effect.succeed("lease-lost" as const)
+    )
     const result = local.component === undefined
-      ? yield* Effect.retry(client(entityId).Deliver({ id, messages }), ownerRetry)
-      : yield* local.component.deliver(id, messages)
+      ? yield* window.withPlace(messages, deliverToOwner)
+      : yield* local.component.deliver(id, messages, isHeld)
     return outcomeOf[result]
   }, Effect.orElseSucceed(() => outcomeOf.unavailable))
   return send
@@ -55,7 +63,7 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
 const getRecipient = ({ endpoint, host }: Subscription, domain: string): string =>
   host === Jid.domainOf(domain) ? endpoint.slice(0, -host.length) + domain : endpoint
 
-const outcomeOf: { readonly [result in SendResult | "lease-lost"]: Outcome } = {
+const outcomeOf: { readonly [result in SendResult]: Outcome } = {
   accepted: { verdict: "delivered" },
   unavailable: { verdict: "unserved" },
   "lease-lost": { verdict: "lease-lost" },

@@ -1,7 +1,10 @@
 import type { Element } from "@xmpp/xml"
 import { Effect, FiberSet, Layer, Schedule } from "effect"
+import * as Entity from "effect/cluster/Entity"
 import * as EntityId from "effect/cluster/EntityId"
 import * as Sharding from "effect/cluster/Sharding"
+import { type ShardLease, ShardLeases } from "#actors/runtime/ShardLease.ts"
+import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Jid from "#domain/Jid.ts"
@@ -14,8 +17,8 @@ import * as PresenceHandler from "./PresenceHandler.ts"
 import * as RequestHandler from "./RequestHandler.ts"
 import { entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./XmppEntity.ts"
 
-/** Connects the component, and passes each stanza to the handler of its kind. */
-const makeComponent = Effect.fnUntraced(function*(config: ComponentConfig) {
+/** Connects the component, and passes each stanza to the handler of its kind. Connects only while the lease is held. */
+const makeComponent = Effect.fnUntraced(function*(config: ComponentConfig, lease: ShardLease) {
   const handleRequest = yield* RequestHandler.make
   const handleBounce = yield* Bounces.makeHandler
   const presences = yield* PresenceHandler.make
@@ -41,7 +44,8 @@ const makeComponent = Effect.fnUntraced(function*(config: ComponentConfig) {
     ...config,
     onStanza: (stanza) => dispatch(stanza),
     onDisconnect: () => presences.tracker.forget(),
-    flush: Effect.ignore(outbox.flush)
+    awaitLease: lease.awaitHeld,
+    flush: whenAvailable(outbox.flush)
   })
   return { component, tracker: presences.tracker }
 })
@@ -57,7 +61,9 @@ const layerEntity = XmppEntity.toLayer(
   Effect.gen(function*() {
     const config = getComponentConfig(yield* Settings)
     if (config === undefined) return yield* Effect.die(new Error("XMPP is off"))
-    const { component, tracker } = yield* makeComponent(config)
+    const { shardId } = yield* Entity.CurrentAddress
+    const lease = (yield* ShardLeases).of(shardId)
+    const { component, tracker } = yield* makeComponent(config, lease)
     const local = yield* LocalComponent
     yield* Effect.acquireRelease(
       Effect.sync(() => void (local.component = component)),
@@ -65,7 +71,11 @@ const layerEntity = XmppEntity.toLayer(
     )
     return XmppEntity.of({
       Wake: () => Effect.void,
-      Deliver: ({ payload: { id, messages } }) => component.deliver(id, messages),
+      Deliver: ({ payload: { id, messages } }) =>
+        Effect.map(
+          component.deliver(id, messages, lease.isHeld),
+          (result) => result === "lease-lost" ? "unavailable" : result
+        ),
       GetPresences: ({ payload: { jids } }) => Effect.sync(() => jids.map((jid) => tracker.get(jid)))
     })
   }),

@@ -1,9 +1,9 @@
 import { assert, describe, it, vi } from "@effect/vitest"
 import xml, { type Element } from "@xmpp/xml"
-import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Logger, Queue, Redacted, Schedule, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { connect } from "node:net"
-import { setImmediate } from "node:timers/promises"
+import { setImmediate, setTimeout } from "node:timers/promises"
 import * as Component from "#xmpp/Component.ts"
 import {
   type ComponentServer,
@@ -21,7 +21,11 @@ const connecting = Effect.gen(function*() {
   return { server, ...yield* connectingTo(server) }
 })
 
-const connectingTo = Effect.fnUntraced(function*(server: ComponentServer, note?: Effect.Effect<void>) {
+const connectingTo = Effect.fnUntraced(function*(
+  server: ComponentServer,
+  note?: Effect.Effect<void>,
+  awaitLease: Effect.Effect<void> = Effect.void
+) {
   const heard = yield* Queue.unbounded<Element>()
   const component = yield* Component.make({
     host: "127.0.0.1",
@@ -30,6 +34,7 @@ const connectingTo = Effect.fnUntraced(function*(server: ComponentServer, note?:
     domain: "xmpp.test",
     secret: Redacted.make("s3cret"),
     onStanza: (stanza) => void Queue.offerUnsafe(heard, stanza),
+    awaitLease,
     ...(note === undefined ? {} : { flush: note })
   })
   const welcome = Effect.gen(function*() {
@@ -194,24 +199,11 @@ describe("Component", () => {
       yield* Fiber.interrupt(next)
     }))
 
-  it.live("lets deliveries wait in the outbox while there is no server", () =>
-    Effect.gen(function*() {
-      const { component, server } = yield* connecting
-      const delivery = yield* deliver(component, "1")
-      const refusal = yield* server.accept // the server rejects the secret and closes the stream
-      refusal.send(
-        "<stream:stream xmlns='jabber:component:accept' xmlns:stream='http://etherx.jabber.org/streams' id='1'>" +
-          streamError("not-authorized")
-      )
-      assert.strictEqual(yield* Fiber.join(delivery), "unavailable")
-    }))
+  /** A second passes; then sockets have a moment to connect, read and write. */
+  const passSecond = Effect.andThen(TestClock.adjust("1 second"), Effect.promise(() => setTimeout(5)))
 
   /** The next connection, after any wait of the component. */
-  const inTime = (server: ComponentServer) =>
-    Effect.raceFirst(
-      server.accept,
-      Effect.forever(Effect.andThen(TestClock.adjust("1 second"), Effect.promise(setImmediate)))
-    )
+  const inTime = (server: ComponentServer) => Effect.raceFirst(server.accept, Effect.forever(passSecond))
 
   /** True when the component makes no connection before the test's own one. */
   const isAlone = Effect.fnUntraced(function*(server: ComponentServer) {
@@ -259,49 +251,209 @@ describe("Component", () => {
       assert.strictEqual(yield* Fiber.join(delivery), "accepted")
     }))
 
-  it.effect("logs a wrong secret, and retries about once a minute", () => {
-    const said: Array<string> = []
-    const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
-    return Effect.gen(function*() {
-      const { server } = yield* connecting
-      const refused = yield* server.accept
-      yield* refused.shake
-      const closed = yield* Effect.forkChild(closing(refused))
-      refused.send(streamError("not-authorized"))
-      yield* Fiber.join(closed)
-      yield* TestClock.adjust("47 seconds")
-      assert.isTrue(yield* isAlone(server))
-      const alarm = "WINDHOVER_XMPP_SECRET is not the secret that the server has for it"
-      assert.strictEqual(said.filter((line) => line.startsWith("Error") && line.includes(alarm)).length, 1)
-      assert.notInclude(said.join(), "s3cret")
-      yield* (yield* inTime(server)).shake
-      assert.isAtMost(yield* Clock.currentTimeMillis, 80_000)
-    }).pipe(Effect.provide(Logger.layer([logger])))
+  /** Answers the handshake of a connection with a stream error, and returns when the component has closed the connection. */
+  const refuse = Effect.fnUntraced(function*(connection: ServerConnection, condition: string) {
+    yield* connection.shake
+    const closed = yield* Effect.forkChild(closing(connection))
+    connection.send(streamError(condition))
+    yield* Fiber.join(closed)
   })
 
-  it.effect("retries soon after two conflicts, and about once a minute after more conflicts", () => {
+  /** A server that refuses all connections, the lines of the log, and the time of a number of refusals. */
+  const refusing = Effect.fnUntraced(function*(condition: string) {
+    const { component, server } = yield* connecting
+    const refused = Effect.fnUntraced(function*(count: number) {
+      for (let i = 0; i < count; i++) yield* refuse(yield* inTime(server), condition)
+      return yield* Clock.currentTimeMillis
+    })
+    return { component, server, refused }
+  })
+
+  const collectLog = () => {
     const said: Array<string> = []
-    const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
-    const alarms = () => said.filter((line) => line.startsWith("Error") && line.includes("a second Windhover")).length
+    return { said, layer: Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))]) }
+  }
+
+  it.effect("lets deliveries wait in the outbox while there is no server", () =>
+    Effect.gen(function*() {
+      const { component, refused } = yield* refusing("not-authorized")
+      const delivery = yield* deliver(component, "1")
+      yield* refused(5)
+      assert.strictEqual(yield* Fiber.join(delivery), "unavailable")
+    }))
+
+  it.effect("logs a wrong secret, retries it ten times within a minute and a half, and then once a minute", () => {
+    const { layer, said } = collectLog()
+    const alarms = () =>
+      said.filter((line) =>
+        line.startsWith("Error") && line.includes("WINDHOVER_XMPP_SECRET is not the secret that the server has for it")
+      ).length
     return Effect.gen(function*() {
-      const { server } = yield* connecting
-      const conflict = Effect.fnUntraced(function*(connection: ServerConnection) {
-        yield* connection.shake
-        const closed = yield* Effect.forkChild(closing(connection))
-        connection.send(streamError("conflict"))
-        yield* Fiber.join(closed)
-      })
-      yield* conflict(yield* server.accept)
-      yield* conflict(yield* inTime(server))
-      const third = yield* inTime(server)
-      assert.isAtMost(yield* Clock.currentTimeMillis, 10_000)
-      assert.strictEqual(alarms(), 0)
-      yield* conflict(third)
+      const { refused, server } = yield* refusing("not-authorized")
+      assert.isAtMost(yield* refused(4), 10_000) // a secret that is corrected at once
+      assert.isAtMost(yield* refused(6), 90_000)
+      assert.strictEqual(alarms(), 1)
+      const before = yield* refused(1)
       yield* TestClock.adjust("47 seconds")
       assert.isTrue(yield* isAlone(server))
-      assert.strictEqual(alarms(), 1)
-    }).pipe(Effect.provide(Logger.layer([logger])))
+      assert.isAtMost((yield* refused(1)) - before, 80_000)
+      assert.strictEqual(alarms(), 3)
+      assert.notInclude(said.join(), "s3cret")
+    }).pipe(Effect.provide(layer))
   })
+
+  it.effect("retries a wrong secret soon, however long the server was away before", () =>
+    Effect.gen(function*() {
+      const { server } = yield* connecting
+      for (let i = 0; i < 12; i++) (yield* inTime(server)).close()
+      const last = yield* inTime(server)
+      const before = yield* Clock.currentTimeMillis
+      yield* refuse(last, "not-authorized")
+      yield* (yield* inTime(server)).shake
+      assert.isAtMost((yield* Clock.currentTimeMillis) - before, 2_000)
+    }))
+
+  it.effect("retries a conflict within 12 s for as long as it lasts, and logs it about once a minute", () => {
+    const { layer, said } = collectLog()
+    const alarms = () => said.filter((line) => line.startsWith("Error") && line.includes("a second Windhover")).length
+    return Effect.gen(function*() {
+      const { refused } = yield* refusing("conflict")
+      assert.isAtMost(yield* refused(2), 10_000)
+      assert.strictEqual(alarms(), 0)
+      let before = yield* refused(1)
+      assert.strictEqual(alarms(), 1)
+      for (let i = 0; i < 12; i++) {
+        const now = yield* refused(1)
+        assert.isAtMost(now - before, 14_000)
+        before = now
+      }
+      assert.strictEqual(alarms(), 3)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("keeps a notification whose receipt a proxy delays and resets, and sends the others", () =>
+    Effect.gen(function*() {
+      const { component, server } = yield* connecting
+      let isProxyBroken = true
+      const good: Array<string | undefined> = []
+      /** Reads batches for ever; a broken proxy resets each connection on which the large message travels. */
+      const serve = Effect.gen(function*() {
+        const connection = yield* inTime(server)
+        yield* connection.shake
+        yield* connection.fence
+        while (true) {
+          const { fence, ids } = yield* batch(connection)
+          if (isProxyBroken && ids.includes("large")) {
+            yield* TestClock.adjust("20 seconds")
+            return connection.close()
+          }
+          good.push(...ids)
+          connection.send(pingAnswer(fence))
+        }
+      })
+      yield* Effect.forkChild(Effect.forever(serve))
+      /** Retries every 15 s, as a subscription does. */
+      const send = (id: string) =>
+        component.deliver(id, [message(id)]).pipe(
+          Effect.repeat({
+            until: (result) => result !== "unavailable",
+            schedule: Schedule.spaced("15 seconds")
+          }),
+          Effect.forkChild
+        )
+      const large = yield* send("large")
+      const others = yield* Effect.forEach(["a", "b", "c"], send)
+      const passTime = (until: () => boolean) => Effect.repeat(passSecond, { until })
+      yield* passTime(() => others.every((one) => one.pollUnsafe() !== undefined))
+      assert.deepStrictEqual(yield* Fiber.joinAll(others), ["accepted", "accepted", "accepted"])
+      const end = (yield* Clock.currentTimeMillis) + 600_000
+      yield* Effect.repeat(Effect.andThen(passSecond, Clock.currentTimeMillis), { until: (now) => now > end })
+      assert.isUndefined(large.pollUnsafe())
+      isProxyBroken = false
+      yield* passTime(() => large.pollUnsafe() !== undefined)
+      assert.strictEqual(yield* Fiber.join(large), "accepted")
+      assert.deepStrictEqual(good.toSorted(), ["a", "b", "c", "large"])
+    }))
+
+  it.live("drops no notification for an error that may be about a reply, or that names no stanza", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const delivery = yield* deliver(component, "good")
+      for (const condition of ["not-well-formed", "undefined-condition"]) {
+        const connection = yield* welcome
+        assert.deepStrictEqual((yield* batch(connection)).ids, ["good"])
+        if (condition === "not-well-formed") component.reply("<iq id='from a stranger'/>")
+        connection.send(streamError(condition))
+      }
+      assert.strictEqual(yield* Fiber.join(delivery), "unavailable")
+    }))
+
+  it.effect("sends no further batch while the results of two batches cannot be stored, and pings the server", () =>
+    Effect.gen(function*() {
+      const stored = yield* Deferred.make<void>()
+      const server = yield* componentServer
+      const { component, welcome } = yield* connectingTo(server, Deferred.await(stored))
+      let connection = yield* welcome
+      const sendNext = Effect.fnUntraced(function*(id: string) {
+        const delivery = yield* deliver(component, id)
+        const { fence, ids } = yield* batch(connection)
+        connection.send(pingAnswer(fence))
+        assert.strictEqual(yield* Fiber.join(delivery), "accepted")
+        return ids
+      })
+      assert.deepStrictEqual(yield* sendNext("1"), ["1"])
+      assert.deepStrictEqual(yield* sendNext("2"), ["2"])
+      const third = yield* deliver(component, "3")
+      /** Batches until the time has passed: all are pings alone. */
+      const ping = Effect.gen(function*() {
+        const next = yield* Effect.forkChild(batch(connection))
+        while (next.pollUnsafe() === undefined) yield* passSecond
+        const { fence, ids } = yield* Fiber.join(next)
+        connection.send(pingAnswer(fence))
+        return ids
+      })
+      assert.deepStrictEqual([yield* ping, yield* ping], [[], []])
+      const closed = yield* Effect.forkChild(closing(connection))
+      connection.close() // a new connection changes nothing
+      yield* Fiber.join(closed)
+      connection = yield* inTime(server)
+      yield* connection.shake
+      yield* connection.fence
+      assert.deepStrictEqual(yield* ping, [])
+      yield* Deferred.succeed(stored, undefined)
+      assert.deepStrictEqual((yield* batch(connection)).ids, ["3"])
+      yield* Fiber.interrupt(third)
+    }))
+
+  it.effect("connects only while the lease is held", () =>
+    Effect.gen(function*() {
+      const held = yield* Deferred.make<void>()
+      const server = yield* componentServer
+      yield* connectingTo(server, Effect.void, Deferred.await(held))
+      yield* TestClock.adjust("1 minute")
+      assert.isTrue(yield* isAlone(server))
+      yield* Deferred.succeed(held, undefined)
+      yield* (yield* inTime(server)).shake
+    }))
+
+  it.effect("reports the time without an answer of the server, also before the end of the connection is noticed", () =>
+    Effect.gen(function*() {
+      const { component, server, welcome } = yield* connecting
+      const cutOff = Effect.map(Clock.currentTimeMillis, component.cutOffMs)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* cutOff, 1_000)
+      const stuck = yield* welcome
+      const delivery = yield* deliver(component, "1")
+      yield* batch(stuck)
+      assert.strictEqual(yield* cutOff, 0)
+      const closed = yield* Effect.forkChild(closing(stuck))
+      yield* TestClock.adjust("30 seconds")
+      yield* Fiber.join(closed)
+      assert.strictEqual(yield* cutOff, 30_000)
+      yield* refuse(yield* inTime(server), "conflict") // the server answers
+      assert.strictEqual(yield* cutOff, 0)
+      yield* Fiber.interrupt(delivery)
+    }))
 
   it.live("holds back all but one batch while a server does not read", () =>
     Effect.gen(function*() {
