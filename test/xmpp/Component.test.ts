@@ -271,7 +271,10 @@ describe("Component", () => {
 
   const collectLog = () => {
     const said: Array<string> = []
-    return { said, layer: Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))]) }
+    return {
+      said,
+      layer: Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))])
+    }
   }
 
   it.effect("lets deliveries wait in the outbox while there is no server", () =>
