@@ -3,6 +3,7 @@ import type { SettingsValues } from "#domain/ports/Settings.ts"
 import type { Operation } from "#http/api/Operation.ts"
 import { operations } from "#http/api/Operations.ts"
 import { hubParameters } from "#http/websub/WebSubParameters.ts"
+import { describeWebhooks } from "./OpenApiWebhooks.ts"
 
 type Json = { readonly [key: string]: unknown }
 
@@ -206,7 +207,8 @@ const describePaths = (hubOpen: boolean): Json => ({
 })
 
 /**
- * The OpenAPI 3.1 document of the API and the open hub, from the table of operations and the schemas of its requests.
+ * The OpenAPI 3.1 document of the API and the open hub, from the table of operations and the schemas of its requests,
+ * and of the requests to callbacks.
  * `version` is the version of the product.
  */
 export const describeApi = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl" | "hubOpen">, version: string) => ({
@@ -220,6 +222,7 @@ export const describeApi = ({ baseUrl, hubOpen }: Pick<SettingsValues, "baseUrl"
   servers: [{ url: baseUrl }],
   security: [{ basic: [] }, { authorization: [] }],
   paths: describePaths(hubOpen),
+  webhooks: describeWebhooks(schemaOf),
   components: {
     securitySchemes: {
       basic: { type: "http", scheme: "basic", description: "Login, and a token or the password." },

@@ -39,7 +39,7 @@ const opened = Effect.gen(function*() {
 const form = "application/x-www-form-urlencoded"
 
 /** The difference between a JSON response and its schema; undefined when the schema describes all of the response. */
-const problemOf = (schema: Schema.Codec<unknown>, { body }: RawAnswer): string | undefined =>
+const problemOf = (schema: Schema.Codec<unknown>, { body }: Pick<RawAnswer, "body">): string | undefined =>
   Result.match(Schema.decodeUnknownResult(schema)(JSON.parse(body), { onExcessProperty: "error" }), {
     onSuccess: () => undefined,
     onFailure: String
@@ -82,6 +82,27 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the OpenAPI docum
       }
       const list = yield* get("/?hub.mode=list")
       assert.match(problemOf(ResponseSchemas.DetailedSubscriptions, list) ?? "", /Expected SubscriptionsInDetail/)
+    }))
+
+  it.effect("describes every header and key of real notifications", () =>
+    Effect.gen(function*() {
+      const { post: send, world } = yield* opened
+      const { post } = described.webhooks.notification
+      const names: ReadonlyArray<string> = post.parameters.map(({ name }: { readonly name: string }) =>
+        name.toLowerCase()
+      )
+      yield* world.perform("/feed is a feed of three, two, one")
+      yield* send("/hub", { "hub.mode": "publish", "hub.url": `${world.words["outside"]}/feed` })
+      const notification = yield* world.received
+      const own = [...notification.headers.keys()].filter((name) => /^(x-(?!superfeedr)|link)/.test(name))
+      assert.deepStrictEqual(own.filter((name) => !names.includes(name)), [])
+      const required = post.parameters.filter((one: { readonly required: boolean }) => one.required)
+      for (const { name } of required) assert.isTrue(notification.headers.has(name.toLowerCase()), name)
+      assert.isUndefined(problemOf(ResponseSchemas.Notification, notification))
+      const text = readFileSync(new URL("../../docs/webhooks.md", import.meta.url), "utf8")
+      const failure = text.split("\n").find((line) => line.startsWith(`{"status":{"code":500`)) ?? ""
+      assert.isUndefined(problemOf(ResponseSchemas.Failure, { body: failure }))
+      assert.isDefined(problemOf(ResponseSchemas.Notification, { body: failure }))
     }))
 
   it.effect("names the limits of parameters", () =>

@@ -89,15 +89,24 @@ export const DetailedSubscriptions = Schema.Struct({
   })
 }).annotate({ identifier: "SubscriptionsInDetail" })
 
-export const Retrieved = Schema.Struct({
+const feedHeader = {
   status: Status,
   title: Schema.String,
   subtitle: optional(Schema.String),
   updated: Schema.NullOr(Schema.Int),
   id: Schema.String,
-  standardLinks: optional(Links),
-  items: Schema.Array(Item)
-}).annotate({ identifier: "Retrieved" })
+  standardLinks: optional(Links)
+}
+
+const feed = Schema.Struct({ ...feedHeader, items: Schema.Array(Item) })
+
+export const Retrieved = feed.annotate({ identifier: "Retrieved" })
+
+/** A notification of new entries has the shape of a retrieve. */
+export const Notification = feed.annotate({ identifier: "Notification" })
+
+/** A notification that a resource fails. */
+export const Failure = Schema.Struct(feedHeader).annotate({ identifier: "Failure" })
 
 export const GrantedRights = Schema.Struct(Object.fromEntries(rights.map((right) => [right, Schema.Boolean]))).annotate(
   { identifier: "Rights" }
