@@ -19,6 +19,7 @@ import * as Network from "#layers/outbound/Network.ts"
 import * as Version from "#layers/outbound/Version.ts"
 import * as Database from "#layers/postgres/Database.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
+import * as LanguageDetectorCld3 from "#layers/LanguageDetectorCld3.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as StoresSql from "#layers/sql/StoresSql.ts"
 import * as FeedReaderWorker from "#layers/workers/FeedReaderWorker.ts"
@@ -42,7 +43,7 @@ const layerRunner = Layer.unwrap(Effect.gen(function*() {
   return layer(runnerAddress)
 }))
 
-/** The ports to documents, callbacks and hubs: `Fetcher`, `Deliverer`, `IntentVerifier`, `HubClient`, `FeedReader`, `Selector`, `AddressCheck`. */
+/** The ports to documents, callbacks and hubs: `Fetcher`, `Deliverer`, `IntentVerifier`, `HubClient`, `FeedReader`, `Selector`, `AddressCheck`, `LanguageDetector`. */
 export const layerOutbound = Layer.mergeAll(
   FetcherUndici.layer,
   DelivererHttp.layer,
@@ -50,7 +51,8 @@ export const layerOutbound = Layer.mergeAll(
   HubClientHttp.layer,
   AddressCheckDns.layer,
   FeedReaderWorker.layer,
-  SelectorWorker.layer
+  SelectorWorker.layer,
+  LanguageDetectorCld3.layer
 ).pipe(Layer.provide(Network.layer))
 
 /** All stores over the database of the settings. */

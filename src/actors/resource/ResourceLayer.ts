@@ -10,6 +10,7 @@ import type { PollTrigger } from "#domain/poll/Status.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
+import { LanguageDetector } from "#domain/ports/LanguageDetector.ts"
 import { Pings } from "#domain/ports/Pings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
@@ -52,6 +53,7 @@ export const layer = Layer.effect(
       selector: yield* Selector,
       entries: yield* EntryStore,
       pings: yield* Pings,
+      languages: yield* LanguageDetector,
       notifyListeners: (yield* Listeners).notify,
       hasPornRank: settings.pornRank,
       bounds,

@@ -26,9 +26,11 @@ import { hostPauseEnd } from "#domain/poll/RetryAfter.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { FeedReader, ReadOptions } from "#domain/ports/FeedReader.ts"
 import type { Fetched, Fetcher, FetchError, FetchRequest } from "#domain/ports/Fetcher.ts"
+import type { LanguageDetector } from "#domain/ports/LanguageDetector.ts"
 import type { Pings } from "#domain/ports/Pings.ts"
 import type { PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { Selector } from "#domain/ports/Selector.ts"
+import { addLanguages } from "./EntryLanguages.ts"
 import type { PartitionContext, State } from "./Resource.ts"
 import { completeWaiting } from "./ResourceMailbox.ts"
 
@@ -41,6 +43,7 @@ export interface PollServices {
   readonly selector: Selector["Service"]
   readonly entries: EntryStore["Service"]
   readonly pings: Pings["Service"]
+  readonly languages: typeof LanguageDetector["Service"]
   readonly notifyListeners: Listeners["Service"]["notify"]
   readonly hasPornRank: boolean
   readonly bounds: IntervalBounds & { readonly followMovedIds: boolean }
@@ -210,7 +213,9 @@ export const applyResult = (
 
 /** Writes the row before the deliveries start. After a crash in between, the outbox holds the deliveries. */
 const record = Effect.fnUntraced(
-  function*(services: PollServices, state: State, change: PollWrite, context: PartitionContext) {
+  function*(services: PollServices, state: State, found: PollWrite, context: PartitionContext) {
+    const hasEntries = found.entries.length + found.updated.length > 0
+    const change = hasEntries ? yield* addLanguages(services.languages, found) : found
     const deliveries = yield* whenAvailable(Effect.andThen(context.awaitLease, services.store.record(change)))
     state.resource = change.state
     if (change.announce !== undefined) yield* services.notifyListeners(state.resource.id)
