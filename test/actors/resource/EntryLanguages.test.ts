@@ -27,7 +27,13 @@ describe("addLanguages", () => {
       const change = { state: initialState(), entries, updated: [long("u")], announce: undefined }
       const described = yield* addLanguages(detector, change)
       assert.deepStrictEqual(asked, [["a", "b", "c"], ["u"]])
-      assert.deepStrictEqual(described.entries.map(({ language }) => language), ["x-a", "nl", undefined, undefined, "x-c"])
+      assert.deepStrictEqual(described.entries.map(({ language }) => language), [
+        "x-a",
+        "nl",
+        undefined,
+        undefined,
+        "x-c"
+      ])
       assert.deepStrictEqual(described.updated.map(({ id, language }) => [id, language]), [["u", "x-u"]])
       assert.strictEqual(described.entries[2], entries[2])
     }))
@@ -56,7 +62,10 @@ describe("a resource", () => {
       yield* TestClock.adjust("300 seconds")
       const { id } = yield* loadState(feed)
       const page = yield* (yield* EntryStore).page({ resourceIds: [id], count: 10 })
-      assert.deepStrictEqual(page._tag === "Page" && new Set(page.entries.map(({ entry }) => entry.language)), new Set(["n", "m", undefined]))
+      assert.deepStrictEqual(
+        page._tag === "Page" && new Set(page.entries.map(({ entry }) => entry.language)),
+        new Set(["n", "m", undefined])
+      )
       assert.strictEqual(detector.counter.texts, 2)
     }).pipe(Effect.provide(Layer.provide(layer, detector.layer))))
 })

@@ -4,19 +4,26 @@ import { sampleForLanguage } from "#domain/normalize/EntryLanguage.ts"
 
 const html = (value: string) => ({ type: "html", value })
 const text = (value: string) => ({ type: "text", value })
-const long = "Der Fuchs springt über den faulen Hund und läuft davon weil niemand ihn fängt und alle schlafen bis zum Morgen"
+const long =
+  "Der Fuchs springt über den faulen Hund und läuft davon weil niemand ihn fängt und alle schlafen bis zum Morgen"
 
 describe("sampleForLanguage", () => {
   it("joins the letters of title and content", () => {
     assert.strictEqual(
-      sampleForLanguage({ id: "1", title: text("Nachts, 2026:"), content: [html(`<p>${long}.</p>`)], summary: text("x") }),
+      sampleForLanguage({
+        id: "1",
+        title: text("Nachts, 2026:"),
+        content: [html(`<p>${long}.</p>`)],
+        summary: text("x")
+      }),
       `Nachts ${long}`
     )
     assert.strictEqual(sampleForLanguage({ id: "1", summary: text(long) }), long)
   })
 
   it("leaves out markup, scripts, addresses and names, and decodes references", () => {
-    const content = `<style>p { color: red }</style><script>let a = "b"</script><!-- note --><p class="x">${long} &uuml;ber</p>` +
+    const content =
+      `<style>p { color: red }</style><script>let a = "b"</script><!-- note --><p class="x">${long} &uuml;ber</p>` +
       "<a href=\"/x\">https://a.example/b</a> jane@a.example @jane #tag 12345 <img"
     assert.strictEqual(sampleForLanguage({ id: "1", content: [html(content)] }), `${long} über`)
   })
