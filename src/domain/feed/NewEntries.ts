@@ -34,6 +34,8 @@ export interface ComparisonOptions {
   readonly truncatedAt?: number
   /** This document is truncated. */
   readonly isTruncated?: boolean
+  /** The last document had too many entries. Newest date of the entries left out, epoch ms; 0 for entries without a date. */
+  readonly leftOutUntil?: number
 }
 
 export interface NewEntries {
@@ -97,15 +99,15 @@ export const findNewEntries = (
   }
 }
 
-/** New entries, except those that a truncated first document lacked, and updated entries. */
+/** New entries, except old ones that earlier documents lacked, and updated entries. */
 const chooseNotified = (
   candidates: ReadonlyArray<Candidate>,
   fresh: ReadonlySet<Candidate>,
   updated: ReadonlySet<Candidate>,
   options: ComparisonOptions
 ): ReadonlyArray<Candidate> => {
-  const truncatedAway = findTruncatedAway(candidates, options)
-  return candidates.filter((one) => fresh.has(one) && !truncatedAway.has(one) || updated.has(one))
+  const old = new Set([...findTruncatedAway(candidates, options), ...findLeftOut(candidates, options)])
+  return candidates.filter((one) => fresh.has(one) && !old.has(one) || updated.has(one))
 }
 
 /**
@@ -186,6 +188,24 @@ const findTruncatedAway = (
     candidates.slice(candidates.findLastIndex(({ known }) => known) + 1)
       .filter(({ entry }) => (getDate(entry) ?? unless) <= truncatedAt)
   )
+}
+
+/**
+ * Entries that the last document had beyond the limit of entries. When the publisher shortens the feed, these come into view.
+ *
+ * Such an entry has an old date. Without dates, both ends of the document were read, so such an entry stands between known ones.
+ */
+const findLeftOut = (
+  candidates: ReadonlyArray<Candidate>,
+  { leftOutUntil }: ComparisonOptions
+): ReadonlyArray<Candidate> => {
+  if (leftOutUntil === undefined) return []
+  const first = candidates.findIndex(({ known }) => known)
+  const last = candidates.findLastIndex(({ known }) => known)
+  return candidates.filter(({ entry }, index) => {
+    const date = getDate(entry)
+    return leftOutUntil > 0 && date !== undefined ? date <= leftOutUntil : index > first && index < last && first >= 0
+  })
 }
 
 /**

@@ -3,6 +3,7 @@ import {
   type DialectOptions,
   dropEmpty,
   isEntry,
+  limitEntries,
   makeFeedContext,
   type ParsedFeed,
   readEntries,
@@ -30,7 +31,7 @@ export const readAtom = (root: Element, { url, language, maxEntries }: DialectOp
   return {
     version: detectAtomVersion(root),
     header: buildHeader(draft),
-    entries: readEntries(found.slice(0, maxEntries), draft.language, inheritAuthors(draft))
+    ...limitEntries(readEntries(found, draft.language, inheritAuthors(draft)), maxEntries)
   }
 }
 

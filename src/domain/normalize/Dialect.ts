@@ -5,6 +5,7 @@ import { Draft } from "./Draft.ts"
 import { buildEntry } from "./BuildModel.ts"
 import { type Element, getExactAttribute, getTrimmedText } from "#domain/normalize/xml/Element.ts"
 import { isBase, resolve } from "./Urls.ts"
+import { chooseNewest, type LeftOut } from "./NewestEntries.ts"
 import { isCore } from "./Vocabularies.ts"
 
 /** Inputs of a dialect besides the document. */
@@ -20,6 +21,19 @@ export interface ParsedFeed {
   readonly version: FeedVersion
   readonly header: FeedHeader
   readonly entries: ReadonlyArray<RawEntry>
+  /** Present when the document has more entries than the limit. */
+  readonly leftOut?: LeftOut
+}
+
+/** The entries of a document, or its newest entries if these are too many. */
+export const limitEntries = (
+  entries: ReadonlyArray<RawEntry>,
+  maxEntries: number
+): Pick<ParsedFeed, "entries" | "leftOut"> => {
+  const newest = chooseNewest(entries.map(({ published, updated }) => published ?? updated), maxEntries)
+  return newest === undefined
+    ? { entries }
+    : { entries: entries.filter((_, index) => newest.isKept[index]), leftOut: newest.leftOut }
 }
 
 export const isEntry = (element: Element): boolean =>

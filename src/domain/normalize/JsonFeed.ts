@@ -2,7 +2,7 @@ import type { Category, Link, Person, Text } from "#domain/feed/Entry.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
 import { parseDate } from "#domain/normalize/dates/ParseDate.ts"
-import type { DialectOptions, ParsedFeed } from "./Dialect.ts"
+import { type DialectOptions, limitEntries, type ParsedFeed } from "./Dialect.ts"
 import { dropEmptyList, dropUndefined } from "./Draft.ts"
 import { addPerson } from "./Persons.ts"
 import { resolveMarkup } from "./ResolveMarkup.ts"
@@ -33,13 +33,11 @@ const isObject = (value: unknown): value is JsonObject =>
 export const readJsonFeed = (document: JsonObject, { url, language, maxEntries }: DialectOptions): ParsedFeed => {
   const base = chooseBase(document, url)
   const header = readHeader(document, base, language)
-  const entries = toList(document["items"]).filter(isObject).slice(0, maxEntries).map((item) =>
-    readItem(item, base, header)
-  )
+  const entries = toList(document["items"]).filter(isObject).map((item) => readItem(item, base, header))
   return {
     version: readString(document["version"])?.endsWith("1.1") === true ? "json11" : "json1",
     header: dropUndefined({ ...header, updated: findNewestDate(entries) }),
-    entries
+    ...limitEntries(entries, maxEntries)
   }
 }
 

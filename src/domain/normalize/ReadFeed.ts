@@ -10,6 +10,8 @@ import type { DialectOptions, ParsedFeed } from "./Dialect.ts"
 import { readHeadLinks } from "./HtmlHead.ts"
 import { isJsonFeed, readJsonFeed } from "./JsonFeed.ts"
 import { readRdf, readRss } from "./Rss.ts"
+import { chooseNewest, type LeftOut } from "./NewestEntries.ts"
+import { findSliceDates } from "#domain/normalize/bytes/SliceDates.ts"
 import { decodeRanges } from "#domain/normalize/bytes/DecodeRanges.ts"
 import {
   type ByteRange,
@@ -41,7 +43,7 @@ export interface ReadOptions {
    * without parsing.
    */
   readonly seenSlices?: ReadonlySet<Fingerprint>
-  /** Limit of entries, counted from the top of the document. Default 5,000. */
+  /** Limit of entries. The newest entries are read. Default 5,000. */
   readonly maxEntries?: number
 }
 
@@ -53,6 +55,8 @@ export type ReadResult =
     readonly slices: ReadonlyArray<Fingerprint> | undefined
     /** Number of entries skipped because of `seenSlices`. */
     readonly skipped: number
+    /** Present when the document has more entries than `maxEntries`. */
+    readonly leftOut?: LeftOut
   }
   | {
     readonly _tag: "NotFeed"
@@ -65,6 +69,9 @@ export type ReadResult =
 
 const defaultMaxEntries = 5000
 
+/** Limit of entries that are told apart before the newest ones are read. */
+const maxSlices = 200_000
+
 /** Characters that may precede an XML declaration, such as a warning of the publisher's server. */
 const maxCharactersBeforeXml = 2000
 
@@ -74,7 +81,7 @@ const maxCharactersBeforeXml = 2000
  * Takes linear time. `MarkupParser` limits depth and number of elements. An unreadable field is absent.
  */
 export const readFeed = (bytes: Uint8Array, options: ReadOptions = {}): ReadResult => {
-  const slices = startsLikeJson(bytes) ? undefined : findEntrySlices(bytes, options.maxEntries ?? defaultMaxEntries)
+  const slices = startsLikeJson(bytes) ? undefined : findEntrySlices(bytes, maxSlices)
   const ranges = slices === undefined ? undefined : splitIntoRanges(bytes, slices)
   const encoding = detectEncoding(bytes, options.contentType, ranges)
   return slices === undefined || ranges === undefined || !isAsciiLike(encoding)
@@ -102,7 +109,7 @@ const readWholeDocument = (
 }
 
 /**
- * Reads the head, the unseen entries and the tail of a document. Without a seen entry, reads all entries.
+ * Reads the head, the newest unseen entries and the tail of a document. Without a seen entry, reads all newest entries.
  *
  * If the parser finds another number of entries than the slices, the document is read whole after all.
  */
@@ -113,29 +120,40 @@ const readUnseenSlices = (
   all: ReadonlyArray<ByteRange>,
   options: ReadOptions
 ): ReadResult => {
+  const newest = chooseNewestSlices(bytes, slices, options)
+  const isKept = (index: number): boolean => newest?.isKept[index] !== false
   const fingerprints = fingerprintSlices(bytes, slices)
+  const kept = newest === undefined ? fingerprints : fingerprints.filter((_, index) => isKept(index))
   const { seenSlices } = options
-  const isSeen = (index: number): boolean => seenSlices?.has(fingerprints[index] ?? 0n) === true
-  const seen = seenSlices === undefined ? 0 : fingerprints.filter((_, index) => isSeen(index)).length
-  const ranges = seen === 0 ? all : findUnseenRanges(bytes, slices, isSeen)
+  const isSeen = (fingerprint: Fingerprint = 0n): boolean => seenSlices?.has(fingerprint) === true
+  const seen = seenSlices === undefined ? 0 : kept.filter((fingerprint) => isSeen(fingerprint)).length
+  const ranges = seen === 0 && newest === undefined
+    ? all
+    : findUnseenRanges(bytes, slices, (index) => isSeen(fingerprints[index]) || !isKept(index))
   const { texts, repairs } = decodeRanges(bytes, ranges, encoding)
   const read = readTexts(texts, options)
-  return "kind" in read || read.reading.entries.length !== fingerprints.length - seen
-    ? readWholeDocument(bytes, encoding, options, fingerprints)
-    : makeResult(read, encoding, repairs, fingerprints, seen)
+  return "kind" in read || read.reading.entries.length !== kept.length - seen
+    ? readWholeDocument(bytes, encoding, options, newest === undefined ? kept : undefined)
+    : makeResult(read, encoding, repairs, kept, seen, newest?.leftOut)
 }
 
+/** The dates of entries are only searched in documents with too many entries. */
+const chooseNewestSlices = (bytes: Uint8Array, slices: EntrySlices, { maxEntries = defaultMaxEntries }: ReadOptions) =>
+  slices.starts.length <= maxEntries ? undefined : chooseNewest(findSliceDates(bytes, slices), maxEntries)
+
 const makeResult = (
-  { reading, repairs }: ReadTexts,
+  { reading: { leftOut, ...reading }, repairs }: ReadTexts,
   encoding: DetectedEncoding,
   cleanings: ReadonlyArray<string>,
   slices: ReadonlyArray<Fingerprint> | undefined,
-  skipped: number
+  skipped: number,
+  unread: LeftOut | undefined = leftOut
 ): ReadResult => ({
   _tag: "Feed",
   feed: { ...reading, encoding: encoding.name, repairs: [...encoding.repairs, ...cleanings, ...repairs] },
   slices,
-  skipped
+  skipped,
+  ...(unread === undefined ? {} : { leftOut: unread })
 })
 
 const readTexts = (texts: ReadonlyArray<string>, options: ReadOptions): ReadTexts | NotFeed => {

@@ -3,6 +3,7 @@ import {
   type DialectOptions,
   dropEmpty,
   isEntry,
+  limitEntries,
   makeFeedContext,
   type ParsedFeed,
   readEntries,
@@ -49,7 +50,7 @@ const readChannel = (
   draft.id = resolveFeedId(draft.id ?? draft.fallbacks.id ?? getAbout(channel), context, url)
   readCdfAttributes(channel, draft)
   draft.language ??= dropEmpty(context.language) ?? language
-  return { header: buildHeader(draft), entries: readEntries(items.slice(0, maxEntries), draft.language, completeItem) }
+  return { header: buildHeader(draft), ...limitEntries(readEntries(items, draft.language, completeItem), maxEntries) }
 }
 
 const readParts = (

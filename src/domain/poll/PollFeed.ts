@@ -3,7 +3,9 @@ import type { Entry } from "#domain/feed/Entry.ts"
 import { parsePolicy } from "#domain/feed/IdPolicy.ts"
 import { findNewEntries, needsWholeDocument, type NewEntries } from "#domain/feed/NewEntries.ts"
 import { packFingerprints } from "#domain/Fingerprint.ts"
-import { openAtEnd } from "#domain/normalize/xml/MarkupParser.ts"
+import type { LeftOut } from "#domain/normalize/NewestEntries.ts"
+import type { RawFeed } from "#domain/normalize/ReadFeed.ts"
+import { openAtEnd, tooManyElements } from "#domain/normalize/xml/MarkupParser.ts"
 import type { ReadResult } from "#domain/ports/FeedReader.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { type Announcement, maxStoredLength } from "#domain/ports/ResourceStore.ts"
@@ -20,7 +22,7 @@ const maxGrowth = 16
 /** Whether a document that was read in part must be read whole. */
 export const wantsWhole = (state: ResourceState, result: ReadResult): boolean =>
   result._tag === "Feed" && result.skipped > 0 && (
-    state.serverProfile?.truncatedAt !== undefined ||
+    state.serverProfile?.truncatedAt !== undefined || state.serverProfile?.leftOutUntil === 0 ||
     needsWholeDocument(memoryOf(state), { entries: result.feed.entries, skipped: result.skipped })
   )
 
@@ -34,28 +36,30 @@ const memoryOf = (state: ResourceState) => ({
 export const recordFeed = (
   state: ResourceState,
   answer: Fetched,
-  { feed, skipped, slices }: Extract<ReadResult, { _tag: "Feed" }>,
+  { feed, leftOut, skipped, slices }: Extract<ReadResult, { _tag: "Feed" }>,
   context: PollContext
 ): PollResult => {
   const isPush = context.trigger === "push"
   const isTruncated = feed.repairs.includes(openAtEnd)
-  const truncatedAt = state.serverProfile?.truncatedAt
+  const { leftOutUntil, truncatedAt } = state.serverProfile ?? {}
   const found = findNewEntries(memoryOf(state), { entries: feed.entries, skipped }, context.now, {
     ...context,
     partial: isPush,
-    ...(truncatedAt !== undefined && { truncatedAt, isTruncated })
+    ...(truncatedAt !== undefined && { truncatedAt, isTruncated }),
+    ...(leftOutUntil !== undefined && { leftOutUntil })
   })
   const tooLong = findTooLongEntry(answer, [...found.fresh, ...found.updated])
   if (tooLong !== undefined) {
     return failPoll(state, 0, `too large: an entry of ${tooLong} bytes; at most ${maxStoredLength} are kept`, context)
   }
   const count = found.fresh.length + found.updated.length
-  const { serverProfile, ...parsed } = recordParsed(state, answer, "feed", count > 0, context, found.outcome)
+  const { serverProfile, ...parsed } = recordParsed(state, answer, "feed", count > 0, context, describeOutcome(found, feed, leftOut))
   const isFirst = state.seen.length === 0
   const next: ResourceState = {
     ...parsed,
     ...serverProfileOf({
       ...serverProfile,
+      leftOutUntil: isPush ? leftOutUntil : leftOut === undefined ? undefined : leftOut.notAfter ?? 0,
       truncatedAt: isPush || isTruncated && !isFirst ? truncatedAt : isTruncated ? context.now : undefined
     }),
     header: rememberHeader(
@@ -80,6 +84,14 @@ export const recordFeed = (
     }
   }
 }
+
+/** The outcome for the status, with the limit of a document that is not read as a whole. */
+const describeOutcome = ({ outcome }: NewEntries, { repairs }: RawFeed, leftOut: LeftOut | undefined): string =>
+  leftOut !== undefined
+    ? `${outcome}: the newest ones, because the document has ${leftOut.count} more`
+    : repairs.includes(tooManyElements)
+    ? `${outcome}: the first ones, because the document has too many elements`
+    : outcome
 
 /** The whole feed, for subscriptions on the WebSub face. A feed that is too long to be stored is not sent to these subscriptions. */
 const wholeFeedOf = ({ hasHubSubscribers }: ResourceState, answer: Fetched): { readonly wholeFeed?: Document } =>

@@ -16,6 +16,8 @@ export interface ServerProfile {
   readonly lastLocation?: string
   /** Epoch ms of a truncated first document, until a whole document arrives. */
   readonly truncatedAt?: number
+  /** Date (epoch ms) of the newest entry beyond the limit of the last document, at most; 0 for entries without a date. */
+  readonly leftOutUntil?: number
   /** Status of the last fetch before a push; absent after the next fetched document. */
   readonly statusBeforePush?: number
 }
@@ -29,6 +31,7 @@ export const serverProfileOf = (changes: ServerProfileChanges): { readonly serve
   const {
     caughtLyingAt,
     lastLocation,
+    leftOutUntil,
     permanentRedirect,
     refusedOnce,
     statusBeforePush,
@@ -43,6 +46,7 @@ export const serverProfileOf = (changes: ServerProfileChanges): { readonly serve
   if (permanentRedirect !== undefined) profile.permanentRedirect = permanentRedirect
   if (truncatedAt !== undefined) profile.truncatedAt = truncatedAt
   if (lastLocation !== undefined) profile.lastLocation = lastLocation
+  if (leftOutUntil !== undefined) profile.leftOutUntil = leftOutUntil
   if (statusBeforePush !== undefined) profile.statusBeforePush = statusBeforePush
   return Object.keys(profile).length === 0 ? {} : { serverProfile: profile }
 }

@@ -22,6 +22,7 @@ const serverProfileFields = {
   unreadableSince: Schema.optionalKey(Schema.Finite),
   lastLocation: Schema.optionalKey(Schema.String),
   truncatedAt: Schema.optionalKey(Schema.Finite),
+  leftOutUntil: Schema.optionalKey(Schema.Finite),
   statusBeforePush: Schema.optionalKey(Schema.Finite)
 } satisfies { readonly [field in keyof ServerProfile]-?: Schema.Top }
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hashBytes } from "#domain/Fingerprint.ts"
 import { readFeed } from "#domain/normalize/ReadFeed.ts"
+import { wantsWhole } from "#domain/poll/PollFeed.ts"
 import { recordReading } from "#domain/poll/PollDocument.ts"
 import { failFetch } from "#domain/poll/PollFailure.ts"
 import { interpretAnswer } from "#domain/poll/PollOutcome.ts"
@@ -213,6 +214,58 @@ describe("Poll", () => {
       announced = announce?._tag === "Entries" ? announce.ids : []
     }
     assert.deepStrictEqual([announced, state.serverProfile], [told, left ? { truncatedAt: at.now } : undefined])
+  })
+
+  describe("a feed with too many entries", () => {
+    const day = (n: number) => new Date(n * 86_400_000).toUTCString()
+    const items = (from: number, to: number, dated: boolean) =>
+      Array.from({ length: to - from }, (_, n) => item(`${from + n}`, dated ? day(from + n) : ""))
+    const follow = (documents: ReadonlyArray<string>) => {
+      let state = initialState()
+      return documents.map((text) => {
+        const body = new TextEncoder().encode(text)
+        const answer = { status: 200, headers: {}, body, signature: hashBytes(body), finalUrl: "http://feeds.example/" }
+        const first = interpretAnswer(state, answer, at)
+        const options = first._tag === "Read" ? first.options : assert.fail(first._tag)
+        const part = readFeed(body, options)
+        const step = recordReading(state, answer, wantsWhole(state, part) ? readFeed(body) : part, at)
+        const { announce, state: next } = step._tag === "Changed" ? step.change : assert.fail(step._tag)
+        state = next
+        return [announce?._tag === "Entries" ? announce.ids.toSorted() : [], next.http] as const
+      })
+    }
+    const grammar = "Fetched (ring) 200 60 and parsed"
+
+    it.each([true, false])("tells the new entries at the end or at the top, and names the limit (dated: %s)", (dated) => {
+      for (const isReversed of [false, true]) {
+        const document = (from: number, to: number) =>
+          channel(...isReversed ? items(from, to, dated).toReversed() : items(from, to, dated))
+        const [, second, third] = follow([document(0, 4_999), document(0, 5_003), document(0, 5_004)])
+        assert.deepStrictEqual(second, [
+          ["4999", "5000", "5001", "5002"],
+          `${grammar} 4/5000 entries: the newest ones, because the document has 3 more`
+        ])
+        assert.deepStrictEqual(third, [
+          ["5003"],
+          `${grammar} 1/5000 entries: the newest ones, because the document has 4 more`
+        ])
+      }
+    })
+
+    it.each([true, false])("tells no old entry when the publisher shortens the feed (dated: %s)", (dated) => {
+      const told = follow([
+        channel(...items(0, 6_000, dated)),
+        channel(...items(0, 6_001, dated)),
+        channel(...items(dated ? 0 : 1_500, 5_000, dated), ...items(6_000, 6_002, dated)),
+        channel(...items(dated ? 0 : 1_500, 5_000, dated), ...items(6_000, 6_003, dated))
+      ])
+      assert.deepStrictEqual(told.map(([ids]) => ids), [[], ["6000"], ["6001"], ["6002"]])
+    })
+
+    it("names the limit of elements", () => {
+      const [told] = follow([channel(item("a"), `<item><guid>b</guid>${"<x/>".repeat(300_000)}</item>`)])
+      assert.deepStrictEqual(told?.[1], `${grammar} 1/1 entries: the first ones, because the document has too many elements`)
+    })
   })
 
   it("stores a large entry that is not too large", () => {

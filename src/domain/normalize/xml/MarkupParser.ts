@@ -27,7 +27,7 @@ const maxStrayEndTags = 100
 export const openAtEnd = "elements closed that were open at the end of the document"
 
 /** The repair of a document that is read in part, because it has too many elements. */
-const tooManyElements = "too many elements: the rest was left out"
+export const tooManyElements = "too many elements: the rest was left out"
 
 /**
  * Reads markup in any state into a tree. Never throws, takes linear time, and nests at most 256 deep.
