@@ -53,7 +53,14 @@ export const recordFeed = (
     return failPoll(state, 0, `too large: an entry of ${tooLong} bytes; at most ${maxStoredLength} are kept`, context)
   }
   const count = found.fresh.length + found.updated.length
-  const { serverProfile, ...parsed } = recordParsed(state, answer, "feed", count > 0, context, describeOutcome(found, feed, leftOut))
+  const { serverProfile, ...parsed } = recordParsed(
+    state,
+    answer,
+    "feed",
+    count > 0,
+    context,
+    describeOutcome(found, feed, leftOut)
+  )
   const isFirst = state.seen.length === 0
   const next: ResourceState = {
     ...parsed,

@@ -33,9 +33,27 @@ describe("NewestEntries", () => {
 
   const day = (n: number) => new Date(Date.UTC(2020, 0, 1 + n)).toISOString()
   const documents: ReadonlyArray<readonly [string, (n: ReadonlyArray<number>) => string]> = [
-    ["RSS", (all) => `<rss><channel>${all.map((n) => `<item><guid>${n}</guid><pubDate>${day(n)}</pubDate></item>`).join("")}</channel></rss>`],
-    ["RSS that breaks off", (all) => `<rss><channel>${all.map((n) => `<item><guid>${n}</guid><pubDate>${day(n)}</pubDate></item>`).join("")}<item><guid>x`],
-    ["a date in a section", (all) => `<rss><channel>${all.map((n) => `<item><guid>${n}</guid><pubDate> <![CDATA[${day(n)}]]></pubDate></item>`).join("")}</channel></rss>`],
+    [
+      "RSS",
+      (all) =>
+        `<rss><channel>${
+          all.map((n) => `<item><guid>${n}</guid><pubDate>${day(n)}</pubDate></item>`).join("")
+        }</channel></rss>`
+    ],
+    [
+      "RSS that breaks off",
+      (all) =>
+        `<rss><channel>${
+          all.map((n) => `<item><guid>${n}</guid><pubDate>${day(n)}</pubDate></item>`).join("")
+        }<item><guid>x`
+    ],
+    [
+      "a date in a section",
+      (all) =>
+        `<rss><channel>${
+          all.map((n) => `<item><guid>${n}</guid><pubDate> <![CDATA[${day(n)}]]></pubDate></item>`).join("")
+        }</channel></rss>`
+    ],
     [
       "RDF",
       (all) =>
@@ -47,13 +65,16 @@ describe("NewestEntries", () => {
       "Atom with both dates",
       (all) =>
         `<feed xmlns="http://www.w3.org/2005/Atom">${
-          all.map((n) => `<entry><id>${n}</id><updated>${day(99)}</updated><published>${day(n)}</published></entry>`).join("")
+          all.map((n) => `<entry><id>${n}</id><updated>${day(99)}</updated><published>${day(n)}</published></entry>`)
+            .join("")
         }</feed>`
     ],
     [
       "Atom with updates",
       (all) =>
-        `<feed xmlns="http://www.w3.org/2005/Atom">${all.map((n) => `<entry><id>${n}</id><updated>${day(n)}</updated></entry>`).join("")}</feed>`
+        `<feed xmlns="http://www.w3.org/2005/Atom">${
+          all.map((n) => `<entry><id>${n}</id><updated>${day(n)}</updated></entry>`).join("")
+        }</feed>`
     ],
     [
       "JSON Feed",
@@ -84,7 +105,8 @@ describe("NewestEntries", () => {
   })
 
   it("finds new entries behind more elements than the parser reads", () => {
-    const fat = (id: string, n: number) => `<item><guid>${id}</guid><pubDate>${day(n)}</pubDate>${"<x/>".repeat(50)}</item>`
+    const fat = (id: string, n: number) =>
+      `<item><guid>${id}</guid><pubDate>${day(n)}</pubDate>${"<x/>".repeat(50)}</item>`
     const items = Array.from({ length: 8_000 }, (_, n) => fat(`${n}`, n))
     const result = readFeed(new TextEncoder().encode(`<rss><channel>${items.join("")}</channel></rss>`))
     if (result._tag === "NotFeed") return assert.fail(result.reason)

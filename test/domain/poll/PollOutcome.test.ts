@@ -236,21 +236,24 @@ describe("Poll", () => {
     }
     const grammar = "Fetched (ring) 200 60 and parsed"
 
-    it.each([true, false])("tells the new entries at the end or at the top, and names the limit (dated: %s)", (dated) => {
-      for (const isReversed of [false, true]) {
-        const document = (from: number, to: number) =>
-          channel(...isReversed ? items(from, to, dated).toReversed() : items(from, to, dated))
-        const [, second, third] = follow([document(0, 4_999), document(0, 5_003), document(0, 5_004)])
-        assert.deepStrictEqual(second, [
-          ["4999", "5000", "5001", "5002"],
-          `${grammar} 4/5000 entries: the newest ones, because the document has 3 more`
-        ])
-        assert.deepStrictEqual(third, [
-          ["5003"],
-          `${grammar} 1/5000 entries: the newest ones, because the document has 4 more`
-        ])
+    it.each([true, false])(
+      "tells the new entries at the end or at the top, and names the limit (dated: %s)",
+      (dated) => {
+        for (const isReversed of [false, true]) {
+          const document = (from: number, to: number) =>
+            channel(...isReversed ? items(from, to, dated).toReversed() : items(from, to, dated))
+          const [, second, third] = follow([document(0, 4_999), document(0, 5_003), document(0, 5_004)])
+          assert.deepStrictEqual(second, [
+            ["4999", "5000", "5001", "5002"],
+            `${grammar} 4/5000 entries: the newest ones, because the document has 3 more`
+          ])
+          assert.deepStrictEqual(third, [
+            ["5003"],
+            `${grammar} 1/5000 entries: the newest ones, because the document has 4 more`
+          ])
+        }
       }
-    })
+    )
 
     it.each([true, false])("tells no old entry when the publisher shortens the feed (dated: %s)", (dated) => {
       const told = follow([
@@ -264,7 +267,10 @@ describe("Poll", () => {
 
     it("names the limit of elements", () => {
       const [told] = follow([channel(item("a"), `<item><guid>b</guid>${"<x/>".repeat(300_000)}</item>`)])
-      assert.deepStrictEqual(told?.[1], `${grammar} 1/1 entries: the first ones, because the document has too many elements`)
+      assert.deepStrictEqual(
+        told?.[1],
+        `${grammar} 1/1 entries: the first ones, because the document has too many elements`
+      )
     })
   })
 
