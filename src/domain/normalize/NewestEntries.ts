@@ -22,7 +22,7 @@ export const chooseNewest = (
 ): NewestEntries | undefined => {
   if (dates.length <= max) return undefined
   const times = dates.map((date) => date ?? Infinity)
-  const limit = Float64Array.from(times).sort().at(-max) ?? Infinity
+  const limit = Float64Array.from(times).toSorted().at(-max) ?? Infinity
   const equals = times.flatMap((time, index) => time === limit ? [index] : [])
   const places = max - times.filter((time) => time > limit).length
   const first = Math.ceil(places / 2)
