@@ -19,6 +19,10 @@ export const make = (state: State): Outbox["Service"] =>
     drop: (delivery, attempt) =>
       operation(state, (triedAt) =>
         fail(state, { ...delivery, attempt: delivery.attempt + 1 }, attempt, triedAt, undefined)),
+    split: Effect.fn("Outbox.split")((delivery, attempt) =>
+      operation(state, (triedAt) =>
+        split(state, delivery, attempt, triedAt))
+    ),
     dropOlder: Effect.fn("Outbox.dropOlder")((subscriptionId, before) =>
       operation(state, () =>
         dropOlder(state, subscriptionId, before))
@@ -28,8 +32,7 @@ export const make = (state: State): Outbox["Service"] =>
         waitAnew(state, subscriptionId, since))
     ),
     findStalled: Effect.fn("Outbox.findStalled")((partitions, before) =>
-      operation(state, () =>
-        stalled(state, new Set(partitions), before))
+      operation(state, () => stalled(state, new Set(partitions), before))
     ),
     flush: operation(state, () => {})
   })
@@ -65,6 +68,42 @@ const fail = (
     triedAt,
     ...lastAttempt,
     ...(nextTry !== undefined && { nextTry })
+  })
+}
+
+const split = (state: State, tried: Delivery, lastAttempt: AttemptResult, triedAt: number): void => {
+  const subscriber = subscriberOf(state, tried.id)
+  const found = subscriber?.queue.get(tried.id)
+  const { news } = found?.delivery.notification ?? {}
+  if (subscriber === undefined || found?.dropped !== false || found.delivery.sequence !== tried.sequence) return
+  if (news?._tag !== "Entries" || news.entries.length < 2) return
+  const middle = Math.ceil(news.entries.length / 2)
+  const { requestedWait: _, ...whole } = { ...found.delivery, attempt: 0 }
+  const half = (start: number, end?: number): Delivery => ({
+    ...whole,
+    isPart: true,
+    notification: { ...whole.notification, news: { _tag: "Entries", entries: news.entries.slice(start, end) } }
+  })
+  const older = { ...half(middle), id: state.serial() }
+  const later = [...subscriber.queue.values()].map((queued) => {
+    const { delivery } = queued
+    if (delivery.sequence < tried.sequence) return queued
+    const moved = delivery.id === tried.id ? half(0, middle) : delivery
+    return { ...queued, delivery: { ...moved, sequence: delivery.sequence + 1 } }
+  })
+  const all = [...later, { delivery: older, dropped: false }].toSorted((a, b) =>
+    a.delivery.sequence - b.delivery.sequence
+  )
+  subscriber.queue.clear()
+  for (const queued of all) subscriber.queue.set(queued.delivery.id, queued)
+  subscriber.nextSequence++
+  state.queueOf.set(older.id, older.subscriptionId)
+  subscriber.log.set(logSlotOf(tried.sequence, tried.attempt + 1), {
+    sequence: tried.sequence,
+    attempt: tried.attempt + 1,
+    triedAt,
+    ...lastAttempt,
+    nextTry: triedAt
   })
 }
 

@@ -2,6 +2,7 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
+import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -24,6 +25,7 @@ export const outboxSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("Outbox", () => {
     waiting(it)
     settling(it)
+    splitting(it)
     stalling(it)
   })
 }
@@ -183,8 +185,14 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual((yield* backlog(subscription.id)).deliveries, [postponed, second])
       yield* outbox.postpone(first, 1_700_000_000_123, failed) // its answer was lost
       assert.deepStrictEqual((yield* backlog(subscription.id)).deliveries, [postponed, second])
-      yield* outbox.postpone(postponed, 1_700_000_000_999, { code: 0, message: "No \u0000 answer." })
-      assert.strictEqual((yield* backlog(subscription.id)).deliveries[0]?.attempt, 2)
+      yield* outbox.postpone({ ...postponed, requestedWait: 60_000 }, 1_700_000_000_999, {
+        code: 0,
+        message: "No \u0000 answer."
+      })
+      const again = { ...first, attempt: 2, dueAt: 1_700_000_000_999, requestedWait: 60_000 }
+      assert.deepStrictEqual((yield* backlog(subscription.id)).deliveries, [again, second])
+      yield* outbox.postpone({ ...postponed, attempt: 2 }, 1_700_000_001_000, failed)
+      assert.isUndefined((yield* backlog(subscription.id)).deliveries[0]?.requestedWait)
     }))
 
   it.effect("keeps what is dropped out of the backlog, and visible; what is dropped stays so", () =>
@@ -291,6 +299,116 @@ const settling = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* sequencesOf(subscription.id), Array.from({ length: 40 }, (_, i) => i + 1))
       assert.isTrue(Option.isSome(yield* accounts.find(account.login)))
       assert.strictEqual(Option.getOrThrow(yield* ResourceStore.use((store) => store.load(resource.id))).subscribers, 1)
+    }))
+}
+
+const splitting = (it: Vitest.MethodsNonLive<Stores>) => {
+  const tooLarge = { code: 413, message: "The callback answered 413.", latency: 7 }
+  const numbered = (subscriptionId: number) =>
+    Effect.map(backlog(subscriptionId), ({ deliveries }) => deliveries.map((one) => [one.sequence, idsOf(one).join()]))
+  const many = Effect.fnUntraced(function*(...counts: ReadonlyArray<number>) {
+    const made = yield* newSubscription()
+    for (const [i, count] of counts.entries()) {
+      const entries = Array.from({ length: count }, (_, n) => entry(`${"abcd"[i]}${n + 1}`))
+      yield* at(1_000 + i)(record(found(made.resource, entries)))
+    }
+    const { deliveries } = yield* backlog(made.subscription.id)
+    return { ...made, deliveries }
+  })
+
+  it.effect("splits a delivery into its older and its newer half, and moves the later ones", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries, resource, subscription } = yield* many(5, 2)
+      const [first = assert.fail(), second = assert.fail()] = deliveries
+      yield* outbox.postpone(first, 5_000, failed)
+      const tried = { ...first, attempt: 1, dueAt: 5_000 }
+      yield* at(9_000)(outbox.split(tried, tooLarge))
+      assert.deepStrictEqual(yield* numbered(subscription.id), [[1, "a2,a1"], [2, "a5,a4,a3"], [3, "b2,b1"]])
+      const { deliveries: [older = assert.fail(), newer = assert.fail(), later], nextSequence } = yield* backlog(
+        subscription.id
+      )
+      assert.strictEqual(nextSequence, 4)
+      const news = (one: Delivery, ids: ReadonlyArray<string>): Delivery["notification"]["news"] =>
+        one.notification.news._tag === "Entries"
+          ? { _tag: "Entries", entries: one.notification.news.entries.filter(({ id }) => ids.includes(id)) }
+          : assert.fail()
+      const half = (ids: ReadonlyArray<string>) => ({
+        ...first,
+        attempt: 0,
+        dueAt: 5_000,
+        isPart: true as const,
+        notification: { ...first.notification, news: news(first, ids) }
+      })
+      assert.deepStrictEqual(newer, { ...half(["a5", "a4", "a3"]), sequence: 2 })
+      assert.deepStrictEqual(older, { ...half(["a2", "a1"]), id: older.id, sequence: 1 })
+      assert.notStrictEqual(older.id, first.id)
+      assert.deepStrictEqual(later, { ...second, sequence: 3 })
+      yield* record(found(resource, [entry("c")]))
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), [1, 2, 3, 4])
+      const log = yield* DeliveryLog.use(({ list }) => list({ limit: 1_000 }))
+      const logged = log.find((one) =>
+        one.outcome === "failed" && one.subscriptionId === subscription.id && one.attempt === 2
+      )
+      assert.deepInclude(logged, { ...tooLarge, sequence: 1, triedAt: 9_000, nextTry: 9_000 })
+    }))
+
+  it.effect("splits parts again, down to one entry, and each part is confirmed, postponed and dropped alone", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { account, deliveries: [first = assert.fail()], subscription } = yield* many(4)
+      const head = Effect.map(backlog(subscription.id), ({ deliveries: [one = assert.fail()] }) => one)
+      yield* outbox.split(first, tooLarge)
+      yield* outbox.split(yield* head, tooLarge)
+      assert.deepStrictEqual(yield* numbered(subscription.id), [[1, "a1"], [2, "a2"], [3, "a4,a3"]])
+      yield* outbox.split(yield* head, tooLarge)
+      assert.deepStrictEqual(yield* numbered(subscription.id), [[1, "a1"], [2, "a2"], [3, "a4,a3"]])
+      yield* outbox.confirm((yield* head).id)
+      yield* outbox.flush
+      const second = yield* head
+      yield* outbox.postpone(second, 7_000, tooLarge)
+      assert.deepStrictEqual(yield* head, { ...second, attempt: 1, dueAt: 7_000 })
+      yield* outbox.drop(yield* head, tooLarge)
+      yield* outbox.split(yield* head, tooLarge)
+      assert.deepStrictEqual(yield* numbered(subscription.id), [[3, "a3"], [4, "a4"]])
+      const { items } = yield* SubscriptionStore.use((store) =>
+        store.list({ accountId: account.id, page: 1, byPage: 5, counted: true })
+      )
+      assert.deepStrictEqual(items.map(({ deliveries }) => deliveries), [{ waiting: 2, dropped: 1 }])
+    }))
+
+  it.effect("splits once, although the answer to the first call was lost, and nothing that is gone", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries: [first = assert.fail(), second = assert.fail()], subscription } = yield* many(4, 3)
+      yield* outbox.split(first, tooLarge)
+      yield* outbox.split(first, tooLarge)
+      const parts = [[1, "a2,a1"], [2, "a4,a3"], [3, "b3,b2,b1"]]
+      assert.deepStrictEqual(yield* numbered(subscription.id), parts)
+      yield* outbox.drop({ ...second, sequence: 3 }, failed)
+      yield* outbox.split({ ...second, sequence: 3 }, tooLarge)
+      assert.deepStrictEqual(yield* numbered(subscription.id), parts.slice(0, 2))
+      const { deliveries: [head = assert.fail()] } = yield* backlog(subscription.id)
+      yield* outbox.split(head, tooLarge)
+      const moved = [[1, "a1"], [2, "a2"], [3, "a4,a3"]]
+      assert.deepStrictEqual(yield* numbered(subscription.id), moved)
+      yield* SubscriptionStore.use((store) => store.remove(subscription.id))
+      yield* outbox.split(first, tooLarge)
+      assert.deepStrictEqual(yield* numbered(subscription.id), [])
+    }))
+
+  it.effect("numbers without a gap when entries are found during a split", () =>
+    Effect.gen(function*() {
+      const outbox = yield* Outbox
+      const { deliveries: [first = assert.fail()], resource, subscription } = yield* many(4)
+      yield* Effect.all([
+        Effect.forEach(Array.from({ length: 20 }), (_, i) => record(found(resource, [entry(`e${i}`)])), {
+          concurrency: "unbounded"
+        }),
+        outbox.split(first, tooLarge)
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(yield* sequencesOf(subscription.id), Array.from({ length: 22 }, (_, i) => i + 1))
+      assert.deepStrictEqual((yield* numbered(subscription.id)).slice(0, 2), [[1, "a2,a1"], [2, "a4,a3"]])
     }))
 }
 

@@ -4,7 +4,7 @@ import { type Caller, rights } from "#domain/Account.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import { hashString } from "#domain/Fingerprint.ts"
 import { AddressCheck } from "#domain/ports/AddressCheck.ts"
-import { Deliverer, DeliveryError, type Parcel } from "#domain/ports/Deliverer.ts"
+import { Deliverer, DeliveryError, type DeliveryResponse, type Parcel } from "#domain/ports/Deliverer.ts"
 import { FeedReader, type ReaderError } from "#domain/ports/FeedReader.ts"
 import { HubClient, type HubRequest, type HubRequestError } from "#domain/ports/HubClient.ts"
 import { type Fetched, Fetcher, type FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
@@ -17,8 +17,11 @@ import * as Senders from "#actors/subscription/Senders.ts"
 import * as Settings from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 
-/** A callback's answer: a status, or a failure. */
-export type Answer = (parcel: Parcel, attempt: number) => Effect.Effect<number, DeliveryError>
+/** A callback's answer: a status, perhaps with a Retry-After, or a failure. */
+export type Answer = (
+  parcel: Parcel,
+  attempt: number
+) => Effect.Effect<number | Pick<DeliveryResponse, "retryAfter" | "status">, DeliveryError>
 
 /** The web of a test: feeds as lists of ids, scripted callbacks, and a log of both. No host of `.internal` can be reached. */
 export class SimulatedWeb extends Context.Service<SimulatedWeb, {
@@ -87,7 +90,10 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
       note(`post ${short(parcel.callback)} ${ids.join(",") || "status"} try ${attempt}`)
       parcels.push(parcel)
       const answer = callbacks.get(parcel.callback)?.(parcel, attempt) ?? Effect.succeed(200)
-      return Effect.map(answer, (status) => ({ status, latency: 1, excerpt: "" }))
+      return Effect.map(
+        answer,
+        (given) => ({ ...(typeof given === "number" ? { status: given } : given), latency: 1, excerpt: "" })
+      )
     })
 
   return Context.make(SimulatedWeb, {

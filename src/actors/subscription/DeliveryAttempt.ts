@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { afterFailure, maxWaitingMs } from "#domain/delivery/Delivery.ts"
+import { afterFailure, maxWaitingMs, needsSplit } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -7,9 +7,9 @@ import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import type { DeliveryRetrySteps } from "./DeliveryRetry.ts"
 import { makeDeliveryTrial } from "./DeliveryTrial.ts"
-import { close, removeOlder, restartWaits } from "./DeliveryWindow.ts"
+import { close, release, removeOlder, restartWaits } from "./DeliveryWindow.ts"
 import { endSubscription } from "./EndSubscription.ts"
-import { type Sender, Senders } from "./Senders.ts"
+import { type Failure, type Sender, Senders } from "./Senders.ts"
 import type { State, SubscriptionContext } from "./Subscription.ts"
 
 /** Interval between two looks at a channel without a sender, in ms. */
@@ -55,7 +55,7 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
       case "ended":
         return yield* end(state, delivery, outcome.attempt, context)
       case "failed":
-        return yield* handleFailure(state, delivery, outcome.attempt)
+        return yield* handleFailure(state, delivery, outcome)
       case "lease-lost":
         return undefined
       case "unserved":
@@ -89,16 +89,26 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     }
   })
 
-  return Effect.fnUntraced(function*(state: State, tried: Delivery, result: AttemptResult) {
+  /** Sends the halves next: the window forgets all deliveries, because their sequences have moved. */
+  const split = Effect.fnUntraced(function*({ window }: State, delivery: Delivery, result: AttemptResult) {
+    yield* whenAvailable(outbox.split(delivery, result))
+    release(window)
+  })
+
+  return Effect.fnUntraced(function*(state: State, tried: Delivery, { attempt: result, requestedWait }: Failure) {
+    if (needsSplit(tried, state.subscription, result.code)) return yield* split(state, tried, result)
     const delivery = yield* recordOutageEnd(state, tried)
     const { deliveries } = state.window
     const now = yield* Clock.currentTimeMillis
     const { waitsSince } = delivery
     const failed = delivery.attempt + 1
-    const next = afterFailure(retry.waitAfter(state.subscription.face, failed), waitsSince, now)
+    const wait = retry.waitAfter(state.subscription.face, failed)
+    const next = afterFailure(wait === undefined ? undefined : Math.max(wait, requestedWait ?? 0), waitsSince, now)
     if (next._tag === "Retry") {
-      yield* whenAvailable(outbox.postpone(delivery, next.dueAt, result))
-      deliveries[0] = { ...delivery, attempt: failed, dueAt: next.dueAt }
+      const { requestedWait: _, ...others } = delivery
+      const postponed = requestedWait === undefined ? others : { ...others, requestedWait }
+      yield* whenAvailable(outbox.postpone(postponed, next.dueAt, result))
+      deliveries[0] = { ...postponed, attempt: failed, dueAt: next.dueAt }
       return
     }
     yield* whenAvailable(outbox.drop(delivery, result))

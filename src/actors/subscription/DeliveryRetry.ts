@@ -14,6 +14,9 @@ const hubRetry = Schedule.exponential("5 seconds").pipe(Schedule.upTo({ times: 1
 /** The retries of a delivery by face. A delivery is dropped when its schedule ends. */
 export const deliveryRetry: { readonly [face in Face]: Schedule.Schedule<unknown> } = { api: apiRetry, hub: hubRetry }
 
+/** The fields of a delivery that tell the time of its next attempt. */
+export type PlannedDelivery = Pick<Delivery, "attempt" | "dueAt" | "requestedWait">
+
 /**
  * The steps of the retry schedules.
  *
@@ -23,7 +26,7 @@ export interface DeliveryRetrySteps {
   /** Wait after so many failed attempts, in ms. Undefined when the schedule has ended. */
   readonly waitAfter: (face: Face, failed: number) => number | undefined
   /** Epoch ms of the next attempt of a stored delivery. */
-  readonly nextAttemptAt: (face: Face, delivery: Pick<Delivery, "attempt" | "dueAt">, now: number) => number
+  readonly nextAttemptAt: (face: Face, delivery: PlannedDelivery, now: number) => number
 }
 
 /** Runs each schedule once, so that a failed delivery only looks its wait up. */
@@ -32,7 +35,8 @@ export const makeDeliveryRetrySteps = Effect.gen(function*() {
   const waitAfter = (face: Face, failed: number) => waits[face][failed - 1]
   return {
     waitAfter,
-    nextAttemptAt: (face, { attempt, dueAt }, now) => plannedAttempt(waitAfter(face, attempt), dueAt, now)
+    nextAttemptAt: (face, { attempt, dueAt, requestedWait = 0 }, now) =>
+      plannedAttempt(Math.max(waitAfter(face, attempt) ?? 0, requestedWait), dueAt, now)
   } satisfies DeliveryRetrySteps
 })
 

@@ -1,5 +1,12 @@
 import { Clock, Context, Effect, Layer } from "effect"
-import { classifyStatus, describeResponse, parcel, render, type Rendered } from "#domain/delivery/Delivery.ts"
+import {
+  classifyStatus,
+  describeFailedAttempt,
+  parcel,
+  render,
+  type Rendered,
+  requestedWait
+} from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery, Notification } from "#domain/delivery/Notification.ts"
 import { Deliverer, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -18,9 +25,11 @@ interface Success {
 }
 
 /** `ended`: the receiver does not exist any more, which ends the subscription. */
-interface Failure {
+export interface Failure {
   readonly verdict: "ended" | "failed"
   readonly attempt: AttemptResult
+  /** Milliseconds, see `Delivery`. */
+  readonly requestedWait?: number | undefined
 }
 
 /**
@@ -45,14 +54,15 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const deliverer = yield* Deliverer
     const settings = yield* Settings
-    const limiter = new DeliveryLimiter(settings.maxDeliveries, yield* Clock.Clock)
+    const clock = yield* Clock.Clock
+    const limiter = new DeliveryLimiter(settings.maxDeliveries, clock)
     const renderShared = renderOnce(settings)
 
     const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld) {
       const rendered = renderShared(delivery.notification, subscription)
       const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isLeaseHeld)
       const outcome = yield* limiter.run(subscription.host, posted).pipe(
-        Effect.map(outcomeOf),
+        Effect.map((answer) => outcomeOf(answer, delivery, subscription, clock)),
         Effect.catchTag(
           "DeliveryError",
           ({ message, reason }) =>
@@ -67,9 +77,17 @@ export const layer = Layer.effect(
   })
 )
 
-const outcomeOf = (answer: DeliveryResponse): Success | Failure => {
-  const meaning = classifyStatus(answer.status)
-  return meaning === "delivered" ? { verdict: meaning, answer } : failure(meaning, describeResponse(answer))
+const outcomeOf = (
+  answer: DeliveryResponse,
+  delivery: Delivery,
+  subscription: Subscription,
+  clock: Clock.Clock
+): Success | Failure => {
+  const verdict = classifyStatus(answer.status)
+  if (verdict === "delivered") return { verdict, answer }
+  const now = clock.currentTimeMillisUnsafe()
+  const attempt = describeFailedAttempt(answer, delivery, subscription, now)
+  return { verdict, attempt, requestedWait: requestedWait(answer, now) }
 }
 
 const leaseLost = { verdict: "lease-lost" } as const

@@ -5,6 +5,7 @@ import type { Delivery } from "#domain/delivery/Notification.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
+import type { PlannedDelivery } from "./DeliveryRetry.ts"
 import { type DeliveryWindow, hasRoom } from "./DeliveryWindow.ts"
 
 /**
@@ -29,7 +30,7 @@ export interface State {
   /** The first delivery has a large document, so that the actor reads it when it has a slot to send it. */
   isLarge?: boolean
   /** The next attempt of the first delivery, which is not in memory while it waits. */
-  nextAttempt?: Pick<Delivery, "attempt" | "dueAt"> | undefined
+  nextAttempt?: PlannedDelivery | undefined
   /** End of an outage, epoch ms, until the outbox records this time: all waits then begin anew at the end of the outage. */
   outageEndedAt?: number | undefined
 }

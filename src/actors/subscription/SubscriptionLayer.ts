@@ -1,7 +1,6 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { isAfterOutage } from "#domain/delivery/Delivery.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
-import type { Delivery } from "#domain/delivery/Notification.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
@@ -9,7 +8,7 @@ import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { checkSpacingMs } from "#actors/runtime/ShardLease.ts"
 import { makeDeliveryAttempt } from "./DeliveryAttempt.ts"
-import { type DeliveryRetrySteps, makeDeliveryRetrySteps } from "./DeliveryRetry.ts"
+import { type DeliveryRetrySteps, makeDeliveryRetrySteps, type PlannedDelivery } from "./DeliveryRetry.ts"
 import { makeDeliveryTrial } from "./DeliveryTrial.ts"
 import { emptyWindow, fill, maxInMemory, offer, release } from "./DeliveryWindow.ts"
 import { isLarge, type Message, type State, SubscriptionBehavior, type SubscriptionContext } from "./Subscription.ts"
@@ -108,7 +107,7 @@ const makeStep = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
 const isEarly = (
   retry: DeliveryRetrySteps,
   { subscription }: State,
-  first: Pick<Delivery, "attempt" | "dueAt">,
+  first: PlannedDelivery,
   now: number
 ): boolean => first.attempt > 0 && retry.nextAttemptAt(subscription.face, first, now) > now
 
@@ -120,7 +119,8 @@ const isEarly = (
 const waitForAttempt = (retry: DeliveryRetrySteps, state: State, now: number): number | undefined => {
   const first = state.nextAttempt ?? state.window.deliveries[0]
   if (first === undefined || !isEarly(retry, state, first, now)) return undefined
-  state.nextAttempt = { attempt: first.attempt, dueAt: first.dueAt }
+  const { attempt, dueAt, requestedWait } = first
+  state.nextAttempt = { attempt, dueAt, ...(requestedWait === undefined ? {} : { requestedWait }) }
   release(state.window)
   return first.dueAt
 }

@@ -6,7 +6,8 @@ import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import type { Status } from "#domain/poll/Status.ts"
 import type { Subscription } from "#domain/Subscription.ts"
-import { dayMs, minuteMs } from "#domain/Time.ts"
+import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
+import { parseRetryAfter } from "#domain/poll/RetryAfter.ts"
 
 /**
  * Maximum time that a delivery waits for a failing callback, in ms.
@@ -43,13 +44,24 @@ export const afterFailure = (
 ): { readonly _tag: "Drop" } | { readonly _tag: "Retry"; readonly dueAt: number } =>
   wait === undefined || now + wait > since + maxWaitingMs ? { _tag: "Drop" } : { _tag: "Retry", dueAt: now + wait }
 
+/** Longest wait that a callback can ask for, in ms. */
+const maxRequestedWait = hourMs
+
+/** Milliseconds that a callback asks to wait by a 429 or 503 with Retry-After; undefined for any other answer. */
+export const requestedWait = (
+  { retryAfter, status }: Pick<DeliveryResponse, "retryAfter" | "status">,
+  now: number
+): number | undefined => {
+  const at = status === 429 || status === 503 ? parseRetryAfter(retryAfter, now) : undefined
+  return at === undefined || at <= now ? undefined : Math.min(at - now, maxRequestedWait)
+}
+
 /**
  * The time of the next attempt, epoch ms, after a wait of `wait` ms.
  *
  * An attempt that is further away than its wait was planned by a clock that was ahead, and is due now.
  */
-export const plannedAttempt = (wait: number | undefined, dueAt: number, now: number): number =>
-  dueAt > now + (wait ?? 0) ? now : dueAt
+export const plannedAttempt = (wait: number, dueAt: number, now: number): number => dueAt > now + wait ? now : dueAt
 
 /** Bytes of the document that a notification holds. */
 export const documentBytes = ({ news }: Notification): number =>
@@ -170,13 +182,17 @@ export const parcel = (
     ...(delivery.attempt > 0 ? serviceHeaders(sender, "Retried", String(delivery.attempt)) : []),
     ["X-PubSubHubbub-Callback", headerValue(subscription.endpoint)],
     ["X-PubSubHubbub-Topic", headerValue(subscription.topic)],
-    ["X-Windhover-Notification-Id", `${delivery.notification.id}-${subscription.id}`],
+    ["X-Windhover-Notification-Id", notificationIdOf(delivery)],
     ["X-Windhover-Sequence", String(delivery.sequence)],
     ["Link", `<${linkTarget(hubUrlOf(sender))}>; rel="hub", <${linkTarget(subscription.topic)}>; rel="self"`]
   ],
   ...(subscription.secret === undefined ? {} : { secret: subscription.secret }),
   ...(subscription.signature === undefined ? {} : { signature: subscription.signature })
 })
+
+/** Stable over retries. A part of a notification has an id of its own, by its sequence, which is final when the part is sent. */
+const notificationIdOf = ({ isPart, notification, sequence, subscriptionId }: Delivery): string =>
+  `${notification.id}-${subscriptionId}${isPart === true ? `-${sequence}` : ""}`
 
 /** Clients read either spelling. */
 const serviceHeaders = (
@@ -195,6 +211,50 @@ const headerValue = (text: string): string =>
 const wellFormed = (character: string): string => character.isWellFormed() ? character : "\ufffd"
 
 const linkTarget = (topic: string): string => headerValue(topic).replaceAll(">", "%3E").replaceAll("<", "%3C")
+
+/** Status of a callback that takes no notification of this size. */
+const tooLargeStatus = 413
+
+/** Whether a callback refused several entries as too large, so that fewer entries may pass. A whole feed is sent as it is. */
+export const needsSplit = (
+  { notification: { news } }: Delivery,
+  { face }: Pick<Subscription, "face">,
+  code: number
+): boolean =>
+  code === tooLargeStatus && news._tag === "Entries" && news.entries.length > 1 &&
+  !(face === "hub" && news.wholeFeed !== undefined)
+
+/** Describes the failed attempt of a callback for the log and the dropped row. Names the callback's reason where the status tells one. */
+export const describeFailedAttempt = (
+  answer: DeliveryResponse,
+  delivery: Delivery,
+  subscription: Pick<Subscription, "face">,
+  now: number
+): Required<AttemptResult> => {
+  const result = describeResponse(answer)
+  const reason = answer.status === tooLargeStatus
+    ? describeTooLarge(delivery, subscription)
+    : describeRequestedWait(requestedWait(answer, now))
+  if (reason === undefined) return result
+  const excerpt = answer.excerpt === "" ? "" : ` Its answer: ${answer.excerpt}`
+  return { ...result, message: `The callback answered ${answer.status}. ${reason}${excerpt}` }
+}
+
+const describeTooLarge = (delivery: Delivery, subscription: Pick<Subscription, "face">): string => {
+  const { news } = delivery.notification
+  if (news._tag === "Entries" && needsSplit(delivery, subscription, tooLargeStatus)) {
+    return `It takes no ${news.entries.length} entries at once; they are sent again as two notifications.`
+  }
+  const content = news._tag === "Failure"
+    ? "a status"
+    : news._tag === "Entries" && subscription.face === "api"
+    ? "one entry"
+    : "one document"
+  return `It takes no notification of this size; ${content} cannot be split.`
+}
+
+const describeRequestedWait = (wait: number | undefined): string | undefined =>
+  wait === undefined ? undefined : `It asks to wait ${Math.ceil(wait / 1000)} s.`
 
 /** Describes a callback's answer for the log and the dropped row. */
 export const describeResponse = ({ excerpt, latency, status }: DeliveryResponse): Required<AttemptResult> => ({

@@ -38,9 +38,14 @@ export interface Delivery {
   readonly attempt: number
   /** Time of the next attempt, epoch ms. */
   readonly dueAt: number
+  /** Milliseconds that the callback asked to wait for the next attempt, see `requestedWait`. */
+  readonly requestedWait?: number
   /** Begin of the waiting, epoch ms: when it was recorded, or the end of the last outage. */
   readonly waitsSince: number
+  /** With the entries of this part, if the notification was split. */
   readonly notification: Notification
+  /** One of several parts of a notification that was too large for the callback. */
+  readonly isPart?: true
 }
 
 /** The result of an attempt for the log and the dropped row: HTTP status (0 without an answer), a sentence, and the latency in ms. */

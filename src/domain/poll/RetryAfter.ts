@@ -14,13 +14,19 @@ const maxPauseMs = hourMs
  * The server names the time in `Retry-After`, in seconds or as a date. Without that header, the reset of a used up rate limit counts.
  */
 export const retryTime = ({ headers }: Fetched, now: number): number | undefined => {
-  const at = parseTime(headers["retry-after"], now) ??
-    (isLimitUsedUp(headers) ? parseTime(headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"], now) : undefined)
+  const at = parseRetryAfter(headers["retry-after"], now) ??
+    (isLimitUsedUp(headers)
+      ? parseRetryAfter(headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"], now)
+      : undefined)
   return at === undefined ? undefined : Math.min(at, now + dayMs)
 }
 
-/** Reads seconds or a date. Numbers above 1e9 are seconds since 1970. Fractions are rounded up, because some servers divide seconds. */
-const parseTime = (value: string | undefined, now: number): number | undefined => {
+/**
+ * Reads seconds or a date as a time in epoch ms.
+ *
+ * Numbers above 1e9 are seconds since 1970. Fractions are rounded up, because some servers divide seconds.
+ */
+export const parseRetryAfter = (value: string | undefined, now: number): number | undefined => {
   const text = value?.trim() ?? ""
   if (!/^\d+(?:\.\d+)?$/.test(text)) return httpDate(text)
   const seconds = Math.ceil(Number(text))

@@ -20,6 +20,8 @@ export interface DeliveryResponse {
   readonly status: number
   /** Milliseconds from the start of the request to the end of the answer. */
   readonly latency: number
+  /** The Retry-After field, as received. */
+  readonly retryAfter?: string
   /** First characters of the answer's body, for the delivery log; bounded. */
   readonly excerpt: string
 }

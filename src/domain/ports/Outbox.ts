@@ -23,8 +23,13 @@ export class Outbox extends Context.Service<Outbox, {
   readonly backlog: (subscriptionId: number, limit: number, bytes?: number) => Effect.Effect<Backlog, StoreError>
   /** Deletes an accepted delivery in bulk within 50 ms. After a crash in between, it is delivered again. */
   readonly confirm: (deliveryId: number) => Effect.Effect<void>
-  /** Plans the next attempt of a failed delivery at `dueAt` (epoch ms); in bulk. */
+  /** Plans the next attempt of a failed delivery at `dueAt` (epoch ms), with its `requestedWait`; in bulk. */
   readonly postpone: (delivery: Delivery, dueAt: number, attempt: AttemptResult) => Effect.Effect<void, StoreError>
+  /**
+   * Splits the first delivery of a subscription in two, after an attempt that showed it to be too large. The older half of the entries takes
+   * its sequence, the newer half the next one, and all later sequences move up by one, in one transaction. A repeated call changes nothing.
+   */
+  readonly split: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Drops a delivery: the row stays visible and can be replayed; in bulk. */
   readonly drop: (delivery: Delivery, attempt: AttemptResult) => Effect.Effect<void, StoreError>
   /** Drops the deliveries of a subscription that have waited since `before` (epoch ms) or longer. Returns their number. */

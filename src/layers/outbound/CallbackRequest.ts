@@ -24,6 +24,8 @@ export interface CallbackResponse {
   readonly body: Buffer
   /** Target of a redirect, as received. */
   readonly location?: string | ReadonlyArray<string>
+  /** The Retry-After field; the first of repeated ones. */
+  readonly retryAfter?: string
   /** Milliseconds from the start of the exchange. */
   readonly latency: number
 }
@@ -49,6 +51,7 @@ export class CallbackRequest implements ResponseHandler {
   private startedAt = 0
   private status = 0
   private location: string | ReadonlyArray<string> | undefined
+  private retryAfter: string | undefined
 
   constructor(options: CallbackRequestOptions, request: HttpRequest, handler: CallbackResponseHandler) {
     this.options = options
@@ -72,17 +75,22 @@ export class CallbackRequest implements ResponseHandler {
     this.timer = this.options.timers.add(this.options.timeoutMs, () => this.onTimeout())
   }
 
-  onHeaders(status: number, { location }: ResponseHeaders): BodyLimit {
+  onHeaders(status: number, { location, "retry-after": retryAfter }: ResponseHeaders): BodyLimit {
     this.status = status
     this.location = location
+    this.retryAfter = typeof retryAfter === "string" ? retryAfter : retryAfter?.[0]
     return { maxBytes: this.options.maxResponseBytes, onExcess: "cut" }
   }
 
   onBody(body: Buffer): void {
     this.cancelTimer()
     const latency = performance.now() - this.startedAt
-    const { location, status } = this
-    this.handler.onResponse({ status, body, latency, ...(location === undefined ? {} : { location }) })
+    const { location, retryAfter, status } = this
+    const fields = {
+      ...(location === undefined ? {} : { location }),
+      ...(retryAfter === undefined ? {} : { retryAfter })
+    }
+    this.handler.onResponse({ status, body, latency, ...fields })
   }
 
   onFailure(failure: NetworkError): void {

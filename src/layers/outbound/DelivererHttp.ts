@@ -62,8 +62,10 @@ export const layerWith = (options: DelivererOptions) =>
               ...(confirmSend === undefined ? {} : { confirmSend })
             }
             const post = new CallbackRequest(requestOptions, request, {
-              onResponse: ({ body, latency, status }) =>
-                resume(Effect.succeed({ status, latency, excerpt: excerptOf(body, excerptLength) })),
+              onResponse: ({ body, latency, retryAfter, status }) => {
+                const answer = { status, latency, excerpt: excerptOf(body, excerptLength) }
+                resume(Effect.succeed(retryAfter === undefined ? answer : { ...answer, retryAfter }))
+              },
               onFailure: ({ message, reason }) =>
                 resume(Effect.fail(new DeliveryError({ reason: { _tag: reason._tag, message } })))
             })

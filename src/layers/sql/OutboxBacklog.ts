@@ -1,9 +1,11 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { countFitting } from "#domain/delivery/Delivery.ts"
+import type { Entry } from "#domain/feed/Entry.ts"
 import type { Delivery, Notification } from "#domain/delivery/Notification.ts"
 import type { Backlog } from "#domain/ports/Outbox.ts"
 import { batched } from "./Batched.ts"
+import { decodeEntry } from "./StoredJson.ts"
 import { notificationOf, type NotificationRow, notificationSelect } from "./NotificationRows.ts"
 import { run } from "./Query.ts"
 import { column, millis } from "./Values.ts"
@@ -20,6 +22,8 @@ interface WaitingRow {
   readonly sequence: number
   readonly credits: number
   readonly attempt: number
+  readonly wait: number | null
+  readonly part: boolean
   readonly due: number
   readonly since: number
   readonly notification: number
@@ -48,8 +52,9 @@ export const makeReadBacklog = (sql: SqlClient.SqlClient, confirmed: ReadonlySet
       })
       const notificationIds = selected.flatMap(({ first }) => first.map(({ notification }) => notification))
       const notifications = yield* selectNotifications(sql, [...new Set(notificationIds)])
+      const parts = yield* selectParts(sql, selected.flatMap(({ first }) => first.filter(({ part }) => part)))
       return selected.map(({ first, hasMore, nextSequence }) => ({
-        deliveries: first.flatMap((row) => toDeliveries(row, notifications.get(row.notification))),
+        deliveries: first.flatMap((row) => toDeliveries(row, notifications.get(row.notification), parts.get(row.id))),
         hasMore,
         nextSequence
       }))
@@ -68,7 +73,7 @@ const selectNextSequences = (sql: SqlClient.SqlClient, subscriptionIds: Readonly
 const selectWaitingDeliveries = (sql: SqlClient.SqlClient, subscriptionIds: ReadonlyArray<number>, limit: number) =>
   run(sql.unsafe<WaitingRow>(
     `select d.id::float8 as id, d.subscription_id::float8 as subscription, d.sequence::float8 as sequence, d.credits::float8 as credits,
-      d.attempt, ${millis("d.due_at")} as due,
+      d.attempt, d.requested_wait as wait, d.entry_seqs is not null as part, ${millis("d.due_at")} as due,
       ${millis("d.created_at")} as since, d.notification_id::float8 as notification,
       coalesce((select octet_length(n.document) from notifications n where n.id = d.notification_id), 0) as bytes
     from unnest($1::int8[]) wanted(id) cross join lateral (
@@ -86,7 +91,24 @@ const selectNotifications = Effect.fnUntraced(function*(sql: SqlClient.SqlClient
   return new Map(rows.map((row) => [row.id, notificationOf(row)]))
 })
 
-const toDeliveries = (row: WaitingRow, notification: Notification | undefined): ReadonlyArray<Delivery> =>
+/** Entries of split notifications, by delivery. Nearly no delivery is split. */
+const selectParts = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, rows: ReadonlyArray<WaitingRow>) {
+  if (rows.length === 0) return new Map<number, ReadonlyArray<Entry>>()
+  const parts = yield* run(sql.unsafe<{ id: number; bodies: ReadonlyArray<string> | null }>(
+    `select d.id::float8 as id,
+      (select array_agg(e.body order by array_position(d.entry_seqs, e.seq)) from entries e
+        where e.resource_id = n.resource_id and e.seq = any(d.entry_seqs)) as bodies
+    from deliveries d join notifications n on n.id = d.notification_id where d.id = any($1::int8[])`,
+    [column.ids(rows.map(({ id }) => id))]
+  ))
+  return new Map(parts.map(({ bodies, id }) => [id, (bodies ?? []).map(decodeEntry)]))
+})
+
+const toDeliveries = (
+  row: WaitingRow,
+  notification: Notification | undefined,
+  part: ReadonlyArray<Entry> | undefined
+): ReadonlyArray<Delivery> =>
   notification === undefined ? [] : [{
     id: row.id,
     subscriptionId: row.subscription,
@@ -94,6 +116,8 @@ const toDeliveries = (row: WaitingRow, notification: Notification | undefined): 
     credits: row.credits,
     attempt: row.attempt,
     dueAt: row.due,
+    ...(row.wait === null ? {} : { requestedWait: row.wait }),
     waitsSince: row.since,
-    notification
+    notification: part === undefined ? notification : { ...notification, news: { _tag: "Entries", entries: part } },
+    ...(part === undefined ? {} : { isPart: true })
   }]

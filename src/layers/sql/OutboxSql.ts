@@ -6,6 +6,7 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { repeatInBackground } from "./Background.ts"
 import { batched } from "./Batched.ts"
 import { makeReadBacklog } from "./OutboxBacklog.ts"
+import { splitDelivery } from "./OutboxSplit.ts"
 import { run } from "./Query.ts"
 import { column, farFuture, instant } from "./Values.ts"
 
@@ -33,6 +34,7 @@ export const layer = Layer.effect(
       confirm,
       postpone: (delivery, dueAt, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt, attempt })),
       drop: (delivery, attempt) => Effect.asVoid(writeFailure({ delivery, dueAt: undefined, attempt })),
+      split: splitDelivery(sql),
       dropOlder: dropOlder(sql),
       restartWaiting: restartWaiting(sql),
       findStalled: selectStalled(sql),
@@ -84,7 +86,8 @@ const makeWriteFailure = (sql: SqlClient.SqlClient) =>
         column.texts(failures.map(({ attempt }) => attempt.message)),
         column.numbers(failures.map(({ attempt }) => attempt.latency)),
         column.integers(failures.map(({ delivery }) => logSlotOf(delivery.sequence, delivery.attempt + 1))),
-        now
+        now,
+        column.numbers(failures.map(({ delivery }) => delivery.requestedWait))
       ]))
       return failures.map(() => true)
     })
@@ -93,9 +96,9 @@ const makeWriteFailure = (sql: SqlClient.SqlClient) =>
 const writeFailuresSql = `
   with failed as (
     update deliveries d set attempt = p.attempt, state = p.state, due_at = coalesce(${instant("p.due")}, d.due_at),
-      last_code = p.code, last_error = p.message
-    from unnest($1::int8[], $2::int4[], $3::int4[], $4::float8[], $5::int4[], $6::text[], $7::float8[], $8::int4[])
-      p(id, attempt, state, due, code, message, latency, slot)
+      requested_wait = p.wait, last_code = p.code, last_error = p.message
+    from unnest($1::int8[], $2::int4[], $3::int4[], $4::float8[], $5::int4[], $6::text[], $7::float8[], $8::int4[], $10::float8[])
+      p(id, attempt, state, due, code, message, latency, slot, wait)
     where d.id = p.id and d.state = 0
     returning d.subscription_id, d.sequence, p.attempt, p.due, p.code, p.message, p.latency, p.slot
   )

@@ -59,5 +59,8 @@ describe("DeliveryRetry", () => {
       assert.deepStrictEqual([waitAfter("api", 3), waitAfter("api", 4)], [15_000, undefined])
       assert.strictEqual(nextAttemptAt("api", { attempt: 2, dueAt: now + 10_000 }, now), now + 10_000)
       assert.strictEqual(nextAttemptAt("api", { attempt: 2, dueAt: now + 10_001 }, now), now)
+      const asked = { attempt: 2, requestedWait: 60_000 }
+      assert.strictEqual(nextAttemptAt("api", { ...asked, dueAt: now + 60_000 }, now), now + 60_000)
+      assert.strictEqual(nextAttemptAt("api", { ...asked, dueAt: now + 60_001 }, now), now)
     }))
 })

@@ -93,6 +93,92 @@ describe("the mailbox of a subscription", () => {
 })
 
 describe("a subscription", () => {
+  it.effect("waits as long as its callback asks with Retry-After, an hour at most, and otherwise as always", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      const answers = [
+        { status: 503, retryAfter: "60" },
+        { status: 429, retryAfter: "Thu, 01 Jan 1970 09:00:00 GMT" },
+        { status: 500, retryAfter: "600" },
+        { status: 200 }
+      ]
+      web.answer(hook("good"), () => Effect.sync(() => answers.shift() ?? { status: 200 }))
+      web.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("2 hours")
+      assert.deepStrictEqual(lines(web, "post"), [
+        "61s post good.hooks.example/ b try 0",
+        "121s post good.hooks.example/ b try 1",
+        "3721s post good.hooks.example/ b try 2",
+        "3736s post good.hooks.example/ b try 3"
+      ])
+      const log = yield* DeliveryLog.use(({ list }) => list({ limit: 10 }))
+      assert.deepStrictEqual(log.filter(({ outcome }) => outcome === "failed").map(({ message }) => message), [
+        "The callback answered 500.",
+        "The callback answered 429. It asks to wait 3600 s.",
+        "The callback answered 503. It asks to wait 60 s."
+      ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("gets entries that are too large together in halves, in order, each with a number of its own", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good", "other")
+      let most = 2
+      web.answer(
+        hook("good"),
+        ({ body }) => Effect.sync(() => new TextDecoder().decode(body).split("<entry").length - 1 > most ? 413 : 200)
+      )
+      web.publish(feed, [...ids(5), "first"])
+      yield* TestClock.adjust("60 seconds")
+      most = 1
+      web.publish(feed, ["z", "y", ...ids(5), "first"])
+      yield* (yield* Hub).publish([feed])
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(lines(web, "post good"), [
+        "61s post good.hooks.example/ n5,n4,n3,n2,n1 try 0",
+        "61s post good.hooks.example/ n2,n1 try 0",
+        "61s post good.hooks.example/ n5,n4,n3 try 0",
+        "61s post good.hooks.example/ n3 try 0",
+        "61s post good.hooks.example/ n5,n4 try 0",
+        "62.3s post good.hooks.example/ z,y try 0",
+        "62.3s post good.hooks.example/ y try 0",
+        "62.3s post good.hooks.example/ z try 0"
+      ])
+      assert.deepStrictEqual(headers(web, "good", "X-Windhover-Sequence"), ["1", "1", "2", "2", "3", "4", "4", "5"])
+      assert.deepStrictEqual(
+        headers(web, "good", "X-Service-Credits").slice(0, 5),
+        Array.from({ length: 5 }, () => "-1")
+      )
+      const known = headers(web, "good", "X-Windhover-Notification-Id")
+      const [whole = assert.fail()] = known
+      assert.deepStrictEqual(known.slice(0, 5), [whole, `${whole}-1`, `${whole}-2`, `${whole}-2`, `${whole}-3`])
+      assert.deepStrictEqual(headers(web, "other", "X-Windhover-Sequence"), ["1", "2"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("retries an entry that is too large alone, drops it with the reason, and gets the others", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      web.answer(
+        hook("good"),
+        ({ body }) => Effect.sync(() => new TextDecoder().decode(body).includes("<id>n1</id>") ? 413 : 200)
+      )
+      web.publish(feed, [...ids(2), "first"])
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual(lines(web, "post").map((line) => line.replace("post good.hooks.example/ ", "")), [
+        "61s n2,n1 try 0",
+        "61s n1 try 0",
+        "66s n1 try 1",
+        "76s n1 try 2",
+        "91s n1 try 3",
+        "91s n2 try 0"
+      ])
+      const log = yield* DeliveryLog.use(({ list }) => list({ limit: 10 }))
+      const dropped = log.find((one) => one.outcome === "failed" && one.attempt === 4)
+      assert.strictEqual(
+        dropped?.message,
+        "The callback answered 413. It takes no notification of this size; one entry cannot be split."
+      )
+    }).pipe(Effect.provide(layer)))
+
   it.effect("gets its notifications in order, one at a time", () =>
     Effect.gen(function*() {
       const web = yield* watched("good")

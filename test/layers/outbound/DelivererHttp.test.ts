@@ -31,6 +31,17 @@ const parcel = (callback: string, more: Partial<Parcel> = {}): Parcel => ({
 const post = (one: Parcel) => Deliverer.use((deliverer) => deliverer.post(one))
 
 describe("DelivererHttp", () => {
+  test("returns the Retry-After field, the first of repeated ones", () =>
+    Effect.gen(function*() {
+      const callback = yield* serve(({ path }, response) => {
+        response.setHeader("Retry-After", path === "/twice" ? ["7", "8"] : "60").writeHead(503).end()
+      })
+      assert.strictEqual((yield* post(parcel(callback.url))).retryAfter, "60")
+      assert.strictEqual((yield* post(parcel(`${callback.url}/twice`))).retryAfter, "7")
+      const plain = yield* serve((_, response) => response.writeHead(503).end())
+      assert.isUndefined((yield* post(parcel(plain.url))).retryAfter)
+    }))
+
   test("posts the unchanged body with the parcel's headers", () =>
     Effect.gen(function*() {
       const callback = yield* serve((_, response) => response.writeHead(202).end("thanks\n\u0007again"))

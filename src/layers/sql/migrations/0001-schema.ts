@@ -215,6 +215,8 @@ const deliveries = [
     partition smallint not null,                -- of the subscription's resource
     state smallint not null default 0,          -- 0 waiting, 1 dropped
     attempt smallint not null default 0,        -- failed tries
+    requested_wait integer,                     -- ms that the callback asked to wait for the next try
+    entry_seqs bigint[],                        -- of a part; null: all entries of the notification
     credits bigint not null,                    -- balance after this notification
     due_at timestamptz not null,
     last_code smallint,

@@ -1,0 +1,79 @@
+import { Clock, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { logSlotOf } from "#domain/delivery/Delivery.ts"
+import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
+import { retryConflicts, run } from "./Query.ts"
+import { instant } from "./Values.ts"
+
+/** Splits a waiting delivery in two, see `Outbox.split`. */
+export const splitDelivery = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Outbox.split")((delivery: Delivery, attempt: AttemptResult) =>
+    run(retryConflicts(sql.withTransaction(split(sql, delivery, attempt))))
+  )
+
+const split = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, delivery: Delivery, attempt: AttemptResult) {
+  const subscriptionId = BigInt(delivery.subscriptionId)
+  const sequence = BigInt(delivery.sequence)
+  const locked = yield* sql.unsafe(takeNumberSql, [subscriptionId, BigInt(delivery.id), sequence])
+  if (locked.length === 0) return
+  yield* sql.unsafe(hideNumbersSql, [subscriptionId, sequence])
+  yield* sql.unsafe(moveNumbersSql, [subscriptionId])
+  yield* sql.unsafe(insertOlderHalfSql, [BigInt(delivery.id), sequence])
+  yield* sql.unsafe(keepNewerHalfSql, [BigInt(delivery.id)])
+  yield* sql.unsafe(logSql, [
+    subscriptionId,
+    logSlotOf(delivery.sequence, delivery.attempt + 1),
+    sequence,
+    delivery.attempt + 1,
+    yield* Clock.currentTimeMillis,
+    attempt.code,
+    attempt.message,
+    attempt.latency ?? null
+  ])
+})
+
+/**
+ * Locks the subscription, so that no new delivery is numbered meanwhile. Selects nothing when the delivery has moved already: the answer to
+ * an earlier call was lost.
+ */
+const takeNumberSql = `
+  update subscriptions set next_sequence = next_sequence + 1
+  where id = $1::int8 and exists (
+    select from deliveries d join notifications n on n.id = d.notification_id
+    where d.id = $2::int8 and d.sequence = $3::int8 and d.state = 0 and cardinality(coalesce(d.entry_seqs, n.entry_seqs)) > 1
+  )
+  returning id`
+
+/** Waiting and dropped deliveries of the subscription. Each state has an index of its own. */
+const deliveriesWhere = (condition: string) =>
+  [0, 1].map((state) => `(subscription_id = $1::int8 and state = ${state} and ${condition})`).join(" or ")
+
+/** The unique indexes check each row, so that the rows leave the range of sequences before they return with the next ones. */
+const hideNumbersSql = `update deliveries set sequence = -sequence where ${deliveriesWhere("sequence >= $2::int8")}`
+
+const moveNumbersSql = `update deliveries set sequence = 1 - sequence where ${deliveriesWhere("sequence < 0")}`
+
+/** Entries are stored newest first, so that the older half is the second one. Of an odd number, the newer half has one more. */
+const insertOlderHalfSql = `
+  insert into deliveries (notification_id, subscription_id, sequence, partition, credits, due_at, created_at, entry_seqs)
+  select d.notification_id, d.subscription_id, $2::int8, d.partition, d.credits, d.due_at, d.created_at,
+    s.seqs[(cardinality(s.seqs) + 1) / 2 + 1:]
+  from deliveries d join notifications n on n.id = d.notification_id
+    cross join lateral (select coalesce(d.entry_seqs, n.entry_seqs) as seqs) s
+  where d.id = $1::int8`
+
+const keepNewerHalfSql = `
+  update deliveries d set attempt = 0, requested_wait = null, entry_seqs = s.seqs[:(cardinality(s.seqs) + 1) / 2]
+  from notifications n, lateral (
+    select coalesce(o.entry_seqs, n.entry_seqs) as seqs from deliveries o where o.id = $1::int8
+  ) s
+  where d.id = $1::int8 and n.id = d.notification_id`
+
+const logSql = `
+  insert into delivery_log (subscription_id, slot, sequence, attempt, tried_at, code, message, latency, next_try)
+  values ($1::int8, $2::int4, $3::int8, $4::int4, ${instant("$5::float8")}, $6::int4, $7::text, $8::float8, ${
+  instant("$5::float8")
+})
+  on conflict (subscription_id, slot) do update set sequence = excluded.sequence, attempt = excluded.attempt,
+    tried_at = excluded.tried_at, code = excluded.code, message = excluded.message, latency = excluded.latency,
+    next_try = excluded.next_try`
