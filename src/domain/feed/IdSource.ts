@@ -43,13 +43,19 @@ const summarizeContent = (entry: RawEntry): string => {
   const title = entry.title?.value
   const body = getBody(entry)
   return title === undefined && body === undefined
-    ? JSON.stringify([
-      entry.published,
-      entry.updated,
-      entry.links?.map(({ href }) => href),
-      entry.categories?.map(({ term }) => term)
-    ])
+    ? JSON.stringify(summarizeWithoutTexts(entry))
     : JSON.stringify([title?.trim(), body?.trim()])
+}
+
+/** The dates of an entry without texts only count if it has nothing else, because a date may be the time of the request. */
+const summarizeWithoutTexts = ({ categories, image, links, media, published, updated }: RawEntry) => {
+  const parts = [
+    links?.map(({ href }) => href),
+    categories?.map(({ term }) => term),
+    media?.contents?.map(({ url }) => url),
+    image?.url
+  ]
+  return parts.every((part) => part === undefined) ? [published, updated] : parts
 }
 
 /** Whether a rule distinguishes the entries: some entries have its source, and the values are not all alike. */

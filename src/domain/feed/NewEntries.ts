@@ -70,7 +70,8 @@ export const findNewEntries = (
   const remembered = unpack(memory.seen)
   const seen = remembered ?? noSeenIds
   const isPartial = options.partial === true
-  const assigned = assignIds(read.entries, memory.idPolicy, !isPartial && read.skipped === 0)
+  const isWhole = !isPartial && read.skipped === 0
+  const assigned = assignIds(read.entries, memory.idPolicy, isWhole && options.isTruncated !== true)
   const candidates = makeCandidates(assigned, seen, now)
   const recent = read.skipped > 0 ? noRecentEntries : recallRecent(seen, candidates)
   const fresh = findFresh(candidates, recent, seen, assigned, options.followMovedIds ?? true)
@@ -85,7 +86,7 @@ export const findNewEntries = (
       seen: pack(remember(seen, {
         traces: candidates.map((one) => keepStoredContent(one, seen, updated)),
         size: candidates.length + read.skipped,
-        host: chooseHost(seen, candidates, !isPartial && read.skipped === 0),
+        host: chooseHost(seen, candidates, isWhole),
         isPartial,
         strays: isPartial ? findStrays(candidates, seen, now) : [],
         now

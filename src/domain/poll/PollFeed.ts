@@ -41,11 +41,13 @@ export const recordFeed = (
 ): PollResult => {
   const isPush = context.trigger === "push"
   const isTruncated = feed.repairs.includes(openAtEnd)
+  if (isPush && isTruncated) return failPoll(state, answer.status, "Parser Error the pushed feed breaks off", context)
   const { leftOutUntil, truncatedAt } = state.serverProfile ?? {}
   const found = findNewEntries(memoryOf(state), { entries: feed.entries, skipped }, context.now, {
     ...context,
     partial: isPush,
-    ...(truncatedAt !== undefined && { truncatedAt, isTruncated }),
+    isTruncated,
+    ...(truncatedAt !== undefined && { truncatedAt }),
     ...(leftOutUntil !== undefined && { leftOutUntil })
   })
   const tooLong = findTooLongEntry(answer, [...found.fresh, ...found.updated])

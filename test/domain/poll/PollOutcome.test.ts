@@ -216,6 +216,18 @@ describe("Poll", () => {
     assert.deepStrictEqual([announced, state.serverProfile], [told, left ? { truncatedAt: at.now } : undefined])
   })
 
+  it("reads no pushed feed that breaks off, so that the feed is fetched instead", () => {
+    const push = (text: string) => {
+      const body = new TextEncoder().encode(text)
+      const answer = { status: 200, headers: {}, body, signature: hashBytes(body), finalUrl: "http://feeds.example/" }
+      const step = recordReading(initialState({ kind: "feed" }), answer, readFeed(body), { ...at, trigger: "push" })
+      return step._tag === "Changed" ? [step.change.state.failures, step.change.entries.length] : assert.fail(step._tag)
+    }
+    assert.deepStrictEqual(push(channel(item("b"), item("a"))), [0, 2])
+    assert.deepStrictEqual(push(channel(item("b"), item("a")).slice(0, -30)), [1, 0])
+    assert.deepStrictEqual(push(channel(item("b"), item("a")).slice(0, -16)), [1, 0])
+  })
+
   describe("a feed with too many entries", () => {
     const day = (n: number) => new Date(n * 86_400_000).toUTCString()
     const items = (from: number, to: number, dated: boolean) =>
