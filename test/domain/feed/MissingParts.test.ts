@@ -163,10 +163,13 @@ describe("a feed with parts missing for a while", () => {
 
 describe("a feed that is stamped with the time of the request", () => {
   const atom = "xmlns=\"http://www.w3.org/2005/Atom\""
-  const forms: ReadonlyArray<readonly [name: string, entry: (n: number, at: string) => string, wrap: (entries: string) => string]> = [
+  const forms: ReadonlyArray<
+    readonly [name: string, entry: (n: number, at: string) => string, wrap: (entries: string) => string]
+  > = [
     [
       "Atom",
-      (n, at) => `<entry><id>${n}</id><title>T${n}</title><published>2020-01-01T00:00:00Z</published><updated>${at}</updated></entry>`,
+      (n, at) =>
+        `<entry><id>${n}</id><title>T${n}</title><published>2020-01-01T00:00:00Z</published><updated>${at}</updated></entry>`,
       (entries) => `<feed ${atom}><title>t</title>${entries}</feed>`
     ],
     [
@@ -175,27 +178,47 @@ describe("a feed that is stamped with the time of the request", () => {
       (entries) => `<feed ${atom}><title>t</title>${entries}</feed>`
     ],
     ["pubDate", (n, at) => `<item><guid>${n}</guid><title>T${n}</title><pubDate>${at}</pubDate></item>`, rss],
-    ["pubDate and nothing else but a picture", (n, at) =>
-      `<item><pubDate>${at}</pubDate><media:content xmlns:media="http://search.yahoo.com/mrss/" url="http://a.example/${n}.png"/></item>`, rss],
-    ["atom:updated in RSS", (n, at) => `<item><guid>${n}</guid><title>T${n}</title><a:updated xmlns:a="http://www.w3.org/2005/Atom">${at}</a:updated></item>`, rss],
+    [
+      "pubDate and nothing else but a picture",
+      (n, at) =>
+        `<item><pubDate>${at}</pubDate><media:content xmlns:media="http://search.yahoo.com/mrss/" url="http://a.example/${n}.png"/></item>`,
+      rss
+    ],
+    [
+      "atom:updated in RSS",
+      (n, at) =>
+        `<item><guid>${n}</guid><title>T${n}</title><a:updated xmlns:a="http://www.w3.org/2005/Atom">${at}</a:updated></item>`,
+      rss
+    ],
     [
       "dcterms:modified",
-      (n, at) => `<item><guid>${n}</guid><title>T${n}</title><d:modified xmlns:d="http://purl.org/dc/terms/">${at}</d:modified></item>`,
+      (n, at) =>
+        `<item><guid>${n}</guid><title>T${n}</title><d:modified xmlns:d="http://purl.org/dc/terms/">${at}</d:modified></item>`,
       rss
     ],
     [
       "JSON Feed",
-      (n, at) => JSON.stringify({ id: `${n}`, content_text: "same", date_published: "2020-01-01T00:00:00Z", date_modified: at }) + ",",
+      (n, at) =>
+        JSON.stringify({
+          id: `${n}`,
+          content_text: "same",
+          date_published: "2020-01-01T00:00:00Z",
+          date_modified: at
+        }) + ",",
       (entries) => `{"version":"https://jsonfeed.org/version/1.1","title":"t","items":[${entries.slice(0, -1)}]}`
     ]
   ]
 
   it.each(forms)("tells an entry that stays as it is once: %s", (_, entry, wrap) => {
-    for (const [count, isStamped] of [[1, () => true], [4, () => true], [20, () => true], [20, (n: number) => n % 2 === 0]] as const) {
+    for (
+      const [count, isStamped] of [[1, () => true], [4, () => true], [20, () => true], [20, (n: number) =>
+        n % 2 === 0]] as const
+    ) {
       const { poll } = subscribe()
       const document = (minute: number, size: number) =>
         wrap(
-          Array.from({ length: size }, (_, n) => entry(n, new Date(NOW + (isStamped(n) ? minute : 0) * MINUTE).toISOString()))
+          Array.from({ length: size }, (_, n) =>
+            entry(n, new Date(NOW + (isStamped(n) ? minute : 0) * MINUTE).toISOString()))
             .join("")
         )
       for (let minute = 1; minute <= 5; minute++) assert.deepStrictEqual(poll(document(minute, count)), [])
