@@ -97,6 +97,11 @@ describe("image of RSS 1.0", () => {
     assert.deepStrictEqual(read(rdf("/logo.png", ""), { url }).header.image, { url: "https://a.example/logo.png" })
   })
 
+  it("comes before the image of iTunes", () => {
+    const image = "<itunes:image href=\"https://a.example/2.png\"/>"
+    assert.strictEqual(read(rdf("/logo.png", image), { url }).header.image?.url, "https://a.example/logo.png")
+  })
+
   it("has the URL of the image that the channel names", () => {
     const image =
       "<image rdf:about=\"https://a.example/#i\"><title>I</title><url>https://a.example/logo.png</url></image>"
@@ -133,7 +138,7 @@ describe("base of relative references", () => {
     ["one two/three", "one two/three"],
     ["feed", "feed"]
   ])("id of the feed: %s; ids of entries stay as written", (id, resolved) => {
-    const atom = `<feed xmlns="http://www.w3.org/2005/Atom"><id>${id}</id><entry><id>/1</id></entry></feed>`
+    const atom = `<feed xmlns="http://www.w3.org/2005/Atom"><id>${id}</id><link href="https://b.example/"/><entry><id>/1</id></entry></feed>`
     const { entries, header } = read(atom, { url, contentLocation: "https://b.example/" })
     assert.deepStrictEqual([header.id, entries[0]?.id], [resolved, "/1"])
     assert.strictEqual(read(atom).header.id, id)

@@ -53,7 +53,7 @@ describe("charset of a page", () => {
   })
 
   it("a feed is no page, although its texts quote pages", () => {
-    const feed = bytesOf(`<rss><channel><title>caf\xe9 <meta charset="koi8-r"></title></channel></rss>`)
+    const feed = bytesOf(`<rss><channel><description>caf\xe9 <meta charset="koi8-r"></description></channel></rss>`)
     assert.include(decodeDocument(feed, "text/html"), "café")
   })
 
