@@ -211,8 +211,10 @@ describe("a feed that is stamped with the time of the request", () => {
 
   it.each(forms)("tells an entry that stays as it is once: %s", (_, entry, wrap) => {
     for (
-      const [count, isStamped] of [[1, () => true], [4, () => true], [20, () => true], [20, (n: number) =>
-        n % 2 === 0]] as const
+      const [count, isStamped] of [[1, () => true], [4, () => true], [20, () => true], [
+        20,
+        (n: number) => n % 2 === 0
+      ]] as const
     ) {
       const { poll } = subscribe()
       const document = (minute: number, size: number) =>

@@ -138,7 +138,8 @@ describe("base of relative references", () => {
     ["one two/three", "one two/three"],
     ["feed", "feed"]
   ])("id of the feed: %s; ids of entries stay as written", (id, resolved) => {
-    const atom = `<feed xmlns="http://www.w3.org/2005/Atom"><id>${id}</id><link href="https://b.example/"/><entry><id>/1</id></entry></feed>`
+    const atom =
+      `<feed xmlns="http://www.w3.org/2005/Atom"><id>${id}</id><link href="https://b.example/"/><entry><id>/1</id></entry></feed>`
     const { entries, header } = read(atom, { url, contentLocation: "https://b.example/" })
     assert.deepStrictEqual([header.id, entries[0]?.id], [resolved, "/1"])
     assert.strictEqual(read(atom).header.id, id)
