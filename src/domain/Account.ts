@@ -9,8 +9,11 @@ export interface Account {
   readonly login: string
   /** Bare JID for XMPP from the subscriber's own server. */
   readonly jid?: string
-  /** XMPP notifications have their items in the namespace of `pubsub`, as the clients of the original service expect. */
-  readonly legacyItemNamespace?: true
+  /**
+   * XMPP notifications have their items in the namespace of `pubsub`, several in one message, as the clients of the original service expect.
+   * Absent: as the installation is set.
+   */
+  readonly legacyItemNamespace?: boolean
   /** May be negative; never blocks. */
   readonly credits: number
   readonly createdAt: number

@@ -175,6 +175,11 @@ export const settingsTable = {
     defaultText: "only servers on this machine may",
     isSecret: true
   }),
+  xmppLegacyItems: Setting.make("WINDHOVER_XMPP_LEGACY_ITEMS", Setting.parseFlag, {
+    meaning:
+      "Send XMPP notifications as clients of the original service expect, unless an account has chosen (windhover account set --legacy-item-namespace).",
+    defaultValue: false
+  }),
   logLevel: Setting.make("WINDHOVER_LOG_LEVEL", Setting.parseOneOf("debug", "info", "warn", "error"), {
     meaning: "debug, info, warn or error.",
     defaultValue: "info"

@@ -16,6 +16,7 @@ type StanzaCondition =
   | "forbidden"
   | "internal-server-error"
   | "item-not-found"
+  | "jid-malformed"
   | "not-acceptable"
   | "not-allowed"
   | "resource-constraint"
@@ -40,6 +41,7 @@ const makeCondition =
 
 export const badRequest = makeCondition("modify", "bad-request")
 export const invalidJid = makeCondition("modify", "bad-request", "invalid-jid")
+export const jidMalformed = makeCondition("modify", "jid-malformed", "invalid-jid")
 export const jidRequired = makeCondition("modify", "bad-request", "jid-required")
 export const nodeRequired = makeCondition("modify", "bad-request", "nodeid-required")
 export const invalidFormat = makeCondition("modify", "bad-request", "invalid-options")

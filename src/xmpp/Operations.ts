@@ -3,6 +3,7 @@ import { Effect, Option, Result } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
+import type { Status } from "#domain/poll/Status.ts"
 import { documentIdOf } from "#domain/render/DocumentEntry.ts"
 import { matchAll } from "#domain/Search.ts"
 import { quote } from "#domain/Topic.ts"
@@ -24,6 +25,8 @@ const maxNameLength = 1_000
 interface Call<Tag extends Request["_tag"]> {
   readonly hub: Hub["Service"]
   readonly extNamespace: string
+  /** Period of a resource before its first fetch. */
+  readonly minPeriodSeconds: number
   readonly requester: Requester
   readonly request: Extract<Request, { readonly _tag: Tag }>
   readonly maxBytes: number
@@ -35,7 +38,7 @@ type Answer = Effect.Effect<string, Conditions.Condition | Refusal>
 export const make = Effect.gen(function*() {
   const hub = yield* Hub
   const identify = yield* makeIdentify
-  const { extNamespace } = yield* Settings
+  const { extNamespace, minPeriodSeconds } = yield* Settings
 
   const perform = Effect.fnUntraced(function*(from: string, request: Request, maxBytes: number) {
     if (request._tag === "Ping") return ""
@@ -43,7 +46,7 @@ export const make = Effect.gen(function*() {
     if (request._tag === "Info" && request.node === undefined) {
       return Replies.renderDiscoInfo(undefined, "Windhover", extNamespace)
     }
-    const call = { hub, extNamespace, requester: yield* identify(from), maxBytes }
+    const call = { hub, extNamespace, minPeriodSeconds, requester: yield* identify(from), maxBytes }
     switch (request._tag) {
       case "Info":
         return yield* describeResource({ ...call, request })
@@ -90,13 +93,15 @@ const requireOwnJid = (
   )
 
 const subscribe = Effect.fnUntraced(
-  function*({ extNamespace, hub, maxBytes, request: { subscriptions }, requester }: Call<"Subscribe">) {
+  function*(call: Call<"Subscribe">) {
+    const { extNamespace, hub, maxBytes, request: { subscriptions }, requester } = call
     const [first] = subscriptions
     if (first === undefined) return ""
     yield* requireOwnJid(requester, first.jid)
     const statuses = yield* hub.subscribeJid({
       caller: requester.caller,
       jid: first.jid,
+      awaitFirstStatus: true,
       resources: subscriptions.map(({ format, node }) => ({
         topic: node,
         ...(format === undefined ? {} : { format })
@@ -104,11 +109,15 @@ const subscribe = Effect.fnUntraced(
     })
     const items = subscriptions.flatMap(({ jid, node }, i) => {
       const status = statuses[i]
-      return status === undefined ? [] : [{ node, jid: jid.given, status }]
+      return status === undefined ? [] : [{ node, jid: jid.given, status: withFirstPeriod(status, call) }]
     })
     return Replies.renderSubscribeResult(items, extNamespace, maxBytes)
   }
 )
+
+/** The status with the period by which an unfetched resource will be polled: the shortest one. */
+const withFirstPeriod = (status: Status, { minPeriodSeconds }: Pick<Call<"List">, "minPeriodSeconds">): Status =>
+  status.lastFetch === undefined ? { ...status, period: minPeriodSeconds } : status
 
 /** Ends subscriptions. A missing subscription is a success. */
 const unsubscribe = Effect.fnUntraced(
@@ -127,7 +136,8 @@ const unsubscribe = Effect.fnUntraced(
 )
 
 const list = Effect.fnUntraced(
-  function*({ extNamespace, hub, maxBytes, request: { jid: filter, page }, requester }: Call<"List">) {
+  function*(call: Call<"List">) {
+    const { extNamespace, hub, maxBytes, request: { jid: filter, page }, requester } = call
     if (filter !== undefined) yield* requireOwnJid(requester, filter)
     const jid = filter?.bare ?? requester.jid
     const isForDomain = requester.isDomain && jid === requester.jid
@@ -140,7 +150,7 @@ const list = Effect.fnUntraced(
     const subscriptions = items.map(({ resource, subscription }) => ({
       node: subscription.topic,
       jid: subscription.endpoint,
-      status: statusOf(resource, subscription.topic)
+      status: withFirstPeriod(statusOf(resource, subscription.topic), call)
     }))
     return Replies.renderListResult(subscriptions, page, extNamespace, maxBytes)
   }

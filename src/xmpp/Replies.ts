@@ -31,6 +31,14 @@ export const answerPresence = (presence: Element): string => {
   }
 }
 
+/** Reply to a message with a text, of the same type and in the same thread. */
+export const answerChat = (message: Element, text: string): string => {
+  const { from, to, type } = message.attrs
+  const thread = message.getChildText("thread") ?? undefined
+  return `<message${renderAttribute("type", type)}${renderAttribute("from", to)}${renderAttribute("to", from)}>` +
+    `${renderElement("body", text, " xml:lang=\"en\"")}${renderElement("thread", thread)}</message>`
+}
+
 /** Renders an error without a copy of the request, which may be large. */
 export const renderError = (iq: Element, { detail, name, text, type }: Condition): string =>
   `<iq type="error"${renderAddresses(iq)}><error${renderAttribute("type", type)}>` +

@@ -40,44 +40,75 @@ const maxItems = 10
 
 /** Parses an iq of type get or set. `namespace` is the namespace of the extension. */
 export const parseRequest = (iq: Element, namespace: string): Parsed<Request> => {
+  const { type } = iq.attrs
+  if (type !== "get" && type !== "set") {
+    return Result.fail(Conditions.badRequest(`A request is an iq of type get or set; this one is ${describeType(type)}.`))
+  }
   const payloads = getChildElements(iq)
   const [payload] = payloads
   if (payload === undefined || payloads.length > 1) {
     return Result.fail(Conditions.badRequest(`An iq holds one request; this one holds ${payloads.length}.`))
   }
-  const isGet = iq.attrs["type"] === "get"
-  if (payload.is("pubsub", ns.pubsub)) return readPubSub(payload, isGet, namespace)
+  if (payload.is("pubsub", ns.pubsub)) return readPubSub(payload, type, namespace)
   if (payload.is("pubsub", ns.owner)) return Result.fail(rejectVerb(getChildElements(payload)[0]?.getName() ?? "owner"))
-  if (isGet && payload.is("query", ns.info)) return Result.succeed({ _tag: "Info", node: payload.attrs["node"] })
-  if (isGet && payload.is("query", ns.items)) return Result.succeed({ _tag: "Items", node: payload.attrs["node"] })
-  if (isGet && payload.is("ping", ns.ping)) return Result.succeed({ _tag: "Ping" })
-  return Result.fail(
-    Conditions.serviceUnavailable(
-      `Nothing here answers to ${Topic.quote(payload.getName())}: feeds are subscribed to with XEP-0060.`
-    )
-  )
+  const question = readQuestion(payload)
+  if (question === undefined) return Result.fail(rejectPayload(payload))
+  return type === "get" ? Result.succeed(question) : Result.fail(wrongType(payload.getName(), "get"))
 }
+
+const describeType = (type: string | undefined): string => type === undefined ? "without a type" : `of type ${Topic.quote(type)}`
+
+/** Reads service discovery and ping; undefined for any other payload. */
+const readQuestion = (payload: Element): Request | undefined => {
+  const { node } = payload.attrs
+  if (payload.is("query", ns.info)) return { _tag: "Info", node }
+  if (payload.is("query", ns.items)) return { _tag: "Items", node }
+  return payload.is("ping", ns.ping) ? { _tag: "Ping" } : undefined
+}
+
+const rejectPayload = (payload: Element): Conditions.Condition =>
+  Conditions.serviceUnavailable(
+    payload.getName() === "pubsub"
+      ? wrongNamespace(payload)
+      : `Nothing here answers to ${Topic.quote(payload.getName())}: feeds are subscribed to with XEP-0060.`
+  )
+
+const wrongNamespace = (element: Element): string =>
+  `${Topic.quote(element.getName())} has the namespace ${Topic.quote(element.getNS() ?? "")}; ${
+    Topic.quote(ns.pubsub)
+  } is needed.`
+
+const wrongType = (verb: string, type: "get" | "set") => Conditions.badRequest(`${verb} belongs into an iq of type ${type}.`)
 
 /** Supported verbs of XEP-0060, with the iq type of each verb. */
 const verbs = { subscribe: "set", unsubscribe: "set", subscriptions: "get", items: "get" } as const
 
 const isVerb = (name: string): name is keyof typeof verbs => Object.hasOwn(verbs, name)
 
-const readPubSub = (pubsub: Element, isGet: boolean, namespace: string): Parsed<Request> => {
-  const parts = getChildElements(pubsub).filter((child) => child.getNS() === ns.pubsub)
+const readPubSub = (pubsub: Element, type: "get" | "set", namespace: string): Parsed<Request> => {
+  const children = getChildElements(pubsub)
+  const parts = children.filter((child) => child.getNS() === ns.pubsub)
   const [first] = parts
   if (first === undefined) {
+    return Result.fail(Conditions.badRequest(
+      children[0] === undefined
+        ? "The pubsub element is empty; subscribe, unsubscribe, subscriptions or items is needed."
+        : wrongNamespace(children[0])
+    ))
+  }
+  const names = new Set(parts.map((part) => part.getName()))
+  const unserved = [...names].find((name) => !isVerb(name))
+  if (unserved !== undefined) return Result.fail(rejectVerb(unserved))
+  if (names.size > 1) {
     return Result.fail(
-      Conditions.badRequest("The pubsub element is empty; subscribe, unsubscribe, subscriptions or items is needed.")
+      Conditions.badRequest(
+        `A request has elements of one name; here are ${[...names].join(" and ")}. Send a request for each name.`
+      )
     )
   }
   const verb = first.getName()
-  const other = parts.find((part) => part.getName() !== verb)?.getName()
   if (!isVerb(verb)) return Result.fail(rejectVerb(verb))
-  if (other !== undefined) return Result.fail(rejectVerb(other))
-  if (verbs[verb] !== (isGet ? "get" : "set")) {
-    return Result.fail(Conditions.badRequest(`${verb} belongs into an iq of type ${verbs[verb]}.`))
-  }
+  if (verbs[verb] !== type) return Result.fail(wrongType(verb, verbs[verb]))
   switch (verb) {
     case "subscribe":
     case "unsubscribe": {
@@ -91,7 +122,7 @@ const readPubSub = (pubsub: Element, isGet: boolean, namespace: string): Parsed<
   }
 }
 
-/** Feature names of XEP-0060 that differ from the verb. */
+/** Feature names of XEP-0060 for its other verbs. */
 const features: Readonly<Record<string, string>> = {
   affiliations: "retrieve-affiliations",
   configure: "config-node",
@@ -99,15 +130,20 @@ const features: Readonly<Record<string, string>> = {
   default: "retrieve-default",
   delete: "delete-nodes",
   options: "subscription-options",
+  owner: "owner",
+  publish: "publish",
+  "publish-options": "publish-options",
   purge: "purge-nodes",
-  retract: "retract-items"
+  retract: "retract-items",
+  subscriptions: "manage-subscriptions"
 }
 
-const rejectVerb = (verb: string): Conditions.Condition =>
-  Conditions.unsupported(
-    (Object.hasOwn(features, verb) ? features[verb] : undefined) ?? verb,
-    `${Topic.quote(verb)} is not served here; subscribe, unsubscribe, subscriptions and items are.`
-  )
+/** Rejects a verb of XEP-0060 that Windhover does not serve, or a name that XEP-0060 does not know. */
+const rejectVerb = (verb: string): Conditions.Condition => {
+  const feature = Object.hasOwn(features, verb) ? features[verb] : undefined
+  const sentence = `${Topic.quote(verb)} is not served here; subscribe, unsubscribe, subscriptions and items are.`
+  return feature === undefined ? Conditions.badRequest(sentence) : Conditions.unsupported(feature, sentence)
+}
 
 const readSubscriptions = (
   parts: ReadonlyArray<Element>,
@@ -155,7 +191,7 @@ const readNode = (part: Element): Parsed<string> => {
 const readJid = (given: string): Parsed<SubscriptionRequest["jid"]> => {
   const jid = Jid.parse(given)
   return jid === undefined
-    ? Result.fail(Conditions.invalidJid(`${Topic.quote(given)} is no JID; one such as login@example.org is needed.`))
+    ? Result.fail(Conditions.jidMalformed(`${Topic.quote(given)} is no JID; one such as login@example.org is needed.`))
     : Result.succeed({ given, bare: copyText(Jid.bare(jid)), domain: jid.domain })
 }
 

@@ -21,7 +21,7 @@ const ownerRetry = { schedule: Schedule.spaced("500 millis"), times: 10 }
 const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentConfig) {
   const client = yield* XmppEntity.client
   const accounts = yield* AccountStore
-  const { extNamespace } = yield* Settings
+  const { extNamespace, xmppLegacyItems } = yield* Settings
   const local = yield* LocalComponent
   const window = yield* SendWindow.make(whenAvailable((yield* Outbox).flush))
   const usesLegacyNamespace = yield* Cache.make({
@@ -30,7 +30,7 @@ const makeSender = Effect.fnUntraced(function*({ component, domain }: ComponentC
     lookup: (accountId: number) =>
       Effect.map(
         accounts.load(accountId),
-        (account) => Option.isSome(account) && account.value.legacyItemNamespace === true
+        (account) => Option.getOrUndefined(account)?.legacyItemNamespace ?? xmppLegacyItems
       )
   })
 

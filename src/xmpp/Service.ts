@@ -9,6 +9,7 @@ import { Outbox } from "#domain/ports/Outbox.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as Jid from "#domain/Jid.ts"
 import * as Bounces from "./Bounces.ts"
+import * as ChatHandler from "./ChatHandler.ts"
 import * as Component from "./Component.ts"
 import { type ComponentConfig, getComponentConfig } from "./ComponentConfig.ts"
 import { getChildElements } from "./Elements.ts"
@@ -21,20 +22,21 @@ import { entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./Xmp
 const makeComponent = Effect.fnUntraced(function*(config: ComponentConfig, lease: ShardLease) {
   const handleRequest = yield* RequestHandler.make
   const handleBounce = yield* Bounces.makeHandler
+  const handleChat = yield* ChatHandler.make
   const presences = yield* PresenceHandler.make
   const run = yield* FiberSet.makeRuntime<never>()
   const outbox = yield* Outbox
 
-  /** Ignores answers to requests, messages of people, and errors without a bounce. Errors get no reply. */
+  /** Ignores answers to requests, and errors without a bounce. Errors get no reply. */
   const dispatch = (stanza: Element): void => {
     const { type } = stanza.attrs
     switch (stanza.getName()) {
       case "iq":
-        return type === "get" || type === "set" ? handleRequest(component, stanza) : undefined
+        return type === "result" || type === "error" ? undefined : handleRequest(component, stanza)
       case "message":
         if (type === "error") return handleBounce(stanza)
         if (grantsPresences(stanza, config)) run(Effect.logInfo("XMPP: the server reports who is online"))
-        return
+        return handleChat(component, stanza)
       case "presence":
         return presences.handle(component, stanza)
     }

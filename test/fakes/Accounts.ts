@@ -109,11 +109,11 @@ const change = (state: State, login: string, changes: AccountChanges): boolean |
   if (holder === undefined) return false
   const { jid: oldJid, legacyItemNamespace: oldLegacy, ...rest } = holder.account
   const jid = changes.jid === undefined ? oldJid : changes.jid ?? undefined
-  const legacy = changes.legacyItemNamespace ?? oldLegacy === true
+  const legacyItemNamespace = changes.legacyItemNamespace ?? oldLegacy
   holder.account = {
     ...rest,
     ...(jid === undefined ? {} : { jid }),
-    ...(legacy ? { legacyItemNamespace: true as const } : {})
+    ...(legacyItemNamespace === undefined ? {} : { legacyItemNamespace })
   }
   return true
 }

@@ -82,7 +82,7 @@ describe("Requests", () => {
     ["ping", "<ping xmlns='urn:xmpp:ping'/>", { _tag: "Ping" }]
   ])("reads %s", (_, payload, request) => {
     assert.deepStrictEqual(outcome(iq("get", payload)), request)
-    assert.strictEqual(outcome(iq("set", payload)), "cancel service-unavailable")
+    assert.strictEqual(outcome(iq("set", payload)), "modify bad-request")
   })
 
   it("accepts 20 resources and rejects 21", () => {
@@ -100,10 +100,14 @@ describe("Requests", () => {
     ["publish", pubsub("set", "<publish node='n'/>"), "cancel feature-not-implemented unsupported publish"],
     ["create", pubsub("set", "<create node='n'/>"), "cancel feature-not-implemented unsupported create-nodes"],
     [
-      "a verb of every object",
+      "a name of every object, which XEP-0060 does not know",
       pubsub("set", "<constructor/>"),
-      "cancel feature-not-implemented unsupported constructor"
+      "modify bad-request"
     ],
+    ["an iq of another type", iq("put", "<ping xmlns='urn:xmpp:ping'/>"), "modify bad-request"],
+    ["subscribe and unsubscribe", pubsub("set", subscribe("") + subscribe("").replace("<", "<un")), "modify bad-request"],
+    ["a verb in another namespace", pubsub("set", subscribe(" xmlns='urn:other'")), "modify bad-request"],
+    ["an item without an id", pubsub("get", `<items node='${node}'><item/></items>`), "modify bad-request"],
     [
       "options beside a subscribe",
       pubsub("set", `${subscribe("")}<options/>`),
@@ -117,7 +121,7 @@ describe("Requests", () => {
     ["no node", pubsub("set", "<subscribe jid='ann@x.test'/>"), "modify bad-request nodeid-required"],
     ["an empty node", pubsub("get", "<items node=''/>"), "modify bad-request nodeid-required"],
     ["no jid", pubsub("set", `<subscribe node='${node}'/>`), "modify bad-request jid-required"],
-    ["a jid that is none", pubsub("set", `<subscribe node='${node}' jid='@'/>`), "modify bad-request invalid-jid"],
+    ["a jid that is none", pubsub("set", `<subscribe node='${node}' jid='@'/>`), "modify jid-malformed invalid-jid"],
     [
       "differing jids",
       pubsub("set", `${subscribe("")}<subscribe node='${node}' jid='bob@x.test'/>`),
@@ -143,6 +147,32 @@ describe("Requests", () => {
       Result.match(refused, { onSuccess: () => "", onFailure: ({ text }) => text }),
       "Please provide a valid node (feed) URL that is accepted on this hub. node is not a URL: received \"feed\"; " +
         "an absolute http or https URL is needed."
+    )
+  })
+
+  it.each([
+    [
+      "a mixed request",
+      pubsub("set", subscribe("") + subscribe("").replace("<", "<un")),
+      "A request has elements of one name; here are subscribe and unsubscribe. Send a request for each name."
+    ],
+    [
+      "a verb in another namespace",
+      pubsub("set", subscribe(" xmlns='urn:other'")),
+      `"subscribe" has the namespace "urn:other"; "${PUBSUB}" is needed.`
+    ],
+    [
+      "pubsub in another namespace",
+      iq("set", "<pubsub xmlns='urn:other'/>"),
+      `"pubsub" has the namespace "urn:other"; "${PUBSUB}" is needed.`
+    ],
+    ["another type", iq("put", "<ping/>"), "A request is an iq of type get or set; this one is of type \"put\"."],
+    ["no type", stanza("<iq><ping/></iq>"), "A request is an iq of type get or set; this one is without a type."],
+    ["a ping to set", iq("set", "<ping xmlns='urn:xmpp:ping'/>"), "ping belongs into an iq of type get."]
+  ])("explains the refusal of %s", (_, element, sentence) => {
+    assert.strictEqual(
+      Result.match(read(element), { onSuccess: () => "", onFailure: ({ text }) => text }),
+      sentence
     )
   })
 

@@ -149,6 +149,56 @@ describe("Service", () => {
       ])
     }))
 
+  it.live.each(
+    [
+      { isDefault: false, chosen: undefined, namespace: undefined },
+      { isDefault: true, chosen: undefined, namespace: "http://jabber.org/protocol/pubsub" },
+      { isDefault: true, chosen: false, namespace: undefined },
+      { isDefault: false, chosen: true, namespace: "http://jabber.org/protocol/pubsub" }
+    ] as const
+  )("sends legacy items as the account has chosen, else as the installation is set: %o", ({ chosen, isDefault, namespace }) =>
+    Effect.gen(function*() {
+      const account = { ...ann, ...(chosen === undefined ? {} : { legacyItemNamespace: chosen }) }
+      const { senders, take } = yield* connectScripted({
+        settings: { xmppLegacyItems: isDefault },
+        accounts: { load: () => Effect.succeedSome(account) }
+      })
+      const { xmpp = assert.fail() } = yield* senders
+      const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
+      const news = { _tag: "Entries", entries: [{ id: "two" }, { id: "one" }] } as const
+      yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
+      const items = (yield* take).getChild("event")?.getChild("items")?.children ?? []
+      assert.deepStrictEqual(
+        items.map((one) => typeof one === "string" ? one : one.attrs),
+        namespace === undefined ? [{ id: "one" }] : [{ xmlns: namespace }, { xmlns: namespace }]
+      )
+    }))
+
+  it.live("answers a person's message once a minute, and no room, server or program", () =>
+    Effect.gen(function*() {
+      const { send, take } = yield* connectScripted({ settings: { baseUrl: "https://push.example" } })
+      const message = (from: string, attributes = "", content = "<body>help</body>") =>
+        send(`<message from='${from}' to='push.xmpp.test'${attributes}>${content}</message>`)
+      message("ann@xmpp.test/a", " type='chat' id='7'", "<body>help</body><thread>t1</thread>")
+      const answer = yield* take
+      assert.deepStrictEqual(answer.attrs, { type: "chat", from: "push.xmpp.test", to: "ann@xmpp.test/a" })
+      assert.strictEqual(answer.getChildText("thread"), "t1")
+      assert.strictEqual(
+        answer.getChildText("body"),
+        "This is Windhover, which reads no chat messages: programs subscribe to URLs here with XMPP PubSub (XEP-0060), " +
+          "or over HTTP as https://push.example/docs describes."
+      )
+      message("ann@xmpp.test/b")
+      for (const type of ["error", "headline", "groupchat", "nonsense"]) message(`${type}@xmpp.test/a`, ` type='${type}'`)
+      message("xmpp.test")
+      message("bot.test/a", " type='chat'")
+      message("quiet@xmpp.test/a", "", "<active xmlns='http://jabber.org/protocol/chatstates'/>")
+      message("empty@xmpp.test/a", "", "<body> </body>")
+      message("bob@xmpp.test/a", " type='normal'", "<body>subscribe http://feeds.test/a</body>")
+      const next = yield* take
+      assert.deepStrictEqual([next.attrs["to"], next.attrs["type"]], ["bob@xmpp.test/a", "normal"])
+    }))
+
   it.live("answers a request while a large notification is on its way", () =>
     Effect.gen(function*() {
       const { send, senders, socket, take } = yield* connectScripted({

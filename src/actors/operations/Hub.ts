@@ -45,6 +45,8 @@ export interface JidSubscribeRequest {
   /** The XMPP face has checked that the JID is the caller's. */
   readonly jid: { readonly bare: string; readonly domain: string }
   readonly resources: ReadonlyArray<{ readonly topic: string; readonly format?: Format }>
+  /** Wait for the first fetch of new resources, at most 4 s in all, so that their statuses have an HTTP code. */
+  readonly awaitFirstStatus?: boolean
 }
 
 export interface UnsubscribeRequest {

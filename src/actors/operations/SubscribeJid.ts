@@ -1,8 +1,12 @@
-import { Effect } from "effect"
-import { statusOf } from "#domain/poll/Resource.ts"
+import { Clock, Effect, Option } from "effect"
+import type { Caller } from "#domain/Account.ts"
+import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
+import { type ResourceProfile, type ResourceState, statusOf } from "#domain/poll/Resource.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
 import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
 import { makeFeedDiscovery } from "./FeedDiscovery.ts"
@@ -16,6 +20,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
   const checkFragment = yield* makeCheckFragment
   const discovery = yield* makeFeedDiscovery
   const refresh = yield* makeRefreshBeforeSubscribe
+  const readFirst = yield* makeReadFirst
   const writer = yield* makeSubscriptionWriter(yield* makeBackground)
 
   const parse = Effect.fnUntraced(function*(
@@ -41,16 +46,50 @@ export const makeSubscribeJid = Effect.gen(function*() {
   })
 
   return Effect.fn("Hub.subscribeJid")(function*(request: JidSubscribeRequest) {
+    const startedAt = yield* Clock.currentTimeMillis
     const wanted = yield* Effect.forEach(request.resources, (resource) => parse(request, resource))
     yield* Effect.forEach(wanted, refresh, { concurrency: "unbounded", discard: true })
     const undo: Array<Effect.Effect<void>> = []
     const saveOne = (one: NewSubscription) =>
-      Effect.map(writer.save(one), ({ created, resource, subscription }) => {
+      Effect.tap(writer.save(one), ({ created, subscription }) => {
         if (created) undo.push(Effect.ignore(writer.remove(subscription, one.partition)))
-        return statusOf(resource, subscription.topic)
+        return Effect.void
       })
-    return yield* Effect.forEach(wanted, (one) => Effect.uninterruptible(saveOne(one))).pipe(
+    const saved = yield* Effect.forEach(wanted, (one) => Effect.uninterruptible(saveOne(one))).pipe(
       Effect.onError(() => Effect.all(undo, { discard: true }))
+    )
+    const waitMs = request.awaitFirstStatus === true
+      ? startedAt + maxStatusWaitMs - (yield* Clock.currentTimeMillis)
+      : 0
+    return yield* Effect.forEach(saved, ({ resource, subscription }) =>
+      Effect.map(
+        resource.lastFetch === undefined && waitMs > 0 ? readFirst(resource, request.caller, waitMs) : Effect.succeed(resource),
+        (current) => statusOf(current, subscription.topic)
+      ), { concurrency: "unbounded" })
+  })
+})
+
+/** Time of a request after which its answer does not wait for fetches, in ms. Some clients give up after 5 s. */
+const maxStatusWaitMs = 4_000
+
+/** Maximum of resources whose first fetch is awaited: of all accounts, and of one account. Further requests get their answer at once. */
+const maxAwaited = 200
+const maxAwaitedPerAccount = 20
+
+/** Makes the function that waits for the first fetch of a resource, and reads its new state. Never fails: a status refuses no subscription. */
+const makeReadFirst = Effect.gen(function*() {
+  const partitions = yield* Partitions
+  const resources = yield* ResourceStore
+  const awaited = new KeyedCounter<number>({ maxTotal: maxAwaited, maxPerKey: maxAwaitedPerAccount })
+
+  return Effect.fnUntraced(function*(resource: ResourceState, { account }: Caller, waitMs: number) {
+    if (!awaited.tryAdd(account.id)) return resource
+    return yield* partitions.firstFetch(resource.partition, resource.id).pipe(
+      Effect.timeoutOption(waitMs),
+      Effect.andThen(resources.load(resource.id)),
+      Effect.map(Option.getOrElse((): ResourceProfile => resource)),
+      Effect.orElseSucceed(() => resource),
+      Effect.ensuring(Effect.sync(() => awaited.remove(account.id)))
     )
   })
 })

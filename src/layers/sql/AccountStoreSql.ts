@@ -29,7 +29,7 @@ interface AccountRow {
   readonly id: number
   readonly login: string
   readonly jid: string | null
-  readonly legacy_item_namespace: boolean
+  readonly legacy_item_namespace: boolean | null
   readonly credits: number
   readonly created_at: number
 }
@@ -42,7 +42,7 @@ const accountOf = (row: AccountRow): Account => ({
   id: row.id,
   login: row.login,
   ...(row.jid === null ? {} : { jid: row.jid }),
-  ...(row.legacy_item_namespace ? { legacyItemNamespace: true } : {}),
+  ...(row.legacy_item_namespace === null ? {} : { legacyItemNamespace: row.legacy_item_namespace }),
   credits: row.credits,
   createdAt: row.created_at
 })

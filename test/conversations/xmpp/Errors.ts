@@ -43,7 +43,7 @@ export const errors: { readonly [wrong: string]: Row } = {
   "a jid that is none": [
     "set",
     pubsub(({ node }) => `<subscribe node='${node}' jid='@'/>`),
-    "modify bad-request invalid-jid"
+    "modify jid-malformed invalid-jid"
   ],
   "no node": ["set", pubsub(({ jid }) => `<subscribe jid='${jid}'/>`), "modify bad-request nodeid-required"],
   "no node to retrieve": ["get", pubsub(() => "<items/>"), "modify bad-request nodeid-required"],
@@ -78,6 +78,14 @@ export const errors: { readonly [wrong: string]: Row } = {
   "a page that is no integer": ["get", pubsub(() => "<subscriptions sf:page='one'/>"), "modify bad-request"],
   "a subscribe in a get": ["get", pubsub(one("subscribe")), "modify bad-request"],
   "two payloads": ["get", () => "<a xmlns='urn:a'/><b xmlns='urn:b'/>", "modify bad-request"],
+  "a subscribe and an unsubscribe": [
+    "set",
+    pubsub((wrong) => one("subscribe")(wrong) + one("unsubscribe")(wrong)),
+    "modify bad-request"
+  ],
+  "a verb in another namespace": ["set", pubsub(() => "<subscribe xmlns='urn:other'/>"), "modify bad-request"],
+  "a verb that XEP-0060 does not know": ["set", pubsub(() => "<follow node='a'/>"), "modify bad-request"],
+  "a ping to set": ["set", () => "<ping xmlns='urn:xmpp:ping'/>", "modify bad-request"],
   "an empty pubsub": ["set", pubsub(() => ""), "modify bad-request"],
   "another verb": ["set", pubsub(() => "<publish node='a'/>"), "cancel feature-not-implemented unsupported"],
   "a verb of the owner": [

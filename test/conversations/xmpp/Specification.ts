@@ -64,9 +64,16 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "an unknown format": ["an unknown format"],
     "a page that is no integer": ["a page that is no integer"],
     "a page below 1, and one past the end": ["lists its own subscriptions, twenty per page, oldest first"],
-    "an iq that is no request": ["a subscribe in a get", "two payloads", "an empty pubsub"],
+    "an iq that is no request": [
+      "a subscribe in a get",
+      "two payloads",
+      "an empty pubsub",
+      "a subscribe and an unsubscribe",
+      "a verb in another namespace",
+      "a ping to set"
+    ],
     "a from of no account": ["refuses an address without an account, but answers service discovery"],
-    "other verbs": ["another verb", "a verb of the owner"],
+    "other verbs": ["another verb", "a verb of the owner", "a verb that XEP-0060 does not know"],
     "other payloads": ["another payload"],
     "overload": [
       "of one address is told to wait, and keeps nobody else from an answer",
@@ -76,7 +83,8 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "an answer that no stanza holds": ["reports an answer that exceeds a stanza"],
     "results and errors that nobody asked for": [
       "of answers, errors, messages and presences that nobody asked for is passed over"
-    ]
+    ],
+    "messages of people": ["answers a person's message once a minute, and no room, server or program"]
   },
   "Limits": {
     "20 resources": ["21 subscribes", "21 unsubscribes"],

@@ -13,7 +13,7 @@ const accounts = [
     jid text unique,                            -- bare
     credits bigint not null default 0,
     created_at timestamptz not null,
-    legacy_item_namespace boolean not null default false
+    legacy_item_namespace boolean               -- null: as the installation is set
   )`,
   // Account 0 owns all subscriptions of the hub face. Identities start at 1, and no valid login has this form.
   `insert into accounts (id, login, password_hash, created_at) overriding system value values (0, '(hub)', '', to_timestamp(0))`,
