@@ -23,7 +23,8 @@ export const make = Effect.gen(function*() {
   const { baseUrl } = yield* Settings
   const clock = yield* Clock.Clock
   const answered = new BoundedMap<string, number>(maxAnsweredJids)
-  const text = "This is Windhover, which reads no chat messages: programs subscribe to URLs here with XMPP PubSub (XEP-0060), " +
+  const text =
+    "This is Windhover, which reads no chat messages: programs subscribe to URLs here with XMPP PubSub (XEP-0060), " +
     `or over HTTP as ${baseUrl}/docs describes.`
 
   return (component: Component, message: Element): void => {

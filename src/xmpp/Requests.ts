@@ -42,7 +42,9 @@ const maxItems = 10
 export const parseRequest = (iq: Element, namespace: string): Parsed<Request> => {
   const { type } = iq.attrs
   if (type !== "get" && type !== "set") {
-    return Result.fail(Conditions.badRequest(`A request is an iq of type get or set; this one is ${describeType(type)}.`))
+    return Result.fail(
+      Conditions.badRequest(`A request is an iq of type get or set; this one is ${describeType(type)}.`)
+    )
   }
   const payloads = getChildElements(iq)
   const [payload] = payloads
@@ -56,7 +58,8 @@ export const parseRequest = (iq: Element, namespace: string): Parsed<Request> =>
   return type === "get" ? Result.succeed(question) : Result.fail(wrongType(payload.getName(), "get"))
 }
 
-const describeType = (type: string | undefined): string => type === undefined ? "without a type" : `of type ${Topic.quote(type)}`
+const describeType = (type: string | undefined): string =>
+  type === undefined ? "without a type" : `of type ${Topic.quote(type)}`
 
 /** Reads service discovery and ping; undefined for any other payload. */
 const readQuestion = (payload: Element): Request | undefined => {
@@ -78,7 +81,8 @@ const wrongNamespace = (element: Element): string =>
     Topic.quote(ns.pubsub)
   } is needed.`
 
-const wrongType = (verb: string, type: "get" | "set") => Conditions.badRequest(`${verb} belongs into an iq of type ${type}.`)
+const wrongType = (verb: string, type: "get" | "set") =>
+  Conditions.badRequest(`${verb} belongs into an iq of type ${type}.`)
 
 /** Supported verbs of XEP-0060, with the iq type of each verb. */
 const verbs = { subscribe: "set", unsubscribe: "set", subscriptions: "get", items: "get" } as const

@@ -105,7 +105,11 @@ describe("Requests", () => {
       "modify bad-request"
     ],
     ["an iq of another type", iq("put", "<ping xmlns='urn:xmpp:ping'/>"), "modify bad-request"],
-    ["subscribe and unsubscribe", pubsub("set", subscribe("") + subscribe("").replace("<", "<un")), "modify bad-request"],
+    [
+      "subscribe and unsubscribe",
+      pubsub("set", subscribe("") + subscribe("").replace("<", "<un")),
+      "modify bad-request"
+    ],
     ["a verb in another namespace", pubsub("set", subscribe(" xmlns='urn:other'")), "modify bad-request"],
     ["an item without an id", pubsub("get", `<items node='${node}'><item/></items>`), "modify bad-request"],
     [

@@ -156,23 +156,26 @@ describe("Service", () => {
       { isDefault: true, chosen: false, namespace: undefined },
       { isDefault: false, chosen: true, namespace: "http://jabber.org/protocol/pubsub" }
     ] as const
-  )("sends legacy items as the account has chosen, else as the installation is set: %o", ({ chosen, isDefault, namespace }) =>
-    Effect.gen(function*() {
-      const account = { ...ann, ...(chosen === undefined ? {} : { legacyItemNamespace: chosen }) }
-      const { senders, take } = yield* connectScripted({
-        settings: { xmppLegacyItems: isDefault },
-        accounts: { load: () => Effect.succeedSome(account) }
+  )(
+    "sends legacy items as the account has chosen, else as the installation is set: %o",
+    ({ chosen, isDefault, namespace }) =>
+      Effect.gen(function*() {
+        const account = { ...ann, ...(chosen === undefined ? {} : { legacyItemNamespace: chosen }) }
+        const { senders, take } = yield* connectScripted({
+          settings: { xmppLegacyItems: isDefault },
+          accounts: { load: () => Effect.succeedSome(account) }
+        })
+        const { xmpp = assert.fail() } = yield* senders
+        const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
+        const news = { _tag: "Entries", entries: [{ id: "two" }, { id: "one" }] } as const
+        yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
+        const items = (yield* take).getChild("event")?.getChild("items")?.children ?? []
+        assert.deepStrictEqual(
+          items.map((one) => typeof one === "string" ? one : one.attrs),
+          namespace === undefined ? [{ id: "one" }] : [{ xmlns: namespace }, { xmlns: namespace }]
+        )
       })
-      const { xmpp = assert.fail() } = yield* senders
-      const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
-      const news = { _tag: "Entries", entries: [{ id: "two" }, { id: "one" }] } as const
-      yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
-      const items = (yield* take).getChild("event")?.getChild("items")?.children ?? []
-      assert.deepStrictEqual(
-        items.map((one) => typeof one === "string" ? one : one.attrs),
-        namespace === undefined ? [{ id: "one" }] : [{ xmlns: namespace }, { xmlns: namespace }]
-      )
-    }))
+  )
 
   it.live("answers a person's message once a minute, and no room, server or program", () =>
     Effect.gen(function*() {
@@ -189,7 +192,9 @@ describe("Service", () => {
           "or over HTTP as https://push.example/docs describes."
       )
       message("ann@xmpp.test/b")
-      for (const type of ["error", "headline", "groupchat", "nonsense"]) message(`${type}@xmpp.test/a`, ` type='${type}'`)
+      for (const type of ["error", "headline", "groupchat", "nonsense"]) {
+        message(`${type}@xmpp.test/a`, ` type='${type}'`)
+      }
       message("xmpp.test")
       message("bot.test/a", " type='chat'")
       message("quiet@xmpp.test/a", "", "<active xmlns='http://jabber.org/protocol/chatstates'/>")

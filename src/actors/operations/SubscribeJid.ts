@@ -63,7 +63,9 @@ export const makeSubscribeJid = Effect.gen(function*() {
       : 0
     return yield* Effect.forEach(saved, ({ resource, subscription }) =>
       Effect.map(
-        resource.lastFetch === undefined && waitMs > 0 ? readFirst(resource, request.caller, waitMs) : Effect.succeed(resource),
+        resource.lastFetch === undefined && waitMs > 0
+          ? readFirst(resource, request.caller, waitMs)
+          : Effect.succeed(resource),
         (current) => statusOf(current, subscription.topic)
       ), { concurrency: "unbounded" })
   })
