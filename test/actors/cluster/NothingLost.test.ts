@@ -50,6 +50,16 @@ const ordinarySteps: ReadonlyArray<fc.Arbitrary<Step>> = [
   fc.record({ _tag: fc.constant("SubscribeAgain" as const), name }),
   fc.record({ _tag: fc.constant("Restart" as const) })
 ]
+const tooLargeStep = fc.record({
+  _tag: fc.constant("Answer" as const),
+  name,
+  answers: fc.array(
+    fc.record({ after: fc.integer({ min: 0, max: 9_000 }), status: fc.constantFrom(200, 413, 413, 503) }),
+    {
+      maxLength: 6
+    }
+  )
+})
 const twinsStep = fc.record({ _tag: fc.constant("Twins" as const), milliseconds })
 
 interface Sent {
@@ -184,11 +194,14 @@ const slow = (delays: ReadonlyArray<number>) => {
       Outbox.useSync((outbox) => ({
         ...outbox,
         backlog: (id, limit, bytes) => slowly(outbox.backlog(id, limit, bytes)),
-        postpone: (delivery, dueAt, attempt) => slowly(outbox.postpone(delivery, dueAt, attempt))
+        postpone: (delivery, dueAt, attempt) => slowly(outbox.postpone(delivery, dueAt, attempt)),
+        split: (delivery, attempt) => slowly(outbox.split(delivery, attempt))
       }))
     )
   )
 }
+
+const isHalved = ({ ids, status }: Sent): boolean => status === 413 && ids.length > 1
 
 /** The notifications that a callback has accepted, each once, in the order of their first acceptance. */
 const acceptedOf = (sent: ReadonlyArray<Sent>) => {
@@ -217,8 +230,12 @@ const checkProperty = (
           const accepted = acceptedOf(all)
           assert.deepStrictEqual(accepted.flatMap(({ ids }) => ids), published)
           assert.deepStrictEqual(accepted.map(({ sequence }) => sequence), accepted.map((_, i) => i + 1))
-          for (const { notification, sequence, ids } of all) {
-            const first = all.find((delivery) => delivery.sequence === sequence)
+          for (const [i, { notification, sequence, ids }] of all.entries()) {
+            // A half of a refused notification has its sequence.
+            const halved = all.findLastIndex((delivery, j) =>
+              j < i && delivery.sequence === sequence && isHalved(delivery)
+            )
+            const first = all.find((delivery, j) => j > halved && delivery.sequence === sequence)
             assert.deepStrictEqual([notification, ids], [first?.notification, first?.ids])
           }
           check(all)
@@ -231,6 +248,12 @@ const checkProperty = (
 describe("every subscription gets every entry", () => {
   it.live("once, in order, numbered without a gap", () =>
     checkProperty(ordinarySteps, (all) => {
+      const answered = all.filter(({ status }) => status === 200).map(({ sequence }) => sequence)
+      assert.deepStrictEqual(answered, acceptedOf(all).map(({ sequence }) => sequence))
+    }))
+
+  it.live("once, in order, numbered without a gap, also in halves of notifications that were too large", () =>
+    checkProperty([...ordinarySteps, tooLargeStep, tooLargeStep], (all) => {
       const answered = all.filter(({ status }) => status === 200).map(({ sequence }) => sequence)
       assert.deepStrictEqual(answered, acceptedOf(all).map(({ sequence }) => sequence))
     }))
