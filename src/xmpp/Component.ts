@@ -2,6 +2,7 @@ import type { Element } from "@xmpp/xml"
 import { Clock, Effect, Fiber, Latch, Metric, Option, Random, type Scope } from "effect"
 import type { ComponentConfig } from "./ComponentConfig.ts"
 import * as ComponentStream from "./ComponentStream.ts"
+import { makeSendInParts } from "./DeliveryParts.ts"
 import { maxStanzaBytes } from "./Notifications.ts"
 import { OutgoingQueue, type SendResult, type StreamEnd } from "./OutgoingQueue.ts"
 import { Receipts } from "./Receipts.ts"
@@ -58,6 +59,7 @@ interface Machine {
   readonly options: Options
   readonly scope: Scope.Scope
   readonly outgoing: OutgoingQueue
+  readonly sendInParts: ReturnType<typeof makeSendInParts>
   readonly receipts: Receipts
   stream: ComponentStream.ComponentStream | undefined
   connectedAt: number
@@ -87,6 +89,7 @@ export const make = Effect.fnUntraced(function*(
     options,
     scope,
     outgoing,
+    sendInParts: makeSendInParts(outgoing),
     receipts: new Receipts(options),
     stream: undefined,
     connectedAt: 0,
@@ -122,9 +125,9 @@ const deliver = Effect.fnUntraced(
       return "poison" as const
     }
     const now = yield* Clock.currentTimeMillis
-    const { disconnectedAt, outgoing } = machine
+    const { disconnectedAt, outgoing, sendInParts } = machine
     if (disconnectedAt !== undefined && now - disconnectedAt >= maxOfflineMs) return "unavailable" as const
-    return yield* outgoing.send(id, messages, now, isHeld)
+    return yield* messages.length === 1 ? outgoing.send(id, messages, now, isHeld) : sendInParts(id, messages, isHeld)
   }
 )
 

@@ -141,6 +141,56 @@ describe("Component", () => {
       assert.deepStrictEqual([...new Set(yield* Fiber.joinAll(deliveries))], ["accepted"])
     }))
 
+  it.live("sends a delivery of many messages in parts, and repeats only the part without a receipt", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const first = yield* welcome
+      const ids = Array.from({ length: 70 }, (_, i) => String(i))
+      const delivery = yield* deliver(component, "many", ids.map(message))
+      const [one, two] = [
+        yield* batch(first),
+        yield* Effect.suspend(() => {
+          first.send(pingAnswer("fence-2"))
+          return batch(first)
+        })
+      ]
+      assert.deepStrictEqual([one.ids, one.fence, two.ids], [ids.slice(0, 32), "fence-2", ids.slice(32, 64)])
+      first.close()
+
+      const second = yield* welcome
+      for (const part of [ids.slice(32, 64), ids.slice(64)]) {
+        const { fence, ids } = yield* batch(second)
+        assert.deepStrictEqual(ids, part)
+        second.send(pingAnswer(fence))
+      }
+      assert.strictEqual(yield* Fiber.join(delivery), "accepted")
+    }))
+
+  it.live("resumes an interrupted delivery behind its parts with a receipt, unless its number of messages differs", () =>
+    Effect.gen(function*() {
+      const { component, welcome } = yield* connecting
+      const connection = yield* welcome
+      const messages = Array.from({ length: 40 }, (_, i) => message(String(i)))
+      const answerBatch = Effect.gen(function*() {
+        const { fence, ids } = yield* batch(connection)
+        connection.send(pingAnswer(fence))
+        return ids.length
+      })
+      const interrupted = yield* deliver(component, "many", messages)
+      assert.strictEqual(yield* answerBatch, 32)
+      const { fence, ids } = yield* batch(connection)
+      assert.strictEqual(ids.length, 8)
+      yield* Fiber.interrupt(interrupted)
+      connection.send(pingAnswer(fence))
+      const resumed = yield* deliver(component, "many", messages)
+      assert.strictEqual(yield* answerBatch, 8)
+      assert.strictEqual(yield* Fiber.join(resumed), "accepted")
+      const again = yield* deliver(component, "many", messages.slice(1))
+      assert.strictEqual(yield* answerBatch, 32)
+      assert.strictEqual(yield* answerBatch, 7)
+      assert.strictEqual(yield* Fiber.join(again), "accepted")
+    }))
+
   it.live("drops the delivery that closes the stream twice, and sends the others", () =>
     Effect.gen(function*() {
       const { component, welcome } = yield* connecting
