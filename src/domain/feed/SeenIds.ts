@@ -74,28 +74,29 @@ const unpackBytes = (bytes: Uint8Array): SeenIds | undefined => {
   const hasContents = bytes.length !== contents
   if (hasContents && bytes.length !== contents + (recentCount + tombstoneCount) * 4) return undefined
   const contentAt = (index: number) => hasContents ? view.getUint32(contents + index * 4, true) : 0
-  const hashes = (from: number, count: number): ReadonlyArray<Fingerprint> =>
-    Array.from({ length: count }, (_, index) => view.getBigUint64(from + index * 8, true))
-  const recent = Array.from({ length: recentCount }, (_, index): Trace => {
-    const at = start + index * traceBytes
-    return {
+  const recent: Array<Trace> = []
+  for (let index = 0, at = start; index < recentCount; index++, at += traceBytes) {
+    recent.push({
       id: view.getBigUint64(at, true),
       form: view.getBigUint64(at + 8, true),
       essence: view.getBigUint64(at + 16, true),
       content: contentAt(index)
-    }
-  })
+    })
+  }
+  const strays: Array<Fingerprint> = []
+  for (let index = 0; index < strayCount; index++) strays.push(view.getBigUint64(end + index * 8, true))
+  const tombstones: Array<Tombstone> = []
+  for (let index = 0, at = end + strayCount * 8; index < tombstoneCount; index++, at += 8) {
+    tombstones.push({ id: view.getBigUint64(at, true), content: contentAt(recentCount + index) })
+  }
   return makeSeenIds({
     host: start === headerBytes ? "" : new TextDecoder().decode(bytes.subarray(headerBytes, start)),
     window: view.getUint32(12, true),
     previousWindow: view.getUint32(16, true),
     periodStart: view.getFloat64(20, true),
     recent,
-    strays: hashes(end, strayCount),
-    tombstones: hashes(end + strayCount * 8, tombstoneCount).map((id, index) => ({
-      id,
-      content: contentAt(recentCount + index)
-    }))
+    strays,
+    tombstones
   })
 }
 
@@ -103,10 +104,10 @@ const unpackBytes = (bytes: Uint8Array): SeenIds | undefined => {
 export const pack = (ids: SeenIds): Uint8Array => {
   const { host, recent, strays, tombstones } = ids
   const hostBytes = new TextEncoder().encode(host)
-  const contents = [...recent, ...tombstones].map(({ content }) => content)
-  const hasContents = contents.some((content) => content !== 0)
+  const hasContents = recent.some(hasContent) || tombstones.some(hasContent)
+  const contents = hasContents ? [...recent, ...tombstones].map(({ content }) => content) : []
   const hashBytes = recent.length * traceBytes + (strays.length + tombstones.length) * 8
-  const bytes = new Uint8Array(headerBytes + hostBytes.length + hashBytes + (hasContents ? contents.length * 4 : 0))
+  const bytes = new Uint8Array(headerBytes + hostBytes.length + hashBytes + contents.length * 4)
   const view = new DataView(bytes.buffer)
   view.setUint8(0, formatVersion)
   view.setUint8(1, hostBytes.length)
@@ -129,9 +130,11 @@ export const pack = (ids: SeenIds): Uint8Array => {
   }
   strays.forEach(put)
   for (const { id } of tombstones) put(id)
-  if (hasContents) contents.forEach((content, index) => view.setUint32(at + index * 4, content, true))
+  contents.forEach((content, index) => view.setUint32(at + index * 4, content, true))
   return bytes
 }
+
+const hasContent = ({ content }: Tombstone): boolean => content !== 0
 
 /** Adds the lookups. A changed document has one new id in most cases, so lookups are few. */
 const makeSeenIds = (ids: Omit<SeenIds, "getContent" | "has">): SeenIds => {
@@ -199,7 +202,7 @@ export const remember = (previous: SeenIds, document: SeenDocument): SeenIds => 
   const known = [...traces, ...previous.recent.filter(({ id }) => !read.has(id))]
   const size = Math.max(traces.length, window)
   const recent = known.slice(0, size)
-  const left = known.slice(size)
+  const left = known.slice(size).map(({ content, id }) => ({ content, id }))
   for (const { id } of left) read.add(id)
   const tombstones = [...left, ...previous.tombstones.filter(({ id }) => !read.has(id))]
     .slice(0, Math.max(tombstoneWindows * window, minTombstones))
@@ -208,7 +211,7 @@ export const remember = (previous: SeenIds, document: SeenDocument): SeenIds => 
     host: host.length > 255 ? "" : host,
     recent,
     strays: [...new Set([...strays, ...previous.strays])].slice(0, maxStrays),
-    tombstones: tombstones.map(({ content, id }) => ({ content, id }))
+    tombstones
   })
 }
 

@@ -90,6 +90,25 @@ describe("a feed with parts missing for a while", () => {
     assert.deepStrictEqual(poll(feed("g-26", "g-25", "g-24", "g-23", ...known)).map(({ id }) => id), ["g-26"])
   })
 
+  it("tells no entry whose publisher's id is known, under any rule and after an edit", () => {
+    const { memory, poll } = subscribe()
+    poll(feed(...known))
+    for (const minutes of [3, 2, 1]) {
+      poll(rss(`<item><title>Back in ${minutes} minutes</title><description>Sorry.</description></item>`))
+    }
+    assert.strictEqual(memory().idPolicy?.rule, "content")
+    const edited = known.map((name) => item(name).replace("News", "Edited news"))
+    assert.deepStrictEqual(poll(rss(item("g-21"), ...edited)).map(({ title }) => title), ["News g-21"])
+  })
+
+  it("knows the entries of a moved site after an empty document", () => {
+    const { poll } = subscribe()
+    const at = (host: string) => known.map((name) => item(name, `<guid>https://${host}/${name}</guid>`))
+    poll(rss(...at("old.example")))
+    poll(rss())
+    assert.deepStrictEqual(poll(rss(...at("new.example"))), [])
+  })
+
   it("finds the publisher's ids after a first document that was odd", () => {
     const { memory, poll } = subscribe()
     poll(placeholder)
