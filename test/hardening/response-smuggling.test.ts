@@ -1,6 +1,8 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
+import fc from "fast-check"
 import type { Socket } from "node:net"
+import type { Fetcher } from "#domain/ports/Fetcher.ts"
 import { failureOf, fetch, live, postTo } from "#test/support/Fetching.ts"
 import { serveRaw } from "#test/support/Servers.ts"
 
@@ -151,4 +153,60 @@ describe("smuggled responses", () => {
       )
       yield* origin.quiet
     }))
+
+  live("bytes behind any response, valid or odd, reach no other request", () =>
+    Effect.gen(function*() {
+      let plans: ReadonlyArray<Plan> = []
+      let requests = 0
+      const origin = yield* serveRaw((socket) => {
+        const answer = () => {
+          const plan = plans[requests]
+          if (plan !== undefined) socket.write(plan.framing(String(requests)) + plan.behind, "latin1")
+          requests++
+        }
+        answer()
+        socket.on("data", answer)
+      })
+      const services = yield* Effect.context<Fetcher>()
+      const runs = fc.asyncProperty(fc.array(plan, { minLength: 2, maxLength: 5 }), async (drawn) => {
+        plans = drawn
+        requests = 0
+        for (const index of drawn.keys()) {
+          assert.strictEqual(await Effect.runPromiseWith(services)(bodyOf(origin.url)), String(index))
+        }
+        assert.strictEqual(requests, drawn.length)
+      })
+      yield* Effect.promise(() => fc.assert(runs, { numRuns: 200 }))
+    }))
+})
+
+interface Plan {
+  /** A response with a body of one character. */
+  readonly framing: (body: string) => string
+  /** Bytes in the same packet. */
+  readonly behind: string
+}
+
+const plan: fc.Arbitrary<Plan> = fc.record({
+  framing: fc.constantFrom(
+    (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${body}`,
+    (body: string) => `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n${body}\r\n0\r\n\r\n`,
+    (body: string) => `HTTP/1.1 200 OK\nContent-Length: 1\n\n${body}`,
+    (body: string) => `HTTP/1.1 200 OK\r\nOdd name: x\r\nContent-Length: 1\r\n\r\n${body}`,
+    (body: string) => `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1 \r\n${body}\r\n0 \r\n`,
+    (body: string) =>
+      `HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n${body}\r\n0\r\n\r\n`,
+    (body: string) => `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${body}`
+  ),
+  behind: fc.oneof(
+    fc.constantFrom(
+      "",
+      forged,
+      forged.replaceAll("\r", ""),
+      `\r\n${forged}`,
+      forged.slice(0, 20),
+      `0\r\n\r\n${forged}`
+    ),
+    fc.string({ unit: "binary-ascii", maxLength: 20 })
+  )
 })
