@@ -147,9 +147,9 @@ describe("smuggled responses", () => {
   live("an odd response without end", () =>
     Effect.gen(function*() {
       const origin = yield* serveRaw((socket) => socket.write("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0"))
-      assert.strictEqual(
+      assert.match(
         yield* failureOf({ url: origin.url, deadline: 100 }),
-        "Timeout: 127.0.0.1: no end of the answer within 0.1 s"
+        /^Timeout: 127\.0\.0\.1: no (?:answer|end of the answer) within 0\.1 s$/
       )
       yield* origin.quiet
     }))

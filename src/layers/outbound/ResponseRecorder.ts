@@ -65,7 +65,7 @@ export class ResponseRecorder {
       const bytes: unknown = read(size)
       if (this.#exchange === undefined || this.#socket !== socket || !Buffer.isBuffer(bytes)) return bytes
       if (!this.#isTakenOver) return this.#keep(bytes, this.#exchange)
-      for (let next: unknown = bytes; Buffer.isBuffer(next); next = read()) this.#exchange?.onRawData(next)
+      this.#exchange.onRawData(bytes)
       return null
     }
     socket.destroy = (error?: Error) => {

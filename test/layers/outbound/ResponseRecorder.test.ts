@@ -2,12 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
 import fc from "fast-check"
 import { once } from "node:events"
-import { type AddressInfo, createServer } from "node:net"
+import { type AddressInfo, createServer, Socket } from "node:net"
 import { buildConnector } from "undici"
 import { Deliverer } from "#domain/ports/Deliverer.ts"
 import { ConnectionPools } from "#layers/outbound/ConnectionPools.ts"
 import { HttpExchange, type ResponseHeaders } from "#layers/outbound/HttpExchange.ts"
 import { LenientResponseReader } from "#layers/outbound/LenientResponseReader.ts"
+import { type RecordedExchange, ResponseRecorder } from "#layers/outbound/ResponseRecorder.ts"
 import { failureOf, fetch, live, postTo } from "#test/support/Fetching.ts"
 import { serveRaw } from "#test/support/Servers.ts"
 
@@ -170,11 +171,21 @@ describe("ResponseRecorder", () => {
       )
       yield* endless.quiet
       const silent = yield* serveRaw((socket) => socket.write("HTTP/1.1 200 OK\nContent-Length: 9\n\nhalf"))
-      assert.strictEqual(
+      assert.match(
         yield* failureOf({ url: silent.url, deadline: 100 }),
-        "Timeout: 127.0.0.1: no end of the answer within 0.1 s"
+        /^Timeout: 127\.0\.0\.1: no (?:answer|end of the answer) within 0\.1 s$/
       )
       yield* silent.quiet
+    }))
+
+  live("asks again when a connection ends within the header of an odd response", () =>
+    Effect.gen(function*() {
+      const origin = yield* serveRaw((socket) => {
+        if (origin.connections() === 1) socket.end("HTTP/1.1 200 OK\nX: 1")
+        else socket.write(`${counted}\r\n${body}`)
+      })
+      assert.strictEqual(Buffer.from((yield* fetch(origin.url)).body).toString(), body)
+      assert.strictEqual(origin.connections(), 2)
     }))
 
   live("names the fault of a response that no client reads", () =>
@@ -208,6 +219,66 @@ describe("ResponseRecorder", () => {
       yield* origin.quiet
     }))
 
+  it("ends a body once when it is cut at its maximum", async () => {
+    const bodies: Array<string> = []
+    const server = createServer((socket) => {
+      socket.once(
+        "data",
+        () => socket.write("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nab\n2\ncd\n2\nef\n0\n\n")
+      )
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    const pools = openPools()
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    server.on("connection", (socket) => socket.on("error", () => undefined).once("close", () => resolve()))
+    new HttpExchange(pools, { url: new URL(`http://127.0.0.1:${port}/`), method: "GET", headers: [] }, {
+      onHeaders: () => ({ maxBytes: 3, onExcess: "cut" }),
+      onBody: (bytes) => void bodies.push(bytes.toString()),
+      onFailure: ({ message }) => assert.fail(message),
+      onTooLarge: () => assert.fail("too large")
+    }).start()
+    await closed
+    assert.deepStrictEqual(bodies, ["abc"])
+    await pools.close()
+    server.close()
+  })
+
+  it("records from the request on, and takes a socket over once", () => {
+    const { calls, recorder, socket } = recordSocket()
+    socket.push("early")
+    recorder.start(exchangeOf(calls))
+    socket.read()
+    socket.destroy(refusal())
+    assert.deepStrictEqual([calls, socket.destroyed], [[], true])
+
+    const next = recordSocket()
+    next.recorder.start(exchangeOf(next.calls))
+    next.socket.push("first")
+    assert.strictEqual(String(next.socket.read()), "first")
+    next.socket.destroy(refusal())
+    next.socket.destroy(refusal())
+    next.socket.push("second")
+    assert.isNull(next.socket.read())
+    assert.deepStrictEqual([next.calls, next.socket.destroyed], [["refusal", "first", "second"], false])
+    next.recorder.stop()
+    next.socket.destroy(refusal())
+    assert.isTrue(next.socket.destroyed)
+  })
+
+  it("leaves a socket whose end is no fault of the response", () => {
+    for (
+      const error of [undefined, new Error("reset"), Object.assign(new Error(), { code: "UND_ERR_HEADERS_OVERFLOW" })]
+    ) {
+      const { calls, recorder, socket } = recordSocket()
+      recorder.start(exchangeOf(calls))
+      socket.push("first")
+      socket.read()
+      socket.destroy(error)
+      assert.deepStrictEqual([calls, socket.destroyed], [[], true])
+    }
+  })
+
   it("reads valid responses as undici does", async () => {
     const server = createServer((socket) => {
       socket.on("error", () => undefined).once("data", () => socket.end(bytesOf(served)))
@@ -215,12 +286,7 @@ describe("ResponseRecorder", () => {
     let served = ""
     await once(server, "listening")
     const { port } = server.address() as AddressInfo
-    const pools = new ConnectionPools({
-      connect: buildConnector({}),
-      maxConnectionsPerOrigin: 1,
-      maxIdlePools: 1,
-      keepAliveMs: 1_000
-    })
+    const pools = openPools()
     await fc.assert(
       fc.asyncProperty(validResponse, async ({ body, text }) => {
         served = text
@@ -233,6 +299,33 @@ describe("ResponseRecorder", () => {
     await pools.close()
     server.close()
   })
+})
+
+const openPools = () =>
+  new ConnectionPools({
+    connect: buildConnector({}),
+    maxConnectionsPerOrigin: 1,
+    maxIdlePools: 1,
+    keepAliveMs: 1_000
+  })
+
+const refusal = () => Object.assign(new Error("refused"), { code: "HPE_INVALID_HEADER_TOKEN" })
+
+/** A recorder with a connected socket that has no peer. */
+const recordSocket = () => {
+  const recorder = new ResponseRecorder()
+  const socket = new Socket()
+  socket.on("error", () => undefined)
+  recorder.wrap((_, callback) => callback(null, socket))({ hostname: "", protocol: "http:", port: "" }, () => undefined)
+  const calls: Array<string> = []
+  return { recorder, socket, calls }
+}
+
+const exchangeOf = (calls: Array<string>): RecordedExchange => ({
+  bodySize: () => 0,
+  onRefusal: () => void calls.push("refusal"),
+  onRawData: (bytes) => void calls.push(bytes.toString()),
+  onRawEnd: () => void calls.push("end")
 })
 
 interface Received {
