@@ -98,6 +98,28 @@ export const parse = (
   return Result.succeed(search)
 }
 
+/** The keys of the parts that are texts. */
+const textKeys = {
+  format: "format",
+  feedUrl: "feed.url",
+  feedInurl: "feed.inurl",
+  feedHostname: "feed.hostname",
+  endpointJid: "endpoint.jid",
+  endpointDomain: "endpoint.domain",
+  endpointUrl: "endpoint.url",
+  endpointInurl: "endpoint.inurl",
+  endpointHostname: "endpoint.hostname"
+} satisfies { readonly [part in Exclude<keyof Search, "ranks">]: Key }
+
+/** Formats a search as keys and texts, which `parse` reads back. */
+export const format = (search: Search): ReadonlyArray<readonly [key: Key, text: string]> => [
+  ...Object.entries(textKeys).flatMap(([part, key]): ReadonlyArray<readonly [Key, string]> => {
+    const text = search[part as keyof typeof textKeys]
+    return text === undefined ? [] : [[key, text]]
+  }),
+  ...search.ranks.map(({ range: { relation, value }, rank }) => [`feed.${rank}`, `${relation}${value}`] as const)
+]
+
 /** A part with an indexed word, so that the search need not read every URL. `../..` has none, and `x.y` no useful one. */
 const parseUrlPart = (text: string): Result.Result<string, string> => {
   if (text.length < minPartLength) return Result.fail(`has to have ${minPartLength} characters or more`)

@@ -36,7 +36,7 @@ export const callback = text("URL that receives the notifications by POST.", max
 export const publishedUrlDescription =
   "URL with new content. Repeat the parameter, or separate several URLs with commas."
 export const jsonpFunction = text(
-  "Name of a JavaScript function that receives the response (JSONP).",
+  "Name of a JavaScript function that receives the response (JSONP). The response is JSON then, also without format=json.",
   maxJsonpNameLength
 )
 

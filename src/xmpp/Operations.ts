@@ -195,7 +195,7 @@ const readItems = Effect.fnUntraced(function*(
 
 /** Answers service discovery for a resource that the account has subscribed to. */
 const describeResource = ({ extNamespace, hub, request: { node = "" }, requester }: Call<"Info">): Answer =>
-  hub.retrieve({ caller: requester.caller, topic: node, count: 1 }).pipe(
+  hub.retrieve({ caller: requester.caller, topic: node, count: 0, awaitDocument: false }).pipe(
     Effect.catchIf(
       ({ reason }) => reason._tag === "NotSubscribed" || reason._tag === "BadParameter",
       () => Effect.fail(Conditions.noSuchNode(`You are not subscribed to ${quote(node)}.`))

@@ -133,6 +133,7 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "hub.mode": ["retrieve-json"],
     "hub.topic": ["retrieve-json"],
     "hub.callback": ["retrieve-callback"],
+    "hub.mode=status": ["retrieve-status"],
     "hub.callback as a search": ["retrieve-search"],
     "count": ["retrieve-count"],
     "before": ["retrieve-before-after"],

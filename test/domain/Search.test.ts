@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { isInRange, parse } from "#domain/Search.ts"
+import { format, isInRange, parse } from "#domain/Search.ts"
 
 const read = (key: string, text: string) =>
   Result.match(parse([[key, text]], "search"), { onSuccess: (search) => search, onFailure: ({ message }) => message })
@@ -79,6 +79,14 @@ describe("Search", () => {
     ["constructor", "x", "search has no key \"constructor\";"]
   ])("%s=%s is refused", (key, text, expected) => {
     assert.strictEqual(String(read(key, text)).slice(0, expected.length), expected)
+  })
+
+  it("a search is formatted as the keys that it was read from", () => {
+    const sent = [["format", "json"], ["feed.url", "https://a.example/"], ["endpoint.hostname", "b.example"], [
+      "feed.velocity",
+      ">=5"
+    ], ["feed.bozo", "=0"]] as const
+    assert.deepStrictEqual(format(Result.getOrThrow(parse(sent, "search"))), sent)
   })
 
   it("several keys are one search", () => {

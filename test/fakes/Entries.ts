@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { type EntryPage, EntryStore, type PageQuery } from "#domain/ports/EntryStore.ts"
+import { type EntryOrder, type EntryPage, EntryStore, type PageQuery } from "#domain/ports/EntryStore.ts"
 import { type Arrived, operation, type State } from "./State.ts"
 
 export const make = (state: State): EntryStore["Service"] =>
@@ -21,15 +21,19 @@ interface Placed extends Arrived {
 }
 
 /** All entries of these resources, in page order. */
-const placedEntries = (state: State, resourceIds: ReadonlyArray<number>): ReadonlyArray<Placed> =>
+const placedEntries = (
+  state: State,
+  resourceIds: ReadonlyArray<number>,
+  order?: EntryOrder
+): ReadonlyArray<Placed> =>
   [...new Set(resourceIds)].flatMap((resourceId) =>
     [...state.entries.get(resourceId)?.values() ?? []].map((arrived): Placed => ({ ...arrived, resourceId }))
-  ).toSorted(newestFirst)
+  ).toSorted(order === "stored" ? latestFirst : newestFirst)
 
 const stored = ({ resourceId, entry, firstSeen }: Placed) => ({ resourceId, entry, firstSeen })
 
 const page = (state: State, query: PageQuery): EntryPage => {
-  const placed = placedEntries(state, query.resourceIds)
+  const placed = placedEntries(state, query.resourceIds, query.order)
   // An id that several of the feeds have stands for its newest entry in `before`, its oldest in `after`: nothing is left out.
   const from = query.before === undefined ? -1 : placed.findIndex(({ entry }) => entry.id === query.before)
   const to = query.after === undefined ? placed.length : placed.findLastIndex(({ entry }) => entry.id === query.after)
@@ -44,6 +48,8 @@ const page = (state: State, query: PageQuery): EntryPage => {
 }
 
 const newestFirst = (a: Placed, b: Placed): number => placeOf(b) - placeOf(a) || b.arrival - a.arrival
+
+const latestFirst = (a: Placed, b: Placed): number => b.arrival - a.arrival
 
 const placeOf = ({ entry, firstSeen }: Placed): number =>
   Number.isFinite(entry.published) ? entry.published ?? firstSeen : firstSeen

@@ -185,7 +185,7 @@ const create = (state: State, wanted: NewSubscription, now: number): number => {
     host: wanted.topic.host,
     partition: wanted.partition,
     nextFetch: now,
-    period: initialPeriodSeconds,
+    period: wanted.periodSeconds ?? initialPeriodSeconds,
     failures: 0,
     kind: "unknown",
     inError: false,

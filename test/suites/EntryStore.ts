@@ -149,6 +149,55 @@ const paging = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* between(50, "e2", "e2"), [])
     }))
 
+  it.effect("in the order of storing, has the latest first, whatever the dates", () =>
+    Effect.gen(function*() {
+      const [one, two] = [yield* newSubscription(), yield* newSubscription()]
+      yield* record(found(one.resource, [entry("a", { published: 10 }), entry("future", { published: 9_999 })]))
+      yield* record(found(two.resource, [entry("b", { published: 5 })]))
+      yield* record(found(one.resource, [entry("old", { published: 1 }), entry("undated")]))
+      const stored = (ids_: ReadonlyArray<number>, count: number, bounds: Pick<PageQuery, "before" | "after"> = {}) =>
+        ids({ resourceIds: ids_, count, order: "stored", ...bounds })
+      const mine = [one.resource.id]
+      assert.deepStrictEqual(yield* stored(mine, 50), ["undated", "old", "future", "a"])
+      assert.deepStrictEqual(yield* stored(mine, 50, { after: "future" }), ["undated", "old"])
+      assert.deepStrictEqual(yield* stored(mine, 1, { after: "future" }), ["old"])
+      assert.deepStrictEqual(yield* stored(mine, 50, { after: "undated" }), [])
+      assert.deepStrictEqual(yield* stored(mine, 50, { before: "old" }), ["future", "a"])
+      assert.deepStrictEqual(yield* stored(mine, 50, { before: "undated", after: "a" }), ["old", "future"])
+      const both = [two.resource.id, one.resource.id]
+      assert.deepStrictEqual(yield* stored(both, 50), ["undated", "old", "b", "future", "a"])
+      assert.deepStrictEqual(yield* stored(both, 2, { after: "future" }), ["old", "b"])
+    }))
+
+  it.effect("in the order of storing, a client that goes on from the first entry of each page reads all", () =>
+    Effect.forEach(
+      fc.sample(fc.tuple(fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { minLength: 2, maxLength: 20 }), fc.integer({ min: 1, max: 4 })), {
+        numRuns: 15,
+        seed: 3
+      }),
+      Effect.fnUntraced(function*([writes, count]) {
+        const both = [yield* newSubscription(), yield* newSubscription()]
+        const resourceIds = both.map(({ resource }) => resource.id)
+        const read: Array<string> = []
+        const wanted: Array<string> = []
+        let last: string | undefined
+        const poll = Effect.gen(function*() {
+          const page = yield* ids({ resourceIds, count, order: "stored", ...(last !== undefined && { after: last }) })
+          read.push(...page.toReversed())
+          last = page[0] ?? last
+          return page.length
+        })
+        for (const [i, [isFirst, published]] of writes.entries()) {
+          yield* record(found(both[isFirst ? 0 : 1]?.resource ?? assert.fail(), [entry(`e${i}`, { published })]))
+          wanted.push(`e${i}`)
+          if (i % 3 === 0) yield* poll
+        }
+        while ((yield* poll) > 0);
+        assert.deepStrictEqual(read, wanted)
+      }),
+      { discard: true }
+    ), 60_000)
+
   it.effect("names an entry that these resources do not have", () =>
     Effect.gen(function*() {
       const [one, two] = [yield* newSubscription(), yield* newSubscription()]

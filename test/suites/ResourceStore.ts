@@ -347,7 +347,7 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
         status: {
           title: "Feed",
           code: 200,
-          period: 900,
+          period: 60,
           nextFetch: first.resource.nextFetch,
           lastFetch: 9,
           entriesCountSinceLastMaintenance: 0

@@ -43,7 +43,7 @@ const subscribing = (it: Vitest.MethodsNonLive<Stores>) => {
         host: wanted.topic.host,
         partition: 255,
         nextFetch: 1_700_000_000_123,
-        period: 900,
+        period: 60,
         failures: 0,
         kind: "unknown",
         inError: false,

@@ -98,6 +98,7 @@ const makeFetchFeeds = Effect.gen(function*() {
       accountId: anonymous.account.id,
       topic: wanted.topic,
       partition: wanted.partition,
+      ...(wanted.periodSeconds === undefined ? {} : { periodSeconds: wanted.periodSeconds }),
       channel: "null",
       endpoint: nullDevice(baseUrl),
       host: new URL(baseUrl).hostname,

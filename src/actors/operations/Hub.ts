@@ -4,6 +4,7 @@ import type { Caller } from "#domain/Account.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import type { FeedHeader } from "#domain/feed/Feed.ts"
+import type { EntryOrder } from "#domain/ports/EntryStore.ts"
 import type { ListQuery, SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import type { Refusal } from "#domain/Refusal.ts"
@@ -75,11 +76,16 @@ export interface RetrieveRequest {
   readonly callback?: string
   /** Selects the feeds of all matching subscriptions. */
   readonly search?: Search
+  /** 0 to 50. With 0 the representation has neither entries nor a document. */
   readonly count: number
   readonly before?: string
   readonly after?: string
   /** Ids of the wanted entries, at most 50; replaces `count`, `before` and `after`. */
   readonly ids?: ReadonlyArray<string>
+  /** Default `published`. */
+  readonly order?: EntryOrder
+  /** False: respond at once, even before the first fetch of a new resource. */
+  readonly awaitDocument?: boolean
 }
 
 export interface ReplayRequest {
@@ -110,6 +116,8 @@ export interface Representation {
   readonly document?: Document
   /** The format of the subscription. */
   readonly format?: Format
+  /** Entries of several feeds: each has its `source`, and `status.feed` is the URL of the retrieve. */
+  readonly isCombined?: true
 }
 
 /** A subscription as a list shows it. */

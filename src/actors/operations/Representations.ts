@@ -9,7 +9,7 @@ import type { Representation, RetrieveRequest } from "./Hub.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 
 /** The part of a retrieve request that selects entries. */
-export type EntrySelection = Pick<RetrieveRequest, "count" | "before" | "after" | "ids">
+export type EntrySelection = Pick<RetrieveRequest, "count" | "before" | "after" | "ids" | "order">
 
 /** Reads the stored representation of resources. */
 export const makeRepresentations = Effect.gen(function*() {
@@ -18,18 +18,17 @@ export const makeRepresentations = Effect.gen(function*() {
 
   /** Entries of these resources together, newest first. */
   const readEntries = Effect.fnUntraced(
-    function*({ after, before, count, ids }: EntrySelection, resourceIds: ReadonlyArray<number>) {
-      if (ids !== undefined) {
-        const found = yield* refuseStoreErrors(entries.findById(resourceIds, ids))
-        return found.map(({ entry }) => entry)
-      }
+    function*({ after, before, count, ids, order }: EntrySelection, resourceIds: ReadonlyArray<number>) {
+      if (ids !== undefined) return yield* refuseStoreErrors(entries.findById(resourceIds, ids))
+      if (count === 0) return []
       const page = yield* refuseStoreErrors(entries.page({
         resourceIds,
         count,
         ...(before === undefined ? {} : { before }),
-        ...(after === undefined ? {} : { after })
+        ...(after === undefined ? {} : { after }),
+        ...(order === undefined ? {} : { order })
       }))
-      if (page._tag === "Page") return page.entries.map(({ entry }) => entry)
+      if (page._tag === "Page") return page.entries
       return yield* badParameter(
         page.parameter,
         `${page.parameter} names no entry that is stored here: received ${
@@ -45,13 +44,13 @@ export const makeRepresentations = Effect.gen(function*() {
     topic: string,
     selection: EntrySelection
   ) {
-    const document = resource.kind === "feed"
+    const document = resource.kind === "feed" || selection.count === 0
       ? Option.none()
       : yield* refuseStoreErrors(entries.document(resource.id))
     return {
       status: statusOf(resource, topic),
       ...(resource.header === undefined ? {} : { header: resource.header }),
-      entries: yield* readEntries(selection, [resource.id]),
+      entries: (yield* readEntries(selection, [resource.id])).map(({ entry }) => entry),
       ...(Option.isNone(document) ? {} : { document: document.value }),
       ...(format === undefined ? {} : { format })
     } satisfies Representation

@@ -1,6 +1,7 @@
 import { Clock, Effect } from "effect"
 import * as Callback from "#domain/Callback.ts"
 import { isNullDevice, isOwn, nullLease } from "#domain/OwnAddress.ts"
+import { firstPeriod } from "#domain/poll/PollingInterval.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
@@ -84,7 +85,7 @@ export const makeSubscribe = Effect.gen(function*() {
 const makeParse = Effect.gen(function*() {
   const checkAddress = yield* makeCheckAddress
   const checkFragment = yield* makeCheckFragment
-  const { baseUrl } = yield* Settings
+  const { baseUrl, minPeriodSeconds } = yield* Settings
   return Effect.fnUntraced(function*(request: SubscribeRequest): Effect.fn.Return<NewSubscription, Refusal> {
     const topic = yield* Effect.fromResult(Topic.parse(request.topic))
     yield* checkFragment(topic)
@@ -98,6 +99,7 @@ const makeParse = Effect.gen(function*() {
       accountId: request.caller.account.id,
       topic,
       partition: Topic.partitionOf(topic.host),
+      periodSeconds: firstPeriod(topic.canonical, minPeriodSeconds),
       channel,
       endpoint: callback.given,
       host: callback.host,

@@ -1,8 +1,10 @@
 import { Clock, Effect, Option } from "effect"
 import type { Caller } from "#domain/Account.ts"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
+import { firstPeriod } from "#domain/poll/PollingInterval.ts"
 import { type ResourceProfile, type ResourceState, statusOf } from "#domain/poll/Resource.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
+import { Settings } from "#domain/ports/Settings.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
@@ -21,6 +23,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
   const discovery = yield* makeFeedDiscovery
   const refresh = yield* makeRefreshBeforeSubscribe
   const readFirst = yield* makeReadFirst
+  const { minPeriodSeconds } = yield* Settings
   const writer = yield* makeSubscriptionWriter(yield* makeBackground)
 
   const parse = Effect.fnUntraced(function*(
@@ -34,6 +37,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
       accountId: caller.account.id,
       topic,
       partition: Topic.partitionOf(topic.host),
+      periodSeconds: firstPeriod(topic.canonical, minPeriodSeconds),
       channel: "xmpp",
       endpoint: jid.bare,
       host: jid.domain,

@@ -1,5 +1,6 @@
 import type { PollingHints } from "#domain/feed/Feed.ts"
 import { httpDate } from "#domain/HttpDate.ts"
+import { fragmentOf } from "./Fragment.ts"
 import type { ResourceKind } from "./Resource.ts"
 
 /** The facts that decide the next period. */
@@ -38,6 +39,8 @@ const secondsPerHour = 3600
 const secondsPerDay = 24 * secondsPerHour
 /** Factor of the longest period for a resource with a reliable hub: four hours instead of 15 minutes. */
 const pushedPeriodFactor = 16
+/** Factor of the shortest period for resources that are no feeds. */
+const otherPeriodFactor = 5
 /** Polls for each expected entry. */
 const pollsPerEntry = 4
 
@@ -51,7 +54,7 @@ const pollsPerEntry = 4
  */
 export const nextPeriod = (input: IntervalInput, { pushedByHub, maxPeriod, minPeriod }: IntervalBounds): number => {
   const { kind, outcome, period } = input
-  const shortest = kind === "feed" || kind === "unknown" ? minPeriod : minPeriod * 5
+  const shortest = kind === "feed" || kind === "unknown" ? minPeriod : minPeriod * otherPeriodFactor
   const ceiling = Math.max(maxPeriod, shortest)
   const floor = clampPeriod(input.hint, shortest, ceiling)
   const failed = outcome === "failed" || outcome === "unreadable"
@@ -65,6 +68,10 @@ export const nextPeriod = (input: IntervalInput, { pushedByHub, maxPeriod, minPe
 /** Longest period of a silent resource, in seconds. Ten times the subscribers halve the period. */
 const longestQuietPeriod = ({ subscribers, velocity }: IntervalInput): number =>
   secondsPerDay / (pollsPerEntry * Math.max(velocity ?? 1, 1)) / (1 + Math.log10(Math.max(subscribers, 1)))
+
+/** Seconds between polls of a new resource, as far as its topic tells: fragments are no feeds. */
+export const firstPeriod = (canonical: string, minPeriod: number): number =>
+  fragmentOf(canonical) === undefined ? minPeriod : minPeriod * otherPeriodFactor
 
 const clampPeriod = (seconds: number, min: number, max: number): number =>
   Math.round(Math.min(Math.max(seconds, min), max, secondsPerDay))

@@ -97,8 +97,8 @@ export const withSubscribers = (
 /** Upper bound of the counted subscriptions. A full count of a very popular resource would cost more than its load. */
 export const maxCountedSubscribers = 1_000
 
-/** Period in seconds before the first fetch. */
-export const initialPeriodSeconds = 900
+/** Period in seconds before the first fetch, unless the subscription names one. */
+export const initialPeriodSeconds = 60
 
 /** The fields that an unchanged poll moves. */
 export interface UnchangedPoll {

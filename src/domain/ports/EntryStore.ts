@@ -3,10 +3,14 @@ import type { Entry } from "#domain/feed/Entry.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import type { StoreError } from "./StoreError.ts"
 
+export type EntryOrder = "published" | "stored"
+
 export interface PageQuery {
   readonly resourceIds: ReadonlyArray<number>
   /** 1 to 50. */
   readonly count: number
+  /** Default `published`. `stored` is the order of arrival, latest first, so that no entry can come in front of a known one. */
+  readonly order?: EntryOrder
   /**
    * Entry ids. The page has entries behind the entry `before`, or in front of the entry `after`, in page order with ties included.
    * With `after` alone the page has the nearest entries, so that the next page after its first entry leaves no gap.
@@ -29,7 +33,11 @@ export interface StoredEntry {
 
 /** Stored entries and documents. */
 export class EntryStore extends Context.Service<EntryStore, {
-  /** Newest first: by (published, else first seen) descending, ties broken by order of arrival, latest first. */
+  /**
+   * Newest first: by (published, else first seen) descending, ties broken by order of arrival, latest first; or by arrival alone.
+   *
+   * A read in the order of storing waits for the writes of these resources. So no entry appears later behind an entry of the page.
+   */
   readonly page: (query: PageQuery) => Effect.Effect<EntryPage, StoreError>
   /** The stored entries with these ids, at most 50 ids, in page order. */
   readonly findById: (

@@ -10,6 +10,8 @@ import type { StoreError } from "./StoreError.ts"
 export interface NewSubscription extends Omit<Subscription, "id" | "resourceId" | "topic" | "createdAt"> {
   readonly topic: Topic
   readonly partition: number
+  /** Period of a new resource until its first fetch, see `firstPeriod`. */
+  readonly periodSeconds?: number
 }
 
 /** A subscription in a list, with its resource. */

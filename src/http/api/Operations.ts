@@ -39,8 +39,12 @@ const retrieveParameters = {
   "hub.callback": optional(Parameter.text("Retrieves the entries of all subscriptions with this callback.")),
   ...Parameter.searchKeys("hub.callback"),
   count: optional(retrieveCount.schema),
-  before: optional(Parameter.text("Id of an entry; selects entries published before it.")),
-  after: optional(Parameter.text("Id of an entry; selects entries published after it.")),
+  before: optional(
+    Parameter.text("Id of an entry; selects entries published before it, or with wait=poll stored before it.")
+  ),
+  after: optional(
+    Parameter.text("Id of an entry; selects entries published after it, or with wait=poll stored after it.")
+  ),
   format: optional(Parameter.formatSchema),
   callback: optional(Parameter.jsonpFunction)
 }
@@ -140,6 +144,19 @@ const retrieve = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall)
   return yield* renderRetrieved(representation, { ...call, ...requested })
 })
 
+/** The status alone, as a retrieve without entries. */
+const status = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall) {
+  const requested = yield* readRequestedFormat(call.parameters, call.accept)
+  const topic = yield* call.parameters.one("hub.topic")
+  if (topic === undefined) {
+    return yield* badParameter(
+      "hub.topic",
+      "Please provide a hub.topic, the URL of a resource that you are subscribed to."
+    )
+  }
+  return yield* renderRetrieved(yield* hub.retrieve({ caller: call.caller, topic, count: 0 }), { ...call, ...requested })
+})
+
 const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: ApiCall) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
@@ -226,6 +243,17 @@ export const operations = {
     streamParameters: Schema.Struct({ ...retrieveParameters, wait: optional(waitSchema) }),
     responses: [ResponseSchemas.Retrieved],
     run: retrieve
+  },
+  status: {
+    right: "retrieve",
+    changesState: false,
+    parameters: Schema.Struct({
+      "hub.topic": Parameter.topic,
+      format: optional(Parameter.formatSchema),
+      callback: optional(Parameter.jsonpFunction)
+    }),
+    responses: [ResponseSchemas.Retrieved],
+    run: status
   },
   replay: {
     right: "retrieve",

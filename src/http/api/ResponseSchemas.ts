@@ -26,7 +26,9 @@ const subscription = <F extends Schema.Struct.Fields, D extends Schema.Struct.Fi
   Schema.Struct({
     subscription: Schema.Struct({
       ...details,
-      format: Schema.NullOr(Schema.Literals(["json", "atom"])),
+      format: Schema.NullOr(Schema.Literals(["json", "atom"])).annotate({
+        description: "null: a resource that is no feed is sent as its own bytes."
+      }),
       endpoint: Schema.String,
       secret: Schema.NullOr(Schema.String),
       feed: Schema.Struct({ title: Schema.NullOr(Schema.String), url: Schema.String, ...feed })

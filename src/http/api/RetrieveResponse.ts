@@ -35,7 +35,8 @@ export const renderRetrieved = (
       jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
     )
   }
-  const links = { self: status.feed, hub }
+  // the hub does not know the URL of several feeds together
+  const links = { self: status.feed, ...(representation.isCombined === true ? {} : { hub }) }
   return Effect.succeed(
     Reply.withETag(renderAtom({ status, header, entries, extNamespace, ...links }), ifNoneMatch, Reply.atom)
   )

@@ -2,7 +2,7 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Deferred, Effect, type Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
-import { Hub } from "#actors/operations/Hub.ts"
+import { Hub, type RetrieveRequest } from "#actors/operations/Hub.ts"
 import { hubUrlOf, type SenderIdentity } from "#domain/delivery/Delivery.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
@@ -54,7 +54,9 @@ export const makeStreamEndpoint = Effect.gen(function*() {
   const prepare = Effect.fnUntraced(function*(call: ApiCall, wait: Wait) {
     if (wait !== "poll" && call.jsonp !== undefined) return yield* noJsonp
     const connection = yield* registry.admit(call.caller)
-    const request = yield* readRetrieveRequest(call)
+    const asked = yield* readRetrieveRequest(call)
+    // a poll goes on from the latest stored entry: entries may be dated before the entries that the client has
+    const request: RetrieveRequest = wait === "poll" ? { ...asked, order: "stored" } : asked
     const followed = yield* hub.follow(request)
     const requested = yield* readFormat(call.parameters, call.accept)
     const format = requested ?? (wait === "events" ? "json" : "atom")
@@ -121,7 +123,7 @@ const resumeCursors = Effect.fnUntraced(function*(call: ApiCall, cursors: Map<nu
 
 /** Renders the past entries as one document. */
 const renderPast = (
-  { document, entries, header, status }: PreparedStream["followed"]["past"],
+  { document, entries, header, isCombined, status }: PreparedStream["followed"]["past"],
   format: Format,
   { baseUrl, extNamespace, hubOpen }: Settings["Service"]
 ): Effect.Effect<string, Refusal> => {
@@ -130,7 +132,7 @@ const renderPast = (
     return json === undefined ? Effect.fail(notStreamed(document.contentType)) : Effect.succeed(json)
   }
   if (format === "json") return Effect.succeed(renderJson({ status, header, entries }))
-  const links = { self: status.feed, ...(hubOpen && { hub: hubUrlOf({ baseUrl, hubOpen }) }) }
+  const links = { self: status.feed, ...(hubOpen && isCombined !== true && { hub: hubUrlOf({ baseUrl, hubOpen }) }) }
   return Effect.succeed(renderAtom({ status, header, entries, extNamespace, ...links }))
 }
 

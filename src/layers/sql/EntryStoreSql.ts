@@ -37,25 +37,49 @@ export const layer = Layer.effect(
 )
 
 const readPage = (sql: SqlClient.SqlClient) =>
-  Effect.fn("EntryStore.page")(function*(query: PageQuery) {
-    const before = query.before === undefined ? undefined : yield* findPosition(sql, query, query.before, "desc")
-    if (query.before !== undefined && before === undefined) return unknownEntry("before", query.before)
-    const after = query.after === undefined ? undefined : yield* findPosition(sql, query, query.after, "asc")
-    if (query.after !== undefined && after === undefined) return unknownEntry("after", query.after)
-    const entries = yield* selectEntries(sql, query, before, after)
-    return { _tag: "Page", entries } satisfies EntryPage
-  })
+  Effect.fn("EntryStore.page")((query: PageQuery) =>
+    run(
+      query.order === "stored" && new Set(query.resourceIds).size > 1
+        ? sql.withTransaction(Effect.andThen(awaitWrites(sql, query.resourceIds), selectPage(sql, query)))
+        : selectPage(sql, query)
+    )
+  )
+
+/**
+ * Waits for the writes of these resources, and holds up later ones until the end of the transaction.
+ *
+ * Concurrent transactions commit in any order, while `seq` is given out before. Without the locks, an entry could appear behind a newer one
+ * of another resource, where a client that has the newer one never looks.
+ */
+const awaitWrites = (sql: SqlClient.SqlClient, resourceIds: ReadonlyArray<number>) =>
+  sql.unsafe(
+    `select 1 from resource_state where resource_id = any($1::int8[]) order by resource_id for share`,
+    [column.ids(resourceIds)]
+  )
+
+const selectPage = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, query: PageQuery) {
+  const before = query.before === undefined ? undefined : yield* findPosition(sql, query, query.before, "desc")
+  if (query.before !== undefined && before === undefined) return unknownEntry("before", query.before)
+  const after = query.after === undefined ? undefined : yield* findPosition(sql, query, query.after, "asc")
+  if (query.after !== undefined && after === undefined) return unknownEntry("after", query.after)
+  const entries = yield* selectEntries(sql, query, before, after)
+  return { _tag: "Page", entries } satisfies EntryPage
+})
 
 const unknownEntry = (parameter: "before" | "after", id: string): EntryPage => ({ _tag: "UnknownEntry", parameter, id })
 
+/** The columns of the order, in one direction. */
+const orderBy = ({ order }: PageQuery, direction: "asc" | "desc"): string =>
+  order === "stored" ? `seq ${direction}` : `${time} ${direction}, seq ${direction}`
+
 /** Several resources may have an entry with this id: `before` counts from the newest, `after` from the oldest. */
 const findPosition = Effect.fnUntraced(
-  function*(sql: SqlClient.SqlClient, query: PageQuery, id: string, order: "asc" | "desc") {
-    const rows = yield* run(sql.unsafe<PagePosition & { readonly body: string }>(
+  function*(sql: SqlClient.SqlClient, query: PageQuery, id: string, direction: "asc" | "desc") {
+    const rows = yield* sql.unsafe<PagePosition & { readonly body: string }>(
       `select ${time}::text as time, seq, body from entries where resource_id = any($1::int8[]) and hash = $2::int8
-      order by ${time} ${order}, seq ${order}`,
+      order by ${orderBy(query, direction)}`,
       [column.ids(query.resourceIds), BigInt.asIntN(64, hashString(id))]
-    ))
+    )
     return rows.find(({ body }) => decodeEntry(body).id === id)
   }
 )
@@ -68,27 +92,27 @@ const selectEntries = Effect.fnUntraced(
     after: PagePosition | undefined
   ) {
     // With `after` alone the page holds the nearest entries: the oldest behind the position.
-    const order = after !== undefined && before === undefined ? "asc" : "desc"
+    const direction = after !== undefined && before === undefined ? "asc" : "desc"
     const [first, ...others] = new Set(query.resourceIds)
     if (first === undefined) return []
     const isSingle = others.length === 0
     const parameters: Array<unknown> = [isSingle ? BigInt(first) : column.ids([first, ...others]), query.count]
-    const bound = (position: PagePosition | undefined, sign: "<" | ">") =>
-      position === undefined
-        ? ""
-        : ` and (${time}, seq) ${sign} ($${parameters.push(position.time)}::timestamptz, $${
-          parameters.push(position.seq)
-        }::int8)`
-    const bounds = bound(before, "<") + bound(after, ">")
-    const ordered = `order by ${time} ${order}, seq ${order} limit $2::int4`
+    const boundOf = (position: PagePosition | undefined, sign: "<" | ">") => {
+      if (position === undefined) return ""
+      if (query.order === "stored") return ` and seq ${sign} $${parameters.push(position.seq)}::int8`
+      const at = `$${parameters.push(position.time)}::timestamptz`
+      return ` and (${time}, seq) ${sign} (${at}, $${parameters.push(position.seq)}::int8)`
+    }
+    const bounds = boundOf(before, "<") + boundOf(after, ">")
+    const ordered = `order by ${orderBy(query, direction)} limit $2::int4`
     const source = isSingle
       ? `entries where resource_id = $1::int8${bounds}`
       : `unnest($1::int8[]) wanted(id) cross join lateral (
         select * from entries where resource_id = wanted.id${bounds} ${ordered}
       ) e`
-    const rows = yield* run(sql.unsafe<EntryRow>(`select ${entrySelect} from ${source} ${ordered}`, parameters))
+    const rows = yield* sql.unsafe<EntryRow>(`select ${entrySelect} from ${source} ${ordered}`, parameters)
     const entries = rows.map(storedEntryOf)
-    return order === "asc" ? entries.toReversed() : entries
+    return direction === "asc" ? entries.toReversed() : entries
   }
 )
 

@@ -46,7 +46,8 @@ const newSubscriptionFields = {
   })),
   leaseUntil: Schema.optionalKey(Schema.Finite),
   topic: Schema.Struct({ given: Schema.String, canonical: Schema.String, host: Schema.String }),
-  partition: Schema.Finite
+  partition: Schema.Finite,
+  periodSeconds: Schema.optionalKey(Schema.Finite)
 } satisfies { readonly [field in keyof NewSubscription]-?: Schema.Top }
 
 const NewSubscriptionSchema = Schema.Struct(newSubscriptionFields)

@@ -55,7 +55,7 @@ const createResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, wan
       insert into schedule (resource_id, next_fetch, period) select id, ${instant("$4::float8")}, $5::int4 from r
     )
     insert into resource_state (resource_id) select id from r`,
-    [canonical, host, wanted.partition, now, initialPeriodSeconds]
+    [canonical, host, wanted.partition, now, wanted.periodSeconds ?? initialPeriodSeconds]
   )
   return (yield* findResourceId(sql, canonical)) ?? 0
 })

@@ -5,6 +5,7 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { FetchError } from "#domain/ports/Fetcher.ts"
 import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
 import type { Refusal } from "#domain/Refusal.ts"
+import { matchAll } from "#domain/Search.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { feed, headers, hook, lines, started, subscribe, unsubscribe, watched } from "#test/support/HubCalls.ts"
 import { caller, documentOf, layer, statusOnly } from "#test/support/SimulatedWeb.ts"
@@ -276,6 +277,61 @@ describe("Hub.retrieve", () => {
       assert.include(reason.message, "fewer than 200")
       yield* unsubscribe("good", "http://7.example/")
       assert.deepStrictEqual(idsOf(yield* retrieve({ callback: hook("good") })), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("right after a subscription waits for the first document", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      web.publish(feed, ["b", "first"])
+      yield* subscribe("good")
+      assert.deepStrictEqual(idsOf(yield* retrieve({ topic: feed })), ["b", "first"])
+      yield* subscribe("good", { topic: `${feed}2` })
+      web.publish(`${feed}2`, ["second"])
+      assert.sameMembers(idsOf(yield* retrieve({ callback: hook("good") })), ["b", "first", "second"])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("waits five seconds at most, and tells the period by which the resource will be polled", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      web.serve(feed, () => Effect.never)
+      yield* subscribe("good")
+      const hub = yield* Hub
+      const now = yield* hub.retrieve({ caller, topic: feed, count: 10, awaitDocument: false })
+      assert.deepStrictEqual([now.entries, now.status.lastFetch, now.status.period], [[], undefined, 60])
+      const waiting = yield* Effect.forkChild(retrieve({ topic: feed }), { startImmediately: true })
+      yield* TestClock.adjust("4999 millis")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual((yield* Fiber.join(waiting)).entries, [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("of several feeds names the feed of each entry", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      for (const topic of [feed, `${feed}2`]) {
+        web.publish(topic, [`of ${topic}`])
+        yield* subscribe("good", { topic })
+      }
+      const { entries, header, isCombined, status } = yield* retrieve({ callback: hook("good") })
+      assert.deepStrictEqual(
+        entries.map(({ id, source }) => [id, source?.id, source?.links]).toSorted(),
+        [feed, `${feed}2`].map((topic) => [`of ${topic}`, topic, [{ rel: "self", href: topic }]])
+      )
+      assert.deepStrictEqual([isCombined, status.title, header?.title?.value], [
+        true,
+        "Entries of 2 feeds",
+        "Entries of 2 feeds"
+      ])
+      assert.strictEqual(
+        status.feed,
+        `http://localhost:8080/?hub.mode=retrieve&hub.callback=${encodeURIComponent(hook("good"))}`
+      )
+      const search = { ...matchAll, endpointHostname: "good.hooks.example" }
+      const found = yield* (yield* Hub).retrieve({ caller, count: 1, search })
+      assert.strictEqual(
+        found.status.feed,
+        "http://localhost:8080/?hub.mode=retrieve&hub.callback%5Bendpoint.hostname%5D=good.hooks.example"
+      )
     }).pipe(Effect.provide(layer)))
 
   it.effect("returns a document other than a feed as fetched", () =>

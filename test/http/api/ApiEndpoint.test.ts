@@ -532,7 +532,7 @@ describe("hub.mode", () => {
       const missing = yield* api("/", get)
       assert.strictEqual(
         `${missing.status} ${missing.body}`,
-        "422 Please provide a hub.mode : subscribe|unsubscribe|publish. Also known here: list, retrieve, replay and authenticate."
+        "422 Please provide a hub.mode : subscribe|unsubscribe|publish. Also known here: list, retrieve, status, replay and authenticate."
       )
       const unknown = yield* api("/?hub.mode=dance%0A", get)
       assert.strictEqual(

@@ -22,6 +22,8 @@ const news = (...ids: ReadonlyArray<string>): News => ({ _tag: "Entries", entrie
 /** A hub with one resource whose last sequence is 3. The test sends notifications to each listener. */
 const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
   const listeners = new Set<Listener>()
+  /** The orders of the retrieves. */
+  const orders: Array<string | undefined> = []
   const resumed: Array<Listener> = []
   const waiting: Array<() => void> = []
   const changed = () => {
@@ -29,9 +31,18 @@ const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
   }
   const representation = { ...past(ids), ...(document !== undefined && { document }) }
   const hub: Partial<Hub["Service"]> = {
-    follow: () =>
-      Effect.succeed({ past: representation, heads: new Map([[resource, 3]]), topics: new Map([[resource, topic]]) }),
-    retrieve: () => Effect.succeed(representation),
+    follow: ({ order }) => {
+      orders.push(order)
+      return Effect.succeed({
+        past: representation,
+        heads: new Map([[resource, 3]]),
+        topics: new Map([[resource, topic]])
+      })
+    },
+    retrieve: ({ order }) => {
+      orders.push(order)
+      return Effect.succeed(representation)
+    },
     listen: (listener) =>
       Effect.as(
         Effect.acquireRelease(
@@ -71,7 +82,7 @@ const makeHub = (ids: ReadonlyArray<string> = [], document?: Document) => {
     })
   }
   const first = () => listeners.values().next().value ?? assert.fail("no listener")
-  return { hub, listening, notify, first, resumed, resumedTwice }
+  return { hub, listening, notify, first, orders, resumed, resumedTwice }
 }
 
 const query = `hub.mode=retrieve&hub.topic=${encodeURIComponent(topic)}`
@@ -143,7 +154,7 @@ describe("a stream of server-sent events", () => {
 
   it.effect("differs from streams of lines and Atom documents, with heartbeats between documents", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, notify } = makeHub(["a"])
+      const { first, hub, listening, notify, orders } = makeHub(["a"])
       const { connect } = yield* serveRoutes(hub)
       const [json, atom] = [yield* connect, yield* connect]
       yield* json.send(lines)
@@ -160,6 +171,7 @@ describe("a stream of server-sent events", () => {
       yield* atom.receiveLines(1)
       yield* TestClock.adjust("15 seconds")
       assert.deepStrictEqual(yield* atom.receiveLines(1), [""])
+      assert.deepStrictEqual(orders, [undefined, undefined])
     }))
 
   it.effect("removes its listener when the client disconnects", () =>
@@ -324,7 +336,7 @@ describe("a long poll", () => {
 
   it.effect("responds with the notification when its entries are older than the requested ones", () =>
     Effect.gen(function*() {
-      const { first, hub, listening, notify } = makeHub()
+      const { first, hub, listening, notify, orders } = makeHub()
       const { connect } = yield* serveRoutes(hub)
       const connection = yield* connect
       yield* connection.send(poll)
@@ -332,6 +344,7 @@ describe("a long poll", () => {
       assert.isTrue(notify(first(), 4, { _tag: "Failure" }))
       assert.isFalse(notify(first(), 5, news("old")))
       assert.strictEqual((yield* connection.receive()).body, item("old"))
+      assert.deepStrictEqual(orders, ["stored", "stored"])
     }))
 
   it.effect("fails when notifications are unreadable", () =>
