@@ -169,7 +169,8 @@ const describeStreamPath = (): Json => {
       parameters: describeQuery(more.length === 0 ? streamed ?? {} : { oneOf: [streamed, ...more] }),
       responses: {
         200: {
-          description: "Past entries, then future ones. With wait=poll: the next entries in the order of storing, or none after 55 s.",
+          description:
+            "Past entries, then future ones. With wait=poll: the next entries in the order of storing, or none after 55 s.",
           content: {
             "text/event-stream": { schema: { type: "string" } },
             "application/x-ndjson": { schema: { type: "string" } },

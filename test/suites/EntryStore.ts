@@ -169,34 +169,44 @@ const paging = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual(yield* stored(both, 2, { after: "future" }), ["old", "b"])
     }))
 
-  it.effect("in the order of storing, a client that goes on from the first entry of each page reads all", () =>
-    Effect.forEach(
-      fc.sample(fc.tuple(fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { minLength: 2, maxLength: 20 }), fc.integer({ min: 1, max: 4 })), {
-        numRuns: 15,
-        seed: 3
-      }),
-      Effect.fnUntraced(function*([writes, count]) {
-        const both = [yield* newSubscription(), yield* newSubscription()]
-        const resourceIds = both.map(({ resource }) => resource.id)
-        const read: Array<string> = []
-        const wanted: Array<string> = []
-        let last: string | undefined
-        const poll = Effect.gen(function*() {
-          const page = yield* ids({ resourceIds, count, order: "stored", ...(last !== undefined && { after: last }) })
-          read.push(...page.toReversed())
-          last = page[0] ?? last
-          return page.length
-        })
-        for (const [i, [isFirst, published]] of writes.entries()) {
-          yield* record(found(both[isFirst ? 0 : 1]?.resource ?? assert.fail(), [entry(`e${i}`, { published })]))
-          wanted.push(`e${i}`)
-          if (i % 3 === 0) yield* poll
-        }
-        while ((yield* poll) > 0);
-        assert.deepStrictEqual(read, wanted)
-      }),
-      { discard: true }
-    ), 60_000)
+  it.effect(
+    "in the order of storing, a client that goes on from the first entry of each page reads all",
+    () =>
+      Effect.forEach(
+        fc.sample(
+          fc.tuple(
+            fc.array(fc.tuple(fc.boolean(), fc.nat(9)), { minLength: 2, maxLength: 20 }),
+            fc.integer({ min: 1, max: 4 })
+          ),
+          {
+            numRuns: 15,
+            seed: 3
+          }
+        ),
+        Effect.fnUntraced(function*([writes, count]) {
+          const both = [yield* newSubscription(), yield* newSubscription()]
+          const resourceIds = both.map(({ resource }) => resource.id)
+          const read: Array<string> = []
+          const wanted: Array<string> = []
+          let last: string | undefined
+          const poll = Effect.gen(function*() {
+            const page = yield* ids({ resourceIds, count, order: "stored", ...(last !== undefined && { after: last }) })
+            read.push(...page.toReversed())
+            last = page[0] ?? last
+            return page.length
+          })
+          for (const [i, [isFirst, published]] of writes.entries()) {
+            yield* record(found(both[isFirst ? 0 : 1]?.resource ?? assert.fail(), [entry(`e${i}`, { published })]))
+            wanted.push(`e${i}`)
+            if (i % 3 === 0) yield* poll
+          }
+          while ((yield* poll) > 0);
+          assert.deepStrictEqual(read, wanted)
+        }),
+        { discard: true }
+      ),
+    60_000
+  )
 
   it.effect("names an entry that these resources do not have", () =>
     Effect.gen(function*() {

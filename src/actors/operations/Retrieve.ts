@@ -45,35 +45,37 @@ export const makeRetrieve = Effect.gen(function*() {
   })
 
   /** `description` names the search in the sentence of a refusal. */
-  const retrieveFeeds = Effect.fnUntraced(function*(request: RetrieveRequest, search: Search.Search, description: string) {
-    const feeds = yield* refuseStoreErrors(
-      subscriptions.feeds(request.caller.account.id, search, maxRetrievedFeeds + 1)
-    )
-    const [first] = feeds
-    if (first === undefined) return yield* refuseNotSubscribed(`You have no subscription with ${description}.`)
-    if (feeds.length > maxRetrievedFeeds) {
-      return yield* badParameter(
-        "hub.callback",
-        `hub.callback matches ${maxRetrievedFeeds + 1} feeds or more; fewer than ${
-          maxRetrievedFeeds + 1
-        } can be retrieved together. Name a hub.topic.`
+  const retrieveFeeds = Effect.fnUntraced(
+    function*(request: RetrieveRequest, search: Search.Search, description: string) {
+      const feeds = yield* refuseStoreErrors(
+        subscriptions.feeds(request.caller.account.id, search, maxRetrievedFeeds + 1)
       )
+      const [first] = feeds
+      if (first === undefined) return yield* refuseNotSubscribed(`You have no subscription with ${description}.`)
+      if (feeds.length > maxRetrievedFeeds) {
+        return yield* badParameter(
+          "hub.callback",
+          `hub.callback matches ${maxRetrievedFeeds + 1} feeds or more; fewer than ${
+            maxRetrievedFeeds + 1
+          } can be retrieved together. Name a hub.topic.`
+        )
+      }
+      if (request.awaitDocument !== false) yield* awaitDocuments(feeds)
+      if (feeds.length === 1) {
+        const resource = yield* refuseStoreErrors(resources.load(first.resourceId))
+        if (Option.isSome(resource)) return yield* readResource(resource.value, first.format, first.topic, request)
+      }
+      const stored = yield* readEntries(request, feeds.map(({ resourceId }) => resourceId))
+      const title = `Entries of ${feeds.length} feeds`
+      return {
+        status: { feed: urlOf(request, search, baseUrl), title },
+        header: { title: { type: "text", value: title } },
+        entries: yield* addSources(stored, feeds),
+        ...(first.format === undefined ? {} : { format: first.format }),
+        isCombined: true
+      } satisfies Representation
     }
-    if (request.awaitDocument !== false) yield* awaitDocuments(feeds)
-    if (feeds.length === 1) {
-      const resource = yield* refuseStoreErrors(resources.load(first.resourceId))
-      if (Option.isSome(resource)) return yield* readResource(resource.value, first.format, first.topic, request)
-    }
-    const stored = yield* readEntries(request, feeds.map(({ resourceId }) => resourceId))
-    const title = `Entries of ${feeds.length} feeds`
-    return {
-      status: { feed: urlOf(request, search, baseUrl), title },
-      header: { title: { type: "text", value: title } },
-      entries: yield* addSources(stored, feeds),
-      ...(first.format === undefined ? {} : { format: first.format }),
-      isCombined: true
-    } satisfies Representation
-  })
+  )
 
   return Effect.fn("Hub.retrieve")(function*(request: RetrieveRequest) {
     const { callback, search, topic } = request
@@ -99,15 +101,18 @@ const urlOf = ({ callback }: RetrieveRequest, search: Search.Search, baseUrl: st
 }
 
 /** Adds the feed of each entry as its source. `feeds` has one subscription of each feed. */
-const makeAddSources = Effect.map(ResourceStore, (resources) =>
-  Effect.fnUntraced(function*(stored: ReadonlyArray<StoredEntry>, feeds: ReadonlyArray<Subscription>) {
-    const topics = new Map(feeds.map(({ resourceId, topic }) => [resourceId, topic]))
-    const ids = [...new Set(stored.map(({ resourceId }) => resourceId))]
-    const loaded = yield* Effect.forEach(ids, (id) => refuseStoreErrors(resources.load(id)), {
-      concurrency: "unbounded"
+const makeAddSources = Effect.map(
+  ResourceStore,
+  (resources) =>
+    Effect.fnUntraced(function*(stored: ReadonlyArray<StoredEntry>, feeds: ReadonlyArray<Subscription>) {
+      const topics = new Map(feeds.map(({ resourceId, topic }) => [resourceId, topic]))
+      const ids = [...new Set(stored.map(({ resourceId }) => resourceId))]
+      const loaded = yield* Effect.forEach(ids, (id) => refuseStoreErrors(resources.load(id)), {
+        concurrency: "unbounded"
+      })
+      const headers = new Map(ids.map((id, i) => [id, Option.getOrUndefined(loaded[i] ?? Option.none())?.header]))
+      return stored.map(({ entry, resourceId }) =>
+        addSource(entry, headers.get(resourceId), topics.get(resourceId) ?? "")
+      )
     })
-    const headers = new Map(ids.map((id, i) => [id, Option.getOrUndefined(loaded[i] ?? Option.none())?.header]))
-    return stored.map(({ entry, resourceId }) =>
-      addSource(entry, headers.get(resourceId), topics.get(resourceId) ?? "")
-    )
-  }))
+)

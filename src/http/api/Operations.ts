@@ -154,7 +154,10 @@ const status = Effect.fnUntraced(function*(hub: Hub["Service"], call: ApiCall) {
       "Please provide a hub.topic, the URL of a resource that you are subscribed to."
     )
   }
-  return yield* renderRetrieved(yield* hub.retrieve({ caller: call.caller, topic, count: 0 }), { ...call, ...requested })
+  return yield* renderRetrieved(yield* hub.retrieve({ caller: call.caller, topic, count: 0 }), {
+    ...call,
+    ...requested
+  })
 })
 
 const replay = Effect.fnUntraced(function*(hub: Hub["Service"], { caller, parameters }: ApiCall) {

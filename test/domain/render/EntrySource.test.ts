@@ -8,7 +8,14 @@ describe("the source of an entry", () => {
   it("is its feed: id, title, time, authors, and links with the topic as self", () => {
     const own = { rel: "self", href: "https://news.example/canonical" }
     const page = { rel: "alternate", href: "https://news.example/" }
-    const header = { id: "urn:news", title, updated: 5, links: [page, own], authors: [{ name: "Ann" }], subtitle: title }
+    const header = {
+      id: "urn:news",
+      title,
+      updated: 5,
+      links: [page, own],
+      authors: [{ name: "Ann" }],
+      subtitle: title
+    }
     assert.deepStrictEqual(addSource({ id: "a" }, header, topic), {
       id: "a",
       source: {
