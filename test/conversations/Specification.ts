@@ -130,10 +130,9 @@ export const specification: { readonly [table: string]: { readonly [row: string]
     "endpoint.hostname": ["list-search-endpoint-hostname"]
   },
   "Retrieve": {
-    "hub.mode": ["retrieve-json"],
+    "hub.mode": ["retrieve-json", "retrieve-status"],
     "hub.topic": ["retrieve-json"],
     "hub.callback": ["retrieve-callback"],
-    "hub.mode=status": ["retrieve-status"],
     "hub.callback as a search": ["retrieve-search"],
     "count": ["retrieve-count"],
     "before": ["retrieve-before-after"],

@@ -537,7 +537,7 @@ describe("hub.mode", () => {
       const unknown = yield* api("/?hub.mode=dance%0A", get)
       assert.strictEqual(
         unknown.body,
-        "dance\\n is not a supported mode subscribe|unsubscribe|publish. Also known here: list, retrieve, replay and authenticate."
+        "dance\\n is not a supported mode subscribe|unsubscribe|publish. Also known here: list, retrieve, status, replay and authenticate."
       )
     }))
 
