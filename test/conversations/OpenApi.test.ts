@@ -57,7 +57,7 @@ layer(ConversationWorld.layer, { excludeTestServices: true })("the OpenAPI docum
       assert.strictEqual(described.info.version, version)
       assert.deepStrictEqual(Object.keys(described.paths), ["/", "/stream", "/hub", "/healthz", "/readyz"])
       assert.notInclude(served.body, "$ref")
-      const [list, , replay] = described.paths["/"].get.parameters[0].schema.oneOf
+      const [list, , , replay] = described.paths["/"].get.parameters[0].schema.oneOf
       assert.deepInclude(list.properties.by_page, { type: "integer", minimum: 1, maximum: 500, default: 20 })
       assert.deepInclude(replay.properties.count, { type: "integer", minimum: 1, maximum: 50, default: 1 })
       assert.deepStrictEqual(replay.required, ["hub.mode", "hub.topic", "hub.callback"])
