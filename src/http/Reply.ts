@@ -16,7 +16,8 @@ type HeaderFields = { readonly [name: string]: string }
 const commonHeaders = {
   "pubsubhubbub-version": "0.3",
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "ETag, Link, Retry-After, Allow, PubSubHubbub-Version, WWW-Authenticate",
+  "access-control-expose-headers":
+    "ETag, Link, Retry-After, Allow, X-Windhover-Last-Event-Id, PubSubHubbub-Version, WWW-Authenticate",
   "x-content-type-options": "nosniff"
 }
 

@@ -243,7 +243,13 @@ export const operations = {
     right: "retrieve",
     changesState: false,
     parameters: Schema.Struct(retrieveParameters),
-    streamParameters: Schema.Struct({ ...retrieveParameters, wait: optional(waitSchema) }),
+    streamParameters: Schema.Struct({
+      ...retrieveParameters,
+      wait: optional(waitSchema),
+      lastEventId: optional(
+        Parameter.text("Id of the last event, or X-Windhover-Last-Event-Id of the last poll; resumes after it.")
+      )
+    }),
     responses: [ResponseSchemas.Retrieved],
     run: retrieve
   },

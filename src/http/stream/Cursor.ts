@@ -1,3 +1,6 @@
+import { Effect } from "effect"
+import type { ApiCall } from "#http/api/Operation.ts"
+
 /** Maximum length of an id. An id with all resources of the largest retrieve is shorter. */
 const maxIdLength = 8192
 
@@ -32,3 +35,18 @@ export const parse = (id: string, resources: ReadonlyArray<number>): ReadonlyMap
 
 const singlePattern = /^\d{1,15}$/
 const listPattern = /^[0-9a-z]{1,10}:[0-9a-z]{1,10}(?:\.[0-9a-z]{1,10}:[0-9a-z]{1,10})*$/
+
+/** Moves the cursors back to the client's last event. `unknown` for an id that Windhover has not sent. */
+export const resume = Effect.fnUntraced(
+  function*(call: Pick<ApiCall, "lastEventId" | "parameters">, cursors: Map<number, number>) {
+    const id = call.lastEventId ?? (yield* call.parameters.one("lastEventId"))
+    if (id === undefined || id === "") return "new"
+    const sequences = parse(id, [...cursors.keys()])
+    if (sequences === undefined) return "unknown"
+    for (const [resource, sequence] of sequences) {
+      if (sequence > (cursors.get(resource) ?? 0)) return "unknown"
+    }
+    for (const [resource, sequence] of sequences) cursors.set(resource, sequence)
+    return "resumed"
+  }
+)

@@ -1,14 +1,19 @@
 import { Deferred, Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
 import type { FollowStart, Hub, Representation, RetrieveRequest } from "#actors/operations/Hub.ts"
 import type { Notification } from "#domain/delivery/Notification.ts"
 import { type Refusal, refuseUnavailable } from "#domain/Refusal.ts"
 import type { ApiCall } from "#http/api/Operation.ts"
 import { renderRetrieved } from "#http/api/RetrieveResponse.ts"
 import { readRequestedFormat } from "#http/Negotiation.ts"
+import * as Cursor from "./Cursor.ts"
 import type { StreamConnection } from "./StreamRegistry.ts"
 
 /** Longest wait of a poll. Proxies commonly close a connection after 60 s without bytes. */
 const pollTimeout = "55 seconds"
+
+/** Header with the position of a response, for `lastEventId` of the next poll. */
+const eventIdHeader = "x-windhover-last-event-id"
 
 /** A retrieve that waits for future content. */
 export interface FollowedRetrieve {
@@ -18,39 +23,51 @@ export interface FollowedRetrieve {
   readonly connection: StreamConnection
 }
 
-/** Responds with the stored content, or waits for the first new content when the client has all of it. */
+/**
+ * Responds with the stored content, or waits for the first new content when the client has all of it.
+ *
+ * A client that sends the event id of the last response gets the next notification, also of an updated entry.
+ */
 export const poll = Effect.fnUntraced(function*(
   hub: Hub["Service"],
   { call, connection, followed: { heads, past, topics }, request }: FollowedRetrieve
 ) {
   const requested = yield* readRequestedFormat(call.parameters, call.accept)
-  const respond = (representation: Representation) => renderRetrieved(representation, { ...call, ...requested })
-  const first = yield* respond(past)
-  if (first.status === 200 && (past.entries.length > 0 || past.document !== undefined)) return first
-  const notification = yield* awaitNotification(hub, heads, connection)
+  const cursors = new Map(heads)
+  const isResumed = (yield* Cursor.resume(call, cursors)) === "resumed"
+  const respond = (representation: Representation) =>
+    Effect.map(
+      renderRetrieved(representation, { ...call, ...requested }),
+      HttpServerResponse.setHeader(eventIdHeader, Cursor.format(cursors))
+    )
+  const first = yield* respond(isResumed ? { ...withoutDocument(past), entries: [] } : past)
+  if (!isResumed && first.status === 200 && (past.entries.length > 0 || past.document !== undefined)) return first
+  const notification = yield* awaitNotification(hub, cursors, connection)
   if (notification === undefined) return first
+  if (notification === "gap") return yield* respond(yield* hub.retrieve(request))
+  if (isResumed) return yield* respond(representationOf(notification, topics))
   const current = yield* hub.retrieve(request)
   // the new entry may have a date outside of the retrieve, so the notification itself is the fallback
   const hasContent = current.entries.length > 0 || current.document !== undefined
   return yield* respond(hasContent ? current : representationOf(notification, topics))
 })
 
-/** The next notification with content; undefined after the timeout and at shutdown. */
+/** The next notification with content; `gap` when it is stored no longer; undefined after the timeout and at shutdown. */
 const awaitNotification = Effect.fnUntraced(function*(
   hub: Hub["Service"],
-  heads: ReadonlyMap<number, number>,
+  cursors: Map<number, number>,
   connection: StreamConnection
 ) {
-  const received = yield* Deferred.make<Notification | undefined, Refusal>()
+  const received = yield* Deferred.make<Notification | "gap" | undefined, Refusal>()
   connection.onEnd = () => Deferred.doneUnsafe(received, Effect.undefined)
   yield* hub.listen({
-    cursors: new Map(heads),
+    cursors,
     take: ({ notification }) => {
       if (notification.news._tag === "Failure") return true // a failure has no content
       Deferred.doneUnsafe(received, Effect.succeed(notification))
       return false
     },
-    missed: () => undefined,
+    missed: () => Deferred.doneUnsafe(received, Effect.succeed("gap")),
     fail: () => Deferred.doneUnsafe(received, Effect.fail(notificationsUnreadable))
   })
   return yield* Deferred.await(received).pipe(
@@ -62,6 +79,8 @@ const notificationsUnreadable = refuseUnavailable(
   "New notifications cannot be read for the moment. Please try again.",
   5
 )
+
+const withoutDocument = ({ document: _, ...others }: Representation): Representation => others
 
 const representationOf = (
   { header, news, resourceId, status }: Notification,

@@ -97,7 +97,7 @@ const startStream = Effect.fnUntraced(function*(
   settings: Settings["Service"]
 ) {
   const cursors = new Map(followed.heads)
-  const resumption = yield* resumeCursors(call, cursors)
+  const resumption = yield* Cursor.resume(call, cursors)
   const past = yield* renderPast(followed.past, format, settings)
   if (call.method === "HEAD") return undefined
   const writer = new StreamWriter(response, Reply.streamHeaders(Framing.contentTypes[framing]))
@@ -106,19 +106,6 @@ const startStream = Effect.fnUntraced(function*(
     writer.write(Framing.frameDocument(framing, past, "notification", Cursor.format(cursors)))
   }
   return { topics: followed.topics, format, framing, writer, cursors, connection } satisfies StartedStream
-})
-
-/** Moves the cursors back to the client's last event. */
-const resumeCursors = Effect.fnUntraced(function*(call: ApiCall, cursors: Map<number, number>) {
-  const id = call.lastEventId ?? (yield* call.parameters.one("lastEventId"))
-  if (id === undefined || id === "") return "new"
-  const sequences = Cursor.parse(id, [...cursors.keys()])
-  if (sequences === undefined) return "unknown"
-  for (const [resource, sequence] of sequences) {
-    if (sequence > (cursors.get(resource) ?? 0)) return "unknown"
-  }
-  for (const [resource, sequence] of sequences) cursors.set(resource, sequence)
-  return "resumed"
 })
 
 /** Renders the past entries as one document. */

@@ -347,6 +347,37 @@ describe("a long poll", () => {
       assert.deepStrictEqual(orders, ["stored", "stored"])
     }))
 
+  it.effect("with the event id of the last response gets each later notification, one per poll", () =>
+    Effect.gen(function*() {
+      const { first, hub, listening, notify } = makeHub(["a"])
+      const { connect } = yield* serveRoutes(hub)
+      const connection = yield* connect
+      const ask = Effect.fnUntraced(function*(lastEventId: string, during: Effect.Effect<unknown>) {
+        yield* connection.send(get(`/stream?${query}&wait=poll&format=json&lastEventId=${lastEventId}`))
+        yield* during
+        const { body, headers } = yield* connection.receive()
+        yield* listening(0)
+        return [body, headers.get("x-windhover-last-event-id")]
+      })
+      const notified = (sequence: number, content: News) =>
+        Effect.andThen(listening(1), Effect.sync(() => assert.isFalse(notify(first(), sequence, content))))
+      assert.deepStrictEqual(yield* ask("", Effect.void), [item("a"), "3"])
+      const cursors: Array<unknown> = []
+      const behind = Effect.andThen(listening(1), Effect.sync(() => cursors.push(...first().cursors)))
+      assert.deepStrictEqual(yield* ask("1", Effect.andThen(behind, notified(2, news("updated")))), [
+        item("updated"),
+        "2"
+      ])
+      assert.deepStrictEqual(cursors, [[resource, 1]])
+      assert.deepStrictEqual(yield* ask("3", Effect.andThen(listening(1), TestClock.adjust("55 seconds"))), [
+        empty,
+        "3"
+      ])
+      assert.deepStrictEqual(yield* ask("9", Effect.void), [item("a"), "3"])
+      const lost = Effect.andThen(listening(1), Effect.sync(() => first().missed(resource, 2)))
+      assert.deepStrictEqual(yield* ask("0", lost), [item("a"), "0"])
+    }))
+
   it.effect("fails when notifications are unreadable", () =>
     Effect.gen(function*() {
       const { first, hub, listening } = makeHub()
