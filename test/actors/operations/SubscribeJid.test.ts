@@ -51,4 +51,22 @@ describe("SubscribeJid", () => {
       yield* TestClock.adjust("4 seconds")
       assert.deepStrictEqual(yield* Fiber.join(answer), [[slow, 0]])
     }).pipe(Effect.provide(layer)))
+
+  it.effect("lets an account wait for 20 resources at once, and answers further requests without delay", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      const topics = Array.from({ length: 21 }, (_, i) => `http://slow${i}.example/a`)
+      for (const topic of topics) web.serve(topic, () => Effect.never)
+      const waiting = yield* Effect.forkChild(subscribe(topics.slice(0, 20), true))
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(waiting.pollUnsafe())
+      assert.deepStrictEqual(yield* subscribe(topics.slice(20), true), [[topics[20], undefined]])
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual((yield* Fiber.join(waiting)).length, 20)
+      const again = yield* Effect.forkChild(subscribe(topics.slice(0, 1), true)) // the places are free again
+      yield* TestClock.adjust("1 second")
+      assert.isUndefined(again.pollUnsafe())
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(again), [[topics[0], undefined]])
+    }).pipe(Effect.provide(layer)))
 })
