@@ -420,7 +420,7 @@ describe("retrieve", () => {
       const document = { contentType: "application/json", body: new TextEncoder().encode("{ \"a\": \"\u2028\" }") }
       const api = yield* makeApi({ retrieve: () => Effect.succeed({ ...representation, document }) })
       const answer = yield* api("/?hub.mode=retrieve&hub.topic=http://a/&callback=f", get)
-      assert.strictEqual(answer.body, "f({\"a\":\"\\u2028\"})")
+      assert.strictEqual(answer.body, "f({ \"a\": \"\\u2028\" })")
     }))
 
   it.effect.each([
