@@ -92,6 +92,25 @@ export const open = Effect.fnUntraced(function*(
   }
 })
 
+/** Time for the server to answer a probe, in ms. */
+const probeTimeoutMs = 3_000
+
+/** True when the server answers a stream header. Sends no handshake, so that a component that is connected stays connected. */
+export const probe = (config: ComponentConfig): Effect.Effect<boolean> =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect({ host: config.host, port: config.port, noDelay: true })
+    socket.on("connect", () => socket.write(renderHeader(config)))
+    socket.on("data", () => {
+      resume(Effect.succeed(true))
+      socket.destroy()
+    })
+    socket.on("error", () => {}) // followed by `close`
+    socket.on("close", () => resume(Effect.succeed(false)))
+    return Effect.sync(() => socket.destroy())
+  }).pipe(
+    Effect.timeoutOrElse({ duration: probeTimeoutMs, orElse: () => Effect.succeed(false) })
+  )
+
 /** Maximum of characters in a tag that every server reads in at most two parts. */
 const maxUnpaddedTag = 512
 

@@ -1,84 +1,59 @@
-import type { Element } from "@xmpp/xml"
-import { Effect, FiberSet, Layer, Schedule } from "effect"
+import { Effect, Layer, Schedule } from "effect"
 import * as Entity from "effect/cluster/Entity"
 import * as EntityId from "effect/cluster/EntityId"
 import * as Sharding from "effect/cluster/Sharding"
-import { type ShardLease, ShardLeases } from "#actors/runtime/ShardLease.ts"
-import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
-import { Outbox } from "#domain/ports/Outbox.ts"
+import { ShardLeases } from "#actors/runtime/ShardLease.ts"
 import { Settings } from "#domain/ports/Settings.ts"
-import * as Jid from "#domain/Jid.ts"
-import * as Bounces from "./Bounces.ts"
-import * as ChatHandler from "./ChatHandler.ts"
-import * as Component from "./Component.ts"
 import { type ComponentConfig, getComponentConfig } from "./ComponentConfig.ts"
-import { getChildElements } from "./Elements.ts"
-import { ns } from "./Namespaces.ts"
-import * as PresenceHandler from "./PresenceHandler.ts"
-import * as RequestHandler from "./RequestHandler.ts"
-import { entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./XmppEntity.ts"
+import * as ComponentStream from "./ComponentStream.ts"
+import * as ConnectionOwner from "./ConnectionOwner.ts"
+import * as DelegateLayer from "./DelegateLayer.ts"
+import * as LocalConnection from "./LocalConnection.ts"
+import { DelegateEntity, entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./XmppEntity.ts"
 
-/** Connects the component, and passes each stanza to the handler of its kind. Connects only while the lease is held. */
-const makeComponent = Effect.fnUntraced(function*(config: ComponentConfig, lease: ShardLease) {
-  const handleRequest = yield* RequestHandler.make
-  const handleBounce = yield* Bounces.makeHandler
-  const handleChat = yield* ChatHandler.make
-  const presences = yield* PresenceHandler.make
-  const run = yield* FiberSet.makeRuntime<never>()
-  const outbox = yield* Outbox
-
-  /** Ignores answers to requests, and errors without a bounce. Errors get no reply. */
-  const dispatch = (stanza: Element): void => {
-    const { type } = stanza.attrs
-    switch (stanza.getName()) {
-      case "iq":
-        return type === "result" || type === "error" ? undefined : handleRequest(component, stanza)
-      case "message":
-        if (type === "error") return handleBounce(stanza)
-        if (grantsPresences(stanza, config)) run(Effect.logInfo("XMPP: the server reports who is online"))
-        return handleChat(component, stanza)
-      case "presence":
-        return presences.handle(component, stanza)
-    }
-  }
-
-  const component: Component.Component = yield* Component.make({
-    ...config,
-    onStanza: (stanza) => dispatch(stanza),
-    onDisconnect: () => presences.tracker.forget(),
-    awaitLease: lease.awaitHeld,
-    flush: whenAvailable(outbox.flush)
-  })
-  return { component, tracker: presences.tracker }
-})
-
-/** True for the message with which a server grants access to presences (XEP-0356). A server with this option sends one per connection. */
-const grantsPresences = (message: Element, { domain }: ComponentConfig): boolean => {
-  const granted = message.getChild("privilege", ns.privilege)
-  if (granted === undefined || Jid.domainOf(message.attrs["from"] ?? "") !== Jid.domainOf(domain)) return false
-  return getChildElements(granted).some(({ attrs }) => attrs["access"] === "presence" && attrs["type"] !== "none")
-}
-
-const layerEntity = XmppEntity.toLayer(
+const layerEntity = (config: ComponentConfig) => XmppEntity.toLayer(
   Effect.gen(function*() {
-    const config = getComponentConfig(yield* Settings)
-    if (config === undefined) return yield* Effect.die(new Error("XMPP is off"))
     const { shardId } = yield* Entity.CurrentAddress
     const lease = (yield* ShardLeases).of(shardId)
-    const { component, tracker } = yield* makeComponent(config, lease)
     const local = yield* LocalComponent
-    yield* Effect.acquireRelease(
-      Effect.sync(() => void (local.component = component)),
-      () => Effect.sync(() => void (local.component = undefined))
-    )
+    const delegate = yield* DelegateEntity.client
+    const open = Effect.gen(function*() {
+      const connection = yield* LocalConnection.makeConnection(config, lease)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => void (local.component = connection.component)),
+        () => Effect.sync(() => void (local.component = undefined))
+      )
+      return connection
+    })
+    const getPlace = yield* ConnectionOwner.make({
+      open,
+      cutOffMs: ({ component }, now) => component.cutOffMs(now),
+      probe: ComponentStream.probe(config),
+      delegates: {
+        probe: (number) => Effect.orElseSucceed(delegate(String(number)).Probe(), () => false),
+        hold: (number) => Effect.option(delegate(String(number)).Hold())
+      }
+    })
     return XmppEntity.of({
       Wake: () => Effect.void,
-      Deliver: ({ payload: { id, messages } }) =>
-        Effect.map(
-          component.deliver(id, messages, lease.isHeld),
-          (result) => result === "lease-lost" ? "unavailable" : result
-        ),
-      GetPresences: ({ payload: { jids } }) => Effect.sync(() => jids.map((jid) => tracker.get(jid)))
+      Deliver: ({ payload: { id, messages } }) => {
+        const place = getPlace()
+        return place._tag === "Local"
+          ? LocalConnection.deliver(place.connection, lease, { id, messages })
+          : Effect.orElseSucceed(
+            delegate(String(place.number)).Deliver({ id, messages }),
+            () => "unavailable" as const
+          )
+      },
+      GetPresences: ({ payload: { jids } }) => {
+        const place = getPlace()
+        return place._tag === "Local"
+          ? LocalConnection.getPresences(place.connection, jids)
+          : Effect.orElseSucceed(
+            delegate(String(place.number)).GetPresences({ jids }),
+            () => jids.map(() => "unknown" as const)
+          )
+      }
     })
   }),
   { maxIdleTime: "Infinity", concurrency: "unbounded", mailboxCapacity: "unbounded" }
@@ -105,7 +80,10 @@ const layerStartComponent = Layer.effectDiscard(Effect.gen(function*() {
 
 /** The component, or an empty layer when XMPP is off. */
 export const layer = Layer.unwrap(
-  Settings.useSync((settings) =>
-    getComponentConfig(settings) === undefined ? Layer.empty : layerStartComponent.pipe(Layer.provide(layerEntity))
-  )
+  Settings.useSync((settings) => {
+    const config = getComponentConfig(settings)
+    return config === undefined ? Layer.empty : layerStartComponent.pipe(
+      Layer.provide(Layer.mergeAll(layerEntity(config), DelegateLayer.layer(config)))
+    )
+  })
 ).pipe(Layer.provide(layerLocalComponent))
