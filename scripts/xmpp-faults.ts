@@ -56,6 +56,8 @@ const report = await runTrial({
   log(tookMs === undefined ? "entries are missing" : `all entries are confirmed after ${(tookMs / 1000).toFixed(1)} s`)
   return trial.audit()
 })
-console.log(JSON.stringify({ ...report, lost: report.lost.slice(0, 20), lostByServer: report.lostByServer.length }, null, 2))
+console.log(
+  JSON.stringify({ ...report, lost: report.lost.slice(0, 20), lostByServer: report.lostByServer.length }, null, 2)
+)
 const isFlawless = report.lost.length + report.outOfOrder.length + report.webhooks.lost + report.drops.length === 0
 process.exitCode = isFlawless ? 0 : 1

@@ -24,7 +24,10 @@ const timeoutMs = 20_000
 
 type Connection = Awaited<ReturnType<typeof login>>
 
-const login = async ({ component, domain, ledger, login: username, password, port }: ClientOptions, isPresent: boolean) => {
+const login = async (
+  { component, domain, ledger, login: username, password, port }: ClientOptions,
+  isPresent: boolean
+) => {
   const service = `xmpp://127.0.0.1:${port}`
   const xmpp = connect({
     service,
@@ -91,7 +94,9 @@ export class Client {
       const payload = `<pubsub xmlns="http://jabber.org/protocol/pubsub">${
         nodes.slice(i, i + 20).map((node) => `<subscribe node="${node}" jid="${this.jid}"/>`).join("")
       }</pubsub>`
-      for (let attempt = 0; await connection.request(payload, `s${i}-${attempt}`) !== "result"; attempt++) await sleep(500)
+      for (let attempt = 0; await connection.request(payload, `s${i}-${attempt}`) !== "result"; attempt++) {
+        await sleep(500)
+      }
     }
     await connection.leave()
   }

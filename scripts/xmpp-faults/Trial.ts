@@ -115,14 +115,18 @@ const openWeb = async (feeds: number): Promise<Web> => {
       fetches[feed]!++
       return void response.end(
         `<rss version="2.0"><channel><title>Feed ${feed}</title>${
-          entries[feed]!.toReversed().map((id) => `<item><title>${id}</title><guid isPermaLink="false">${id}</guid></item>`)
+          entries[feed]!.toReversed().map((id) =>
+            `<item><title>${id}</title><guid isPermaLink="false">${id}</guid></item>`
+          )
             .join("")
         }</channel></rss>`
       )
     }
     let body = ""
     request.setEncoding("utf8").on("data", (text: string) => body += text).on("end", () => {
-      for (const [, id = ""] of [...body.matchAll(/<entry[^>]*>.*?<id>(.*?)<\/id>/gs)].toReversed()) posted[feed]!.add(id)
+      for (const [, id = ""] of [...body.matchAll(/<entry[^>]*>.*?<id>(.*?)<\/id>/gs)].toReversed()) {
+        posted[feed]!.add(id)
+      }
       response.end()
     })
   })
@@ -135,7 +139,10 @@ const openWeb = async (feeds: number): Promise<Web> => {
 export const runTrial = async <A>(options: Options, work: (trial: Trial) => Promise<A>): Promise<A> => {
   const directory = mkdtempSync(join(tmpdir(), "windhover-xmpp-faults-"))
   const stops: Array<() => unknown> = [() => rmSync(directory, { recursive: true, force: true })]
-  process.once("SIGINT", () => void Promise.all(stops.toReversed().map((stop) => stop())).finally(() => process.exit(130)))
+  process.once(
+    "SIGINT",
+    () => void Promise.all(stops.toReversed().map((stop) => stop())).finally(() => process.exit(130))
+  )
   try {
     const trial = await openTrial(options, directory, stops)
     return await work(trial)
@@ -313,7 +320,9 @@ const openRunner = async (options: Options, { componentPort, ledger, logFile, st
       closeSync(output)
       const isReady = () => fetch(`http://127.0.0.1:${port}/readyz`).then(({ ok }) => ok, () => false)
       while (!await isReady()) {
-        if (runner.child.exitCode !== null) throw new Error(`A runner ended:\n${readFileSync(logFile, "utf8").slice(-3_000)}`)
+        if (runner.child.exitCode !== null) {
+          throw new Error(`A runner ended:\n${readFileSync(logFile, "utf8").slice(-3_000)}`)
+        }
         await sleep(200)
       }
     }

@@ -112,13 +112,16 @@ const findPlace = Effect.fnUntraced(function*<Connection, R>({ options, place }:
 const move = Effect.fnUntraced(function*<Connection, R>(owner: Owner<Connection, R>, found: number | "local") {
   const { options, place, scope } = owner
   if (found === "local") {
-    yield* Effect.logWarning("XMPP: the runner that held the connection is cut off from the server; this runner connects")
+    yield* Effect.logWarning(
+      "XMPP: the runner that held the connection is cut off from the server; this runner connects"
+    )
     owner.place = yield* openLocal(options, scope)
     return
   }
-  yield* Effect.logWarning("XMPP: the server does not answer this runner, but another one; the other runner connects").pipe(
-    Effect.annotateLogs({ delegate: found })
-  )
+  yield* Effect.logWarning("XMPP: the server does not answer this runner, but another one; the other runner connects")
+    .pipe(
+      Effect.annotateLogs({ delegate: found })
+    )
   if (place._tag === "Local") yield* Scope.close(place.scope, Exit.void)
   owner.answeredAt = yield* Clock.currentTimeMillis
   owner.place = { _tag: "Delegate", number: found }

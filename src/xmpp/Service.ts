@@ -11,53 +11,54 @@ import * as DelegateLayer from "./DelegateLayer.ts"
 import * as LocalConnection from "./LocalConnection.ts"
 import { DelegateEntity, entityId, layerLocalComponent, LocalComponent, XmppEntity } from "./XmppEntity.ts"
 
-const layerEntity = (config: ComponentConfig) => XmppEntity.toLayer(
-  Effect.gen(function*() {
-    const { shardId } = yield* Entity.CurrentAddress
-    const lease = (yield* ShardLeases).of(shardId)
-    const local = yield* LocalComponent
-    const delegate = yield* DelegateEntity.client
-    const open = Effect.gen(function*() {
-      const connection = yield* LocalConnection.makeConnection(config, lease)
-      yield* Effect.acquireRelease(
-        Effect.sync(() => void (local.component = connection.component)),
-        () => Effect.sync(() => void (local.component = undefined))
-      )
-      return connection
-    })
-    const getPlace = yield* ConnectionOwner.make({
-      open,
-      cutOffMs: ({ component }, now) => component.cutOffMs(now),
-      probe: ComponentStream.probe(config),
-      delegates: {
-        probe: (number) => Effect.orElseSucceed(delegate(String(number)).Probe(), () => false),
-        hold: (number) => Effect.option(delegate(String(number)).Hold())
-      }
-    })
-    return XmppEntity.of({
-      Wake: () => Effect.void,
-      Deliver: ({ payload: { id, messages } }) => {
-        const place = getPlace()
-        return place._tag === "Local"
-          ? LocalConnection.deliver(place.connection, lease, { id, messages })
-          : Effect.orElseSucceed(
-            delegate(String(place.number)).Deliver({ id, messages }),
-            () => "unavailable" as const
-          )
-      },
-      GetPresences: ({ payload: { jids } }) => {
-        const place = getPlace()
-        return place._tag === "Local"
-          ? LocalConnection.getPresences(place.connection, jids)
-          : Effect.orElseSucceed(
-            delegate(String(place.number)).GetPresences({ jids }),
-            () => jids.map(() => "unknown" as const)
-          )
-      }
-    })
-  }),
-  { maxIdleTime: "Infinity", concurrency: "unbounded", mailboxCapacity: "unbounded" }
-)
+const layerEntity = (config: ComponentConfig) =>
+  XmppEntity.toLayer(
+    Effect.gen(function*() {
+      const { shardId } = yield* Entity.CurrentAddress
+      const lease = (yield* ShardLeases).of(shardId)
+      const local = yield* LocalComponent
+      const delegate = yield* DelegateEntity.client
+      const open = Effect.gen(function*() {
+        const connection = yield* LocalConnection.makeConnection(config, lease)
+        yield* Effect.acquireRelease(
+          Effect.sync(() => void (local.component = connection.component)),
+          () => Effect.sync(() => void (local.component = undefined))
+        )
+        return connection
+      })
+      const getPlace = yield* ConnectionOwner.make({
+        open,
+        cutOffMs: ({ component }, now) => component.cutOffMs(now),
+        probe: ComponentStream.probe(config),
+        delegates: {
+          probe: (number) => Effect.orElseSucceed(delegate(String(number)).Probe(), () => false),
+          hold: (number) => Effect.option(delegate(String(number)).Hold())
+        }
+      })
+      return XmppEntity.of({
+        Wake: () => Effect.void,
+        Deliver: ({ payload: { id, messages } }) => {
+          const place = getPlace()
+          return place._tag === "Local"
+            ? LocalConnection.deliver(place.connection, lease, { id, messages })
+            : Effect.orElseSucceed(
+              delegate(String(place.number)).Deliver({ id, messages }),
+              () => "unavailable" as const
+            )
+        },
+        GetPresences: ({ payload: { jids } }) => {
+          const place = getPlace()
+          return place._tag === "Local"
+            ? LocalConnection.getPresences(place.connection, jids)
+            : Effect.orElseSucceed(
+              delegate(String(place.number)).GetPresences({ jids }),
+              () => jids.map(() => "unknown" as const)
+            )
+        }
+      })
+    }),
+    { maxIdleTime: "Infinity", concurrency: "unbounded", mailboxCapacity: "unbounded" }
+  )
 
 /** Wakes the entity on the runner that owns its shard, checked every 0.5 s: the component has to be connected before the first call. */
 const layerStartComponent = Layer.effectDiscard(Effect.gen(function*() {
