@@ -162,7 +162,12 @@ const openTrial = async (options: Options, directory: string, stops: Array<() =>
   const [clientPort, componentPort] = [await freePort(), await freePort()]
   const start = () =>
     startProsody(options.prosody, {
-      ...{ directory, clientPort, componentPort, domain, component, secret },
+      directory,
+      clientPort,
+      componentPort,
+      domain,
+      component,
+      secret,
       authentication: Object.fromEntries(logins.map(({ login }) => [login, password])),
       more: `component_conflict_resolve = "${options.conflict}"`
     })
@@ -180,7 +185,7 @@ const openTrial = async (options: Options, directory: string, stops: Array<() =>
   }
   await runners[1].start()
   const clients = logins.map(({ habit, login }) =>
-    new Client({ ...{ port: clientPort, domain, component, login, password, habit, ledger } })
+    new Client({ port: clientPort, domain, component, login, password, habit, ledger })
   )
   stops.push(() => Promise.all(clients.map((client) => client.stop())))
   const urlOf = (feed: number) => `http://127.0.0.${1 + feed % hostCount}:${web.port}/${feed}`
