@@ -4,6 +4,9 @@
  */
 const mayLoseDigits = /(?:\d\.?){16}|\d[eE][+-]?\d+\s*(?:[,}\]]|$)|\.\d*0\s*(?:[,}\]]|$)|-0\s*(?:[,}\]]|$)|0\.0{6}/
 
+/** True for a text that `parseExactJson` reads in another way than `JSON.parse`, and for some other texts. */
+export const mayNeedExactJson = (text: string): boolean => mayLoseDigits.test(text)
+
 /**
  * Parses JSON, and replaces each number that JavaScript would print in other digits.
  *
@@ -11,7 +14,7 @@ const mayLoseDigits = /(?:\d\.?){16}|\d[eE][+-]?\d+\s*(?:[,}\]]|$)|\.\d*0\s*(?:[
  */
 export const parseExactJson = (text: string, replace: (source: string) => unknown): unknown => {
   const plain: unknown = JSON.parse(text)
-  if (!mayLoseDigits.test(text)) return plain
+  if (!mayNeedExactJson(text)) return plain
   const revive = (_: string, value: unknown, context?: { readonly source?: string }): unknown => {
     const source = context?.source
     return typeof value !== "number" || source === undefined || String(value) === source ? value : replace(source)

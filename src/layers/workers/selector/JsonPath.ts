@@ -1,6 +1,6 @@
 import { JSONPathEnvironment, type JSONValue } from "json-p3"
 import { JSONPath } from "jsonpath-plus"
-import { parseExactJson } from "#domain/ExactJson.ts"
+import { mayNeedExactJson, parseExactJson } from "#domain/ExactJson.ts"
 import { withQuotedNames } from "#domain/poll/Fragment.ts"
 import { collectMatches, messageOf, SelectionError } from "./CollectMatches.ts"
 import { decodeDocument } from "./DecodeDocument.ts"
@@ -99,8 +99,8 @@ const parseJsonTrees = (bytes: Uint8Array, contentType: string): JsonTrees => {
   try {
     // `JSONValue` is the type of every result of `JSON.parse`.
     const plain = JSON.parse(json) as JSONValue
-    const exact = parseExactJson(json, rawJson)
-    return { plain, exact }
+    // A second tree would count twice in the cache.
+    return { plain, exact: mayNeedExactJson(json) ? parseExactJson(json, rawJson) : plain }
   } catch (error) {
     throw new SelectionError("Unfit", `the document is not JSON: ${messageOf(error)}`, { cause: error })
   }
