@@ -135,7 +135,7 @@ const withSender = <A>(use: (send: Send) => Effect.Effect<A>): Promise<A> =>
       if (xmpp === undefined) throw new Error("XMPP is off")
       return yield* use((id) =>
         Effect.repeat(
-          xmpp(delivery(id), subscription(id), () => true),
+          xmpp(delivery(id), subscription(id), () => true, { speed: "unknown" }),
           { until: ({ verdict }) => verdict === "delivered" }
         )
       )

@@ -128,7 +128,7 @@ describe("Service", () => {
       const { xmpp = assert.fail() } = yield* senders
       const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
       const news = { _tag: "Failure" } as const
-      yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
+      yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true, { speed: "unknown" }))
       const { attrs } = yield* take
       assert.deepStrictEqual([attrs["id"], attrs["to"]], ["5-1-9", "ann@xmpp.test"])
       const error = (from: string, id = attrs["id"]) =>
@@ -216,7 +216,7 @@ describe("Service", () => {
         content: [{ value: "x".repeat(200_000), type: "text" as const }]
       }))
       const news = { _tag: "Entries", entries } as const
-      yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
+      yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true, { speed: "unknown" }))
       assert.strictEqual((yield* take).attrs["id"], "5-1-9") // the server has begun to read the notification
       socket.pause()
       send(iq("ping", "ann@xmpp.test/a", "<ping xmlns='urn:xmpp:ping'/>"))

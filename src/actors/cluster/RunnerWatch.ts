@@ -13,7 +13,7 @@ const maxRefusals = 3
 /** Time for a ping. Without an answer the runner is slow or cut off, which is no sign of its death. Opening a connection may take 1 s. */
 const pingTimeout = "800 millis"
 
-const spacing = Schedule.spaced("400 millis")
+const spacing = Schedule.spaced("300 millis")
 
 /**
  * Finds killed runners, so that the others take their partitions over after 2 to 4 s.

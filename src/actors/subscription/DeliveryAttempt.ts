@@ -41,12 +41,13 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
   /** Returns the time of the next look (epoch ms), or undefined for at once. */
   return Effect.fnUntraced(function*(state: State, delivery: Delivery, context: SubscriptionContext) {
     const send = senders[state.subscription.channel] ?? unserved
-    const outcome = yield* send(delivery, state.subscription, context.lease.isHeld)
+    const outcome = yield* send(delivery, state.subscription, context.lease.isHeld, state.callback)
     if (outcome.verdict === "delivered" || outcome.verdict === "failed") {
       state.lastAttemptAt = yield* Clock.currentTimeMillis
     }
     switch (outcome.verdict) {
       case "delivered":
+        state.hungNotifications = 0
         if (state.subscription.trial !== undefined) yield* trial.start(state, delivery)
         yield* outbox.confirm(delivery.id)
         if (outcome.answer !== undefined) yield* log.recordDelivery(delivery, outcome.answer)
@@ -63,6 +64,25 @@ export const makeDeliveryAttempt = Effect.fnUntraced(function*(retry: DeliveryRe
     }
   })
 })
+
+/** Pause of a callback after its first hung notification, in ms. */
+const firstPauseMs = 15_000
+
+/** Maximum pause of a hanging callback, in ms. Longer waits would count as an absence of the sender. */
+const maxPauseMs = 240_000
+
+/**
+ * Pauses a callback whose dropped notification ended in silence: 15 s before the next notification, then 30, 60, 120 and 240 s.
+ *
+ * Each attempt of a hanging callback takes a place for 10 s, which the slow callbacks of its host need. The waits between the attempts of
+ * one notification stay.
+ */
+const pauseIfHanging = (state: State, now: number): void => {
+  state.hungNotifications = state.callback.speed === "hung" ? state.hungNotifications + 1 : 0
+  state.pausedUntil = state.hungNotifications === 0
+    ? undefined
+    : now + Math.min(firstPauseMs * 2 ** (state.hungNotifications - 1), maxPauseMs)
+}
 
 /** Postpones a failed delivery by its next wait, or drops the delivery when its schedule has ended. */
 const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps) {
@@ -120,6 +140,7 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
       })
     )
     deliveries.shift()
+    pauseIfHanging(state, now)
     if (waitsSince <= now - maxWaitingMs) yield* dropOlder(state, now - maxWaitingMs)
   })
 })

@@ -11,7 +11,7 @@ import type { AttemptResult, Delivery, Notification } from "#domain/delivery/Not
 import { Deliverer, type DeliveryResponse } from "#domain/ports/Deliverer.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import type { Channel, Subscription } from "#domain/Subscription.ts"
-import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
+import * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
 import { countDelivery } from "#actors/runtime/Metrics.ts"
 import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 
@@ -40,13 +40,17 @@ export interface Failure {
 export type Sender = (
   delivery: Delivery,
   subscription: Subscription,
-  isLeaseHeld: ShardLease["isHeld"]
+  isLeaseHeld: ShardLease["isHeld"],
+  callback: DeliveryLimiter.CallbackRecord
 ) => Effect.Effect<Outcome>
 
 /** The senders by channel. Deliveries of a channel without a sender wait in the outbox. */
 export class Senders extends Context.Service<Senders, { readonly [channel in Channel]?: Sender }>()(
   "windhover/actors/subscription/Senders"
 ) {}
+
+/** Deliveries in flight to prompt callbacks of one host. */
+const maxPerHost = 32
 
 /** The senders of every runner: callbacks, and the null device. */
 export const layer = Layer.effect(
@@ -55,13 +59,18 @@ export const layer = Layer.effect(
     const deliverer = yield* Deliverer
     const settings = yield* Settings
     const clock = yield* Clock.Clock
-    const limiter = new DeliveryLimiter(settings.maxDeliveries, clock)
+    const { maxDeliveries } = settings
+    const limiter = yield* DeliveryLimiter.make({
+      maxDeliveries,
+      maxPerHost: Math.min(maxPerHost, Math.ceil(maxDeliveries / 8)),
+      maxOverdue: maxDeliveries
+    })
     const renderShared = renderOnce(settings)
 
-    const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld) {
+    const webhook: Sender = Effect.fnUntraced(function*(delivery, subscription, isLeaseHeld, callback) {
       const rendered = renderShared(delivery.notification, subscription)
       const posted = deliverer.post(parcel(subscription, delivery, rendered, settings), isLeaseHeld)
-      const outcome = yield* limiter.run(subscription.host, posted).pipe(
+      const outcome = yield* limiter.run(subscription.host, callback, posted).pipe(
         Effect.map((answer) => outcomeOf(answer, delivery, subscription, clock)),
         Effect.catchTag(
           "DeliveryError",

@@ -3,6 +3,7 @@ import type { Trial } from "#domain/delivery/Bounce.ts"
 import { documentBytes } from "#domain/delivery/Delivery.ts"
 import type { Delivery } from "#domain/delivery/Notification.ts"
 import type { Subscription } from "#domain/Subscription.ts"
+import type { CallbackRecord } from "#actors/limits/DeliveryLimiter.ts"
 import type { ShardLease } from "#actors/runtime/ShardLease.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
 import type { PlannedDelivery } from "./DeliveryRetry.ts"
@@ -23,6 +24,13 @@ export const checkOutbox: Message = { _tag: "CheckOutbox" }
 export interface State {
   readonly subscription: Subscription
   readonly window: DeliveryWindow
+  readonly callback: CallbackRecord
+  /** Of the slots for large documents, whose times include the reading of the document. */
+  readonly largeCallback: CallbackRecord
+  /** Notifications in a row that were dropped because the callback hangs. */
+  hungNotifications: number
+  /** End of the pause of a hanging callback, epoch ms. */
+  pausedUntil?: number | undefined
   /** The notification on trial; no other one is sent until its arrival is known. */
   trial?: Trial["sent"]
   /** End of the last attempt, epoch ms; undefined before the first one. */

@@ -4,7 +4,7 @@ import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
-import { DeliveryLimiter } from "#actors/limits/DeliveryLimiter.ts"
+import * as DeliveryLimiter from "#actors/limits/DeliveryLimiter.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { checkSpacingMs } from "#actors/runtime/ShardLease.ts"
 import { makeDeliveryAttempt } from "./DeliveryAttempt.ts"
@@ -26,13 +26,21 @@ export const layer = Layer.effect(
     const retry = yield* makeDeliveryRetrySteps
     const trial = yield* makeDeliveryTrial
     const step = yield* makeStep(retry)
-    const largeSlots = new DeliveryLimiter(maxLargeDocuments, yield* Clock.Clock)
+    // An overdue delivery keeps its document in memory.
+    const largeSlots = yield* DeliveryLimiter.make({ maxDeliveries: maxLargeDocuments, maxPerHost: 4, maxOverdue: 8 })
 
     const loadState = Effect.fnUntraced(function*(self: Self<State, Message>) {
       if (self.state !== undefined) return self.state
       const subscription = Option.getOrUndefined(yield* whenAvailable(subscriptions.load(self.id)))
       if (subscription?.state !== "active") return undefined
-      self.state = { subscription, trial: subscription.trial?.sent, window: emptyWindow() }
+      self.state = {
+        subscription,
+        trial: subscription.trial?.sent,
+        window: emptyWindow(),
+        callback: { speed: "unknown" },
+        largeCallback: { speed: "unknown" },
+        hungNotifications: 0
+      }
       return self.state
     })
 
@@ -40,6 +48,7 @@ export const layer = Layer.effect(
     const stepInSlot = (self: Self<State, Message>, state: State, context: SubscriptionContext) =>
       largeSlots.run(
         state.subscription.host,
+        state.largeCallback,
         Effect.suspend(() => {
           state.isLarge = false
           return Effect.tap(step(self, state, context, true), () => Effect.sync(() => release(state.window)))
@@ -56,7 +65,8 @@ export const layer = Layer.effect(
           if (until !== undefined) return until
           continue
         }
-        const until = waitForAttempt(retry, state, yield* Clock.currentTimeMillis)
+        const now = yield* Clock.currentTimeMillis
+        const until = waitForAttempt(retry, state, now) ?? waitForPause(state, now)
         if (until !== undefined) return until
         const next = state.isLarge === true
           ? yield* stepInSlot(self, state, context)
@@ -123,6 +133,13 @@ const waitForAttempt = (retry: DeliveryRetrySteps, state: State, now: number): n
   state.nextAttempt = { attempt, dueAt, ...(requestedWait === undefined ? {} : { requestedWait }) }
   release(state.window)
   return first.dueAt
+}
+
+/** The end of the pause of a hanging callback, epoch ms. The deliveries leave memory meanwhile. */
+const waitForPause = (state: State, now: number): number | undefined => {
+  if (state.pausedUntil === undefined || state.pausedUntil <= now) return undefined
+  release(state.window)
+  return state.pausedUntil
 }
 
 /** Applies a message to the state. Without state the message is dropped: loading finds all waiting deliveries. */

@@ -33,7 +33,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 
 export interface DelivererOptions {
   readonly timeoutMs?: number
-  /** Concurrent deliveries to one origin. Further deliveries to this origin wait. */
+  /** Concurrent deliveries to one origin. Further deliveries to this origin wait. The sender has a lower limit for each host. */
   readonly maxPerOrigin?: number
 }
 
@@ -44,7 +44,7 @@ export const layerWith = (options: DelivererOptions) =>
     Effect.gen(function*() {
       const { openPools, timers, userAgent } = yield* Network
       const pools = yield* openPools({
-        maxConnectionsPerOrigin: options.maxPerOrigin ?? 32,
+        maxConnectionsPerOrigin: options.maxPerOrigin ?? 256,
         maxIdlePools: 1_000,
         keepAliveMs: 4_000
       })

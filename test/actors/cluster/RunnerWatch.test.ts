@@ -37,14 +37,14 @@ const makeCluster = () => {
 }
 
 describe("a runner that watches the next ones", () => {
-  it.effect("reports a runner that refuses three pings in a row, in 0.8 s", () =>
+  it.effect("reports a runner that refuses three pings in a row, in 0.6 s", () =>
     Effect.gen(function*() {
       const { dead, pings, watch } = makeCluster()
       yield* watch
       yield* TestClock.adjust("1 second")
       pings.set(second, "refused")
       yield* TestClock.adjust("200 millis")
-      yield* TestClock.adjust("799 millis")
+      yield* TestClock.adjust("599 millis")
       assert.deepStrictEqual([...dead], [])
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual([...dead], [second])
@@ -54,11 +54,11 @@ describe("a runner that watches the next ones", () => {
     Effect.gen(function*() {
       const { dead, pings, watch } = makeCluster()
       yield* watch
-      for (const ping of ["silent", "refused", "refused", "answered"] as const) {
-        pings.set(second, ping)
-        yield* TestClock.adjust("1 second")
-        pings.set(second, "answered")
-        yield* TestClock.adjust("1 second")
+      for (const between of ["answered", "silent", "answered", "silent"] as const) {
+        pings.set(second, "refused")
+        yield* TestClock.adjust("550 millis")
+        pings.set(second, between)
+        yield* TestClock.adjust("2 seconds")
       }
       pings.set(second, "silent")
       yield* TestClock.adjust("1 minute")

@@ -279,6 +279,29 @@ describe("a subscription", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
+  it.effect("pauses for 15 s, then 30 s, between notifications whose attempts all hang", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("hanging")
+      web.answer(hook("hanging"), hangs)
+      web.publish(feed, ["b", "first"])
+      yield* TestClock.adjust("61 seconds")
+      web.publish(feed, ["c", "b", "first"])
+      yield* TestClock.adjust("60 seconds")
+      web.publish(feed, ["d", "c", "b", "first"])
+      yield* TestClock.adjust("140 seconds")
+      assert.deepStrictEqual(lines(web, "post"), [
+        "61s post hanging.hooks.example/ b try 0",
+        "76s post hanging.hooks.example/ b try 1",
+        "96s post hanging.hooks.example/ b try 2",
+        "121s post hanging.hooks.example/ b try 3",
+        "146s post hanging.hooks.example/ c try 0",
+        "161s post hanging.hooks.example/ c try 1",
+        "181s post hanging.hooks.example/ c try 2",
+        "206s post hanging.hooks.example/ c try 3",
+        "246s post hanging.hooks.example/ d try 0"
+      ])
+    }).pipe(Effect.provide(layer)))
+
   it.effect("ends when the callback answers 410", () =>
     Effect.gen(function*() {
       const web = yield* watched("gone", "good")
