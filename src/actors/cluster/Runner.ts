@@ -14,7 +14,7 @@ import { AwakePartitions } from "./PartitionStarter.ts"
 import { lockExpirationMs } from "./ShardLeaseLayer.ts"
 
 /**
- * Timing of the cluster, for `ShardingConfig`. Partitions of a killed runner move after 4 to 5 s, partitions of a vanished machine within 12 s.
+ * Timing of the cluster, for `ShardingConfig`. Partitions of a killed runner move after about 3 s, partitions of a vanished machine within 12 s.
  *
  * A lock outlives its owner by at most `shardLockExpiration`. The other intervals are short, so that this time decides.
  */

@@ -167,7 +167,9 @@ describe("DeliveryLimiter, with hanging callbacks beside prompt ones of the same
       const prompt = yield* send(limiter, "prompt.example", 1, 20)
       yield* TestClock.adjust(1_900)
       assert.deepStrictEqual([
-        hanging.filter(({ inFlight }) => inFlight === 1).length,
+        hanging.filter(({ inFlight }) =>
+          inFlight === 1
+        ).length,
         prompt.done
       ], [16, 0])
       yield* TestClock.adjust(200)
