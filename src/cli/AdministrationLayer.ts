@@ -6,6 +6,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import { Pings } from "#domain/ports/Pings.ts"
+import { Settings } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { type HubReport, maxConsecutiveMisses } from "#domain/websub/HubSubscription.ts"
 import { Administration, type AdministrationEffect, AdministrationError } from "./Administration.ts"
@@ -20,11 +21,12 @@ export const layer = Layer.effect(
     const pings = yield* Pings
     const deliveryLog = yield* DeliveryLog
     const hubSubscriptions = yield* HubSubscriptionStore
+    const { xmppDomain } = yield* Settings
     return Administration.of({
       createAccount: (login, password) => createAccount(accounts, login, password),
       accounts: accounts.list.pipe(failOnStoreError, Effect.withSpan("Administration.accounts")),
       setPassword: (login, password) => setPassword(accounts, login, password),
-      changeAccount: (login, changes) => changeAccount(accounts, login, changes),
+      changeAccount: (login, changes) => changeAccount(accounts, xmppDomain, login, changes),
       createToken: (login, name, granted) => createToken(accounts, login, name, granted),
       tokens: Effect.fn("Administration.tokens")(function*(login) {
         return yield* accounts.listTokens((yield* findAccount(accounts, login)).id).pipe(failOnStoreError)
@@ -99,20 +101,36 @@ const setPassword = Effect.fn("Administration.setPassword")(
 )
 
 const changeAccount = Effect.fn("Administration.changeAccount")(
-  function*(accounts: Accounts, login: string, { jid, ...changes }: AccountChanges) {
+  function*(accounts: Accounts, xmppDomain: string, login: string, { jid, ...changes }: AccountChanges) {
     const { login: existing } = yield* findAccount(accounts, login)
+    if (jid === undefined && changes.legacyItemNamespace === undefined) {
+      return yield* fail(`Nothing to change for ${JSON.stringify(login)}: give --jid, or --legacy-item-namespace.`)
+    }
     const bare = jid === undefined || jid === null ? jid : Jid.bareOf(jid)
     if (bare === undefined && jid !== undefined) {
       return yield* fail(
         `${JSON.stringify(jid)} is no JID; use one such as login@example.org, or the domain of an external component.`
       )
     }
+    const problem = typeof bare === "string" ? ownDomainProblem(bare, existing, xmppDomain) : undefined
+    if (problem !== undefined) return yield* fail(problem)
     yield* accounts.update(existing, { ...changes, ...(bare === undefined ? {} : { jid: bare }) }).pipe(
       Effect.catchTag("JidTaken", () => Effect.fail(fail(`Another account has the JID ${JSON.stringify(bare)}.`))),
       failOnStoreError
     )
   }
 )
+
+/** In the service's own XMPP domain, the login decides about the account, so that a JID of this domain would have no effect. */
+const ownDomainProblem = (bare: string, login: string, xmppDomain: string): string | undefined => {
+  const { domain, local } = Jid.parse(bare) ?? { domain: bare }
+  if (domain !== Jid.domainOf(xmppDomain)) return undefined
+  if (local === undefined) return `${JSON.stringify(bare)} is the domain of all accounts (WINDHOVER_XMPP_DOMAIN).`
+  return local === login
+    ? `${JSON.stringify(bare)} is the address of this account already. --jid is for an address on another server.`
+    : `${JSON.stringify(bare)} is the address of the account ${JSON.stringify(local)}: in the domain of `
+      + "WINDHOVER_XMPP_DOMAIN, the login is the address. Use an address on another server."
+}
 
 /** Names that a table can show and a database can store. */
 const tokenName = /^\P{Cc}{0,100}$/u

@@ -1,7 +1,8 @@
-import { Effect, Fiber, Layer, Logger, References } from "effect"
+import { Context, Duration, Effect, Fiber, Layer, Logger, References } from "effect"
 import { Command } from "effect/cli"
 import { Settings } from "#domain/ports/Settings.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
+import { DatabaseLiveness } from "#layers/sql/DatabaseLiveness.ts"
 import * as SteadyClock from "#layers/SteadyClock.ts"
 import { describeUnknown } from "./Settings.ts"
 import * as Signals from "./Signals.ts"
@@ -15,6 +16,16 @@ const logging = Layer.mergeAll(
   Layer.unwrap(Settings.useSync(({ logLevel }) => Layer.succeed(References.MinimumLogLevel, logLevels[logLevel])))
 )
 
+/** Time after which a check of the database ends without an answer, in ms; `DatabaseHeartbeat` waits 5 s. */
+const silenceMs = 4_000
+
+/** Before the database is open, a stop waits for the connection and has nothing to write. */
+const neverAlive = Effect.as(Effect.sleep("5 seconds"), false)
+
+/** True when a check had no answer in time. A check that fails at once is one of a closed pool, near the end of a stop. */
+const isSilent = (isAlive: Effect.Effect<boolean>): Effect.Effect<boolean> =>
+  Effect.map(Effect.timed(isAlive), ([duration, alive]) => !alive && Duration.toMillis(duration) >= silenceMs)
+
 /**
  * `windhover serve`: runs the service until a signal stops the process.
  *
@@ -25,7 +36,8 @@ export const serve = Command.make(
   "serve",
   {},
   Effect.fnUntraced(function*() {
-    yield* Signals.watch(Signals.thisProcess)
+    let isDatabaseAlive = neverAlive
+    yield* Signals.watch(Signals.thisProcess, isSilent(Effect.suspend(() => isDatabaseAlive)))
     for (const variable of SettingsLayer.findUnknown(Object.keys(process.env))) {
       yield* Effect.logWarning(describeUnknown(variable))
     }
@@ -33,6 +45,7 @@ export const serve = Command.make(
     const starting = yield* Effect.forkChild(Layer.build(Database.layer), { startImmediately: true })
     const { layer } = yield* Effect.promise(() => import("#main/main.ts"))
     const database = yield* Fiber.join(starting)
+    isDatabaseAlive = Context.get(database, DatabaseLiveness).check
     return yield* Effect.provideContext(Layer.launch(layer), database)
   }, Effect.scoped)
 ).pipe(

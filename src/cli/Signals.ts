@@ -1,4 +1,4 @@
-import { Effect, Queue } from "effect"
+import { Effect, Queue, Schedule } from "effect"
 
 /** Signal that stops a service. */
 export type StopSignal = "SIGTERM" | "SIGINT" | "SIGHUP"
@@ -18,6 +18,12 @@ export interface Host {
 /** Time in which a second signal is an echo of the first one. Terminals and systemd signal the whole process group, and npm forwards its signals. */
 const echoTime = "2 seconds"
 
+/** Time of an ordinary stop before the first check of the database. */
+const ordinaryStopTime = "4 seconds"
+
+/** Interval between two checks of the database during a stop. */
+const checkInterval = "2 seconds"
+
 /** Maximum duration of a stop. Each step has a limit of its own, but a silent database delays several steps. */
 const maxStopTime = "60 seconds"
 
@@ -29,9 +35,10 @@ const recovery = "The next start repeats unrecorded work; acknowledged notificat
  * Supervises the stop of a service until the scope closes.
  *
  * `NodeRuntime.runMain` starts the stop at SIGTERM and SIGINT; this effect starts the stop at SIGHUP. A second signal ends the process at
- * once, unless the signal is an echo of the first one. After 60 s the process ends, too.
+ * once, unless the signal is an echo of the first one. After 60 s the process ends, too, and earlier when the database is silent: the stop
+ * could write nothing. `isSilent` checks the database.
  */
-export const watch = Effect.fnUntraced(function*(host: Host) {
+export const watch = Effect.fnUntraced(function*(host: Host, isSilent: Effect.Effect<boolean> = Effect.succeed(false)) {
   const signals = yield* Queue.unbounded<StopSignal>()
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
     const listener = () => {
@@ -54,11 +61,17 @@ export const watch = Effect.fnUntraced(function*(host: Host) {
     yield* Effect.logError(`The service has not stopped within ${maxStopTime}: exiting. ${recovery}`)
     host.exit(1)
   })
+  const exitWhenSilent = Effect.gen(function*() {
+    yield* Effect.sleep(ordinaryStopTime)
+    yield* Effect.repeat(isSilent, { until: (silent) => silent, schedule: Schedule.spaced(checkInterval) })
+    yield* Effect.logError(`The database does not answer: exiting without it. ${recovery}`)
+    host.exit(1)
+  })
   yield* Effect.gen(function*() {
     const signal = yield* Queue.take(signals)
     yield* Effect.logInfo(`${signal}: stopping`)
     if (signal === "SIGHUP") host.terminate()
-    yield* Effect.raceFirst(exitOnSecond, exitWhenLate)
+    yield* Effect.raceAllFirst([exitOnSecond, exitWhenLate, exitWhenSilent])
   }).pipe(Effect.forkScoped)
 })
 

@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Logger } from "effect"
 import { Command } from "effect/cli"
 import { TestConsole } from "effect/testing"
+import * as SettingsLayer from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { existsSync, renameSync } from "node:fs"
 import { createServer, type Server } from "node:net"
@@ -28,7 +29,8 @@ const printed = Effect.fnUntraced(function*(commands: ReadonlyArray<ReadonlyArra
   yield* Layer.build(
     AdministrationSocket.layerServer(dataDir).pipe(
       Layer.provide(AdministrationLayer.layer),
-      Layer.provide(MemoryStores.layer)
+      Layer.provide(MemoryStores.layer),
+      Layer.provide(SettingsLayer.layerValues({}))
     )
   )
   const settings = ConfigProvider.layer(ConfigProvider.fromUnknown({ WINDHOVER_DATA_DIR: dataDir }))
@@ -60,7 +62,8 @@ it.effect("warns when the data directory cannot hold a socket", () =>
     yield* Layer.build(
       AdministrationSocket.layerServer(dataDir).pipe(
         Layer.provide(AdministrationLayer.layer),
-        Layer.provide(MemoryStores.layer)
+        Layer.provide(MemoryStores.layer),
+        Layer.provide(SettingsLayer.layerValues({}))
       )
     ).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void said.push(message))])))
     assert.match(

@@ -1,12 +1,19 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
+import type { AccountChanges } from "#domain/Account.ts"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
+import * as SettingsLayer from "#layers/Settings.ts"
 import * as MemoryStores from "#test/fakes/MemoryStores.ts"
 import { Administration } from "#main/cli/Administration.ts"
 import * as AdministrationLayer from "#main/cli/AdministrationLayer.ts"
 
-layer(AdministrationLayer.layer.pipe(Layer.provideMerge(MemoryStores.layer)))("Administration", (it) => {
+layer(
+  AdministrationLayer.layer.pipe(
+    Layer.provideMerge(MemoryStores.layer),
+    Layer.provide(SettingsLayer.layerValues({ xmppDomain: "localhost" }))
+  )
+)("Administration", (it) => {
   it.effect("sets the JID of an account as addresses are compared, and refuses what is none or another's", () =>
     Effect.gen(function*() {
       const administration = yield* Administration
@@ -28,6 +35,32 @@ layer(AdministrationLayer.layer.pipe(Layer.provideMerge(MemoryStores.layer)))("A
       assert.strictEqual(Option.getOrThrow(yield* store.find("ann")).jid, undefined)
       yield* administration.changeAccount("bob", { jid: "bots.example.org" })
       assert.strictEqual(Option.getOrThrow(yield* store.find("bob")).jid, "bots.example.org")
+    }))
+
+  it.effect("refuses changes of an account that would have no effect", () =>
+    Effect.gen(function*() {
+      const administration = yield* Administration
+      yield* administration.createAccount("eve", "a password")
+      const message = (changes: AccountChanges) =>
+        Effect.map(Effect.flip(administration.changeAccount("eve", changes)), (error) => error.message)
+      assert.strictEqual(
+        yield* message({ jid: "ann@LOCALHOST" }),
+        "\"ann@localhost\" is the address of the account \"ann\": in the domain of WINDHOVER_XMPP_DOMAIN, the login is the address. "
+          + "Use an address on another server."
+      )
+      assert.strictEqual(
+        yield* message({ jid: "eve@localhost" }),
+        "\"eve@localhost\" is the address of this account already. --jid is for an address on another server."
+      )
+      assert.strictEqual(
+        yield* message({ jid: "localhost" }),
+        "\"localhost\" is the domain of all accounts (WINDHOVER_XMPP_DOMAIN)."
+      )
+      assert.strictEqual(
+        yield* message({}),
+        "Nothing to change for \"eve\": give --jid, or --legacy-item-namespace."
+      )
+      assert.strictEqual(Option.getOrThrow(yield* (yield* AccountStore).find("eve")).jid, undefined)
     }))
 
   it.effect("tells how publishers' hubs do, and which of them are relied on", () =>

@@ -54,6 +54,19 @@ describe("Signals", () => {
       assert.deepStrictEqual(process.ended, ["with 1"])
     }))
 
+  it.effect("ends when the database is silent", () =>
+    Effect.gen(function*() {
+      const process = host()
+      const answers = [false, true]
+      const check = Effect.delay(Effect.sync(() => answers.shift() ?? false), "1 second")
+      yield* Signals.watch(process, check)
+      process.signals.emit("SIGTERM")
+      yield* TestClock.adjust("7999 millis") // 4 s, a check, 2 s, and a check
+      assert.deepStrictEqual(process.ended, [])
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(process.ended, ["with 1"])
+    }))
+
   it.effect("stops in order when its terminal is closed", () =>
     Effect.gen(function*() {
       const process = host()

@@ -88,6 +88,7 @@ const makeServer = (timeouts: ServerTimeouts, connections: ConnectionLimits): Se
   })
   server.timeout = timeouts.idleMs
   limitConnections(server, connections)
+  closeUnusedAtShutdown(server)
   const responses = trackRequests(server)
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
     response.writeHead(417, { "content-type": "text/plain; charset=utf-8" })
@@ -106,6 +107,24 @@ const limitConnections = (server: Server, connections: ConnectionLimits): void =
     socket.once("close", leave)
     for (const listener of listeners) Reflect.apply(listener, server, [socket])
   })
+}
+
+/**
+ * Closes the connections without any byte when the server closes.
+ *
+ * Browsers open connections in advance. Node closes an idle connection only after its first request, and the shutdown would wait for the others.
+ */
+const closeUnusedAtShutdown = (server: Server): void => {
+  const sockets = new Set<Socket>()
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  const close = server.close.bind(server)
+  server.close = (callback) => {
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    return close(callback)
+  }
 }
 
 /**

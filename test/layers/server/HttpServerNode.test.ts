@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer } from "effect"
+import { Deferred, Duration, Effect, Exit, Layer, Scope } from "effect"
 import { HttpServer, HttpServerResponse } from "effect/http"
 import * as diagnostics from "node:diagnostics_channel"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
@@ -80,6 +80,18 @@ describe("HttpServerNode", () => {
         assert.strictEqual(status, 204)
         assert.strictEqual(headers.get("pubsubhubbub-version"), "0.3")
       }
+    }))
+
+  it.live("closes unused and idle connections at once when it stops", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { connect } = yield* Scope.provide(serveRoutes({}), scope)
+      const [unused, idle] = [yield* connect, yield* connect]
+      yield* idle.send(`GET /?hub.mode=authenticate HTTP/1.1\r\nHost: a\r\n${authorization}\r\n\r\n`)
+      assert.strictEqual((yield* idle.receive(true)).status, 204)
+      const [duration] = yield* Effect.timed(Scope.close(scope, Exit.void))
+      yield* Effect.all([unused.closed, idle.closed])
+      assert.isBelow(Duration.toMillis(duration), 5_000)
     }))
 
   it.live("rejects connections beyond the limit, until others close", () =>
