@@ -168,7 +168,7 @@ describe("Service", () => {
         const { xmpp = assert.fail() } = yield* senders
         const [item = assert.fail()] = (yield* listing("http://feeds.test/a").list()).items
         const news = { _tag: "Entries", entries: [{ id: "two" }, { id: "one" }] } as const
-        yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true))
+        yield* Effect.forkChild(xmpp(deliveryOf(news), item.subscription, () => true, { speed: "unknown" }))
         const items = (yield* take).getChild("event")?.getChild("items")?.children ?? []
         assert.deepStrictEqual(
           items.map((one) => typeof one === "string" ? one : one.attrs),

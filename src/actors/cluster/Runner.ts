@@ -23,7 +23,7 @@ export const shardingConfig = {
   shardLockExpiration: lockExpirationMs,
   shardLockRefreshInterval: "2 seconds",
   runnerHealthCheckInterval: "1 second",
-  refreshAssignmentsInterval: "300 millis",
+  refreshAssignmentsInterval: "500 millis",
   entityMessagePollInterval: "1 second"
 } as const
 
@@ -46,7 +46,7 @@ export const layerOwnership = Layer.effect(
   })
 )
 
-/** Starts each owned partition that does not run, five times a second: a partition has to run even if no client calls it. */
+/** Starts each owned partition that does not run, twice a second: a partition has to run even if no client calls it. */
 export const layerWakePartitions = Layer.effectDiscard(Effect.gen(function*() {
   const { owned } = yield* Ownership
   const awake = yield* AwakePartitions
@@ -58,7 +58,7 @@ export const layerWakePartitions = Layer.effectDiscard(Effect.gen(function*() {
       discard: true
     })
   })
-  yield* superviseLoop("starting partitions", wakeOwned, Schedule.spaced("200 millis"))
+  yield* superviseLoop("starting partitions", wakeOwned, Schedule.spaced("500 millis"))
 }))
 
 /** Age from which a delivery or ping counts as lost, in ms: its owner has died, or missed the hint. */
