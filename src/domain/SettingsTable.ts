@@ -47,6 +47,12 @@ export const settingsTable = {
     meaning: "Also fetch from and deliver to private and loopback addresses. For trusted networks only.",
     defaultValue: false
   }),
+  allowedAddresses: Setting.make("WINDHOVER_ALLOWED_ADDRESSES", Setting.parseNetworks, {
+    meaning:
+      "Private addresses, networks or addresses of this machine, separated by commas, that Windhover connects to nevertheless. Names a feed server on the same machine, for example.",
+    defaultValue: [],
+    defaultText: "none"
+  }),
   followMovedIds: Setting.make("WINDHOVER_FOLLOW_MOVED_IDS", Setting.parseFlag, {
     meaning: "Treat entry ids as unchanged if only their scheme changed, or all their hosts together.",
     defaultValue: true

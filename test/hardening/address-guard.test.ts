@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Logger, References, Schedule } from "effect"
+import * as DelivererHttp from "#layers/outbound/DelivererHttp.ts"
+import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
+import * as Network from "#layers/outbound/Network.ts"
 import { failureOf, fetch, live, outside, postTo } from "#test/support/Fetching.ts"
 import { nameServer, type Zone } from "#test/support/NameServer.ts"
 import { serve } from "#test/support/Servers.ts"
@@ -51,7 +54,7 @@ describe("address guard", () => {
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.end("secret"))
       for (const host of ["localhost", "LOCALHOST", "app.localhost", "localhost."]) {
-        assert.match(yield* failureOf(`http://${host}:${origin.port}/`), /^RefusedAddress: .*127\.0\.0\.1.*loopback/)
+        assert.match(yield* failureOf(`http://${host}:${origin.port}/`), /^RefusedAddress: .*: refused, the name has no public address/)
       }
       assert.strictEqual(origin.connections(), 0)
     }), closed)
@@ -70,7 +73,7 @@ describe("address guard", () => {
       const failure = yield* failureOf("http://intranet.example/").pipe(Effect.provide(names))
       assert.strictEqual(
         failure,
-        "RefusedAddress: intranet.example (10.0.0.5): refused, a private address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true"
+        "RefusedAddress: intranet.example: refused, the name has no public address; only public addresses are connected to unless WINDHOVER_ALLOW_PRIVATE is true"
       )
     }).pipe(Effect.scoped))
 
@@ -98,7 +101,7 @@ describe("address guard", () => {
       }).pipe(Effect.provide(layer))
       // No server listens at the site's address and this port. After a second lookup the victim would have responded.
       assert.strictEqual(first, "Connect: rebind.example: connection refused")
-      assert.match(second, /^RefusedAddress: rebind\.example \(127\.0\.0\.1\): refused, a private address/)
+      assert.match(second, /^RefusedAddress: rebind\.example: refused, the name has no public address/)
       assert.strictEqual(asked, 2)
       assert.strictEqual(victim.connections(), 0)
     }).pipe(Effect.scoped))
@@ -111,6 +114,75 @@ describe("address guard", () => {
       const fetched = yield* fetch(`http://both.example:${site.port}/`).pipe(Effect.provide(layer))
       assert.strictEqual(Buffer.from(fetched.body).toString(), "public")
     }).pipe(Effect.scoped))
+
+  it.live("tells the address of a name to the operator's log alone", () =>
+    Effect.gen(function*() {
+      const lines: Array<unknown> = []
+      const logger = Logger.make(({ fiber, message }) =>
+        void lines.push([message, fiber.getRef(References.CurrentLogAnnotations)])
+      )
+      const { address } = yield* nameServer(answering(["10.1.2.3"]))
+      const layer = outside({ ...closed, nameServers: [address] }).pipe(Layer.provide(Logger.layer([logger])))
+      const failures = yield* Effect.gen(function*() {
+        const url = "http://intranet.example/"
+        return [yield* failureOf(url), yield* postTo(url), yield* failureOf("http://other.example/")]
+      }).pipe(Effect.provide(layer))
+      for (const failure of failures) assert.notInclude(failure, "10.1.2.3")
+      assert.deepStrictEqual(lines, [
+        [["A name without an allowed address is not connected to"], {
+          name: "intranet.example",
+          address: "10.1.2.3",
+          reason: "a private address"
+        }]
+      ])
+    }).pipe(Effect.scoped))
+
+  it.live("connects to no address of this machine, which a name could turn into a loop", () =>
+    Effect.gen(function*() {
+      const own = "93.184.216.10"
+      const { address } = yield* nameServer(answering([own]))
+      const options = { ...closed, nameServers: [address], listAddresses: () => [own] }
+      const refused = "RefusedAddress: again.example: refused, the name has no public address"
+      yield* Effect.gen(function*() {
+        assert.isTrue((yield* failureOf("http://again.example/")).startsWith(refused))
+        assert.isTrue((yield* postTo("http://again.example/")).startsWith(refused))
+        assert.match(yield* failureOf(`http://${own}/`), /^RefusedAddress: .*an address of this service itself/)
+      }).pipe(Effect.provide(outside(options)))
+    }).pipe(Effect.scoped))
+
+  it.live("connects to no address of the base URL's name, such as that of a proxy before this machine", () =>
+    Effect.gen(function*() {
+      const { address } = yield* nameServer(answering(["93.184.216.34"]))
+      const network = Network.layerWith({
+        ...closed,
+        baseUrl: "http://windhover.example",
+        nameServers: [address],
+        listAddresses: () => []
+      })
+      yield* Effect.gen(function*() {
+        const { guard } = yield* Network.Network
+        yield* Effect.sync(() => guard.explainAddress("93.184.216.34")).pipe(
+          Effect.repeat({ until: (text) => text !== undefined, schedule: Schedule.spaced("10 millis") }),
+          Effect.timeout("5 seconds")
+        )
+        assert.match(yield* failureOf("http://93.184.216.34/"), /^RefusedAddress: 93\.184\.216\.34: refused, an address of this service itself/)
+        assert.match(yield* postTo("http://again.example/"), /^RefusedAddress: again\.example/)
+      }).pipe(Effect.provide(Layer.mergeAll(FetcherUndici.layer, DelivererHttp.layer).pipe(Layer.provideMerge(network))))
+    }).pipe(Effect.scoped))
+
+  live("connects to no metadata service of a cloud, also at its public address", () =>
+    Effect.gen(function*() {
+      for (const host of ["168.63.129.16", "0xa83f8110", "169.254.169.254", "100.100.100.200", "[fd00:ec2::254]"]) {
+        assert.match(yield* failureOf(`http://${host}/metadata`), /^RefusedAddress: /)
+      }
+    }), closed)
+
+  live("connects to the addresses that the operator names", () =>
+    Effect.gen(function*() {
+      const origin = yield* serve((_, response) => response.end("mine"))
+      assert.strictEqual((yield* fetch(origin.url)).status, 200)
+      assert.match(yield* failureOf("http://127.0.0.2/"), /^RefusedAddress: /)
+    }), { ...closed, allowedAddresses: ["127.0.0.1/32"] })
 
   live("follows no redirect to a private address", () =>
     Effect.gen(function*() {
@@ -125,7 +197,7 @@ describe("address guard", () => {
         response.writeHead(302, { Location: targets[Number(path.slice(1))] }).end()
       }, { host: publicSite })
       for (const i of targets.keys()) {
-        assert.match(yield* failureOf(`${site.url}/${i}`), /^RefusedAddress: .*: refused, a private address/)
+        assert.match(yield* failureOf(`${site.url}/${i}`), /^RefusedAddress: .*: refused, (a private|the name has no public) address/)
       }
       assert.strictEqual(site.seen.length, targets.length)
       assert.strictEqual(victim.connections(), 0)

@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import net from "node:net"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { AddressCheck } from "#domain/ports/AddressCheck.ts"
-import { isLocalhost } from "./DnsResolver.ts"
+import { type IpAddress, isLocalhost } from "./DnsResolver.ts"
 import { Network } from "./Network.ts"
 
 /** Time for the resolution of a name. A slower name counts as reachable. */
@@ -18,7 +18,7 @@ const maxResolutions = 64
  */
 export const layer = Layer.effect(
   AddressCheck,
-  Effect.map(Network, ({ guard, resolver }) => {
+  Effect.map(Network, ({ guard, logRefusedName, resolver }) => {
     const resolutions = new KeyedCounter({ maxTotal: maxResolutions })
 
     /** True when the name resolves to forbidden addresses only. */
@@ -29,10 +29,20 @@ export const layer = Layer.effect(
         (hasRoom) => Effect.sync(() => hasRoom && resolutions.remove(undefined))
       )
 
+    /** Why the first address is forbidden, if all are. */
+    const explainAll = (addresses: ReadonlyArray<IpAddress>): string | undefined => {
+      const texts = addresses.map(({ address }) => guard.explainAddress(address))
+      return texts.includes(undefined) ? undefined : texts[0]
+    }
+
     const resolveForbidden = (name: string): Effect.Effect<boolean> =>
       Effect.tryPromise(() => resolver.resolve(name)).pipe(
         Effect.timeout(resolutionTimeout),
-        Effect.map((addresses) => addresses.every(({ address }) => guard.explainAddress(address) !== undefined)),
+        Effect.map((addresses) => {
+          const text = explainAll(addresses)
+          if (text !== undefined) logRefusedName(name, addresses[0]?.address ?? "", text)
+          return text !== undefined
+        }),
         Effect.orElseSucceed(() => false)
       )
 
@@ -49,7 +59,7 @@ export const layer = Layer.effect(
         if (!(yield* isForbiddenName(host))) return undefined
         return isLocalhost(host)
           ? `${host} is this machine itself. ${publicOnly}`
-          : `The name ${host} has addresses of a private network or of special use only. ${publicOnly}`
+          : `The name ${host} has addresses of this machine, of a private network or of special use only. ${publicOnly}`
       })
     })
   })

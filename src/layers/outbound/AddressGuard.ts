@@ -20,9 +20,48 @@ export const publicAddressesOnly: AddressGuard = {
     const ip = ipaddr.parse(address)
     const range: string = ip.range()
     if (range !== "unicast") return rangeTexts[range] ?? `an address of special use (${range})`
+    if (metadataAddresses.has(address)) return "an address of a cloud's metadata service"
     return ip.kind() === "ipv6" && !ip.match(globalUnicast) ? rangeTexts.reserved : undefined
   },
   explainPort: (port) => foreignPorts.has(port) ? `port ${port} belongs to another protocol than HTTP` : undefined
+}
+
+/** Addresses outside of the private ranges that a cloud's own machines answer. The other clouds use link-local and private ones. */
+const metadataAddresses: ReadonlySet<string> = new Set(["168.63.129.16"])
+
+export interface PublicGuardOptions {
+  /** True for an address under which clients reach this service. */
+  readonly isOwnAddress: (address: string) => boolean
+  /** Networks (`10.0.3.0/24`) that are allowed, whatever else the guard refuses. */
+  readonly allowedNetworks: ReadonlyArray<string>
+}
+
+/**
+ * `publicAddressesOnly` without the addresses of this service, and with the networks that the operator allows.
+ *
+ * A stranger's name with the address of this service would make Windhover ask or notify itself, in loops and behind its firewall.
+ */
+export const makePublicGuard = ({ allowedNetworks, isOwnAddress }: PublicGuardOptions): AddressGuard => {
+  const allowed = allowedNetworks.map((network) => ipaddr.parseCIDR(network))
+  const isAllowed = (address: string): boolean => {
+    if (allowed.length === 0 || !ipaddr.isValid(address)) return false
+    const ip = ipaddr.parse(address)
+    return allowed.some(([network, bits]) => ip.kind() === network.kind() && ip.match(network, bits))
+  }
+  return {
+    explainAddress: (address) => {
+      if (isAllowed(address)) return undefined
+      return publicAddressesOnly.explainAddress(address) ??
+        (isOwnAddress(address) ? "an address of this service itself" : undefined)
+    },
+    explainPort: publicAddressesOnly.explainPort
+  }
+}
+
+/** One spelling for each address, without the zone of a link-local one. An invalid address stays unchanged. */
+export const normalizeAddress = (address: string): string => {
+  const plain = address.replace(/%.*$/, "")
+  return ipaddr.isValid(plain) ? ipaddr.parse(plain).toNormalizedString() : address
 }
 
 /** Allows any address, for the demo, tests and trusted networks. Ports of other protocols stay closed. */

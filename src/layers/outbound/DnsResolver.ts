@@ -3,6 +3,7 @@ import { readFileSync, statSync } from "node:fs"
 import { isIP } from "node:net"
 import { networkInterfaces } from "node:os"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
+import { atMostEvery } from "./AtMostEvery.ts"
 import { codeOf, NetworkError } from "./NetworkError.ts"
 
 export interface IpAddress {
@@ -201,19 +202,6 @@ const watchChanges = (file: string, now: () => number): () => boolean => {
     const changed = current !== before
     before = current
     return changed
-  }
-}
-
-/** Caches a value for some milliseconds. */
-const atMostEvery = <A>(milliseconds: number, now: () => number, read: () => A): () => A => {
-  let value = read()
-  let readAt = now()
-  return () => {
-    if (now() - readAt >= milliseconds) {
-      value = read()
-      readAt = now()
-    }
-    return value
   }
 }
 

@@ -12,6 +12,8 @@ export interface ConnectorOptions {
   readonly guard: AddressGuard
   readonly resolver: DnsResolver
   readonly timers: TimerWheel
+  /** Called for a name without an allowed address, with its first address and the reason. */
+  readonly onRefusedName?: (name: string, address: string, text: string) => void
   /** Time for name resolution, connection and TLS handshake together. */
   readonly connectTimeoutMs?: number
   /** Time for one of several addresses. Node's 250 ms are less than a connection across the world with one lost packet. */
@@ -63,7 +65,7 @@ const makeDialer = (options: ConnectorOptions) => {
   const secureContext = tls.createSecureContext(options.ca === undefined ? {} : { ca: options.ca })
   // A session serves the host and port for which it was verified.
   const sessions = new BoundedMap<string, Buffer>(options.maxSessions ?? 10_000)
-  const lookup = guardedLookup(options.guard, options.resolver)
+  const lookup = guardedLookup(options)
 
   return (target: Target, onResolved: () => void): net.Socket => {
     const tcp = {
@@ -128,11 +130,11 @@ const refusedAddress = (host: string, text: string) =>
 
 /** Node dials exactly the addresses returned here, so a name cannot change between check and connection. */
 const guardedLookup =
-  (guard: AddressGuard, resolver: DnsResolver) => (onResolved: () => void): LookupFunction => (host, _, callback) => {
-    resolver.resolve(host).then(
+  (options: ConnectorOptions) => (onResolved: () => void): LookupFunction => (host, _, callback) => {
+    options.resolver.resolve(host).then(
       (addresses) => {
-        const allowed = addresses.filter(({ address }) => guard.explainAddress(address) === undefined)
-        if (allowed.length === 0) return callback(refusedName(guard, host, addresses), [])
+        const allowed = addresses.filter(({ address }) => options.guard.explainAddress(address) === undefined)
+        if (allowed.length === 0) return callback(refuseName(options, host, addresses), [])
         onResolved()
         callback(null, [...allowed])
       },
@@ -140,9 +142,15 @@ const guardedLookup =
     )
   }
 
-const refusedName = (guard: AddressGuard, host: string, addresses: ReadonlyArray<IpAddress>): NetworkError => {
+/** Accounts read the error, so that it leaves the address of the name out. */
+const refuseName = (
+  { guard, onRefusedName }: ConnectorOptions,
+  host: string,
+  addresses: ReadonlyArray<IpAddress>
+): NetworkError => {
   const address = addresses[0]?.address ?? ""
-  return refusedAddress(`${host} (${address})`, guard.explainAddress(address) ?? "no address")
+  onRefusedName?.(host, address, guard.explainAddress(address) ?? "no address")
+  return refusedAddress(host, "the name has no public address")
 }
 
 const timeoutError = (host: string, stage: ConnectStage, milliseconds: number) =>

@@ -1,9 +1,11 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { Settings } from "#domain/ports/Settings.ts"
-import { type AddressGuard, anyAddress, publicAddressesOnly } from "./AddressGuard.ts"
+import { type AddressGuard, anyAddress, makePublicGuard } from "./AddressGuard.ts"
 import { ConnectionPools, type ConnectionPoolsOptions } from "./ConnectionPools.ts"
 import * as DnsResolver from "./DnsResolver.ts"
 import * as GuardedConnector from "./GuardedConnector.ts"
+import { makeIsOwnAddress } from "./OwnAddresses.ts"
+import { makeRefusalLog } from "./RefusalLog.ts"
 import * as TimerWheel from "#layers/TimerWheel.ts"
 import { version } from "./Version.ts"
 
@@ -13,6 +15,8 @@ export class Network extends Context.Service<Network, {
   readonly timers: TimerWheel.TimerWheel
   readonly guard: AddressGuard
   readonly resolver: DnsResolver.DnsResolver
+  /** Logs the refused address of a name, for the operator alone. */
+  readonly logRefusedName: (name: string, address: string, text: string) => void
   /** Opens pools that close with the scope. */
   readonly openPools: (
     options: Omit<ConnectionPoolsOptions, "connect">
@@ -24,6 +28,10 @@ export interface NetworkOptions
 {
   readonly allowPrivate: boolean
   readonly baseUrl: string
+  /** Networks that are allowed, whatever else the guard refuses. */
+  readonly allowedAddresses?: ReadonlyArray<string>
+  /** Replaces the network interfaces of this machine. */
+  readonly listAddresses?: () => ReadonlyArray<string>
   /** Replaces the guard that `allowPrivate` selects. */
   readonly guard?: AddressGuard
   /** Replaces the timers of the system's clock. */
@@ -37,13 +45,15 @@ const make = Effect.fnUntraced(function*(options: NetworkOptions) {
     Effect.sync(() => DnsResolver.make(options)),
     ({ close }) => Effect.sync(close)
   )
-  const guard = options.guard ?? (options.allowPrivate ? anyAddress : publicAddressesOnly)
-  const connect = GuardedConnector.make({ ...options, guard, resolver, timers })
+  const guard = options.guard ?? (options.allowPrivate ? anyAddress : yield* makeGuard(options, resolver))
+  const logRefusedName = makeRefusalLog(Effect.runForkWith(yield* Effect.context<never>()))
+  const connect = GuardedConnector.make({ ...options, guard, resolver, timers, onRefusedName: logRefusedName })
   return Network.of({
     userAgent: `Windhover/${version} (+${options.baseUrl})`,
     timers,
     guard,
     resolver,
+    logRefusedName,
     openPools: (poolOptions) =>
       Effect.acquireRelease(
         Effect.sync(() => new ConnectionPools({ ...poolOptions, connect })),
@@ -51,6 +61,10 @@ const make = Effect.fnUntraced(function*(options: NetworkOptions) {
       )
   })
 })
+
+const makeGuard = (options: NetworkOptions, resolver: DnsResolver.DnsResolver) =>
+  Effect.map(makeIsOwnAddress({ ...options, resolver }), (isOwnAddress) =>
+    makePublicGuard({ isOwnAddress, allowedNetworks: options.allowedAddresses ?? [] }))
 
 export const layer = Layer.effect(Network, Effect.flatMap(Settings, make))
 

@@ -65,8 +65,32 @@ describe("AddressCheckDns", () => {
     Effect.gen(function*() {
       assert.strictEqual(
         yield* explainName("inside.example"),
-        `The name inside.example has addresses of a private network or of special use only. ${setting}`
+        `The name inside.example has addresses of this machine, of a private network or of special use only. ${setting}`
       )
+    }).pipe(Effect.scoped))
+
+  it.live("explains addresses of this machine, of a metadata service and of the base URL", () =>
+    Effect.gen(function*() {
+      const { address } = yield* nameServer(zone)
+      const options = {
+        baseUrl: "http://outside.example:8080",
+        nameServers: [address],
+        listAddresses: () => ["198.41.0.4", "2a00:1450:0::99"]
+      }
+      assert.strictEqual(
+        yield* explain("http://198.41.0.4/", options),
+        `198.41.0.4 is an address of this service itself. ${setting}`
+      )
+      assert.strictEqual(
+        yield* explain("http://[2a00:1450::99]/", options),
+        `2a00:1450::99 is an address of this service itself. ${setting}`
+      )
+      assert.strictEqual(
+        yield* explain("http://168.63.129.16/", options),
+        `168.63.129.16 is an address of a cloud's metadata service. ${setting}`
+      )
+      assert.isUndefined(yield* explain("http://198.41.0.4/", { ...options, allowPrivate: true }))
+      assert.isUndefined(yield* explain("http://198.41.0.4/", { ...options, allowedAddresses: ["198.41.0.0/24"] }))
     }).pipe(Effect.scoped))
 
   for (const name of ["both.example", "outside.example", "missing.example", "failing.example"]) {
