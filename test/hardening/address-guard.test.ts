@@ -54,7 +54,10 @@ describe("address guard", () => {
     Effect.gen(function*() {
       const origin = yield* serve((_, response) => response.end("secret"))
       for (const host of ["localhost", "LOCALHOST", "app.localhost", "localhost."]) {
-        assert.match(yield* failureOf(`http://${host}:${origin.port}/`), /^RefusedAddress: .*: refused, the name has no public address/)
+        assert.match(
+          yield* failureOf(`http://${host}:${origin.port}/`),
+          /^RefusedAddress: .*: refused, the name has no public address/
+        )
       }
       assert.strictEqual(origin.connections(), 0)
     }), closed)
@@ -165,9 +168,14 @@ describe("address guard", () => {
           Effect.repeat({ until: (text) => text !== undefined, schedule: Schedule.spaced("10 millis") }),
           Effect.timeout("5 seconds")
         )
-        assert.match(yield* failureOf("http://93.184.216.34/"), /^RefusedAddress: 93\.184\.216\.34: refused, an address of this service itself/)
+        assert.match(
+          yield* failureOf("http://93.184.216.34/"),
+          /^RefusedAddress: 93\.184\.216\.34: refused, an address of this service itself/
+        )
         assert.match(yield* postTo("http://again.example/"), /^RefusedAddress: again\.example/)
-      }).pipe(Effect.provide(Layer.mergeAll(FetcherUndici.layer, DelivererHttp.layer).pipe(Layer.provideMerge(network))))
+      }).pipe(
+        Effect.provide(Layer.mergeAll(FetcherUndici.layer, DelivererHttp.layer).pipe(Layer.provideMerge(network)))
+      )
     }).pipe(Effect.scoped))
 
   live("connects to no metadata service of a cloud, also at its public address", () =>
@@ -197,7 +205,10 @@ describe("address guard", () => {
         response.writeHead(302, { Location: targets[Number(path.slice(1))] }).end()
       }, { host: publicSite })
       for (const i of targets.keys()) {
-        assert.match(yield* failureOf(`${site.url}/${i}`), /^RefusedAddress: .*: refused, (a private|the name has no public) address/)
+        assert.match(
+          yield* failureOf(`${site.url}/${i}`),
+          /^RefusedAddress: .*: refused, (a private|the name has no public) address/
+        )
       }
       assert.strictEqual(site.seen.length, targets.length)
       assert.strictEqual(victim.connections(), 0)

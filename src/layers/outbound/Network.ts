@@ -63,8 +63,10 @@ const make = Effect.fnUntraced(function*(options: NetworkOptions) {
 })
 
 const makeGuard = (options: NetworkOptions, resolver: DnsResolver.DnsResolver) =>
-  Effect.map(makeIsOwnAddress({ ...options, resolver }), (isOwnAddress) =>
-    makePublicGuard({ isOwnAddress, allowedNetworks: options.allowedAddresses ?? [] }))
+  Effect.map(
+    makeIsOwnAddress({ ...options, resolver }),
+    (isOwnAddress) => makePublicGuard({ isOwnAddress, allowedNetworks: options.allowedAddresses ?? [] })
+  )
 
 export const layer = Layer.effect(Network, Effect.flatMap(Settings, make))
 
