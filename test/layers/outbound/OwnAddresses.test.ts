@@ -16,7 +16,7 @@ const resolverOf = (addresses: () => ReadonlyArray<string> | undefined): DnsReso
 })
 
 /** Lets promises settle that no effect waits for. */
-const settle = Effect.promise(() => new Promise<void>((resolve) => void setImmediate(resolve)))
+const settle = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
 
 describe("OwnAddresses", () => {
   it.effect("reads the interfaces again after 30 s, in any spelling", () =>
