@@ -244,33 +244,45 @@ const openTrial = async (options: Options, directory: string, stops: Array<() =>
       for (let i = 0; i < 20 && !isReceived(); i++) await sleep(500)
       return took
     },
-    audit: () => {
-      const all = expected()
-      const late = (order: Iterable<string>, feed: number) => {
-        const ids = [...order].filter((id) => id.startsWith(`${feed}-`)).map((id) => Number(id.split("-")[1]))
-        return ids.flatMap((id, i) => i > 0 && id < ids[i - 1]! ? [`${feed}-${id}`] : [])
-      }
-      const confirmed = all.filter(isConfirmed)
-      const webhookExpected = web.entries.reduce((sum, ids) => sum + ids.length - 1, 0)
-      return {
-        expected: all.length,
-        written: ledger.written.size,
-        confirmed: confirmed.length,
-        received: all.filter(({ entry, jid }) => ledger.received.has(`${jid} ${entry}`)).length,
-        lost: all.filter((one) => !isConfirmed(one)).map(({ entry, jid }) => `${jid} ${entry}`),
-        lostByServer: confirmed.map(({ entry, jid }) => `${jid} ${entry}`).filter((key) => !ledger.received.has(key)),
-        outOfOrder: clients.flatMap((client) =>
-          topicsOf(client).flatMap((feed) => late(ledger.confirmed.get(client.jid) ?? [], feed))
-        ),
-        repeated: [...ledger.written.values()].reduce((sum, count) => sum + count - 1, 0),
-        webhooks: {
-          expected: webhookExpected,
-          lost: webhookExpected - web.posted.reduce((sum, ids) => sum + ids.size, 0),
-          outOfOrder: web.posted.flatMap((ids, feed) => late(ids, feed)).length
-        },
-        drops: readFileSync(logFile, "utf8").split("\n").filter((line) => /dropped|not sent/.test(line))
-      }
-    }
+    audit: () => audit(expected(), web, ledger, readFileSync(logFile, "utf8"))
+  }
+}
+
+/** An entry that a JID has to get. */
+interface Expected {
+  readonly jid: string
+  readonly entry: string
+}
+
+/** Entries of a feed that stand behind a later one. */
+const findLate = (order: Iterable<string>, feed: number): ReadonlyArray<string> => {
+  const ids = [...order].filter((id) => id.startsWith(`${feed}-`)).map((id) => Number(id.split("-")[1]))
+  return ids.flatMap((id, i) => i > 0 && id < ids[i - 1]! ? [`${feed}-${id}`] : [])
+}
+
+const audit = (expected: ReadonlyArray<Expected>, web: Web, ledger: Ledger, runnerLog: string): Report => {
+  const keyOf = ({ entry, jid }: Expected) => `${jid} ${entry}`
+  const confirmed = expected.filter(({ entry, jid }) => ledger.confirmed.get(jid)?.has(entry) === true)
+  const isConfirmed = new Set(confirmed.map(keyOf))
+  const webhookExpected = web.entries.reduce((sum, ids) => sum + ids.length - 1, 0)
+  return {
+    expected: expected.length,
+    written: ledger.written.size,
+    confirmed: confirmed.length,
+    received: expected.filter((one) => ledger.received.has(keyOf(one))).length,
+    lost: expected.map(keyOf).filter((key) => !isConfirmed.has(key)),
+    lostByServer: confirmed.map(keyOf).filter((key) => !ledger.received.has(key)),
+    outOfOrder: [...ledger.confirmed.values()].flatMap((order) =>
+      web.entries.flatMap((_, feed) => findLate(order, feed))
+    ),
+    repeated: [...ledger.written.values()].reduce((sum, count) => sum + count - 1, 0),
+    webhooks: {
+      expected: webhookExpected,
+      lost: webhookExpected - web.posted.reduce((sum, ids) => sum + ids.size, 0),
+      outOfOrder: web.posted.flatMap(findLate).length
+    },
+    drops: runnerLog.split("
+").filter((line) => /dropped|not sent/.test(line))
   }
 }
 
