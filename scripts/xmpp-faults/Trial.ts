@@ -281,8 +281,7 @@ const audit = (expected: ReadonlyArray<Expected>, web: Web, ledger: Ledger, runn
       lost: webhookExpected - web.posted.reduce((sum, ids) => sum + ids.size, 0),
       outOfOrder: web.posted.flatMap(findLate).length
     },
-    drops: runnerLog.split("
-").filter((line) => /dropped|not sent/.test(line))
+    drops: runnerLog.split("\n").filter((line) => /dropped|not sent/.test(line))
   }
 }
 
