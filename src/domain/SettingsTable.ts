@@ -143,6 +143,10 @@ export const settingsTable = {
     meaning: "Entries stored for each feed, for retrieval; older entries are deleted about once a day.",
     defaultValue: 1000
   }),
+  keepUnwatchedDays: Setting.make("WINDHOVER_KEEP_UNWATCHED", Setting.parseInteger(1, 3650), {
+    meaning: "Days for which a resource stays stored after its last subscription has ended.",
+    defaultValue: 7
+  }),
   maxStreams: Setting.make("WINDHOVER_MAX_STREAMS", Setting.parseInteger(0, 1_000_000), {
     meaning: "Maximum of open streams and long polls.",
     defaultValue: 20_000

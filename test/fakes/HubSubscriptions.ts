@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { HubCounts, HubReport, HubSubscription } from "#domain/websub/HubSubscription.ts"
-import { operation, type State, toldOf } from "./State.ts"
+import { operation, type State, subscribersOf } from "./State.ts"
 
 export const make = (state: State): HubSubscriptionStore["Service"] => {
   const all = () => [...state.upstreams.values()]
@@ -12,7 +12,7 @@ export const make = (state: State): HubSubscriptionStore["Service"] => {
       operation(state, (now) =>
         Option.map(Option.fromNullishOr(state.upstreams.get(id)), (subscription) => ({
           subscription,
-          watched: toldOf(state, id, now).length > 0
+          watched: subscribersOf(state, id, now).length > 0
         })))
     ),
     byCallback: Effect.fn("HubSubscriptionStore.byCallback")((callback) =>

@@ -1,11 +1,11 @@
 import { Effect, Option } from "effect"
 import type { Entry } from "#domain/feed/Entry.ts"
-import type { Delivery, News } from "#domain/delivery/Notification.ts"
+import type { Delivery, Document, News, Notification } from "#domain/delivery/Notification.ts"
 import { type PollWrite, ResourceStore, type SubscribedResource } from "#domain/ports/ResourceStore.ts"
-import { resourceProfileOf, type UnchangedPoll } from "#domain/poll/Resource.ts"
+import { resourceProfileOf, type ResourceState, statusOf, type UnchangedPoll } from "#domain/poll/Resource.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import { bodiesOf, checkLength, documentOf, newsOfWrite, notificationOfWrite } from "#layers/sql/NotificationContent.ts"
-import { type Arrived, gone, loaded, operation, type State, subscribersOf, toldOf } from "./State.ts"
+import { type Arrived, gone, loaded, operation, type State, type Subscriber, subscribersOf } from "./State.ts"
 
 export const make = (state: State): ResourceStore["Service"] =>
   ResourceStore.of({
@@ -31,6 +31,9 @@ export const make = (state: State): ResourceStore["Service"] =>
       state.faults.loseAnswer = false
       return yield* gone
     }),
+    announceFirst: Effect.fn("ResourceStore.announceFirst")((resource, document) =>
+      operation(state, (now) => announceFirst(state, resource, document, now))
+    ),
     flush: operation(state, () => {})
   })
 
@@ -83,7 +86,7 @@ const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Del
   state.resources.set(id, { ...change.state, id, url, host, partition })
   const document = documentOf(change)
   if (document !== undefined) state.documents.set(id, document)
-  const subscribers = toldOf(state, id, now)
+  const subscribers = subscribersOf(state, id, now)
   const whole = subscribers.some(({ subscription }) => subscription.face === "hub")
   const news = repeated ? undefined : newsOfWrite(change, (entryId) => written.has(entryId), whole)
   if (news === undefined) return []
@@ -91,21 +94,37 @@ const record = (state: State, change: PollWrite, now: number): ReadonlyArray<Del
   const told = state.notifications.get(id) ?? []
   state.notifications.set(id, told)
   told.push({ sequence: (told.at(-1)?.sequence ?? 0) + 1, notification })
-  return subscribers.filter(({ subscription }) => isFor(subscription, news)).map((subscriber) => {
-    const delivery: Delivery = {
-      id: state.serial(),
-      subscriptionId: subscriber.subscription.id,
-      sequence: subscriber.nextSequence++,
-      credits: charge(state, subscriber.subscription.accountId),
-      attempt: 0,
-      dueAt: now,
-      waitsSince: now,
-      notification
-    }
-    subscriber.queue.set(delivery.id, { delivery, dropped: false })
-    state.queueOf.set(delivery.id, delivery.subscriptionId)
-    return delivery
-  })
+  return subscribers.filter(({ subscription }) => isFor(subscription, news))
+    .map((subscriber) => queue(state, subscriber, notification, now))
+}
+
+const queue = (state: State, subscriber: Subscriber, notification: Notification, now: number): Delivery => {
+  const delivery: Delivery = {
+    id: state.serial(),
+    subscriptionId: subscriber.subscription.id,
+    sequence: subscriber.nextSequence++,
+    credits: charge(state, subscriber.subscription.accountId),
+    attempt: 0,
+    dueAt: now,
+    waitsSince: now,
+    notification
+  }
+  subscriber.queue.set(delivery.id, { delivery, dropped: false })
+  state.queueOf.set(delivery.id, delivery.subscriptionId)
+  return delivery
+}
+
+const announceFirst = (state: State, resource: ResourceState, document: Document, now: number) => {
+  const { feed: _, ...status } = statusOf(resource, "")
+  const notification: Notification = {
+    id: state.serial(),
+    resourceId: resource.id,
+    createdAt: now,
+    status,
+    news: { _tag: "Document", document }
+  }
+  return subscribersOf(state, resource.id, now).filter(({ subscription }) => subscription.face === "hub")
+    .map((subscriber) => queue(state, subscriber, notification, now))
 }
 
 /** The hub face passes documents on, and nothing else. */

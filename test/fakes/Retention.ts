@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Retention } from "#domain/ports/Retention.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
-import { operation, type State } from "./State.ts"
+import { operation, removeResource, type State } from "./State.ts"
 
 export const make = (state: State): Retention["Service"] =>
   Retention.of({
@@ -12,6 +12,18 @@ export const make = (state: State): Retention["Service"] =>
       operation(state, () => {
         const [resource] = [...state.resources.values()].filter((one) => one.partition === partition && one.id > after)
         return { deleted: resource === undefined ? 0 : trim(state, resource, keep), next: resource?.id }
+      })
+    ),
+    pruneResources: Effect.fn("Retention.pruneResources")((partition, before, limit) =>
+      operation(state, () => {
+        const expired = [...state.unwatchedSince]
+          .filter(([id, since]) => state.resources.get(id)?.partition === partition && since < before)
+          .filter(([id]) => (state.subscribers.get(id)?.size ?? 0) === 0)
+          .toSorted(([, a], [, b]) => a - b)
+          .map(([id]) => id)
+        const deleted = expired.slice(0, limit)
+        for (const id of deleted) removeResource(state, id)
+        return { deleted, isFinished: expired.length < limit }
       })
     ),
     pruneHubs: Effect.fn("Retention.pruneHubs")((before, limit) => operation(state, () => forget(state, before, limit)))

@@ -7,7 +7,6 @@ import type { LoggedAttempt, LoggedDenial } from "#domain/ports/DeliveryLog.ts"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCountedSubscribers, type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
-import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import type { ClaimedVerification, VerificationLane } from "#domain/ports/VerificationQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { NewPing, Ping } from "#domain/ports/Pings.ts"
@@ -27,6 +26,9 @@ export interface State {
   readonly documents: Map<number, Document>
   /** By resource, then by entry id. */
   readonly entries: Map<number, Map<string, Arrived>>
+  /** By resource without an active subscription: epoch ms; 0 when there never was one. */
+  readonly unwatchedSince: Map<number, number>
+  readonly createdAt: Map<number, number>
   /** By resource, oldest first. */
   readonly notifications: Map<number, Array<NumberedNotification>>
   /** Newest first. */
@@ -110,6 +112,8 @@ export const make = (): State => {
     idByUrl: new Map(),
     documents: new Map(),
     entries: new Map(),
+    unwatchedSince: new Map(),
+    createdAt: new Map(),
     notifications: new Map(),
     pings: [],
     subscriptions: new Map(),
@@ -130,14 +134,21 @@ export const make = (): State => {
 export const isLive = (subscription: Subscription, now: number): boolean =>
   subscription.state === "active" && (subscription.leaseUntil === undefined || subscription.leaseUntil > now)
 
-/** Live, or of the hub face and being verified: what happens meanwhile waits for its callback to agree. */
-const isTold = (subscription: Subscription, now: number): boolean =>
-  isLive(subscription, now) ||
-  subscription.face === "hub" && subscription.state === "pending" && !hasLeaseEnded(subscription, now)
+/** What the SQL store does after a subscription has gone: the resource is marked, or goes as well. */
+export const settle = (state: State, resourceId: number, now: number): void => {
+  if ((state.subscribers.get(resourceId)?.size ?? 0) > 0) return
+  const since = state.unwatchedSince.get(resourceId)
+  if (since === undefined) state.unwatchedSince.set(resourceId, now)
+  else if (since === 0) removeResource(state, resourceId)
+}
 
-/** The subscriptions of a resource that are told of what is new, oldest first. */
-export const toldOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
-  [...state.subscribers.get(resourceId)?.values() ?? []].filter(({ subscription }) => isTold(subscription, now))
+export const removeResource = (state: State, id: number): void => {
+  state.idByUrl.delete(state.resources.get(id)?.url ?? "")
+  for (const table of [state.resources, state.entries, state.notifications, state.documents, state.upstreams]) {
+    table.delete(id)
+  }
+  state.unwatchedSince.delete(id)
+}
 
 /** The live subscriptions of a resource, oldest first. */
 export const subscribersOf = (state: State, resourceId: number, now: number): ReadonlyArray<Subscriber> =>
@@ -151,7 +162,7 @@ export const loaded = (state: State, resource: ResourceState, now: number): Reso
   })
 
 const isOnHub = (state: State, resourceId: number, now: number): boolean =>
-  toldOf(state, resourceId, now).some(({ subscription }) => subscription.face === "hub")
+  subscribersOf(state, resourceId, now).some(({ subscription }) => subscription.face === "hub")
 
 export const gone = new StoreError({
   reason: { _tag: "Unavailable", message: "The store was made unavailable by a test." }

@@ -7,18 +7,30 @@ import { isInRange, matchAll, type Search } from "#domain/Search.ts"
 import { shownFormat, type Subscription } from "#domain/Subscription.ts"
 import { siteOf } from "#domain/Topic.ts"
 import { isSimilar } from "./Similarity.ts"
-import { isLive, loaded, operation, type State, type Subscriber } from "./State.ts"
+import { isLive, loaded, operation, settle, type State, type Subscriber } from "./State.ts"
 
 export const make = (state: State): SubscriptionStore["Service"] =>
   SubscriptionStore.of({
     subscribe: Effect.fn("SubscriptionStore.subscribe")((wanted) =>
       operation(state, (now) => subscribe(state, wanted, now))
     ),
-    remove: Effect.fn("SubscriptionStore.remove")((id) => operation(state, () => remove(state, id))),
+    remove: Effect.fn("SubscriptionStore.remove")((id) =>
+      operation(state, (now) => end(state, id, now))
+    ),
+    discard: Effect.fn("SubscriptionStore.discard")((id) =>
+      operation(state, (now) => {
+        const subscription = state.subscriptions.get(id)?.subscription
+        if (subscription === undefined) return false
+        const { createdAt, resourceId } = subscription
+        const isOnly = state.subscribers.get(resourceId)?.size === 1
+        if (isOnly && state.createdAt.get(resourceId) === createdAt) state.unwatchedSince.set(resourceId, 0)
+        return end(state, id, now)
+      })
+    ),
     removePending: Effect.fn("SubscriptionStore.removePending")((id) =>
       operation(
         state,
-        () => state.subscriptions.get(id)?.subscription.state === "pending" && remove(state, id)
+        (now) => state.subscriptions.get(id)?.subscription.state === "pending" && end(state, id, now)
       )
     ),
     removeExpired: Effect.fn("SubscriptionStore.removeEnded")((limit) =>
@@ -122,13 +134,14 @@ const listed = (state: State, { bounces, queue, subscription }: Subscriber, coun
 
 const resourceOf = (state: State, id: number): ResourceState => {
   const resource = state.resources.get(id)
-  if (resource === undefined) throw new Error(`Resource ${id} is missing: resources are never deleted.`)
+  if (resource === undefined) throw new Error(`Resource ${id} is missing although it has a subscription.`)
   return resource
 }
 
 const subscribe = (state: State, wanted: NewSubscription, now: number) => {
   const resourceId = state.idByUrl.get(wanted.topic.canonical) ?? create(state, wanted, now)
   const existing = single(state, wanted)
+  if (wanted.state === "active") state.unwatchedSince.delete(resourceId)
   const stands = wanted.state === "pending" && existing?.subscription.state === "active" &&
     !hasLeaseEnded(existing.subscription, now)
   const subscription = stands ? existing.subscription : subscriptionOf(
@@ -168,10 +181,17 @@ const remove = (state: State, id: number): boolean => {
   return state.subscriptions.delete(id)
 }
 
+const end = (state: State, id: number, now: number): boolean => {
+  const resourceId = state.subscriptions.get(id)?.subscription.resourceId
+  const removed = remove(state, id)
+  if (resourceId !== undefined) settle(state, resourceId, now)
+  return removed
+}
+
 const removeEnded = (state: State, limit: number, now: number) => {
   const ended = [...state.subscriptions.values()].filter(({ subscription }) => hasLeaseEnded(subscription, now))
   return ended.slice(0, limit).map(({ partition, subscription: { id, resourceId } }) => {
-    remove(state, id)
+    end(state, id, now)
     return { id, resourceId, partition }
   })
 }
@@ -179,6 +199,8 @@ const removeEnded = (state: State, limit: number, now: number) => {
 const create = (state: State, wanted: NewSubscription, now: number): number => {
   const id = state.serial()
   state.idByUrl.set(wanted.topic.canonical, id)
+  state.unwatchedSince.set(id, 0)
+  state.createdAt.set(id, now)
   state.resources.set(id, {
     id,
     url: wanted.topic.canonical,

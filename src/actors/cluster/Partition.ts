@@ -23,6 +23,7 @@ export const Partition = Entity.make("Partition", [
   }),
   Rpc.make("ReloadHubSubscription", { payload: idOnly }),
   Rpc.make("ReloadResource", { payload: idOnly }),
+  Rpc.make("Rebase", { payload: idOnly }),
   Rpc.make("ReloadSubscription", { payload: idOnly }),
   /** Replies true after the first fetch of the resource, or its failure; false at once when too many calls wait for this fetch. */
   Rpc.make("FirstFetch", { payload: idOnly, success: Schema.Boolean }),
@@ -55,6 +56,7 @@ export const layer = Partition.toLayer(
       }),
       ReloadHubSubscription: ({ payload }) => hubSubscriptions.tell(payload.id, { _tag: "Reload" }),
       ReloadResource: ({ payload }) => resources.tell(payload.id, { _tag: "Reload" }),
+      Rebase: ({ payload }) => resources.tell(payload.id, Resource.rebase),
       ReloadSubscription: ({ payload }) => subscriptions.tell(payload.id, { _tag: "Reload" }),
       FirstFetch: Effect.fnUntraced(function*({ payload }) {
         const done = yield* Deferred.make<boolean>()

@@ -15,6 +15,8 @@ export class Partitions extends Context.Service<Partitions, {
   readonly hubPush: (partition: number, resourceId: number, document: PushedDocument) => Effect.Effect<boolean>
   readonly reloadHubSubscription: (partition: number, resourceId: number) => Effect.Effect<void>
   readonly reloadResource: (partition: number, resourceId: number) => Effect.Effect<void>
+  /** The next document of the resource, which was unwatched, is no news. Call this before `reloadResource`. */
+  readonly rebase: (partition: number, resourceId: number) => Effect.Effect<void>
   readonly reloadSubscription: (partition: number, subscriptionId: number) => Effect.Effect<void>
   /** Returns after the first fetch of the resource, or after 5 s. Fails when too many callers wait for this fetch. */
   readonly firstFetch: (partition: number, resourceId: number) => Effect.Effect<void, Refusal>

@@ -42,6 +42,7 @@ export const layer = Layer.effect(
         ),
       reloadHubSubscription: (partition, id) => runAtOwner(at(partition).ReloadHubSubscription({ id })),
       reloadResource: (partition, id) => runAtOwner(at(partition).ReloadResource({ id })),
+      rebase: (partition, id) => runAtOwner(at(partition).Rebase({ id })),
       reloadSubscription: (partition, id) => runAtOwner(at(partition).ReloadSubscription({ id })),
       firstFetch: (partition, id) =>
         Effect.timeoutOption(callOwner(at(partition).FirstFetch({ id })), "5 seconds").pipe(

@@ -4,7 +4,7 @@ import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { partitionCount } from "#domain/Topic.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
-import { AwakePartitions } from "./PartitionStarter.ts"
+import { AwakePartitions, type PartitionActors } from "./PartitionStarter.ts"
 import { dayMs } from "#domain/Time.ts"
 
 /** Time between two partitions, in ms: a runner with all partitions sweeps each once a day, one every five and a half minutes. */
@@ -32,15 +32,42 @@ const repeatFrom = <A>(first: A, step: (position: A) => Effect.Effect<A | undefi
 const repeatDeletion = (deletion: Effect.Effect<number, StoreError>) =>
   repeatFrom(0, () => Effect.map(deletion, (deleted) => deleted < maxDeleted ? undefined : deleted))
 
-/** Deletes expired deliveries, entries and hubs of one partition. */
+/** Resources that one statement deletes, at most. */
+const maxResources = 100
+
+/** Deletions of resources in one visit of a partition, at most. The next visit deletes the rest. */
+const maxResourceSteps = 1_000
+
+/** Deletes the resources that have had no subscription for their retention, and stops their actors. */
+const sweepResources = Effect.fnUntraced(function*(
+  retention: Retention["Service"],
+  partition: number,
+  actors: PartitionActors | undefined,
+  before: number
+) {
+  yield* repeatFrom(1, (steps) =>
+    Effect.gen(function*() {
+      const { deleted, isFinished } = yield* retention.pruneResources(partition, before, maxResources)
+      for (const id of deleted) {
+        actors?.hubDirectory.delete(id)
+        yield* actors?.resources.stop(id) ?? Effect.void
+        yield* actors?.hubSubscriptions.stop(id) ?? Effect.void
+      }
+      return isFinished || steps === maxResourceSteps ? undefined : steps + 1
+    }))
+})
+
+/** Deletes expired deliveries, entries, resources and hubs of one partition. */
 const sweepPartition = Effect.fn("RetentionSweep.sweepPartition")(function*(
   retention: Retention["Service"],
   partition: number,
-  { keepDroppedDays, keepEntries }: SettingsValues
+  actors: PartitionActors | undefined,
+  { keepDroppedDays, keepEntries, keepUnwatchedDays }: SettingsValues
 ) {
   const now = yield* Clock.currentTimeMillis
   yield* repeatDeletion(retention.pruneDeliveries(partition, now - keepDroppedDays * dayMs, maxDeleted))
   yield* repeatFrom(0, (after) => Effect.map(retention.pruneEntries(partition, keepEntries, after), ({ next }) => next))
+  yield* sweepResources(retention, partition, actors, now - keepUnwatchedDays * dayMs)
   // Hubs belong to no partition, so each partition sweeps them. Mostly no hub has expired.
   yield* repeatDeletion(retention.pruneHubs(now - hubRetentionMs, maxDeleted))
 })
@@ -66,7 +93,7 @@ export const layer = Layer.effectDiscard(Effect.gen(function*() {
     if (partition === undefined) return Effect.void
     last = partition
     return Effect.catchTag(
-      sweepPartition(retention, partition, settings),
+      sweepPartition(retention, partition, awake.get(partition), settings),
       "StoreError",
       (error) =>
         Effect.logWarning("Expired rows stay until the next sweep of their partition.", error.message).pipe(

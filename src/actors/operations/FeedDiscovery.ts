@@ -87,7 +87,7 @@ const makeIsUndecided = Effect.map(
     })
 )
 
-/** Fetches a page before its subscription. A fetch needs a row: an anonymous subscription creates one, and is removed after the fetch. */
+/** Fetches a page before its subscription. A fetch needs a row: a pending anonymous subscription creates one, and both are removed after the fetch. */
 const makeFetchFeeds = Effect.gen(function*() {
   const resources = yield* ResourceStore
   const subscriptions = yield* SubscriptionStore
@@ -106,10 +106,10 @@ const makeFetchFeeds = Effect.gen(function*() {
       state: "pending",
       leaseUntil: (yield* Clock.currentTimeMillis) + fetchLeaseMs
     }))
-    yield* partitions.firstFetch(wanted.partition, resource.id).pipe(
+    return yield* partitions.firstFetch(wanted.partition, resource.id).pipe(
+      Effect.andThen(loadFeedsOf(resources, resource.id)),
       Effect.ensuring(Effect.ignore(subscriptions.removePending(subscription.id)))
     )
-    return yield* loadFeedsOf(resources, resource.id)
   })
 })
 

@@ -1,20 +1,17 @@
 import { Clock, Effect, Layer, Option, Queue, Schedule } from "effect"
 import { IntentVerifier } from "#domain/ports/IntentVerifier.ts"
-import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
+import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Verification } from "#domain/ports/VerificationQueue.ts"
-import type { Subscription } from "#domain/Subscription.ts"
 import { hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { superviseLoop } from "#actors/runtime/Supervision.ts"
+import { makeActivate } from "./ActivateSubscription.ts"
 import { IntentVerification } from "./IntentVerification.ts"
 import { makeRefreshBeforeSubscribe } from "./RefreshBeforeSubscribe.ts"
 import { refuseStoreErrors } from "./StoreRefusal.ts"
 import { awaited, makeSubscriptionWriter } from "./SubscriptionWriter.ts"
 import { makeVerificationRound } from "./VerificationRound.ts"
 import { verifyIntent } from "./VerifyIntent.ts"
-
-/** Time that a subscription of the hub face stays pending, in ms; then it expires, even if its runner has died. */
-const hubPendingTimeMs = 120_000
 
 /** Expired subscriptions that one statement deletes, at most. */
 const expiredBatch = 1_000
@@ -64,41 +61,31 @@ const makeVerify = Effect.gen(function*() {
 
 const makeVerifySubscribe = Effect.gen(function*() {
   const verifier = yield* IntentVerifier
-  const partitions = yield* Partitions
   const subscriptions = yield* SubscriptionStore
   const refresh = yield* makeRefreshBeforeSubscribe
+  const activate = yield* makeActivate
   const writer = yield* makeSubscriptionWriter(awaited)
 
   /**
-   * Stores a pending subscription of the hub face, and fetches its resource, before the callback confirms.
-   * Every later change is news for the callback, and waits in the outbox until the confirmation.
+   * An active subscription keeps its state until the new one is confirmed.
+   *
+   * Before the consent, a subscription of the hub face has no row, and its resource is neither created nor fetched. The API face has
+   * stored its pending subscription with the request.
    */
-  const storePending = Effect.fnUntraced(function*(wanted: NewSubscription) {
-    yield* refresh(wanted)
-    const leaseUntil = (yield* Clock.currentTimeMillis) + hubPendingTimeMs
-    const pending = { ...wanted, state: "pending" as const, leaseUntil }
-    const { resource, subscription } = yield* refuseStoreErrors(subscriptions.subscribe(pending))
-    yield* partitions.reloadResource(wanted.partition, resource.id)
-    if (resource.lastFetch === undefined) yield* partitions.firstFetch(wanted.partition, resource.id)
-    return subscription.id
-  })
-
-  /** The API face has stored its pending subscription with the request. */
-  const preparePending = (wanted: NewSubscription, known: Subscription | undefined) =>
-    wanted.face === "hub" ? storePending(wanted) : Effect.as(refresh(wanted), known?.id)
-
-  /** An active subscription keeps its state until the new one is confirmed. */
   return Effect.fnUntraced(function*(verification: Extract<Verification, { mode: "subscribe" }>) {
     const { leaseSeconds, subscription } = verification
     const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
-    const isActive = known?.state === "active" && !hasLeaseEnded(known, yield* Clock.currentTimeMillis)
-    const pending = isActive ? undefined : yield* preparePending(subscription, known)
+    const askedAt = yield* Clock.currentTimeMillis
+    const isActive = known?.state === "active" && !hasLeaseEnded(known, askedAt)
+    if (subscription.face === "api" && !isActive) yield* refresh(subscription)
     yield* verifyIntent(verifier, { ...intentOf(verification), mode: "subscribe", leaseSeconds }).pipe(
-      Effect.tapError(() => pending === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(pending)))
+      Effect.tapError(() =>
+        isActive || known === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(known.id))
+      )
     )
-    const lease = subscription.face === "hub" &&
-      { leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
-    yield* writer.save({ ...subscription, ...lease })
+    if (subscription.face === "api") return yield* writer.save(subscription)
+    const leased = { ...subscription, leaseUntil: (yield* Clock.currentTimeMillis) + leaseSeconds * 1000 }
+    return yield* isActive ? writer.save(leased) : activate(leased, askedAt)
   })
 })
 

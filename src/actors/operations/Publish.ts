@@ -77,6 +77,11 @@ const makeRecordPing = Effect.gen(function*() {
         },
         isWatched ? undefined : { _tag: "NoSubscriber" }
       )
+      // A subscription may have become active meanwhile, without a look at this row.
+      if (!isWatched && topic._tag === "Success") {
+        const { fragments, watched } = yield* findWatched(topic.success)
+        return { resources: Option.toArray(watched), fragments }
+      }
     }
     return { resources: Option.toArray(watched), fragments }
   })
@@ -94,8 +99,7 @@ const makeFindWatched = Effect.map(
         resources.find(canonical),
         canonical.includes("#") ? Effect.succeed([]) : resources.findFragments(canonical, maxFragments)
       ], { concurrency: 2 })
-      const watched = Option.filter(found, ({ hasHubSubscribers, subscribers }) =>
-        subscribers > 0 || hasHubSubscribers === true)
+      const watched = Option.filter(found, ({ subscribers }) => subscribers > 0)
       return { found, watched, fragments: fragments.map((id) => ({ id, partition })) }
     })
 )

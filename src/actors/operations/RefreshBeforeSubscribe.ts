@@ -14,7 +14,7 @@ export const makeRefreshBeforeSubscribe = Effect.gen(function*() {
   const partitions = yield* Partitions
   return Effect.fnUntraced(function*({ partition, topic }: Pick<NewSubscription, "partition" | "topic">) {
     const known = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(topic.canonical)))
-    if (known?.subscribers !== 0 || known.hasHubSubscribers !== undefined || known.lastFetch === undefined) return
+    if (known?.subscribers !== 0 || known.lastFetch === undefined) return
     yield* partitions.reloadResource(partition, known.id) // a lease may have ended without its actor
     yield* Effect.ignore(partitions.firstFetch(partition, known.id))
   })

@@ -46,11 +46,11 @@ export const makeSubscribe = Effect.gen(function*() {
       const discovers = mayDiscover && discovery.isWorthWaiting(request, wanted)
       if (resource.lastFetch === undefined && (request.retrieve || discovers)) {
         yield* partitions.firstFetch(wanted.partition, resource.id).pipe(
-          Effect.tapError(() => created ? Effect.ignore(writer.remove(subscription, wanted.partition)) : Effect.void)
+          Effect.tapError(() => created ? Effect.ignore(writer.discard(subscription, wanted.partition)) : Effect.void)
         )
         const feeds = discovers ? yield* discovery.loadFeeds(resource.id) : []
         if (feeds.length > 0) {
-          yield* writer.remove(subscription, wanted.partition)
+          yield* writer.discard(subscription, wanted.partition)
           return yield* subscribeToFeed(request, feeds)
         }
       }

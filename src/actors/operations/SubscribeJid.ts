@@ -56,7 +56,7 @@ export const makeSubscribeJid = Effect.gen(function*() {
     const undo: Array<Effect.Effect<void>> = []
     const saveOne = (one: NewSubscription) =>
       Effect.tap(writer.save(one), ({ created, subscription }) => {
-        if (created) undo.push(Effect.ignore(writer.remove(subscription, one.partition)))
+        if (created) undo.push(Effect.ignore(writer.discard(subscription, one.partition)))
         return Effect.void
       })
     const saved = yield* Effect.forEach(wanted, (one) => Effect.uninterruptible(saveOne(one))).pipe(

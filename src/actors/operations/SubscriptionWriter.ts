@@ -39,5 +39,12 @@ export const makeSubscriptionWriter = Effect.fnUntraced(function*(notify: Notify
     yield* notify(partitions.reloadResource(partition, resourceId))
   }, Effect.uninterruptible)
 
-  return { remove, save }
+  /** Takes back a subscription whose request has failed, with the resource that it created. */
+  const discard = Effect.fnUntraced(function*({ id, resourceId }: Subscription, partition: number) {
+    yield* refuseStoreErrors(subscriptions.discard(id))
+    yield* partitions.forget(partition, id)
+    yield* notify(partitions.reloadResource(partition, resourceId))
+  }, Effect.uninterruptible)
+
+  return { discard, remove, save }
 })

@@ -93,8 +93,7 @@ export class HubDirectory {
   }
 }
 
-const isWatched = ({ hasHubSubscribers, subscribers }: ResourceState): boolean =>
-  subscribers > 0 || hasHubSubscribers === true
+const isWatched = ({ subscribers }: ResourceState): boolean => subscribers > 0
 
 const noHubLinks = ({ url }: ResourceState): HubLinks => ({ hubs: [], topic: url })
 

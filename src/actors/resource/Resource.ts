@@ -1,7 +1,7 @@
 import { Context, type Deferred, type Effect } from "effect"
 import type { HostThrottle } from "#actors/limits/HostThrottle.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
-import type { Delivery } from "#domain/delivery/Notification.ts"
+import type { Delivery, Document } from "#domain/delivery/Notification.ts"
 import type { PushedDocument } from "#domain/poll/PushedDocument.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import type { HostPause } from "#domain/ports/HostPauses.ts"
@@ -17,6 +17,8 @@ export type Message =
   | { readonly _tag: "PollBy"; readonly at: number }
   /** The subscriptions of the resource have changed. */
   | { readonly _tag: "Reload" }
+  /** The resource was unwatched until now: its next document is fetched at once, and is news only after a ping or push. */
+  | { readonly _tag: "Rebase" }
   | FirstFetch
 
 /** A subscriber waits for the first document, or for the present document of a resource without subscribers. */
@@ -38,6 +40,7 @@ export interface Push {
 
 export const poll: Message = { _tag: "Poll" }
 export const ping: Message = { _tag: "Ping" }
+export const rebase: Message = { _tag: "Rebase" }
 
 export interface State {
   resource: ResourceState
@@ -47,6 +50,12 @@ export interface State {
   pingedAt: number | undefined
   /** The waiting ping comes from a hub, so that its news do not count as missed. */
   pushedByHub: boolean
+  /** The next document is the baseline of a new subscription, and no news. */
+  isRebasing: boolean
+  /** A ping or push came before the first document was stored, which so is news for the hub face. */
+  isPingedEarly: boolean
+  /** The first document, until the messages that came before its record are read. */
+  firstDocument: Document | undefined
   /** Pushed documents, oldest first; bounded. */
   readonly pushes: Array<Push>
   /** Subscribers that wait for a document. The actor fetches the document at once. */

@@ -16,6 +16,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type Message, type PartitionContext, ResourceBehavior, type State } from "./Resource.ts"
+import { announceFirst, keepFirstDocument } from "./FirstDocument.ts"
 import { completeWaiting, takeMessages } from "./ResourceMailbox.ts"
 import {
   fetchResource,
@@ -78,6 +79,7 @@ const run = Effect.fnUntraced(
       const state = self.state ?? (yield* loadState(services, self, context))
       if (state === undefined) return undefined
       const { isHastened, needsReload } = takeMessages(self, state, clock.currentTimeMillisUnsafe())
+      if (state.firstDocument !== undefined) yield* announceFirst(services, state, context)
       if (needsReload) yield* reload(services, state, context)
       if (isHastened) yield* writeSchedule(services, state.resource)
       self.pinned = state.pingedAt !== undefined || state.pushes.length > 0 || state.waitingForDocument.length > 0
@@ -120,6 +122,7 @@ const run = Effect.fnUntraced(
         ...(context.hubDirectory.isPushedByHub(self.id) ? boundsWhenPushed : bounds)
       }
       yield* processResult(services, state, answered, at, context, pushedByHub)
+      if (before.signature === undefined) yield* keepFirstDocument(services, state, before, answered)
       if (pushedByHub) yield* context.hubDirectory.reportPush(self.id)
       if (pingedAt !== undefined) yield* recordPingOutcome(services, before, state, now)
       completeWaiting(state)
@@ -138,6 +141,9 @@ const loadState = Effect.fnUntraced(
       entryCount: 0,
       pingedAt: undefined,
       pushedByHub: false,
+      isRebasing: false,
+      isPingedEarly: false,
+      firstDocument: undefined,
       pushes: [],
       waitingForDocument: [],
       waitingForRefetch: []

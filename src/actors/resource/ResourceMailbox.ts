@@ -26,11 +26,13 @@ export const takeMessages = (self: Self<State, Message>, state: State, now: numb
   let isHastened = false
   for (let message = self.take(); message !== undefined; message = self.take()) {
     if (message._tag === "Ping") {
+      noteEarlyPing(state)
       state.pingedAt = now
       state.pushedByHub ||= message.byHub === true
     }
     if (message._tag === "Push") {
-      if (state.resource.lastFetch === undefined || state.pushes.length >= maxQueuedPushes) {
+      noteEarlyPing(state)
+      if (state.resource.signature === undefined || state.pushes.length >= maxQueuedPushes) {
         fetchInstead(state, message, now)
       } else {
         state.pushes.push(message)
@@ -40,10 +42,21 @@ export const takeMessages = (self: Self<State, Message>, state: State, now: numb
       state.resource = { ...state.resource, nextFetch: message.at }
       isHastened = true
     }
+    if (message._tag === "Rebase") {
+      state.isRebasing = true
+      state.resource = { ...state.resource, nextFetch: Math.min(state.resource.nextFetch, now) }
+      isHastened = true
+    }
     if (message._tag === "FirstFetch") addFirstFetch(state, message)
     if (message._tag === "Reload") needsReload = true
   }
   return { needsReload, isHastened }
+}
+
+/** A ping or push makes a first document, or the new baseline, news. */
+const noteEarlyPing = (state: State): void => {
+  state.isRebasing = false
+  if (state.resource.signature === undefined || state.firstDocument !== undefined) state.isPingedEarly = true
 }
 
 /** Plans a fetch in place of a push. A hub waits for that fetch, unless many hubs wait already. */

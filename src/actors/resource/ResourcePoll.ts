@@ -202,6 +202,7 @@ export const applyResult = (
   result: PollResult,
   context: PartitionContext
 ): Effect.Effect<void> => {
+  if (state.isRebasing) result = rebase(state, result)
   state.entryCount = countEntries(result)
   if (result._tag === "Changed") return record(services, state, result.change, context)
   state.resource = result.state
@@ -209,6 +210,16 @@ export const applyResult = (
     countPoll(result.state.failures > 0 ? "failed" : "unchanged"),
     writeSchedule(services, result.state)
   )
+}
+
+/** The result without its announcement. The first success is the baseline. */
+const rebase = (state: State, result: PollResult): PollResult => {
+  if (stateAfter(result).failures > 0) return result
+  state.isRebasing = false
+  if (result._tag === "Unchanged" || result.change.announce === undefined) return result
+  const { announce, wholeFeed: _, ...silent } = result.change
+  const document = announce._tag === "Document" ? { document: announce.document } : {}
+  return { _tag: "Changed", change: { ...silent, ...document, announce: undefined } }
 }
 
 /** Writes the row before the deliveries start. After a crash in between, the outbox holds the deliveries. */

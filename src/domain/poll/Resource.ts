@@ -56,7 +56,7 @@ export interface ResourceState {
   readonly bozoRank?: number
   /** Active subscriptions at the last load; counted up to `maxCountedSubscribers`. */
   readonly subscribers: number
-  /** The WebSub face has subscriptions, perhaps pending ones. The bytes of the feed are then kept with its news. */
+  /** The WebSub face has active subscriptions. The bytes of the feed are then kept with its news. */
   readonly hasHubSubscribers?: true
 }
 

@@ -76,10 +76,18 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   readonly touch: (polled: UnchangedPoll) => Effect.Effect<void>
   /**
    * Records a changed poll in one transaction, batched over actors: state, entries, notification, credits, and one delivery for each active,
-   * unexpired subscription in order of ids. Subscriptions of the hub face get documents only, no failures; pending ones keep their delivery
-   * until they are active. Returns the due deliveries, which share one `Notification`. An unknown id writes no row.
+   * unexpired subscription in order of ids. Subscriptions of the hub face get documents only, no failures. Returns the due deliveries, which
+   * share one `Notification`. An unknown id writes no row.
    */
   readonly record: (change: PollWrite) => Effect.Effect<ReadonlyArray<Delivery>, StoreError>
+  /**
+   * Announces the first document of a resource to its active subscriptions of the hub face, and returns their due deliveries. Streams do not
+   * read this notification. A repeated call announces the document again.
+   */
+  readonly announceFirst: (
+    state: ResourceState,
+    document: Document
+  ) => Effect.Effect<ReadonlyArray<Delivery>, StoreError>
   /** Writes the buffered polls. */
   readonly flush: Effect.Effect<void, StoreError>
 }>()("windhover/domain/ports/ResourceStore") {}

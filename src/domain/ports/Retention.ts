@@ -20,6 +20,15 @@ export class Retention extends Context.Service<Retention, {
    */
   readonly pruneEntries: (partition: number, keep: number, after: number) => Effect.Effect<EntryPruneStep, StoreError>
   /**
+   * Deletes resources of a partition whose last subscription ended before `before` (epoch ms), with their entries and notifications. At most
+   * `limit` resources per call. Returns the deleted ids, and whether more rows wait for deletion.
+   */
+  readonly pruneResources: (
+    partition: number,
+    before: number,
+    limit: number
+  ) => Effect.Effect<{ readonly deleted: ReadonlyArray<number>; readonly isFinished: boolean }, StoreError>
+  /**
    * Deletes the reliability of publishers' hubs without a resource that were last counted before `before` (epoch ms), at most `limit`. Returns
    * their number. Their misses are deleted as well, because a new resource relies on a hub only after a push.
    */

@@ -52,8 +52,14 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
     { readonly subscription: Subscription; readonly resource: ResourceState; readonly created: boolean },
     StoreError
   >
-  /** Deletes a subscription with its queued deliveries. False for an unknown id. */
+  /**
+   * Deletes a subscription with its queued deliveries. False for an unknown id.
+   *
+   * A resource that never had an active subscription goes with its last subscription. Others stay for their retention.
+   */
   readonly remove: (id: number) => Effect.Effect<boolean, StoreError>
+  /** The same for a subscription whose request failed: the resource that was created with this subscription goes as well, unless it has others. */
+  readonly discard: (id: number) => Effect.Effect<boolean, StoreError>
   /** The same for a pending subscription only: another request may have made it active meanwhile. */
   readonly removePending: (id: number) => Effect.Effect<boolean, StoreError>
   /** Deletes expired subscriptions with their queued deliveries, at most `limit`, and returns them. */

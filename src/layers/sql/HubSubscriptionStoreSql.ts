@@ -2,7 +2,7 @@ import { Clock, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
 import type { HubCounts, HubReport, HubSubscription } from "#domain/websub/HubSubscription.ts"
-import { isNotified } from "./Conditions.ts"
+import { isLive } from "./Conditions.ts"
 import { retryConflicts, run } from "./Query.ts"
 import { decodeStrings } from "./StoredJson.ts"
 import { column, instant, legalText, millis } from "./Values.ts"
@@ -52,7 +52,7 @@ const find = (sql: SqlClient.SqlClient) =>
     const now = yield* Clock.currentTimeMillis
     const rows = yield* run(sql.unsafe<HubSubscriptionRow & { readonly watched: boolean }>(
       `select ${hubSubscriptionSelect}, exists (select from subscriptions u where u.resource_id = h.resource_id
-        and ${isNotified("u")}) as watched from hub_subscriptions h where h.resource_id = $2::int8`,
+        and ${isLive("u")}) as watched from hub_subscriptions h where h.resource_id = $2::int8`,
       [now, BigInt(resourceId)]
     ))
     return Option.map(

@@ -2,7 +2,7 @@ import type { PgTypes } from "@effect/sql-pg"
 import type { Entry } from "#domain/feed/Entry.ts"
 import { hashString } from "#domain/Fingerprint.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
-import { isNotified } from "./Conditions.ts"
+import { isLive } from "./Conditions.ts"
 import { bodiesOf, documentOf, statusToSend } from "./NotificationContent.ts"
 import { encodeRows, namesOf, type ParameterColumn, parameterColumn, unnestOf } from "./ParameterRows.ts"
 import { assignmentsOf, columnsOf, stateParameters, valuesOf } from "./ResourceColumns.ts"
@@ -151,7 +151,7 @@ n as (
     case when q.announce = 1 then q.document when h.hub then q.whole end, ${now}
   from q left join announced on announced.resource_id = q.id cross join lateral (
     select q.announce = 0 and q.whole is not null and exists (
-      select from subscriptions u where u.resource_id = q.id and u.face = 1 and ${isNotified("u")}
+      select from subscriptions u where u.resource_id = q.id and u.face = 1 and ${isLive("u")}
     ) as hub
   ) h
   where q.announce = 0 and announced.seqs is not null
@@ -167,7 +167,7 @@ s2 as (
 ),
 s as (
   update subscriptions u set next_sequence = u.next_sequence + 1 from n
-  where u.resource_id = n.resource_id and ${isNotified("u")} and (u.face = 0 or n.whole)
+  where u.resource_id = n.resource_id and ${isLive("u")} and (u.face = 0 or n.whole)
   returning u.id, u.account_id, u.next_sequence - 1 as sequence, n.id as notification_id, n.resource_id
 ),
 d0 as (select s.*, row_number() over (partition by s.account_id order by s.notification_id, s.id) as place from s),

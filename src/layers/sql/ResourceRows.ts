@@ -1,5 +1,5 @@
 import { maxCountedSubscribers, type ResourceProfile, type ResourceState } from "#domain/poll/Resource.ts"
-import { isLive, isNotified } from "./Conditions.ts"
+import { isLive } from "./Conditions.ts"
 import {
   innerColumns,
   type InnerField,
@@ -37,7 +37,7 @@ export const selectResources = `
 select r.id::float8 as id, r.url, r.host, r.partition, ${profileSelect}, ${selectList(innerColumns)},
   (select count(*) from (select from subscriptions u where u.resource_id = r.id
   and ${isLive("u")} limit ${maxCountedSubscribers}) counted)::int4 as subscribers,
-  exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${isNotified("u")}) as on_hub
+  exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${isLive("u")}) as on_hub
 from ${resourceTables}`
 
 /** Assigns field by field, because a list makes hundreds of profiles. */

@@ -4,6 +4,7 @@ import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import type { ResourceProfile, ResourceState } from "#domain/poll/Resource.ts"
 import { batched } from "./Batched.ts"
 import { isLive } from "./Conditions.ts"
+import { announceFirst } from "./FirstAnnouncement.ts"
 import { run } from "./Query.ts"
 import { makeReadAlarms } from "./ResourceAlarms.ts"
 import { makeRecord } from "./ResourceRecords.ts"
@@ -33,6 +34,7 @@ export const layer = Layer.effect(
       alarms: makeReadAlarms(sql, touchOf),
       touch,
       record: makeRecord(sql),
+      announceFirst: announceFirst(sql),
       flush
     })
   })

@@ -4,8 +4,9 @@ import { maxEnds } from "#domain/ports/DeliveryLog.ts"
 import { Retention } from "#domain/ports/Retention.ts"
 import { maxVerificationDelayMs } from "#domain/ports/VerificationQueue.ts"
 import { repeatInBackground } from "./Background.ts"
-import { column, instant } from "./Values.ts"
 import { run } from "./Query.ts"
+import { correctUnwatched, deleteUnwatched, selectUnwatched } from "./UnwatchedResources.ts"
+import { column, instant } from "./Values.ts"
 
 /** Resources that one step reads. */
 const maxResources = 200
@@ -21,6 +22,7 @@ export const layer = Layer.effect(
     return Retention.of({
       pruneDeliveries: pruneDeliveries(sql),
       pruneEntries: pruneEntries(sql),
+      pruneResources: pruneResources(sql),
       pruneHubs: pruneHubs(sql)
     })
   })
@@ -94,6 +96,18 @@ const deleteOldEntries = (sql: SqlClient.SqlClient, resources: ReadonlyArray<num
 const newestOldEntry = (t: string) =>
   `(select o.seq from entries o where o.resource_id = ${t}.resource_id
     order by o.seq desc offset greatest($2::int4, octet_length(${t}.seen) / 8) limit 1)`
+
+const pruneResources = (sql: SqlClient.SqlClient) =>
+  Effect.fn("Retention.pruneResources")(function*(partition: number, before: number, limit: number) {
+    const now = yield* Clock.currentTimeMillis
+    return yield* run(Effect.gen(function*() {
+      yield* correctUnwatched(sql, partition, now, limit)
+      const rows = yield* selectUnwatched(sql, partition, before, limit)
+      if (rows.length === 0) return { deleted: [], isFinished: true }
+      const deleted = yield* sql.withTransaction(deleteUnwatched(sql, rows.map(({ id }) => id)))
+      return { deleted, isFinished: rows.length < limit && deleted.length === rows.length }
+    }))
+  })
 
 const pruneHubs = (sql: SqlClient.SqlClient) =>
   Effect.fn("Retention.pruneHubs")(function*(before: number, limit: number) {

@@ -8,7 +8,7 @@ import { isLive } from "./Conditions.ts"
 import { run } from "./Query.ts"
 import { list, selectFeeds } from "./SubscriptionLists.ts"
 import { faces, subscriptionOf, type SubscriptionRow, subscriptionSelect } from "./SubscriptionRows.ts"
-import { remove, removeExpired, removePending, subscribe } from "./SubscriptionWrites.ts"
+import { discard, remove, removeExpired, removePending, subscribe } from "./SubscriptionWrites.ts"
 import { column, urlKey } from "./Values.ts"
 
 export const layer = Layer.effect(
@@ -17,6 +17,7 @@ export const layer = Layer.effect(
     SubscriptionStore.of({
       subscribe: subscribe(sql),
       remove: remove(sql),
+      discard: discard(sql),
       removePending: removePending(sql),
       removeExpired: removeExpired(sql),
       countOnSite: countOnSite(sql),

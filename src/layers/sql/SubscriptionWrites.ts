@@ -15,6 +15,7 @@ import {
   type SubscriptionRow,
   subscriptionSelect
 } from "./SubscriptionRows.ts"
+import { markWatched, settleUnwatched, unmarkWatched } from "./UnwatchedResources.ts"
 import { column, instant, legalText, padValues, urlKey } from "./Values.ts"
 
 export const subscribe = (sql: SqlClient.SqlClient) =>
@@ -23,6 +24,7 @@ export const subscribe = (sql: SqlClient.SqlClient) =>
     const { resource, row } = yield* run(sql.withTransaction(Effect.gen(function*() {
       const resourceId = yield* createResource(sql, wanted, now)
       const row = yield* upsert(sql, wanted, resourceId, now)
+      if (wanted.state === "active") yield* markWatched(sql, resourceId)
       if (row?.created === false && wanted.channel === "xmpp") yield* forgetBounces(sql, row.id)
       return { row, resource: yield* selectResource(sql, resourceId, now) }
     })))
@@ -34,9 +36,10 @@ export const subscribe = (sql: SqlClient.SqlClient) =>
     return { subscription: subscriptionOf(row), resource: resourceOf(resource), created: row.created }
   })
 
+/** Locks the resource against its deletion, and returns its id. */
 const findResourceId = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, canonical: string) {
   const [row] = yield* sql.unsafe<{ id: number }>(
-    `select id::float8 as id from resources where key = ${urlKey("$1")} and url = $1`,
+    `select id::float8 as id from resources where key = ${urlKey("$1")} and url = $1 for key share`,
     [canonical]
   )
   return row?.id
@@ -119,14 +122,18 @@ const selectResource = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, id:
 })
 
 /** Deletes the subscription first: a concurrent fan-out then finds no subscription, or is done, and its deliveries are deleted too. */
-const removeWhere = (sql: SqlClient.SqlClient, id: number, condition: "true" | "state = 0") =>
+const removeWhere = (sql: SqlClient.SqlClient, id: number, condition: "true" | "state = 0", isDiscarded = false) =>
   run(sql.withTransaction(Effect.gen(function*() {
-    const removed = yield* sql.unsafe(
-      `delete from subscriptions where id = $1::int8 and ${condition} returning id`,
+    const now = yield* Clock.currentTimeMillis
+    const [removed] = yield* sql.unsafe<{ resourceId: number; createdAt: string }>(
+      `delete from subscriptions where id = $1::int8 and ${condition}
+      returning resource_id::float8 as "resourceId", created_at::text as "createdAt"`,
       [BigInt(id)]
     )
-    if (removed.length === 0) return false
+    if (removed === undefined) return false
     yield* sql.unsafe(`delete from deliveries where subscription_id = $1::int8`, [BigInt(id)])
+    if (isDiscarded) yield* unmarkWatched(sql, removed.resourceId, removed.createdAt)
+    yield* settleUnwatched(sql, [removed.resourceId], now)
     return true
   })))
 
@@ -135,6 +142,9 @@ export const remove = (sql: SqlClient.SqlClient) =>
 
 export const removePending = (sql: SqlClient.SqlClient) =>
   Effect.fn("SubscriptionStore.removePending")((id: number) => removeWhere(sql, id, "state = 0"))
+
+export const discard = (sql: SqlClient.SqlClient) =>
+  Effect.fn("SubscriptionStore.discard")((id: number) => removeWhere(sql, id, "true", true))
 
 export const removeExpired = (sql: SqlClient.SqlClient) =>
   Effect.fn("SubscriptionStore.removeExpired")(function*(limit: number) {
@@ -153,6 +163,7 @@ export const removeExpired = (sql: SqlClient.SqlClient) =>
         yield* sql.unsafe(`delete from deliveries where subscription_id = any($1::int8[])`, [
           column.ids(ended.map(({ id }) => id))
         ])
+        yield* settleUnwatched(sql, ended.map(({ resourceId }) => resourceId), now)
       }
       return ended
     })))

@@ -54,8 +54,10 @@ const resources = [
     porn_rank double precision,
     bozo_rank double precision,
     last_maintenance_at timestamptz,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    unwatched_since timestamptz default '-infinity' -- null while a subscription is active; -infinity: none ever was
   )`,
+  `create index resources_unwatched on resources (partition, unwatched_since) where unwatched_since is not null`,
   `create index resources_partition on resources (partition, id)`,
   `create index resources_host on resources (host)`,
   `create index resources_url_trgm on resources using gin (url gin_trgm_ops)`,
