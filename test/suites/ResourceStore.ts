@@ -2,6 +2,7 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { maxStoredLength, type PollWrite, ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
@@ -505,14 +506,13 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual((yield* record(changed)).map(({ sequence }) => sequence), [5, 2])
     }))
 
-  it.effect("knows whether the hub face watches, from the pending subscription on, until the lease ends", () =>
+  it.effect("knows whether the hub face watches, from the active subscription on, until the lease ends", () =>
     Effect.gen(function*() {
       const wanted = wantedBy(0, { face: "hub", state: "pending" })
       const pending = yield* subscribe(wanted)
-      assert.deepStrictEqual([pending.resource.hasHubSubscribers, pending.resource.subscribers], [true, 0])
+      assert.deepStrictEqual([pending.resource.hasHubSubscribers, pending.resource.subscribers], [undefined, 0])
       const wholeFeed = { contentType: "text/xml", body: Uint8Array.of(60) }
-      const [waiting] = yield* record({ ...found(pending.resource, [entry("a")]), wholeFeed })
-      assert.deepStrictEqual([waiting?.subscriptionId, waiting?.sequence], [pending.subscription.id, 1])
+      assert.deepStrictEqual(yield* record({ ...found(pending.resource, [entry("a")]), wholeFeed }), [])
       yield* subscribe({ ...wanted, state: "active", leaseUntil: 5_000 })
       const load = (now: number) => at(now)(ResourceStore.use((store) => store.load(pending.resource.id)))
       const [before, after] = [Option.getOrThrow(yield* load(4_999)), Option.getOrThrow(yield* load(5_000))]
@@ -520,6 +520,23 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
       assert.deepStrictEqual([after.hasHubSubscribers, after.subscribers], [undefined, 0])
       const { resource } = yield* subscribe({ ...wantedBy((yield* newAccount).id), topic: wanted.topic })
       assert.strictEqual(Option.getOrThrow(yield* ResourceStore.use((store) => store.load(resource.id))).subscribers, 1)
+    }))
+
+  it.effect("announces the first document to the hub face alone, outside of the numbers of the resource", () =>
+    Effect.gen(function*() {
+      const { resource, subscription } = yield* subscribe(wantedBy(0, { face: "hub" }))
+      const account = yield* newAccount
+      yield* subscribe({ ...wantedBy(account.id), topic: { given: resource.url, canonical: resource.url, host: resource.host } })
+      const document = { contentType: "text/xml", body: Uint8Array.of(60, 61) }
+      const deliveries = yield* ResourceStore.use((store) => store.announceFirst(resource, document))
+      assert.deepStrictEqual(deliveries.map(({ notification: { news }, sequence, subscriptionId }) => [subscriptionId, sequence, news]), [
+        [subscription.id, 1, { _tag: "Document", document }]
+      ])
+      const { deliveries: [waiting] } = yield* Outbox.use((outbox) => outbox.backlog(subscription.id, 10))
+      assert.deepStrictEqual([waiting?.id, waiting?.notification.news], [deliveries[0]?.id, { _tag: "Document", document }])
+      assert.deepStrictEqual(yield* NotificationLog.use((log) => log.readAfter(resource.id, 0, 10)), [])
+      const [next] = yield* record({ ...found(resource, [entry("a")]), wholeFeed: document })
+      assert.strictEqual(next?.sequence, 2)
     }))
 
   it.effect("announces a document once for its signature, and keeps it", () =>

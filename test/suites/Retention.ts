@@ -1,9 +1,11 @@
 import { assert, type Vitest } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
 import { type EntryPruneStep, Retention } from "#domain/ports/Retention.ts"
 import { HubSubscriptionStore } from "#domain/ports/HubSubscriptionStore.ts"
+import { NotificationLog } from "#domain/ports/NotificationLog.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import {
@@ -11,11 +13,14 @@ import {
   entry,
   found,
   idsOf,
+  newAccount,
   newSubscription,
   record,
   type Stores,
+  subscribe,
   unchanged,
-  unique
+  unique,
+  wantedBy
 } from "#test/support/StoreFixture.ts"
 
 /** What every `Retention` keeps of its promises. */
@@ -23,6 +28,7 @@ export const retentionSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   it.describe("Retention", () => {
     deliveries(it)
     entries(it)
+    resources(it)
     hubs(it)
   })
 }
@@ -122,6 +128,81 @@ const entries = (it: Vitest.MethodsNonLive<Stores>) => {
       yield* record({ ...unchanged({ ...resource, seen: new Uint8Array(5 * 8) }), entries: numbered("e", 7) })
       assert.strictEqual(yield* trim(partition, 2), 2)
       assert.sameMembers([...yield* stored(resource)], ["e3", "e4", "e5", "e6", "e7"])
+    }))
+}
+
+const isStored = (url: string) => Effect.map(ResourceStore.use((store) => store.find(url)), Option.isSome)
+
+const resources = (it: Vitest.MethodsNonLive<Stores>) => {
+  it.effect("deletes resources whose last subscription ended long ago, with their entries and notifications", () =>
+    Effect.gen(function*() {
+      const partition = ownPartition()
+      const retention = yield* Retention
+      const store = yield* SubscriptionStore
+      const [old, recent, watched] = [
+        yield* newSubscription({ partition }),
+        yield* newSubscription({ partition }),
+        yield* newSubscription({ partition })
+      ]
+      for (const { resource } of [old, recent, watched]) yield* record(found(resource, [entry("a")]))
+      yield* at(1_000)(store.remove(old.subscription.id))
+      yield* at(5_000)(store.remove(recent.subscription.id))
+      assert.deepStrictEqual(yield* retention.pruneResources(partition, 1_000, 10), { deleted: [], isFinished: true })
+      assert.deepStrictEqual((yield* retention.pruneResources(partition, 5_000, 10)).deleted, [old.resource.id])
+      assert.deepStrictEqual(yield* stored(old.resource), [])
+      const log = yield* NotificationLog
+      assert.deepStrictEqual(yield* log.readAfter(old.resource.id, 0, 10), [])
+      assert.isFalse(yield* isStored(old.resource.url))
+      assert.isTrue((yield* isStored(recent.resource.url)) && (yield* isStored(watched.resource.url)))
+      assert.deepStrictEqual(yield* stored(recent.resource), ["a"])
+    }))
+
+  it.effect("keeps a resource with a new subscription, and counts anew from its end", () =>
+    Effect.gen(function*() {
+      const partition = ownPartition()
+      const retention = yield* Retention
+      const store = yield* SubscriptionStore
+      const { account, resource, subscription } = yield* newSubscription({ partition })
+      const topic = { given: resource.url, canonical: resource.url, host: resource.host }
+      yield* at(1_000)(store.remove(subscription.id))
+      const again = yield* subscribe({ ...wantedBy(account.id, { partition }), topic })
+      assert.strictEqual(again.resource.id, resource.id)
+      assert.deepStrictEqual((yield* retention.pruneResources(partition, 5_000, 10)).deleted, [])
+      yield* at(6_000)(store.remove(again.subscription.id))
+      assert.deepStrictEqual((yield* retention.pruneResources(partition, 6_000, 10)).deleted, [])
+      assert.deepStrictEqual((yield* retention.pruneResources(partition, 6_001, 10)).deleted, [resource.id])
+    }))
+
+  it.effect("lets a resource that never had an active subscription go with its last pending one", () =>
+    Effect.gen(function*() {
+      const store = yield* SubscriptionStore
+      const account = yield* newAccount
+      const first = yield* subscribe(wantedBy(account.id, { state: "pending" }))
+      const topic = { given: first.resource.url, canonical: first.resource.url, host: first.resource.host }
+      const other = { state: "pending" as const, leaseUntil: 1, endpoint: "https://other.example/hook" }
+      const second = yield* subscribe({ ...wantedBy(account.id, other), topic })
+      yield* store.removePending(first.subscription.id)
+      assert.isTrue(yield* isStored(topic.canonical))
+      yield* store.removeExpired(1_000)
+      assert.isFalse(yield* isStored(topic.canonical))
+      assert.isTrue(Option.isNone(yield* store.load(second.subscription.id)))
+    }))
+
+  it.effect("discards a subscription with the resource that was created for it, and no other resource", () =>
+    Effect.gen(function*() {
+      const store = yield* SubscriptionStore
+      const { account, resource, subscription } = yield* at(1_000)(newSubscription())
+      const topic = { given: resource.url, canonical: resource.url, host: resource.host }
+      const other = { endpoint: "https://other.example/hook" }
+      const later = yield* at(2_000)(subscribe({ ...wantedBy(account.id, other), topic }))
+      yield* store.remove(subscription.id)
+      assert.isTrue(yield* store.discard(later.subscription.id))
+      assert.isTrue(yield* isStored(resource.url))
+      const only = yield* newSubscription()
+      yield* record(found(only.resource, [entry("a")]))
+      assert.isTrue(yield* store.discard(only.subscription.id))
+      assert.isFalse(yield* isStored(only.resource.url))
+      assert.deepStrictEqual(yield* stored(only.resource), [])
     }))
 }
 

@@ -10,9 +10,11 @@ import {
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import { badParameter, type Refusal, refuseThrottled } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
+import { Partitions } from "#actors/cluster/Partitions.ts"
 import { IntentVerification } from "./IntentVerification.ts"
 import { makeCheckAddress } from "./CheckAddress.ts"
 import { makeCheckFragment } from "./CheckFragment.ts"
@@ -67,6 +69,7 @@ const makeEnqueue = Effect.gen(function*() {
   const queue = yield* VerificationQueue
   const verification = yield* IntentVerification
   const { hubQuestionsPerMinute } = yield* Settings
+  const awaitFirstDocument = yield* makeAwaitFirstDocument
   return Effect.fnUntraced(
     function*(queued: Verification, lane: VerificationLane, verify: "sync" | "async" | undefined) {
       const site = Topic.siteOf(queued.subscription.host)
@@ -75,6 +78,7 @@ const makeEnqueue = Effect.gen(function*() {
         const wait = yield* refuseStoreErrors(queue.reserve(quotaKey, hubQuestionsPerMinute))
         if (wait > 0) return yield* refuseBusySite(site, wait / 1000)
         yield* verification.verify(queued)
+        yield* awaitFirstDocument(queued)
         return "done" as const
       }
       const added = yield* refuseStoreErrors(queue.add(queued, lane))
@@ -84,6 +88,18 @@ const makeEnqueue = Effect.gen(function*() {
       return "pending" as const
     }
   )
+})
+
+/** Waits for the first document of a new subscription, at most 5 s. Each change after the answer is then news. */
+const makeAwaitFirstDocument = Effect.gen(function*() {
+  const resources = yield* ResourceStore
+  const partitions = yield* Partitions
+  return Effect.fnUntraced(function*({ mode, subscription: { topic } }: Verification) {
+    if (mode !== "subscribe") return
+    const resource = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(topic.canonical)))
+    if (resource === undefined || resource.lastFetch !== undefined) return
+    yield* Effect.ignore(partitions.firstFetch(resource.partition, resource.id))
+  })
 })
 
 /** Subscriptions are limited by site, because the owner of a domain has any number of hosts. */

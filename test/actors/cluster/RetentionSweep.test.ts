@@ -26,6 +26,11 @@ describe("RetentionSweep", () => {
             steps.push(`${partition}: entries beyond ${keep} behind ${after}`)
             return { deleted: 0, next: after < 20 && partition === 7 ? after + 10 : undefined }
           }),
+        pruneResources: (partition, before, limit) =>
+          Effect.sync(() => {
+            steps.push(`${partition}: ${limit} resources before ${before}`)
+            return { deleted: partition === 7 ? [11] : [], isFinished: true }
+          }),
         pruneHubs: (before, limit) =>
           Effect.sync(() => {
             steps.push(`hubs before ${before}`)
@@ -37,12 +42,18 @@ describe("RetentionSweep", () => {
         Layer.provide([
           retention,
           Layer.succeed(AwakePartitions, awakePartitions),
-          Settings.layerValues({ keepDroppedDays: 1, keepEntries: 50 })
+          Settings.layerValues({ keepDroppedDays: 1, keepEntries: 50, keepUnwatchedDays: 2 })
         ])
       ))
       yield* TestClock.setTime(31 * 86_400_000)
       assert.deepStrictEqual(steps, []) // no partition is awake
-      const [actors] = [{} as PartitionActors] // the sweep reads the keys only
+      const stopped: Array<string> = []
+      const stop = (group: string) => (id: number) => Effect.sync(() => void stopped.push(`${group} ${id}`))
+      const actors = {
+        resources: { stop: stop("resource") },
+        hubSubscriptions: { stop: stop("hub subscription") },
+        hubDirectory: { delete: (id: number) => void stopped.push(`directory ${id}`) }
+      } as unknown as PartitionActors // the sweep reads the keys, and stops the actors of deleted resources
       for (const partition of [7, 3]) awakePartitions.set(partition, actors)
       yield* TestClock.adjust("12 minutes")
       const stepsOf = (partition: number) =>
@@ -51,14 +62,19 @@ describe("RetentionSweep", () => {
         "deliveries ",
         "entries beyond 50 behind 0",
         "entries beyond 50 behind 10",
-        "entries beyond 50 behind 20"
+        "entries beyond 50 behind 20",
+        "100 resources "
       ])
+      assert.deepStrictEqual(stopped, ["directory 11", "resource 11", "hub subscription 11"])
       assert.deepStrictEqual(stepsOf(3).map((step) => step.replace(/before .*/, "")), [
         "deliveries ",
         "deliveries ",
         "deliveries ",
-        "entries beyond 50 behind 0"
+        "entries beyond 50 behind 0",
+        "100 resources "
       ])
+      const resourceSteps = steps.filter((step) => step.includes("resources")).map((step) => Number(step.slice(24)))
+      for (const before of resourceSteps) assert.isTrue(before >= 29 * 86_400_000 && before < 29 * 86_400_000 + 12 * 60_000)
       const hubSteps = steps.filter((step) => step.startsWith("hubs")).map((step) => Number(step.slice(12)))
       assert.strictEqual(hubSteps.length, 3) // a second step where the first one hit its maximum
       for (const before of hubSteps) assert.isTrue(before >= 86_400_000 && before < 86_400_000 + 12 * 60_000)
@@ -77,6 +93,7 @@ describe("RetentionSweep", () => {
               : Effect.succeed(0)
           }),
         pruneEntries: () => Effect.succeed({ deleted: 0, next: undefined }),
+        pruneResources: () => Effect.succeed({ deleted: [], isFinished: true }),
         pruneHubs: () => Effect.succeed(0)
       })
       const awakePartitions = new Map([[5, {} as PartitionActors]])

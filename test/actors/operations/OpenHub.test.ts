@@ -6,6 +6,7 @@ import { anonymous } from "#domain/Account.ts"
 import { hashBytes } from "#domain/Fingerprint.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { type Intent, IntentNotConfirmed } from "#domain/ports/IntentVerifier.ts"
+import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import { partitionOf } from "#domain/Topic.ts"
@@ -58,6 +59,12 @@ const news = Effect.fnUntraced(function*(ids: ReadonlyArray<string>) {
   yield* TestClock.adjust("2 seconds")
 })
 
+/** The answer of the publisher, with a feed of these ids. */
+const documentOf = (ids: ReadonlyArray<string>) => {
+  const body = new TextEncoder().encode(JSON.stringify(ids))
+  return { status: 200, headers: { "content-type": "application/xml" }, body, signature: hashBytes(body), finalUrl: feed }
+}
+
 const posts = (web: SimulatedWeb["Service"], name: string) =>
   web.parcels.filter(({ callback }) => callback === hook(name)).map(({ body }) => new TextDecoder().decode(body))
 
@@ -107,39 +114,74 @@ describe("the hub face, subscribing", () => {
       ])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("knows the topic before the callback agrees: what changes right after it is news", () =>
-    Effect.gen(function*() {
-      const web = yield* started
-      web.publish(feed, ["first"])
-      recordIntents(web, () => Effect.sync(() => web.publish(feed, ["b", "first"])))
-      yield* subscribe("good")
-      yield* TestClock.adjust("1 second")
-      yield* news(["b", "first"])
-      assert.deepStrictEqual(posts(web, "good"), ["[\"b\",\"first\"]"])
-    }).pipe(Effect.provide(layer)))
-
-  it.effect("keeps what is published while the callback is asked until it agrees", () =>
+  it.effect("asks first: until the callback agrees there is no resource, no fetch and no row", () =>
     Effect.gen(function*() {
       const web = yield* started
       const hub = yield* Hub
+      const resources = yield* ResourceStore
       web.publish(feed, ["first"])
       const consent = yield* Deferred.make<void>()
       recordIntents(web, () => Deferred.await(consent))
-      yield* subscribe("good")
+      for (const verify of ["async", "sync"] as const) {
+        yield* Effect.forkChild(Effect.ignore(subscribe(verify, { verify })))
+      }
       yield* TestClock.adjust("3 seconds")
-      web.publish(feed, ["b", "first"])
       yield* hub.publish([feed])
       yield* TestClock.adjust("3 seconds")
-      assert.deepStrictEqual([lines(web, "poll").length, posts(web, "good")], [2, []])
+      assert.deepStrictEqual([lines(web, "poll"), yield* resources.find(feed)], [[], Option.none()])
+      assert.deepStrictEqual([yield* known("async"), yield* known("sync")], [undefined, undefined])
       yield* Deferred.succeed(consent, undefined)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual([(yield* known("async"))?.state, (yield* known("sync"))?.state], ["active", "active"])
+      assert.isAtLeast(lines(web, "poll").length, 1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("makes the first document news after a ping that comes before its record", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      const hub = yield* Hub
+      const answer = yield* Deferred.make<void>()
+      web.serve(feed, () => Effect.as(Deferred.await(answer), documentOf(["b", "first"])))
+      yield* subscribe("good")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([(yield* known("good"))?.state, lines(web, "poll").length], ["active", 1])
+      yield* hub.publish([feed])
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.succeed(answer, undefined)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(posts(web, "good"), ["[\"b\",\"first\"]"])
+      yield* news([])
+      assert.strictEqual(posts(web, "good").length, 1)
+      web.serve(feed, () => Effect.succeed(documentOf(["c", "b", "first"])))
+      yield* news([])
+      assert.strictEqual(posts(web, "good").length, 2)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("makes the first document news after a ping that comes before the row of the subscription", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      const hub = yield* Hub
+      web.publish(feed, ["b", "first"])
+      recordIntents(web, () => Effect.ignore(hub.publish([feed])))
+      yield* subscribe("good")
       yield* TestClock.adjust("3 seconds")
       assert.deepStrictEqual(posts(web, "good"), ["[\"b\",\"first\"]"])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("leaves nothing of what was published meanwhile when the callback refuses", () =>
+  it.effect("without a ping has the first document as its baseline", () =>
+    Effect.gen(function*() {
+      const web = yield* started
+      web.publish(feed, ["b", "first"])
+      yield* subscribe("good")
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(posts(web, "good"), [])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("leaves nothing when the callback refuses", () =>
     Effect.gen(function*() {
       const web = yield* started
       const hub = yield* Hub
+      const resources = yield* ResourceStore
       web.publish(feed, ["first"])
       const refusal = yield* Deferred.make<void, IntentNotConfirmed>()
       recordIntents(web, () => Deferred.await(refusal))
@@ -150,7 +192,8 @@ describe("the hub face, subscribing", () => {
       yield* TestClock.adjust("3 seconds")
       yield* Deferred.fail(refusal, refuse())
       yield* TestClock.adjust("3 seconds")
-      assert.deepStrictEqual([yield* known("bad"), posts(web, "bad")], [undefined, []])
+      assert.deepStrictEqual([yield* known("bad"), posts(web, "bad"), lines(web, "poll")], [undefined, [], []])
+      assert.deepStrictEqual(yield* resources.find(feed), Option.none())
     }).pipe(Effect.provide(layer)))
 
   it.effect("to what nobody watched for long tells no old news", () =>
