@@ -14,9 +14,7 @@ export const make = (state: State): SubscriptionStore["Service"] =>
     subscribe: Effect.fn("SubscriptionStore.subscribe")((wanted) =>
       operation(state, (now) => subscribe(state, wanted, now))
     ),
-    remove: Effect.fn("SubscriptionStore.remove")((id) =>
-      operation(state, (now) => end(state, id, now))
-    ),
+    remove: Effect.fn("SubscriptionStore.remove")((id) => operation(state, (now) => end(state, id, now))),
     discard: Effect.fn("SubscriptionStore.discard")((id) =>
       operation(state, (now) => {
         const subscription = state.subscriptions.get(id)?.subscription

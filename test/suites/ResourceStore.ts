@@ -526,14 +526,23 @@ const announcing = (it: Vitest.MethodsNonLive<Stores>) => {
     Effect.gen(function*() {
       const { resource, subscription } = yield* subscribe(wantedBy(0, { face: "hub" }))
       const account = yield* newAccount
-      yield* subscribe({ ...wantedBy(account.id), topic: { given: resource.url, canonical: resource.url, host: resource.host } })
+      yield* subscribe({
+        ...wantedBy(account.id),
+        topic: { given: resource.url, canonical: resource.url, host: resource.host }
+      })
       const document = { contentType: "text/xml", body: Uint8Array.of(60, 61) }
       const deliveries = yield* ResourceStore.use((store) => store.announceFirst(resource, document))
-      assert.deepStrictEqual(deliveries.map(({ notification: { news }, sequence, subscriptionId }) => [subscriptionId, sequence, news]), [
-        [subscription.id, 1, { _tag: "Document", document }]
-      ])
+      assert.deepStrictEqual(
+        deliveries.map(({ notification: { news }, sequence, subscriptionId }) => [subscriptionId, sequence, news]),
+        [
+          [subscription.id, 1, { _tag: "Document", document }]
+        ]
+      )
       const { deliveries: [waiting] } = yield* Outbox.use((outbox) => outbox.backlog(subscription.id, 10))
-      assert.deepStrictEqual([waiting?.id, waiting?.notification.news], [deliveries[0]?.id, { _tag: "Document", document }])
+      assert.deepStrictEqual([waiting?.id, waiting?.notification.news], [deliveries[0]?.id, {
+        _tag: "Document",
+        document
+      }])
       assert.deepStrictEqual(yield* NotificationLog.use((log) => log.readAfter(resource.id, 0, 10)), [])
       const [next] = yield* record({ ...found(resource, [entry("a")]), wholeFeed: document })
       assert.strictEqual(next?.sequence, 2)

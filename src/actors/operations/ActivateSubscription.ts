@@ -48,7 +48,8 @@ const makeIsPingedSince = Effect.map(
       return recent.some(({ receivedAt, topic }) => {
         if (receivedAt < since) return false
         const parsed = Topic.parse(topic)
-        return parsed._tag === "Success" && (parsed.success.canonical === canonical || parsed.success.canonical === page)
+        return parsed._tag === "Success" &&
+          (parsed.success.canonical === canonical || parsed.success.canonical === page)
       })
     })
 )

@@ -74,7 +74,9 @@ describe("RetentionSweep", () => {
         "100 resources "
       ])
       const resourceSteps = steps.filter((step) => step.includes("resources")).map((step) => Number(step.slice(24)))
-      for (const before of resourceSteps) assert.isTrue(before >= 29 * 86_400_000 && before < 29 * 86_400_000 + 12 * 60_000)
+      for (const before of resourceSteps) {
+        assert.isTrue(before >= 29 * 86_400_000 && before < 29 * 86_400_000 + 12 * 60_000)
+      }
       const hubSteps = steps.filter((step) => step.startsWith("hubs")).map((step) => Number(step.slice(12)))
       assert.strictEqual(hubSteps.length, 3) // a second step where the first one hit its maximum
       for (const before of hubSteps) assert.isTrue(before >= 86_400_000 && before < 86_400_000 + 12 * 60_000)

@@ -62,7 +62,13 @@ const news = Effect.fnUntraced(function*(ids: ReadonlyArray<string>) {
 /** The answer of the publisher, with a feed of these ids. */
 const documentOf = (ids: ReadonlyArray<string>) => {
   const body = new TextEncoder().encode(JSON.stringify(ids))
-  return { status: 200, headers: { "content-type": "application/xml" }, body, signature: hashBytes(body), finalUrl: feed }
+  return {
+    status: 200,
+    headers: { "content-type": "application/xml" },
+    body,
+    signature: hashBytes(body),
+    finalUrl: feed
+  }
 }
 
 const posts = (web: SimulatedWeb["Service"], name: string) =>
