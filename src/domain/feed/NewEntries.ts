@@ -194,7 +194,8 @@ const findTruncatedAway = (
 /**
  * Entries that the last document had beyond the limit of entries. When the publisher shortens the feed, these come into view.
  *
- * Such an entry has an old date. Without dates, both ends of the document were read, so such an entry stands between known ones.
+ * Such an entry has an old date. Among equal dates and without dates, both ends of the document were read, so such an entry stands
+ * between known ones.
  */
 const findLeftOut = (
   candidates: ReadonlyArray<Candidate>,
@@ -205,7 +206,8 @@ const findLeftOut = (
   const last = candidates.findLastIndex(({ known }) => known)
   return candidates.filter(({ entry }, index) => {
     const date = getDate(entry)
-    return leftOutUntil > 0 && date !== undefined ? date <= leftOutUntil : index > first && index < last && first >= 0
+    if (leftOutUntil > 0 && date !== undefined && date !== leftOutUntil) return date < leftOutUntil
+    return index > first && index < last && first >= 0
   })
 }
 

@@ -12,7 +12,7 @@ export const readLink = (element: Element, outer: ElementContext): Link => {
   const context = enterElement(element, outer)
   return {
     href: readHref(element, context),
-    rel: (getValue(element, "rel") ?? "alternate").replace(ianaRelation, ""),
+    rel: readRelation(getValue(element, "rel") ?? "alternate"),
     ...dropUndefined({
       type: getValue(element, "type"),
       title: getValue(element, "title"),
@@ -20,6 +20,12 @@ export const readLink = (element: Element, outer: ElementContext): Link => {
       length: parseLength(getValue(element, "length"))
     })
   }
+}
+
+/** Names of relations are case-insensitive (RFC 8288, 2.1). A URL is an extension and stays as written. */
+const readRelation = (written: string): string => {
+  const relation = written.replace(ianaRelation, "")
+  return relation.includes(":") ? relation : relation.toLowerCase()
 }
 
 /** An empty reference means the document itself (RFC 3986), but only counts if the publisher declares a base. */

@@ -216,7 +216,7 @@ const readXml = (texts: ReadonlyArray<string>, options: ReadOptions): ReadTexts 
   if (!("kind" in feed)) {
     const reading = chooseDialect(feed)(feed, makeDialectOptions(options))
     // As an empty feed, the document would make every entry of the next one new.
-    return reading.entries.length === 0 && repairs.includes(openAtEnd)
+    return reading.entries.length === 0 && (isCutInEntry || repairs.includes(openAtEnd))
       ? { kind: "empty", reason: "the feed breaks off before its first entry" }
       : { reading, repairs }
   }

@@ -8,7 +8,7 @@ import { periodAfter } from "./PollSchedule.ts"
 import { isSuccess, type PollContext, type PollResult, silentWrite } from "./PollStep.ts"
 import type { ResourceState } from "./Resource.ts"
 import { retryTime } from "./RetryAfter.ts"
-import { acceptedStatus, describeStandIn } from "./RobotCheck.ts"
+import { describeStandIn, standInStatuses } from "./RobotCheck.ts"
 import { describeFetch, isSameFailure } from "./Status.ts"
 import { dayMs } from "#domain/Time.ts"
 
@@ -30,7 +30,7 @@ export const failPoll = (
   const { announced, health, isTolerated } = recordFailure(state, state.lastParse !== undefined)
   const { serverProfile } = state
   const { jitter, minPeriod, now, trigger } = context
-  const hasAnswer = isSuccess(code) && code !== acceptedStatus
+  const hasAnswer = isSuccess(code) && !standInStatuses.has(code)
   const period = isTolerated ? state.period : periodAfter(state, hasAnswer ? "unreadable" : "failed", context, 0)
   const log = describeFetch(trigger, code, period)
   const next: ResourceState = {
@@ -56,7 +56,7 @@ export const failPoll = (
 export const failFetch = (state: ResourceState, error: FetchError, context: PollContext): PollResult =>
   failPoll(state, 0, error.message, context)
 
-/** A successful answer with the page of a robot check or of a queue; undefined for any other answer. */
+/** A successful answer with something else in place of the document; undefined for any other answer. */
 export const failStandIn = (state: ResourceState, answer: Fetched, context: PollContext): PollResult | undefined => {
   const text = describeStandIn(answer)
   return text === undefined

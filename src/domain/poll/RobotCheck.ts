@@ -17,11 +17,30 @@ export const describeChallenge = ({ headers, status }: Pick<Fetched, "headers" |
 }
 
 /** The status "accepted": the server has not done the request yet, so that the body is no document (RFC 9110, 15.3.3). */
-export const acceptedStatus = 202
+const acceptedStatus = 202
+
+/** The status "partial content". Windhover never asks for a part (RFC 9110, 15.3.7). */
+const partialStatus = 206
+
+/** Successful statuses whose body is not the document, however long the server repeats it. */
+export const standInStatuses: ReadonlySet<number> = new Set([acceptedStatus, partialStatus])
 
 const acceptedText =
   "the server answers 202 (accepted, not done) with a page of a robot check or of a queue, and not with the document"
 
-/** Explains a successful answer that has the page of a robot check or of a queue in place of the document. Feeds never are such pages. */
+const partialText = "the server answers 206 with a part of the document, although the request was for the whole document"
+
+/**
+ * Explains a successful answer that has something else in place of the document: the page of a robot check or of a queue, or a part of the
+ * document. Feeds never are such pages.
+ */
 export const describeStandIn = (answer: Pick<Fetched, "headers" | "status">): string | undefined =>
-  describeChallenge(answer) ?? (answer.status === acceptedStatus ? acceptedText : undefined)
+  describeChallenge(answer) ??
+    (answer.status === acceptedStatus ? acceptedText : isPart(answer) ? partialText : undefined)
+
+/** Some caches answer 206 with all bytes, and say so in Content-Range. */
+const isPart = ({ headers, status }: Pick<Fetched, "headers" | "status">): boolean => {
+  if (status !== partialStatus) return false
+  const [, last, length] = /^bytes\s+0-(\d+)\/(\d+)$/i.exec(headers["content-range"]?.trim() ?? "") ?? []
+  return last === undefined || Number(last) + 1 !== Number(length)
+}

@@ -94,6 +94,9 @@ const minProvenText = 16
 /** Markup does not count by its first byte here: a brotli stream of 64 kB and more begins with a bracket. */
 const isLongText = (bytes: Uint8Array): boolean => bytes.length >= minProvenText && isUtf8Text(bytes)
 
+/** A text that may be a compressed stream by chance. As a stream, it lacks its end. */
+export const isShortText = (bytes: Uint8Array): boolean => bytes.length < minProvenText && isUtf8Text(bytes)
+
 /** The bytes begin like text: UTF-8 without control characters, or any encoding that begins like XML, HTML or JSON. */
 export const isText = (bytes: Uint8Array): boolean => looksLikeMarkup(bytes) || isUtf8Text(bytes)
 

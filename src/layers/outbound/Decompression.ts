@@ -6,6 +6,7 @@ import {
   type CompressionFormat,
   formatOf,
   isGzip,
+  isShortText,
   isText,
   markedFormat
 } from "./CompressionFormat.ts"
@@ -115,10 +116,11 @@ const removeLayer = (
     format === "gzip" && isWrongData(error)
       ? gunzipFirstMember(bytes, maxBytes).then((member) => member ?? plainOrThrow(error), plainOrThrow)
       : plainOrThrow(error)
-  const inThreadPool = () => decompressors[format](bytes, optionsOf(format, isComplete, maxBytes)).catch(recover)
+  const mayBeTruncated = isComplete && !isShortText(bytes)
+  const inThreadPool = () => decompressors[format](bytes, optionsOf(format, mayBeTruncated, maxBytes)).catch(recover)
   if (bytes.length > maxSyncInput) return inThreadPool()
   try {
-    return syncDecompressors[format](bytes, optionsOf(format, isComplete, Math.min(maxBytes, maxSyncOutput)))
+    return syncDecompressors[format](bytes, optionsOf(format, mayBeTruncated, Math.min(maxBytes, maxSyncOutput)))
   } catch (error) {
     return isOverflow(error) && maxBytes > maxSyncOutput ? inThreadPool() : recover(error)
   }
@@ -158,11 +160,11 @@ const isWrongData = (error: unknown): boolean =>
 const isOverflow = (error: unknown): boolean =>
   error instanceof RangeError && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
 
-/** Truncated gzip and deflate streams are decompressed up to the truncation, as in browsers. */
-const optionsOf = (format: CompressionFormat, isComplete: boolean, maxOutputLength: number) => ({
+/** Truncated gzip and deflate streams are decompressed up to the truncation, as in browsers. Short texts are no such streams. */
+const optionsOf = (format: CompressionFormat, mayBeTruncated: boolean, maxOutputLength: number) => ({
   maxOutputLength,
   chunkSize: 64 * 1024,
-  ...(isComplete && format !== "br" && format !== "zstd" ? { finishFlush: zlib.constants.Z_SYNC_FLUSH } : {})
+  ...(mayBeTruncated && format !== "br" && format !== "zstd" ? { finishFlush: zlib.constants.Z_SYNC_FLUSH } : {})
 })
 
 const syncDecompressors = {

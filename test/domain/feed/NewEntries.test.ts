@@ -346,4 +346,14 @@ describe("NewEntries", () => {
       assert.deepStrictEqual(told, names.slice(1))
     }))
   })
+
+  it("notifies entries behind the known ones whose date is that of the entries left out", () => {
+    const dated = (...names: ReadonlyArray<string>) => names.map((name) => entry(name, { published: NOW }))
+    const first = after([dated("a", "b", "y", "z")])
+    const read = (entries: ReadonlyArray<RawEntry>) =>
+      ids(findNewEntries(first.memory, { entries, skipped: 0 }, NOW + MINUTE, { leftOutUntil: NOW }).notified)
+    assert.deepStrictEqual(read(dated("a", "b", "z", "new")), ["new"])
+    assert.deepStrictEqual(read(dated("a", "b", "between", "z")), [])
+    assert.deepStrictEqual(read([...dated("a", "b", "z"), entry("old", { published: NOW - 1 })]), [])
+  })
 })

@@ -105,6 +105,47 @@ describe("oddities of markup", () => {
     }
   })
 
+  const closed = { rss: "</channel></rss>", atom: "</feed>", rdf: "</rdf:RDF>" } as const
+
+  it.each(Object.entries(closed))(
+    "broken off inside an entry, before the last tags of the publisher's template: half an entry is no entry: %s",
+    (dialect, tags) => {
+      const item = "<item><guid>b</guid><title>B &amp; C</title></item>"
+      const document = cut[dialect as keyof typeof cut]
+      for (const half of ["<item><guid>b</guid><title>B ", "<item><guid>b</guid><title>B</title><description>", "<item><guid>b"]) {
+        const { entries, repairs } = read(document(half) + tags)
+        assert.deepStrictEqual(entries.map(({ id }) => id), ["a"], half)
+        assert.include(repairs, "an entry left out that was open at the end of the document")
+      }
+      assert.deepStrictEqual(read(document(item) + tags).entries.map(({ id }) => id), ["a", "b"])
+    }
+  )
+
+  it("entries without end tags: the last one is whole as well", () => {
+    const items = "<item><guid>a</guid><title>A</title><item><guid>b</guid><title>B"
+    assert.deepStrictEqual(
+      read(`<rss><channel><title>t</title>${items}</channel></rss>`).entries.map(({ id }) => id),
+      ["a", "b"]
+    )
+    const last = "<item><guid>b</guid><title>B</title>"
+    assert.deepStrictEqual(read(`${cut.rss(last)}</channel></rss>`).entries.map(({ id }) => id), ["a", "b"])
+  })
+
+  it("broken off inside its first entry, before the last tags", () => {
+    const document = "<rss><channel><title>t</title><item><guid>a</guid><title>half of</channel></rss>"
+    assert.deepStrictEqual(readFeed(new TextEncoder().encode(document)), {
+      _tag: "NotFeed",
+      kind: "empty",
+      reason: "the feed breaks off before its first entry"
+    })
+  })
+
+  it("relation in capitals: names of relations are case-insensitive", () => {
+    const links = ["SELF", "Hub", "HTTP://rel.example/X"].map((rel) => `<atom:link rel="${rel}" href="http://a.example/"/>`)
+    const feed = read(rss("<guid>a</guid>", links.join("")))
+    assert.deepStrictEqual(feed.header.links?.map(({ rel }) => rel), ["self", "hub", "HTTP://rel.example/X"])
+  })
+
   it("broken off inside a comment between entries: a comment holds no entry", () => {
     const comment = "<!-- <item><guid>old</guid></item> "
     assert.deepStrictEqual(read(cut.rss(comment)).entries.map(({ id }) => id), ["a"])

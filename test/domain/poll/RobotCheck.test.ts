@@ -97,4 +97,18 @@ describe("A robot check", () => {
     const other = poll(initialState(), answer("<p>1</p>", { headers: { [field]: "none" } }))
     assert.strictEqual(stateAfter(other).failures, 0)
   })
+
+  it("has the same effect as a part of the document, although the request was for the whole document", () => {
+    const known = stateAfter(poll(initialState(), answer("<p>1 EUR</p>")))
+    const part = (range?: string) =>
+      answer("<p>1", { status: 206, headers: range === undefined ? {} : { "content-range": range } })
+    const text =
+      `Fetched (ring) 206 ${known.period}: the server answers 206 with a part of the document, although the request was for the whole document`
+    for (const range of [undefined, "bytes 0-3/12", "bytes 4-7/8", "bytes 0-3/*"]) {
+      const done = poll(known, part(range), at.now + 30 * 86_400_000)
+      assert.deepStrictEqual([announced(done), stateAfter(done).http], [undefined, text], range)
+      assert.isUndefined(stateAfter(done).serverProfile?.unreadableSince)
+    }
+    assert.strictEqual(announced(poll(known, part("bytes 0-3/4"))), "Document")
+  })
 })

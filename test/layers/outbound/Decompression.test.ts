@@ -158,6 +158,14 @@ describe("Decompression", () => {
     assert.throws(() => read(short, "gzip", "text/xml", 1 << 20, false), "the body is not valid gzip")
   })
 
+  it("returns a short text unchanged that begins like a compressed stream", () => {
+    for (const short of ["{\"v\":2}", "x^2 + 1", "[1]", "null"]) {
+      for (const name of ["deflate", "gzip", "br", "zstd"]) {
+        assert.deepStrictEqual(now(read(Buffer.from(short), name, "application/json")), Buffer.from(short), name)
+      }
+    }
+  })
+
   it("returns an empty body unchanged", () => {
     assert.deepStrictEqual(now(read(new Uint8Array(0), "gzip")), Buffer.alloc(0))
   })

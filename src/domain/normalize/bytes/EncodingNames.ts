@@ -153,14 +153,14 @@ const aliases: ReadonlyMap<string, string> = new Map(
     "shift_jis":
       "shiftjis sjis mskanji mscode windows31j shiftjisms sjisms sjiswin sjisopen shiftjisx0213 sjisx0213 shiftjis2004 sjis2004 macjapanese pck ms9320213 sjis0213 ja16sjis",
     "euc-jp":
-      "eucjp ujis eucjpms eucjpwin eucjpopen eucjplinux eucjis eucjisx0213 eucjis2004 eucpkdfmtjapanese eucjpascii eucjpunix eucjpsolaris ibmeucjp extendedunixcodepackedformatforjapanese jisx0213 ja16euc",
+      "eucjp ujis eucjpms eucjpwin eucjpopen eucjplinux eucjis eucjisx0213 eucjis2004 eucpkdfmtjapanese eucjpascii eucjpunix eucjpsolaris ibmeucjp extendedunixcodepackedformatforjapanese jisx0213 ja16euc xeuc iso2022jpeuc",
     "iso-2022-jp":
       "jis jisencoding iso2022jp iso2022jp1 iso2022jp2 iso2022jp3 iso2022jp2004 iso2022jpext iso2022jpms windowsiso2022jp mswin50221 windows50220 windows50221",
     "gbk":
       "gbk gb gb2312 gb23121980 gb231280 gb231281 iso58gb231280 chinese euccn eucgb2312cn gb2312eucg cngb cngbk cn simplifiedchinese macsimpchinese macchinesesimp zhcn zhcneuc ibmeuccn zhs16gbk zhs16cgb231280",
     "gb18030": "gb18030 gb180302000 gb180302005 gb180302022 gb13000",
     "big5":
-      "big5 bigfive big5tw cnbig5 xxbig5 big5hkscs hkscs big5hkscs2001 big5hkscs2004 big5hkscs2008 ms950hkscs big5eten eten big5solaris big5uao mactradchinese macchinesetrad traditionalchinese zhtwbig5 zht16big5",
+      "big5 bigfive big5tw cnbig5 xxbig5 big5hkscs hkscs big52003 big5hkscs2001 big5hkscs2004 big5hkscs2008 ms950hkscs big5eten eten big5solaris big5uao mactradchinese macchinesetrad traditionalchinese zhtwbig5 zht16big5",
     "euc-kr":
       "euckr uhc korean ksc5601 ksc56011987 ksc56011989 ksc56011992 ksx1001 ksx10011992 ksx10012002 ks5601 mackorean wansung 5601 kseuc koeuc ibmeuckr ko16ksc5601 ko16mswin949"
   }).flatMap(([name, words]) => words.split(" ").map((word) => [word, name] as const))

@@ -13,7 +13,7 @@ const QUESTION = 63
 export interface MarkupTree {
   readonly root: Element
   readonly repairs: ReadonlyArray<string>
-  /** The document ends inside an entry. The tree does not hold this entry, because half an entry is no entry. */
+  /** The document breaks off inside an entry. The tree does not hold this entry, because half an entry is no entry. */
   readonly isCutInEntry: boolean
 }
 
@@ -25,6 +25,9 @@ const maxStrayEndTags = 100
 
 /** The repair of a document that is truncated, or lacks its last end tags. */
 export const openAtEnd = "elements closed that were open at the end of the document"
+
+/** The repair of entries without end tags. */
+const closedBeforeEntry = "elements closed before an entry"
 
 /** The repair of a document that is read in part, because it has too many elements. */
 export const tooManyElements = "too many elements: the rest was left out"
@@ -61,6 +64,7 @@ class MarkupParser extends MarkupScanner {
   /** Open start tags beyond the deepest level. */
   private beyond = 0
   private count = 0
+  private isCutInEntry = false
   /** The next `]]>`. */
   private sectionEnd = -1
   /** The next `<![CDATA[` behind the present one. */
@@ -73,13 +77,13 @@ class MarkupParser extends MarkupScanner {
     for (const text of texts) this.readText(text)
     if (this.count >= maxElements) this.repair(tooManyElements)
     else if (this.depth > 0) this.repair(openAtEnd)
-    const isCutInEntry = this.entry > 0
-    if (isCutInEntry) this.dropOpenEntry()
-    return { root: this.root, repairs: [...this.repairs], isCutInEntry }
+    if (this.entry > 0) this.dropOpenEntry()
+    return { root: this.root, repairs: [...this.repairs], isCutInEntry: this.isCutInEntry }
   }
 
   /** Removes the open entry, which is the last child of its parent. */
   private dropOpenEntry(): void {
+    this.isCutInEntry = true
     this.repair("an entry left out that was open at the end of the document")
     this.open[this.entry - 1]?.children.pop()
   }
@@ -220,7 +224,7 @@ class MarkupParser extends MarkupScanner {
   private closeBeforeEntry(): void {
     let depth = this.depth
     while (depth > 0 && this.names[depth]?.mayHoldEntries === false) depth--
-    this.repair("elements closed before an entry")
+    this.repair(closedBeforeEntry)
     this.closeTo(depth)
   }
 
@@ -262,9 +266,18 @@ class MarkupParser extends MarkupScanner {
     } else {
       if (depth !== this.depth || this.name.raw !== raw) {
         this.repair("elements closed whose end tag was missing or misspelt")
+        if (this.isEntryCutBefore(depth)) this.dropOpenEntry()
       }
       this.closeTo(depth - 1)
     }
+  }
+
+  /**
+   * Whether an end tag closes the feed around an entry and its open child: the publisher's script failed inside the entry, and its template
+   * wrote the last tags. Publishers who omit the end tags of all entries mean no such thing.
+   */
+  private isEntryCutBefore(depth: number): boolean {
+    return depth < this.entry && this.depth > this.entry && !this.repairs.has(closedBeforeEntry)
   }
 
   /** Depth of the element that an end tag closes, if need be in another case; 0 for none nearby. */

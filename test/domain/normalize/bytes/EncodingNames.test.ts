@@ -45,7 +45,7 @@ const labels: { readonly [encoding: string]: ReadonlyArray<string> } = {
     "ms_kanji",
     "932"
   ],
-  "euc-jp": ["eucjp", "EUC_JP_LINUX", "eucJP-ms", "ujis", "cp51932", "x-eucJP-Open", "IBM-eucJP"],
+  "euc-jp": ["eucjp", "EUC_JP_LINUX", "eucJP-ms", "ujis", "cp51932", "x-eucJP-Open", "IBM-eucJP", "x-euc"],
   "iso-2022-jp": ["ISO2022JP", "JIS", "cp50221", "x-windows-iso2022jp", "iso2022_jp_2004"],
   "gbk": [
     "cp936",
