@@ -28,7 +28,8 @@ export const standInStatuses: ReadonlySet<number> = new Set([acceptedStatus, par
 const acceptedText =
   "the server answers 202 (accepted, not done) with a page of a robot check or of a queue, and not with the document"
 
-const partialText = "the server answers 206 with a part of the document, although the request was for the whole document"
+const partialText =
+  "the server answers 206 with a part of the document, although the request was for the whole document"
 
 /**
  * Explains a successful answer that has something else in place of the document: the page of a robot check or of a queue, or a part of the

@@ -112,7 +112,13 @@ describe("oddities of markup", () => {
     (dialect, tags) => {
       const item = "<item><guid>b</guid><title>B &amp; C</title></item>"
       const document = cut[dialect as keyof typeof cut]
-      for (const half of ["<item><guid>b</guid><title>B ", "<item><guid>b</guid><title>B</title><description>", "<item><guid>b"]) {
+      for (
+        const half of [
+          "<item><guid>b</guid><title>B ",
+          "<item><guid>b</guid><title>B</title><description>",
+          "<item><guid>b"
+        ]
+      ) {
         const { entries, repairs } = read(document(half) + tags)
         assert.deepStrictEqual(entries.map(({ id }) => id), ["a"], half)
         assert.include(repairs, "an entry left out that was open at the end of the document")
@@ -141,7 +147,9 @@ describe("oddities of markup", () => {
   })
 
   it("relation in capitals: names of relations are case-insensitive", () => {
-    const links = ["SELF", "Hub", "HTTP://rel.example/X"].map((rel) => `<atom:link rel="${rel}" href="http://a.example/"/>`)
+    const links = ["SELF", "Hub", "HTTP://rel.example/X"].map((rel) =>
+      `<atom:link rel="${rel}" href="http://a.example/"/>`
+    )
     const feed = read(rss("<guid>a</guid>", links.join("")))
     assert.deepStrictEqual(feed.header.links?.map(({ rel }) => rel), ["self", "hub", "HTTP://rel.example/X"])
   })
