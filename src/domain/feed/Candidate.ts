@@ -2,7 +2,7 @@ import { type Fingerprint, hashString } from "#domain/Fingerprint.ts"
 import type { Entry } from "./Entry.ts"
 import type { AssignedIds, Identity } from "./EntryId.ts"
 import { getPermalink } from "./Feed.ts"
-import { hashWithoutScheme, type SeenIds, type Trace } from "./SeenIds.ts"
+import { hashWithoutScheme, packContent, type SeenIds, type Trace } from "./SeenIds.ts"
 
 const updateWindowMs = 3 * 60_000
 
@@ -40,11 +40,10 @@ const hashEssence = (entry: Entry): Fingerprint => {
   return title === "" && link === "" ? 0n : hashString(`${title}\n${link}`)
 }
 
-/** The 32-bit hash of title, texts, links, enclosures and categories; 0 without an update date, because only updates need the hash. */
+/** The hash of title, texts, links, enclosures and categories. */
 const hashContent = ({ categories, content, links, summary, title, updated }: Entry): number => {
-  if (updated === undefined) return 0
   const texts = [title?.value, summary?.value, content?.map(({ value }) => value)]
-  return Number(BigInt.asUintN(32, hashString(JSON.stringify([texts, links, categories])))) || 1
+  return packContent(hashString(JSON.stringify([texts, links, categories])), updated !== undefined)
 }
 
 const isRecentlyUpdated = ({ updated }: Entry, now: number): boolean =>

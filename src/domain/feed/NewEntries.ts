@@ -5,7 +5,18 @@ import { assignIds, type RawEntry } from "./EntryId.ts"
 import type { IdPolicy } from "./IdPolicy.ts"
 import { getPublisherId } from "./IdSource.ts"
 import { findFresh, noRecentEntries, recallRecent } from "./RenamedEntries.ts"
-import { findCommonHost, makeLookup, noSeenIds, pack, remember, type SeenIds, type Trace, unpack } from "./SeenIds.ts"
+import {
+  findCommonHost,
+  isOtherContent,
+  keepContent,
+  makeLookup,
+  noSeenIds,
+  pack,
+  remember,
+  type SeenIds,
+  type Trace,
+  unpack
+} from "./SeenIds.ts"
 import { hashToHex } from "./Slug.ts"
 import { dayMs } from "#domain/Time.ts"
 
@@ -161,7 +172,7 @@ const makeTraceLookup = ({ recent }: SeenIds) => {
 const findUpdated = (candidates: ReadonlyArray<Candidate>, seen: SeenIds): ReadonlySet<Candidate> => {
   const known = candidates.filter((one) => one.known)
   const updated = known.filter(({ isRecentlyUpdated, trace }) =>
-    isRecentlyUpdated && seen.has(trace.id) && seen.getContent(trace.id) !== trace.content
+    isRecentlyUpdated && seen.has(trace.id) && isOtherContent(seen.getContent(trace.id), trace.content)
   )
   return new Set(known.length >= 5 && updated.length === known.length ? [] : updated)
 }
@@ -169,9 +180,9 @@ const findUpdated = (candidates: ReadonlyArray<Candidate>, seen: SeenIds): Reado
 /** The trace of an entry, with the content that is stored and was sent. */
 const keepStoredContent = (one: Candidate, seen: SeenIds, updated: ReadonlySet<Candidate>): Trace => {
   const { trace } = one
-  if (!one.known || trace.content === 0 || updated.has(one)) return trace
+  if (!one.known || updated.has(one)) return trace
   const content = seen.getContent(trace.id)
-  return content === 0 ? trace : { ...trace, content }
+  return content === 0 ? trace : { ...trace, content: keepContent(content, trace.content) }
 }
 
 /**

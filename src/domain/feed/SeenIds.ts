@@ -7,9 +7,22 @@ export interface Trace {
   readonly form: Fingerprint
   /** Hash of title and link, which identifies an entry with a changed id. 0n without title and link. */
   readonly essence: Fingerprint
-  /** 32-bit hash of the stored title, texts, links and categories; 0 for an entry without an update date. */
+  /** Hash of the stored title, texts, links and categories, see `packContent`; 0 when unknown. */
   readonly content: number
 }
+
+/** A hash of 31 bits, and a bit for an entry with an update date. Never 0. */
+export const packContent = (hash: Fingerprint, isDated: boolean): number =>
+  (Number(BigInt.asUintN(31, hash)) || 1) * 2 + Number(isDated)
+
+const isDated = (content: number): boolean => content % 2 === 1
+
+/** Compares the hashes alone. Unknown content differs from nothing. */
+export const isOtherContent = (one: number, other: number): boolean =>
+  one !== 0 && other !== 0 && Math.floor(one / 2) !== Math.floor(other / 2)
+
+/** The hash of `kept`, with a date if one of both has it. */
+export const keepContent = (kept: number, seen: number): number => isDated(seen) && !isDated(kept) ? kept + 1 : kept
 
 /** The id of an entry that left the recent documents. */
 export type Tombstone = Pick<Trace, "id" | "content">
@@ -17,8 +30,9 @@ export type Tombstone = Pick<Trace, "id" | "content">
 /**
  * The seen ids of a resource, newest first.
  *
- * Packed, because a runner keeps a million of these: 24 bytes per recent entry, 8 bytes per tombstone, and 4 bytes for each content. Only
- * further ids evict an id, and no empty, truncated or odd document does. So a feed that shrinks for a while causes no notification.
+ * Packed, because a runner keeps a million of these: 28 bytes per recent entry and 8 bytes per tombstone, or 12 if entries have update
+ * dates. Only further ids evict an id, and no empty, truncated or odd document does. So a feed that shrinks for a while causes no
+ * notification.
  */
 export interface SeenIds {
   /** The only host of the URL ids in the current document; empty for several hosts or none. */
@@ -71,9 +85,9 @@ const unpackBytes = (bytes: Uint8Array): SeenIds | undefined => {
   const start = headerBytes + view.getUint8(1)
   const end = start + recentCount * traceBytes
   const contents = end + (strayCount + tombstoneCount) * 8
-  const hasContents = bytes.length !== contents
-  if (hasContents && bytes.length !== contents + (recentCount + tombstoneCount) * 4) return undefined
-  const contentAt = (index: number) => hasContents ? view.getUint32(contents + index * 4, true) : 0
+  const contentCount = (bytes.length - contents) / 4
+  if (contentCount !== recentCount && contentCount !== recentCount + tombstoneCount) return undefined
+  const contentAt = (index: number) => index < contentCount ? view.getUint32(contents + index * 4, true) : 0
   const recent: Array<Trace> = []
   for (let index = 0, at = start; index < recentCount; index++, at += traceBytes) {
     recent.push({
@@ -100,12 +114,11 @@ const unpackBytes = (bytes: Uint8Array): SeenIds | undefined => {
   })
 }
 
-/** Packs seen ids for `unpack`. The contents are left out if no entry has an update date. */
+/** Packs seen ids for `unpack`. The contents of tombstones are left out if none has an update date. */
 export const pack = (ids: SeenIds): Uint8Array => {
   const { host, recent, strays, tombstones } = ids
   const hostBytes = new TextEncoder().encode(host)
-  const hasContents = recent.some(hasContent) || tombstones.some(hasContent)
-  const contents = hasContents ? [...recent, ...tombstones].map(({ content }) => content) : []
+  const contents = [...recent, ...(tombstones.some(hasContent) ? tombstones : [])].map(({ content }) => content)
   const hashBytes = recent.length * traceBytes + (strays.length + tombstones.length) * 8
   const bytes = new Uint8Array(headerBytes + hostBytes.length + hashBytes + contents.length * 4)
   const view = new DataView(bytes.buffer)
@@ -202,7 +215,8 @@ export const remember = (previous: SeenIds, document: SeenDocument): SeenIds => 
   const known = [...traces, ...previous.recent.filter(({ id }) => !read.has(id))]
   const size = Math.max(traces.length, window)
   const recent = known.slice(0, size)
-  const left = known.slice(size).map(({ content, id }) => ({ content, id }))
+  // Without a date before, a date of an entry that comes back is no update.
+  const left = known.slice(size).map(({ content, id }) => ({ content: isDated(content) ? content : 0, id }))
   for (const { id } of left) read.add(id)
   const tombstones = [...left, ...previous.tombstones.filter(({ id }) => !read.has(id))]
     .slice(0, Math.max(tombstoneWindows * window, minTombstones))

@@ -146,6 +146,15 @@ describe("NewEntries", () => {
       }
     })
 
+    it("do not count if the publisher begins to stamp entries, and count once such an entry has changed", () => {
+      const stamped = (at: number, title = "a") => [entry("b", { updated: at }), entry("a", { title, updated: at })]
+      const undated = [entry("b"), entry("a", { title: "a" })]
+      assert.deepStrictEqual(after([undated, stamped(NOW + MINUTE)]).notified, [])
+      assert.deepStrictEqual(after([undated, stamped(NOW), undated, stamped(NOW + 3 * MINUTE)]).notified, [])
+      assert.deepStrictEqual(ids(after([undated, stamped(NOW + MINUTE, "edited")]).updated), ["a"])
+      assert.deepStrictEqual(after([undated, plain("c"), plain("d"), stamped(NOW + 3 * MINUTE)]).updated, [])
+    })
+
     it("do not evict seen ids, however often they are stamped", () => {
       const stamped = (at: number) => ["d", "c", "b"].map((id) => entry(id, { updated: at }))
       const documents = Array.from({ length: 300 }, (_, minute) => stamped(NOW + minute * MINUTE))

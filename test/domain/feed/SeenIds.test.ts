@@ -85,13 +85,14 @@ describe("SeenIds", () => {
     assert.isDefined(unpack(pack(noSeenIds)))
   })
 
-  it("takes 24 bytes per recent entry and 8 bytes per tombstone, and 4 more for contents", () => {
+  it("takes 28 bytes per recent entry and 8 bytes per tombstone, or 12 if an entry had an update date", () => {
     const first = pack(see(noSeenIds, range(0, 25)))
-    assert.strictEqual(first.length, 28 + 25 * 24)
+    assert.strictEqual(first.length, 28 + 25 * 28)
     const second = see(see(noSeenIds, range(0, 25)), range(5, 30))
     assert.strictEqual(pack(second).length, first.length + 5 * 8)
     const dated = see(second, [{ ...trace(30), content: 7 }, ...range(6, 30)])
-    assert.strictEqual(pack(dated).length, first.length + 6 * 8 + 31 * 4)
+    assert.strictEqual(pack(dated).length, first.length + 6 * 8)
+    assert.strictEqual(pack(see(dated, range(40, 65))).length, first.length + 31 * 12)
   })
 
   it("remembers an id for three windows, and no longer", () => {
