@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { type EntryOrder, type EntryPage, EntryStore, type PageQuery } from "#domain/ports/EntryStore.ts"
+import { type EntryOrder, type EntryPage, EntryStore, maxPageBytes, type PageQuery } from "#domain/ports/EntryStore.ts"
 import { type Arrived, operation, type State } from "./State.ts"
 
 export const make = (state: State): EntryStore["Service"] =>
@@ -8,7 +8,7 @@ export const make = (state: State): EntryStore["Service"] =>
     findById: Effect.fn("EntryStore.findById")((resourceIds, ids) =>
       operation(
         state,
-        () => placedEntries(state, resourceIds).filter(({ entry }) => ids.includes(entry.id)).map(stored)
+        () => cut(placedEntries(state, resourceIds).filter(({ entry }) => ids.includes(entry.id))).map(stored)
       )
     ),
     document: Effect.fn("EntryStore.document")((resourceId) =>
@@ -43,8 +43,19 @@ const page = (state: State, query: PageQuery): EntryPage => {
   const nearest = query.after !== undefined && query.before === undefined
   return {
     _tag: "Page",
-    entries: (nearest ? range.slice(-query.count) : range.slice(0, query.count)).map(stored)
+    entries: (nearest
+      ? cut(range.slice(-query.count).toReversed()).toReversed()
+      : cut(range.slice(0, query.count))).map(stored)
   }
+}
+
+/** The first entries, up to the bytes of a page, and the very first in any case. */
+const cut = (entries: ReadonlyArray<Placed>): ReadonlyArray<Placed> => {
+  let bytes = 0
+  const end = entries.findIndex(({ entry }, i) =>
+    (bytes += Buffer.byteLength(JSON.stringify(entry))) > maxPageBytes && i > 0
+  )
+  return end < 0 ? entries : entries.slice(0, end)
 }
 
 const newestFirst = (a: Placed, b: Placed): number => placeOf(b) - placeOf(a) || b.arrival - a.arrival

@@ -137,6 +137,27 @@ const paging = (it: Vitest.MethodsNonLive<Stores>) => {
       { discard: true }
     ), 60_000)
 
+  it.effect("ends a page by its bytes, so that the next page goes on behind it in either direction", () =>
+    Effect.gen(function*() {
+      const { resource } = yield* newSubscription()
+      const long = "x".repeat(7 * 1024 * 1024)
+      for (let i = 1; i <= 5; i++) {
+        yield* record({ ...unchanged(resource), entries: [entry(`e${i}`, { published: i, title: { type: "text", value: long } })] })
+      }
+      const store = yield* EntryStore
+      const read = Effect.fnUntraced(function*(query: Omit<PageQuery, "resourceIds" | "count">) {
+        const page = yield* store.page({ resourceIds: [resource.id], count: 50, ...query })
+        return page._tag === "Page" ? page.entries.map(({ entry }) => entry.id) : []
+      })
+      assert.deepStrictEqual(yield* read({}), ["e5", "e4"])
+      assert.deepStrictEqual(yield* read({ before: "e4" }), ["e3", "e2"])
+      assert.deepStrictEqual(yield* read({ before: "e2" }), ["e1"])
+      assert.deepStrictEqual(yield* read({ after: "e1" }), ["e3", "e2"])
+      assert.deepStrictEqual(yield* read({ after: "e1", order: "stored" }), ["e3", "e2"])
+      const found = yield* store.findById([resource.id], ["e1", "e2", "e3"])
+      assert.deepStrictEqual(found.map(({ entry }) => entry.id), ["e3", "e2"])
+    }))
+
   it.effect("gives what lies between two entries, from the newer end", () =>
     Effect.gen(function*() {
       const { resource } = yield* newSubscription()

@@ -1,4 +1,5 @@
 import type { FeedHeader } from "#domain/feed/Feed.ts"
+import { limitHeader } from "#domain/feed/HeaderLimit.ts"
 import type { Fetched } from "#domain/ports/Fetcher.ts"
 import { withoutFragment } from "./Fragment.ts"
 import { locationOf } from "./LoginWall.ts"
@@ -135,12 +136,14 @@ export const locationAfter = (
     : undefined
 
 /**
- * The header to remember: the previous one if both say the same, else a copy by way of JSON.
+ * The header to remember, at most 64 KiB: the previous one if both say the same, else a copy by way of JSON.
  *
  * A string that was cut from a document keeps the whole document in memory. The copy does not.
  */
-export const rememberHeader = (before: FeedHeader | undefined, header: FeedHeader): FeedHeader => {
-  const text = JSON.stringify(header)
+export const rememberHeader = (before: FeedHeader | undefined, found: FeedHeader): FeedHeader => {
+  const json = JSON.stringify(found)
+  const header = limitHeader(found, json)
+  const text = header === found ? json : JSON.stringify(header)
   // The text comes from the line above, so no schema checks it.
   return before !== undefined && text === JSON.stringify(before) ? before : JSON.parse(text) as FeedHeader
 }

@@ -5,6 +5,9 @@ import type { StoreError } from "./StoreError.ts"
 
 export type EntryOrder = "published" | "stored"
 
+/** Maximum of bytes of the entries of a page as JSON. A page with a longer entry has this entry alone. */
+export const maxPageBytes = 16 * 1024 * 1024
+
 export interface PageQuery {
   readonly resourceIds: ReadonlyArray<number>
   /** 1 to 50. */
@@ -36,10 +39,12 @@ export class EntryStore extends Context.Service<EntryStore, {
   /**
    * Newest first: by (published, else first seen) descending, ties broken by order of arrival, latest first; or by arrival alone.
    *
+   * A page ends before `count` when its entries exceed `maxPageBytes`. The next page begins with `before` or `after` its last entry.
+   *
    * A read in the order of storing waits for the writes of these resources. So no entry appears later behind an entry of the page.
    */
   readonly page: (query: PageQuery) => Effect.Effect<EntryPage, StoreError>
-  /** The stored entries with these ids, at most 50 ids, in page order. */
+  /** The stored entries with these ids, at most 50 ids, in page order, up to `maxPageBytes`. */
   readonly findById: (
     resourceIds: ReadonlyArray<number>,
     ids: ReadonlyArray<string>

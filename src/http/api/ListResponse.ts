@@ -1,12 +1,16 @@
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import type { ListedSubscription } from "#actors/operations/Hub.ts"
 import { statusOf } from "#domain/poll/Resource.ts"
+import type { Status } from "#domain/poll/Status.ts"
 import type { SubscriptionItem } from "#domain/ports/SubscriptionStore.ts"
 import { statusToJson } from "#domain/render/NotificationJson.ts"
 import { toPlainText } from "#domain/render/PlainText.ts"
 import { shownFormat } from "#domain/Subscription.ts"
 import * as Reply from "#http/Reply.ts"
 import type { ApiCall } from "./Operation.ts"
+
+/** Characters of a title in a list, at most. A page of 500 subscriptions so stays below 16 MiB. */
+const maxTitleLength = 4_096
 
 /** Page, number of matches and search, as `meta` of a detailed list. */
 interface ListMeta {
@@ -29,7 +33,7 @@ export const renderList = (
       : {
         subscriptions: items.map((item) => ({
           subscription: {
-            ...subscriptionJson(item, { status: statusToJson(statusOf(item.resource, item.subscription.topic)) }),
+            ...subscriptionJson(item, { status: statusToJson(statusOfItem(item)) }),
             deliveries: item.deliveries,
             ...(item.subscription.channel === "xmpp" && { xmpp: xmppJson(item) })
           }
@@ -44,8 +48,20 @@ const subscriptionJson = ({ resource: { header, kind }, subscription }: Subscrip
   format: shownFormat(subscription, { kind }),
   endpoint: subscription.endpoint,
   secret: subscription.secret ?? null,
-  feed: { title: header?.title === undefined ? null : toPlainText(header.title), url: subscription.topic, ...details }
+  feed: {
+    title: header?.title === undefined ? null : cutTitle(toPlainText(header.title)),
+    url: subscription.topic,
+    ...details
+  }
 })
+
+const statusOfItem = ({ resource, subscription }: SubscriptionItem): Status => {
+  const status = statusOf(resource, subscription.topic)
+  return status.title === undefined ? status : { ...status, title: cutTitle(status.title) }
+}
+
+const cutTitle = (title: string): string =>
+  title.length <= maxTitleLength ? title : title.slice(0, maxTitleLength).toWellFormed()
 
 /** State of an XMPP subscription: active or paused, online if Windhover knows, and its bounces. Times are in seconds. */
 const xmppJson = ({ bounces, presence, subscription: { state } }: ListedSubscription) => ({

@@ -1,7 +1,7 @@
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { hashString } from "#domain/Fingerprint.ts"
-import { type EntryPage, EntryStore, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
+import { type EntryPage, EntryStore, maxPageBytes, type PageQuery, type StoredEntry } from "#domain/ports/EntryStore.ts"
 import { run } from "./Query.ts"
 import { decodeEntry } from "./StoredJson.ts"
 import { column, copyOf, millis } from "./Values.ts"
@@ -110,19 +110,34 @@ const selectEntries = Effect.fnUntraced(
       : `unnest($1::int8[]) wanted(id) cross join lateral (
         select * from entries where resource_id = wanted.id${bounds} ${ordered}
       ) e`
-    const rows = yield* sql.unsafe<EntryRow>(`select ${entrySelect} from ${source} ${ordered}`, parameters)
+    const rows = yield* sql.unsafe<EntryRow>(
+      withinPageBytes(`select * from ${source} ${ordered}`, orderBy(query, direction)),
+      parameters
+    )
     const entries = rows.map(storedEntryOf)
     return direction === "asc" ? entries.toReversed() : entries
   }
 )
+
+/**
+ * The first entries of a selection that have `maxPageBytes` together, and the first one in any case.
+ *
+ * The length of a stored text is known without reading the text, so that the rest of the page is never read.
+ */
+const withinPageBytes = (selection: string, order: string): string =>
+  `select ${entrySelect} from (
+    select e.*, sum(octet_length(body)) over (order by ${order}) - octet_length(body) as bytes_before from (${selection}) e
+  ) e where bytes_before = 0 or bytes_before + octet_length(body) <= ${maxPageBytes} order by ${order}`
 
 const findById = (sql: SqlClient.SqlClient) =>
   Effect.fn("EntryStore.findById")(function*(resourceIds: ReadonlyArray<number>, ids: ReadonlyArray<string>) {
     const wanted = new Set(ids)
     const hashes = Array.from(wanted, hashString)
     const rows = yield* run(sql.unsafe<EntryRow>(
-      `select ${entrySelect} from entries where resource_id = any($1::int8[]) and hash = any($2::int8[])
-      order by ${time} desc, seq desc`,
+      withinPageBytes(
+        `select * from entries where resource_id = any($1::int8[]) and hash = any($2::int8[])`,
+        `${time} desc, seq desc`
+      ),
       [column.ids(resourceIds), column.hashes(hashes)]
     ))
     return rows.map(storedEntryOf).filter(({ entry }) => wanted.has(entry.id)) // two ids may have the same hash
