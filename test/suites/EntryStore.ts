@@ -142,7 +142,10 @@ const paging = (it: Vitest.MethodsNonLive<Stores>) => {
       const { resource } = yield* newSubscription()
       const long = "x".repeat(7 * 1024 * 1024)
       for (let i = 1; i <= 5; i++) {
-        yield* record({ ...unchanged(resource), entries: [entry(`e${i}`, { published: i, title: { type: "text", value: long } })] })
+        yield* record({
+          ...unchanged(resource),
+          entries: [entry(`e${i}`, { published: i, title: { type: "text", value: long } })]
+        })
       }
       const store = yield* EntryStore
       const read = Effect.fnUntraced(function*(query: Omit<PageQuery, "resourceIds" | "count">) {

@@ -41,14 +41,17 @@ describe("limitHeader", () => {
   it("never exceeds 64 KiB", () => {
     const text = fc.record({ type: fc.constant("text"), value: fc.string({ unit: "binary", maxLength: 30 }) })
     const repeat = fc.integer({ min: 1, max: 20_000 })
-    fc.assert(fc.property(text, text, repeat, fc.array(fc.webUrl(), { maxLength: 20 }), (title, rights, times, urls) => {
-      const header: FeedHeader = {
-        title: { ...title, value: title.value.repeat(times) },
-        rights: { ...rights, value: rights.value.repeat(times) },
-        links: urls.flatMap((href) => Array.from({ length: Math.ceil(times / 10) }, () => ({ rel: "hub", href }))),
-        extensions: { x: [rights.value.repeat(times)] } as never
-      }
-      assert.isAtMost(bytesOf(limit(header)), maxHeaderBytes)
-    }), { numRuns: 60 })
+    fc.assert(
+      fc.property(text, text, repeat, fc.array(fc.webUrl(), { maxLength: 20 }), (title, rights, times, urls) => {
+        const header: FeedHeader = {
+          title: { ...title, value: title.value.repeat(times) },
+          rights: { ...rights, value: rights.value.repeat(times) },
+          links: urls.flatMap((href) => Array.from({ length: Math.ceil(times / 10) }, () => ({ rel: "hub", href }))),
+          extensions: { x: [rights.value.repeat(times)] } as never
+        }
+        assert.isAtMost(bytesOf(limit(header)), maxHeaderBytes)
+      }),
+      { numRuns: 60 }
+    )
   })
 })
