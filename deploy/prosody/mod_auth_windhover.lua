@@ -17,7 +17,7 @@ local secret = module:get_option_string("windhover_auth_secret");
 local timeout = module:get_option_number("windhover_auth_timeout", 10);
 
 -- Returns the status of Windhover's answer, or 0 without an answer in time.
-local function ask(login, password)
+local function ask(login, password, address)
 	local waiting, wake = async.waiter();
 	local status;
 	local function complete(code)
@@ -33,6 +33,7 @@ local function ask(login, password)
 			["Authorization"] = "Basic "..base64.encode(login..":"..password);
 			["X-XMPP-Domain"] = module.host;
 			["X-Internal-Secret"] = secret;
+			["X-Client-Address"] = address; -- wrong passwords count by address, so that a guesser does not lock out the owner
 		};
 	}, function (_, code) complete(code); end);
 	local timer = module:add_timer(timeout, function ()
@@ -47,8 +48,8 @@ local function ask(login, password)
 end
 
 -- Returns true, or nil and the reason.
-local function test_password(login, password)
-	local status = ask(login, password);
+local function test_password(login, password, address)
+	local status = ask(login, password, address);
 	if status >= 200 and status < 300 then return true; end
 	if status == 401 or status == 403 then return nil, "Login or password is not right."; end
 	module:log("error", "Windhover answered %d at %s: the login of %s cannot be checked", status, url, login);
@@ -58,12 +59,12 @@ end
 local managedByWindhover = "Accounts are made and changed in Windhover.";
 
 module:provides("auth", {
-	test_password = test_password;
+	test_password = function (login, password) return test_password(login, password); end;
 
-	get_sasl_handler = function ()
+	get_sasl_handler = function (session)
 		return sasl.new(module.host, {
 			plain_test = function (_, login, password)
-				return test_password(login, password) == true, true;
+				return test_password(login, password, session and session.ip) == true, true;
 			end;
 		});
 	end;

@@ -18,7 +18,7 @@ export class Authentication extends Context.Service<Authentication, {
   ) => Effect.Effect<Caller, Refusal>
   /**
    * Authenticates by HTTP Basic on behalf of an XMPP server. All requests come from the server's address, so failures count against
-   * the login instead.
+   * the login, and against login and client address together if `X-Client-Address` tells the address.
    */
   readonly authenticateForXmpp: (request: HttpServerRequest) => Effect.Effect<Caller, Refusal>
 }>()("windhover/http/Authentication") {}

@@ -1,6 +1,7 @@
 import { Clock, Effect, Layer, Option, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { hash, randomBytes } from "node:crypto"
+import { isIP } from "node:net"
 import { FifoSemaphore } from "#actors/limits/FifoSemaphore.ts"
 import type { Caller } from "#domain/Account.ts"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
@@ -9,13 +10,21 @@ import { Settings } from "#domain/ports/Settings.ts"
 import type { StoreError } from "#domain/ports/StoreError.ts"
 import { type Refusal, refuseThrottled, refuseUnavailable } from "#domain/Refusal.ts"
 import { Authentication } from "./Authentication.ts"
-import { clientAddress } from "./ClientAddress.ts"
+import { clientAddress, networkOf } from "./ClientAddress.ts"
 import { type Credentials, parseAuthorization, readCredentials, unauthenticated } from "./Credentials.ts"
 import type { Parameters } from "./Parameters.ts"
 import { type RateLimit, RateLimiter } from "./RateLimiter.ts"
 
-/** Rate limit of failed logins for one address, or for one login in `authenticateForXmpp`. */
+/** Rate limit of failed logins from one address. For logins over XMPP, of one login from one address. */
 const failureLimit: RateLimit = { burst: 10, perMinute: 10 }
+
+/**
+ * Rate limit of failed logins over XMPP with one login, from all addresses.
+ *
+ * The limit is wide, because a guesser without an address could otherwise lock out the owner of the login. XMPP servers have limits per
+ * address of their own. 20 guesses a minute find no password of eight random characters.
+ */
+const xmppFailureLimit: RateLimit = { burst: 100, perMinute: 20 }
 
 /** Maximum wait that failures beyond the limit add up to. */
 const maxDebtMs = 15 * 60_000
@@ -32,13 +41,15 @@ export const layer = Layer.effect(
     const accounts = yield* AccountStore
     const { requestsPerMinute } = yield* Settings
     const verify = makeVerifier(accounts)
+    const byAddress = new RateLimiter(failureLimit, { maxKeys, maxDebtMs })
+    const byXmppLogin = new RateLimiter(xmppFailureLimit, { maxKeys, maxDebtMs })
     const limitRequests = makeRequestLimiter(requestsPerMinute)
 
     const authenticate = Effect.fn("Authentication.authenticate")(function*(
       request: HttpServerRequest,
       parameters: Parameters
     ) {
-      const caller = yield* verify(yield* readCredentials(request, parameters), clientAddress(request))
+      const caller = yield* verify(yield* readCredentials(request, parameters), [[byAddress, clientAddress(request)]])
       if (limitRequests !== undefined) yield* limitRequests(caller.credential)
       return caller
     })
@@ -47,28 +58,46 @@ export const layer = Layer.effect(
       request: HttpServerRequest
     ) {
       const credentials = yield* parseAuthorization(request.headers["authorization"] ?? "")
-      return yield* verify(credentials, `login:${credentials.login}`)
+      const login = `login:${credentials.login}`
+      const address = toldAddress(request.headers[xmppClientHeader])
+      return yield* verify(credentials, [
+        [byXmppLogin, login],
+        ...(address === undefined ? [] : [[byAddress, `${login}@${address}`] as const])
+      ])
     })
 
     return Authentication.of({ authenticate, authenticateForXmpp })
   })
 )
 
-/** Returns a function that finds the caller of credentials. A failure counts against `source`: an address or a login. */
+/** Header with the address of the XMPP client, as the module for Prosody sends it. */
+const xmppClientHeader = "x-client-address"
+
+/** The address of an XMPP client as a key for limits; undefined without a readable one. */
+const toldAddress = (header: string | undefined): string | undefined =>
+  header !== undefined && isIP(header) !== 0 ? networkOf(header) : undefined
+
+/** A limiter of failures with its key: an address, a login, or both. */
+type FailureCount = readonly [limiter: RateLimiter, key: string]
+
+/** Returns a function that finds the caller of credentials. A failure counts in all of `counts`. */
 const makeVerifier = (accounts: AccountStore["Service"]) => {
-  const failures = new RateLimiter(failureLimit, { maxKeys, maxDebtMs })
   /** Credentials that were correct before, as hashes with a key of this process: a memory dump holds no secret. */
   const proven = new BoundedMap<string, true>(maxProven)
   const processKey = randomBytes(32).toString("base64")
   const queues = new LoginQueues()
 
-  const lookUp = Effect.fnUntraced(function*({ login, secret }: Credentials, key: string, source: string) {
+  const lookUp = Effect.fnUntraced(function*(
+    { login, secret }: Credentials,
+    key: string,
+    counts: ReadonlyArray<FailureCount>
+  ) {
     const now = yield* Clock.currentTimeMillis
-    const waitMs = failures.waitMs(source, now)
+    const waitMs = Math.max(...counts.map(([limiter, source]) => limiter.waitMs(source, now)))
     if (waitMs > 0 && !proven.has(key)) return yield* tooManyFailures(waitMs)
     const caller = yield* refuseWhileUnavailable(accounts.authenticate(login, secret))
     if (Option.isNone(caller)) {
-      failures.use(source, now)
+      for (const [limiter, source] of counts) limiter.use(source, now)
       proven.delete(key)
       return yield* unauthenticated("The login, token or password is wrong. Send login:token or login:password.")
     }
@@ -76,11 +105,14 @@ const makeVerifier = (accounts: AccountStore["Service"]) => {
     return caller.value
   })
 
-  return (credentials: Credentials, source: string): Effect.Effect<Caller, Refusal> => {
+  return (
+    credentials: Credentials,
+    counts: readonly [FailureCount, ...ReadonlyArray<FailureCount>]
+  ): Effect.Effect<Caller, Refusal> => {
     const { login, secret } = credentials
     const key = hash("sha256", `${processKey}${login}\0${Redacted.value(secret)}`, "base64") // takes 1 µs
-    const lookup = lookUp(credentials, key, source)
-    return proven.has(key) ? lookup : queues.run(source, lookup)
+    const lookup = lookUp(credentials, key, counts)
+    return proven.has(key) ? lookup : queues.run(counts[0][1], lookup)
   }
 }
 

@@ -5,10 +5,12 @@ import { isIPv6 } from "node:net"
 /**
  * The client's address as a key for limits. An IPv6 address stands for its /64 network, because one host can use 2^64 addresses.
  */
-export const clientAddress = (request: HttpServerRequest): string => {
-  const address = Option.getOrElse(request.remoteAddress, () => "")
-  return isIPv6(address) && !address.includes(".") ? networkPrefixOf(address) : address
-}
+export const clientAddress = (request: HttpServerRequest): string =>
+  networkOf(Option.getOrElse(request.remoteAddress, () => ""))
+
+/** An address as a key for limits, see `clientAddress`. */
+export const networkOf = (address: string): string =>
+  isIPv6(address) && !address.includes(".") ? networkPrefixOf(address) : address
 
 const networkPrefixOf = (address: string): string => {
   const [head = "", tail] = address.split("::")

@@ -1,7 +1,7 @@
-import { Effect, Scope } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { Effect } from "effect"
 import { ProductVersion } from "#domain/ports/ProductVersion.ts"
 import { Settings } from "#domain/ports/Settings.ts"
+import { makeCompressedPage } from "./CompressedPage.ts"
 import { describeApi } from "./OpenApi.ts"
 import * as Reply from "./Reply.ts"
 
@@ -10,35 +10,26 @@ const contentSecurityPolicy =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** The OpenAPI document, and Swagger UI over it. The first request creates both. */
+/** The OpenAPI document, and Swagger UI over it. The first request creates and compresses both. */
 export const makeDocumentation = Effect.gen(function*() {
   const settings = yield* Settings
   const version = yield* ProductVersion
-  const scope = yield* Effect.scope
   const openApi = yield* Effect.cached(Effect.sync(() => describeApi(settings, version)))
+  const description = yield* Effect.cached(
+    Effect.flatMap(openApi, (api) => makeCompressedPage(JSON.stringify(api), "application/json; charset=utf-8", {}))
+  )
   const page = yield* Effect.cached(
     Effect.gen(function*() {
-      const { makePage } = yield* Effect.promise(() => import("./DocumentationPage.ts"))
-      return yield* makePage(yield* openApi)
-    }).pipe(Scope.provide(scope))
+      const { renderPage } = yield* Effect.promise(() => import("./DocumentationPage.ts"))
+      const html = yield* renderPage(yield* openApi)
+      return yield* makeCompressedPage(html, "text/html; charset=utf-8", {
+        "content-security-policy": contentSecurityPolicy
+      })
+    })
   )
 
   return {
-    openapi: Reply.onlyGet(
-      Effect.map(
-        openApi,
-        (description) =>
-          Reply.json(JSON.stringify(description), { "cache-control": "no-cache", vary: "Accept-Encoding" })
-      )
-    ),
-    page: Reply.onlyGet(
-      Effect.map(
-        Effect.scoped(Effect.flatten(page)),
-        HttpServerResponse.setHeaders({
-          "content-security-policy": contentSecurityPolicy,
-          "x-content-type-options": "nosniff"
-        })
-      )
-    )
+    openapi: Reply.onlyGet((request) => Effect.map(description, (respond) => respond(request))),
+    page: Reply.onlyGet((request) => Effect.map(page, (respond) => respond(request)))
   }
 })

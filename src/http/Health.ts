@@ -68,7 +68,7 @@ export const makeHealth = Effect.gen(function*() {
   /** `/readyz`: the partitions of this runner are awake. */
   const readyz = Effect.map(hub.ready, (ready) => ready ? healthy : starting)
 
-  return { healthz: Reply.onlyGet(healthz), readyz: Reply.onlyGet(readyz) }
+  return { healthz: Reply.onlyGet(() => healthz), readyz: Reply.onlyGet(() => readyz) }
 })
 
 /** Tests a write after a statement has failed to write. Returns the reason while writes fail, otherwise undefined. */

@@ -18,11 +18,15 @@ export class TooLarge extends Schema.TaggedClass<TooLarge>()("TooLarge", fields)
 /** The body has a Content-Type or Content-Encoding that Windhover does not read. */
 class UnsupportedBody extends Schema.TaggedClass<UnsupportedBody>()("UnsupportedBody", fields) {}
 
-type HttpRejectionReason = Malformed | MethodNotAllowed | TooSlow | TooLarge | UnsupportedBody
+/** A page of another site sent a request with effects and the browser's stored credentials. */
+class CrossSite extends Schema.TaggedClass<CrossSite>()("CrossSite", fields) {}
+
+type HttpRejectionReason = Malformed | CrossSite | MethodNotAllowed | TooSlow | TooLarge | UnsupportedBody
 
 /** From reasons to statuses, exhaustively: a new reason does not compile until it has a status. */
 const statuses: { readonly [Tag in HttpRejectionReason["_tag"]]: number } = {
   Malformed: 400,
+  CrossSite: 403,
   MethodNotAllowed: 405,
   TooSlow: 408,
   TooLarge: 413,
@@ -35,7 +39,7 @@ const statuses: { readonly [Tag in HttpRejectionReason["_tag"]]: number } = {
  * An operation that does not accept its parameters fails with a `Refusal` instead.
  */
 export class HttpRejection extends Schema.TaggedError<HttpRejection>()("HttpRejection", {
-  reason: Schema.Union([Malformed, MethodNotAllowed, TooSlow, TooLarge, UnsupportedBody])
+  reason: Schema.Union([Malformed, CrossSite, MethodNotAllowed, TooSlow, TooLarge, UnsupportedBody])
 }) {
   override get message(): string {
     return this.reason.message
@@ -50,6 +54,7 @@ const rejectWith = (Reason: new(fields: { readonly message: string }) => HttpRej
   new HttpRejection({ reason: new Reason({ message }) })
 
 export const malformed = rejectWith(Malformed)
+export const crossSite = rejectWith(CrossSite)
 export const tooSlow = rejectWith(TooSlow)
 export const tooLarge = rejectWith(TooLarge)
 export const unsupportedBody = rejectWith(UnsupportedBody)

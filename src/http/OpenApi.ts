@@ -42,7 +42,7 @@ const errorText = {
 const errors: { readonly [status: string]: string } = {
   400: "The body is not a JSON object or not valid multipart, or ended early.",
   401: "The credentials are missing or wrong.",
-  403: "The token lacks the right that the response names.",
+  403: "The token lacks the right that the response names, or a page of another site used stored credentials.",
   404: "The account has no subscription to the resource.",
   405: "The operation needs another method; see Allow.",
   408: "The request did not arrive in time.",

@@ -11,7 +11,8 @@ type Response = HttpServerResponse.HttpServerResponse
 type HeaderFields = { readonly [name: string]: string }
 
 /**
- * Headers of every response. Scripts of any site may call the API, because credentials travel in the request and never in a cookie.
+ * Headers of every response. Scripts of any site may call the API with their own credentials. `CrossSite.ts` rejects those that a
+ * browser has stored.
  */
 const commonHeaders = {
   "pubsubhubbub-version": "0.3",
@@ -73,8 +74,11 @@ export const wrongMethod = (method: string, allow: string): Response => {
 
 /** Restricts a handler to GET and HEAD. */
 export const onlyGet =
-  <E, R>(handler: Effect.Effect<Response, E, R>) => ({ method }: HttpServerRequest.HttpServerRequest) =>
-    method === "GET" || method === "HEAD" ? handler : Effect.succeed(wrongMethod(method, "GET, HEAD"))
+  <E, R>(handle: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Response, E, R>) =>
+  (request: HttpServerRequest.HttpServerRequest) =>
+    request.method === "GET" || request.method === "HEAD"
+      ? handle(request)
+      : Effect.succeed(wrongMethod(request.method, "GET, HEAD"))
 
 /** JSONP: a script that passes `json` to the function `name` of the caller's page. */
 export const jsonp = (name: string, json: string): Response =>
@@ -100,6 +104,10 @@ export const document = (body: Uint8Array, contentType: string, headers: HeaderF
     contentType,
     headers: { ...revalidatedHeaders, "content-security-policy": "default-src 'none'; sandbox", ...headers }
   })
+
+/** A page that is the same for every client. */
+export const constant = (body: Uint8Array, contentType: string, headers: HeaderFields): Response =>
+  HttpServerResponse.uint8Array(body, { contentType, headers: { ...commonHeaders, ...headers } })
 
 /** Headers of a stream. `x-accel-buffering` tells proxies to pass events on at once. */
 export const streamHeaders = (contentType: string): HeaderFields => ({

@@ -57,13 +57,27 @@ describe("XmppLoginCheck", () => {
     Effect.gen(function*() {
       const ask = yield* makeCheck()
       assert.strictEqual((yield* ask(basic())).status, 204)
-      for (let i = 0; i < 10; i++) assert.strictEqual((yield* ask(basic(`guess ${i}`))).status, 401)
+      for (let i = 0; i < 100; i++) assert.strictEqual((yield* ask(basic(`guess ${i}`))).status, 401)
       assert.strictEqual((yield* ask(basic("guess"))).status, 429)
       assert.strictEqual((yield* ask(basic())).status, 204)
       const other = { authorization: `Basic ${Buffer.from("bob:guess").toString("base64")}` }
       assert.strictEqual((yield* ask(other)).status, 401) // another login is not throttled
       yield* TestClock.adjust("1 minute")
       assert.strictEqual((yield* ask(basic("guess"))).status, 401)
+    }))
+
+  it.effect("throttles failed logins per login and address if the XMPP server tells the address", () =>
+    Effect.gen(function*() {
+      const ask = yield* makeCheck()
+      const from = (address: string, secret: string) =>
+        Effect.map(ask({ ...basic(secret), "x-client-address": address }), ({ status }) => status)
+      for (let i = 0; i < 10; i++) assert.strictEqual(yield* from("198.51.100.7", "guess"), 401)
+      assert.strictEqual(yield* from("198.51.100.7", "wonder"), 429)
+      assert.strictEqual(yield* from("198.51.100.8", "wonder"), 204)
+      for (let i = 0; i < 10; i++) assert.strictEqual(yield* from(`2001:db8:0:1::${i}`, "guess"), 401)
+      assert.strictEqual(yield* from("2001:db8:0:1::ffff", "guess"), 429) // a /64 is one address
+      assert.strictEqual(yield* from("2001:db8:0:2::1", "guess"), 401)
+      assert.strictEqual(yield* from("no address", "guess"), 401)
     }))
 
   it.effect("accepts its domain in Unicode and Punycode", () =>

@@ -7,6 +7,7 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { badParameter, type Refusal, refuse, Unauthenticated } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
 import { Authentication, requireRight } from "#http/Authentication.ts"
+import { rejectCrossSite } from "#http/CrossSite.ts"
 import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
 import { isJsonpName, maxJsonpNameLength } from "#http/Json.ts"
 import type { Parameters } from "#http/Parameters.ts"
@@ -46,6 +47,9 @@ export const makeApiEndpoint = Effect.fnUntraced(function*(stream: StreamHandler
       Effect.mapError((refusal) => settings.hubOpen ? nameOpenHub(refusal, parameters, service.hub) : refusal)
     )
     const { operation, word } = yield* selectMode<Operation>(parameters, operations, listing)
+    if (operation.changesState || operation.sendsNotifications === true) {
+      yield* rejectCrossSite(request, settings.baseUrl, `hub.mode=${word.trim()}`)
+    } else if (jsonp !== undefined) yield* rejectCrossSite(request, settings.baseUrl, "JSONP")
     if (operation.changesState && method !== "POST") return yield* needsPost(word, method)
     if (operation.right !== undefined) yield* requireRight(caller, operation.right)
     const { accept, "if-none-match": ifNoneMatch, "last-event-id": lastEventId } = request.headers

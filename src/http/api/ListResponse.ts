@@ -21,19 +21,25 @@ interface ListMeta {
   readonly search: object
 }
 
-/** Renders subscriptions as a JSON array; with `meta` as an object with the status of each resource. */
+/**
+ * Renders subscriptions as a JSON array; with `meta` as an object with the status of each resource.
+ *
+ * The secret is shown to credentials with the right `subscribe`, which may replace the secret anyway. Others get null: the secret signs
+ * notifications, so a token for monitoring could forge them.
+ */
 export const renderList = (
   items: ReadonlyArray<ListedSubscription>,
   meta: ListMeta | undefined,
-  { ifNoneMatch, jsonp }: Pick<ApiCall, "ifNoneMatch" | "jsonp">
+  { caller, ifNoneMatch, jsonp }: Pick<ApiCall, "caller" | "ifNoneMatch" | "jsonp">
 ): HttpServerResponse => {
+  const showsSecret = caller.rights.has("subscribe")
   const json = JSON.stringify(
     meta === undefined
-      ? items.map((item) => ({ subscription: subscriptionJson(item, {}) }))
+      ? items.map((item) => ({ subscription: subscriptionJson(item, showsSecret, {}) }))
       : {
         subscriptions: items.map((item) => ({
           subscription: {
-            ...subscriptionJson(item, { status: statusToJson(statusOfItem(item)) }),
+            ...subscriptionJson(item, showsSecret, { status: statusToJson(statusOfItem(item)) }),
             deliveries: item.deliveries,
             ...(item.subscription.channel === "xmpp" && { xmpp: xmppJson(item) })
           }
@@ -44,10 +50,14 @@ export const renderList = (
   return jsonp === undefined ? Reply.withETag(json, ifNoneMatch, Reply.json) : Reply.jsonp(jsonp, json)
 }
 
-const subscriptionJson = ({ resource: { header, kind }, subscription }: SubscriptionItem, details: object) => ({
+const subscriptionJson = (
+  { resource: { header, kind }, subscription }: SubscriptionItem,
+  showsSecret: boolean,
+  details: object
+) => ({
   format: shownFormat(subscription, { kind }),
   endpoint: subscription.endpoint,
-  secret: subscription.secret ?? null,
+  secret: showsSecret ? subscription.secret ?? null : null,
   feed: {
     title: header?.title === undefined ? null : cutTitle(toPlainText(header.title)),
     url: subscription.topic,

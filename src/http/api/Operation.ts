@@ -38,6 +38,8 @@ export interface Operation {
   readonly right: Right | undefined
   /** True when the operation needs POST. Browsers fetch links and images with GET, without the user's consent. */
   readonly changesState: boolean
+  /** True when the operation sends notifications. A page of another site may not cause them, also with GET. */
+  readonly sendsNotifications?: boolean
   /** Parameters besides `hub.mode`, for the OpenAPI document. */
   readonly parameters: Schema.Codec<unknown>
   /** Parameters on `/stream`; absent when the operation cannot be streamed. */

@@ -268,6 +268,7 @@ export const operations = {
     right: "retrieve",
     // GET is allowed, as in the original service: a replay repeats content that the callback has received before
     changesState: false,
+    sendsNotifications: true,
     parameters: Schema.Struct({
       "hub.topic": Parameter.topic,
       "hub.callback": Parameter.callback,

@@ -262,6 +262,17 @@ describe("list", () => {
       }])
     }))
 
+  it.effect("shows secrets to credentials that may subscribe, and null to a token for the list alone", () =>
+    Effect.gen(function*() {
+      const api = yield* makeList([{ ...listed, subscription: { ...listed.subscription, secret: "sesame" } }])
+      const readSecrets = (secret: string) =>
+        Effect.all(["/?hub.mode=list", "/?hub.mode=list&detailed=true"].map((url) =>
+          Effect.map(api(url, { headers: basic(secret) }), ({ body }) => /"secret":([^,]*),/.exec(body)?.[1])
+        ))
+      assert.deepStrictEqual(yield* readSecrets("wonder"), ["\"sesame\"", "\"sesame\""])
+      assert.deepStrictEqual(yield* readSecrets("list"), ["null", "null"])
+    }))
+
   it.effect("is empty past the last page", () =>
     Effect.gen(function*() {
       const api = yield* makeList()
