@@ -18,12 +18,16 @@ export const makeCompressedPage = Effect.fnUntraced(function*(
   const gzip = yield* Effect.promise(() => compress(plain))
   return (request: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse => {
     const isCompressed = accepts(request.headers["accept-encoding"], "gzip")
-    const response = Reply.withETag(isCompressed ? gzip : plain, request.headers["if-none-match"], (body, tag) =>
-      Reply.constant(body, contentType, {
-        ...headers,
-        ...tag,
-        ...(isCompressed && { "content-encoding": "gzip" })
-      }))
+    const response = Reply.withETag(
+      isCompressed ? gzip : plain,
+      request.headers["if-none-match"],
+      (body, tag) =>
+        Reply.constant(body, contentType, {
+          ...headers,
+          ...tag,
+          ...(isCompressed && { "content-encoding": "gzip" })
+        })
+    )
     return HttpServerResponse.setHeaders(response, { "cache-control": "public, no-cache", vary: "Accept-Encoding" })
   }
 })

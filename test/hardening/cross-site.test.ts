@@ -71,7 +71,11 @@ describe("pages of other sites", () => {
       const calls = [
         form(change, { ...basic(), origin: evil, "sec-fetch-site": "cross-site", "sec-fetch-mode": "cors" }),
         { ...json, headers: { ...basic(), origin: evil, "content-type": "application/json" } },
-        form({ ...change, authorization: own }, { origin: evil, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }),
+        form({ ...change, authorization: own }, {
+          origin: evil,
+          "sec-fetch-site": "cross-site",
+          "sec-fetch-mode": "navigate"
+        }),
         form(change, { ...basic(), origin: "http://windhover.test", host: "windhover.test" }),
         form(change)
       ]

@@ -17,7 +17,10 @@ describe("wrong logins over XMPP", () => {
             "127.0.0.1"
           ).pipe(Effect.map(({ status }) => status))
         for (let i = 0; i < 40; i++) yield* ask(`guess ${i}`, client)
-        assert.strictEqual(yield* ask("wonder", "x-client-address" in client ? { "x-client-address": "198.51.100.8" } : {}), 204)
+        assert.strictEqual(
+          yield* ask("wonder", "x-client-address" in client ? { "x-client-address": "198.51.100.8" } : {}),
+          204
+        )
       }))
   }
 })
