@@ -1,9 +1,10 @@
-import { Config, Console, Effect, Option } from "effect"
+import { Config, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { rights } from "#domain/Account.ts"
 import { Administration } from "./Administration.ts"
 import * as AdministrationAccess from "./AdministrationAccess.ts"
 import { renderDate, renderTable } from "./Table.ts"
+import { print } from "./Output.ts"
 
 const login = Argument.String("login").pipe(Argument.withDescription("Login of the account"))
 
@@ -20,7 +21,7 @@ const createAccount = Command.make(
   Effect.fnUntraced(function*({ login, password }) {
     const administration = yield* Administration
     const account = yield* administration.createAccount(login, password)
-    yield* Console.log(`The account ${account.login} was made.`)
+    yield* print(`The account ${account.login} was made.`)
   })
 ).pipe(Command.withDescription("Create an account"), Command.provide(AdministrationAccess.layer))
 
@@ -29,7 +30,7 @@ const listAccounts = Command.make(
   {},
   Effect.fnUntraced(function*() {
     const accounts = yield* (yield* Administration).accounts
-    yield* Console.log(renderTable([
+    yield* print(renderTable([
       ["LOGIN", "CREDITS", "SINCE"],
       ...accounts.map(({ createdAt, credits, login }) => [login, String(credits), renderDate(createdAt)])
     ]))
@@ -41,7 +42,7 @@ const setPassword = Command.make(
   { login, password },
   Effect.fnUntraced(function*({ login, password }) {
     yield* (yield* Administration).setPassword(login, password)
-    yield* Console.log(`The password of ${login} was changed.`)
+    yield* print(`The password of ${login} was changed.`)
   })
 ).pipe(Command.withDescription("Change the password of an account"), Command.provide(AdministrationAccess.layer))
 
@@ -67,9 +68,9 @@ const setAccount = Command.make(
       ...(Option.isNone(jid) ? {} : { jid: jid.value === "" ? null : jid.value }),
       ...(Option.isNone(legacyItemNamespace) ? {} : { legacyItemNamespace: legacyItemNamespace.value })
     })
-    yield* Console.log(`The account ${login} was changed.`)
+    yield* print(`The account ${login} was changed.`)
     if (Option.isSome(jid) && jid.value !== "" && !jid.value.includes("@")) {
-      yield* Console.log(
+      yield* print(
         `${jid.value} speaks for it now: its server, or the component of that name, subscribes for all addresses of the domain. Those addresses themselves do not.`
       )
     }
@@ -94,7 +95,7 @@ const createToken = Command.make(
   Effect.fnUntraced(function*({ login, name, rights: granted }) {
     const administration = yield* Administration
     const { secret, token } = yield* administration.createToken(login, name, granted.length === 0 ? rights : granted)
-    yield* Console.log(`Token ${token.id} of ${login} (${token.rights.join(", ")}), shown this once:\n${secret}`)
+    yield* print(`Token ${token.id} of ${login} (${token.rights.join(", ")}), shown this once:\n${secret}`)
   })
 ).pipe(
   Command.withDescription("Create a token: a password for programs, with rights of its own"),
@@ -106,7 +107,7 @@ const listTokens = Command.make(
   { login },
   Effect.fnUntraced(function*({ login }) {
     const tokens = yield* (yield* Administration).tokens(login)
-    yield* Console.log(renderTable([
+    yield* print(renderTable([
       ["ID", "NAME", "SINCE", "RIGHTS"],
       ...tokens.map(({ createdAt, id, name, rights }) => [String(id), name, renderDate(createdAt), rights.join(", ")])
     ]))
@@ -118,7 +119,7 @@ const revokeToken = Command.make(
   { login, id: Argument.Int("id").pipe(Argument.withDescription("Id of the token, as 'token list' shows it")) },
   Effect.fnUntraced(function*({ id, login }) {
     yield* (yield* Administration).revokeToken(login, id)
-    yield* Console.log(`Token ${id} of ${login} was revoked.`)
+    yield* print(`Token ${id} of ${login} was revoked.`)
   })
 ).pipe(Command.withDescription("Revoke a token"), Command.provide(AdministrationAccess.layer))
 

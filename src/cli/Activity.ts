@@ -1,8 +1,9 @@
-import { Console, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Administration, type DeliveryView } from "./Administration.ts"
 import * as AdministrationAccess from "./AdministrationAccess.ts"
 import { renderTable, renderTime } from "./Table.ts"
+import { print } from "./Output.ts"
 
 /** Cuts a failure's text to the width of a column. */
 const shorten = (text: string) => text.length > 100 ? `${text.slice(0, 99)}…` : text
@@ -26,7 +27,7 @@ export const pings = Command.make(
   { login: loginFilter("Login of the account that sent the pings (default: all accounts)"), limit },
   Effect.fnUntraced(function*({ limit, login }) {
     const pings = yield* (yield* Administration).pings(Option.getOrUndefined(login), limit)
-    yield* Console.log(renderTable([
+    yield* print(renderTable([
       ["RECEIVED", "OUTCOME", "TOPIC"],
       ...pings.map(({ outcome, receivedAt, topic, withContent }) => [
         renderTime(receivedAt),
@@ -45,7 +46,7 @@ export const hubs = Command.make(
   { limit },
   Effect.fnUntraced(function*({ limit }) {
     const hubs = yield* (yield* Administration).hubs(limit)
-    yield* Console.log(renderTable([
+    yield* print(renderTable([
       ["HUB", "SUBSCRIPTIONS", "PUSHED", "MISSED", "RELIED ON"],
       ...hubs.map(({ hub, missed, pushed, subscriptions, trust }) => [
         hub,
@@ -72,7 +73,7 @@ export const deliveries = Command.make(
   { login: loginFilter("Login of the account that owns the subscriptions (default: all accounts)"), limit },
   Effect.fnUntraced(function*({ limit, login }) {
     const deliveries = yield* (yield* Administration).deliveries(Option.getOrUndefined(login), limit)
-    yield* Console.log(renderTable([
+    yield* print(renderTable([
       ["TIME", "TRY", "NEXT", "CODE", "TOOK", "ANSWER", "NOTIFICATION", "CALLBACK", "TOPIC"],
       ...deliveries.map((delivery) => [
         renderTime(delivery.triedAt),

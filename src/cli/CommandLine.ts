@@ -1,6 +1,6 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Console, Effect, Exit, Runtime } from "effect"
+import { Cause, Effect, Exit, Runtime } from "effect"
 import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import { version } from "#layers/outbound/Version.ts"
 import { describeFailure, type TaggedFailure } from "./ErrorText.ts"
@@ -37,7 +37,7 @@ const windhover = Command.make("windhover").pipe(
 
 /** Prints an expected failure as a sentence instead of a stack trace, with exit code 1. */
 const printError = (error: TaggedFailure) =>
-  Effect.andThen(Console.error(`windhover: ${describeFailure(error)}`), Effect.sync(() => void (process.exitCode = 1)))
+  Effect.andThen(Output.printError(`windhover: ${describeFailure(error)}`), Effect.sync(() => void (process.exitCode = 1)))
 
 /** Exits with 0 after an interruption, because a stopped service has not failed. */
 const teardown: Runtime.Teardown = (exit, onExit) =>

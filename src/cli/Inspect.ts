@@ -1,5 +1,6 @@
-import { Console, Effect, FileSystem, Layer, Option, type PlatformError, Schema, Stdio, Stream } from "effect"
+import { Effect, FileSystem, Layer, Option, type PlatformError, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { escapeInJson } from "#domain/ControlCharacters.ts"
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
 import { quote } from "#domain/Topic.ts"
@@ -7,7 +8,7 @@ import * as FetcherUndici from "#layers/outbound/FetcherUndici.ts"
 import * as Network from "#layers/outbound/Network.ts"
 import * as Settings from "#layers/Settings.ts"
 import { neutralModel } from "./NeutralModel.ts"
-import { stopWhenUnread } from "./Output.ts"
+import { print, printError, stopWhenUnread } from "./Output.ts"
 import { renderDocument, renderReport } from "./Report.ts"
 
 /** A document could not be loaded. `message` gives the reason. */
@@ -51,7 +52,7 @@ export const inspectOnline = inspect.pipe(
 const showDocument = Effect.fn("Inspect.show")(function*(place: string, format: "report" | "json" | "atom" | "model") {
   const { bytes, options } = /^https?:\/\//i.test(place) ? yield* fetchDocument(place) : yield* loadFile(place)
   const result = readFeed(bytes, options)
-  yield* Console.log(format === "report" ? renderReport(result, place) : renderDocument(result, place, format))
+  yield* print(format === "report" ? renderReport(result, place) : renderDocument(result, place, format))
 })
 
 interface LoadedDocument {
@@ -83,7 +84,7 @@ const explainFileError = (path: string, { message, reason }: PlatformError.Platf
 const fetchDocument = Effect.fnUntraced(function*(url: string) {
   const fetcher = yield* Fetcher
   const response = yield* fetcher.fetch({ url }).pipe(Effect.mapError(({ message }) => new InspectError({ message })))
-  if (response.status !== 200) yield* Console.error(`The server answered ${response.status}.`)
+  if (response.status !== 200) yield* printError(`The server answered ${response.status}.`)
   return {
     bytes: response.body,
     options: { ...toReadOptions(response.headers), url: response.finalUrl }
@@ -121,7 +122,7 @@ const runJobs = Effect.gen(function*() {
     Stream.decodeText(),
     Stream.splitLines,
     Stream.filter((line) => line.trim() !== ""),
-    Stream.runForEach((line) => Effect.flatMap(runJobLine(line), (text) => Console.log(text)))
+    Stream.runForEach((line) => Effect.flatMap(runJobLine(line), (text) => print(text)))
   )
 })
 
@@ -140,7 +141,7 @@ const explainInvalidJob = (line: string, problem: string): string =>
 const runJob = Effect.fnUntraced(function*({ file, url, headers = {} }: typeof Job.Type) {
   const options = { ...toReadOptions(lowerCaseNames(headers)), ...(url === undefined ? {} : { url }) }
   return yield* loadFile(file).pipe(
-    Effect.map(({ bytes }) => JSON.stringify({ file, ...neutralModel(readFeed(bytes, options), url) })),
+    Effect.map(({ bytes }) => escapeInJson(JSON.stringify({ file, ...neutralModel(readFeed(bytes, options), url) }))),
     Effect.catch(({ message }) => Effect.succeed(JSON.stringify({ file, error: message })))
   )
 })

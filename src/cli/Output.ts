@@ -1,4 +1,11 @@
-import { Effect } from "effect"
+import { Console, Effect } from "effect"
+import { toPrintable } from "#domain/ControlCharacters.ts"
+
+/** Prints a text. Control characters are replaced, because titles, URLs and answers come from strangers and a terminal obeys them. */
+export const print = (text: string): Effect.Effect<void> => Console.log(toPrintable(text))
+
+/** Prints a text on standard error, as `print` does. */
+export const printError = (text: string): Effect.Effect<void> => Console.error(toPrintable(text))
 
 /**
  * Drops output without a reader instead of ending the process with a stack trace.

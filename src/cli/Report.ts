@@ -1,3 +1,4 @@
+import { escapeInJson, escapeInXml, toPrintableField } from "#domain/ControlCharacters.ts"
 import type { Entry } from "#domain/feed/Entry.ts"
 import { assignIds, type Identity } from "#domain/feed/EntryId.ts"
 import { getHubs, getPermalink, getSelfLink } from "#domain/feed/Feed.ts"
@@ -46,10 +47,10 @@ const renderHeader = ({ version, encoding, header, entries, repairs }: RawFeed):
   repairs.length === 0 ? "Repaired: nothing" : `Repaired: ${repairs.join("; ")}`
 ]
 
-const renderLine = (name: string, value: string | undefined): Lines => value === undefined ? [] : [`${name}: ${value}`]
+const renderLine = (name: string, value: string | undefined): Lines => value === undefined ? [] : [`${name}: ${toPrintableField(value)}`]
 
 const renderEntry = (entry: Entry, identity: Identity | undefined, index: number): Lines => [
-  `${index + 1}. ${entry.title?.value ?? getPermalink(entry) ?? "(untitled)"}`,
+  `${index + 1}. ${toPrintableField(entry.title?.value ?? getPermalink(entry) ?? "(untitled)")}`,
   `   id ${JSON.stringify(entry.id)}${identity === undefined ? "" : ` (${idReasons[identity.reason](identity)})`}`,
   ...renderTimes(entry)
 ]
@@ -73,12 +74,12 @@ const renderTimes = ({ published, updated }: Entry): Lines => {
 const renderSection = (title: string, body: string): Lines => ["", `--- ${title}`, body]
 
 const renderModel = ({ version, header }: RawFeed, entries: ReadonlyArray<Entry>): string =>
-  JSON.stringify({ version, header, entries }, null, 2)
+  escapeInJson(JSON.stringify({ version, header, entries }, null, 2))
 
 const extNamespace = "http://superfeedr.com/xmpp-pubsub-ext"
 
 const renderAtomNotification = ({ header }: RawFeed, entries: ReadonlyArray<Entry>, source: string): string =>
-  renderAtom({ status: { feed: source }, header, entries, extNamespace })
+  escapeInXml(renderAtom({ status: { feed: source }, header, entries, extNamespace }))
 
 const renderJsonNotification = ({ header }: RawFeed, entries: ReadonlyArray<Entry>, source: string): string =>
-  renderJson({ status: { feed: source }, header, entries })
+  escapeInJson(renderJson({ status: { feed: source }, header, entries }))

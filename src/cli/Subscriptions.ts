@@ -1,6 +1,8 @@
-import { Console, Effect, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { toPrintableField } from "#domain/ControlCharacters.ts"
 import { callApi, RemoteError, serviceFlags } from "./RemoteService.ts"
+import { print } from "./Output.ts"
 
 const topic = Argument.String("topic").pipe(Argument.withDescription("URL of the feed or other resource"))
 
@@ -24,7 +26,7 @@ export const subscribe = Command.make(
       ...(Option.isSome(format) ? { format: format.value } : {}),
       ...(Option.isSome(secret) ? { "hub.secret": secret.value } : {})
     })
-    yield* Console.log(`${callback} is subscribed to ${topic}.`)
+    yield* print(`${callback} is subscribed to ${topic}.`)
   })
 ).pipe(Command.withDescription("Subscribe a webhook to a topic"))
 
@@ -44,7 +46,7 @@ export const unsubscribe = Command.make(
       "hub.topic": topic,
       ...(Option.isSome(callback) ? { "hub.callback": callback.value } : {})
     })
-    yield* Console.log(`The subscription to ${topic} is ended.`)
+    yield* print(`The subscription to ${topic} is ended.`)
   })
 ).pipe(Command.withDescription("End a subscription"))
 
@@ -79,7 +81,7 @@ const renderSubscription = (
     `  -> ${endpoint} (${format ?? "as pulled"}) ${feed.title ?? ""}`.trimEnd(),
     ...(isFailing(feed.status) ? [`     the last fetch failed: ${feed.status.http}`] : []),
     ...(problems.length === 0 ? [] : [`     deliveries: ${problems.join(", ")}`])
-  ].join("\n")
+  ].map(toPrintableField).join("\n")
 }
 
 /** True for an error status, and for code 0, which means no answer. */
@@ -103,9 +105,9 @@ export const list = Command.make(
       detailed: "true"
     })
     const { subscriptions } = yield* Effect.mapError(Schema.decodeEffect(SubscriptionList)(text), unexpectedAnswer)
-    for (const subscription of subscriptions) yield* Console.log(renderSubscription(subscription))
+    for (const subscription of subscriptions) yield* print(renderSubscription(subscription))
     if (subscriptions.length === 0) {
-      yield* Console.log(page === 1 ? "There are no subscriptions." : "No more subscriptions.")
+      yield* print(page === 1 ? "There are no subscriptions." : "No more subscriptions.")
     }
   })
 ).pipe(

@@ -1,9 +1,10 @@
-import { Console, Effect, Option, Schedule, Schema, Stream } from "effect"
+import { Effect, Option, Schedule, Schema, Stream } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Sse } from "effect/encoding"
+import { toPrintableField } from "#domain/ControlCharacters.ts"
 import { randomUUID } from "node:crypto"
 import { request } from "undici"
-import { stopWhenUnread } from "./Output.ts"
+import { print, printError, stopWhenUnread } from "./Output.ts"
 import {
   callApi,
   getAuthorization,
@@ -89,15 +90,15 @@ const follow = Effect.fnUntraced(function*(service: RemoteService, topic: string
 /** Prints an event: its entries, oldest first, or the failure of the resource, or the document as it is. */
 const printEvent = Effect.fnUntraced(function*({ data, event }: Sse.Event) {
   if (event === "gap") {
-    return yield* Console.error(
+    return yield* printError(
       "Some notifications were published while this command was disconnected, and are no longer stored."
     )
   }
   const notification = Schema.decodeOption(StreamedNotification)(data)
-  if (Option.isNone(notification)) return yield* Console.log(data)
+  if (Option.isNone(notification)) return yield* print(data)
   const { items, status } = notification.value
-  if (items === undefined) return yield* Console.log(`The resource fails: ${status.http ?? "no reason is given"}`)
-  for (const item of items.toReversed()) yield* Console.log(renderItem(item))
+  if (items === undefined) return yield* print(`The resource fails: ${status.http ?? "no reason is given"}`)
+  for (const item of items.toReversed()) yield* print(renderItem(item))
 })
 
 /** Lease of the command's subscription, in seconds. After a kill of the command, the subscription ends with its lease. */
@@ -144,4 +145,4 @@ const renderItem = ({ id, permalinkUrl, published, title }: Item) =>
     published === undefined || published === null ? "" : new Date(published * 1000).toISOString(),
     title ?? id,
     permalinkUrl ?? ""
-  ].filter((part) => part !== "").join("  ")
+  ].filter((part) => part !== "").map(toPrintableField).join("  ")

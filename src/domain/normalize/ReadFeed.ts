@@ -1,3 +1,4 @@
+import { stripControlsIn } from "#domain/ControlCharacters.ts"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import type { Feed } from "#domain/feed/Feed.ts"
 import { parseExactJson } from "#domain/ExactJson.ts"
@@ -150,7 +151,7 @@ const makeResult = (
   unread: LeftOut | undefined = leftOut
 ): ReadResult => ({
   _tag: "Feed",
-  feed: { ...reading, encoding: encoding.name, repairs: [...encoding.repairs, ...cleanings, ...repairs] },
+  feed: { ...reading, header: stripControlsIn(reading.header), encoding: encoding.name, repairs: [...encoding.repairs, ...cleanings, ...repairs] },
   slices,
   skipped,
   ...(unread === undefined ? {} : { leftOut: unread })

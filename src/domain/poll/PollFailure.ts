@@ -1,3 +1,4 @@
+import { toSingleLine } from "#domain/ControlCharacters.ts"
 import type { ReaderError } from "#domain/ports/FeedReader.ts"
 import type { Fetched, FetchError } from "#domain/ports/Fetcher.ts"
 import type { PollWrite } from "#domain/ports/ResourceStore.ts"
@@ -19,14 +20,15 @@ const maxUnreadableMs = 3 * dayMs
 export const isRecentlyUnreadable = ({ serverProfile }: ResourceState, now: number): boolean =>
   now - (serverProfile?.unreadableSince ?? now) < maxUnreadableMs
 
-/** A failed poll. `code` is the status, or 0 without an answer; `text` is the reason, for the status of the resource. */
+/** A failed poll. `code` is the status, or 0 without an answer; `reason` is for the status of the resource. */
 export const failPoll = (
   state: ResourceState,
   code: number,
-  text: string | undefined,
+  reason: string | undefined,
   context: PollContext,
   notBefore?: number
 ): PollResult => {
+  const text = reason === undefined ? undefined : toSingleLine(reason)
   const { announced, health, isTolerated } = recordFailure(state, state.lastParse !== undefined)
   const { serverProfile } = state
   const { jitter, minPeriod, now, trigger } = context

@@ -1,3 +1,4 @@
+import { toSingleLine } from "#domain/ControlCharacters.ts"
 import type { HubLinks } from "#domain/poll/HubLinks.ts"
 import { siteOf } from "#domain/Topic.ts"
 import { dayMs, minuteMs } from "#domain/Time.ts"
@@ -210,7 +211,7 @@ export const applyIntent = (
         hub: nextHub(known),
         failures: known.failures + 1,
         dueAt: now + (others ? retryDelayMs(known.failures + 1) : denialPauseMs),
-        problem: problem.slice(0, 300)
+        problem: toSingleLine(problem).slice(0, 300)
       }
     }
   }

@@ -1,3 +1,4 @@
+import { stripControls } from "#domain/ControlCharacters.ts"
 import type { ConnectionPools } from "./ConnectionPools.ts"
 import {
   type BodyLimit,
@@ -124,4 +125,4 @@ export class CallbackRequest implements ResponseHandler {
 
 /** The beginning of a body as one line of text, in UTF-16 units. */
 export const excerptOf = (body: Uint8Array, length: number): string =>
-  new TextDecoder().decode(body.subarray(0, 4 * length)).replace(/[\0-\x1f\x7f-\x9f]+/g, " ").slice(0, length)
+  stripControls(new TextDecoder().decode(body.subarray(0, 4 * length)).replace(/[\0-\x1f\x7f-\x9f]+/g, " ")).slice(0, length)
