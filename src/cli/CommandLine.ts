@@ -37,7 +37,10 @@ const windhover = Command.make("windhover").pipe(
 
 /** Prints an expected failure as a sentence instead of a stack trace, with exit code 1. */
 const printError = (error: TaggedFailure) =>
-  Effect.andThen(Output.printError(`windhover: ${describeFailure(error)}`), Effect.sync(() => void (process.exitCode = 1)))
+  Effect.andThen(
+    Output.printError(`windhover: ${describeFailure(error)}`),
+    Effect.sync(() => void (process.exitCode = 1))
+  )
 
 /** Exits with 0 after an interruption, because a stopped service has not failed. */
 const teardown: Runtime.Teardown = (exit, onExit) =>

@@ -47,7 +47,8 @@ const renderHeader = ({ version, encoding, header, entries, repairs }: RawFeed):
   repairs.length === 0 ? "Repaired: nothing" : `Repaired: ${repairs.join("; ")}`
 ]
 
-const renderLine = (name: string, value: string | undefined): Lines => value === undefined ? [] : [`${name}: ${toPrintableField(value)}`]
+const renderLine = (name: string, value: string | undefined): Lines =>
+  value === undefined ? [] : [`${name}: ${toPrintableField(value)}`]
 
 const renderEntry = (entry: Entry, identity: Identity | undefined, index: number): Lines => [
   `${index + 1}. ${toPrintableField(entry.title?.value ?? getPermalink(entry) ?? "(untitled)")}`,

@@ -7,8 +7,7 @@
 const storedControls = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g
 
 /** Characters that a terminal gets in no text: also the marks, and the line ends of Unicode. */
-const terminalControls =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+const terminalControls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
 /** Removes control characters from a text that is stored. */
 export const stripControls = (text: string): string => text.replace(storedControls, "")
@@ -28,8 +27,10 @@ export const escapeInJson = (json: string): string =>
 
 /** Escapes control characters in XML, without a change of its meaning. XML has no C0 characters but tabs and line ends. */
 export const escapeInXml = (xml: string): string =>
-  xml.replace(terminalControls, (character) =>
-    character < " " ? "\ufffd" : `&#x${character.charCodeAt(0).toString(16)};`)
+  xml.replace(
+    terminalControls,
+    (character) => character < " " ? "\ufffd" : `&#x${character.charCodeAt(0).toString(16)};`
+  )
 
 /** Removes control characters from all strings of plain JSON. Returns the same value if there are none. */
 export const stripControlsIn = <A>(value: A): A => {

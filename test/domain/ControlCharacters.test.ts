@@ -12,7 +12,10 @@ describe("ControlCharacters", () => {
   })
 
   it("replaces each control character for a terminal", () => {
-    assert.strictEqual(ControlCharacters.toPrintable("\u001b[2J\u202ea\tb\nc\rd\u200f"), "\ufffd[2J\ufffda\tb\nc\ufffdd\ufffd")
+    assert.strictEqual(
+      ControlCharacters.toPrintable("\u001b[2J\u202ea\tb\nc\rd\u200f"),
+      "\ufffd[2J\ufffda\tb\nc\ufffdd\ufffd"
+    )
     assert.strictEqual(ControlCharacters.toPrintableField("a\tb\r\nc\u009b"), "a b c\ufffd")
   })
 

@@ -69,7 +69,9 @@ describe("control characters", () => {
         response.writeHead(200, { "content-type": "text/event-stream" })
         return response.end(data.map((text) => `event: notification\ndata: ${text}\n\n`).join(""))
       })
-      const lines = yield* printed(Command.runWith(tail, { version: "0" })(["--url", url, "--token", "t", "http://a.example/"]))
+      const lines = yield* printed(
+        Command.runWith(tail, { version: "0" })(["--url", url, "--token", "t", "http://a.example/"])
+      )
       assert.strictEqual(lines.length, 3)
       for (const line of lines) assert.include(line, "evil")
       assert.notMatch(lines.join("\n"), controls)
@@ -82,7 +84,11 @@ describe("control characters", () => {
       const file = yield* files.makeTempFileScoped()
       yield* files.writeFileString(
         file,
-        JSON.stringify({ version: "https://jsonfeed.org/version/1.1", title: forged, items: [{ id: "1", title: forged }] })
+        JSON.stringify({
+          version: "https://jsonfeed.org/version/1.1",
+          title: forged,
+          items: [{ id: "1", title: forged }]
+        })
       )
       const run = Command.runWith(inspect, { version: "0" })
       let seen = 0
@@ -104,7 +110,12 @@ describe("control characters", () => {
 
   it.effect("are not stored with the header of a feed, nor with the answer of a callback", () =>
     Effect.sync(() => {
-      const json = { version: "https://jsonfeed.org/version/1.1", title: hostile, authors: [{ name: hostile }], items: [] }
+      const json = {
+        version: "https://jsonfeed.org/version/1.1",
+        title: hostile,
+        authors: [{ name: hostile }],
+        items: []
+      }
       const feeds = [
         JSON.stringify(json),
         `<rss version="2.0"><channel><title>&#27;[2J&#x9b;1;1H&#7;&#x202e;evil&#x2066;</title></channel></rss>`

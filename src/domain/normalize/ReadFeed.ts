@@ -151,7 +151,12 @@ const makeResult = (
   unread: LeftOut | undefined = leftOut
 ): ReadResult => ({
   _tag: "Feed",
-  feed: { ...reading, header: stripControlsIn(reading.header), encoding: encoding.name, repairs: [...encoding.repairs, ...cleanings, ...repairs] },
+  feed: {
+    ...reading,
+    header: stripControlsIn(reading.header),
+    encoding: encoding.name,
+    repairs: [...encoding.repairs, ...cleanings, ...repairs]
+  },
   slices,
   skipped,
   ...(unread === undefined ? {} : { leftOut: unread })

@@ -125,4 +125,7 @@ export class CallbackRequest implements ResponseHandler {
 
 /** The beginning of a body as one line of text, in UTF-16 units. */
 export const excerptOf = (body: Uint8Array, length: number): string =>
-  stripControls(new TextDecoder().decode(body.subarray(0, 4 * length)).replace(/[\0-\x1f\x7f-\x9f]+/g, " ")).slice(0, length)
+  stripControls(new TextDecoder().decode(body.subarray(0, 4 * length)).replace(/[\0-\x1f\x7f-\x9f]+/g, " ")).slice(
+    0,
+    length
+  )

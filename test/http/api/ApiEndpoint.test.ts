@@ -266,8 +266,10 @@ describe("list", () => {
     Effect.gen(function*() {
       const api = yield* makeList([{ ...listed, subscription: { ...listed.subscription, secret: "sesame" } }])
       const readSecrets = (secret: string) =>
-        Effect.forEach(["/?hub.mode=list", "/?hub.mode=list&detailed=true"], (url) =>
-          Effect.map(api(url, { headers: basic(secret) }), ({ body }) => /"secret":([^,]*),/.exec(body)?.[1]))
+        Effect.forEach(
+          ["/?hub.mode=list", "/?hub.mode=list&detailed=true"],
+          (url) => Effect.map(api(url, { headers: basic(secret) }), ({ body }) => /"secret":([^,]*),/.exec(body)?.[1])
+        )
       assert.deepStrictEqual(yield* readSecrets("wonder"), ["\"sesame\"", "\"sesame\""])
       assert.deepStrictEqual(yield* readSecrets("list"), ["null", "null"])
     }))
