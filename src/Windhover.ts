@@ -8,6 +8,7 @@ import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as ActorsLayer from "#actors/ActorsLayer.ts"
 import { shardingConfig } from "#actors/cluster/Runner.ts"
 import * as Senders from "#actors/subscription/Senders.ts"
+import { MaxResourceBytes } from "#domain/ports/ResourceStore.ts"
 import { Settings, type SettingsValues } from "#domain/ports/Settings.ts"
 import * as Routes from "#http/Routes.ts"
 import * as AddressCheckDns from "#layers/outbound/AddressCheckDns.ts"
@@ -56,7 +57,12 @@ export const layerOutbound = Layer.mergeAll(
 ).pipe(Layer.provide(Network.layer))
 
 /** All stores over the database of the settings. */
-export const layerStores = StoresSql.layer
+export const layerStores = StoresSql.layer.pipe(
+  Layer.provide(Layer.effect(
+    MaxResourceBytes,
+    Effect.map(Settings, ({ maxResourceMegabytes }) => maxResourceMegabytes * 1024 * 1024)
+  ))
+)
 
 /** The `Hub` over its ports, with webhooks as the only channel: resources are polled and notifications delivered, but no face listens. */
 export const layerHub = ActorsLayer.layer.pipe(Layer.provide(Senders.layer))

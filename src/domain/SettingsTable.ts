@@ -143,6 +143,11 @@ export const settingsTable = {
     meaning: "Entries stored for each feed, for retrieval; older entries are deleted about once a day.",
     defaultValue: 1000
   }),
+  maxResourceMegabytes: Setting.make("WINDHOVER_MAX_RESOURCE_MB", Setting.parseInteger(16, 100_000), {
+    meaning:
+      "Entries and notifications stored for one resource, in MiB; the oldest are deleted first. Waiting notifications may have twice as much.",
+    defaultValue: 64
+  }),
   keepUnwatchedDays: Setting.make("WINDHOVER_KEEP_UNWATCHED", Setting.parseInteger(1, 3650), {
     meaning: "Days for which a resource stays stored after its last subscription has ended.",
     defaultValue: 7

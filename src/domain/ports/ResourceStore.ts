@@ -29,6 +29,11 @@ export interface PollWrite {
 /** Maximum of bytes of a stored document, or of an entry as JSON. */
 export const maxStoredLength = 8 * 1024 * 1024
 
+/** Maximum of bytes of the entries and notifications of a resource. Waiting deliveries keep theirs up to twice as many. */
+export const MaxResourceBytes = Context.Reference<number>("windhover/domain/ports/ResourceStore/MaxResourceBytes", {
+  defaultValue: () => 64 * 1024 * 1024
+})
+
 /**
  * Content of a notification; undefined in a `PollWrite` without one (a first fetch, a new header).
  *
@@ -77,7 +82,7 @@ export class ResourceStore extends Context.Service<ResourceStore, {
   /**
    * Records a changed poll in one transaction, batched over actors: state, entries, notification, credits, and one delivery for each active,
    * unexpired subscription in order of ids. Subscriptions of the hub face get documents only, no failures. Returns the due deliveries, which
-   * share one `Notification`. An unknown id writes no row.
+   * share one `Notification`. An unknown id writes no row. The oldest entries and notifications beyond `MaxResourceBytes` are deleted.
    */
   readonly record: (change: PollWrite) => Effect.Effect<ReadonlyArray<Delivery>, StoreError>
   /**

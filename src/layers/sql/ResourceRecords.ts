@@ -6,6 +6,7 @@ import type { PollWrite } from "#domain/ports/ResourceStore.ts"
 import { batched } from "./Batched.ts"
 import { checkLength, newsOfWrite, notificationOfWrite } from "./NotificationContent.ts"
 import { retryConflicts, run } from "./Query.ts"
+import { makeResourceBytes } from "./ResourceBytes.ts"
 import { type PreparedWrite, prepareWrite, type RecordedRow, recordParameters, recordSql } from "./RecordStatement.ts"
 import { unsigned } from "./Values.ts"
 
@@ -13,7 +14,8 @@ import { unsigned } from "./Values.ts"
 const maxStatementBytes = 16 * 1024 * 1024
 
 /** Records changed polls, up to 64 in one statement, and returns their deliveries. */
-export const makeRecord = (sql: SqlClient.SqlClient) => {
+export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
+  const { count, trim } = yield* makeResourceBytes(sql)
   const recordBatch = batched<PreparedWrite, ReadonlyArray<Delivery>>({
     spacingMs: 100,
     maxInputs: 64,
@@ -23,6 +25,11 @@ export const makeRecord = (sql: SqlClient.SqlClient) => {
         const recorded = yield* recordRound(sql, round)
         round.forEach((write, i) => deliveries.set(write, recorded[i] ?? []))
       }
+      for (const id of count(writes.map(({ bytes, write }) => ({ id: write.state.id, bytes })))) {
+        yield* Effect.catch(trim(id), (error) =>
+          Effect.logWarning("A resource keeps more bytes than its limit until its next large document.", error.message)
+            .pipe(Effect.annotateLogs({ resource: id })))
+      }
       return writes.map((write) => deliveries.get(write) ?? [])
     })
   })
@@ -31,7 +38,7 @@ export const makeRecord = (sql: SqlClient.SqlClient) => {
       const prepared = prepareWrite(write)
       return Effect.andThen(checkLength(write, prepared.bodies), recordBatch(prepared))
     })
-}
+})
 
 const recordRound = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, writes: ReadonlyArray<PreparedWrite>) {
   const now = yield* Clock.currentTimeMillis

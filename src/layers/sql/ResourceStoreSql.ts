@@ -33,7 +33,7 @@ export const layer = Layer.effect(
       load: makeLoad(sql, withTouch),
       alarms: makeReadAlarms(sql, touchOf),
       touch,
-      record: makeRecord(sql),
+      record: yield* makeRecord(sql),
       announceFirst: announceFirst(sql),
       flush
     })
