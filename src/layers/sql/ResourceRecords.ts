@@ -26,9 +26,15 @@ export const makeRecord = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) 
         round.forEach((write, i) => deliveries.set(write, recorded[i] ?? []))
       }
       for (const id of count(writes.map(({ bytes, write }) => ({ id: write.state.id, bytes })))) {
-        yield* Effect.catch(trim(id), (error) =>
-          Effect.logWarning("A resource keeps more bytes than its limit until its next large document.", error.message)
-            .pipe(Effect.annotateLogs({ resource: id })))
+        yield* Effect.catch(
+          trim(id),
+          (error) =>
+            Effect.logWarning(
+              "A resource keeps more bytes than its limit until its next large document.",
+              error.message
+            )
+              .pipe(Effect.annotateLogs({ resource: id }))
+        )
       }
       return writes.map((write) => deliveries.get(write) ?? [])
     })
