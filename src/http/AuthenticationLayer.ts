@@ -13,7 +13,7 @@ import { Authentication } from "./Authentication.ts"
 import { clientAddress, networkOf } from "./ClientAddress.ts"
 import { type Credentials, parseAuthorization, readCredentials, unauthenticated } from "./Credentials.ts"
 import type { Parameters } from "./Parameters.ts"
-import { type RateLimit, RateLimiter } from "./RateLimiter.ts"
+import { type RateLimit, RateLimiter } from "#domain/limits/RateLimiter.ts"
 
 /** Rate limit of failed logins from one address. For logins over XMPP, of one login from one address. */
 const failureLimit: RateLimit = { burst: 10, perMinute: 10 }

@@ -63,7 +63,7 @@ describe("a program that embeds Windhover", () => {
       FeedReaderWorker.layerWith({ threadFromBytes: Infinity, deadline: "1 second" }),
       Layer.mock(Selector, {}),
       Layer.mock(IntentVerifier, {}),
-      Layer.succeed(AddressCheck, { explain: () => Effect.undefined }),
+      Layer.succeed(AddressCheck, { explain: () => Effect.undefined, resolveNetworks: () => Effect.undefined }),
       Layer.mock(HubClient, {})
     ]),
     Layer.provideMerge(MemoryStores.layer),

@@ -7,10 +7,10 @@ import type { LoggedAttempt, LoggedDenial } from "#domain/ports/DeliveryLog.ts"
 import type { NumberedNotification } from "#domain/ports/NotificationLog.ts"
 import { StoreError } from "#domain/ports/StoreError.ts"
 import { maxCountedSubscribers, type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
-import type { ClaimedVerification, VerificationLane } from "#domain/ports/VerificationQueue.ts"
+import type { ClaimedVerification, VerificationLane, VerificationOrigin } from "#domain/ports/VerificationQueue.ts"
 import type { Subscription } from "#domain/Subscription.ts"
 import type { NewPing, Ping } from "#domain/ports/Pings.ts"
-import type { SlidingWindow } from "#domain/websub/SlidingWindow.ts"
+import type { SlidingWindow } from "#domain/limits/SlidingWindow.ts"
 import type { HubCounts, HubSubscription } from "#domain/websub/HubSubscription.ts"
 
 /** A ping, and the account that it belongs to. */
@@ -86,7 +86,7 @@ export interface Queued {
   readonly dropped: boolean
 }
 
-export interface Waiting extends ClaimedVerification {
+export interface Waiting extends ClaimedVerification, VerificationOrigin {
   readonly lane: VerificationLane
   /** Its place, under the name that turns are allotted by. */
   readonly site: string
@@ -158,8 +158,12 @@ export const subscribersOf = (state: State, resourceId: number, now: number): Re
 export const loaded = (state: State, resource: ResourceState, now: number): ResourceState =>
   withSubscribers(resource, {
     subscribers: Math.min(subscribersOf(state, resource.id, now).length, maxCountedSubscribers),
-    ...(isOnHub(state, resource.id, now) && { hasHubSubscribers: true })
+    ...(isOnHub(state, resource.id, now) && { hasHubSubscribers: true }),
+    ...(isOnHub(state, resource.id, now) && !hasAccountSubscribers(state, resource.id) && { strangersOnly: true })
   })
+
+const hasAccountSubscribers = (state: State, resourceId: number): boolean =>
+  [...state.subscribers.get(resourceId)?.values() ?? []].some(({ subscription }) => subscription.face === "api")
 
 const isOnHub = (state: State, resourceId: number, now: number): boolean =>
   subscribersOf(state, resourceId, now).some(({ subscription }) => subscription.face === "hub")

@@ -2,21 +2,25 @@ import { Effect } from "effect"
 import {
   type ClaimedVerification,
   claimTimeMs,
+  isShareFull,
   maxVerificationDelayMs,
   maxWaitingVerifications,
   quotaKeyOf,
+  turnLimitsOf,
   type Verification,
   type VerificationLane,
+  type VerificationOrigin,
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import type { NewSubscription } from "#domain/ports/SubscriptionStore.ts"
-import { addRequest, allocate, nextAllowedAt } from "#domain/websub/SlidingWindow.ts"
+import { allocate, pacedAt, ratesOf } from "#domain/limits/FairTurns.ts"
+import { addRequest } from "#domain/limits/SlidingWindow.ts"
 import { operation, type State, type Waiting } from "./State.ts"
 
 export const make = (state: State): VerificationQueue["Service"] =>
   VerificationQueue.of({
-    add: Effect.fn("VerificationQueue.add")((question, lane) =>
-      operation(state, (now) => add(state, question, lane, now))
+    add: Effect.fn("VerificationQueue.add")((question, lane, origin) =>
+      operation(state, (now) => add(state, question, lane, origin, now))
     ),
     contains: Effect.fn("VerificationQueue.contains")((wanted) =>
       operation(state, () => about(state, wanted).length > 0)
@@ -26,12 +30,14 @@ export const make = (state: State): VerificationQueue["Service"] =>
     deny: Effect.fn("VerificationQueue.deny")((asked, reason) =>
       operation(state, (now) => deny(state, asked, reason, now))
     ),
-    reserve: Effect.fn("VerificationQueue.turn")((place, perMinute) =>
+    reserve: Effect.fn("VerificationQueue.turn")((quota, perMinute) =>
       operation(state, (now) => {
-        const turns = state.turns.get(place) ?? []
-        const at = nextAllowedAt(turns, now, perMinute)
-        if (at === now) state.turns.set(place, addRequest(turns, now, perMinute))
-        return at - now
+        const at = pacedAt(quota, (key) => state.turns.get(key) ?? [], now, perMinute)
+        if (at > now) return at - now
+        for (const [key, rate] of ratesOf(quota, perMinute)) {
+          state.turns.set(key, addRequest(state.turns.get(key) ?? [], now, rate))
+        }
+        return 0
       })
     )
   })
@@ -43,7 +49,13 @@ const keyOf = ({ accountId, endpoint, face, topic }: NewSubscription): string =>
 const about = (state: State, wanted: NewSubscription): ReadonlyArray<Waiting> =>
   [...state.questions.values()].filter(({ verification }) => keyOf(verification.subscription) === keyOf(wanted))
 
-const add = (state: State, question: Verification, lane: VerificationLane, now: number) => {
+const add = (
+  state: State,
+  question: Verification,
+  lane: VerificationLane,
+  origin: VerificationOrigin,
+  now: number
+) => {
   const site = quotaKeyOf(lane, question.subscription)
   const pair = about(state, question.subscription)
   const last = pair.at(-1)
@@ -54,7 +66,11 @@ const add = (state: State, question: Verification, lane: VerificationLane, now: 
   if (pair.length >= most.perSubscription || waiting.filter((one) => one.site === site).length >= most.perQuota) {
     return "site-full"
   }
-  put(state, { id: state.serial(), lane, verification: question, site, claimed: false, dueAt: now })
+  const inLane = waiting.filter((one) => one.lane === lane)
+  const ofNetwork = inLane.filter((one) => one.network === origin.network)
+  const ofAsker = ofNetwork.filter((one) => one.asker === origin.asker)
+  if (isShareFull(lane, { lane: inLane.length, network: ofNetwork.length, asker: ofAsker.length })) return "asker-full"
+  put(state, { id: state.serial(), lane, verification: question, site, ...origin, claimed: false, dueAt: now })
   return "added"
 }
 
@@ -69,9 +85,18 @@ const claim = (
       about(state, one.verification.subscription)[0] === one
     )
     .toSorted((a, b) => a.dueAt - b.dueAt || a.id - b.id)
-  const { allowed, deferred, windows } = perMinute === undefined
-    ? { allowed: due.slice(0, limit), deferred: [], windows: [] }
-    : allocate(due, (site) => state.turns.get(site) ?? [], now, { limit, perMinute })
+  const running = [...state.questions.values()].filter((one) =>
+    one.lane === lane && one.claimed && one.dueAt > now && one.dueAt <= now + claimTimeMs
+  )
+  const count = (key: "network" | "target") =>
+    new Map([...Map.groupBy(running, (one) => one[key])].map(([name, ones]) => [name, ones.length] as const))
+  const { allowed, deferred, windows } = allocate(
+    due,
+    (key) => state.turns.get(key) ?? [],
+    { networks: count("network"), targets: count("target") },
+    now,
+    { limit, perMinute, ...turnLimitsOf(lane) }
+  )
   for (const [site, taken] of windows) state.turns.set(site, taken)
   for (const { dueAt, request } of deferred) put(state, { ...request, claimed: false, dueAt })
   for (const one of allowed) put(state, { ...one, claimed: true, dueAt: now + claimTimeMs })

@@ -19,8 +19,13 @@ const question = (host: string, mode: "subscribe" | "unsubscribe" = "subscribe")
   return mode === "subscribe" ? { mode, subscription: wanted, leaseSeconds: 864_000 } : { mode, subscription: wanted }
 }
 
-const add = (one: Verification, lane: VerificationLane = "new") =>
-  VerificationQueue.use((queue) => queue.add(one, lane))
+const add = (one: Verification, lane: VerificationLane = "new", origin = originOf(one.subscription.host)) =>
+  VerificationQueue.use((queue) => queue.add(one, lane, origin))
+/** The client and the target of a test: each site has its own ones, and `a.` and `b.` of a site share these. */
+const originOf = (host: string) => {
+  const name = host.replace(/^[ab]\./, "")
+  return { asker: `asker of ${name}`, network: `network of ${name}`, target: name }
+}
 const settle = (asked: ClaimedVerification) => VerificationQueue.use((queue) => queue.settle(asked))
 
 /** Those of these hosts whose turn has come: other tests share the queue. */
@@ -88,7 +93,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const theirs = question(other)
         yield* Effect.forEach([...mine, theirs], (one) => at(5_000)(add(one)))
         const first = yield* at(5_000)(claim([...hosts, other], 2))
-        assert.deepStrictEqual(questions(first), [...mine.slice(0, 2), theirs])
+        assert.deepStrictEqual(questions(first), [mine[0], theirs, mine[1]])
         yield* Effect.forEach(first, settle)
         assert.deepStrictEqual(yield* at(64_999)(claim(hosts, 2)), [])
         assert.deepStrictEqual(questions(yield* at(65_000)(claim(hosts, 2))), mine.slice(2))
@@ -97,7 +102,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
     it.effect("counts questions that did not wait in the same minute", () =>
       Effect.gen(function*() {
         const name = site()
-        const turn = (now: number) => at(now)(VerificationQueue.use((queue) => queue.reserve(name, 2)))
+        const turn = (now: number) => at(now)(VerificationQueue.use((queue) => queue.reserve({ site: name, target: name }, 2)))
         assert.deepStrictEqual([yield* turn(0), yield* turn(10_000), yield* turn(20_000)], [0, 0, 40_000])
         const one = question(name)
         yield* at(20_000)(add(one))
@@ -115,7 +120,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
             i % 2 === 0
               ? Effect.map(claim([name], 7), (claimed) => claimed.length)
               : Effect.map(
-                VerificationQueue.use((queue) => queue.reserve(name, 7)),
+                VerificationQueue.use((queue) => queue.reserve({ site: name, target: name }, 7)),
                 (wait) => wait === 0 ? 1 : 0
               )),
           { concurrency: "unbounded" }
@@ -176,7 +181,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const turn = (lane: VerificationLane) =>
           at(1)(
             VerificationQueue.use((queue) =>
-              queue.reserve(quotaKeyOf(lane, renewals[0]?.subscription ?? assert.fail()), 3)
+              queue.reserve({ site: quotaKeyOf(lane, renewals[0]?.subscription ?? assert.fail()), target: name }, 3)
             )
           )
         assert.deepStrictEqual([yield* turn("confirmed"), yield* turn("confirmed")], [0, 60_000])
@@ -197,6 +202,50 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         yield* Effect.forEach(asked, settle)
       }))
 
+    it.effect("gives each network of clients its turns, and bounds the questions of a network and to a target in flight", () =>
+      Effect.gen(function*() {
+        const [flood, target, host] = [unique("flood"), unique("target"), site()]
+        const from = (network: string, at: string) => ({ asker: network, network, target: at })
+        const hosts = Array.from({ length: 100 }, site)
+        for (const [i, name] of hosts.entries()) {
+          yield* at(0)(add(question(name), "new", from(flood, i < 20 ? target : name)))
+        }
+        const other = question(host)
+        yield* at(1)(add(other, "new", from(unique("other"), host)))
+        const first = questions(yield* at(1)(claim([...hosts, host], 10, 2)))
+        assert.deepStrictEqual(first.map(({ subscription }) => subscription.host), [hosts[0], host])
+        const rounds: Array<number> = []
+        const claimed: Array<string> = []
+        for (let i = 0; i < 6; i++) {
+          const more = questions(yield* at(2)(claim(hosts))).map(({ subscription }) => subscription.host)
+          rounds.push(more.length)
+          claimed.push(...more)
+        }
+        assert.strictEqual(rounds.reduce((sum, count) => sum + count, 1), 32)
+        assert.strictEqual(claimed.filter((name) => hosts.indexOf(name) < 20).length + 1, 10)
+        assert.include(claimed, hosts[99])
+      }))
+
+    it.effect("paces the questions to one resolved network, whatever the names under it", () =>
+      Effect.gen(function*() {
+        const target = unique("target")
+        const reserve = (name: string) =>
+          at(0)(VerificationQueue.use((queue) => queue.reserve({ site: name, target }, 1)))
+        const waits = yield* Effect.forEach(Array.from({ length: 13 }, site), reserve)
+        assert.deepStrictEqual(waits, [...waits.slice(1).map(() => 0), 60_000])
+      }))
+
+    it.effect("leaves room for others when one address fills the queue", () =>
+      Effect.gen(function*() {
+        const origin = { asker: unique("asker"), network: unique("network"), target: unique("target") }
+        const lane = "confirmed" as const
+        let count = 0
+        for (let answer = "added"; answer === "added"; count++) answer = yield* at(0)(add(question(site()), lane, origin))
+        assert.isBelow(count, maxWaitingVerifications.confirmed.perLane / 4)
+        assert.strictEqual(yield* at(0)(add(question(site()), lane, { ...origin, asker: "another" })), "added")
+        assert.strictEqual(yield* at(0)(add(question(site()), lane)), "added")
+      }), 120_000)
+
     it.effect("asks again what somebody claimed who then died, and counts that as well", () =>
       Effect.gen(function*() {
         const host = site()
@@ -206,7 +255,7 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         assert.deepStrictEqual(yield* at(claimTimeMs - 1)(claim([host], 1)), [])
         assert.deepStrictEqual(questions(yield* at(claimTimeMs)(claim([host], 1))), [one])
         assert.strictEqual(
-          yield* at(claimTimeMs + 1)(VerificationQueue.use((queue) => queue.reserve(host, 1))),
+          yield* at(claimTimeMs + 1)(VerificationQueue.use((queue) => queue.reserve({ site: host, target: host }, 1))),
           59_999
         )
       }))

@@ -113,7 +113,8 @@ const layerWeb = Layer.effectContext(Effect.gen(function*() {
       deny: ({ callback, reason }) => Effect.sync(() => note(`deny ${short(callback)} ${reason}`))
     }),
     Context.add(AddressCheck, {
-      explain: (url) => Effect.succeed(new URL(url).hostname.endsWith(".internal") ? "It is internal." : undefined)
+      explain: (url) => Effect.succeed(new URL(url).hostname.endsWith(".internal") ? "It is internal." : undefined),
+      resolveNetworks: () => Effect.undefined
     }),
     Context.add(HubClient, {
       send: (question) =>

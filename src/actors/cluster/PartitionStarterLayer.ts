@@ -1,4 +1,5 @@
 import { Clock, Effect, Layer, Random } from "effect"
+import { fetchSpacingMs } from "#domain/limits/HostPoliteness.ts"
 import { intervalBoundsOf } from "#domain/poll/PollingInterval.ts"
 import { type HostPause, HostPauses } from "#domain/ports/HostPauses.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -19,9 +20,6 @@ import { permanentLease, type ShardLease } from "#actors/runtime/ShardLease.ts"
 /** Maximum wait of a stopping runner for deliveries in flight. */
 const drainTimeout = "10 seconds"
 
-/** Maximum of fetches from one host within the shortest period: 20 a second if that period is a minute. */
-const maxFetchesPerHostAndPeriod = 1_200
-
 export const layer = Layer.effect(
   PartitionStarter,
   Effect.gen(function*() {
@@ -30,7 +28,7 @@ export const layer = Layer.effect(
     const { minPeriodSeconds } = yield* Settings
     return PartitionStarter.of({
       start: Effect.fn("PartitionStarter.start")(function*(partition, lease) {
-        const throttle = new HostThrottle(minPeriodSeconds / maxFetchesPerHostAndPeriod * 1000)
+        const throttle = new HostThrottle(fetchSpacingMs(minPeriodSeconds))
         const actors = yield* startActors(partition, lease ?? permanentLease, throttle)
         yield* recover(partition, actors, throttle)
         return actors

@@ -1,11 +1,13 @@
-/** Maximum of fetches from one host in flight. */
-export const maxFetchesPerHost = 2
-
-/** Maximum of fetches of a host that start without spacing. */
-const maxBurst = 10
+import { maxFetchBurst, maxFetchesPerHost } from "#domain/limits/HostPoliteness.ts"
 
 /** Maximum wait for the spacing, in ms. Fetches beyond that wait in the queue only. */
 const maxSpacingWaitMs = 300_000
+
+/** Longest pause after the refusal of one resource, in ms: a single path may refuse fetches for ever. */
+const maxPauseOfOneMs = 60_000
+
+/** Time in which the refusal of a second resource confirms the pause of the host, in ms. */
+const confirmationMs = 3_600_000
 
 /** Time between two probes of a paused host, in ms. */
 const probeSpacingMs = 60_000
@@ -33,8 +35,17 @@ interface FetchedHost {
   pausedUntil: number
   /** Resources that a pause has postponed and that were not fetched since. */
   postponed: Map<number, Postponement>
+  /** The last resource of an account that was refused. */
+  refusedId: number
+  refusedAt: number
   /** The time of the next free probe. */
   nextProbeAt: number
+}
+
+/** A resource whose fetch the host has refused. */
+export interface RefusedResource {
+  readonly id: number
+  readonly strangersOnly?: true
 }
 
 interface Postponement {
@@ -95,6 +106,21 @@ export class HostThrottle {
     return ids
   }
 
+  /**
+   * The end of the pause that a refusal of `id` causes, at most `until`.
+   *
+   * The host pauses for longer than a minute only after refusals of two resources that accounts watch. The resource itself waits anyway.
+   */
+  pauseEnd(hostname: string, { id, strangersOnly }: RefusedResource, now: number, until: number): number {
+    const brief = Math.min(until, now + maxPauseOfOneMs)
+    if (strangersOnly === true) return brief
+    const host = this.#findHost(hostname, now)
+    const isConfirmed = host.refusedId !== id && host.refusedId !== 0 && host.refusedAt + confirmationMs > now
+    host.refusedId = id
+    host.refusedAt = now
+    return isConfirmed ? until : brief
+  }
+
   /** Pauses the fetches from a host. */
   pause(hostname: string, since: number, until: number): void {
     if (until <= since) return
@@ -131,7 +157,7 @@ export class HostThrottle {
       host.nextStartAt = now
       host.reserved.clear() // resources that missed their time reserve again
     }
-    const startAt = host.nextStartAt - (maxBurst - 1) * this.#spacingMs
+    const startAt = host.nextStartAt - (maxFetchBurst - 1) * this.#spacingMs
     if (startAt < now + maxSpacingWaitMs) host.nextStartAt += this.#spacingMs
     if (startAt > now) host.reserved = addId(host.reserved, id)
     return startAt
@@ -149,6 +175,8 @@ export class HostThrottle {
         pausedSince: 0,
         pausedUntil: 0,
         postponed: noPostponements,
+        refusedId: 0,
+        refusedAt: 0,
         nextProbeAt: 0
       }
       this.#hosts.set(hostname, host)
@@ -165,8 +193,11 @@ export class HostThrottle {
   }
 }
 
-const isNeeded = ({ nextStartAt, pausedUntil, postponed, queue, running }: FetchedHost, now: number): boolean =>
-  running > 0 || queue.size > 0 || nextStartAt > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
+const isNeeded = (
+  { nextStartAt, pausedUntil, postponed, queue, refusedAt, running }: FetchedHost,
+  now: number
+): boolean =>
+  running > 0 || refusedAt > 0 && refusedAt + confirmationMs > now || queue.size > 0 || nextStartAt > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
 
 const postpone = (host: FetchedHost, id: number, postponement: Postponement): number => {
   if (host.postponed === noPostponements) host.postponed = new Map()

@@ -42,7 +42,9 @@ export const makeApiVerification = Effect.gen(function*() {
 
   /** The row of the queue exists before the response; any runner verifies it. */
   const enqueue = Effect.fnUntraced(function*(queued: Verification) {
-    const added = yield* refuseStoreErrors(queue.add(queued, "api"))
+    const account = `account ${queued.subscription.accountId}`
+    const origin = { asker: account, network: account, target: account }
+    const added = yield* refuseStoreErrors(queue.add(queued, "api", origin))
     if (added !== "added") return yield* tooManyWaiting
     yield* verification.wake
     return "pending" as const

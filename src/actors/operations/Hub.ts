@@ -36,6 +36,8 @@ export interface SubscribeRequest {
    * Undefined: refuse the request, and name the feeds.
    */
   readonly discover?: boolean
+  /** Address of the client; hub face. */
+  readonly address?: string
   /** Fetch a resource without an earlier fetch before the response, within 5 s. */
   readonly retrieve: boolean
 }
@@ -58,6 +60,8 @@ export interface UnsubscribeRequest {
   readonly verify?: "sync" | "async"
   readonly verifyToken?: string
   readonly face: Face
+  /** Address of the client; hub face. */
+  readonly address?: string
 }
 
 export interface ListRequest extends Omit<ListQuery, "accountId"> {

@@ -9,8 +9,8 @@ import type { Refusal } from "#domain/Refusal.ts"
  *                                            └───► callback does not ──► no change; a subscriber of the hub face gets a denial
  */
 export class IntentVerification extends Context.Service<IntentVerification, {
-  /** Verifies at once. Refused when the callback does not confirm. */
-  readonly verify: (verification: Verification) => Effect.Effect<void, Refusal>
+  /** Verifies at once. Refused when the callback does not confirm. A brief one gives an unknown callback less time to respond. */
+  readonly verify: (verification: Verification, isBrief?: boolean) => Effect.Effect<void, Refusal>
   /** Tells the worker of a new row in the queue. */
   readonly wake: Effect.Effect<void>
 }>()("windhover/actors/operations/IntentVerification") {}

@@ -36,19 +36,22 @@ const makeVerify = Effect.gen(function*() {
   const subscriptions = yield* SubscriptionStore
   const writer = yield* makeSubscriptionWriter(awaited)
 
-  const unsubscribe = Effect.fnUntraced(function*(verification: Extract<Verification, { mode: "unsubscribe" }>) {
+  const unsubscribe = Effect.fnUntraced(function*(
+    verification: Extract<Verification, { mode: "unsubscribe" }>,
+    isBrief: boolean
+  ) {
     const { subscription } = verification
-    yield* verifyIntent(verifier, { ...intentOf(verification), mode: "unsubscribe", leaseSeconds: "" })
+    yield* verifyIntent(verifier, { ...intentOf(verification), mode: "unsubscribe", leaseSeconds: "", isBrief })
     const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
     if (known !== undefined) yield* writer.remove(known, subscription.partition)
   })
 
-  return Effect.fn("IntentVerification.verify")(function*(verification: Verification) {
+  return Effect.fn("IntentVerification.verify")(function*(verification: Verification, isBrief = false) {
     switch (verification.mode) {
       case "subscribe":
-        return yield* subscribe(verification)
+        return yield* subscribe(verification, isBrief)
       case "unsubscribe":
-        return yield* unsubscribe(verification)
+        return yield* unsubscribe(verification, isBrief)
       case "denied":
         return yield* verifier.deny({
           topic: verification.subscription.topic.given,
@@ -72,13 +75,13 @@ const makeVerifySubscribe = Effect.gen(function*() {
    * Before the consent, a subscription of the hub face has no row, and its resource is neither created nor fetched. The API face has
    * stored its pending subscription with the request.
    */
-  return Effect.fnUntraced(function*(verification: Extract<Verification, { mode: "subscribe" }>) {
+  return Effect.fnUntraced(function*(verification: Extract<Verification, { mode: "subscribe" }>, isBrief: boolean) {
     const { leaseSeconds, subscription } = verification
     const known = Option.getOrUndefined(yield* refuseStoreErrors(subscriptions.find(subscription)))
     const askedAt = yield* Clock.currentTimeMillis
     const isActive = known?.state === "active" && !hasLeaseEnded(known, askedAt)
     if (subscription.face === "api" && !isActive) yield* refresh(subscription)
-    yield* verifyIntent(verifier, { ...intentOf(verification), mode: "subscribe", leaseSeconds }).pipe(
+    yield* verifyIntent(verifier, { ...intentOf(verification), mode: "subscribe", leaseSeconds, isBrief }).pipe(
       Effect.tapError(() =>
         isActive || known === undefined ? Effect.void : Effect.ignore(subscriptions.removePending(known.id))
       )

@@ -1,12 +1,16 @@
 import { Clock, Effect, Layer, Option } from "effect"
 import { anonymous } from "#domain/Account.ts"
 import * as Callback from "#domain/Callback.ts"
+import { networksOf, ownerOf } from "#domain/limits/IpNetwork.ts"
+import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
+import { AddressCheck } from "#domain/ports/AddressCheck.ts"
 import { grantLease, hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { isOwn } from "#domain/OwnAddress.ts"
 import {
   quotaKeyOf,
   type Verification,
   type VerificationLane,
+  type VerificationOrigin,
   VerificationQueue
 } from "#domain/ports/VerificationQueue.ts"
 import { Settings } from "#domain/ports/Settings.ts"
@@ -24,6 +28,14 @@ import { refuseStoreErrors } from "./StoreRefusal.ts"
 
 /** `Retry-After` of a site with too many subscriptions, in seconds. */
 const siteRetryAfter = 3_600
+
+/**
+ * Verifications that clients wait for (`hub.verify=sync`), in this process: of one address, of one network, and of all together.
+ * The database counts all other verifications, over all runners.
+ */
+const maxSyncPerAddress = 8
+const maxSyncPerNetwork = 16
+const maxSync = 128
 
 export const layer = Layer.effect(
   OpenHub,
@@ -46,7 +58,7 @@ export const layer = Layer.effect(
       if (lane === undefined) yield* checkSiteLimit(subscription)
       const leaseSeconds = grantLease(request.leaseSeconds)
       const verification = { mode: "subscribe" as const, subscription, leaseSeconds, ...tokenOf(request) }
-      return yield* enqueue(verification, lane ?? "new", request.verify)
+      return yield* enqueue(verification, lane ?? "new", request)
     })
 
     const unsubscribe = Effect.fn("OpenHub.unsubscribe")(function*(request: UnsubscribeRequest) {
@@ -57,7 +69,7 @@ export const layer = Layer.effect(
         return yield* refuseNotSubscribed(subscription)
       }
       const verification = { mode: "unsubscribe" as const, subscription, ...tokenOf(request) }
-      return yield* enqueue(verification, lane ?? "new", request.verify)
+      return yield* enqueue(verification, lane ?? "new", request)
     })
 
     return OpenHub.of({ subscribe, unsubscribe })
@@ -68,21 +80,30 @@ export const layer = Layer.effect(
 const makeEnqueue = Effect.gen(function*() {
   const queue = yield* VerificationQueue
   const verification = yield* IntentVerification
+  const findOrigin = yield* makeFindOrigin
   const { hubQuestionsPerMinute } = yield* Settings
   const awaitFirstDocument = yield* makeAwaitFirstDocument
+  const withSyncSlot = makeSyncSlots()
   return Effect.fnUntraced(
-    function*(queued: Verification, lane: VerificationLane, verify: "sync" | "async" | undefined) {
-      const site = Topic.siteOf(queued.subscription.host)
-      if (verify === "sync") {
-        const quotaKey = quotaKeyOf(lane, queued.subscription)
-        const wait = yield* refuseStoreErrors(queue.reserve(quotaKey, hubQuestionsPerMinute))
-        if (wait > 0) return yield* refuseBusySite(site, wait / 1000)
-        yield* verification.verify(queued)
-        yield* awaitFirstDocument(queued)
+    function*(queued: Verification, lane: VerificationLane, request: SubscribeRequest | UnsubscribeRequest) {
+      const { host } = queued.subscription
+      const origin = yield* findOrigin(queued, lane, request.address)
+      if (request.verify === "sync") {
+        const quota = { site: quotaKeyOf(lane, queued.subscription), target: origin.target }
+        yield* withSyncSlot(
+          origin,
+          Effect.gen(function*() {
+            const wait = yield* refuseStoreErrors(queue.reserve(quota, hubQuestionsPerMinute))
+            if (wait > 0) return yield* refuseBusySite(host, wait / 1000)
+            yield* verification.verify(queued)
+            yield* awaitFirstDocument(queued)
+          })
+        )
         return "done" as const
       }
-      const added = yield* refuseStoreErrors(queue.add(queued, lane))
-      if (added === "site-full") return yield* refuseBusySite(site, 60)
+      const added = yield* refuseStoreErrors(queue.add(queued, lane, origin))
+      if (added === "site-full") return yield* refuseBusySite(host, 60)
+      if (added === "asker-full") return yield* refuseBusyAsker(60)
       if (added === "lane-full") return yield* refuseBusyHub
       yield* verification.wake
       return "pending" as const
@@ -101,6 +122,43 @@ const makeAwaitFirstDocument = Effect.gen(function*() {
     yield* Effect.ignore(partitions.firstFetch(resource.partition, resource.id))
   })
 })
+
+/** Returns a function that finds the keys by which a request is counted. Names under one resolved network share a target. */
+const makeFindOrigin = Effect.map(
+  AddressCheck,
+  ({ resolveNetworks }) =>
+    Effect.fnUntraced(
+      function*({ subscription }: Verification, lane: VerificationLane, address = ""): Effect.fn.Return<VerificationOrigin> {
+        const asker = networksOf(address) ?? { host: address, customer: address }
+        const target = (yield* resolveNetworks(subscription.endpoint))?.customer ?? "unresolved"
+        return {
+          asker: asker.host,
+          network: asker.customer,
+          target: lane === "confirmed" ? `confirmed ${target}` : target
+        }
+      }
+    )
+)
+
+/** Returns a function that runs a verification while its client waits, within the limits of the client's address and network. */
+const makeSyncSlots = () => {
+  const addresses = new KeyedCounter({ maxPerKey: maxSyncPerAddress, maxTotal: maxSync })
+  const networks = new KeyedCounter({ maxPerKey: maxSyncPerNetwork })
+  return <A>({ asker, network }: VerificationOrigin, verify: Effect.Effect<A, Refusal>): Effect.Effect<A, Refusal> =>
+    Effect.acquireUseRelease(
+      Effect.suspend(() => {
+        if (!addresses.hasRoom(asker) || !networks.tryAdd(network)) return refuseBusyAsker(10)
+        addresses.tryAdd(asker)
+        return Effect.void
+      }),
+      () => verify,
+      () =>
+        Effect.sync(() => {
+          addresses.remove(asker)
+          networks.remove(network)
+        })
+    )
+}
 
 /** Subscriptions are limited by site, because the owner of a domain has any number of hosts. */
 const makeCheckSiteLimit = Effect.gen(function*() {
@@ -156,11 +214,14 @@ const parse = Effect.fnUntraced(function*(
 
 const throttle = (message: string, retryAfter: number) => Effect.fail(refuseThrottled(message, retryAfter))
 
-const refuseBusySite = (site: string, retryAfter: number) =>
+const refuseBusySite = (host: string, retryAfter: number) =>
   throttle(
-    `The callbacks on ${site} have been asked too often, or too many questions to them wait; an open hub asks a few times a minute only. Try again later.`,
+    `The callbacks on ${ownerOf(host)} have been asked too often, or too many questions to them wait; an open hub asks a few times a minute only. Try again later.`,
     retryAfter
   )
+
+const refuseBusyAsker = (retryAfter: number) =>
+  throttle("Too many requests of your network wait for their callbacks on this hub. Try again later.", retryAfter)
 
 const refuseBusyHub = throttle("Too many verifications wait on this hub. Try again later.", 60)
 

@@ -7,6 +7,9 @@ import type { IntentVerification } from "./IntentVerification.ts"
 /** Concurrent verifications by lane. A hanging callback takes one of them for 10 s, and so slows its own lane only. */
 const maxConcurrent: { readonly [lane in VerificationLane]: number } = { new: 128, confirmed: 64, api: 64 }
 
+/** Concurrent verifications of unknown callbacks from which further ones are brief, so that silent callbacks pass quickly. */
+const maxPatient = 16
+
 /** Interval between looks at the queue without a wake-up: finds delayed verifications, and those of a dead runner. */
 const pollInterval = "2 seconds"
 
@@ -24,7 +27,7 @@ export const makeVerificationRound = Effect.fnUntraced(function*(
   const start = (lane: VerificationLane, claimed: ClaimedVerification) =>
     Effect.suspend(() => {
       running[lane]++
-      return process(claimed).pipe(
+      return process(claimed, lane === "new" && running.new > maxPatient).pipe(
         Effect.catchCause((cause) => Effect.logError("A verification crashed; its claim expires in 60 s.", cause)),
         Effect.ensuring(Effect.sync(() => void running[lane]--)),
         Effect.forkIn(scope)
@@ -66,9 +69,9 @@ const makeProcess = Effect.fnUntraced(function*(
 
   /** While the database is unavailable, the row is neither settled nor denied. Its claim expires, and it is verified again. */
   return Effect.fnUntraced(
-    function*(claimed: ClaimedVerification) {
+    function*(claimed: ClaimedVerification, isBrief: boolean) {
       const { mode, subscription } = claimed.verification
-      const refusal = yield* verify(claimed.verification).pipe(
+      const refusal = yield* verify(claimed.verification, isBrief).pipe(
         Effect.as(undefined),
         Effect.catchTag("Refusal", Effect.succeed)
       )

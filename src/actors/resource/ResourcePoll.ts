@@ -64,7 +64,7 @@ export const fetchResource = (
   let wait = 1
   return Effect.suspend((): Effect.Effect<number | Result.Result<Fetched, FetchError>> => {
     wait = hostThrottle.enter(resource.host, resource.id, now)
-    return wait === 0 ? Effect.result(limiter.run(fetcher.fetch(request))) : Effect.succeed(wait)
+    return wait === 0 ? Effect.result(limiter.run(fetcher.fetch(resource.strangersOnly === true ? { ...request, strangersOnly: true } : request))) : Effect.succeed(wait)
   }).pipe(
     Effect.onExit(() => {
       const waiting = wait === 0 ? hostThrottle.leave(resource.host, clock.currentTimeMillisUnsafe()) : noResources
@@ -106,9 +106,7 @@ export const processResult = (
   const answer = result.success
   const until = hostPauseEnd(answer, at.now)
   // After a redirect, the pause concerns the host of the final URL.
-  const pause = until === undefined || until <= at.now
-    ? undefined
-    : context.pauseHost({ host: new URL(answer.finalUrl).hostname, since: at.now, until })
+  const pause = until === undefined || until <= at.now ? undefined : pauseHost(resource, answer, at.now, until, context)
   const step = interpretAnswer(resource, answer, at)
   if (step._tag === "Read" || step._tag === "Select") {
     return Effect.flatMap(
@@ -122,6 +120,17 @@ export const processResult = (
   }
   const finished = finishPoll(services, state, step, answer, at, context)
   return pause === undefined ? finished : Effect.andThen(finished, pause)
+}
+
+const pauseHost = (
+  resource: ResourceState,
+  { finalUrl }: Fetched,
+  since: number,
+  until: number,
+  { hostThrottle, pauseHost }: PartitionContext
+) => {
+  const host = new URL(finalUrl).hostname
+  return pauseHost({ host, since, until: hostThrottle.pauseEnd(host, resource, since, until) })
 }
 
 /** Releases the body unless the result needs it, and applies the final result. */

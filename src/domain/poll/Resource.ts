@@ -58,6 +58,8 @@ export interface ResourceState {
   readonly subscribers: number
   /** The WebSub face has active subscriptions. The bytes of the feed are then kept with its news. */
   readonly hasHubSubscribers?: true
+  /** The WebSub face has subscriptions, and no account has any. */
+  readonly strangersOnly?: true
 }
 
 /** Fields for the next poll only. */
@@ -76,7 +78,8 @@ const internalFields = [
   "slices",
   "idPolicy",
   "subscribers",
-  "hasHubSubscribers"
+  "hasHubSubscribers",
+  "strangersOnly"
 ] as const satisfies ReadonlyArray<keyof ResourceState>
 
 /** The public fields of a resource. */
@@ -86,12 +89,16 @@ export const resourceProfileOf = (state: ResourceState): ResourceProfile => Stru
 
 /** The state with the subscribers of a later load. */
 export const withSubscribers = (
-  { hasHubSubscribers: _, ...state }: ResourceState,
-  { hasHubSubscribers, subscribers }: Pick<ResourceState, "hasHubSubscribers" | "subscribers">
+  { hasHubSubscribers: _, strangersOnly: __, ...state }: ResourceState,
+  { hasHubSubscribers, strangersOnly, subscribers }: Pick<
+    ResourceState,
+    "hasHubSubscribers" | "strangersOnly" | "subscribers"
+  >
 ): ResourceState => ({
   ...state,
   subscribers,
-  ...(hasHubSubscribers === undefined ? {} : { hasHubSubscribers })
+  ...(hasHubSubscribers === undefined ? {} : { hasHubSubscribers }),
+  ...(strangersOnly === undefined ? {} : { strangersOnly })
 })
 
 /** Upper bound of the counted subscriptions. A full count of a very popular resource would cost more than its load. */

@@ -1,4 +1,5 @@
 import { Context, type Effect } from "effect"
+import type { IpNetworks } from "#domain/limits/IpNetwork.ts"
 
 /** Tells before a subscription is stored that Windhover never connects to the host of a URL. */
 export class AddressCheck extends Context.Service<AddressCheck, {
@@ -8,4 +9,6 @@ export class AddressCheck extends Context.Service<AddressCheck, {
    * A name that cannot be resolved at the moment may be reachable later.
    */
   readonly explain: (url: string) => Effect.Effect<string | undefined>
+  /** The networks of the first address of the URL's host; undefined when its name cannot be resolved at the moment. */
+  readonly resolveNetworks: (url: string) => Effect.Effect<IpNetworks | undefined>
 }>()("windhover/domain/ports/AddressCheck") {}

@@ -11,6 +11,8 @@ export interface FetchRequest {
   readonly since?: number
   /** True when similar requests follow: the answer stays in memory for them for some seconds. */
   readonly shared?: boolean
+  /** Only strangers watch the resource: each exchange waits for its turn at the host and at the address that is asked. */
+  readonly strangersOnly?: boolean
   /** Maximum of bytes after decompression. */
   readonly maxBytes?: number
   /** Milliseconds for redirects, headers and body together. */

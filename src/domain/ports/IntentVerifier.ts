@@ -9,6 +9,8 @@ export interface Intent {
   /** Seconds, or "" for an unsubscribe of the API face. */
   readonly leaseSeconds: number | ""
   readonly verifyToken?: string
+  /** The callback gets less time for its response. */
+  readonly isBrief?: boolean
 }
 
 /** The callback did not confirm. `message` is a sentence for the subscriber. */

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import type { PublishOptions } from "#actors/operations/Hub.ts"
 import type { Refusal } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
-import { type RateLimit, RateLimiter } from "#http/RateLimiter.ts"
+import { type RateLimit, RateLimiter } from "#domain/limits/RateLimiter.ts"
 
 /** Rate limit of pings for one topic. Further pings wait and merge into one. */
 const topicLimit: RateLimit = { burst: 10, perMinute: 12 }

@@ -5,6 +5,7 @@ import { Hub } from "#actors/operations/Hub.ts"
 import { anonymous } from "#domain/Account.ts"
 import { badParameter, type Refusal } from "#domain/Refusal.ts"
 import { quote } from "#domain/Topic.ts"
+import { rawClientAddress } from "#http/ClientAddress.ts"
 import { needsPost, readMethod, selectMode } from "#http/HubModes.ts"
 import { readBounded, readPublishedTopics, readVerification } from "#http/HubParameters.ts"
 import type { Parameters } from "#http/Parameters.ts"
@@ -17,7 +18,7 @@ import { hubParameters, leaseSecondsSchema, maxHubSecretLength, signatureSchema 
 const listing = Object.keys(hubParameters).join("|")
 
 /** An operation of the open hub. */
-type Run = (parameters: Parameters) => Effect.Effect<HttpServerResponse, Refusal>
+type Run = (parameters: Parameters, request: HttpServerRequest) => Effect.Effect<HttpServerResponse, Refusal>
 
 const about =
   "This is an open WebSub hub (https://www.w3.org/TR/websub/). To subscribe, POST hub.mode=subscribe, hub.topic and hub.callback as a form; " +
@@ -33,27 +34,27 @@ export const makeWebSubEndpoint = Effect.gen(function*() {
   const budget = yield* BodyMemory
   const ping = yield* makePingThrottle(hub.publish)
   const operations = {
-    subscribe: (parameters) => subscribe(hub, parameters),
-    unsubscribe: (parameters) => unsubscribe(hub, parameters),
+    subscribe: (parameters, request) => subscribe(hub, parameters, rawClientAddress(request)),
+    unsubscribe: (parameters, request) => unsubscribe(hub, parameters, rawClientAddress(request)),
     publish: (parameters) => Effect.as(Effect.flatMap(readPublishedTopics(parameters), ping), Reply.noContent)
   } satisfies { [Mode in keyof typeof hubParameters]: Run }
 
-  const respond = Effect.fnUntraced(function*(method: string, parameters: Parameters) {
+  const respond = Effect.fnUntraced(function*(method: string, parameters: Parameters, request: HttpServerRequest) {
     if (method !== "POST" && !parameters.has("hub.mode")) return Reply.text(200, about)
     const { operation, word } = yield* selectMode<Run>(parameters, operations, listing)
-    return method === "POST" ? yield* operation(parameters) : yield* needsPost(word, method)
+    return method === "POST" ? yield* operation(parameters, request) : yield* needsPost(word, method)
   })
 
   const handle = Effect.fn("WebSubEndpoint.handle")(function*(request: HttpServerRequest) {
     const method = yield* readMethod(request)
     if (method === "OPTIONS") return Reply.preflight
-    return yield* withParameters(budget, request, (parameters) => respond(method, parameters))
+    return yield* withParameters(budget, request, (parameters) => respond(method, parameters, request))
   })
 
   return (request: HttpServerRequest): Effect.Effect<HttpServerResponse> => Reply.catchErrors(handle(request))
 })
 
-const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: Parameters) {
+const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: Parameters, address: string) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
   const secret = yield* readBounded(parameters, "hub.secret", maxHubSecretLength)
@@ -63,6 +64,7 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: P
     caller: anonymous,
     topic: topic ?? "",
     callback: callback ?? "",
+    address,
     ...(secret !== undefined && { secret }),
     ...(signature !== undefined && { signature }),
     ...(leaseSeconds !== undefined && { leaseSeconds }),
@@ -73,13 +75,14 @@ const subscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: P
   return outcome === "pending" ? Reply.accepted : Reply.noContent
 })
 
-const unsubscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: Parameters) {
+const unsubscribe = Effect.fnUntraced(function*(hub: Hub["Service"], parameters: Parameters, address: string) {
   const topic = yield* parameters.one("hub.topic")
   const callback = yield* parameters.one("hub.callback")
   const outcome = yield* hub.unsubscribe({
     caller: anonymous,
     topic: topic ?? "",
     callback: callback ?? "",
+    address,
     ...(yield* readVerification(parameters)),
     face: "hub"
   })

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import net from "node:net"
 import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { AddressCheck } from "#domain/ports/AddressCheck.ts"
+import { networksOf } from "#domain/limits/IpNetwork.ts"
 import { type IpAddress, isLocalhost } from "./DnsResolver.ts"
 import { Network } from "./Network.ts"
 
@@ -21,11 +22,17 @@ export const layer = Layer.effect(
   Effect.map(Network, ({ guard, logRefusedName, resolver }) => {
     const resolutions = new KeyedCounter({ maxTotal: maxResolutions })
 
-    /** True when the name resolves to forbidden addresses only. */
-    const isForbiddenName = (name: string): Effect.Effect<boolean> =>
+    /** Addresses of a name; none when the name cannot be resolved in time, or too many names are under resolution. */
+    const resolve = (name: string): Effect.Effect<ReadonlyArray<IpAddress>> =>
       Effect.acquireUseRelease(
         Effect.sync(() => resolutions.tryAdd(undefined)),
-        (hasRoom) => hasRoom ? resolveForbidden(name) : Effect.succeed(false),
+        (hasRoom) =>
+          hasRoom
+            ? Effect.tryPromise(() => resolver.resolve(name)).pipe(
+              Effect.timeout(resolutionTimeout),
+              Effect.orElseSucceed(() => [])
+            )
+            : Effect.succeed([]),
         (hasRoom) => Effect.sync(() => hasRoom && resolutions.remove(undefined))
       )
 
@@ -35,23 +42,28 @@ export const layer = Layer.effect(
       return texts.includes(undefined) ? undefined : texts[0]
     }
 
-    const resolveForbidden = (name: string): Effect.Effect<boolean> =>
-      Effect.tryPromise(() => resolver.resolve(name)).pipe(
-        Effect.timeout(resolutionTimeout),
-        Effect.map((addresses) => {
-          const text = explainAll(addresses)
-          if (text !== undefined) logRefusedName(name, addresses[0]?.address ?? "", text)
-          return text !== undefined
-        }),
-        Effect.orElseSucceed(() => false)
-      )
+    /** True when the name resolves to forbidden addresses only. */
+    const isForbiddenName = (name: string): Effect.Effect<boolean> =>
+      Effect.map(resolve(name), (addresses) => {
+        const text = explainAll(addresses)
+        if (text !== undefined) logRefusedName(name, addresses[0]?.address ?? "", text)
+        return text !== undefined
+      })
 
     return AddressCheck.of({
+      resolveNetworks: Effect.fnUntraced(function*(url: string) {
+        const host = bareHost(new URL(url))
+        const networks = networksOf(host)
+        if (networks !== undefined) return networks
+        const [first] = yield* resolve(host)
+        return first && networksOf(first.address)
+      }),
       explain: Effect.fnUntraced(function*(url: string) {
-        const { hostname, port } = new URL(url)
+        const parsed = new URL(url)
+        const { port } = parsed
         const portText = guard.explainPort(Number(port))
         if (port !== "" && portText !== undefined) return `The ${portText}.`
-        const host = hostname.replace(/^\[|\]$|\.$/g, "")
+        const host = bareHost(parsed)
         if (net.isIP(host) !== 0) {
           const text = guard.explainAddress(host)
           return text === undefined ? undefined : `${host} is ${text}. ${publicOnly}`
@@ -64,5 +76,8 @@ export const layer = Layer.effect(
     })
   })
 )
+
+/** The host without the brackets of an IPv6 address and without the dot at the end of a name. */
+const bareHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$|\.$/g, "")
 
 const publicOnly = "Windhover connects to public addresses only, unless its operator sets WINDHOVER_ALLOW_PRIVATE=true."

@@ -51,6 +51,14 @@ export class CoalescedFetches {
     this.#now = now
   }
 
+  /** Whether a caller gets a response without an exchange of its own. */
+  canServe({ headers, since, url }: CoalescedRequest): boolean {
+    const key = [url.href, ...headers].join("\n")
+    const cached = this.#cache.get(key)
+    if (cached !== undefined && cached.startedAt >= since && this.#now() - cached.endedAt <= responseTtlMs) return true
+    return (this.#running.get(key)?.startedAt ?? -Infinity) >= since
+  }
+
   /** All handlers of one URL must return the same body limit. */
   fetch({ headers, since, url }: CoalescedRequest, handler: ResponseHandler): PendingResponse {
     const key = [url.href, ...headers].join("\n")

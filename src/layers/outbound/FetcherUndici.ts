@@ -7,6 +7,7 @@ import { CoalescedFetches, type PendingResponse } from "./CoalescedFetches.ts"
 import type { ConnectionPools } from "./ConnectionPools.ts"
 import { decompress, DecompressionError } from "./Decompression.ts"
 import { freeBytes } from "./FreeMemory.ts"
+import type { HostTurn, HostTurns } from "./HostTurns.ts"
 import { type BodyLimit, HttpExchange, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
 import { Network } from "./Network.ts"
 import type { NetworkError } from "./NetworkError.ts"
@@ -26,6 +27,7 @@ const maxRedirectBytes = 16 * 1024
 interface FetchContext {
   readonly pools: ConnectionPools
   readonly timers: TimerWheel
+  readonly hostTurns: HostTurns
   readonly userAgent: string
   readonly coalesced: CoalescedFetches
   /** URLs that are known targets of redirects: fetches of these URLs are coalesced. */
@@ -49,12 +51,13 @@ const acceptEncoding = "gzip, deflate, br, zstd"
 export const layer = Layer.effect(
   Fetcher,
   Effect.gen(function*() {
-    const { openPools, timers, userAgent } = yield* Network
+    const { hostTurns, openPools, timers, userAgent } = yield* Network
     const pools = yield* openPools({ maxConnectionsPerOrigin: 16, maxIdlePools: 1_000, keepAliveMs: 65_000 })
     const clock = yield* Clock.Clock
     const context: FetchContext = {
       pools,
       timers,
+      hostTurns,
       userAgent,
       coalesced: new CoalescedFetches(pools, () => clock.currentTimeMillisUnsafe()),
       redirectTargets: new BoundedMap(maxRedirectTargets)
@@ -82,6 +85,7 @@ class Fetch implements ResponseHandler {
   private url: URL
   private exchange: PendingResponse | undefined
   private timer: WheelTimer | undefined
+  private turn: HostTurn | undefined
   private redirects = 0
   private cookies: RedirectCookies | undefined
   private isPermanent = true
@@ -112,6 +116,7 @@ class Fetch implements ResponseHandler {
   abandon(): void {
     this.cancelTimer()
     this.exchange?.abandon()
+    this.leaveTurn()
   }
 
   onHeaders(status: number, headers: ResponseHeaders): BodyLimit {
@@ -157,8 +162,32 @@ class Fetch implements ResponseHandler {
     this.fail("TooLarge", `${this.url.hostname}: larger than ${maxBytes} bytes`)
   }
 
+  /** Starts the exchange, after its turn at the host where only strangers watch the resource. */
   private startExchange(): void {
     this.status = 0
+    if (this.request.strangersOnly !== true) return this.exchangeNow()
+    this.leaveTurn()
+    if (this.isServed()) return this.exchangeNow()
+    const { hostname } = this.url
+    this.turn = this.context.hostTurns.enter(hostname, {
+      onStart: () => this.exchangeNow(),
+      onFull: () => this.fail("Timeout", `${hostname}: not asked, because many fetches wait for this host`)
+    })
+  }
+
+  /** Whether another fetch serves this one. */
+  private isServed(): boolean {
+    const { since } = this.request
+    return since !== undefined && this.mayCoalesce() &&
+      this.context.coalesced.canServe({ url: this.url, headers: this.requestHeaders(), since })
+  }
+
+  private leaveTurn(): void {
+    this.turn?.leave()
+    this.turn = undefined
+  }
+
+  private exchangeNow(): void {
     const request = { url: this.url, method: "GET", headers: this.requestHeaders() } as const
     const { since } = this.request
     if (since !== undefined && this.mayCoalesce()) {
@@ -213,6 +242,7 @@ class Fetch implements ResponseHandler {
 
   private succeed(body: Uint8Array): void {
     this.cancelTimer()
+    this.leaveTurn()
     const finalUrl = Redirects.withoutCredentials(this.url).href
     this.resume(Effect.succeed({
       status: this.status,

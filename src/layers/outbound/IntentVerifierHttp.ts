@@ -21,6 +21,9 @@ import { authorizationOf, parseHttpUrl, withoutCredentials } from "./Redirects.t
 /** Time for one verification. */
 const verificationTimeoutMs = 10_000
 
+/** Time for a callback while many unknown callbacks are asked, and for a denial, whose response is ignored. */
+const briefTimeoutMs = 3_000
+
 /** Bytes of the response that are read; a challenge has 32. */
 const maxResponseBytes = 4 * 1024
 
@@ -42,6 +45,7 @@ export const layerWith = (options: IntentVerifierOptions) =>
       const { openPools, timers, userAgent } = yield* Network
       const pools = yield* openPools({ maxConnectionsPerOrigin: 8, maxIdlePools: 100, keepAliveMs: 4_000 })
       const requestOptions = { pools, timers, timeoutMs: options.timeoutMs ?? verificationTimeoutMs, maxResponseBytes }
+      const briefOptions = { ...requestOptions, timeoutMs: Math.min(requestOptions.timeoutMs, briefTimeoutMs) }
       const makeChallenge = options.challenge ?? (() => randomBytes(16).toString("hex"))
       return IntentVerifier.of({
         verify: Effect.fn("IntentVerifier.verify")((intent: Intent) =>
@@ -55,7 +59,7 @@ export const layerWith = (options: IntentVerifierOptions) =>
                 )
               )
             }
-            return startGet(requestOptions, userAgent, url, {
+            return startGet(intent.isBrief === true ? briefOptions : requestOptions, userAgent, url, {
               onResponse: (response) => resume(judge(response, url, intent, challenge)),
               onFailure: ({ reason }) => resume(failVerification(unreachable(reason)))
             })
@@ -66,7 +70,7 @@ export const layerWith = (options: IntentVerifierOptions) =>
             const done = () => resume(Effect.void)
             const url = appendParameters(denial.callback, denialParameters(denial))
             if (url === undefined) return done()
-            return startGet(requestOptions, userAgent, url, { onResponse: done, onFailure: done })
+            return startGet(briefOptions, userAgent, url, { onResponse: done, onFailure: done })
           })
         )
       })

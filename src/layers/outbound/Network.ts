@@ -3,6 +3,8 @@ import { Settings } from "#domain/ports/Settings.ts"
 import { type AddressGuard, anyAddress, makePublicGuard } from "./AddressGuard.ts"
 import { ConnectionPools, type ConnectionPoolsOptions } from "./ConnectionPools.ts"
 import * as DnsResolver from "./DnsResolver.ts"
+import { fetchSpacingMs } from "#domain/limits/HostPoliteness.ts"
+import { HostTurns } from "./HostTurns.ts"
 import * as GuardedConnector from "./GuardedConnector.ts"
 import { makeIsOwnAddress } from "./OwnAddresses.ts"
 import { makeRefusalLog } from "./RefusalLog.ts"
@@ -17,6 +19,8 @@ export class Network extends Context.Service<Network, {
   readonly resolver: DnsResolver.DnsResolver
   /** Logs the refused address of a name, for the operator alone. */
   readonly logRefusedName: (name: string, address: string, text: string) => void
+  /** Turns of the exchanges that strangers cause. */
+  readonly hostTurns: HostTurns
   /** Opens pools that close with the scope. */
   readonly openPools: (
     options: Omit<ConnectionPoolsOptions, "connect">
@@ -34,6 +38,8 @@ export interface NetworkOptions
   readonly listAddresses?: () => ReadonlyArray<string>
   /** Replaces the guard that `allowPrivate` selects. */
   readonly guard?: AddressGuard
+  /** Shortest period of a feed, which gives the spacing of fetches from one host. */
+  readonly minPeriodSeconds?: number
   /** Replaces the timers of the system's clock. */
   readonly timers?: TimerWheel.TimerWheel
 }
@@ -54,6 +60,7 @@ const make = Effect.fnUntraced(function*(options: NetworkOptions) {
     guard,
     resolver,
     logRefusedName,
+    hostTurns: new HostTurns({ resolver, timers, spacingMs: fetchSpacingMs(options.minPeriodSeconds ?? 60) }),
     openPools: (poolOptions) =>
       Effect.acquireRelease(
         Effect.sync(() => new ConnectionPools({ ...poolOptions, connect })),

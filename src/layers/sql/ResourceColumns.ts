@@ -66,7 +66,7 @@ const kind: Codec<ResourceKind> = {
 }
 
 /** Fields that are fixed when the resource is created, or counted from its subscriptions. */
-type OtherField = "id" | "url" | "host" | "partition" | "subscribers" | "hasHubSubscribers"
+type OtherField = "id" | "url" | "host" | "partition" | "subscribers" | "hasHubSubscribers" | "strangersOnly"
 type StoredField = Exclude<keyof ResourceState, OtherField>
 export type ProfileField = StoredField & keyof ResourceProfile
 export type InnerField = Exclude<StoredField, keyof ResourceProfile>

@@ -18,6 +18,7 @@ export interface ResourceRow extends ProfileRow, Readonly<Record<InnerField, unk
   readonly partition: number
   readonly subscribers: number
   readonly on_hub: boolean
+  readonly of_accounts: boolean
 }
 
 const aliases = { resources: "r", schedule: "s", resource_state: "t" }
@@ -37,7 +38,8 @@ export const selectResources = `
 select r.id::float8 as id, r.url, r.host, r.partition, ${profileSelect}, ${selectList(innerColumns)},
   (select count(*) from (select from subscriptions u where u.resource_id = r.id
   and ${isLive("u")} limit ${maxCountedSubscribers}) counted)::int4 as subscribers,
-  exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${isLive("u")}) as on_hub
+  exists (select from subscriptions u where u.resource_id = r.id and u.face = 1 and ${isLive("u")}) as on_hub,
+  exists (select from subscriptions u where u.resource_id = r.id and u.face = 0) as of_accounts
 from ${resourceTables}`
 
 /** Assigns field by field, because a list makes hundreds of profiles. */
@@ -60,8 +62,9 @@ export const profileOf = (id: number, row: ProfileRow): ResourceProfile => {
 }
 
 export const resourceOf = (row: ResourceRow): ResourceState => {
-  const { host, id, on_hub, partition, subscribers, url } = row
-  const state = { id, url, host, partition, subscribers, ...(on_hub ? { hasHubSubscribers: true } : {}) }
+  const { host, id, of_accounts, on_hub, partition, subscribers, url } = row
+  const hub = { ...(on_hub && { hasHubSubscribers: true }), ...(on_hub && !of_accounts && { strangersOnly: true }) }
+  const state = { id, url, host, partition, subscribers, ...hub }
   assign(state, profileColumns, row)
   assign(state, innerColumns, row)
   return state as ResourceState

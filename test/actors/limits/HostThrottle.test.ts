@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { HostThrottle, maxFetchesPerHost } from "#actors/limits/HostThrottle.ts"
+import { HostThrottle } from "#actors/limits/HostThrottle.ts"
+import { maxFetchesPerHost } from "#domain/limits/HostPoliteness.ts"
 
 const fill = (throttle: HostThrottle, name = "a.example") => {
   for (let id = 1; id <= maxFetchesPerHost; id++) assert.strictEqual(throttle.enter(name, id, 0), 0)

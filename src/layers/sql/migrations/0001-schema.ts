@@ -282,11 +282,17 @@ const websub = [
     request text not null,                      -- see VerificationQueue, JSON
     due_at timestamptz not null,                -- a minute ahead while a runner sends the request
     queue smallint not null default 0,          -- 0 new subscriptions of the hub face, 1 existing ones, 2 accounts
-    claimed boolean not null default false      -- a runner sends the request, or crashed while sending
+    claimed boolean not null default false,     -- a runner sends the request, or crashed while sending
+    asker text not null,                        -- address of the client, or account
+    network text not null,                      -- network of the client, or account
+    target text not null                        -- network that the callback's name resolves to
   )`,
   `create index verifications_key on verifications (key, id)`,
   `create index verifications_due on verifications (queue, due_at)`,
   `create index verifications_site on verifications (site)`,
+  `create index verifications_network on verifications (queue, network, due_at, id)`,
+  `create index verifications_newest on verifications (queue, network, id)`,
+  `create index verifications_claimed on verifications (queue) where claimed`,
 
   `create table verification_pacing (
     site text primary key,

@@ -1,8 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import { addRequest, allocate, nextAllowedAt, type SlidingWindow } from "#domain/websub/SlidingWindow.ts"
-
-const sites = (allotted: ReadonlyArray<{ readonly site: string }>) => allotted.map(({ site }) => site)
+import { addRequest, nextAllowedAt, type SlidingWindow } from "#domain/limits/SlidingWindow.ts"
 
 describe("Turns", () => {
   it("come at once until a minute is full, then a minute after the oldest of them", () => {
@@ -21,17 +19,6 @@ describe("Turns", () => {
   it("hold under a bound that was lowered meanwhile", () => {
     assert.strictEqual(nextAllowedAt([1, 2, 3], 5, 1), 60_003)
     assert.deepStrictEqual(addRequest([1, 2, 3], 60_003, 1), [60_003])
-  })
-
-  it("are allotted in order, each site for itself, up to a limit", () => {
-    const due = ["a", "a", "b", "a", "c"].map((site) => ({ site }))
-    const taken = (site: string): SlidingWindow => site === "b" ? [0, 1] : []
-    const { allowed, deferred, windows } = allocate(due, taken, 1_000, { limit: 9, perMinute: 2 })
-    assert.deepStrictEqual(sites(allowed), ["a", "a", "c"])
-    assert.deepStrictEqual(deferred.map(({ dueAt, request }) => [request.site, dueAt]), [["b", 60_000], ["a", 61_000]])
-    assert.deepStrictEqual([...windows], [["a", [1_000, 1_000]], ["c", [1_000]]])
-    const few = allocate(due, taken, 1_000, { limit: 2, perMinute: 2 })
-    assert.deepStrictEqual([sites(few.allowed), few.deferred], [["a", "a"], []])
   })
 
   it("never hold more than a minute may, whenever they are taken", () => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { RateLimiter } from "#http/RateLimiter.ts"
+import { RateLimiter } from "#domain/limits/RateLimiter.ts"
 
 const make = (maxKeys = 100) => new RateLimiter({ burst: 3, perMinute: 6 }, { maxKeys, maxDebtMs: 60_000 })
 
