@@ -69,7 +69,11 @@ layer(ConversationWorld.layerWith({ allowPrivate: false }), { excludeTestService
           for (const host of hosts) {
             const callback = `http://${host}:${port}/callback`
             const { body, status } = yield* stage.post(
-              stage.subscription({ "hub.topic": "http://93.184.216.34/", "hub.callback": callback, "hub.verify": "sync" })
+              stage.subscription({
+                "hub.topic": "http://93.184.216.34/",
+                "hub.callback": callback,
+                "hub.verify": "sync"
+              })
             )
             assert.strictEqual(status, 422, callback)
             assert.match(body, /^hub.callback can never be reached: /)

@@ -102,7 +102,8 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
     it.effect("counts questions that did not wait in the same minute", () =>
       Effect.gen(function*() {
         const name = site()
-        const turn = (now: number) => at(now)(VerificationQueue.use((queue) => queue.reserve({ site: name, target: name }, 2)))
+        const turn = (now: number) =>
+          at(now)(VerificationQueue.use((queue) => queue.reserve({ site: name, target: name }, 2)))
         assert.deepStrictEqual([yield* turn(0), yield* turn(10_000), yield* turn(20_000)], [0, 0, 40_000])
         const one = question(name)
         yield* at(20_000)(add(one))
@@ -240,7 +241,9 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const origin = { asker: unique("asker"), network: unique("network"), target: unique("target") }
         const lane = "confirmed" as const
         let count = 0
-        for (let answer = "added"; answer === "added"; count++) answer = yield* at(0)(add(question(site()), lane, origin))
+        for (let answer = "added"; answer === "added"; count++) {
+          answer = yield* at(0)(add(question(site()), lane, origin))
+        }
         assert.isBelow(count, maxWaitingVerifications.confirmed.perLane / 4)
         assert.strictEqual(yield* at(0)(add(question(site()), lane, { ...origin, asker: "another" })), "added")
         assert.strictEqual(yield* at(0)(add(question(site()), lane)), "added")

@@ -128,7 +128,11 @@ const makeFindOrigin = Effect.map(
   AddressCheck,
   ({ resolveNetworks }) =>
     Effect.fnUntraced(
-      function*({ subscription }: Verification, lane: VerificationLane, address = ""): Effect.fn.Return<VerificationOrigin> {
+      function*(
+        { subscription }: Verification,
+        lane: VerificationLane,
+        address = ""
+      ): Effect.fn.Return<VerificationOrigin> {
         const asker = networksOf(address) ?? { host: address, customer: address }
         const target = (yield* resolveNetworks(subscription.endpoint))?.customer ?? "unresolved"
         return {
@@ -216,7 +220,9 @@ const throttle = (message: string, retryAfter: number) => Effect.fail(refuseThro
 
 const refuseBusySite = (host: string, retryAfter: number) =>
   throttle(
-    `The callbacks on ${ownerOf(host)} have been asked too often, or too many questions to them wait; an open hub asks a few times a minute only. Try again later.`,
+    `The callbacks on ${
+      ownerOf(host)
+    } have been asked too often, or too many questions to them wait; an open hub asks a few times a minute only. Try again later.`,
     retryAfter
   )
 

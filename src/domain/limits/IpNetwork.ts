@@ -31,7 +31,9 @@ const expandGroups = (address: string): ReadonlyArray<string> => {
   const [head = "", tail] = address.split("::")
   const groups = head === "" ? [] : head.split(":")
   const rest = tail === undefined || tail === "" ? [] : tail.split(":")
-  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(8 - groups.length - rest.length, 0) }, () => "0")
+  const zeros = tail === undefined
+    ? []
+    : Array.from({ length: Math.max(8 - groups.length - rest.length, 0) }, () => "0")
   return [...groups, ...zeros, ...rest].map((group) => Number.parseInt(group, 16).toString(16))
 }
 

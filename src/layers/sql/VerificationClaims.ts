@@ -1,13 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import {
-  allocate,
-  type InFlight,
-  maxOrderedTurns,
-  pacedAt,
-  ratesOf,
-  windowKeys
-} from "#domain/limits/FairTurns.ts"
+import { allocate, type InFlight, maxOrderedTurns, pacedAt, ratesOf, windowKeys } from "#domain/limits/FairTurns.ts"
 import { addRequest, type SlidingWindow } from "#domain/limits/SlidingWindow.ts"
 import {
   type ClaimedVerification,
@@ -112,7 +105,9 @@ const sumBy = (rows: ReadonlyArray<InFlightRow>, key: "network" | "target"): Rea
 const claimDue = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, { lane, limit, perMinute }: Claim, now: number) {
   const queue = queues.indexOf(lane)
   const turnLimits = turnLimitsOf(lane)
-  const [oldest, newest] = turnLimits.ends === "both" ? [maxOrderedTurns, maxOrderedTurns] : [turnLimits.maxPerNetwork, 0]
+  const [oldest, newest] = turnLimits.ends === "both"
+    ? [maxOrderedTurns, maxOrderedTurns]
+    : [turnLimits.maxPerNetwork, 0]
   const rows = yield* sql.unsafe<DueRow>(dueSql, [now, queue, now + maxVerificationDelayMs, oldest, newest])
   if (rows.length === 0) return []
   const inFlight = yield* selectInFlight(sql, queue, now)

@@ -51,7 +51,10 @@ describe("FairTurns", () => {
     const busy = { networks: new Map([["n", 100]]), targets: new Map([["b", 100]]) }
     const { allowed, deferred } = allocate(due, none, busy, 1_000, limits)
     assert.deepStrictEqual(ids(allowed), [2])
-    assert.deepStrictEqual(new Set(deferred.map(({ dueAt, request }) => `${request.id} ${dueAt}`)), new Set(["0 3000", "1 3000"]))
+    assert.deepStrictEqual(
+      new Set(deferred.map(({ dueAt, request }) => `${request.id} ${dueAt}`)),
+      new Set(["0 3000", "1 3000"])
+    )
   })
 
   it("holds every limit, and forgets no request below the limit", () => {
@@ -65,7 +68,10 @@ describe("FairTurns", () => {
       assert.isAtMost(most("network"), 5)
       assert.isAtMost(most("target"), 4)
       assert.isAtMost(most("site"), 2)
-      assert.deepStrictEqual([...ids(allowed), ...deferred.map(({ request }) => request.id)].toSorted((a, b) => a - b), ids(due))
+      assert.deepStrictEqual(
+        [...ids(allowed), ...deferred.map(({ request }) => request.id)].toSorted((a, b) => a - b),
+        ids(due)
+      )
     }))
   })
 })
