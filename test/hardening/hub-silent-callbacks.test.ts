@@ -25,8 +25,8 @@ layer(ConversationWorld.layerWith({ hubQuestionsPerMinute: 1_000 }), { excludeTe
   "silent callbacks",
   (it) => {
     it.effect.each([
-      ["in one network", (i: number) => `127.3.0.${i % 250 + 1}`],
-      ["in many networks", (i: number) => `127.4.${i % 250}.1`]
+      ["in one network", (i: number): string => `127.3.0.${i % 250 + 1}`] as const,
+      ["in many networks", (i: number): string => `127.4.${i % 250}.1`] as const
     ])(
       "a flood of callbacks %s delays an honest subscription by less than five seconds",
       ([, addressOf]) =>
