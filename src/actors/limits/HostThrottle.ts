@@ -3,12 +3,6 @@ import { maxFetchBurst, maxFetchesPerHost } from "#domain/limits/HostPoliteness.
 /** Maximum wait for the spacing, in ms. Fetches beyond that wait in the queue only. */
 const maxSpacingWaitMs = 300_000
 
-/** Longest pause after the refusal of one resource, in ms: a single path may refuse fetches for ever. */
-const maxPauseOfOneMs = 60_000
-
-/** Time in which the refusal of a second resource confirms the pause of the host, in ms. */
-const confirmationMs = 3_600_000
-
 /** Time between two probes of a paused host, in ms. */
 const probeSpacingMs = 60_000
 
@@ -17,6 +11,12 @@ const postponedForMs = 3_600_000
 
 /** Alarm of a queued resource, in ms: a call from the queue may be lost. */
 const queueCheckMs = 60_000
+
+/**
+ * The key of a host for the pauses that only strangers have caused: a stranger can make one path refuse all fetches.
+ * These pauses postpone the resources of strangers alone.
+ */
+export const strangersKey = (hostname: string): string => `strangers ${hostname}`
 
 /** Number of hosts above which idle hosts are forgotten. Forgetting a host after each fetch would cost more than the rest of this class. */
 const minHosts = 32
@@ -35,17 +35,8 @@ interface FetchedHost {
   pausedUntil: number
   /** Resources that a pause has postponed and that were not fetched since. */
   postponed: Map<number, Postponement>
-  /** The last resource of an account that was refused. */
-  refusedId: number
-  refusedAt: number
   /** The time of the next free probe. */
   nextProbeAt: number
-}
-
-/** A resource whose fetch the host has refused. */
-export interface RefusedResource {
-  readonly id: number
-  readonly strangersOnly?: true
 }
 
 interface Postponement {
@@ -106,21 +97,6 @@ export class HostThrottle {
     return ids
   }
 
-  /**
-   * The end of the pause that a refusal of `id` causes, at most `until`.
-   *
-   * The host pauses for longer than a minute only after refusals of two resources that accounts watch. The resource itself waits anyway.
-   */
-  pauseEnd(hostname: string, { id, strangersOnly }: RefusedResource, now: number, until: number): number {
-    const brief = Math.min(until, now + maxPauseOfOneMs)
-    if (strangersOnly === true) return brief
-    const host = this.#findHost(hostname, now)
-    const isConfirmed = host.refusedId !== id && host.refusedId !== 0 && host.refusedAt + confirmationMs > now
-    host.refusedId = id
-    host.refusedAt = now
-    return isConfirmed ? until : brief
-  }
-
   /** Pauses the fetches from a host. */
   pause(hostname: string, since: number, until: number): void {
     if (until <= since) return
@@ -175,8 +151,6 @@ export class HostThrottle {
         pausedSince: 0,
         pausedUntil: 0,
         postponed: noPostponements,
-        refusedId: 0,
-        refusedAt: 0,
         nextProbeAt: 0
       }
       this.#hosts.set(hostname, host)
@@ -193,11 +167,8 @@ export class HostThrottle {
   }
 }
 
-const isNeeded = (
-  { nextStartAt, pausedUntil, postponed, queue, refusedAt, running }: FetchedHost,
-  now: number
-): boolean =>
-  running > 0 || refusedAt > 0 && refusedAt + confirmationMs > now || queue.size > 0 || nextStartAt > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
+const isNeeded = ({ nextStartAt, pausedUntil, postponed, queue, running }: FetchedHost, now: number): boolean =>
+  running > 0 || queue.size > 0 || nextStartAt > now || pausedUntil + (postponed.size > 0 ? postponedForMs : 0) > now
 
 const postpone = (host: FetchedHost, id: number, postponement: Postponement): number => {
   if (host.postponed === noPostponements) host.postponed = new Map()

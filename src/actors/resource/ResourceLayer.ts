@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer, Option, Random, Result } from "effect"
+import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import * as FetchLimiter from "#actors/limits/FetchLimiter.ts"
 import { Listeners } from "#actors/stream/Listeners.ts"
 import type { Self } from "#actors/runtime/Actor.ts"
@@ -96,7 +97,7 @@ const run = Effect.fnUntraced(
         self.pinned = false
       }
       if (typeof trigger !== "string" || self.draining()) return typeof trigger === "string" ? undefined : trigger.at
-      const pausedUntil = context.hostThrottle.postponeIfPaused(state.resource.host, self.id, now)
+      const pausedUntil = postponeIfPaused(state.resource, now, context)
       if (pausedUntil !== undefined) {
         yield* postpone(services, state, pausedUntil, context)
         return pausedUntil
@@ -129,6 +130,15 @@ const run = Effect.fnUntraced(
     }
   }
 )
+
+/** The next try while the host is paused. A resource of strangers waits for the pauses of strangers, too. */
+const postponeIfPaused = (
+  { host, id, strangersOnly }: ResourceState,
+  now: number,
+  { hostThrottle }: PartitionContext
+): number | undefined =>
+  hostThrottle.postponeIfPaused(host, id, now) ??
+    (strangersOnly === true ? hostThrottle.postponeIfPaused(strangersKey(host), id, now) : undefined)
 
 const loadState = Effect.fnUntraced(
   function*({ store }: PollServices, self: Self<State, Message>, { hubDirectory }: PartitionContext) {

@@ -1,6 +1,7 @@
 import { type Clock, Effect, Result } from "effect"
 import type { FetchLimiter } from "#actors/limits/FetchLimiter.ts"
 import type { Listeners } from "#actors/stream/Listeners.ts"
+import { strangersKey } from "#actors/limits/HostThrottle.ts"
 import { countPoll } from "#actors/runtime/Metrics.ts"
 import { whenAvailable } from "#actors/runtime/StoreRetry.ts"
 import { isMaintenanceDue } from "#domain/poll/Maintenance.ts"
@@ -106,7 +107,9 @@ export const processResult = (
   const answer = result.success
   const until = hostPauseEnd(answer, at.now)
   // After a redirect, the pause concerns the host of the final URL.
-  const pause = until === undefined || until <= at.now ? undefined : pauseHost(resource, answer, at.now, until, context)
+  const pause = until === undefined || until <= at.now
+    ? undefined
+    : context.pauseHost({ host: pauseKeyOf(resource, answer), since: at.now, until })
   const step = interpretAnswer(resource, answer, at)
   if (step._tag === "Read" || step._tag === "Select") {
     return Effect.flatMap(
@@ -122,15 +125,10 @@ export const processResult = (
   return pause === undefined ? finished : Effect.andThen(finished, pause)
 }
 
-const pauseHost = (
-  resource: ResourceState,
-  { finalUrl }: Fetched,
-  since: number,
-  until: number,
-  { hostThrottle, pauseHost }: PartitionContext
-) => {
-  const host = new URL(finalUrl).hostname
-  return pauseHost({ host, since, until: hostThrottle.pauseEnd(host, resource, since, until) })
+/** The key of the pause that an answer asks for. */
+const pauseKeyOf = ({ strangersOnly }: ResourceState, { finalUrl }: Fetched): string => {
+  const { hostname } = new URL(finalUrl)
+  return strangersOnly === true ? strangersKey(hostname) : hostname
 }
 
 /** Releases the body unless the result needs it, and applies the final result. */

@@ -28,22 +28,23 @@ const host = Effect.fnUntraced(function*(count: number) {
   )
   return {
     server,
+    serve: (topic: string, answer: () => Fetched) => web.serve(topic, () => Effect.sync(answer)),
     pingAll: Effect.forEach(
       topics(count),
       (topic) => Effect.flatMap(loadState(topic), ({ id }) => actors.resources.tell(id, ping)),
       { discard: true }
     ),
     /** Watches one more topic. */
-    watch: Effect.fnUntraced(function*(given: string) {
+    watch: Effect.fnUntraced(function*(given: string, face: "api" | "hub" = "api") {
       const topic = yield* Effect.fromResult(Topic.parse(given))
       const { resource } = yield* (yield* SubscriptionStore).subscribe({
-        accountId: 1,
+        accountId: face === "api" ? 1 : 0,
         topic,
         partition: Topic.partitionOf(topic.host),
         channel: "webhook",
         endpoint: hook("good"),
         host: "good.hooks.example",
-        face: "api",
+        face,
         state: "active"
       })
       yield* actors.resources.tell(resource.id, ping)
@@ -116,6 +117,16 @@ describe("a host", () => {
       for (const topic of topics(2)) yield* resources.tell((yield* loadState(topic)).id, ping)
       assert.deepStrictEqual(yield* during(10 * minute - 4_000), [])
       assert.sameMembers((yield* during(2 * minute)).map(([topic]) => topic).slice(0, 2), [0, 1])
+    }).pipe(Effect.provide(layerPartition())))
+
+  it.effect("pauses for strangers alone when a topic that only strangers watch is refused", () =>
+    Effect.gen(function*() {
+      const { during, serve, watch } = yield* host(1)
+      yield* during(minute - 1_000)
+      serve("http://busy.example/stranger", () => statusOnly(429, { "retry-after": "3600" }))
+      yield* watch("http://busy.example/stranger", "hub")
+      const accounts = (yield* during(4_000)).map(([topic]) => topic)
+      assert.deepStrictEqual(accounts, [0])
     }).pipe(Effect.provide(layerPartition())))
 
   it.effect("is named as the reason when a pause delays the first document of a resource", () =>
