@@ -14,7 +14,8 @@ const count = 30
 const hostsFile = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "windhover-hosts-")), "hosts")
 fs.writeFileSync(
   hostsFile,
-  Array.from({ length: count }, (_, i) => `127.5.0.${i + 1} a${i}.example\n${victim} v${i}.example w${i}.example\n`).join("")
+  Array.from({ length: count }, (_, i) => `127.5.0.${i + 1} a${i}.example\n${victim} v${i}.example w${i}.example\n`)
+    .join("")
 )
 
 interface World {
@@ -42,24 +43,36 @@ const openWorld = Effect.acquireRelease(
         }, 20)
       })
       server.listen(0, "0.0.0.0", () =>
-        resolve({ server, port: (server.address() as AddressInfo).port, startedAt, maxRunning: () => max }))
+        resolve({
+          server,
+          port: (server.address() as AddressInfo).port,
+          startedAt,
+          maxRunning: () => max
+        }))
     })
   ),
   ({ server }) => Effect.sync(() => server.close().closeAllConnections())
 )
 
 describe("amplification of fetches", () => {
-  live("a victim behind redirects and names of a stranger gets the politeness of one host", () =>
-    Effect.gen(function*() {
-      const { maxRunning, port, startedAt } = yield* openWorld
-      const urls = Array.from({ length: count }, (_, i) => [`http://a${i}.example:${port}/${i}`, `http://v${i}.example:${port}/${i}`])
-      yield* Effect.forEach(urls.flat(), (url) => fetch({ url, strangersOnly: true }), { concurrency: "unbounded" })
-      assert.strictEqual(startedAt.length, 2 * count)
-      assert.strictEqual(maxRunning(), 2)
-      const seconds = ((startedAt.at(-1) ?? 0) - (startedAt[0] ?? 0)) / 1000
-      // ten at once, then 20 a second
-      assert.isAtLeast(seconds, (2 * count - 10) / 20 - 0.2)
-    }), { hostsFile })
+  live(
+    "a victim behind redirects and names of a stranger gets the politeness of one host",
+    () =>
+      Effect.gen(function*() {
+        const { maxRunning, port, startedAt } = yield* openWorld
+        const urls = Array.from(
+          { length: count },
+          (_, i) => [`http://a${i}.example:${port}/${i}`, `http://v${i}.example:${port}/${i}`]
+        )
+        yield* Effect.forEach(urls.flat(), (url) => fetch({ url, strangersOnly: true }), { concurrency: "unbounded" })
+        assert.strictEqual(startedAt.length, 2 * count)
+        assert.strictEqual(maxRunning(), 2)
+        const seconds = ((startedAt.at(-1) ?? 0) - (startedAt[0] ?? 0)) / 1000
+        // ten at once, then 20 a second
+        assert.isAtLeast(seconds, (2 * count - 10) / 20 - 0.2)
+      }),
+    { hostsFile }
+  )
 
   live("an account's fetch waits for no stranger, and strangers wait in a bounded line", () =>
     Effect.gen(function*() {

@@ -65,7 +65,11 @@ export const fetchResource = (
   let wait = 1
   return Effect.suspend((): Effect.Effect<number | Result.Result<Fetched, FetchError>> => {
     wait = hostThrottle.enter(resource.host, resource.id, now)
-    return wait === 0 ? Effect.result(limiter.run(fetcher.fetch(resource.strangersOnly === true ? { ...request, strangersOnly: true } : request))) : Effect.succeed(wait)
+    return wait === 0
+      ? Effect.result(
+        limiter.run(fetcher.fetch(resource.strangersOnly === true ? { ...request, strangersOnly: true } : request))
+      )
+      : Effect.succeed(wait)
   }).pipe(
     Effect.onExit(() => {
       const waiting = wait === 0 ? hostThrottle.leave(resource.host, clock.currentTimeMillisUnsafe()) : noResources
