@@ -134,7 +134,9 @@ export class HostTurns {
   #startWaiting(key: string): void {
     const host = this.#hosts.get(key)
     if (host === undefined) return
-    for (const waiter of [...host.waiting]) {
+    // A copy, because an exchange that has to wait for its spacing is added again.
+    const waiting = [...host.waiting]
+    for (const waiter of waiting) {
       if (host.running >= maxFetchesPerHost) return
       if (host.waiting.delete(waiter)) this.#tryStart(waiter)
     }
