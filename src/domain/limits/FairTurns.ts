@@ -50,7 +50,7 @@ const sitesPerTarget = 12
 const busyDelayMs = 2_000
 
 /** Key of the window of a resolved network. */
-export const targetKey = (target: string): string => `target ${target}`
+const targetKey = (target: string): string => `target ${target}`
 
 /** The keys whose windows `allocate` reads. */
 export const windowKeys = ({ site, target }: Pick<Claimant, "site" | "target">): ReadonlyArray<string> =>
