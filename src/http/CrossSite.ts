@@ -29,8 +29,8 @@ const hasHeaderCredentials = ({ headers }: Pick<HttpServerRequest, "headers">): 
 /**
  * True if a page of another site caused the request without a CORS preflight.
  *
- * Browsers tell the site and the mode over HTTPS and to localhost. Over plain HTTP, a POST has its `Origin` alone. Clients that are no
- * browsers send neither.
+ * Browsers tell the site and the mode over HTTPS and to localhost. Over plain HTTP, a POST has its `Origin`, and a link or an image the
+ * `Referer` that its page does not suppress. A GET with an `Origin` is that of a script. Clients that are no browsers send none of them.
  *
  * @see https://www.w3.org/TR/fetch-metadata/
  */
@@ -43,12 +43,13 @@ export const isFromOtherSite = (
   if (site === "same-origin" || site === "none") return false
   if (mode === "cors") return false
   if (site === "cross-site") return true
-  const origin = headers["origin"]
-  if (origin === undefined || method === "GET" || method === "HEAD") return false
-  return isForeignOrigin(origin, headers["host"], baseUrl) && isSimpleType(headers["content-type"])
+  const { host, origin, referer } = headers
+  if (origin === undefined) return referer !== undefined && isForeignOrigin(referer, host, baseUrl)
+  if (method === "GET" || method === "HEAD") return false
+  return isForeignOrigin(origin, host, baseUrl) && isSimpleType(headers["content-type"])
 }
 
-/** An origin is own if its host is that of the request or of the base URL. `null` is the origin of a sandboxed page. */
+/** An origin or a page is own if its host is that of the request or of the base URL. `null` is the origin of a sandboxed page. */
 const isForeignOrigin = (origin: string, host: string | undefined, baseUrl: string): boolean => {
   if (!URL.canParse(origin)) return true
   const from = new URL(origin).host

@@ -29,6 +29,10 @@ describe("CrossSite", () => {
     [false, "POST", { origin: evil, "content-type": "application/json" }],
     [false, "POST", { origin: "https://push.example", "content-type": form }],
     [false, "POST", { origin: "http://127.0.0.1:8080", host: "127.0.0.1:8080", "content-type": form }],
+    [true, "GET", { referer: "http://evil.example/page" }],
+    [true, "POST", { referer: "http://evil.example/page", "content-type": form }],
+    [false, "GET", { referer: "http://push.example/docs", host: "push.example" }],
+    [false, "GET", { referer: "http://evil.example/page", origin: evil }],
     // clients that are no browsers
     [false, "POST", { "content-type": form }],
     [false, "GET", {}],
