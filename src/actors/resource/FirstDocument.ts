@@ -24,7 +24,10 @@ export const keepFirstDocument = Effect.fnUntraced(function*(
   const document = kind === "feed"
     ? { contentType: headers["content-type"] ?? "application/xml", body }
     : Option.getOrUndefined(yield* whenAvailable(entries.document(id)))
-  if (document !== undefined && document.body.length <= maxStoredLength) state.firstDocument = document
+  if (document === undefined || document.body.length > maxStoredLength) return
+  // A feed that is too long to be stored is released already, and so has no bytes here.
+  if (kind === "feed" && body.length === 0) return
+  state.firstDocument = document
 })
 
 /** Announces the first document to the hub face if a ping or push came before its record, and releases the document. */
