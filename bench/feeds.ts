@@ -159,7 +159,7 @@ const measureThread = Effect.gen(function*() {
     const delay = monitorEventLoopDelay({ resolution: 1 })
     delay.enable()
     const started = performance.now()
-    yield* read(bytes, {})
+    yield* read(bytes, {}, { key: "feed", isForStrangers: false })
     const took = performance.now() - started
     yield* Effect.sleep(10)
     delay.disable()

@@ -20,6 +20,7 @@ import * as Network from "#layers/outbound/Network.ts"
 import * as Version from "#layers/outbound/Version.ts"
 import * as Database from "#layers/postgres/Database.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
+import * as DocumentMemory from "#layers/DocumentMemory.ts"
 import * as LanguageDetectorCld3 from "#layers/LanguageDetectorCld3.ts"
 import * as SettingsLayer from "#layers/Settings.ts"
 import * as StoresSql from "#layers/sql/StoresSql.ts"
@@ -78,6 +79,7 @@ export const layerService = Layer.mergeAll(Routes.layerServed, XmppService.layer
 export const provideServer = <A, E, R, A2, E2, R2>(service: Layer.Layer<A, E, R>, beside: Layer.Layer<A2, E2, R2>) =>
   service.pipe(
     Layer.provide(Layer.mergeAll(layerRunner, layerOutbound, beside)),
+    Layer.provide(DocumentMemory.layer),
     Layer.provide(HttpServerNode.layerSettings),
     Layer.provideMerge(HttpServerNode.layer),
     Layer.provideMerge(layerStores),

@@ -135,6 +135,13 @@ export const settingsTable = {
     meaning: "Maximum of concurrent deliveries.",
     defaultValue: 512
   }),
+  /** Undefined = a quarter of the memory of the process. */
+  documentMemoryMiB: Setting.makeOptional("WINDHOVER_DOCUMENT_MEMORY", Setting.parseInteger(64, 1_048_576), {
+    meaning:
+      "Memory of all documents that are fetched, unpacked, read, stored, received or sent at a time, in MiB. Further documents wait.",
+    defaultText:
+      "a quarter of the memory of the process: of the machine, its control group or its heap, the smallest one"
+  }),
   keepDroppedDays: Setting.make("WINDHOVER_KEEP_DROPPED", Setting.parseInteger(1, 3650), {
     meaning: "Days for which dropped deliveries stay visible and can be replayed.",
     defaultValue: 30

@@ -18,7 +18,7 @@ import { Selector } from "#domain/ports/Selector.ts"
 import { Settings } from "#domain/ports/Settings.ts"
 import { type Message, type PartitionContext, ResourceBehavior, type State } from "./Resource.ts"
 import { announceFirst, keepFirstDocument } from "./FirstDocument.ts"
-import { completeWaiting, takeMessages } from "./ResourceMailbox.ts"
+import { completeWaiting, dropAnnouncements, takeMessages } from "./ResourceMailbox.ts"
 import {
   fetchResource,
   type PollServices,
@@ -85,6 +85,7 @@ const run = Effect.fnUntraced(
       if (isHastened) yield* writeSchedule(services, state.resource)
       self.pinned = state.pingedAt !== undefined || state.pushes.length > 0 || state.waitingForDocument.length > 0
       const now = clock.currentTimeMillisUnsafe()
+      if (isPausedByKill(state.resource, now)) dropAnnouncements(state)
       const push = state.pushes.shift()
       if (push !== undefined) {
         yield* applyPush(services, state, push, now, context)
@@ -177,9 +178,14 @@ const resetFutureTimes = (resource: ResourceState, now: number): ResourceState =
   return { ...resource, nextFetch: planned, ...(lastFetch !== undefined && { lastFetch: Math.min(lastFetch, now) }) }
 }
 
+/** Whether the resource pauses, because its last document was killed while it was read or selected. */
+const isPausedByKill = ({ serverProfile }: ResourceState, now: number): boolean =>
+  serverProfile?.killedUntil !== undefined && serverProfile.killedUntil > now
+
 /** The reason to fetch now, or the time of the next check. A resource without subscribers is not polled. */
 const findTrigger = (state: State, now: number): PollTrigger | { readonly at: number | undefined } => {
   const { lastFetch, nextFetch, subscribers } = state.resource
+  if (isPausedByKill(state.resource, now)) return { at: subscribers === 0 ? undefined : Math.max(nextFetch, now + 1) }
   // The last document of a resource without subscribers is old, so a waiting subscriber gets a new one.
   if (state.waitingForDocument.length > 0 && (lastFetch === undefined || subscribers === 0)) return "ring"
   if (state.pingedAt !== undefined) {

@@ -68,6 +68,12 @@ export const fetchInstead = (state: State, push: Push, now: number): void => {
   else completePush(push)
 }
 
+/** Forgets pings and pushes during a pause. The fetch at its end finds their news. */
+export const dropAnnouncements = (state: State): void => {
+  state.pingedAt = undefined
+  for (const push of state.pushes.splice(0)) completePush(push)
+}
+
 /** Completes the waiters of a pushed document. */
 export const completePush = ({ done }: Push): void => void Deferred.doneUnsafe(done, Effect.succeed(true))
 

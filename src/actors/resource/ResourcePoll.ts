@@ -24,6 +24,7 @@ import {
 import { maxRankedEntries, pornRank } from "#domain/poll/PornRank.ts"
 import type { ResourceState } from "#domain/poll/Resource.ts"
 import { hostPauseEnd } from "#domain/poll/RetryAfter.ts"
+import { workerTurnOf } from "#domain/poll/WorkerTurn.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
 import type { FeedReader, ReadOptions } from "#domain/ports/FeedReader.ts"
 import type { Fetched, Fetcher, FetchError, FetchRequest } from "#domain/ports/Fetcher.ts"
@@ -116,7 +117,7 @@ export const processResult = (
     : context.pauseHost({ host: pauseKeyOf(resource, answer), since: at.now, until })
   const step = interpretAnswer(resource, answer, at)
   if (step._tag === "Read" || step._tag === "Select") {
-    return Effect.flatMap(
+    const examined = Effect.flatMap(
       examineDocument(services, resource, answer, step, at),
       (examined) =>
         Effect.andThen(
@@ -124,7 +125,11 @@ export const processResult = (
           informHub(examined, context, pushedByHub)
         )
     )
+    const { returnRoom } = answer
+    return returnRoom === undefined ? examined : Effect.ensuring(examined, Effect.sync(returnRoom))
   }
+  // Nothing of the body is stored, or an error page of at most 64 KiB.
+  answer.returnRoom?.()
   const finished = finishPoll(services, state, step, answer, at, context)
   return pause === undefined ? finished : Effect.andThen(finished, pause)
 }
@@ -170,10 +175,11 @@ export const examineDocument = Effect.fnUntraced(
 /** Reads the new parts of the document, or the whole document where the parts do not suffice. */
 const readDocument = Effect.fnUntraced(
   function*({ reader }: PollServices, resource: ResourceState, answer: Fetched, options: ReadOptions, at: PollContext) {
-    const part = yield* reader.read(answer.body, options)
+    const turn = workerTurnOf(resource)
+    const part = yield* reader.read(answer.body, options, turn)
     if (!wantsWhole(resource, part)) return recordReading(resource, answer, part, at)
     const { seenSlices: _, ...whole } = options
-    return recordReading(resource, answer, yield* reader.read(answer.body, whole), at)
+    return recordReading(resource, answer, yield* reader.read(answer.body, whole, turn), at)
   },
   (step, _, resource, answer, __, at) =>
     Effect.catchTag(step, "ReaderError", (error) => Effect.succeed(failReading(resource, answer, error, at)))
@@ -190,7 +196,8 @@ const select = (
     fragment: step.fragment,
     syntax: step.syntax,
     bytes: answer.body,
-    contentType: answer.headers["content-type"]
+    contentType: answer.headers["content-type"],
+    turn: workerTurnOf(resource)
   }).pipe(
     Effect.map((selection) => recordSelection(resource, answer, selection, step, at)),
     Effect.catchTag("SelectorError", (error) => Effect.succeed(failSelection(resource, answer, error, at)))

@@ -13,7 +13,7 @@ import { recordFeed } from "./PollFeed.ts"
 import { type PollContext, type PollResult, type PollStep, silentWrite } from "./PollStep.ts"
 import { isPage, locationAfter, recordParsed, rememberHeader, requestedUrlOf } from "./PollSuccess.ts"
 import type { ResourceKind, ResourceState } from "./Resource.ts"
-import { serverProfileOf } from "./ServerProfile.ts"
+import { noKills, serverProfileOf } from "./ServerProfile.ts"
 
 /** The next step after reading: the result, or a selection for a topic with a fragment. */
 export const recordReading = (
@@ -132,7 +132,7 @@ const recordDocument = (
   const isChanged = verdict === "changed"
   const next: ResourceState = {
     ...others,
-    ...serverProfileOf({ ...serverProfile, lastLocation: locationAfter(state, kind, answer, context) }),
+    ...serverProfileOf({ ...serverProfile, ...noKills, lastLocation: locationAfter(state, kind, answer, context) }),
     ...(header === undefined ? {} : { header: rememberHeader(before, header) }),
     entriesSinceMaintenance: others.entriesSinceMaintenance + (isChanged ? 1 : 0)
   }

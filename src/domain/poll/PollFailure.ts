@@ -6,12 +6,12 @@ import type { SelectorError } from "#domain/ports/Selector.ts"
 import { recordFailure } from "./Health.ts"
 import { nextFetch } from "./PollingInterval.ts"
 import { periodAfter } from "./PollSchedule.ts"
-import { isSuccess, type PollContext, type PollResult, silentWrite } from "./PollStep.ts"
+import { isSuccess, type PollContext, type PollResult, silentWrite, stateAfter, withState } from "./PollStep.ts"
 import type { ResourceState } from "./Resource.ts"
 import { retryTime } from "./RetryAfter.ts"
 import { describeStandIn, standInStatuses } from "./RobotCheck.ts"
 import { describeFetch, isSameFailure } from "./Status.ts"
-import { dayMs } from "#domain/Time.ts"
+import { dayMs, hourMs } from "#domain/Time.ts"
 
 /** After so many ms of unreadable answers, a former feed is taken for its new kind. */
 const maxUnreadableMs = 3 * dayMs
@@ -66,13 +66,31 @@ export const failStandIn = (state: ResourceState, answer: Fetched, context: Poll
     : failPoll(state, answer.status, text, context, retryTime(answer, context.now))
 }
 
+/** Longest pause after a kill. */
+const maxKillPauseHours = 24
+
+/**
+ * A document whose reading or selection was killed at a limit of time or memory.
+ *
+ * The resource pauses for an hour, and twice as long after each further kill. A resource of accounts pauses from the second kill on. Pings
+ * and pushes do not end the pause, because they would cause the next kill.
+ */
+const failKilled = (state: ResourceState, answer: Fetched, text: string, context: PollContext): PollResult => {
+  const kills = (state.serverProfile?.kills ?? 0) + 1
+  const doublings = kills - (state.strangersOnly === true ? 1 : 2)
+  const killedUntil = context.now + (doublings < 0 ? 0 : Math.min(2 ** doublings, maxKillPauseHours) * hourMs)
+  const failed = failPoll(state, answer.status, text, context, killedUntil)
+  const after = stateAfter(failed)
+  return withState(failed, { ...after, serverProfile: { ...after.serverProfile, kills, killedUntil } })
+}
+
 /** A document that the reader could not read in time. */
 export const failReading = (
   state: ResourceState,
   answer: Fetched,
   error: ReaderError,
   context: PollContext
-): PollResult => failPoll(state, answer.status, `Parser Error ${error.message}`, context)
+): PollResult => failKilled(state, answer, `Parser Error ${error.message}`, context)
 
 /** A document in which the selector failed. */
 export const failSelection = (
@@ -80,7 +98,12 @@ export const failSelection = (
   answer: Fetched,
   error: SelectorError,
   context: PollContext
-): PollResult => failPoll(state, answer.status, `Parser Error ${error.message}`, context)
+): PollResult => {
+  const text = `Parser Error ${error.message}`
+  return error.reason._tag === "Killed"
+    ? failKilled(state, answer, text, context)
+    : failPoll(state, answer.status, text, context)
+}
 
 /** The write for a resource without a first fetch, because its host is paused until then (epoch ms). */
 export const postponeFirstFetch = (state: ResourceState, until: number): PollWrite =>

@@ -14,7 +14,7 @@ import { failPoll } from "./PollFailure.ts"
 import type { PollContext, PollResult } from "./PollStep.ts"
 import { recordParsed, rememberHeader } from "./PollSuccess.ts"
 import type { ResourceState } from "./Resource.ts"
-import { serverProfileOf } from "./ServerProfile.ts"
+import { noKills, serverProfileOf } from "./ServerProfile.ts"
 
 /** An entry as JSON is at most so many times longer than in the document, although JSON escapes and URLs are resolved. */
 const maxGrowth = 16
@@ -68,6 +68,7 @@ export const recordFeed = (
     ...parsed,
     ...serverProfileOf({
       ...serverProfile,
+      ...noKills,
       leftOutUntil: isPush ? leftOutUntil : leftOut === undefined ? undefined : leftOut.notAfter ?? 0,
       truncatedAt: isPush || isTruncated && !isFirst ? truncatedAt : isTruncated ? context.now : undefined
     }),

@@ -18,18 +18,26 @@ export interface ServerProfile {
   readonly truncatedAt?: number
   /** Date (epoch ms) of the newest entry beyond the limit of the last document, at most; 0 for entries without a date. */
   readonly leftOutUntil?: number
+  /** Readings or selections in a row that were killed at a limit, and the end (epoch ms) of the pause after the last one. */
+  readonly kills?: number
+  readonly killedUntil?: number
   /** Status of the last fetch before a push; absent after the next fetched document. */
   readonly statusBeforePush?: number
 }
 
 /** Changes of a profile; undefined forgets a habit. */
-export type ServerProfileChanges = { readonly [K in keyof ServerProfile]: ServerProfile[K] | undefined }
+export type ServerProfileChanges = { readonly [K in keyof ServerProfile]?: ServerProfile[K] | undefined }
+
+/** Forgets the kills, after a document that was read or selected. */
+export const noKills: ServerProfileChanges = { kills: undefined, killedUntil: undefined }
 
 /** The profile for a resource state. A profile without habits is left out. */
 export const serverProfileOf = (changes: ServerProfileChanges): { readonly serverProfile?: ServerProfile } => {
   const profile: { -readonly [K in keyof ServerProfile]: ServerProfile[K] } = {}
   const {
     caughtLyingAt,
+    killedUntil,
+    kills,
     lastLocation,
     leftOutUntil,
     permanentRedirect,
@@ -47,6 +55,8 @@ export const serverProfileOf = (changes: ServerProfileChanges): { readonly serve
   if (truncatedAt !== undefined) profile.truncatedAt = truncatedAt
   if (lastLocation !== undefined) profile.lastLocation = lastLocation
   if (leftOutUntil !== undefined) profile.leftOutUntil = leftOutUntil
+  if (kills !== undefined) profile.kills = kills
+  if (killedUntil !== undefined) profile.killedUntil = killedUntil
   if (statusBeforePush !== undefined) profile.statusBeforePush = statusBeforePush
   return Object.keys(profile).length === 0 ? {} : { serverProfile: profile }
 }

@@ -34,6 +34,8 @@ export interface Fetched {
   readonly permanentUrl?: string
   /** Frees the memory of `body` at once and empties it. Absent for a shared body. */
   readonly release?: () => void
+  /** Returns the room of the document to `DocumentMemory`. Called once nothing of the document is under way; absent without a body. */
+  readonly returnRoom?: () => void
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Context, type Effect, Schema } from "effect"
 import type { Fragment } from "#domain/poll/Fragment.ts"
+import type { WorkerTurn } from "#domain/poll/WorkerTurn.ts"
 import type { Document } from "#domain/delivery/Notification.ts"
 import { reasonOf } from "./Reason.ts"
 
@@ -14,10 +15,10 @@ export interface Selection {
 
 /**
  * A failed selection. `Invalid`: the path can never work. `Unfit`: the path is in another language than the document, or the document is
- * damaged. `TooMuch`: a limit of time, memory, depth or size is exceeded.
+ * damaged. `TooMuch`: a limit of depth or size is exceeded. `Killed`: the selection was ended at a limit of time or memory.
  */
 export class SelectorError extends Schema.TaggedError<SelectorError>()("SelectorError", {
-  reason: reasonOf(["Invalid", "Unfit", "TooMuch"])
+  reason: reasonOf(["Invalid", "Unfit", "TooMuch", "Killed"])
 }) {
   override get message(): string {
     return this.reason.message
@@ -33,5 +34,6 @@ export class Selector extends Context.Service<Selector, {
     readonly syntax: Syntax
     readonly bytes: Uint8Array
     readonly contentType: string | undefined
+    readonly turn: WorkerTurn
   }) => Effect.Effect<Selection, SelectorError>
 }>()("windhover/domain/ports/Selector") {}

@@ -1,6 +1,13 @@
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
+import type { MemoryReservation } from "#domain/collections/MemoryBudget.ts"
+import type { BodyMemory } from "./BodyRoom.ts"
 import type { ConnectionPools } from "./ConnectionPools.ts"
-import { type BodyLimit, HttpExchange, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
+import {
+  type BodyLimit,
+  HttpExchange,
+  type ResponseHandler,
+  type ResponseHeaders
+} from "./HttpExchange.ts"
 import type { NetworkError } from "./NetworkError.ts"
 
 /** A GET whose response may serve several callers. */
@@ -10,6 +17,7 @@ export interface CoalescedRequest {
   readonly headers: Array<string>
   /** Epoch ms: the earliest start of an exchange whose response may serve this caller. */
   readonly since: number
+  readonly memory: BodyMemory
 }
 
 /** The caller's handle of a running fetch. */
@@ -17,6 +25,8 @@ export interface PendingResponse {
   readonly abandon: () => void
   /** Frees the memory of the body; absent if other callers may use the body, too. */
   readonly freeBody?: () => void
+  /** The room of the complete body, for one of its callers. The others reserve room of their own. */
+  readonly takeRoom: () => MemoryReservation | undefined
 }
 
 interface CachedResponse {
@@ -60,7 +70,7 @@ export class CoalescedFetches {
   }
 
   /** All handlers of one URL must return the same body limit. */
-  fetch({ headers, since, url }: CoalescedRequest, handler: ResponseHandler): PendingResponse {
+  fetch({ headers, memory, since, url }: CoalescedRequest, handler: ResponseHandler): PendingResponse {
     const key = [url.href, ...headers].join("\n")
     const cached = this.#cache.get(key)
     if (cached !== undefined && cached.startedAt >= since && this.#now() - cached.endedAt <= responseTtlMs) {
@@ -73,7 +83,7 @@ export class CoalescedFetches {
     }, (response) => this.#store(key, response))
     this.#running.set(key, fetch)
     const pending = fetch.join(handler)
-    fetch.start(new HttpExchange(this.#pools, { url, method: "GET", headers }, fetch))
+    fetch.start(new HttpExchange(this.#pools, { url, method: "GET", headers, memory }, fetch))
     return pending
   }
 
@@ -91,7 +101,7 @@ const replayCached = ({ body, headers, status }: CachedResponse, handler: Respon
     handler.onHeaders(status, headers)
     handler.onBody(body)
   })
-  return { abandon: () => isAbandoned = true }
+  return { abandon: () => isAbandoned = true, takeRoom: () => undefined }
 }
 
 /** One exchange and the handlers of all its callers. */
@@ -118,7 +128,7 @@ class CoalescedFetch implements ResponseHandler {
   join(handler: ResponseHandler): PendingResponse {
     this.#handlers.add(handler)
     if (this.#head !== undefined) handler.onHeaders(this.#head.status, this.#head.headers)
-    return { abandon: () => this.#leave(handler) }
+    return { abandon: () => this.#leave(handler), takeRoom: () => this.#exchange?.takeRoom() }
   }
 
   onHeaders(status: number, headers: ResponseHeaders): BodyLimit {
@@ -127,10 +137,10 @@ class CoalescedFetch implements ResponseHandler {
     return this.#limit
   }
 
-  onBody(body: Buffer): void {
+  onBody(body: Buffer, server?: string): void {
     this.#onEnd()
     if (this.#head !== undefined) this.#store({ ...this.#head, startedAt: this.startedAt, body })
-    for (const handler of this.#handlers) handler.onBody(body)
+    for (const handler of this.#handlers) handler.onBody(body, server)
   }
 
   onFailure(failure: NetworkError): void {

@@ -1,5 +1,5 @@
-import { promisify } from "node:util"
 import zlib from "node:zlib"
+import type { MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 import {
   archiveFormat,
   codingsOf,
@@ -10,6 +10,7 @@ import {
   isText,
   markedFormat
 } from "./CompressionFormat.ts"
+import { unpack } from "./Unpacking.ts"
 
 /** A body that contradicts its Content-Encoding, or exceeds the maximum size after decompression. */
 export class DecompressionError extends Error {
@@ -30,6 +31,8 @@ export interface CompressedBody {
   readonly isComplete: boolean
   /** Bytes of the result. */
   readonly maxBytes: number
+  /** Grows by all decompressed bytes. Without room, the next piece waits. */
+  readonly reservation: MemoryReservation
 }
 
 /** Layers of compression that are removed. */
@@ -103,7 +106,7 @@ const removeLayer = (
   format: CompressionFormat,
   bytes: Uint8Array,
   coding: string,
-  { isComplete, maxBytes }: CompressedBody
+  { isComplete, maxBytes, reservation }: CompressedBody
 ): Uint8Array | Promise<Uint8Array> => {
   const plainOrThrow = (error: unknown) => {
     if (isOverflow(error)) {
@@ -114,13 +117,18 @@ const removeLayer = (
   }
   const recover = (error: unknown) =>
     format === "gzip" && isWrongData(error)
-      ? gunzipFirstMember(bytes, maxBytes).then((member) => member ?? plainOrThrow(error), plainOrThrow)
+      ? gunzipFirstMember(bytes, maxBytes, reservation).then((member) => member ?? plainOrThrow(error), plainOrThrow)
       : plainOrThrow(error)
   const mayBeTruncated = isComplete && !isShortText(bytes)
-  const inThreadPool = () => decompressors[format](bytes, optionsOf(format, mayBeTruncated, maxBytes)).catch(recover)
+  const inThreadPool = (): Promise<Uint8Array> =>
+    unpack(format, bytes, optionsOf(format, mayBeTruncated, maxBytes), reservation).catch(recover)
   if (bytes.length > maxSyncInput) return inThreadPool()
   try {
-    return syncDecompressors[format](bytes, optionsOf(format, mayBeTruncated, Math.min(maxBytes, maxSyncOutput)))
+    const result = syncDecompressors[format](
+      bytes,
+      optionsOf(format, mayBeTruncated, Math.min(maxBytes, maxSyncOutput))
+    )
+    return reservation.tryGrow(result.length) ? result : inThreadPool()
   } catch (error) {
     return isOverflow(error) && maxBytes > maxSyncOutput ? inThreadPool() : recover(error)
   }
@@ -132,9 +140,14 @@ const removeLayer = (
  *
  * Undefined if the member is incomplete: its checksum and its length (RFC 1952, 2.3.1) must follow.
  */
-const gunzipFirstMember = async (bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | undefined> => {
+const gunzipFirstMember = async (
+  bytes: Uint8Array,
+  maxBytes: number,
+  reservation: MemoryReservation
+): Promise<Uint8Array | undefined> => {
   const start = gzipHeaderEnd(bytes)
-  const member = await decompressors.inflateRaw(bytes.subarray(start), optionsOf("inflateRaw", false, maxBytes))
+  const options = optionsOf("inflateRaw", false, maxBytes)
+  const member = await unpack("inflateRaw", bytes.subarray(start), options, reservation)
   const trailer = Buffer.alloc(8)
   trailer.writeUInt32LE(zlib.crc32(member))
   trailer.writeUInt32LE(member.length, 4)
@@ -173,12 +186,4 @@ const syncDecompressors = {
   zstd: zlib.zstdDecompressSync,
   inflate: zlib.inflateSync,
   inflateRaw: zlib.inflateRawSync
-}
-
-const decompressors = {
-  gzip: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gunzip),
-  br: promisify<Uint8Array, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress),
-  zstd: promisify<Uint8Array, zlib.ZstdOptions, Buffer>(zlib.zstdDecompress),
-  inflate: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.inflate),
-  inflateRaw: promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.inflateRaw)
 }

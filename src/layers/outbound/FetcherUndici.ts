@@ -1,9 +1,12 @@
 import { Clock, Effect, Layer } from "effect"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
+import type { MemoryBudget, MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 import * as Fingerprint from "#domain/Fingerprint.ts"
+import { DocumentMemory } from "#domain/ports/DocumentMemory.ts"
 import { type Fetched, Fetcher, FetchError, type FetchRequest } from "#domain/ports/Fetcher.ts"
 import { maxTopicLength } from "#domain/Topic.ts"
 import { CoalescedFetches, type PendingResponse } from "./CoalescedFetches.ts"
+import type { BodyMemory } from "./BodyRoom.ts"
 import type { ConnectionPools } from "./ConnectionPools.ts"
 import { decompress, DecompressionError } from "./Decompression.ts"
 import { freeBytes } from "./FreeMemory.ts"
@@ -29,6 +32,7 @@ interface FetchContext {
   readonly timers: TimerWheel
   readonly hostTurns: HostTurns
   readonly userAgent: string
+  readonly memory: MemoryBudget
   readonly coalesced: CoalescedFetches
   /** URLs that are known targets of redirects: fetches of these URLs are coalesced. */
   readonly redirectTargets: BoundedMap<string, true>
@@ -59,6 +63,7 @@ export const layer = Layer.effect(
       timers,
       hostTurns,
       userAgent,
+      memory: yield* DocumentMemory,
       coalesced: new CoalescedFetches(pools, () => clock.currentTimeMillisUnsafe()),
       redirectTargets: new BoundedMap(maxRedirectTargets)
     }
@@ -84,6 +89,8 @@ class Fetch implements ResponseHandler {
   private readonly requestedUrl: URL | undefined
   private url: URL
   private exchange: PendingResponse | undefined
+  /** Room of the body, received and decompressed. */
+  private room: MemoryReservation | undefined
   private timer: WheelTimer | undefined
   private turn: HostTurn | undefined
   private redirects = 0
@@ -117,6 +124,7 @@ class Fetch implements ResponseHandler {
     this.cancelTimer()
     this.exchange?.abandon()
     this.leaveTurn()
+    this.room?.release()
   }
 
   onHeaders(status: number, headers: ResponseHeaders): BodyLimit {
@@ -127,22 +135,37 @@ class Fetch implements ResponseHandler {
     return { maxBytes: this.maxBytes, onExcess: "fail" }
   }
 
-  onBody(body: Buffer): void {
+  onBody(body: Buffer, server?: string): void {
     if (Redirects.isRedirect(this.status)) {
       const [location, ...others] = Redirects.distinctLocations(this.headers.location, this.url)
       if (others.length > 0) return this.fail("Redirects", `${this.url.hostname}: redirects to two different addresses`)
-      if (location !== undefined) return this.follow(location)
+      if (location !== undefined) {
+        this.exchange?.takeRoom()?.release()
+        return this.follow(location)
+      }
     }
+    // A 304 needs no room, and does not wait for any.
+    if (body.length === 0) return this.succeed(emptyBytes, emptyBytes)
+    const received = this.exchange?.takeRoom()
+    if (received !== undefined) return this.decompress(body, this.room = received)
+    const { budget, isForStrangers } = this.bodyMemory()
+    const room = budget.reserve(server ?? this.url.hostname, isForStrangers)
+    this.room = room
+    room.grow(body.length, () => this.decompress(body, room))
+  }
+
+  private decompress(body: Buffer, reservation: MemoryReservation): void {
     try {
       const bytes = decompress({
         bytes: body,
+        reservation,
         encoding: joinValues(this.headers["content-encoding"]),
         contentType: joinValues(this.headers["content-type"]),
         isComplete: this.headers["content-length"] !== undefined || this.headers["transfer-encoding"] !== undefined,
         maxBytes: this.maxBytes
       })
-      if (!(bytes instanceof Promise)) return this.succeed(bytes)
-      bytes.then((decompressed) => this.succeed(decompressed), (error: unknown) => this.onUndecodable(error))
+      if (!(bytes instanceof Promise)) return this.succeed(body, bytes)
+      bytes.then((decompressed) => this.succeed(body, decompressed), (error: unknown) => this.onUndecodable(error))
     } catch (error) {
       this.onUndecodable(error)
     }
@@ -188,7 +211,7 @@ class Fetch implements ResponseHandler {
   }
 
   private exchangeNow(): void {
-    const request = { url: this.url, method: "GET", headers: this.requestHeaders() } as const
+    const request = { url: this.url, method: "GET", headers: this.requestHeaders(), memory: this.bodyMemory() } as const
     const { since } = this.request
     if (since !== undefined && this.mayCoalesce()) {
       this.exchange = this.context.coalesced.fetch({ ...request, since }, this)
@@ -197,6 +220,10 @@ class Fetch implements ResponseHandler {
     const exchange = new HttpExchange(this.context.pools, request, this)
     this.exchange = exchange
     exchange.start()
+  }
+
+  private bodyMemory(): BodyMemory {
+    return { budget: this.context.memory, isForStrangers: this.request.strangersOnly === true }
   }
 
   /** Other callers may fetch the same URL with the same limit. */
@@ -240,9 +267,10 @@ class Fetch implements ResponseHandler {
     this.startExchange()
   }
 
-  private succeed(body: Uint8Array): void {
+  private succeed(received: Uint8Array, body: Uint8Array): void {
     this.cancelTimer()
     this.leaveTurn()
+    if (received !== body) this.room?.shrink(received.length)
     const finalUrl = Redirects.withoutCredentials(this.url).href
     this.resume(Effect.succeed({
       status: this.status,
@@ -255,11 +283,17 @@ class Fetch implements ResponseHandler {
     }))
   }
 
-  private releaseOf(body: Uint8Array): Pick<Fetched, "release"> {
-    const { exchange } = this
-    if (body.length === 0 || exchange?.freeBody === undefined) return {}
+  private releaseOf(body: Uint8Array): Pick<Fetched, "release" | "returnRoom"> {
+    const { exchange, room } = this
+    if (body.length === 0 || room === undefined) {
+      room?.release()
+      return {}
+    }
+    const returnRoom = () => room.release()
+    if (exchange?.freeBody === undefined) return { returnRoom }
     // In a microtask, because undici reports the end of the response while it still reads the last chunk.
     return {
+      returnRoom,
       release: () =>
         queueMicrotask(() => {
           exchange.freeBody?.()
@@ -275,7 +309,7 @@ class Fetch implements ResponseHandler {
 
   private onUndecodable(error: unknown): void {
     // An error page counts by its status only.
-    if (this.status >= 400) return this.succeed(emptyBytes)
+    if (this.status >= 400) return this.succeed(emptyBytes, emptyBytes)
     const tag = error instanceof DecompressionError ? error.reason._tag : "Encoding"
     this.fail(tag, `${this.url.hostname}: ${error instanceof Error ? error.message : "not readable"}`)
   }

@@ -1,6 +1,8 @@
 import type { Dispatcher } from "undici"
+import { type BodyMemory, BodyRoom } from "./BodyRoom.ts"
 import type { Connection, ConnectionPool, ConnectionPools, PoolTicket } from "./ConnectionPools.ts"
 import { freeBytes } from "./FreeMemory.ts"
+import type { MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 import { LenientResponseReader, type ResponseHeaders } from "./LenientResponseReader.ts"
 import { NetworkError, toNetworkError } from "./NetworkError.ts"
 import { maxHeaderFields, maxInformational, type ResponseFault, responseFaults } from "./ResponseFault.ts"
@@ -15,6 +17,8 @@ export interface HttpRequest {
   readonly body?: Uint8Array
   /** Called just before the first byte is written. When it returns false, the exchange fails with the reason `LeaseLost`. */
   readonly confirmSend?: () => boolean
+  /** Memory of the response's body; a body without it is not counted. */
+  readonly memory?: BodyMemory
 }
 
 export type { ResponseHeaders } from "./LenientResponseReader.ts"
@@ -31,12 +35,16 @@ export interface ResponseHandler {
   /** The exchange has got a connection. */
   readonly onStart?: () => void
   readonly onHeaders: (status: number, headers: ResponseHeaders) => BodyLimit
-  readonly onBody: (body: Buffer) => void
+  /** `server` is the address of the server, if known. */
+  readonly onBody: (body: Buffer, server?: string) => void
   readonly onFailure: (failure: NetworkError) => void
   readonly onTooLarge: (maxBytes: number) => void
 }
 
 const emptyBody = Buffer.alloc(0)
+
+/** Chunks that are kept as they arrive. More are merged: an object for each byte would take a hundred times as much memory. */
+const maxLooseChunks = 4_096
 
 /**
  * A request and its response over a pooled connection, without redirects, decompression or deadline.
@@ -55,12 +63,16 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
   private status = 0
   private limit: BodyLimit = { maxBytes: 0, onExcess: "cut" }
   private readonly chunks: Array<Buffer> = []
+  private mergedChunks = 0
   private size = 0
+  private server: string | undefined
+  private readonly room: BodyRoom | undefined
 
   constructor(pools: ConnectionPools, request: HttpRequest, handler: ResponseHandler) {
     this.pools = pools
     this.request = request
     this.handler = handler
+    if (request.memory !== undefined) this.room = new BodyRoom(request.memory, request.url.hostname)
   }
 
   start(): void {
@@ -69,16 +81,20 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
     this.pool ??= pool
   }
 
-  /** Closes the connection, or withdraws the ticket of a waiting exchange. Calls no handler. */
+  /** Closes the connection, or withdraws the ticket of a waiting exchange. Calls no handler, and returns the room of the body. */
   abandon(): void {
-    if (this.isOver) return
-    this.end()
-    if (this.pool !== undefined) this.pools.destroy(this.pool, this, this.connection)
+    this.disconnect()
+    this.room?.release()
   }
 
   /** Frees the memory of the body. No reader may use the body any more. */
   freeBody(): void {
     for (const chunk of this.chunks) freeBytes(chunk)
+  }
+
+  /** The room of the complete body. The caller releases it. */
+  takeRoom(): MemoryReservation | undefined {
+    return this.room?.take()
   }
 
   onConnection(pool: ConnectionPool, connection: Connection): void {
@@ -101,20 +117,24 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
     this.startBody(status, headers)
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.isOver) return
     this.addToBody(chunk)
+    if (this.room?.isWaiting !== true) return
+    controller.pause()
+    this.room.onRoom(() => controller.resume())
   }
 
   onResponseEnd(): void {
     if (this.isOver) return
     this.releaseConnection()
-    this.handler.onBody(this.body())
+    this.passBody()
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     if (this.isOver) return
     this.releaseConnection()
+    this.room?.release()
     this.handler.onFailure(toNetworkError(error, this.request.url.hostname, this.status !== 0))
   }
 
@@ -124,6 +144,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
 
   onRefusal(): void {
     this.chunks.length = 0
+    this.mergedChunks = 0
     this.size = 0
     this.lenientReader = new LenientResponseReader({
       onHead: (status, headers) => {
@@ -132,8 +153,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
       },
       onData: (bytes) => this.addToBody(bytes),
       onEnd: () => {
-        this.abandon()
-        this.handler.onBody(this.body())
+        this.disconnect()
+        this.passBody()
       },
       onFault: (fault) => this.fail(fault)
     })
@@ -141,6 +162,9 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
 
   onRawData(bytes: Buffer): void {
     this.lenientReader?.read(bytes)
+    if (this.isOver || this.room?.isWaiting !== true) return
+    this.connection?.recorder.pause()
+    this.room.onRoom(() => this.connection?.recorder.resume())
   }
 
   onRawEnd(): void {
@@ -156,6 +180,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
 
   private startBody(status: number, headers: ResponseHeaders): void {
     this.status = status
+    this.server = this.connection?.recorder.remoteAddress
     this.limit = this.handler.onHeaders(status, headers)
     if (this.limit.onExcess === "fail" && Number(headers["content-length"]) > this.limit.maxBytes) this.failTooLarge()
   }
@@ -164,14 +189,36 @@ export class HttpExchange implements Dispatcher.DispatchHandler, PoolTicket, Rec
     const room = this.limit.maxBytes - this.size
     this.size += bytes.length
     if (bytes.length <= room) {
-      this.chunks.push(bytes)
+      this.addChunk(bytes)
     } else if (this.limit.onExcess === "cut") {
-      this.chunks.push(bytes.subarray(0, room))
-      this.abandon()
-      this.handler.onBody(this.body())
+      this.addChunk(bytes.subarray(0, room))
+      this.disconnect()
+      this.passBody()
     } else {
       this.failTooLarge()
     }
+  }
+
+  private addChunk(bytes: Buffer): void {
+    this.chunks.push(bytes)
+    if (this.chunks.length - this.mergedChunks >= maxLooseChunks) {
+      this.chunks.push(Buffer.concat(this.chunks.splice(this.mergedChunks)))
+      this.mergedChunks = this.chunks.length
+    }
+    this.room?.growTo(Math.max(this.size, this.connection?.recorder.recordedBytes ?? 0), this.server)
+  }
+
+  /** Passes the body on, as soon as the budget has room for its last bytes. */
+  private passBody(): void {
+    if (this.room?.isWaiting === true) this.room.onRoom(() => this.handler.onBody(this.body(), this.server))
+    else this.handler.onBody(this.body(), this.server)
+  }
+
+  /** Closes the connection, and keeps the received part of the body. */
+  private disconnect(): void {
+    if (this.isOver) return
+    this.end()
+    if (this.pool !== undefined) this.pools.destroy(this.pool, this, this.connection)
   }
 
   private countInformational(): void {

@@ -32,6 +32,27 @@ export class ResponseRecorder {
   #record: Array<Buffer> = []
   #recordedBytes = 0
   #isTakenOver = false
+  #isPaused = false
+
+  /** Bytes of the record; 0 without one. */
+  get recordedBytes(): number {
+    return this.#recordedBytes
+  }
+
+  /** Address of the server, while the connection is open. */
+  get remoteAddress(): string | undefined {
+    return this.#socket?.remoteAddress
+  }
+
+  /** Stops reading the socket after the takeover. */
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#socket?.read()
+  }
 
   /** Makes a connector whose sockets are recorded. */
   wrap(connect: buildConnector.connector): buildConnector.connector {
@@ -59,14 +80,21 @@ export class ResponseRecorder {
     this.stop()
     this.#socket = socket
     this.#isTakenOver = false
+    this.#isPaused = false
     const read = socket.read.bind(socket)
+    const unshift = socket.unshift.bind(socket)
     const destroy = socket.destroy.bind(socket)
     socket.read = (size?: number): unknown => {
+      if (this.#isPaused && this.#isTakenOver && this.#socket === socket) return null
       const bytes: unknown = read(size)
       if (this.#exchange === undefined || this.#socket !== socket || !Buffer.isBuffer(bytes)) return bytes
       if (!this.#isTakenOver) return this.#keep(bytes, this.#exchange)
       this.#exchange.onRawData(bytes)
       return null
+    }
+    socket.unshift = (chunk: unknown, encoding?: BufferEncoding) => {
+      if (this.#socket === socket && Buffer.isBuffer(chunk)) this.#forgetLast(chunk.length)
+      unshift(chunk, encoding)
     }
     socket.destroy = (error?: Error) => {
       if (this.#socket !== socket || !this.#mayTakeOver(error)) return destroy(error)
@@ -80,6 +108,18 @@ export class ResponseRecorder {
     if (this.#recordedBytes > maxFramingBytes + maxFramingRatio * exchange.bodySize()) this.stop()
     else this.#record.push(bytes)
     return bytes
+  }
+
+  /** A paused parser puts bytes back into the socket, and reads these bytes again later. */
+  #forgetLast(count: number): void {
+    while (count > 0) {
+      const last = this.#record.pop()
+      if (last === undefined) return
+      const kept = Math.max(last.length - count, 0)
+      count -= last.length - kept
+      this.#recordedBytes -= last.length - kept
+      if (kept > 0) this.#record.push(last.subarray(0, kept))
+    }
   }
 
   /** A response without any byte is lost. After the takeover, undici may complain again. */

@@ -23,6 +23,8 @@ const serverProfileFields = {
   lastLocation: Schema.optionalKey(Schema.String),
   truncatedAt: Schema.optionalKey(Schema.Finite),
   leftOutUntil: Schema.optionalKey(Schema.Finite),
+  kills: Schema.optionalKey(Schema.Finite),
+  killedUntil: Schema.optionalKey(Schema.Finite),
   statusBeforePush: Schema.optionalKey(Schema.Finite)
 } satisfies { readonly [field in keyof ServerProfile]-?: Schema.Top }
 

@@ -1,10 +1,12 @@
-import { type Duration, Effect, Layer, Semaphore } from "effect"
+import { Clock, type Duration, Effect, Layer } from "effect"
 import type { RawEntry } from "#domain/feed/EntryId.ts"
 import { readFeed, type ReadOptions } from "#domain/normalize/ReadFeed.ts"
+import type { WorkerTurn } from "#domain/poll/WorkerTurn.ts"
 import { FeedReader, ReaderError } from "#domain/ports/FeedReader.ts"
 import { joinParts, type ResultPart } from "#layers/workers/feed-reader/ResultParts.ts"
 import type { ReadRequest } from "#layers/workers/feed-reader/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
+import { WorkerTurns } from "./WorkerTurns.ts"
 
 export interface FeedReaderOptions {
   /** Minimum size of a document for the thread, in bytes. */
@@ -16,7 +18,7 @@ export interface FeedReaderOptions {
 }
 
 /**
- * Reads large documents in a thread, so that no document delays the polls of the others.
+ * Reads large documents in threads, so that no document delays the polls of the others. Documents for accounts have a thread of their own.
  *
  * Posting a small document costs more than reading it. The thread ends when a document misses the deadline or needs too much memory. The
  * next large document then starts a new thread.
@@ -25,19 +27,26 @@ export const layerWith = ({ deadline, startAfter, threadFromBytes }: FeedReaderO
   Layer.effect(
     FeedReader,
     Effect.gen(function*() {
-      const thread = yield* Effect.acquireRelease(Effect.sync(makeThread), (thread) => thread.stop)
-      const lock = yield* Semaphore.make(1)
+      const forAccounts = yield* makeLane
+      const forStrangers = yield* makeLane
       if (startAfter !== undefined) {
-        yield* thread.start.pipe(Effect.ignore, lock.withPermits(1), Effect.delay(startAfter), Effect.forkScoped)
+        const { thread, turns } = forAccounts
+        const start = turns.run("start", Effect.ignore(thread.start))
+        yield* start.pipe(Effect.delay(startAfter), Effect.forkScoped)
       }
-      const readInThread = (bytes: Uint8Array, options: ReadOptions) =>
-        readAllParts(thread, { bytes, options }, deadline).pipe(
-          Effect.mapError((reason) => new ReaderError({ message: `The document cannot be read: ${reason}.` })),
-          lock.withPermits(1)
+      const readInThread = (bytes: Uint8Array, options: ReadOptions, { isForStrangers, key }: WorkerTurn) => {
+        const { thread, turns } = isForStrangers ? forStrangers : forAccounts
+        const read = Effect.mapError(
+          readAllParts(thread, { bytes, options }, deadline),
+          (reason) => new ReaderError({ message: `The document cannot be read: ${reason}.` })
         )
+        return turns.run(key, read)
+      }
       return FeedReader.of({
-        read: (bytes, options) =>
-          bytes.length < threadFromBytes ? Effect.sync(() => readFeed(bytes, options)) : readInThread(bytes, options)
+        read: (bytes, options, turn) =>
+          bytes.length < threadFromBytes
+            ? Effect.sync(() => readFeed(bytes, options))
+            : readInThread(bytes, options, turn)
       })
     })
   )
@@ -61,6 +70,12 @@ const readAllParts = Effect.fnUntraced(function*(
     part = yield* thread.request("more", deadline)
   }
   return joinParts(part.result, [...entries, ...part.entries])
+})
+
+/** A thread and its turns. The thread starts with its first document. */
+const makeLane = Effect.gen(function*() {
+  const thread = yield* Effect.acquireRelease(Effect.sync(makeThread), (thread) => thread.stop)
+  return { thread, turns: new WorkerTurns(yield* Clock.Clock) }
 })
 
 const makeThread = () =>

@@ -1,10 +1,15 @@
-import { type Duration, Effect, Layer, Semaphore } from "effect"
+import { Clock, type Duration, Effect, Layer } from "effect"
+import type { WorkerTurn } from "#domain/poll/WorkerTurn.ts"
 import { Selector, SelectorError } from "#domain/ports/Selector.ts"
 import type { SelectRequest, SelectResponse } from "#layers/workers/selector/worker.ts"
 import { WorkerThread } from "./WorkerThread.ts"
+import { WorkerTurns } from "./WorkerTurns.ts"
 
-/** Path checks in the queue. Any client may cause checks, and polls wait behind them. */
+/** Path checks in the queue. Any client may cause checks. */
 const maxQueuedChecks = 64
+
+/** Turn of all checks. A check reads no document, so that checks take little time of the accounts' thread. */
+const checkTurn: WorkerTurn = { key: "checks", isForStrangers: false }
 
 /**
  * Bytes of a document for a selection.
@@ -14,21 +19,23 @@ const maxQueuedChecks = 64
 const maxDocumentBytes = 8 * 1024 * 1024
 
 /**
- * Selects in a thread, because paths and documents are foreign input, and some run forever.
+ * Selects in threads, because paths and documents are foreign input, and some run forever. Resources of accounts have a thread of their own.
  *
- * The thread ends when a selection misses the deadline or needs too much memory.
+ * A thread ends when a selection misses the deadline or needs too much memory.
  */
 export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): Layer.Layer<Selector> =>
   Layer.effect(
     Selector,
     Effect.gen(function*() {
-      const thread = yield* Effect.acquireRelease(Effect.sync(makeThread), (thread) => thread.stop)
-      const lock = yield* Semaphore.make(1)
+      const forAccounts = yield* makeLane
+      const forStrangers = yield* makeLane
       let queuedChecks = 0
-      const ask = Effect.fnUntraced(function*(request: SelectRequest) {
-        const response = yield* thread.request(request, deadline).pipe(
-          Effect.mapError((reason) => tooMuch(`nothing could be selected: ${reason}`)),
-          lock.withPermits(1)
+      const ask = Effect.fnUntraced(function*(request: SelectRequest, { isForStrangers, key }: WorkerTurn) {
+        const { thread, turns } = isForStrangers ? forStrangers : forAccounts
+        const response = yield* turns.run(
+          key,
+          Effect.mapError(thread.request(request, deadline), (reason) =>
+            new SelectorError({ reason: { _tag: "Killed", message: `nothing could be selected: ${reason}` } }))
         )
         if (response._tag === "Failed") {
           return yield* new SelectorError({ reason: { _tag: response.reason, message: response.message } })
@@ -38,17 +45,19 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
       return Selector.of({
         check: Effect.fn("Selector.check")((fragment) =>
           Effect.suspend(() => {
-            if (queuedChecks >= maxQueuedChecks) return Effect.fail(tooMuch("too many paths wait to be checked"))
+            if (queuedChecks >= maxQueuedChecks) {
+              return Effect.fail(tooMuch("too many paths wait to be checked"))
+            }
             queuedChecks++
-            return Effect.ensuring(Effect.asVoid(ask({ fragment })), Effect.sync(() => queuedChecks--))
+            return Effect.ensuring(Effect.asVoid(ask({ fragment }, checkTurn)), Effect.sync(() => queuedChecks--))
           })
         ),
-        select: Effect.fn("Selector.select")(function*({ fragment, ...document }) {
+        select: Effect.fn("Selector.select")(function*({ fragment, turn, ...document }) {
           const { length } = document.bytes
           if (length > maxDocumentBytes) {
             return yield* tooMuch(`the document has ${length} bytes; a selection reads at most ${maxDocumentBytes}`)
           }
-          const response = yield* ask({ fragment, document })
+          const response = yield* ask({ fragment, document }, turn)
           return response._tag === "Selected"
             ? response.selection
             : yield* Effect.die("The thread checked a path that it had to select by.")
@@ -58,6 +67,12 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
   )
 
 export const layer = layerWith({ deadline: "5 seconds" })
+
+/** A thread and its turns. The thread starts with its first request. */
+const makeLane = Effect.gen(function*() {
+  const thread = yield* Effect.acquireRelease(Effect.sync(makeThread), (thread) => thread.stop)
+  return { thread, turns: new WorkerTurns(yield* Clock.Clock) }
+})
 
 const makeThread = () =>
   new WorkerThread<SelectRequest, SelectResponse>({

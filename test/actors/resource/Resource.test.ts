@@ -200,11 +200,31 @@ describe("a resource", () => {
       )
       let crashes = 3
       web.beforeReading(Effect.suspend(() => crashes-- > 0 ? Effect.die("a bug") : Effect.void))
-      yield* TestClock.adjust("122 seconds")
+      yield* TestClock.adjust("62 minutes")
       assert.deepStrictEqual(lines(web, "post"), [
         "121s post good.hooks.example/ status try 0",
-        "242.75s post good.hooks.example/ b try 0"
+        "3722.75s post good.hooks.example/ b try 0"
       ])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("pauses after a killed reading, whatever its publisher announces", () =>
+    Effect.gen(function*() {
+      const web = yield* watched("good")
+      web.beforeReading(Effect.fail(new ReaderError({ message: "The document cannot be read: it takes too long." })))
+      web.publish(feed, ["slow"])
+      for (const _ of ["first kill", "second kill"]) {
+        yield* ping()
+        yield* TestClock.adjust("5 seconds")
+      }
+      web.log.length = 0
+      for (let pings = 0; pings < 20; pings++) {
+        yield* ping()
+        yield* TestClock.adjust("1 minute")
+      }
+      assert.deepStrictEqual(lines(web, "poll"), [])
+      web.beforeReading(Effect.void)
+      yield* TestClock.adjust("45 minutes")
+      assert.strictEqual((yield* loadState(feed)).serverProfile?.killedUntil, undefined)
     }).pipe(Effect.provide(layer)))
 
   it.effect("is not fetched without subscriptions", () =>

@@ -280,4 +280,25 @@ describe("fragments", () => {
       "Fetched (ring) 200 60: Parser Error the document is not JSON: Unexpected end of input"
     )
   })
+
+  it("that kill the selection pause for hours, twice as long each time, up to a day", () => {
+    const killed = new SelectorError({ reason: { _tag: "Killed", message: "nothing could be selected" } })
+    const pausesOf = (state: ResourceState) => {
+      const pauses: Array<number> = []
+      for (let kill = 0; kill < 7; kill++) {
+        const result = failSelection(state, answer("{"), killed, at)
+        assert.strictEqual(result._tag, "Changed")
+        state = stateAfter(result)
+        pauses.push(((state.serverProfile?.killedUntil ?? 0) - at.now) / 3_600_000)
+        assert.isAtLeast(state.nextFetch, state.serverProfile?.killedUntil ?? Infinity)
+      }
+      return pauses
+    }
+    const { fragment, state } = fragmented("$.a")
+    assert.deepStrictEqual(pausesOf({ ...state, strangersOnly: true }), [1, 2, 4, 8, 16, 24, 24])
+    assert.deepStrictEqual(pausesOf(state), [0, 1, 2, 4, 8, 16, 24])
+    const again = stateAfter(failSelection(state, answer("{"), killed, at))
+    const selected = stateAfter(recordSelection(again, answer("1"), selection("<p>1</p>"), { fragment }, at))
+    assert.deepStrictEqual([selected.serverProfile?.kills, selected.serverProfile?.killedUntil], [undefined, undefined])
+  })
 })

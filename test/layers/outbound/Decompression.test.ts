@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
 import { randomBytes } from "node:crypto"
 import zlib from "node:zlib"
+import { MemoryBudget } from "#domain/collections/MemoryBudget.ts"
 import { codingsOf } from "#layers/outbound/CompressionFormat.ts"
 import { decompress, DecompressionError } from "#layers/outbound/Decompression.ts"
 
@@ -9,7 +10,14 @@ const text = Buffer.from("<rss><channel><title>Grüße</title></channel></rss>".
 const binary = Buffer.from([0, 1, 2, 3, 250, 251])
 
 const read = (bytes: Uint8Array, encoding?: string, contentType = "text/xml", maxBytes = 1 << 20, whole = true) =>
-  decompress({ bytes, encoding, contentType, maxBytes, isComplete: whole })
+  decompress({
+    bytes,
+    encoding,
+    contentType,
+    maxBytes,
+    isComplete: whole,
+    reservation: new MemoryBudget().reserve("a.example")
+  })
 
 /** A result that came synchronously. */
 const now = (answer: Uint8Array | Promise<Uint8Array>): Buffer => {

@@ -13,7 +13,8 @@ const wanted = (path: string, syntax: Syntax, document: string | Uint8Array) => 
   fragment: fragment(path),
   syntax,
   bytes: typeof document === "string" ? bytes(document) : document,
-  contentType: undefined
+  contentType: undefined,
+  turn: { key: "http://example.org/", isForStrangers: false }
 })
 
 const select = (path: string, syntax: Syntax, document: string | Uint8Array) =>
@@ -83,7 +84,7 @@ describe("SelectorWorker", () => {
       const slow = yield* Effect.forkChild(Effect.flip(select("$.a[?match(@,'(x*)*y')]", "json", json)))
       yield* TestClock.adjust("5 seconds")
       const { message, reason } = yield* Fiber.join(slow)
-      assert.deepStrictEqual([reason._tag, message], ["TooMuch", "nothing could be selected: it takes too long"])
+      assert.deepStrictEqual([reason._tag, message], ["Killed", "nothing could be selected: it takes too long"])
       assert.strictEqual((yield* select("li", "html", "<li>a")).matches, 1)
     }).pipe(Effect.provide(SelectorWorker.layer)))
 })

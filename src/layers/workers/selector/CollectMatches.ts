@@ -1,9 +1,9 @@
 /** A selection fails. The thread serializes the reason for `SelectorError`. */
 export class SelectionError extends Error {
   readonly _tag = "SelectionError"
-  readonly reason: "Invalid" | "Unfit" | "TooMuch"
+  readonly reason: "Invalid" | "Unfit" | "TooMuch" | "Killed"
 
-  constructor(reason: "Invalid" | "Unfit" | "TooMuch", message: string, options?: ErrorOptions) {
+  constructor(reason: "Invalid" | "Unfit" | "TooMuch" | "Killed", message: string, options?: ErrorOptions) {
     super(message, options)
     this.reason = reason
   }

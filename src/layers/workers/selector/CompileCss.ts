@@ -51,7 +51,7 @@ class Stopwatch {
     this.#steps += count
     if (this.#steps < stepsPerReading) return
     this.#steps = 0
-    if (performance.now() > this.#end) throw new SelectionError("TooMuch", tooSlowText)
+    if (performance.now() > this.#end) throw new SelectionError("Killed", tooSlowText)
   }
 }
 

@@ -19,7 +19,7 @@ export interface SelectRequest {
 export type SelectResponse =
   | { readonly _tag: "Selected"; readonly selection: Selection }
   | { readonly _tag: "Checked" }
-  | { readonly _tag: "Failed"; readonly reason: "Invalid" | "Unfit" | "TooMuch"; readonly message: string }
+  | { readonly _tag: "Failed"; readonly reason: SelectionError["reason"]; readonly message: string }
 
 const respond = ({ document, fragment: { language, path } }: SelectRequest): SelectResponse => {
   if (document === undefined) {

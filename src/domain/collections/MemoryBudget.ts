@@ -1,0 +1,207 @@
+/** Maxima in bytes; a missing one sets no bound. */
+export interface MemoryLimits {
+  readonly maxBytes?: number
+  /** Maximum for one key, for instance one address. */
+  readonly maxBytesPerKey?: number
+  /** Maximum for all reservations that only strangers need. */
+  readonly maxBytesOfStrangers?: number
+}
+
+/** A part of the budget: the whole, the share of strangers, or the share of one key. */
+interface Share {
+  readonly maxBytes: number
+  bytes: number
+  /** The reservation that may exceed the maximum, until its release. */
+  exempt: MemoryReservation | undefined
+}
+
+interface KeyShare extends Share {
+  readonly key: string
+  reservations: number
+  /** The first one has waited longest. */
+  readonly waiting: Set<MemoryReservation>
+}
+
+interface Wait {
+  readonly bytes: number
+  readonly onRoom: () => void
+}
+
+/**
+ * Bytes of the documents in memory, limited in total, for strangers together, and per key.
+ *
+ * Reservations grow while their documents arrive. Without room, a reservation waits: keys take turns, and reservations of one key wait in
+ * order. The first reservation that waits at a maximum is exempt from this maximum until its release. So growing reservations never wait
+ * for each other forever, and each maximum is exceeded by one document at most.
+ */
+export class MemoryBudget {
+  readonly #total: Share
+  readonly #strangers: Share
+  readonly #maxBytesPerKey: number
+  readonly #keys = new Map<string, KeyShare>()
+  /** Keys with waiting reservations, in the order of their turns. */
+  readonly #waitingKeys = new Set<KeyShare>()
+  #isAdmitting = false
+
+  constructor(limits: MemoryLimits = {}) {
+    this.#total = makeShare(limits.maxBytes)
+    this.#strangers = makeShare(limits.maxBytesOfStrangers)
+    this.#maxBytesPerKey = limits.maxBytesPerKey ?? Infinity
+  }
+
+  /** Sum of all reservations. */
+  get bytes(): number {
+    return this.#total.bytes
+  }
+
+  /** Maximum of the sum. */
+  get maxBytes(): number {
+    return this.#total.maxBytes
+  }
+
+  /** An empty reservation, to be released once. */
+  reserve(key: string, isForStrangers = false): MemoryReservation {
+    let own = this.#keys.get(key)
+    if (own === undefined) {
+      own = { ...makeShare(this.#maxBytesPerKey), key, reservations: 0, waiting: new Set() }
+      this.#keys.set(key, own)
+    }
+    own.reservations++
+    return new MemoryReservation(this, own, isForStrangers ? [this.#total, this.#strangers, own] : [this.#total, own])
+  }
+
+  /** Appends the reservation to the waiting ones of its key. */
+  enqueue(reservation: MemoryReservation): void {
+    reservation.own.waiting.add(reservation)
+    this.#waitingKeys.add(reservation.own)
+  }
+
+  /** Forgets a released reservation. */
+  remove(reservation: MemoryReservation): void {
+    const { own } = reservation
+    if (own.waiting.delete(reservation) && own.waiting.size === 0) this.#waitingKeys.delete(own)
+    if (--own.reservations === 0) this.#keys.delete(own.key)
+    this.admitWaiting()
+  }
+
+  /** Gives room to waiting reservations: one per key and turn. */
+  admitWaiting(): void {
+    if (this.#isAdmitting || this.#waitingKeys.size === 0) return
+    this.#isAdmitting = true
+    while (this.#admitRound());
+    this.#isAdmitting = false
+  }
+
+  #admitRound(): boolean {
+    let hasAdmitted = false
+    for (const own of this.#waitingKeys) {
+      for (const reservation of own.waiting) {
+        if (!reservation.admit()) continue
+        hasAdmitted = true
+        this.#waitingKeys.delete(own)
+        own.waiting.delete(reservation)
+        if (own.waiting.size > 0) this.#waitingKeys.add(own)
+        reservation.resume()
+        break
+      }
+    }
+    return hasAdmitted
+  }
+}
+
+/** The bytes of one document. */
+export class MemoryReservation {
+  readonly #budget: MemoryBudget
+  readonly own: KeyShare
+  /** The outer share first: who is exempt there, is exempt in the inner ones. */
+  readonly #shares: ReadonlyArray<Share>
+  #bytes = 0
+  #wait: Wait | undefined
+  #isReleased = false
+
+  constructor(budget: MemoryBudget, own: KeyShare, shares: ReadonlyArray<Share>) {
+    this.#budget = budget
+    this.own = own
+    this.#shares = shares
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Grows if there is room at once. False otherwise, and after the release. */
+  tryGrow(bytes: number): boolean {
+    if (this.#isReleased || !this.#mayPass() || !this.#fits(bytes, false)) return false
+    this.#add(bytes)
+    return true
+  }
+
+  /** Grows and calls `onRoom`, at once or in turn; never after the release. One call waits at a time. */
+  grow(bytes: number, onRoom: () => void): void {
+    if (this.#isReleased) return
+    if (this.#mayPass() && this.#fits(bytes, true)) {
+      this.#add(bytes)
+      return onRoom()
+    }
+    this.#wait = { bytes, onRoom }
+    this.#budget.enqueue(this)
+  }
+
+  /** Returns some bytes. */
+  shrink(bytes: number): void {
+    if (this.#isReleased) return
+    this.#add(-Math.min(bytes, this.#bytes))
+    this.#budget.admitWaiting()
+  }
+
+  /** Returns all bytes, and withdraws the wait. Further calls have no effect. */
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#wait = undefined
+    this.#add(-this.#bytes)
+    for (const share of this.#shares) {
+      if (share.exempt === this) share.exempt = undefined
+    }
+    this.#budget.remove(this)
+  }
+
+  /** Adds the bytes of the wait if there is room. */
+  admit(): boolean {
+    const bytes = this.#wait?.bytes ?? 0
+    if (!this.#fits(bytes, true)) return false
+    this.#add(bytes)
+    return true
+  }
+
+  /** Calls back after `admit`. */
+  resume(): void {
+    const wait = this.#wait
+    this.#wait = undefined
+    wait?.onRoom()
+  }
+
+  /** An exempt reservation passes the waiting ones of its key, because these may wait for its release. */
+  #mayPass(): boolean {
+    return this.own.waiting.size === 0 || this.#shares.some(({ exempt }) => exempt === this)
+  }
+
+  #add(bytes: number): void {
+    this.#bytes += bytes
+    for (const share of this.#shares) share.bytes += bytes
+  }
+
+  /** Whether all shares have room. `mayExceed` takes the exemption of the first full share that has none. */
+  #fits(bytes: number, mayExceed: boolean): boolean {
+    for (const share of this.#shares) {
+      if (share.exempt === this) return true
+      if (share.bytes + bytes <= share.maxBytes) continue
+      if (!mayExceed || share.exempt !== undefined) return false
+      share.exempt = this
+      return true
+    }
+    return true
+  }
+}
+
+const makeShare = (maxBytes = Infinity): Share => ({ maxBytes, bytes: 0, exempt: undefined })

@@ -1,0 +1,101 @@
+import { assert, describe, it } from "@effect/vitest"
+import fc from "fast-check"
+import { MemoryBudget, type MemoryReservation } from "#domain/collections/MemoryBudget.ts"
+
+describe("MemoryBudget", () => {
+  it("grows reservations up to the maxima of total, strangers and key", () => {
+    const budget = new MemoryBudget({ maxBytes: 100, maxBytesOfStrangers: 50, maxBytesPerKey: 40 })
+    const [a, b, c] = [budget.reserve("a"), budget.reserve("b", true), budget.reserve("c", true)]
+    assert.deepStrictEqual([a.tryGrow(40), a.tryGrow(1)], [true, false])
+    assert.deepStrictEqual([b.tryGrow(30), c.tryGrow(21), c.tryGrow(20)], [true, false, true])
+    const [d, e] = [budget.reserve("d"), budget.reserve("e")]
+    assert.deepStrictEqual([d.tryGrow(11), d.tryGrow(10), e.tryGrow(1)], [false, true, false])
+    assert.deepStrictEqual([budget.bytes, a.bytes], [100, 40])
+    a.release()
+    a.release()
+    assert.deepStrictEqual([budget.bytes, a.tryGrow(1), e.tryGrow(40)], [60, false, true])
+  })
+
+  it("shares the maximum of a key between its reservations, and forgets an unused key", () => {
+    const budget = new MemoryBudget({ maxBytesPerKey: 10 })
+    const [first, second] = [budget.reserve("a"), budget.reserve("a")]
+    assert.deepStrictEqual([first.tryGrow(6), second.tryGrow(5), second.tryGrow(4)], [true, false, true])
+    first.release()
+    second.release()
+    assert.isTrue(budget.reserve("a").tryGrow(10))
+  })
+
+  it("exempts the first reservation that waits, until its release", () => {
+    const budget = new MemoryBudget({ maxBytes: 10 })
+    const [a, b] = [budget.reserve("a"), budget.reserve("b")]
+    const grown: Array<string> = []
+    assert.deepStrictEqual([a.tryGrow(5), b.tryGrow(5)], [true, true])
+    a.grow(5, () => grown.push("a"))
+    b.grow(5, () => grown.push("b"))
+    assert.deepStrictEqual([grown, budget.bytes], [["a"], 15])
+    assert.isTrue(a.tryGrow(100))
+    a.release()
+    assert.deepStrictEqual([grown, budget.bytes], [["a", "b"], 10])
+  })
+
+  it("lets keys take turns, and reservations of one key wait in order", () => {
+    const budget = new MemoryBudget({ maxBytes: 10 })
+    const holder = budget.reserve("holder")
+    holder.grow(11, () => {})
+    const grown: Array<string> = []
+    const waiting = ["a", "a", "a", "b"].map((key, index) => {
+      const reservation = budget.reserve(key)
+      reservation.grow(10, () => grown.push(`${key}${index}`))
+      return reservation
+    })
+    for (const reservation of [holder, waiting[0], waiting[3], waiting[1], waiting[2]]) reservation?.release()
+    assert.deepStrictEqual(grown, ["a0", "b3", "a1", "a2"])
+    assert.strictEqual(budget.bytes, 0)
+  })
+
+  it("withdraws the wait of a released reservation", () => {
+    const budget = new MemoryBudget({ maxBytes: 10 })
+    const holder = budget.reserve("a")
+    holder.grow(11, () => {})
+    const waiting = budget.reserve("b")
+    waiting.grow(1, () => assert.fail("released"))
+    waiting.release()
+    holder.release()
+    waiting.grow(1, () => assert.fail("released"))
+    assert.strictEqual(budget.bytes, 0)
+  })
+
+  it("returns some bytes to the waiting reservations", () => {
+    const budget = new MemoryBudget({ maxBytes: 10 })
+    const [holder, full, waiting] = [budget.reserve("a"), budget.reserve("b"), budget.reserve("c")]
+    holder.grow(10, () => {})
+    full.grow(1, () => {})
+    let hasRoom = false
+    waiting.grow(4, () => hasRoom = true)
+    holder.shrink(4)
+    assert.isFalse(hasRoom)
+    holder.shrink(1)
+    assert.deepStrictEqual([hasRoom, budget.bytes], [true, 10])
+  })
+
+  it("serves all reservations in the end, and exceeds a maximum by one document at most", () => {
+    const size = fc.integer({ min: 1, max: 12 })
+    const document = fc.record({ key: fc.constantFrom("a", "b", "c"), isForStrangers: fc.boolean(), size })
+    fc.assert(fc.property(fc.array(document, { maxLength: 30 }), (documents) => {
+      const budget = new MemoryBudget({ maxBytes: 20, maxBytesOfStrangers: 12, maxBytesPerKey: 8 })
+      const complete: Array<MemoryReservation> = []
+      let done = 0
+      const receive = (reservation: MemoryReservation, missing: number): void => {
+        assert.isAtMost(budget.bytes, 20 + 12)
+        if (missing === 0) return void complete.push(reservation)
+        reservation.grow(1, () => receive(reservation, missing - 1))
+      }
+      for (const { isForStrangers, key, size } of documents) receive(budget.reserve(key, isForStrangers), size)
+      for (let next = complete.shift(); next !== undefined; next = complete.shift()) {
+        done++
+        next.release()
+      }
+      assert.deepStrictEqual([done, budget.bytes], [documents.length, 0])
+    }))
+  })
+})
