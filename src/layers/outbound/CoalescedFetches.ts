@@ -2,12 +2,7 @@ import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import type { MemoryReservation } from "#domain/collections/MemoryBudget.ts"
 import type { BodyMemory } from "./BodyRoom.ts"
 import type { ConnectionPools } from "./ConnectionPools.ts"
-import {
-  type BodyLimit,
-  HttpExchange,
-  type ResponseHandler,
-  type ResponseHeaders
-} from "./HttpExchange.ts"
+import { type BodyLimit, HttpExchange, type ResponseHandler, type ResponseHeaders } from "./HttpExchange.ts"
 import type { NetworkError } from "./NetworkError.ts"
 
 /** A GET whose response may serve several callers. */

@@ -49,7 +49,10 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
               return Effect.fail(tooMuch("too many paths wait to be checked"))
             }
             queuedChecks++
-            return Effect.ensuring(Effect.asVoid(ask({ fragment }, checkTurn)), Effect.sync(() => queuedChecks--))
+            return Effect.ensuring(
+              Effect.asVoid(ask({ fragment }, checkTurn)),
+              Effect.sync(() => queuedChecks--)
+            )
           })
         ),
         select: Effect.fn("Selector.select")(function*({ fragment, turn, ...document }) {
