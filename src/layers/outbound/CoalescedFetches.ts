@@ -57,7 +57,7 @@ export class CoalescedFetches {
   }
 
   /** Whether a caller gets a response without an exchange of its own. */
-  canServe({ headers, since, url }: CoalescedRequest): boolean {
+  canServe({ headers, since, url }: Omit<CoalescedRequest, "memory">): boolean {
     const key = [url.href, ...headers].join("\n")
     const cached = this.#cache.get(key)
     if (cached !== undefined && cached.startedAt >= since && this.#now() - cached.endedAt <= responseTtlMs) return true
