@@ -51,7 +51,9 @@ export const layerWith = ({ deadline }: { readonly deadline: Duration.Input }): 
             queuedChecks++
             return Effect.ensuring(
               Effect.asVoid(ask({ fragment }, checkTurn)),
-              Effect.sync(() => queuedChecks--)
+              Effect.sync(() =>
+                queuedChecks--
+              )
             )
           })
         ),
