@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { afterFailure, maxWaitingMs, needsSplit } from "#domain/delivery/Delivery.ts"
+import { afterFailure, maxWaitingMs, needsSplit, retryFaceOf } from "#domain/delivery/Delivery.ts"
 import type { AttemptResult, Delivery } from "#domain/delivery/Notification.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -122,7 +122,7 @@ const makeHandleFailure = Effect.fnUntraced(function*(retry: DeliveryRetrySteps)
     const now = yield* Clock.currentTimeMillis
     const { waitsSince } = delivery
     const failed = delivery.attempt + 1
-    const wait = retry.waitAfter(state.subscription.face, failed)
+    const wait = retry.waitAfter(retryFaceOf(state.subscription, result.code), failed)
     const next = afterFailure(wait === undefined ? undefined : Math.max(wait, requestedWait ?? 0), waitsSince, now)
     if (next._tag === "Retry") {
       const { requestedWait: _, ...others } = delivery

@@ -5,7 +5,7 @@ import { renderAtom } from "#domain/render/AtomXml.ts"
 import { documentToEntry, isInFormat } from "#domain/render/DocumentEntry.ts"
 import { renderJson } from "#domain/render/NotificationJson.ts"
 import type { Status } from "#domain/poll/Status.ts"
-import type { Subscription } from "#domain/Subscription.ts"
+import type { Face, Subscription } from "#domain/Subscription.ts"
 import { dayMs, hourMs, minuteMs } from "#domain/Time.ts"
 import { parseRetryAfter } from "#domain/poll/RetryAfter.ts"
 
@@ -223,6 +223,13 @@ export const needsSplit = (
 ): boolean =>
   code === tooLargeStatus && news._tag === "Entries" && news.entries.length > 1 &&
   !(face === "hub" && news.wholeFeed !== undefined)
+
+/**
+ * The face whose retries a failed delivery gets. On both faces, a notification that is too large for its callback gets the few retries of
+ * the API: a day of the same bytes would only hold up the later notifications, which may be smaller.
+ */
+export const retryFaceOf = ({ face }: Pick<Subscription, "face">, code: number): Face =>
+  code === tooLargeStatus ? "api" : face
 
 /** Describes the failed attempt of a callback for the log and the dropped row. Names the callback's reason where the status tells one. */
 export const describeFailedAttempt = (

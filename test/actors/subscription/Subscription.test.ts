@@ -660,6 +660,15 @@ describe("a callback that fails for days", () => {
       web.answer(hook("hub"), () => Effect.succeed(200)) // a stop waits for what is under way
       yield* TestClock.adjust("2 hours")
     }).pipe(Effect.provide(layerPartition())))
+
+  it.effect("gets later topics of the open hub soon after one that is too large", () =>
+    Effect.gen(function*() {
+      const isFirst = ({ headers: fields }: Parameters<Answer>[0]) =>
+        fields.some(([name, value]) => name === "X-Windhover-Sequence" && value === "1")
+      const { waiting, web } = yield* published(3, 60, (parcel) => Effect.succeed(isFirst(parcel) ? 413 : 200))
+      const sequences = headers(web, "hub", "X-Windhover-Sequence")
+      assert.deepStrictEqual([waiting, sequences.slice(0, 5)], [[], ["1", "1", "1", "1", "2"]])
+    }).pipe(Effect.provide(layerPartition())))
 })
 
 /** Entries that an owner stored without waking the subscriptions. */
