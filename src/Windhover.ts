@@ -19,6 +19,7 @@ import * as IntentVerifierHttp from "#layers/outbound/IntentVerifierHttp.ts"
 import * as Network from "#layers/outbound/Network.ts"
 import * as Version from "#layers/outbound/Version.ts"
 import * as Database from "#layers/postgres/Database.ts"
+import * as DiskRoomStatfs from "#layers/postgres/DiskRoomStatfs.ts"
 import * as HttpServerNode from "#layers/server/HttpServerNode.ts"
 import * as DocumentMemory from "#layers/DocumentMemory.ts"
 import * as LanguageDetectorCld3 from "#layers/LanguageDetectorCld3.ts"
@@ -83,6 +84,7 @@ export const provideServer = <A, E, R, A2, E2, R2>(service: Layer.Layer<A, E, R>
     Layer.provide(HttpServerNode.layerSettings),
     Layer.provideMerge(HttpServerNode.layer),
     Layer.provideMerge(layerStores),
+    Layer.provide(DiskRoomStatfs.layer),
     Layer.provide(Version.layer)
   )
 

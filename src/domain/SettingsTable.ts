@@ -155,6 +155,11 @@ export const settingsTable = {
       "Entries and notifications stored for one resource, in MiB; the oldest are deleted first. Waiting notifications may have twice as much.",
     defaultValue: 64
   }),
+  diskReserveMegabytes: Setting.make("WINDHOVER_DISK_RESERVE_MB", Setting.parseInteger(0, 10_000_000), {
+    meaning:
+      "Free disk of the embedded database in MiB, below which the open hub accepts no subscription and polls only resources of accounts.",
+    defaultValue: 1024
+  }),
   keepUnwatchedDays: Setting.make("WINDHOVER_KEEP_UNWATCHED", Setting.parseInteger(1, 3650), {
     meaning: "Days for which a resource stays stored after its last subscription has ended.",
     defaultValue: 7

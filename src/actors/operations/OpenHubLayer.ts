@@ -6,6 +6,7 @@ import { KeyedCounter } from "#domain/collections/KeyedCounter.ts"
 import { AddressCheck } from "#domain/ports/AddressCheck.ts"
 import { grantLease, hasLeaseEnded } from "#domain/websub/Lease.ts"
 import { isOwn } from "#domain/OwnAddress.ts"
+import { DiskRoom } from "#domain/ports/DiskRoom.ts"
 import {
   quotaKeyOf,
   type Verification,
@@ -16,7 +17,7 @@ import {
 import { Settings } from "#domain/ports/Settings.ts"
 import { ResourceStore } from "#domain/ports/ResourceStore.ts"
 import { type NewSubscription, SubscriptionStore } from "#domain/ports/SubscriptionStore.ts"
-import { badParameter, type Refusal, refuseThrottled } from "#domain/Refusal.ts"
+import { badParameter, type Refusal, refuseThrottled, refuseUnavailable } from "#domain/Refusal.ts"
 import * as Topic from "#domain/Topic.ts"
 import { Partitions } from "#actors/cluster/Partitions.ts"
 import { IntentVerification } from "./IntentVerification.ts"
@@ -47,6 +48,7 @@ export const layer = Layer.effect(
     const checkFragment = yield* makeCheckFragment
     const queue = yield* VerificationQueue
     const { baseUrl } = yield* Settings
+    const diskRoom = yield* DiskRoom
 
     const subscribe = Effect.fn("OpenHub.subscribe")(function*(request: SubscribeRequest) {
       const subscription = yield* parse(request, request.callback)
@@ -56,6 +58,7 @@ export const layer = Layer.effect(
       yield* checkFragment(subscription.topic)
       const lane = yield* laneOf(subscription)
       if (lane === undefined) yield* checkSiteLimit(subscription)
+      if (lane !== "confirmed" && !diskRoom.forStrangers()) return yield* refuseFullDisk
       const leaseSeconds = grantLease(request.leaseSeconds)
       const verification = { mode: "subscribe" as const, subscription, leaseSeconds, ...tokenOf(request) }
       return yield* enqueue(verification, lane ?? "new", request)
@@ -228,6 +231,10 @@ const refuseBusySite = (host: string, retryAfter: number) =>
 
 const refuseBusyAsker = (retryAfter: number) =>
   throttle("Too many requests of your network wait for their callbacks on this hub. Try again later.", retryAfter)
+
+const refuseFullDisk = Effect.fail(
+  refuseUnavailable("The disk of this hub is nearly full: it accepts no new subscription for now. Try again later.", 3_600)
+)
 
 const refuseBusyHub = throttle("Too many verifications wait on this hub. Try again later.", 60)
 

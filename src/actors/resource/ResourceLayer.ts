@@ -8,6 +8,7 @@ import { intervalBoundsOf, plannedFetch } from "#domain/poll/PollingInterval.ts"
 import { conditionRefusalOf, requestOf } from "#domain/poll/PollRequest.ts"
 import { type ResourceState, withSubscribers } from "#domain/poll/Resource.ts"
 import type { PollTrigger } from "#domain/poll/Status.ts"
+import { DiskRoom } from "#domain/ports/DiskRoom.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
 import { FeedReader } from "#domain/ports/FeedReader.ts"
 import { Fetcher } from "#domain/ports/Fetcher.ts"
@@ -38,6 +39,9 @@ export const Jitter = Context.Reference<(() => number) | undefined>("windhover/a
 /** Shortest time between two fetches after pings of one resource, in ms. */
 const pingSpacingMs = 1000
 
+/** Wait of a resource that only strangers watch while the disk has no room, in ms. */
+const fullDiskWaitMs = 60_000
+
 /** An alarm counts as `late` after so many ms. */
 const lateAfterMs = 60_000
 
@@ -58,6 +62,7 @@ export const layer = Layer.effect(
       languages: yield* LanguageDetector,
       notifyListeners: (yield* Listeners).notify,
       hasPornRank: settings.pornRank,
+      diskRoom: yield* DiskRoom,
       bounds,
       boundsWhenPushed: { ...bounds, pushedByHub: true },
       jitter: (yield* Jitter) ?? (() => random.nextDoubleUnsafe()),
@@ -98,7 +103,7 @@ const run = Effect.fnUntraced(
         self.pinned = false
       }
       if (typeof trigger !== "string" || self.draining()) return typeof trigger === "string" ? undefined : trigger.at
-      const pausedUntil = postponeIfPaused(state.resource, now, context)
+      const pausedUntil = postponeIfPaused(state.resource, now, context) ?? postponeIfFull(services, state.resource, now)
       if (pausedUntil !== undefined) {
         yield* postpone(services, state, pausedUntil, context)
         return pausedUntil
@@ -140,6 +145,13 @@ const postponeIfPaused = (
 ): number | undefined =>
   hostThrottle.postponeIfPaused(host, id, now) ??
     (strangersOnly === true ? hostThrottle.postponeIfPaused(strangersKey(host), id, now) : undefined)
+
+/** The next try while the disk has no room for strangers. */
+const postponeIfFull = (
+  { diskRoom }: PollServices,
+  { strangersOnly }: ResourceState,
+  now: number
+): number | undefined => strangersOnly === true && !diskRoom.forStrangers() ? now + fullDiskWaitMs : undefined
 
 const loadState = Effect.fnUntraced(
   function*({ store }: PollServices, self: Self<State, Message>, { hubDirectory }: PartitionContext) {

@@ -48,6 +48,7 @@ export interface PollServices {
   readonly languages: typeof LanguageDetector["Service"]
   readonly notifyListeners: Listeners["Service"]["notify"]
   readonly hasPornRank: boolean
+  readonly diskRoom: { readonly forStrangers: () => boolean }
   readonly bounds: IntervalBounds & { readonly followMovedIds: boolean }
   /** Bounds of a resource that its hub pushes. */
   readonly boundsWhenPushed: IntervalBounds & { readonly followMovedIds: boolean }
