@@ -233,7 +233,10 @@ const refuseBusyAsker = (retryAfter: number) =>
   throttle("Too many requests of your network wait for their callbacks on this hub. Try again later.", retryAfter)
 
 const refuseFullDisk = Effect.fail(
-  refuseUnavailable("The disk of this hub is nearly full: it accepts no new subscription for now. Try again later.", 3_600)
+  refuseUnavailable(
+    "The disk of this hub is nearly full: it accepts no new subscription for now. Try again later.",
+    3_600
+  )
 )
 
 const refuseBusyHub = throttle("Too many verifications wait on this hub. Try again later.", 60)

@@ -103,7 +103,8 @@ const run = Effect.fnUntraced(
         self.pinned = false
       }
       if (typeof trigger !== "string" || self.draining()) return typeof trigger === "string" ? undefined : trigger.at
-      const pausedUntil = postponeIfPaused(state.resource, now, context) ?? postponeIfFull(services, state.resource, now)
+      const pausedUntil = postponeIfPaused(state.resource, now, context) ??
+        postponeIfFull(services, state.resource, now)
       if (pausedUntil !== undefined) {
         yield* postpone(services, state, pausedUntil, context)
         return pausedUntil
