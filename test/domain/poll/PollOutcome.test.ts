@@ -435,6 +435,8 @@ describe("Poll", () => {
       at
     )
     assert.deepStrictEqual(told(tls), ["Changed", 0, "Fetched (ring) 0 480: TLS: expired", undefined])
+    const hostile = new FetchError({ reason: { _tag: "Protocol", message: "a\u001b[2J\u202eb\nc" } })
+    assert.match(told(failFetch(failed, hostile, at)).join(" "), /: a\[2Jb c/)
   })
 
   it("does not look less often for what has answered and cannot be read, as a selection without a match", () => {
