@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import { connect } from "node:net"
 import { setImmediate, setTimeout } from "node:timers/promises"
 import * as Component from "#xmpp/Component.ts"
+import * as ComponentStream from "#xmpp/ComponentStream.ts"
 import {
   type ComponentServer,
   componentServer,
@@ -526,23 +527,26 @@ describe("Component", () => {
 
   it.live("counts the answers that a server does not read apart from deliveries", () =>
     Effect.gen(function*() {
-      const { component, welcome } = yield* connecting
-      const connection = yield* welcome
+      const server = yield* componentServer
+      const opening = yield* Effect.forkChild(ComponentStream.open({
+        host: "127.0.0.1",
+        port: server.port,
+        component: "push.xmpp.test",
+        domain: "xmpp.test",
+        secret: Redacted.make("s3cret")
+      }, () => {}))
+      const connection = yield* server.accept
+      yield* connection.shake
+      const stream = yield* Fiber.join(opening)
       connection.socket.pause()
-      const large = Array.from({ length: 100 }, (_, i) =>
-        `${message(String(i)).slice(0, -2)}>${"x".repeat(200_000)}</message>`)
-      const delivery = yield* deliver(component, "1", large)
-      yield* Effect.promise(setImmediate).pipe(Effect.repeat({
-        until: () =>
-          component.unreadBytes() > 1024 * 1024
-      }))
-      assert.strictEqual(component.unreadReplyBytes(), 0)
-      component.reply("<iq id='é'/>")
-      assert.strictEqual(component.unreadReplyBytes(), 13)
+      for (let i = 0; i < 100; i++) stream.write(`${message(String(i)).slice(0, -2)}>${"x".repeat(200_000)}</message>`)
+      assert.isAbove(stream.unreadBytes(), 1024 * 1024)
+      assert.strictEqual(stream.unreadReplyBytes(), 0)
+      stream.writeReply("<iq id='é'/>")
+      assert.strictEqual(stream.unreadReplyBytes(), 13)
       connection.socket.resume()
       while ((yield* connection.take).attrs["id"] !== "é");
-      assert.strictEqual(component.unreadReplyBytes(), 0)
-      yield* Fiber.interrupt(delivery)
+      assert.strictEqual(stream.unreadReplyBytes(), 0)
     }))
 
   it.live("reads characters that are spread over reads", () =>
