@@ -103,7 +103,7 @@ describe.skipIf(installed === undefined)("the service as a component of an XMPP 
         for (let at = 0; at < nodes.length; at += 20) yield* subscribe(nodes.slice(at, at + 20))
         const page = { "hub.mode": "list", "detailed": "true", "by_page": "500" }
         yield* Effect.suspend(() => service.call(page)).pipe(
-          Effect.repeat({ until: ({ text }) => text.match(/"code":200/g)?.length === nodes.length })
+          Effect.repeat({ until: ({ text }) => text.match(/"code":(?:200|304)/g)?.length === nodes.length })
         )
 
         world.publish("news")
