@@ -624,6 +624,7 @@ const published = Effect.fnUntraced(function*(count: number, minutes: number, an
   web.answer(hook("hub"), answer)
   const ids = ["first"]
   web.publish(feed, ids)
+  yield* TestClock.adjust("1 second") // the actors register their alarms
   yield* TestClock.adjust("1 hour")
   for (let i = 0; i < count; i++) {
     web.publish(feed, [`n${i}`, ...ids])
