@@ -1,4 +1,4 @@
-import { Cause, Clock, Effect, Exit, Latch } from "effect"
+import { Cause, Clock, Effect, Exit, type Scope } from "effect"
 import { BoundedMap } from "#domain/collections/BoundedMap.ts"
 import { FifoSemaphore } from "./FifoSemaphore.ts"
 
@@ -88,7 +88,8 @@ interface DeliveryTurn {
 export class DeliveryLimiter {
   readonly #options: DeliveryLimiterOptions
   readonly #clock: Clock.Clock
-  readonly #waitersLatch: Latch.Latch
+  readonly #scope: Scope.Scope
+  #isWatching = false
   readonly #fastLane: FifoSemaphore
   readonly #slowLane: FifoSemaphore
   readonly #maxSlow: number
@@ -98,10 +99,10 @@ export class DeliveryLimiter {
   readonly #idleSlowHosts = new BoundedMap<string, CallbackHost>(maxIdleSlowHosts)
   #overdue = 0
 
-  constructor(options: DeliveryLimiterOptions, clock: Clock.Clock, waitersLatch: Latch.Latch) {
+  constructor(options: DeliveryLimiterOptions, clock: Clock.Clock, scope: Scope.Scope) {
     this.#options = options
     this.#clock = clock
-    this.#waitersLatch = waitersLatch
+    this.#scope = scope
     this.#fastLane = new FifoSemaphore(options.maxDeliveries)
     this.#maxSlow = Math.ceil(options.maxDeliveries / 4)
     this.#slowLane = new FifoSemaphore(this.#maxSlow)
@@ -148,7 +149,7 @@ export class DeliveryLimiter {
     delivery: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.andThen(this.#waitersLatch.open, permit.acquire(restore)), () => {
+      Effect.flatMap(Effect.andThen(this.#watch, permit.acquire(restore)), () => {
         turn.held.push(permit)
         return restore(Effect.suspend(() => this.#acquire(turn, delivery)))
       })
@@ -225,8 +226,19 @@ export class DeliveryLimiter {
     return host
   }
 
+  /** Looks for overdue deliveries while other deliveries wait. An idle limiter has no fiber. */
+  readonly #watch = Effect.suspend(() => {
+    if (this.#isWatching) return Effect.void
+    this.#isWatching = true
+    return Effect.sleep(overdueCheckMs).pipe(
+      Effect.andThen(Effect.sync(() => this.#isWatching = this.#releaseOverdue())),
+      Effect.repeat({ while: (isWaiting) => isWaiting }),
+      Effect.forkIn(this.#scope)
+    )
+  })
+
   /** Takes the permits of overdue deliveries while other deliveries wait. Returns false when no delivery of the fast lane waits. */
-  releaseOverdue(): boolean {
+  #releaseOverdue(): boolean {
     const now = this.#clock.currentTimeMillisUnsafe()
     let isWaiting = this.#fastLane.waiting > 0
     for (const host of this.#busyHosts.values()) {
@@ -260,13 +272,5 @@ const overdueAfterMs = ({ usualMs = firstUsualMs }: CallbackHost): number =>
 
 /** Makes a limiter, which looks for overdue deliveries until the scope closes. */
 export const make = Effect.fnUntraced(function*(options: DeliveryLimiterOptions) {
-  const waitersLatch = yield* Latch.make(false)
-  const limiter = new DeliveryLimiter(options, yield* Clock.Clock, waitersLatch)
-  yield* waitersLatch.await.pipe(
-    Effect.andThen(Effect.sleep(overdueCheckMs)),
-    Effect.andThen(Effect.suspend(() => limiter.releaseOverdue() ? Effect.void : waitersLatch.close)),
-    Effect.forever,
-    Effect.forkScoped
-  )
-  return limiter
+  return new DeliveryLimiter(options, yield* Clock.Clock, yield* Effect.scope)
 })
