@@ -46,7 +46,7 @@ export type QueueEnds = "oldest" | "both"
 /** Requests per minute to one resolved network, as a multiple of the requests to one site: many sites share an address. */
 const sitesPerTarget = 12
 
-/** Delay of a request whose network or target has its maximum in flight, in ms. */
+/** Delay of a request whose target has its maximum in flight, in ms. */
 const busyDelayMs = 2_000
 
 /** Key of the window of a resolved network. */
@@ -64,15 +64,22 @@ export const windowKeys = ({ site, target }: Pick<Claimant, "site" | "target">):
 export const fairTurns = <A extends Claimant>(
   due: ReadonlyArray<A>,
   inFlight: ReadonlyMap<string, number>,
-  ends: QueueEnds
+  ends: QueueEnds,
+  startsWithNewest = false
 ): ReadonlyArray<A> =>
   [...Map.groupBy(due, ({ network }) => network)].flatMap(([network, requests]) => {
     const ordered = ends === "oldest"
       ? requests
-      : interleave(requests.slice(0, maxOrderedTurns), requests.slice(maxOrderedTurns).toSorted((a, b) => b.id - a.id))
+      : fromBothEnds(requests, startsWithNewest)
     const before = inFlight.get(network) ?? 0
     return ordered.map((request, i) => ({ request, turn: before + i }))
   }).toSorted((a, b) => a.turn - b.turn).map(({ request }) => request)
+
+const fromBothEnds = <A extends Claimant>(requests: ReadonlyArray<A>, startsWithNewest: boolean): ReadonlyArray<A> => {
+  const oldest = requests.slice(0, maxOrderedTurns)
+  const newest = requests.slice(maxOrderedTurns).toSorted((a, b) => b.id - a.id)
+  return startsWithNewest ? interleave(newest, oldest) : interleave(oldest, newest)
+}
 
 const interleave = <A>(first: ReadonlyArray<A>, second: ReadonlyArray<A>): ReadonlyArray<A> =>
   Array.from({ length: Math.max(first.length, second.length) }, (_, i) => [
@@ -80,7 +87,11 @@ const interleave = <A>(first: ReadonlyArray<A>, second: ReadonlyArray<A>): Reado
     ...second.slice(i, i + 1)
   ]).flat()
 
-/** Allows requests in fair turns, within all limits. Requests after the limit are neither allowed nor deferred. */
+/**
+ * Allows requests in fair turns, within all limits. Requests after the limit, and of a network with its maximum in flight, stay due.
+ *
+ * A free slot of a network goes to its oldest or its newest request by chance (the last bit of the time), so that both proceed.
+ */
 export const allocate = <A extends Claimant>(
   due: ReadonlyArray<A>,
   windowOf: (key: string) => SlidingWindow,
@@ -93,11 +104,11 @@ export const allocate = <A extends Claimant>(
   const windows = new Map<string, SlidingWindow>()
   const allowed: Array<A> = []
   const deferred: Array<{ readonly request: A; readonly dueAt: number }> = []
-  for (const request of fairTurns(due, inFlight.networks, limits.ends)) {
+  for (const request of fairTurns(due, inFlight.networks, limits.ends, now % 2 === 1)) {
     if (allowed.length === limits.limit) break
     const { network, target } = request
-    const isBusy = (networks.get(network) ?? 0) >= limits.maxPerNetwork ||
-      (targets.get(target) ?? 0) >= limits.maxPerTarget
+    if ((networks.get(network) ?? 0) >= limits.maxPerNetwork) continue
+    const isBusy = (targets.get(target) ?? 0) >= limits.maxPerTarget
     const allowedAt = pacedAt(request, (key) => windows.get(key) ?? windowOf(key), now, limits.perMinute)
     const dueAt = isBusy ? Math.max(allowedAt, now + busyDelayMs) : allowedAt
     if (dueAt > now) {
