@@ -70,7 +70,9 @@ describe("FairTurns", () => {
       assert.isAtMost(most("target"), 4)
       assert.isAtMost(most("site"), 2)
       const left = due.filter((one) => !allowed.includes(one) && !deferred.some(({ request }) => request === one))
-      const busy = new Set([...Map.groupBy(allowed, ({ network }) => network)].filter(([, all]) => all.length === 5).map(([name]) => name))
+      const busy = new Set(
+        [...Map.groupBy(allowed, ({ network }) => network)].filter(([, all]) => all.length === 5).map(([name]) => name)
+      )
       assert.deepStrictEqual(left.filter(({ network }) => !busy.has(network)), [])
     }))
   })
