@@ -58,7 +58,10 @@ const archive = execFileSync(
   ],
   { maxBuffer: 2 ** 28 }
 )
-const packed = zlib.zstdCompressSync(archive, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 22 } })
+// The checksum finds damaged bytes that still unpack.
+const packed = zlib.zstdCompressSync(archive, {
+  params: { [zlib.constants.ZSTD_c_compressionLevel]: 22, [zlib.constants.ZSTD_c_checksumFlag]: 1 }
+})
 fs.writeFileSync(target, packed)
 fs.rmSync(work, { recursive: true })
 process.stdout.write(`${target}: ${packed.length} bytes of ${archive.length}\n`)

@@ -214,7 +214,8 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
         const other = question(host)
         yield* at(1)(add(other, "new", from(unique("other"), host)))
         const first = questions(yield* at(1)(claim([...hosts, host], 10, 2)))
-        assert.deepStrictEqual(first.map(({ subscription }) => subscription.host), [hosts[0], host])
+        // an odd time serves the newest first
+        assert.deepStrictEqual(first.map(({ subscription }) => subscription.host), [hosts[99], host])
         const rounds: Array<number> = []
         const claimed: Array<string> = []
         for (let i = 0; i < 6; i++) {
@@ -223,8 +224,9 @@ export const questionQueueSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
           claimed.push(...more)
         }
         assert.strictEqual(rounds.reduce((sum, count) => sum + count, 1), 32)
-        assert.strictEqual(claimed.filter((name) => hosts.indexOf(name) < 20).length + 1, 10)
-        assert.include(claimed, hosts[99])
+        assert.strictEqual(claimed.filter((name) => hosts.indexOf(name) < 20).length, 10)
+        assert.include(claimed, hosts[0])
+        assert.include(claimed, hosts[98])
       }))
 
     it.effect("paces the questions to one resolved network, whatever the names under it", () =>

@@ -47,15 +47,15 @@ export const makeFeedDiscovery = Effect.gen(function*() {
 
   const loadFeeds = (id: number) => loadFeedsOf(resources, id)
 
-  /** The feeds before a subscription exists. An asynchronous request for the feed waits here, because its response names the feed. */
+  const isWorthWaiting = ({ discover, retrieve, verify }: SubscribeRequest, { topic }: NewSubscription): boolean =>
+    retrieve || verify === "sync" || discover === true || !looksLikeFeed(topic.canonical)
+
+  /** The feeds before a subscription exists. An asynchronous request waits here, because its response names the feed or refuses the page. */
   const findFeeds = Effect.fnUntraced(function*(request: SubscribeRequest, wanted: NewSubscription) {
     const resource = Option.getOrUndefined(yield* refuseStoreErrors(resources.find(wanted.topic.canonical)))
     if (resource?.lastFetch !== undefined) return feedsOf(resource)
-    return request.verify === "async" && request.discover === true ? yield* fetchFeeds(wanted) : []
+    return request.verify === "async" && isWorthWaiting(request, wanted) ? yield* fetchFeeds(wanted) : []
   })
-
-  const isWorthWaiting = ({ discover, retrieve, verify }: SubscribeRequest, { topic }: NewSubscription): boolean =>
-    retrieve || verify === "sync" || discover === true || !looksLikeFeed(topic.canonical)
 
   /** The first feed with `hub.discover=true`, otherwise a refusal. */
   const chooseFeed = ({ discover, topic }: SubscribeRequest, feeds: ReadonlyArray<string>) =>
