@@ -1,18 +1,12 @@
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Document } from "#domain/delivery/Notification.ts"
-import { type ResourceState, statusOf } from "#domain/poll/Resource.ts"
+import type { ResourceState } from "#domain/poll/Resource.ts"
 import { isLive } from "./Conditions.ts"
+import { notificationOfWrite, statusToSend } from "./NotificationContent.ts"
 import { retryConflicts, run } from "./Query.ts"
 import { instant, legalText } from "./Values.ts"
-
-interface FirstRow {
-  readonly id: number
-  readonly subscription: number
-  readonly sequence: number
-  readonly credits: number
-  readonly notification: number
-}
+import { toDeliveries, type WrittenDelivery } from "./WrittenDeliveries.ts"
 
 /**
  * One notification with deliveries to the hub face. Rows are locked in the order of `RecordStatement`.
@@ -56,28 +50,18 @@ from d order by id`
 export const announceFirst = (sql: SqlClient.SqlClient) =>
   Effect.fn("ResourceStore.announceFirst")(function*(state: ResourceState, document: Document) {
     const now = yield* Clock.currentTimeMillis
-    const { feed: _, ...status } = statusOf(state, "")
-    const rows = yield* run(retryConflicts(sql.unsafe<FirstRow>(announceSql, [
+    const rows = yield* run(retryConflicts(sql.unsafe<WrittenDelivery>(announceSql, [
       now,
       BigInt(state.id),
-      JSON.stringify(status),
+      JSON.stringify(statusToSend({ state })),
       legalText(document.contentType),
       document.body
     ])))
-    return rows.map(({ credits, id, notification, sequence, subscription }) => ({
-      id,
-      subscriptionId: subscription,
-      sequence,
-      credits,
-      attempt: 0,
-      dueAt: now,
-      waitsSince: now,
-      notification: {
-        id: notification,
-        resourceId: state.id,
-        createdAt: now,
-        status,
-        news: { _tag: "Document" as const, document }
-      }
-    }))
+    const [first] = rows
+    if (first === undefined) return []
+    return toDeliveries(
+      rows,
+      notificationOfWrite({ state }, { _tag: "Document", document }, first.notification, now),
+      now
+    )
   })

@@ -26,12 +26,17 @@ export const newsOfWrite = (
 }
 
 /** The status of a notification: the topic is added for each subscriber. */
-export const statusToSend = ({ state }: PollWrite): Notification["status"] => {
+export const statusToSend = ({ state }: Pick<PollWrite, "state">): Notification["status"] => {
   const { feed: _, ...status } = statusOf(state, "")
   return status
 }
 
-export const notificationOfWrite = (write: PollWrite, news: News, id: number, createdAt: number): Notification => {
+export const notificationOfWrite = (
+  write: Pick<PollWrite, "state">,
+  news: News,
+  id: number,
+  createdAt: number
+): Notification => {
   const { header, id: resourceId } = write.state
   const notification = { id, resourceId, createdAt, status: statusToSend(write), news }
   return news._tag === "Document" || header === undefined ? notification : { ...notification, header }

@@ -7,6 +7,7 @@ import { bodiesOf, documentOf, statusToSend } from "./NotificationContent.ts"
 import { encodeRows, namesOf, type ParameterColumn, parameterColumn, unnestOf } from "./ParameterRows.ts"
 import { assignmentsOf, columnsOf, stateParameters, valuesOf } from "./ResourceColumns.ts"
 import { column, instant } from "./Values.ts"
+import type { WrittenDelivery } from "./WrittenDeliveries.ts"
 
 /** A poll write with the JSON of its entries and updated entries, rendered once, and its approximate size in bytes. */
 export interface PreparedWrite {
@@ -195,12 +196,7 @@ from d join n on n.id = d.notification_id left join announced on announced.resou
 order by d.id`
 
 /** A delivery that the statement has written. */
-export interface RecordedRow {
-  readonly id: number
-  readonly subscription: number
-  readonly sequence: number
-  readonly credits: number
-  readonly notification: number
+export interface RecordedRow extends WrittenDelivery {
   readonly resource: number
   /** True when the notification has a document. */
   readonly whole: boolean

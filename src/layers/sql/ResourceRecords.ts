@@ -9,6 +9,7 @@ import { retryConflicts, run } from "./Query.ts"
 import { makeResourceBytes } from "./ResourceBytes.ts"
 import { type PreparedWrite, prepareWrite, type RecordedRow, recordParameters, recordSql } from "./RecordStatement.ts"
 import { unsigned } from "./Values.ts"
+import { toDeliveries } from "./WrittenDeliveries.ts"
 
 /** Bytes of entries and documents in one statement, roughly. A single larger write has a statement of its own. */
 const maxStatementBytes = 16 * 1024 * 1024
@@ -80,14 +81,5 @@ const deliveriesOf = (write: PollWrite, rows: ReadonlyArray<RecordedRow>, now: n
   const news = newsOfWrite(write, (id) => written.has(hashString(id)), first.whole)
   if (news === undefined) return []
   const notification = notificationOfWrite(write, news, first.notification, now)
-  return rows.map(({ credits, id, sequence, subscription }) => ({
-    id,
-    subscriptionId: subscription,
-    sequence,
-    credits,
-    attempt: 0,
-    dueAt: now,
-    waitsSince: now,
-    notification
-  }))
+  return toDeliveries(rows, notification, now)
 }
