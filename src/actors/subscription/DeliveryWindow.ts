@@ -13,7 +13,7 @@ export const maxInMemory = { count: 64, bytes: 1 << 20 }
  */
 export interface DeliveryWindow {
   deliveries: Array<Delivery>
-  /** The sequence behind `deliveries`. Lower sequences are sent, or in `deliveries`. */
+  /** The sequence behind `deliveries`. Lower sequences are settled, in `deliveries`, or in the outbox after a recovery. */
   nextSequence: number
   /** The outbox may hold deliveries behind these ones. */
   hasMore: boolean
@@ -37,12 +37,19 @@ export const offer = (window: DeliveryWindow, delivery: Delivery): void => {
   }
 }
 
-/** Adds the deliveries of the outbox. Deliveries that are sent but unconfirmed in the database are skipped. */
+/**
+ * Adds the deliveries of the outbox to an empty window, from the lowest waiting sequence on.
+ *
+ * Recovered deliveries have lower sequences than sent ones. The outbox skips confirmed deliveries, whose rows may still exist.
+ */
 export const fill = (window: DeliveryWindow, { deliveries, hasMore, nextSequence }: Backlog): void => {
-  const unsent = deliveries.filter(({ sequence }) => sequence >= window.nextSequence)
-  window.deliveries.push(...unsent)
-  window.nextSequence = (unsent.at(-1)?.sequence ?? Math.max(nextSequence, window.nextSequence) - 1) + 1
-  window.hasMore = hasMore && unsent.length > 0
+  window.deliveries.push(...deliveries)
+  window.nextSequence = Math.max(
+    (deliveries.at(-1)?.sequence ?? 0) + 1,
+    hasMore ? 0 : nextSequence,
+    hasMore ? 0 : window.nextSequence
+  )
+  window.hasMore = hasMore
 }
 
 /** Drops the deliveries from memory; the outbox still has them. */

@@ -39,14 +39,23 @@ describe("DeliveryWindow", () => {
     assert.deepStrictEqual(shown(window), [[1, 2], 3, true])
   })
 
-  it("skips sent deliveries that the outbox still has", () => {
+  it("reads the lowest waiting sequences first, also below the sent ones", () => {
+    const window = filled()
+    window.deliveries = [] // 1 and 2 are sent
+    fill(window, { deliveries: [delivery(1)], hasMore: true, nextSequence: 9 })
+    assert.deepStrictEqual(shown(window), [[1], 2, true])
+    window.deliveries = []
+    fill(window, { deliveries: [delivery(2)], hasMore: false, nextSequence: 9 })
+    assert.deepStrictEqual(shown(window), [[2], 9, false])
+    for (const sequence of [8, 9]) offer(window, delivery(sequence)) // 8 is sent
+    assert.deepStrictEqual(shown(window), [[2, 9], 10, false])
+  })
+
+  it("expects no sequence again that it has sent, however old the answer of the outbox is", () => {
     const window = filled()
     window.deliveries = []
-    fill(window, { deliveries: [delivery(2), delivery(3)], hasMore: true, nextSequence: 9 })
-    assert.deepStrictEqual(shown(window), [[3], 4, true])
-    window.deliveries = []
-    fill(window, { deliveries: [delivery(3)], hasMore: true, nextSequence: 9 })
-    assert.deepStrictEqual(shown(window), [[], 9, false])
+    fill(window, { deliveries: [], hasMore: false, nextSequence: 2 })
+    assert.deepStrictEqual(shown(window), [[], 3, false])
   })
 
   it("reads released deliveries again", () => {
