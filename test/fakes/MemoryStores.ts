@@ -3,6 +3,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import { BounceStore } from "#domain/ports/BounceStore.ts"
 import { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import { EntryStore } from "#domain/ports/EntryStore.ts"
+import { EventLog } from "#domain/ports/EventLog.ts"
 import { HostPauses } from "#domain/ports/HostPauses.ts"
 import { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import { Outbox } from "#domain/ports/Outbox.ts"
@@ -19,6 +20,7 @@ import * as Bounces from "./Bounces.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as DeliveryLogMemory from "./DeliveryLog.ts"
 import * as Entries from "./Entries.ts"
+import * as EventLogMemory from "./EventLog.ts"
 import * as HostPausesMemory from "./HostPauses.ts"
 import * as Notifications from "./Notifications.ts"
 import * as PingsMemory from "./Pings.ts"
@@ -48,6 +50,7 @@ export class Faults extends Context.Service<Faults, {
 export const layer: Layer.Layer<
   | ResourceStore
   | EntryStore
+  | EventLog
   | HostPauses
   | NotificationLog
   | SubscriptionStore
@@ -66,6 +69,7 @@ export const layer: Layer.Layer<
   const state = State.make()
   return Context.make(ResourceStore, Resources.make(state)).pipe(
     Context.add(EntryStore, Entries.make(state)),
+    Context.add(EventLog, EventLogMemory.make(state)),
     Context.add(HostPauses, HostPausesMemory.make(state)),
     Context.add(NotificationLog, Notifications.make(state)),
     Context.add(SubscriptionStore, Subscriptions.make(state)),

@@ -3,6 +3,7 @@ import { accountStoreSuite } from "#test/suites/AccountStore.ts"
 import { bounceStoreSuite } from "#test/suites/BounceStore.ts"
 import { deliveryLogSuite } from "#test/suites/DeliveryLog.ts"
 import { entryStoreSuite } from "#test/suites/EntryStore.ts"
+import { eventLogSuite } from "#test/suites/EventLog.ts"
 import { hostPausesSuite } from "#test/suites/HostPauses.ts"
 import { notificationLogSuite } from "#test/suites/NotificationLog.ts"
 import { outboxSuite } from "#test/suites/Outbox.ts"
@@ -21,6 +22,7 @@ export const storesSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
   resourceStoreSuite(it)
   entryStoreSuite(it)
   subscriptionStoreSuite(it)
+  eventLogSuite(it)
   hostPausesSuite(it)
   notificationLogSuite(it)
   outboxSuite(it)

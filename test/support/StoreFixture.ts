@@ -5,6 +5,7 @@ import { AccountStore } from "#domain/ports/AccountStore.ts"
 import type { BounceStore } from "#domain/ports/BounceStore.ts"
 import type { DeliveryLog } from "#domain/ports/DeliveryLog.ts"
 import type { EntryStore } from "#domain/ports/EntryStore.ts"
+import type { EventLog } from "#domain/ports/EventLog.ts"
 import type { HostPauses } from "#domain/ports/HostPauses.ts"
 import type { NotificationLog } from "#domain/ports/NotificationLog.ts"
 import type { Outbox } from "#domain/ports/Outbox.ts"
@@ -23,6 +24,7 @@ export type Stores =
   | BounceStore
   | DeliveryLog
   | EntryStore
+  | EventLog
   | HostPauses
   | NotificationLog
   | Outbox

@@ -3,6 +3,7 @@ import * as AccountStoreSql from "#layers/sql/AccountStoreSql.ts"
 import * as BounceStoreSql from "#layers/sql/BounceStoreSql.ts"
 import * as DeliveryLogSql from "#layers/sql/DeliveryLogSql.ts"
 import * as EntryStoreSql from "#layers/sql/EntryStoreSql.ts"
+import * as EventLogSql from "#layers/sql/EventLogSql.ts"
 import * as HostPausesSql from "#layers/sql/HostPausesSql.ts"
 import * as NotificationLogSql from "#layers/sql/NotificationLogSql.ts"
 import * as OutboxSql from "#layers/sql/OutboxSql.ts"
@@ -20,6 +21,7 @@ import * as WriteProbeSql from "#layers/sql/WriteProbeSql.ts"
 export const storesSql = Layer.mergeAll(
   ResourceStoreSql.layer,
   EntryStoreSql.layer,
+  EventLogSql.layer,
   HostPausesSql.layer,
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,

@@ -3,6 +3,7 @@ import * as AccountStoreSql from "./AccountStoreSql.ts"
 import * as BounceStoreSql from "./BounceStoreSql.ts"
 import * as DeliveryLogSql from "./DeliveryLogSql.ts"
 import * as EntryStoreSql from "./EntryStoreSql.ts"
+import * as EventLogSql from "./EventLogSql.ts"
 import * as HostPausesSql from "./HostPausesSql.ts"
 import * as NotificationLogSql from "./NotificationLogSql.ts"
 import * as OutboxSql from "./OutboxSql.ts"
@@ -19,6 +20,7 @@ import * as WriteProbeSql from "./WriteProbeSql.ts"
 export const layer = Layer.mergeAll(
   ResourceStoreSql.layer,
   EntryStoreSql.layer,
+  EventLogSql.layer,
   HostPausesSql.layer,
   NotificationLogSql.layer,
   SubscriptionStoreSql.layer,

@@ -34,7 +34,16 @@ const accounts = [
     bucket timestamptz not null,                -- start of the hour, or the moment
     delta bigint not null,
     primary key (account_id, bucket, kind)
-  )`
+  )`,
+
+  // Logs of events. Account 0 has the operators' log of all events. See EventLog.
+  `create table events (
+    id bigint generated always as identity primary key,
+    account_id integer not null references accounts on delete cascade,
+    at timestamptz not null,
+    event text not null                         -- Event, JSON
+  )`,
+  `create index events_account on events (account_id, id)`
 ]
 
 const resources = [
