@@ -43,8 +43,18 @@ export const eventLogSuite = (it: Vitest.MethodsNonLive<Stores>): void => {
       Effect.gen(function*() {
         const { flush, publish, readAfter } = yield* EventLog
         const { resource, subscription } = yield* newSubscription()
-        yield* subscribe(wantedBy(subscription.accountId, { topic: { given: resource.url, canonical: resource.url, host: resource.host }, endpoint: "https://b.example/" }))
-        const event: Event = { type: "resource.moved", resourceId: resource.id, topic: resource.url, to: "https://new.example/" }
+        yield* subscribe(
+          wantedBy(subscription.accountId, {
+            topic: { given: resource.url, canonical: resource.url, host: resource.host },
+            endpoint: "https://b.example/"
+          })
+        )
+        const event: Event = {
+          type: "resource.moved",
+          resourceId: resource.id,
+          topic: resource.url,
+          to: "https://new.example/"
+        }
         yield* publish(event)
         yield* flush
         assert.deepStrictEqual((yield* readAfter(subscription.accountId, 0, 10)).map((one) => one.event), [event])
