@@ -1,8 +1,5 @@
 import { Schema, SchemaGetter } from "effect"
 
-/** Version of the list of events and of their fields. A new field keeps the version; a changed or removed one raises it. */
-export const eventVersion = 1
-
 /** Epoch milliseconds inside, epoch seconds in the JSON of an event. */
 const Time = Schema.Finite.pipe(
   Schema.decodeTo(Schema.Finite, {
@@ -74,8 +71,6 @@ export const Event = Schema.Union([
 ])
 
 export type Event = typeof Event.Type
-
-export type EventType = Event["type"]
 
 /** An event in a log. */
 export interface LoggedEvent {
