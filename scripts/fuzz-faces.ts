@@ -29,6 +29,9 @@ const durationMs = Number(options.minutes) * 60_000
 const concurrency = 8
 const answerTimeoutMs = 8_000
 const stanzasPerSecond = 100
+
+/** Servers refuse larger stanzas of their clients. */
+const maxStanzaLength = 512 << 10
 const component = "push.localhost"
 const token = "fuzz-token-0123456789abcdef"
 
@@ -106,7 +109,10 @@ const fuzzHttp = async (worker: number) => {
 const fuzzXmpp = async () => {
   const random = makeRandom(seed + concurrency)
   while (Date.now() < end && service.exitCode === null) {
-    for (let i = 0; i < stanzasPerSecond / 10; i++) server.send(makeStanza(random, component, places))
+    for (let i = 0; i < stanzasPerSecond / 10; i++) {
+      const stanza = makeStanza(random, component, places)
+      if (stanza.length <= maxStanzaLength) server.send(stanza)
+    }
     await sleep(100)
   }
 }
