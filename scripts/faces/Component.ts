@@ -1,6 +1,5 @@
-import { createServer, type Socket } from "node:net"
-import { type AddressInfo } from "node:net"
 import { once } from "node:events"
+import { type AddressInfo, createServer, type Socket } from "node:net"
 
 /** The server's end of a component stream (XEP-0114). Accepts every handshake, because only the stanzas are of interest. */
 export interface ComponentServer {
