@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { withSettings } from "./Environment.ts"
 import { openComponentServer } from "./faces/Component.ts"
 import { type Answer, exchange } from "./faces/Exchange.ts"
-import { makeRequest, operationsOf, type RawRequest } from "./faces/HttpRequests.ts"
+import { makeRequest, type OpenApiDocument, operationsOf, type RawRequest } from "./faces/HttpRequests.ts"
 import { openOutside } from "./faces/Outside.ts"
 import { makeStanza } from "./faces/Stanzas.ts"
 import { makeRandom } from "./feeds/Random.ts"
@@ -64,7 +64,7 @@ while (!(await fetch(`${base}/readyz`).then(({ ok }) => ok, () => false))) {
   await sleep(200)
 }
 
-const operations = operationsOf(await (await fetch(`${base}/openapi.json`)).json())
+const operations = operationsOf(await (await fetch(`${base}/openapi.json`)).json() as OpenApiDocument)
 const places = { base, outside: outside.url }
 const authorization = `Basic ${Buffer.from(`admin:${token}`).toString("base64")}`
 const statuses = new Map<string, number>()

@@ -27,11 +27,14 @@ interface PathItem {
   readonly requestBody?: { readonly content: { readonly [type: string]: { readonly schema: Schema } } }
 }
 
+/** The part of an OpenAPI document that tells the parameters. */
+export interface OpenApiDocument {
+  readonly paths: { readonly [path: string]: { readonly [method: string]: PathItem } }
+}
+
 /** Reads the operations of an OpenAPI document, one for each mode of the API and the hub. */
-export const operationsOf = (
-  document: { readonly paths: { readonly [path: string]: { readonly [method: string]: PathItem } } }
-): ReadonlyArray<Operation> =>
-  Object.entries(document.paths).flatMap(([path, item]) =>
+export const operationsOf = ({ paths }: OpenApiDocument): ReadonlyArray<Operation> =>
+  Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { parameters = [], requestBody }]) => {
       const plain = parameters.flatMap(({ name, schema }) => schema?.properties === undefined ? [name] : [])
       const schemas = [
